@@ -1,0 +1,46 @@
+"""Black-box optimisation when results come late, out of order, or never."""
+
+from belated._core import (
+    AlreadyObserved,
+    BelatedError,
+    BelatedWarning,
+    InvalidContext,
+    InvalidPoint,
+    InvalidSetting,
+    InvalidSpace,
+    InvalidValue,
+    NumericalError,
+    UnknownTrial,
+    __version__,
+)
+from belated.algorithms import algorithm, algorithms
+from belated.dimensions import Categorical, Integer, Real
+from belated.lifecycle import NotFitted, Optimizer
+from belated.optimizers import BayesOpt, RandomSearch
+from belated.space import Space
+from belated.trial import Trial
+
+__all__ = [
+    "AlreadyObserved",
+    "BayesOpt",
+    "BelatedError",
+    "BelatedWarning",
+    "Categorical",
+    "Integer",
+    "InvalidContext",
+    "InvalidPoint",
+    "InvalidSetting",
+    "InvalidSpace",
+    "InvalidValue",
+    "NotFitted",
+    "NumericalError",
+    "Optimizer",
+    "RandomSearch",
+    "Real",
+    "Space",
+    "Trial",
+    "UnknownTrial",
+    "__version__",
+    "algorithm",
+    "algorithms",
+]

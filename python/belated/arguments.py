@@ -1,0 +1,58 @@
+"""Reading what users pass: what counts as a number, a list and a table."""
+
+import math
+import numbers
+import operator
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+
+
+def real_number(value: Any) -> float | None:
+    """The float that `value` stands for, or None where it is not one real number.
+
+    Real scalars and 0-d arrays or tensors qualify; bool, complex, str and arrays with an axis do not.
+    """
+    if getattr(value, "shape", None) == () and hasattr(value, "item"):
+        value = value.item()
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (numbers.Real, Decimal)):
+        return None
+    try:
+        return float(value)
+    except (OverflowError, ValueError):
+        return None
+
+
+def whole_number(value: Any) -> int | None:
+    """The int that `value` stands for, or None where it is not an integer (bool is not)."""
+    if isinstance(value, (bool, np.bool_)):
+        return None
+    try:
+        return operator.index(value)
+    except TypeError:
+        return None
+
+
+def is_table(value: Any) -> bool:
+    """Whether `value` is a DataFrame, told without importing pandas."""
+    return hasattr(value, "columns") and hasattr(value, "to_dict")
+
+
+def axes(value: Any) -> int:
+    """Number of axes of `value` as an array; 1 for a ragged list."""
+    try:
+        return np.ndim(value)
+    except ValueError:
+        return 1
+
+
+def is_list(value: Any) -> bool:
+    """Whether `value` is a list, a tuple, or an array or Series with one axis."""
+    return isinstance(value, (list, tuple)) or getattr(value, "ndim", 0) == 1
+
+
+def finite(value: Any) -> float | None:
+    """The finite float that `value` stands for, or None."""
+    number = real_number(value)
+    return number if number is not None and math.isfinite(number) else None

@@ -1,0 +1,100 @@
+"""The command line: `belated replay NAME` replays an experiment of a paper."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from belated import _core, experiments
+
+# Exit codes; argparse itself ends with 2 on arguments that it cannot read.
+DONE, FAILED, INTERRUPTED = 0, 1, 130
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a command and return its exit code."""
+    arguments = parser().parse_args(argv)
+    try:
+        return int(arguments.command(arguments))
+    except KeyboardInterrupt:
+        print("belated: interrupted", file=sys.stderr)
+        return INTERRUPTED
+    except (_core.BelatedError, OSError) as error:
+        print(f"belated: {error}", file=sys.stderr)
+        return FAILED
+
+
+def parser() -> argparse.ArgumentParser:
+    """Commands and their options; each sets ``command`` to the function that carries it out."""
+    top = argparse.ArgumentParser(prog="belated", description="Black-box optimisation when results come late.")
+    top.add_argument("--version", action="version", version=f"belated {_core.__version__}")
+    top.set_defaults(command=lambda arguments: _help(top))
+    commands = top.add_subparsers(title="commands", metavar="COMMAND")
+
+    replay = commands.add_parser(
+        "replay",
+        help="replay an experiment of a paper",
+        description="Replay an experiment of a paper; without a name, list those there are.",
+    )
+    replay.add_argument("name", metavar="NAME", nargs="?", choices=experiments.REPLAYS, help="which experiment")
+    replay.add_argument("--runs", metavar="R", type=positive, help="repetitions (default: the replay's own)")
+    replay.add_argument("--iterations", metavar="T", type=positive, help="suggestions a run, beyond the initial points")
+    replay.add_argument("--seed", metavar="S", type=natural, default=0, help="seed of everything random (default: 0)")
+    replay.add_argument("--data", metavar="DIR", type=folder, help="folder with the data and the published runs")
+    replay.add_argument("--json", metavar="FILE", type=Path, help="write all numbers to this file")
+    replay.add_argument("--plot", metavar="FILE.png", type=Path, help="draw the figure into this file")
+    replay.add_argument("--faithful", action="store_true", help="make the choices of the paper's code")
+    replay.add_argument(
+        "--workers", metavar="N", type=natural, help="processes (default: one per processor; 0: this one)"
+    )
+    replay.set_defaults(command=replay_command)
+    return top
+
+
+def replay_command(arguments: argparse.Namespace) -> int:
+    """Carry out a replay, or list the replays."""
+    if arguments.name is None:
+        width = max(map(len, experiments.REPLAYS))
+        for name, (_, what) in experiments.REPLAYS.items():
+            print(f"{name:{width}}  {what}")
+        return DONE
+    from belated.experiments import replay
+
+    settings = {name: value for name, value in vars(arguments).items() if name not in ("name", "command")}
+    replay.carry_out(experiments.load(arguments.name), replay.Options(**settings))
+    return DONE
+
+
+def positive(text: str) -> int:
+    """A whole number ≥ 1."""
+    return _whole(text, 1)
+
+
+def natural(text: str) -> int:
+    """A whole number ≥ 0."""
+    return _whole(text, 0)
+
+
+def folder(text: str) -> Path:
+    """A folder that exists."""
+    path = Path(text)
+    if not path.is_dir():
+        raise argparse.ArgumentTypeError(f"there is no folder {text}")
+    return path
+
+
+def _whole(text: str, least: int) -> int:
+    if not text.isdecimal() or int(text) < least:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number ≥ {least}")
+    return int(text)
+
+
+def _help(top: argparse.ArgumentParser) -> int:
+    top.print_help()
+    return DONE
+
+
+if __name__ == "__main__":
+    sys.exit(main())

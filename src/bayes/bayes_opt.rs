@@ -1,0 +1,470 @@
+//! Bayesian optimisation with pending trials: catch up with the log, refit, add the tail, maximise an acquisition.
+//!
+//! Notation follows Verma et al. 2022: m the window, nu_t the width of the bound, beta_t its part that does not come
+//! from delays, B_y = 1 the bound on |y| in the model's units.
+
+use std::sync::Arc;
+
+use ndarray::{Array2, ArrayView2};
+
+pub use crate::bayes::settings::Settings;
+
+use crate::acquisition::{Acquisition, Scorer};
+use crate::bayes::candidates::{MOST_EXACT, SolvedCandidates};
+use crate::bayes::model::Model;
+use crate::bayes::settings::{AcquisitionKind, BoxSearch, DrawMethod, FitRows, Initial};
+use crate::domain::{Domain, Rng};
+use crate::error::{Error, Result, Stop, check};
+use crate::gp::fit::fit;
+use crate::gp::sample::Path;
+use crate::gp::{GaussianProcess, as_row};
+use crate::ledger::{Fitted, Ledger, Point, State, TrialNumber};
+use crate::maximize::{Maximizer, Objective, maximize};
+use crate::pending::{PendingPolicy, Target};
+use crate::strategy::{
+    Proposal, Query, Recommendation, Strategy, Surrogate, uniform_point,
+};
+
+/// How many of the best observed points the search of a box starts around.
+const INCUMBENTS: usize = 5;
+
+/// The strategy: settings, and what is kept between suggestions.
+pub struct BayesOpt {
+    domain: Arc<Domain>,
+    settings: Settings,
+    design: Vec<Point>,
+    model: Model,
+    candidates: Option<SolvedCandidates>,
+}
+
+impl BayesOpt {
+    /// `design` is the generator of the initial points.
+    pub fn new(
+        domain: Arc<Domain>,
+        context_width: usize,
+        settings: Settings,
+        design: &mut Rng,
+    ) -> Result<Self> {
+        let width = domain.width() + context_width;
+        let settings =
+            settings.checked(width, matches!(domain.as_ref(), Domain::Candidates(_)))?;
+        let n_initial = settings
+            .n_initial
+            .unwrap_or((2 * domain.width()).clamp(4, 20));
+        Ok(Self {
+            design: initial_design(&domain, n_initial, settings.initial, design),
+            model: Model::new(settings.clone(), width),
+            settings,
+            domain,
+            candidates: None,
+        })
+    }
+
+    /// A point of the initial design while it lasts; a random one while there is nothing to learn from.
+    fn without_model(&self, log: &Ledger, rng: &mut Rng) -> Option<Point> {
+        let informed = log.n_observed() > 0
+            || (self.settings.pending == PendingPolicy::Censor && self.settings.floor.is_some());
+        match self.design.get(log.trials().len()) {
+            Some(point) => Some(point.clone()),
+            None if informed => None,
+            None => Some(uniform_point(&self.domain, rng)),
+        }
+    }
+
+    /// The proposal once there is something to learn from; θ goes to `fitted` as soon as it is found.
+    fn with_model(
+        &mut self,
+        log: &Ledger,
+        query: Query,
+        fitted: &mut Option<Fitted>,
+        rng: &mut Rng,
+        stop: &mut Stop,
+    ) -> Result<Point> {
+        if self.model.refit_due(log) {
+            let found = self.refit(log, query, rng, stop)?;
+            self.model.adopt(&found);
+            *fitted = Some(found);
+        }
+        check(stop)?;
+        let settings = &self.settings;
+        let targets = self.model.targets(log);
+        let (tail, tail_targets) = self.model.tail(log, query.now, targets.floor);
+        let tail_rows = self.model.encode(log, &tail);
+        let recent = self.model.encode(log, &recent(log, query.now, settings));
+        let incumbents = incumbents(&self.domain, log, self.model.rows(), &targets.values);
+        let rows = [self.model.rows(), &tail].concat();
+        let (gp, generation) =
+            self.model
+                .posterior(log, &targets.values)?
+                .ok_or(Error::NotPositiveDefinite {
+                    pivot: 0,
+                    jitter: 0.0,
+                })?;
+        gp.set_tail(tail_rows.view(), &tail_targets)?;
+        let gp = &*gp;
+
+        let nu = width_of_bound(gp, log, &recent, settings);
+        let acquisition = match settings.acquisition {
+            AcquisitionKind::UpperConfidenceBound => {
+                let noise = if settings.predictive_std {
+                    gp.noise()
+                } else {
+                    0.0
+                };
+                Some(Acquisition::UpperConfidenceBound { nu, noise })
+            }
+            AcquisitionKind::LogExpectedImprovement => Some(Acquisition::LogExpectedImprovement {
+                incumbent: best_mean(gp, query.context),
+            }),
+            AcquisitionKind::Thompson => None,
+        };
+        // GP-TS-SDF draws from GP(mu, nu_t²·Sigma), the others from the posterior itself.
+        let spread = match settings.pending {
+            PendingPolicy::Censor if settings.scale_draws => nu,
+            _ => 1.0,
+        };
+        let list = match self.domain.as_ref() {
+            Domain::Candidates(list) => Some(list),
+            Domain::Box(_) => None,
+        };
+        match (list, acquisition) {
+            (Some(list), Some(acquisition)) => {
+                let solved = solved(&mut self.candidates, list, query, generation, gp);
+                let mut scores = Listed::new(solved.score(gp, &acquisition));
+                argmax(&mut scores, &self.domain, &incumbents, settings, rng, stop)
+            }
+            (Some(list), None) if list.nrows() <= MOST_EXACT => {
+                let solved = solved(&mut self.candidates, list, query, generation, gp);
+                let mut scores = Listed::new(solved.draw(gp, log, &rows, spread, rng)?);
+                argmax(&mut scores, &self.domain, &incumbents, settings, rng, stop)
+            }
+            (_, acquisition) => {
+                let acquisition = match acquisition {
+                    Some(acquisition) => acquisition,
+                    None => Acquisition::Thompson(Box::new(match settings.thompson {
+                        DrawMethod::Pathwise => {
+                            Path::pathwise(gp, spread, settings.n_features, rng)
+                        }
+                        DrawMethod::WeightSpace => {
+                            Path::weight_space(gp, settings.n_features, rng)?
+                        }
+                    })),
+                };
+                let mut scorer = Scorer::new(gp, &acquisition, query.context);
+                argmax(&mut scorer, &self.domain, &incumbents, settings, rng, stop)
+            }
+        }
+    }
+
+    /// θ for the rows there are, and for the tail where it takes part in fits.
+    fn refit(
+        &mut self,
+        log: &Ledger,
+        query: Query,
+        rng: &mut Rng,
+        stop: &mut Stop,
+    ) -> Result<Fitted> {
+        let mut targets = self.model.targets(log);
+        let (tail, tail_targets) = self.model.tail(log, query.now, targets.floor);
+        let with_tail = match self.settings.fit_rows {
+            FitRows::Observed => false,
+            FitRows::All => true,
+            FitRows::Policy => self.settings.pending == PendingPolicy::Censor,
+        };
+        let mut numbers = self.model.rows().to_vec();
+        if with_tail {
+            let tail_rows = self.model.encode(log, &tail);
+            // Before any θ the posterior mean is that of the prior.
+            let believed = match self.model.posterior(log, &targets.values)? {
+                Some((gp, _)) => gp.mean(tail_rows.view()),
+                None => vec![0.0; tail.len()],
+            };
+            targets
+                .values
+                .extend(tail_targets.iter().zip(believed).map(|(target, mean)| {
+                    match target {
+                        Target::Value(y) => *y,
+                        Target::PosteriorMean => mean,
+                    }
+                }));
+            numbers.extend(&tail);
+        }
+        let x = self.model.encode(log, &numbers);
+        let start = match self.model.theta() {
+            Some(theta) => theta.clone(),
+            None => self.settings.first_theta(x.ncols()),
+        };
+        let fit_settings = self.settings.fit_settings();
+        Ok(Fitted {
+            theta: fit(x.view(), &targets.values, &start, &fit_settings, rng, stop)?,
+            rows: self.model.n_rows(),
+        })
+    }
+}
+
+impl Strategy for BayesOpt {
+    fn propose(
+        &mut self,
+        log: &Ledger,
+        query: Query,
+        rng: &mut Rng,
+        stop: &mut Stop,
+    ) -> Result<Proposal> {
+        self.model.catch_up(log);
+        self.model.before_suggestion(query.now);
+        if let Some(point) = self.without_model(log, rng) {
+            return Ok(Proposal {
+                point,
+                fitted: None,
+                warning: None,
+            });
+        }
+        let mut fitted = None;
+        let (point, warning) = match self.with_model(log, query, &mut fitted, rng, stop) {
+            Ok(point) => (point, None),
+            // Suggesting never fails for numerical reasons.
+            Err(error @ Error::NotPositiveDefinite { .. }) => (
+                uniform_point(&self.domain, rng),
+                Some(format!("a random point is suggested, because {error}")),
+            ),
+            Err(error) => return Err(error),
+        };
+        Ok(Proposal {
+            point,
+            fitted,
+            warning,
+        })
+    }
+
+    fn recommend(
+        &mut self,
+        log: &Ledger,
+        query: Query,
+        rng: &mut Rng,
+        stop: &mut Stop,
+    ) -> Result<Option<Recommendation>> {
+        if log.n_observed() == 0 {
+            return Ok(None);
+        }
+        self.model.catch_up(log);
+        let width = self.domain.width() + query.context.len();
+        // Before the first refit there is still the prior's θ, or the one that was given.
+        let unfitted = self.settings.first_theta(width);
+        let targets = self.model.targets(log);
+        let incumbents = incumbents(&self.domain, log, self.model.rows(), &targets.values);
+        let rows = self.model.encode(log, self.model.rows());
+        let mut own;
+        let gp = match self.model.posterior(log, &targets.values)? {
+            Some((gp, _)) => gp,
+            None => {
+                own = GaussianProcess::new(self.settings.kernel, &unfitted)?;
+                own.append_rows(rows.view())?;
+                own.set_targets(&targets.values)?;
+                &mut own
+            }
+        };
+        let mean = Acquisition::UpperConfidenceBound {
+            nu: 0.0,
+            noise: 0.0,
+        };
+        let mut scorer = Scorer::new(gp, &mean, query.context);
+        let maximizer = Maximizer::default();
+        let best = maximize(
+            &mut scorer,
+            &self.domain,
+            incumbents.view(),
+            &maximizer,
+            rng,
+            stop,
+        )?;
+        let row = [best.point.as_slice(), query.context].concat();
+        let (mean, variance) = gp.predict(as_row(row).view());
+        Ok(Some(Recommendation {
+            point: Point {
+                x: best.point,
+                index: best.index,
+            },
+            mean: mean[0] * targets.scale + targets.center,
+            std: variance[0].sqrt() * targets.scale,
+        }))
+    }
+
+    fn surrogate(
+        &mut self,
+        log: &Ledger,
+        query: Query,
+        pending: bool,
+    ) -> Result<Option<Surrogate>> {
+        self.model.catch_up(log);
+        let targets = self.model.targets(log);
+        let (tail, tail_targets) = self.model.tail(log, query.now, targets.floor);
+        let tail_rows = self.model.encode(log, &tail);
+        let Some((gp, _)) = self.model.posterior(log, &targets.values)? else {
+            return Ok(None);
+        };
+        if pending {
+            gp.set_tail(tail_rows.view(), &tail_targets)?;
+        }
+        Ok(Some(Surrogate {
+            model: gp.clone(),
+            center: targets.center,
+            scale: targets.scale,
+        }))
+    }
+}
+
+/// The first n points: quasi-random ones fill the domain evenly, candidates are drawn without replacement.
+fn initial_design(domain: &Domain, n: usize, initial: Initial, rng: &mut Rng) -> Vec<Point> {
+    match (domain, initial) {
+        (Domain::Candidates(list), _) => rand::seq::index::sample(rng, list.nrows(), n.min(list.nrows()))
+            .into_iter()
+            .map(|i| Point {
+                x: list.row(i).to_vec(),
+                index: Some(i),
+            })
+            .collect(),
+        (Domain::Box(_), Initial::Uniform) => (0..n).map(|_| uniform_point(domain, rng)).collect(),
+        (Domain::Box(_), Initial::QuasiRandom) => domain
+            .quasi_random(n, rng)
+            .rows()
+            .into_iter()
+            .map(|row| Point {
+                x: row.to_vec(),
+                index: None,
+            })
+            .collect(),
+    }
+}
+
+/// The trials that nu_t sums over: those of the last m, observed or not (Algorithm 1 of Verma et al. 2022).
+///
+/// Without a window only pending ones: nothing else is censored, and a sum over all trials would grow for ever.
+fn recent(log: &Ledger, now: f64, settings: &Settings) -> Vec<TrialNumber> {
+    if settings.pending != PendingPolicy::Censor {
+        return Vec::new();
+    }
+    let Some(window) = settings.window else {
+        return log.pending().iter().copied().collect();
+    };
+    let counts = |(_, trial): &(usize, &crate::ledger::Trial)| {
+        let age = now - trial.suggested_at;
+        age <= window
+            && (trial.suggested || trial.state == State::Pending)
+            && trial.state != State::Abandoned
+    };
+    let trials = log.trials().iter().enumerate();
+    trials.filter(counts).map(|(number, _)| number).collect()
+}
+
+/// nu_t = B_y·Σ_{s=max(1,t−m)}^{t−1} sigma_{t−1}(x_s) + beta_t under `Censor`, beta_t otherwise.
+fn width_of_bound(
+    gp: &GaussianProcess,
+    log: &Ledger,
+    recent: &Array2<f64>,
+    settings: &Settings,
+) -> f64 {
+    let beta = settings
+        .beta
+        .width(gp.kernel().width(), log.trials().len() + 1);
+    let noise = if settings.predictive_std {
+        gp.noise()
+    } else {
+        0.0
+    };
+    let (_, variance) = gp.predict(recent.view());
+    beta + variance.iter().map(|v| (v + noise).sqrt()).sum::<f64>()
+}
+
+/// The best observed points of the domain, best first: where a search of a box should also look.
+fn incumbents(
+    domain: &Domain,
+    log: &Ledger,
+    rows: &[TrialNumber],
+    targets: &[f64],
+) -> Array2<f64> {
+    let mut order: Vec<usize> = (0..rows.len()).collect();
+    order.sort_by(|&a, &b| targets[b].total_cmp(&targets[a]));
+    order.truncate(INCUMBENTS);
+    let mut points = Array2::zeros((order.len(), domain.width()));
+    for (mut point, row) in points.rows_mut().into_iter().zip(order) {
+        let x = &log.trials()[rows[row]].point.x;
+        point.iter_mut().zip(x).for_each(|(p, x)| *p = *x);
+    }
+    points
+}
+
+/// The incumbent value: the largest posterior mean at the points of observed rows, in this context.
+fn best_mean(gp: &GaussianProcess, context: &[f64]) -> f64 {
+    let mut points = gp
+        .rows()
+        .slice(ndarray::s![..gp.n_observed(), ..])
+        .to_owned();
+    let first = points.ncols() - context.len();
+    for (k, z) in context.iter().enumerate() {
+        points.column_mut(first + k).fill(*z);
+    }
+    gp.mean(points.view())
+        .into_iter()
+        .fold(f64::NEG_INFINITY, f64::max)
+}
+
+/// The candidates solved against this posterior, from what was kept of them where that is still valid.
+fn solved<'a>(
+    kept: &'a mut Option<SolvedCandidates>,
+    list: &Array2<f64>,
+    query: Query,
+    generation: u64,
+    gp: &GaussianProcess,
+) -> &'a mut SolvedCandidates {
+    let valid = kept
+        .take()
+        .filter(|kept| kept.is_for(query.context, generation));
+    let solved = kept.insert(
+        valid.unwrap_or_else(|| SolvedCandidates::new(list.view(), query.context, generation)),
+    );
+    solved.update(gp);
+    solved
+}
+
+/// The best point of the domain; where no value is a number, a random one.
+fn argmax(
+    objective: &mut dyn Objective,
+    domain: &Domain,
+    incumbents: &Array2<f64>,
+    settings: &Settings,
+    rng: &mut Rng,
+    stop: &mut Stop,
+) -> Result<Point> {
+    let maximizer = match settings.maximizer {
+        BoxSearch::Default => Maximizer::default(),
+        BoxSearch::Multistart { n_raw, n_starts } => Maximizer::Multistart { n_raw, n_starts },
+    };
+    let best = maximize(objective, domain, incumbents.view(), &maximizer, rng, stop)?;
+    Ok(Point {
+        x: best.point,
+        index: best.index,
+    })
+}
+
+/// Scores of a list of candidates computed beforehand, handed out block by block in the list's order.
+struct Listed {
+    scores: Vec<f64>,
+    given: usize,
+}
+
+impl Listed {
+    fn new(scores: Vec<f64>) -> Self {
+        Self { scores, given: 0 }
+    }
+}
+
+impl Objective for Listed {
+    fn values(&mut self, points: ArrayView2<f64>, out: &mut [f64]) {
+        out.copy_from_slice(&self.scores[self.given..self.given + points.nrows()]);
+        self.given += points.nrows();
+    }
+
+    fn value_and_gradient(&mut self, _x: &[f64], _gradient: &mut [f64]) -> f64 {
+        f64::NAN // a list has no slope
+    }
+}

@@ -1,0 +1,171 @@
+//! A finite domain solved against the factor once and kept: a new row costs O(nN), a suggestion little more.
+//!
+//! Notation: N candidates, V (N, n) with rows v_i = L⁻¹k(X, x_i). Then mu_i = v_iᵀz, var_i = v − |v_i|², and a draw is
+//! mu_i + ν·(g_i − v_iᵀL⁻¹(g(X) + ε)) with g an exact draw from the prior (Matheron's rule).
+
+use std::collections::BTreeMap;
+
+use ndarray::{Array2, ArrayView2, s};
+
+use crate::acquisition::Acquisition;
+use crate::domain::Rng;
+use crate::error::Result;
+use crate::gp::GaussianProcess;
+use crate::gp::sample::PriorFactor;
+use crate::ledger::{Ledger, TrialNumber};
+use crate::linalg::dot;
+
+/// Up to this many candidates draws are exact; their prior covariance is factorised once, at O(N³).
+pub const MOST_EXACT: usize = 4096;
+
+/// V for one θ and one context, and the prior's factor if draws are wanted.
+pub struct SolvedCandidates {
+    generation: u64,
+    context: Vec<f64>,
+    /// Candidates with the context's columns appended.
+    points: Array2<f64>,
+    /// V in rows with room to grow; the first `solved` columns are those of observed rows.
+    v: Array2<f64>,
+    solved: usize,
+    prior: Option<Prior>,
+}
+
+/// A factor of the prior covariance of the candidates, then of trials that lie elsewhere.
+struct Prior {
+    factor: PriorFactor,
+    elsewhere: BTreeMap<TrialNumber, usize>,
+}
+
+impl SolvedCandidates {
+    /// Nothing solved yet, for this θ (told by its generation) and context.
+    pub fn new(candidates: ArrayView2<f64>, context: &[f64], generation: u64) -> Self {
+        let (n, d) = candidates.dim();
+        let mut points = Array2::zeros((n, d + context.len()));
+        points.slice_mut(s![.., ..d]).assign(&candidates);
+        for (k, z) in context.iter().enumerate() {
+            points.column_mut(d + k).fill(*z);
+        }
+        Self {
+            generation,
+            context: context.to_vec(),
+            points,
+            v: Array2::zeros((n, 0)),
+            solved: 0,
+            prior: None,
+        }
+    }
+
+    pub fn is_for(&self, context: &[f64], generation: u64) -> bool {
+        self.generation == generation && self.context == context
+    }
+
+    /// Brings V up to date with the posterior's rows, tail included; what is known of observed rows is kept.
+    pub fn update(&mut self, gp: &GaussianProcess) {
+        let n = gp.len();
+        let start = self.solved.min(gp.n_observed());
+        if n > self.v.ncols() {
+            let mut wider = Array2::zeros((self.points.nrows(), n + n / 4 + 8));
+            wider
+                .slice_mut(s![.., ..start])
+                .assign(&self.v.slice(s![.., ..start]));
+            self.v = wider;
+        }
+        let fresh = gp.kernel().scale(gp.rows().slice(s![start.., ..]));
+        gp.kernel().cross(
+            self.points.view(),
+            &fresh,
+            self.v.slice_mut(s![.., start..n]),
+        );
+        gp.factor()
+            .half_solve_from(start, self.v.slice_mut(s![.., ..n]));
+        self.solved = gp.n_observed();
+    }
+
+    /// Posterior means and variances of all candidates.
+    pub fn moments(&self, gp: &GaussianProcess) -> (Vec<f64>, Vec<f64>) {
+        let v = self.v.slice(s![.., ..gp.len()]);
+        let z = gp.half_solved_targets();
+        v.rows()
+            .into_iter()
+            .map(|v| {
+                let mean = v.to_slice().map_or(f64::NAN, |v| dot(v, z));
+                (mean, gp.variance_left(v))
+            })
+            .unzip()
+    }
+
+    /// The acquisition at every candidate.
+    pub fn score(&self, gp: &GaussianProcess, acquisition: &Acquisition) -> Vec<f64> {
+        let (mean, variance) = self.moments(gp);
+        mean.into_iter()
+            .zip(variance)
+            .map(|(mean, variance)| acquisition.of_moments(mean, variance))
+            .collect()
+    }
+
+    /// One draw from GP(mu, ν²·Σ) at every candidate; `rows` are the trials of the posterior's rows.
+    pub fn draw(
+        &mut self,
+        gp: &GaussianProcess,
+        log: &Ledger,
+        rows: &[TrialNumber],
+        nu: f64,
+        rng: &mut Rng,
+    ) -> Result<Vec<f64>> {
+        let places = self.places(gp, log, rows)?;
+        let prior = self.prior.as_ref().map(|prior| prior.factor.draw(rng));
+        let g = prior.unwrap_or_default();
+        let at_rows: Vec<f64> = places.iter().map(|&place| g[place]).collect();
+        let w = gp.half_solved_prior(&at_rows, rng);
+        // v_iᵀz + ν(g_i − v_iᵀw) = ν g_i + v_iᵀ(z − ν w)
+        let combined: Vec<f64> = gp
+            .half_solved_targets()
+            .iter()
+            .zip(&w)
+            .map(|(z, w)| z - nu * w)
+            .collect();
+        let v = self.v.slice(s![.., ..gp.len()]);
+        Ok(v.rows()
+            .into_iter()
+            .zip(&g)
+            .map(|(v, g)| nu * g + v.to_slice().map_or(f64::NAN, |v| dot(v, &combined)))
+            .collect())
+    }
+
+    /// Where each row of the posterior stands among the points of the prior's factor, extending it if need be.
+    fn places(
+        &mut self,
+        gp: &GaussianProcess,
+        log: &Ledger,
+        rows: &[TrialNumber],
+    ) -> Result<Vec<usize>> {
+        let mut prior = match self.prior.take() {
+            Some(prior) => prior,
+            None => Prior {
+                factor: PriorFactor::new(gp.kernel(), self.points.clone())?,
+                elsewhere: BTreeMap::new(),
+            },
+        };
+        let mut places = Vec::with_capacity(rows.len());
+        let mut new = Vec::new();
+        for (row, &number) in rows.iter().enumerate() {
+            let trial = &log.trials()[number];
+            let listed = trial.point.index.filter(|_| trial.context == self.context);
+            places.push(match listed.or(prior.elsewhere.get(&number).copied()) {
+                Some(place) => place,
+                None => {
+                    let place = prior.factor.len() + new.len();
+                    prior.elsewhere.insert(number, place);
+                    new.push(row);
+                    place
+                }
+            });
+        }
+        if !new.is_empty() {
+            let points = gp.rows().select(ndarray::Axis(0), &new);
+            prior.factor.include(points.view())?;
+        }
+        self.prior = Some(prior);
+        Ok(places)
+    }
+}

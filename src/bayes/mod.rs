@@ -1,0 +1,13 @@
+//! Strategies that stand on a Gaussian process.
+//!
+//! * [`settings`]: what can be chosen, and what is refused
+//! * [`targets`]: from observed values to the model's targets
+//! * [`model`]: the log folded into rows, and the factor kept over them
+//! * [`candidates`]: a finite domain, solved against the factor once and kept
+//! * [`bayes_opt`]: the strategy itself
+
+pub mod bayes_opt;
+pub mod candidates;
+pub mod model;
+pub mod settings;
+pub mod targets;

@@ -1,0 +1,376 @@
+//! What can be chosen about Bayesian optimisation, with defaults, and the checks on it.
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+use crate::gp::Hyperparameters;
+use crate::gp::fit::FitSettings;
+use crate::kernel::KernelShape;
+use crate::pending::PendingPolicy;
+
+/// Which formula chooses the next point.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum AcquisitionKind {
+    UpperConfidenceBound,
+    LogExpectedImprovement,
+    Thompson,
+}
+
+/// The width of the upper confidence bound, before delays are accounted for.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub enum Beta {
+    /// The same at every step; Verma et al. 2022 use 1.
+    Constant(f64),
+    /// sqrt(beta_j) with beta_j = 0.2·d·log(2j + 1), j the trials so far (Kandasamy et al. 2017).
+    Kandasamy,
+}
+
+impl Beta {
+    /// The factor of sigma for trial j = 1, 2, … in d dimensions.
+    pub fn width(self, d: usize, j: usize) -> f64 {
+        match self {
+            Beta::Constant(width) => width,
+            Beta::Kandasamy => (0.2 * d as f64 * (2.0 * j as f64 + 1.0).ln()).sqrt(),
+        }
+    }
+}
+
+/// What a value that arrives after its window is worth to the model. The log keeps it either way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Late {
+    Accept,
+    /// The trial stays at the floor for good, as in the experiments of Verma et al. 2022.
+    Discard,
+}
+
+/// What the refit schedule counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum RefitClock {
+    /// New observations since the last fit: `refit_every` of them, fewer while there are few, 5 % when many.
+    Observations,
+    /// Trials: whenever their number is divisible by `refit_every`.
+    Trials,
+}
+
+/// The rows that θ is fitted to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum FitRows {
+    /// Observed rows, and censored ones under `Censor`.
+    Policy,
+    Observed,
+    /// Observed rows and the whole tail, hallucinated rows at their mean.
+    All,
+}
+
+/// Where the first trials go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Initial {
+    QuasiRandom,
+    Uniform,
+}
+
+/// The prior mean of f.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub enum PriorMean {
+    /// 0 after scaling: the mean of the observed, the floor under `Censor`, 0 for raw targets.
+    Zero,
+    /// The median of the observed.
+    Median,
+    Number(f64),
+}
+
+/// The units that the model works in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum TargetScale {
+    /// Scaled to order one by the observed.
+    Standardized,
+    /// As observed.
+    Raw,
+}
+
+/// How Thompson draws are made where they cannot be exact.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum DrawMethod {
+    Pathwise,
+    WeightSpace,
+}
+
+/// How an acquisition is maximised over a box.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum BoxSearch {
+    Default,
+    /// Uniform points, then L-BFGS-B runs from other uniform points.
+    Multistart {
+        n_raw: usize,
+        n_starts: usize,
+    },
+}
+
+/// Everything that can be chosen; values are in the units of f, lengthscales in those of the encoded columns.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Settings {
+    pub kernel: KernelShape,
+    pub ard: bool,
+    /// One per column, or a single one for all; None is fitted, as for the two below.
+    pub lengthscale: Option<Vec<f64>>,
+    pub variance: Option<f64>,
+    pub noise: Option<f64>,
+    pub priors: bool,
+    pub n_restarts: usize,
+    pub refit_every: usize,
+    pub refit_clock: RefitClock,
+    pub fit_rows: FitRows,
+    /// (lengthscale, variance, noise) that the first fit starts from.
+    pub initial_theta: Option<[f64; 3]>,
+    pub acquisition: AcquisitionKind,
+    pub beta: Beta,
+    pub pending: PendingPolicy,
+    /// How long a pending trial counts as arriving; infinite if None.
+    pub window: Option<f64>,
+    /// The known or assumed minimum of f; the worst observed value if None.
+    pub floor: Option<f64>,
+    pub late: Late,
+    pub n_initial: Option<usize>,
+    pub initial: Initial,
+    pub mean: PriorMean,
+    pub targets: TargetScale,
+    /// Whether sigma in bounds includes the noise.
+    pub predictive_std: bool,
+    /// Whether draws under `Censor` deviate nu_t times as much from the mean.
+    pub scale_draws: bool,
+    pub thompson: DrawMethod,
+    pub n_features: usize,
+    pub maximizer: BoxSearch,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            kernel: KernelShape::Matern52,
+            ard: true,
+            lengthscale: None,
+            variance: None,
+            noise: None,
+            priors: true,
+            n_restarts: 4,
+            refit_every: 10,
+            refit_clock: RefitClock::Observations,
+            fit_rows: FitRows::Policy,
+            initial_theta: None,
+            acquisition: AcquisitionKind::LogExpectedImprovement,
+            beta: Beta::Constant(1.0),
+            pending: PendingPolicy::Hallucinate,
+            window: None,
+            floor: None,
+            late: Late::Accept,
+            n_initial: None,
+            initial: Initial::QuasiRandom,
+            mean: PriorMean::Zero,
+            targets: TargetScale::Standardized,
+            predictive_std: false,
+            scale_draws: true,
+            thompson: DrawMethod::Pathwise,
+            n_features: 1024,
+            maximizer: BoxSearch::Default,
+        }
+    }
+}
+
+impl Settings {
+    /// Refuses settings that cannot be meant, and gives every column its lengthscale.
+    pub fn checked(mut self, width: usize, candidates: bool) -> Result<Self> {
+        let refuse = |name, got: String, expected| {
+            Err(Error::InvalidSetting {
+                name,
+                got,
+                expected,
+            })
+        };
+        let positive = |x: f64| x > 0.0 && x.is_finite();
+        if let Some(lengthscale) = &mut self.lengthscale {
+            if lengthscale.len() == 1 {
+                *lengthscale = vec![lengthscale[0]; width];
+            }
+            if lengthscale.len() != width || !lengthscale.iter().all(|l| positive(*l)) {
+                return refuse(
+                    "lengthscale",
+                    format!("{lengthscale:?}"),
+                    "give one finite number above 0, or one for every encoded column of point and context",
+                );
+            }
+        }
+        for (name, given) in [("variance", self.variance), ("noise", self.noise)] {
+            if let Some(given) = given.filter(|x| !positive(*x)) {
+                return refuse(name, given.to_string(), "give a finite number above 0");
+            }
+        }
+        if let Some(start) = self.initial_theta.filter(|s| !s.iter().all(|x| positive(*x))) {
+            return refuse(
+                "initial_theta",
+                format!("{start:?}"),
+                "give (lengthscale, variance, noise), each finite and above 0",
+            );
+        }
+        if let Some(window) = self.window.filter(|w| !(*w > 0.0)) {
+            return refuse("window", window.to_string(), "give a number above 0");
+        }
+        if let Some(floor) = self.floor.filter(|f| !f.is_finite()) {
+            return refuse("floor", floor.to_string(), "give a finite value of f");
+        }
+        if let PriorMean::Number(mean) = self.mean
+            && !mean.is_finite()
+        {
+            return refuse("mean", mean.to_string(), "give a finite value of f");
+        }
+        if let Beta::Constant(beta) = self.beta
+            && !(beta >= 0.0 && beta.is_finite())
+        {
+            return refuse("beta", beta.to_string(), "give a finite number, 0 or above");
+        }
+        for (name, count) in [
+            ("n_restarts", self.n_restarts),
+            ("refit_every", self.refit_every),
+            ("n_features", self.n_features),
+        ] {
+            if count == 0 {
+                return refuse(name, "0".to_string(), "give a number of 1 or above");
+            }
+        }
+        if self.late == Late::Discard
+            && (self.pending != PendingPolicy::Censor || self.window.is_none())
+        {
+            return refuse(
+                "late",
+                "discard".to_string(),
+                "it needs pending=\"censor\" and a window, after which a value is too late",
+            );
+        }
+        if candidates && self.thompson == DrawMethod::WeightSpace {
+            return refuse(
+                "thompson",
+                "weight_space".to_string(),
+                "draws on candidates are exact; weight-space draws are for boxes",
+            );
+        }
+        if let BoxSearch::Multistart { n_raw, .. } = self.maximizer
+            && (candidates || n_raw == 0)
+        {
+            return refuse(
+                "maximizer",
+                "multistart".to_string(),
+                "it is for boxes (candidates are all scored), and needs n_raw of 1 or above",
+            );
+        }
+        Ok(self)
+    }
+
+    pub fn window_or_infinite(&self) -> f64 {
+        self.window.unwrap_or(f64::INFINITY)
+    }
+
+    pub fn fit_settings(&self) -> FitSettings {
+        FitSettings {
+            shape: self.kernel,
+            ard: self.ard,
+            lengthscale: self.lengthscale.clone(),
+            variance: self.variance,
+            noise: self.noise,
+            priors: self.priors,
+            n_restarts: self.n_restarts,
+        }
+    }
+
+    /// Where the first fit starts.
+    pub fn first_theta(&self, width: usize) -> Hyperparameters {
+        let mut theta = self.fit_settings().prior_mode(width);
+        if let Some([lengthscale, variance, noise]) = self.initial_theta {
+            if self.lengthscale.is_none() {
+                theta.lengthscale.fill(lengthscale);
+            }
+            theta.variance = self.variance.unwrap_or(variance);
+            theta.noise = self.noise.unwrap_or(noise);
+        }
+        theta
+    }
+
+    /// Whether a refit is due with `rows` rows and `trials` trials, the last having been at `fitted` rows.
+    pub fn refit_due(&self, fitted: Option<usize>, rows: usize, trials: usize) -> bool {
+        let Some(fitted) = fitted else { return true };
+        match self.refit_clock {
+            RefitClock::Trials => trials.is_multiple_of(self.refit_every),
+            RefitClock::Observations => {
+                // Few observations change θ a lot, many only slowly.
+                let interval = (fitted / 5).clamp(1, self.refit_every).max(fitted / 20);
+                rows >= fitted + interval
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_bad_setting_is_refused_by_name() {
+        let bad: [(&str, fn(&mut Settings)); 14] = [
+            ("lengthscale", |s| s.lengthscale = Some(vec![1.0, 2.0])),
+            ("lengthscale", |s| s.lengthscale = Some(vec![0.0])),
+            ("variance", |s| s.variance = Some(f64::NAN)),
+            ("noise", |s| s.noise = Some(0.0)),
+            ("initial_theta", |s| s.initial_theta = Some([1.0, 0.0, 1.0])),
+            ("window", |s| s.window = Some(0.0)),
+            ("window", |s| s.window = Some(f64::NAN)),
+            ("floor", |s| s.floor = Some(f64::INFINITY)),
+            ("mean", |s| s.mean = PriorMean::Number(f64::NAN)),
+            ("beta", |s| s.beta = Beta::Constant(-1.0)),
+            ("n_restarts", |s| s.n_restarts = 0),
+            ("refit_every", |s| s.refit_every = 0),
+            ("n_features", |s| s.n_features = 0),
+            ("late", |s| s.late = Late::Discard),
+        ];
+        for (expected, change) in bad {
+            let mut settings = Settings::default();
+            change(&mut settings);
+            match settings.checked(3, false) {
+                Err(Error::InvalidSetting { name, .. }) => assert_eq!(name, expected),
+                other => panic!("{expected}: {other:?}"),
+            }
+        }
+        for change in [
+            (|s| s.thompson = DrawMethod::WeightSpace) as fn(&mut Settings),
+            |s| {
+                s.maximizer = BoxSearch::Multistart {
+                    n_raw: 10,
+                    n_starts: 1,
+                };
+            },
+        ] {
+            let mut settings = Settings::default();
+            change(&mut settings);
+            assert!(settings.clone().checked(3, true).is_err());
+            assert!(settings.checked(3, false).is_ok());
+        }
+    }
+
+    #[test]
+    fn refits_are_dense_at_first_and_sparse_later() {
+        let settings = Settings::default();
+        assert!(settings.refit_due(None, 3, 3));
+        for (fitted, rows, due) in [
+            (5, 5, false),
+            (5, 6, true),
+            (100, 109, false),
+            (100, 110, true),
+            (1000, 1049, false),
+            (1000, 1050, true),
+        ] {
+            assert_eq!(settings.refit_due(Some(fitted), rows, 0), due);
+        }
+        let by_trials = Settings {
+            refit_clock: RefitClock::Trials,
+            ..settings
+        };
+        assert!(by_trials.refit_due(Some(7), 7, 20) && !by_trials.refit_due(Some(7), 9, 21));
+    }
+}

@@ -1,0 +1,200 @@
+//! From observed values to the targets of the model: center, scale, and what failed and discarded trials count as.
+//!
+//! A target is (y − center)/scale. The prior mean of the model is 0, so the center is the prior mean of f.
+
+use crate::bayes::settings::{PriorMean, Settings, TargetScale};
+use crate::ledger::{State, Trial};
+use crate::pending::PendingPolicy;
+
+/// The targets of rows, and the units they are in.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Targets {
+    pub values: Vec<f64>,
+    pub center: f64,
+    pub scale: f64,
+    /// The floor in the model's units.
+    pub floor: f64,
+}
+
+impl Targets {
+    /// Targets of trials in this order. `discarded` trials count as the floor, failed ones as the worst observed value.
+    pub fn of<'a>(
+        trials: impl Iterator<Item = (&'a Trial, bool)> + Clone,
+        settings: &Settings,
+    ) -> Self {
+        let observed: Vec<f64> = trials
+            .clone()
+            .filter(|(_, discarded)| !discarded)
+            .filter_map(|(trial, _)| trial.value)
+            .collect();
+        let worst = observed.iter().copied().reduce(f64::min);
+        let floor = settings.floor.or(worst).unwrap_or(0.0);
+        let (center, scale) = center_and_scale(&observed, floor, settings);
+        // Divided one by one: the difference of two large numbers may overflow, that of their quotients not.
+        let target = |y: f64| y / scale - center / scale;
+        let values = trials
+            .map(|(trial, discarded)| match (discarded, trial.state) {
+                (true, _) => floor,
+                (false, State::Failed) => worst.unwrap_or(center),
+                _ => trial.value.unwrap_or(floor),
+            })
+            .map(target)
+            .collect();
+        Self {
+            values,
+            center,
+            scale,
+            floor: target(floor),
+        }
+    }
+}
+
+/// The prior mean of f and the unit of the model.
+fn center_and_scale(observed: &[f64], floor: f64, settings: &Settings) -> (f64, f64) {
+    let censored = settings.pending == PendingPolicy::Censor;
+    let largest = observed.iter().fold(0.0, |m: f64, y| m.max(y.abs()));
+    if observed.is_empty() || largest == 0.0 {
+        let center = match settings.mean {
+            PriorMean::Number(mean) => mean,
+            _ if censored && settings.targets == TargetScale::Standardized => floor,
+            _ => 0.0,
+        };
+        return (center, 1.0);
+    }
+    // Moments of y / max|y|, which neither over- nor underflow.
+    let n = observed.len() as f64;
+    let mean = observed.iter().map(|y| y / largest).sum::<f64>() / n;
+    let standardized = match (settings.targets, censored) {
+        (TargetScale::Raw, _) => (0.0, 1.0),
+        (TargetScale::Standardized, false) => {
+            let variance = observed
+                .iter()
+                .map(|y| (y / largest - mean).powi(2))
+                .sum::<f64>()
+                / n;
+            (mean * largest, usable_scale(variance.sqrt(), largest))
+        }
+        // Standardising by the observed alone would put the floor of an accuracy tens of standard deviations away.
+        (TargetScale::Standardized, true) => {
+            let reach = observed
+                .iter()
+                .map(|y| (y / largest - floor / largest).abs())
+                .fold(0.0, f64::max);
+            (floor, usable_scale(reach, largest))
+        }
+    };
+    let center = match settings.mean {
+        PriorMean::Zero => standardized.0,
+        PriorMean::Number(mean) => mean,
+        PriorMean::Median => median(observed),
+    };
+    (center, standardized.1)
+}
+
+/// spread·largest, or the size of the values themselves where they are equal up to rounding.
+fn usable_scale(spread: f64, largest: f64) -> f64 {
+    let scale = spread * largest;
+    if spread > 1e-12 && scale.is_normal() {
+        scale
+    } else if largest.is_normal() {
+        largest
+    } else {
+        1.0
+    }
+}
+
+fn median(values: &[f64]) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let (low, high) = (sorted[(sorted.len() - 1) / 2], sorted[sorted.len() / 2]);
+    0.5 * low + 0.5 * high
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ledger::Point;
+
+    fn trials(values: &[Option<f64>]) -> Vec<Trial> {
+        values
+            .iter()
+            .map(|&value| Trial {
+                point: Point {
+                    x: vec![0.0],
+                    index: None,
+                },
+                context: vec![],
+                state: if value.is_some() {
+                    State::Observed
+                } else {
+                    State::Failed
+                },
+                value,
+                suggested_at: 0.0,
+                observed_at: None,
+                suggested: true,
+            })
+            .collect()
+    }
+
+    fn of(values: &[Option<f64>], settings: &Settings) -> Targets {
+        let trials = trials(values);
+        Targets::of(trials.iter().map(|t| (t, false)), settings)
+    }
+
+    #[test]
+    fn standardised_targets_have_mean_zero_and_unit_spread_and_failures_the_worst() {
+        let targets = of(&[Some(1.0), None, Some(3.0)], &Settings::default());
+        assert_eq!(targets.values, [-1.0, -1.0, 1.0]);
+        assert_eq!((targets.center, targets.scale), (2.0, 1.0));
+    }
+
+    #[test]
+    fn censored_targets_are_measured_from_the_floor() {
+        let settings = Settings {
+            pending: PendingPolicy::Censor,
+            floor: Some(0.5),
+            ..Settings::default()
+        };
+        let targets = of(&[Some(1.0), Some(2.5)], &settings);
+        assert_eq!(targets.values, [0.25, 1.0]);
+        assert_eq!(targets.floor, 0.0);
+        let trials = trials(&[Some(1.0), Some(2.5)]);
+        let discarded = Targets::of(trials.iter().zip([true, false]), &settings);
+        assert_eq!(discarded.values, [0.0, 1.0]);
+    }
+
+    #[test]
+    fn raw_targets_move_only_by_the_prior_mean() {
+        let settings = Settings {
+            targets: TargetScale::Raw,
+            mean: PriorMean::Median,
+            ..Settings::default()
+        };
+        assert_eq!(of(&[Some(1.0), Some(5.0), Some(2.0)], &settings).values, [-1.0, 3.0, 0.0]);
+    }
+
+    #[test]
+    fn extreme_and_constant_values_stay_finite() {
+        for values in [
+            vec![1e300, -1e300],
+            vec![f64::MAX, f64::MIN],
+            vec![1e-300, 2e-300],
+            vec![5e-324, 0.0],
+            vec![7.0, 7.0],
+            vec![0.0, 0.0],
+            vec![1e300, 1e300_f64.next_down()],
+        ] {
+            let values: Vec<_> = values.into_iter().map(Some).collect();
+            for pending in [PendingPolicy::Ignore, PendingPolicy::Censor] {
+                let settings = Settings {
+                    pending,
+                    ..Settings::default()
+                };
+                let targets = of(&values, &settings);
+                assert!(targets.values.iter().all(|y| y.abs() < 10.0), "{values:?} {targets:?}");
+                assert!(targets.scale > 0.0);
+            }
+        }
+    }
+}

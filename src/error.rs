@@ -1,0 +1,72 @@
+//! Everything that can go wrong, one variant per kind, each message saying what to do about it.
+
+use thiserror::Error;
+
+/// The core's error. The bindings turn each variant into a Python exception of its own.
+#[derive(Debug, Clone, PartialEq, Error)]
+pub enum Error {
+    /// A domain that cannot be searched: empty, inverted, not finite, of no width.
+    #[error("{0}")]
+    InvalidSpace(String),
+
+    /// A setting outside its documented range, or two that contradict each other.
+    #[error("{name}={got} is not usable: {expected}")]
+    InvalidSetting {
+        name: &'static str,
+        got: String,
+        expected: &'static str,
+    },
+
+    /// A value that is not one finite number.
+    #[error("value={got} for trial {number} is not a finite number; observe a finite value, or call fail or abandon (the trial is unchanged)")]
+    InvalidValue { number: usize, got: f64 },
+
+    /// A point that does not belong to the domain.
+    #[error("{0}")]
+    InvalidPoint(String),
+
+    /// A context of the wrong width, or not finite.
+    #[error("{0}")]
+    InvalidContext(String),
+
+    /// A time that is not finite, or missing where the clock needs one.
+    #[error("now={got} is not usable: {expected}")]
+    InvalidTime { got: f64, expected: &'static str },
+
+    /// Rows or targets whose shapes do not fit together.
+    #[error("{0}")]
+    Shape(String),
+
+    /// A trial number that was never given out.
+    #[error("trial {number} is unknown: this optimizer has {known} trials, numbered from 0; pass a trial that its suggest or add returned")]
+    UnknownTrial { number: usize, known: usize },
+
+    /// A second, different value for a trial, or a failure after a value.
+    #[error("trial {number} has the value {value} already; pass amend=True to replace it")]
+    AlreadyObserved { number: usize, value: f64 },
+
+    /// A covariance matrix that stays singular after every rung of the jitter ladder.
+    #[error("the covariance matrix is not positive definite (pivot {pivot}), even with jitter {jitter:e}; raise the noise")]
+    NotPositiveDefinite { pivot: usize, jitter: f64 },
+
+    /// Saved bytes that do not decode to an optimizer.
+    #[error("the saved state cannot be read: {0}")]
+    Corrupt(String),
+
+    /// The caller asked to stop (Ctrl-C); nothing was changed.
+    #[error("interrupted; nothing was changed")]
+    Interrupted,
+}
+
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// Asked now and then by long computations; `Break` makes them return [`Error::Interrupted`].
+pub type Stop<'a> = dyn FnMut() -> std::ops::ControlFlow<()> + 'a;
+
+/// `Err(Interrupted)` once the caller wants to stop.
+pub fn check(stop: &mut Stop) -> Result<()> {
+    match stop() {
+        std::ops::ControlFlow::Continue(()) => Ok(()),
+        std::ops::ControlFlow::Break(()) => Err(Error::Interrupted),
+    }
+}

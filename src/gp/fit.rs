@@ -1,0 +1,480 @@
+//! Hyperparameters by the evidence: its value and gradient, priors on it, and a multi-start maximisation.
+//!
+//! Notation: p = (log ℓ…, log v, log λ); with one shared lengthscale its first part is a single number.
+//! W = αα ᵀ − A⁻¹, so that ∂ log p(y) / ∂p = ½ tr(W ∂A/∂p) (Rasmussen & Williams 2006, eq. 5.9).
+
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
+use std::time::Duration;
+
+use ndarray::{Array2, ArrayView2, Axis};
+use rand_distr::{Distribution, StandardNormal};
+
+use super::{GaussianProcess, Hyperparameters, as_row};
+use crate::domain::Rng;
+use crate::error::{Error, Result, Stop, check};
+use crate::kernel::{Kernel, KernelShape, ScaledPoints};
+use crate::lbfgsb::{Tolerance, minimize};
+use crate::linalg::{dot, factor_in_place, half_solve_with, invert_factor};
+use crate::parallel::pool;
+
+/// Restarts run side by side from this many rows on; below, starting threads costs more than it gives.
+const PARALLEL_FROM: usize = 150;
+
+const TOLERANCE: Tolerance = Tolerance {
+    projected_gradient: 1e-5,
+    relative_reduction: 1e-9,
+    max_iterations: 200,
+};
+
+/// What is fitted, and how.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FitSettings {
+    pub shape: KernelShape,
+    /// One lengthscale per column; false shares one among all.
+    pub ard: bool,
+    /// Parts of θ that are given, not fitted.
+    pub lengthscale: Option<Vec<f64>>,
+    pub variance: Option<f64>,
+    pub noise: Option<f64>,
+    /// Adds the log density of [`priors`]: maximum a posteriori instead of maximum likelihood.
+    pub priors: bool,
+    /// L-BFGS-B runs: the first from `start`, the others from random draws.
+    pub n_restarts: usize,
+}
+
+/// A Gaussian prior on one entry of p: mean and standard deviation.
+type LogNormalPrior = (f64, f64);
+
+/// Priors on log ℓ, log v and log λ, for targets of unit scale.
+///
+/// ℓ ~ LogNormal(√2 + ½ log d, √3) grows with the dimension, because distances do (Hvarfner et al. 2024); the
+/// log density over ℓ has its mode σ² lower on the log scale. λ ~ LogNormal(−4, 1) likewise; log v ~ N(0, 1).
+fn priors(d: usize) -> [LogNormalPrior; 3] {
+    let lengthscale = std::f64::consts::SQRT_2 + 0.5 * (d as f64).ln();
+    [
+        (lengthscale - 3.0, 3f64.sqrt()),
+        (0.0, 1.0),
+        (-4.0 - 1.0, 1.0),
+    ]
+}
+
+/// Bounds on ℓ, v and λ, wide enough never to matter to data of unit scale in a unit cube.
+const BOUNDS: [(f64, f64); 3] = [(1e-3, 1e3), (1e-6, 1e6), (1e-8, 1e4)];
+
+impl FitSettings {
+    /// Whether nothing is left to fit; then θ is what was given.
+    pub fn given(&self) -> Option<Hyperparameters> {
+        Some(Hyperparameters {
+            lengthscale: self.lengthscale.clone()?,
+            variance: self.variance?,
+            noise: self.noise?,
+        })
+    }
+
+    /// θ before any data: the modes of the priors, or what was given.
+    pub fn prior_mode(&self, d: usize) -> Hyperparameters {
+        let [l, v, noise] = priors(d).map(|(mean, _)| mean.exp());
+        Hyperparameters {
+            lengthscale: self.lengthscale.clone().unwrap_or_else(|| vec![l; d]),
+            variance: self.variance.unwrap_or(v),
+            noise: self.noise.unwrap_or(noise),
+        }
+    }
+
+    fn n_lengthscales(&self, d: usize) -> usize {
+        if self.ard || self.lengthscale.is_some() {
+            d
+        } else {
+            1
+        }
+    }
+
+    /// p of θ.
+    fn encode(&self, theta: &Hyperparameters) -> Vec<f64> {
+        let n = self.n_lengthscales(theta.lengthscale.len());
+        let mut p: Vec<f64> = theta.lengthscale[..n].iter().map(|l| l.ln()).collect();
+        p.extend([theta.variance.ln(), theta.noise.ln()]);
+        p
+    }
+
+    /// θ of p, for d columns.
+    fn decode(&self, p: &[f64], d: usize) -> Hyperparameters {
+        let (lengthscale, rest) = p.split_at(p.len() - 2);
+        Hyperparameters {
+            lengthscale: (0..d)
+                .map(|k| lengthscale[k.min(lengthscale.len() - 1)].exp())
+                .collect(),
+            variance: rest[0].exp(),
+            noise: rest[1].exp(),
+        }
+    }
+
+    /// Lower and upper bounds of p; a given part has both at its value.
+    fn bounds(&self, start: &[f64], d: usize) -> (Vec<f64>, Vec<f64>) {
+        let n = self.n_lengthscales(d);
+        let free = [&self.lengthscale.as_ref().map(|_| ()), &self.variance.map(|_| ()), &self.noise.map(|_| ())]
+            .map(Option::is_none);
+        let side = |pick: fn((f64, f64)) -> f64| -> Vec<f64> {
+            (0..n + 2)
+                .map(|i| {
+                    let kind = (i + 1).saturating_sub(n);
+                    if free[kind] {
+                        pick(BOUNDS[kind]).ln()
+                    } else {
+                        start[i]
+                    }
+                })
+                .collect()
+        };
+        (side(|b| b.0), side(|b| b.1))
+    }
+
+    /// A random start: a draw from the priors, or of order one without them.
+    fn draw(&self, d: usize, rng: &mut Rng) -> Vec<f64> {
+        let n = self.n_lengthscales(d);
+        let priors = priors(d);
+        (0..n + 2)
+            .map(|i| {
+                let u: f64 = StandardNormal.sample(rng);
+                if self.priors {
+                    let (mean, sd) = priors[(i + 1).saturating_sub(n)];
+                    mean + sd.min(1.0) * u
+                } else {
+                    u.exp().ln_1p().ln() // softplus of a standard normal, on the log scale
+                }
+            })
+            .collect()
+    }
+
+    /// Adds the log prior density and its gradient.
+    fn add_priors(&self, p: &[f64], d: usize, gradient: &mut [f64]) -> f64 {
+        if !self.priors {
+            return 0.0;
+        }
+        let n = p.len() - 2;
+        let priors = priors(d);
+        let mut log_density = 0.0;
+        for i in 0..p.len() {
+            let (mean, sd) = priors[(i + 1).saturating_sub(n)];
+            let u = (p[i] - mean) / sd;
+            log_density -= 0.5 * u * u;
+            gradient[i] -= u / sd;
+        }
+        log_density
+    }
+}
+
+/// θ of the largest evidence (times prior) that L-BFGS-B finds from `start` and from random draws.
+pub fn fit(
+    x: ArrayView2<f64>,
+    y: &[f64],
+    start: &Hyperparameters,
+    settings: &FitSettings,
+    rng: &mut Rng,
+    stop: &mut Stop,
+) -> Result<Hyperparameters> {
+    let d = x.ncols();
+    if let Some(theta) = settings.given() {
+        return Ok(theta);
+    }
+    let mut first = settings.encode(start);
+    for (value, given) in [
+        (first.len() - 2, settings.variance),
+        (first.len() - 1, settings.noise),
+    ] {
+        if let Some(given) = given {
+            first[value] = given.ln();
+        }
+    }
+    let (lower, upper) = settings.bounds(&first, d);
+    let mut starts = vec![first];
+    for _ in 1..settings.n_restarts.max(1) {
+        starts.push(settings.draw(d, rng));
+    }
+    let cancelled = AtomicBool::new(false);
+    let run = |start: &[f64], poll: &mut dyn FnMut() -> bool| {
+        let mut evidence = Evidence::new(x, y, settings);
+        let mut objective = |p: &[f64], gradient: &mut [f64]| {
+            if poll() {
+                gradient.fill(0.0);
+                return f64::INFINITY;
+            }
+            let value = evidence.value_and_gradient(p, gradient);
+            gradient.iter_mut().for_each(|g| *g = -*g);
+            -value
+        };
+        minimize(&mut objective, start, &lower, &upper, &TOLERANCE)
+    };
+    let results: Vec<(Vec<f64>, f64)> = match pool().filter(|_| y.len() >= PARALLEL_FROM) {
+        None => {
+            let mut results = Vec::new();
+            for start in &starts {
+                let mut interrupted = false;
+                results.push(run(start, &mut || {
+                    interrupted = interrupted || stop() == ControlFlow::Break(());
+                    interrupted
+                }));
+                check(stop)?;
+            }
+            results
+        }
+        Some(pool) => {
+            let (sender, receiver) = mpsc::channel();
+            let mut results = vec![(Vec::new(), f64::INFINITY); starts.len()];
+            pool.in_place_scope(|scope| {
+                for (i, start) in starts.iter().enumerate() {
+                    let (sender, run, cancelled) = (sender.clone(), &run, &cancelled);
+                    scope.spawn(move |_| {
+                        let result = run(start, &mut || cancelled.load(Ordering::Relaxed));
+                        sender.send((i, result)).ok();
+                    });
+                }
+                drop(sender);
+                // This thread waits, and asks now and then whether the caller still wants an answer.
+                loop {
+                    match receiver.recv_timeout(Duration::from_millis(20)) {
+                        Ok((i, result)) => results[i] = result,
+                        Err(mpsc::RecvTimeoutError::Timeout) => {}
+                        Err(mpsc::RecvTimeoutError::Disconnected) => break,
+                    }
+                    if stop() == ControlFlow::Break(()) {
+                        cancelled.store(true, Ordering::Relaxed);
+                    }
+                }
+            });
+            if cancelled.load(Ordering::Relaxed) {
+                return Err(Error::Interrupted);
+            }
+            results
+        }
+    };
+    let best = results
+        .into_iter()
+        .filter(|(_, value)| value.is_finite())
+        .min_by(|a, b| a.1.total_cmp(&b.1));
+    Ok(match best {
+        Some((p, _)) => settings.decode(&p, d),
+        // No start had a finite evidence: keep what there was.
+        None => settings.decode(&starts[0], d),
+    })
+}
+
+impl GaussianProcess {
+    /// ∂ log p(y) / ∂(log ℓ…, log v, log λ), of all rows.
+    pub fn log_marginal_likelihood_gradient(&self) -> Vec<f64> {
+        let settings = FitSettings {
+            shape: self.kernel().shape,
+            ard: true,
+            lengthscale: None,
+            variance: None,
+            noise: None,
+            priors: false,
+            n_restarts: 1,
+        };
+        let p = settings.encode(&self.hyperparameters());
+        let mut gradient = vec![0.0; p.len()];
+        Evidence::new(self.rows(), &self.targets(), &settings)
+            .value_and_gradient(&p, &mut gradient);
+        gradient
+    }
+}
+
+/// The evidence of fixed data as a function of p, with its workspace.
+struct Evidence<'a> {
+    x: ArrayView2<'a, f64>,
+    y: &'a [f64],
+    settings: &'a FitSettings,
+    covariance: Array2<f64>,
+    slope: Array2<f64>,
+    factor: Array2<f64>,
+    inverse: Array2<f64>,
+    weights: Vec<f64>,
+}
+
+impl<'a> Evidence<'a> {
+    fn new(x: ArrayView2<'a, f64>, y: &'a [f64], settings: &'a FitSettings) -> Self {
+        let square = || Array2::zeros((y.len(), y.len()));
+        Self {
+            x,
+            y,
+            settings,
+            covariance: square(),
+            slope: square(),
+            factor: square(),
+            inverse: square(),
+            weights: vec![0.0; y.len()],
+        }
+    }
+
+    /// log p(y) plus log prior, and its gradient; −∞ where A cannot be factorised.
+    fn value_and_gradient(&mut self, p: &[f64], gradient: &mut [f64]) -> f64 {
+        let (n, d) = self.x.dim();
+        let theta = self.settings.decode(p, d);
+        let kernel = theta.kernel(self.settings.shape);
+        let points = kernel.scale(self.x);
+        self.covariances(&kernel, &points);
+        self.factor.assign(&self.covariance);
+        self.factor
+            .diag_mut()
+            .iter_mut()
+            .for_each(|a| *a += theta.noise);
+        gradient.fill(0.0);
+        if factor_in_place(&mut self.factor).is_err() {
+            return f64::NEG_INFINITY;
+        }
+        let mut z = as_row(self.y.to_vec());
+        half_solve_with(&self.factor, z.view_mut());
+        let z = z.into_raw_vec_and_offset().0;
+        let half_log_det: f64 = self.factor.diag().iter().map(|l| l.ln()).sum();
+        let value =
+            -0.5 * dot(&z, &z) - half_log_det - 0.5 * n as f64 * (2.0 * std::f64::consts::PI).ln();
+
+        invert_factor(&self.factor, &mut self.inverse);
+        let alpha = self.inverse.dot(&ndarray::ArrayView1::from(self.y));
+        let n_lengthscales = p.len() - 2;
+        let (mut by_variance, mut by_noise) = (0.0, 0.0);
+        for i in 0..n {
+            let (k, g) = (self.covariance.row(i), self.slope.row(i));
+            let inverse = self.inverse.row(i);
+            // ½ W_ij dK_ij/d log v, with dK/d log v = K; ½ W_ii λ for the noise.
+            for j in 0..n {
+                let w = alpha[i] * alpha[j] - inverse[j];
+                by_variance += 0.5 * w * k[j];
+                self.weights[j] = -w * g[j];
+            }
+            by_noise += 0.5 * theta.noise * (alpha[i] * alpha[i] - inverse[i]);
+            // dK_ij/d log ℓ_d = −2 g_ij ((x_id − x_jd)/ℓ_d)²
+            for k in 0..d {
+                let column = points.column(k);
+                gradient[k.min(n_lengthscales - 1)] +=
+                    weighted_squares(column[i], column, &self.weights);
+            }
+        }
+        gradient[n_lengthscales] = by_variance;
+        gradient[n_lengthscales + 1] = by_noise;
+        value + self.settings.add_priors(p, d, gradient)
+    }
+
+    fn covariances(&mut self, kernel: &Kernel, points: &ScaledPoints) {
+        let mut point = vec![0.0; kernel.width()];
+        let rows = self.x.axis_iter(Axis(0));
+        let targets = self.covariance.rows_mut().into_iter().zip(self.slope.rows_mut());
+        for (x, (mut k, mut g)) in rows.zip(targets) {
+            point.iter_mut().zip(x).for_each(|(p, v)| *p = *v);
+            if let (Some(k), Some(g)) = (k.as_slice_mut(), g.as_slice_mut()) {
+                kernel.row_with_slope(&point, points, k, g);
+            }
+        }
+    }
+}
+
+/// Σ_j w_j (a − x_j)².
+fn weighted_squares(a: f64, x: &[f64], w: &[f64]) -> f64 {
+    let mut sums = [0.0; 8];
+    let ((x8, x_rest), (w8, w_rest)) = (x.as_chunks::<8>(), w.as_chunks::<8>());
+    for (x, w) in x8.iter().zip(w8) {
+        for i in 0..8 {
+            sums[i] += w[i] * (a - x[i]) * (a - x[i]);
+        }
+    }
+    let rest = x_rest.iter().zip(w_rest);
+    sums.iter().sum::<f64>() + rest.map(|(x, w)| w * (a - x) * (a - x)).sum::<f64>()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{model, wave};
+    use super::*;
+    use rand::SeedableRng;
+
+    fn settings(priors: bool) -> FitSettings {
+        FitSettings {
+            shape: KernelShape::Matern52,
+            ard: true,
+            lengthscale: None,
+            variance: None,
+            noise: None,
+            priors,
+            n_restarts: 4,
+        }
+    }
+
+    #[test]
+    fn evidence_is_the_factor_s_and_its_gradient_the_finite_difference() {
+        for shape in [KernelShape::SquaredExponential, KernelShape::Matern52] {
+            let gp = model(shape, 25);
+            let y = gp.targets();
+            for (ard, priors) in [(true, false), (true, true), (false, true)] {
+                let settings = FitSettings {
+                    shape,
+                    ard,
+                    ..settings(priors)
+                };
+                let mut evidence = Evidence::new(gp.rows(), &y, &settings);
+                let p = settings.encode(&gp.hyperparameters());
+                let mut gradient = vec![0.0; p.len()];
+                let value = evidence.value_and_gradient(&p, &mut gradient);
+                if ard && !priors {
+                    assert!((value - gp.log_marginal_likelihood()).abs() < 1e-9);
+                    assert_eq!(gradient, gp.log_marginal_likelihood_gradient());
+                }
+                for i in 0..p.len() {
+                    let mut at = |h: f64| {
+                        let mut p = p.clone();
+                        p[i] += h;
+                        evidence.value_and_gradient(&p, &mut vec![0.0; p.len()])
+                    };
+                    let slope = (at(1e-5) - at(-1e-5)) / 2e-5;
+                    assert!((gradient[i] - slope).abs() < 1e-5 * slope.abs().max(1.0));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn fitting_does_not_lower_the_evidence_and_keeps_what_is_given() {
+        for n in [30, PARALLEL_FROM + 10] {
+            let x = wave(n, 2, 1.1);
+            let y: Vec<f64> = x.rows().into_iter().map(|r| (3.0 * r[0]).sin()).collect();
+            let settings = FitSettings {
+                noise: Some(1e-3),
+                ..settings(false)
+            };
+            let start = settings.prior_mode(2);
+            let mut rng = Rng::seed_from_u64(3);
+            let mut go_on = || ControlFlow::Continue(());
+            let theta = fit(x.view(), &y, &start, &settings, &mut rng, &mut go_on).unwrap();
+            assert!((theta.noise - 1e-3).abs() < 1e-15);
+            let evidence = |theta: &Hyperparameters| {
+                let mut gp = GaussianProcess::new(KernelShape::Matern52, theta).unwrap();
+                gp.append_rows(x.view()).unwrap();
+                gp.set_targets(&y).unwrap();
+                gp.log_marginal_likelihood()
+            };
+            assert!(evidence(&theta) > evidence(&start) + 1.0);
+            // The second column does not matter to y.
+            assert!(theta.lengthscale[1] > 3.0 * theta.lengthscale[0]);
+        }
+    }
+
+    #[test]
+    fn fitting_stops_when_asked_to() {
+        for n in [20, PARALLEL_FROM] {
+            let x = wave(n, 2, 1.1);
+            let y: Vec<f64> = x.column(0).to_vec();
+            let settings = settings(true);
+            let mut rng = Rng::seed_from_u64(3);
+            let result = fit(
+                x.view(),
+                &y,
+                &settings.prior_mode(2),
+                &settings,
+                &mut rng,
+                &mut || ControlFlow::Break(()),
+            );
+            assert_eq!(result, Err(Error::Interrupted));
+        }
+    }
+}

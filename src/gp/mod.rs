@@ -1,0 +1,461 @@
+//! Gaussian-process regression over observed rows and a tail of pending ones.
+//!
+//! Notation: X (n, d) one row per point, λ the noise variance, A = K(X, X) + λI = L Lᵀ, z = L⁻¹y, α = A⁻¹y.
+//!
+//! mu(x) = k(x, X) α,  var(x) = k(x, x) − |L⁻¹ k(X, x)|²  (Rasmussen & Williams 2006, eqs. 2.25–2.26).
+//!
+//! * [`fit`]: the evidence, its priors and its maximisation
+//! * [`sample`]: draws from the posterior
+
+pub mod fit;
+pub mod sample;
+
+use ndarray::{Array2, ArrayView1, ArrayView2, Axis, s};
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+use crate::kernel::{Kernel, KernelShape, ScaledPoints};
+use crate::linalg::{GrowingCholesky, dot};
+use crate::pending::Target;
+
+/// Test points are handled in blocks of this many, so that a block and its solve stay in cache.
+pub(crate) const BLOCK: usize = 256;
+
+/// θ: everything that is fitted.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Hyperparameters {
+    /// ℓ, one per column.
+    pub lengthscale: Vec<f64>,
+    /// v, the signal variance.
+    pub variance: f64,
+    /// λ, the noise variance.
+    pub noise: f64,
+}
+
+impl Hyperparameters {
+    pub fn kernel(&self, shape: KernelShape) -> Kernel {
+        Kernel {
+            shape,
+            lengthscale: self.lengthscale.clone(),
+            variance: self.variance,
+        }
+    }
+}
+
+/// A posterior: observed rows in the order of their arrival, then the pending tail.
+#[derive(Debug, Clone)]
+pub struct GaussianProcess {
+    pub(crate) kernel: Kernel,
+    pub(crate) noise: f64,
+    rows: Array2<f64>,
+    scaled: ScaledPoints,
+    factor: GrowingCholesky,
+    n_observed: usize,
+    z: Vec<f64>,
+    alpha: Vec<f64>,
+}
+
+impl GaussianProcess {
+    /// A posterior without rows: the prior.
+    pub fn new(shape: KernelShape, theta: &Hyperparameters) -> Result<Self> {
+        let positive = |v: f64| v > 0.0 && v.is_finite();
+        let complaint = |name, got: f64| Error::InvalidSetting {
+            name,
+            got: got.to_string(),
+            expected: "give a finite number above 0",
+        };
+        if let Some(&bad) = theta.lengthscale.iter().find(|l| !positive(**l)) {
+            return Err(complaint("lengthscale", bad));
+        }
+        if !positive(theta.variance) {
+            return Err(complaint("variance", theta.variance));
+        }
+        if !(theta.noise >= 0.0 && theta.noise.is_finite()) {
+            return Err(Error::InvalidSetting {
+                name: "noise",
+                got: theta.noise.to_string(),
+                expected: "give a finite variance, 0 or above",
+            });
+        }
+        let kernel = theta.kernel(shape);
+        Ok(Self {
+            rows: Array2::zeros((0, kernel.width())),
+            kernel,
+            noise: theta.noise,
+            scaled: ScaledPoints::default(),
+            factor: GrowingCholesky::new(),
+            n_observed: 0,
+            z: Vec::new(),
+            alpha: Vec::new(),
+        })
+    }
+
+    pub fn hyperparameters(&self) -> Hyperparameters {
+        Hyperparameters {
+            lengthscale: self.kernel.lengthscale.clone(),
+            variance: self.kernel.variance,
+            noise: self.noise,
+        }
+    }
+
+    pub fn kernel(&self) -> &Kernel {
+        &self.kernel
+    }
+
+    pub fn noise(&self) -> f64 {
+        self.noise
+    }
+
+    /// All rows, tail included.
+    pub fn rows(&self) -> ArrayView2<'_, f64> {
+        self.rows.view()
+    }
+
+    /// Rows that hold data; those after them stand for pending trials.
+    pub fn n_observed(&self) -> usize {
+        self.n_observed
+    }
+
+    /// All rows, tail included.
+    pub fn len(&self) -> usize {
+        self.factor.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    pub fn factor(&self) -> &GrowingCholesky {
+        &self.factor
+    }
+
+    /// z = L⁻¹y, 0 at hallucinated rows.
+    pub fn half_solved_targets(&self) -> &[f64] {
+        &self.z
+    }
+
+    /// Appends observed rows as one block, and drops the tail. Their targets come with `set_targets`.
+    pub fn append_rows(&mut self, x: ArrayView2<f64>) -> Result<()> {
+        self.drop_tail();
+        self.extend(x)?;
+        self.n_observed = self.len();
+        Ok(())
+    }
+
+    /// Gives the observed rows their targets (n_observed,), and drops the tail: O(n²).
+    pub fn set_targets(&mut self, y: &[f64]) -> Result<()> {
+        if y.len() != self.n_observed {
+            return Err(Error::Shape(format!(
+                "{} targets for {} rows; give one target per row",
+                y.len(),
+                self.n_observed
+            )));
+        }
+        self.drop_tail();
+        let mut z = as_row(y.to_vec());
+        self.factor.half_solve(z.view_mut());
+        self.z = z.into_raw_vec_and_offset().0;
+        self.update_alpha();
+        Ok(())
+    }
+
+    /// Replaces the tail. A row with a value is treated as an observation of it; a row at the posterior
+    /// mean has z = 0, which leaves the mean as it is and shrinks the variance.
+    pub fn set_tail(&mut self, x: ArrayView2<f64>, targets: &[Target]) -> Result<()> {
+        if x.nrows() != targets.len() {
+            return Err(Error::Shape(format!(
+                "{} targets for a tail of {} rows",
+                targets.len(),
+                x.nrows()
+            )));
+        }
+        self.drop_tail();
+        if targets.is_empty() {
+            return Ok(());
+        }
+        self.extend(x)?;
+        for (i, target) in (self.n_observed..).zip(targets) {
+            // Row i of L z = y, solved for z_i.
+            let z = match target {
+                Target::PosteriorMean => 0.0,
+                Target::Value(y) => {
+                    let known: f64 = (0..i).map(|j| self.factor.at(i, j) * self.z[j]).sum();
+                    (y - known) / self.factor.at(i, i)
+                }
+            };
+            self.z.push(z);
+        }
+        self.update_alpha();
+        Ok(())
+    }
+
+    /// y = L z of all rows: the targets given, and the posterior mean at hallucinated rows.
+    pub fn targets(&self) -> Vec<f64> {
+        self.factor.multiply(&self.z)
+    }
+
+    /// Posterior mean and variance of f, without noise, at the rows of `points`.
+    pub fn predict(&self, points: ArrayView2<f64>) -> (Vec<f64>, Vec<f64>) {
+        let n = points.nrows();
+        let (mut mean, mut variance) = (Vec::with_capacity(n), Vec::with_capacity(n));
+        let mut block = Array2::zeros((BLOCK.min(n.max(1)), self.len()));
+        for chunk in points.axis_chunks_iter(Axis(0), BLOCK) {
+            let mut v = block.slice_mut(s![..chunk.nrows(), ..]);
+            self.kernel.cross(chunk, &self.scaled, v.view_mut());
+            mean.extend(v.rows().into_iter().map(|k| dot_row(k, &self.alpha)));
+            self.factor.half_solve(v.view_mut());
+            variance.extend(v.rows().into_iter().map(|v| self.variance_left(v)));
+        }
+        (mean, variance)
+    }
+
+    /// Posterior mean alone, at the rows of `points`: O(n) each.
+    pub fn mean(&self, points: ArrayView2<f64>) -> Vec<f64> {
+        let mut k = vec![0.0; self.len()];
+        let mut z = vec![0.0; self.kernel.width()];
+        let row = |row: ArrayView1<f64>| {
+            z.iter_mut().zip(row).for_each(|(z, v)| *z = *v);
+            self.kernel.row(&z, &self.scaled, &mut k);
+            dot(&k, &self.alpha)
+        };
+        points.rows().into_iter().map(row).collect()
+    }
+
+    /// Posterior mean and variance at one point, with their gradients written to the workspace.
+    pub fn predict_gradient(&self, x: &[f64], workspace: &mut Workspace) -> (f64, f64) {
+        let n = self.len();
+        workspace.resize(n, self.kernel.width());
+        let Workspace {
+            k,
+            slope,
+            solved,
+            mean_gradient,
+            variance_gradient,
+        } = workspace;
+        let (k, slope) = (&mut k[..n], &mut slope[..n]);
+        self.kernel.row_with_slope(x, &self.scaled, k, slope);
+        let mean = dot(k, &self.alpha);
+        // ∇mu = Σ_j α_j ∇k(x, x_j)
+        self.kernel
+            .contract_gradient(x, &self.scaled, slope, &self.alpha, mean_gradient);
+        solved.slice_mut(s![0, ..]).assign(&ArrayView1::from(&*k));
+        self.factor.half_solve(solved.view_mut());
+        let variance = self.variance_left(solved.row(0));
+        self.factor.back_solve(solved.view_mut());
+        // ∇var = −2 Σ_j (A⁻¹k)_j ∇k(x, x_j)
+        let weight = contiguous(solved.row(0));
+        self.kernel
+            .contract_gradient(x, &self.scaled, slope, weight, variance_gradient);
+        variance_gradient.iter_mut().for_each(|g| *g *= -2.0);
+        (mean, variance)
+    }
+
+    /// log p(y | X, θ) of all rows (Rasmussen & Williams 2006, eq. 2.30).
+    pub fn log_marginal_likelihood(&self) -> f64 {
+        let n = self.len() as f64;
+        -0.5 * dot(&self.z, &self.z)
+            - 0.5 * self.factor.log_det()
+            - 0.5 * n * (2.0 * std::f64::consts::PI).ln()
+    }
+
+    pub(crate) fn scaled_rows(&self) -> &ScaledPoints {
+        &self.scaled
+    }
+
+    pub(crate) fn alpha(&self) -> &[f64] {
+        &self.alpha
+    }
+
+    /// k(x, x) − |v|², never below 0: rounding may take it there.
+    pub(crate) fn variance_left(&self, v: ArrayView1<f64>) -> f64 {
+        let v = contiguous(v);
+        (self.kernel.variance - dot(v, v)).max(0.0)
+    }
+
+    fn extend(&mut self, x: ArrayView2<f64>) -> Result<()> {
+        if x.ncols() != self.kernel.width() {
+            return Err(Error::Shape(format!(
+                "points of {} columns for a kernel of {}",
+                x.ncols(),
+                self.kernel.width()
+            )));
+        }
+        let mut cross = Array2::zeros((x.nrows(), self.len()));
+        self.kernel.cross(x, &self.scaled, cross.view_mut());
+        let mut block = self.kernel.gram(x);
+        block.diag_mut().iter_mut().for_each(|k| *k += self.noise);
+        self.factor.extend(cross.view(), block.view())?;
+        self.kernel.append_scaled(&mut self.scaled, x);
+        self.rows.append(Axis(0), x).expect("widths agree");
+        Ok(())
+    }
+
+    fn drop_tail(&mut self) {
+        self.factor.truncate(self.n_observed);
+        self.scaled.truncate(self.n_observed);
+        if self.rows.nrows() > self.n_observed {
+            let width = self.rows.ncols();
+            let (mut values, _) = std::mem::take(&mut self.rows).into_raw_vec_and_offset();
+            values.truncate(self.n_observed * width);
+            self.rows = Array2::from_shape_vec((self.n_observed, width), values)
+                .expect("whole rows were kept");
+            self.z.truncate(self.n_observed);
+            self.update_alpha();
+        }
+    }
+
+    fn update_alpha(&mut self) {
+        if self.z.len() != self.factor.len() {
+            return; // rows still wait for their targets
+        }
+        let mut alpha = as_row(self.z.clone());
+        self.factor.back_solve(alpha.view_mut());
+        self.alpha = alpha.into_raw_vec_and_offset().0;
+    }
+}
+
+/// Buffers that `predict_gradient` reuses, and its gradients (d,).
+#[derive(Debug, Default)]
+pub struct Workspace {
+    k: Vec<f64>,
+    slope: Vec<f64>,
+    solved: Array2<f64>,
+    pub mean_gradient: Vec<f64>,
+    pub variance_gradient: Vec<f64>,
+}
+
+impl Workspace {
+    fn resize(&mut self, n: usize, d: usize) {
+        if self.solved.dim() != (1, n) {
+            self.k.resize(n, 0.0);
+            self.slope.resize(n, 0.0);
+            self.solved = Array2::zeros((1, n));
+        }
+        self.mean_gradient.resize(d, 0.0);
+        self.variance_gradient.resize(d, 0.0);
+    }
+}
+
+pub(crate) fn as_row(values: Vec<f64>) -> Array2<f64> {
+    Array2::from_shape_vec((1, values.len()), values).expect("one row holds all values")
+}
+
+pub(crate) fn dot_row(a: ArrayView1<f64>, b: &[f64]) -> f64 {
+    dot(contiguous(a), b)
+}
+
+fn contiguous<'a>(row: ArrayView1<'a, f64>) -> &'a [f64] {
+    row.to_slice().expect("blocks have contiguous rows")
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    pub(crate) fn wave(n: usize, d: usize, seed: f64) -> Array2<f64> {
+        Array2::from_shape_fn((n, d), |(i, k)| {
+            (((i * 7 + k * 13) as f64 + seed) * 1.618).sin()
+        })
+    }
+
+    pub(crate) fn model(shape: KernelShape, n: usize) -> GaussianProcess {
+        let theta = Hyperparameters {
+            lengthscale: vec![0.7, 1.1],
+            variance: 1.3,
+            noise: 0.01,
+        };
+        let mut gp = GaussianProcess::new(shape, &theta).unwrap();
+        let x = wave(n, 2, 0.4);
+        gp.append_rows(x.view()).unwrap();
+        let y: Vec<f64> = x.rows().into_iter().map(|r| r[0] * 2.0 - r[1]).collect();
+        gp.set_targets(&y).unwrap();
+        gp
+    }
+
+    #[test]
+    fn hallucinated_rows_leave_the_mean_and_shrink_the_variance() {
+        for shape in [KernelShape::SquaredExponential, KernelShape::Matern52] {
+            let mut gp = model(shape, 20);
+            let z = wave(9, 2, 3.3);
+            let (mean, variance) = gp.predict(z.view());
+            let tail = wave(3, 2, 8.8);
+            gp.set_tail(tail.view(), &[Target::PosteriorMean; 3]).unwrap();
+            let (mean_after, variance_after) = gp.predict(z.view());
+            for i in 0..9 {
+                assert!((mean[i] - mean_after[i]).abs() < 1e-10);
+                assert!(variance_after[i] <= variance[i] + 1e-12);
+            }
+            assert!(variance_after.iter().sum::<f64>() < variance.iter().sum::<f64>());
+            let believed = gp.targets();
+            assert!((believed[20] - gp.mean(tail.view())[0]).abs() < 1e-9);
+        }
+    }
+
+    #[test]
+    fn a_tail_of_values_is_data_and_goes_away_again() {
+        let mut gp = model(KernelShape::Matern52, 15);
+        let (x, z) = (wave(2, 2, 5.0), wave(4, 2, 9.0));
+        let before = gp.predict(z.view());
+        gp.set_tail(x.view(), &[Target::Value(-1.0), Target::Value(0.5)])
+            .unwrap();
+        let with_tail = gp.predict(z.view());
+        let mut other = model(KernelShape::Matern52, 15);
+        let mut y = other.targets();
+        other.append_rows(x.view()).unwrap();
+        y.extend([-1.0, 0.5]);
+        other.set_targets(&y).unwrap();
+        let as_data = other.predict(z.view());
+        for i in 0..4 {
+            assert!((with_tail.0[i] - as_data.0[i]).abs() < 1e-10);
+            assert!((with_tail.1[i] - as_data.1[i]).abs() < 1e-10);
+        }
+        gp.set_tail(Array2::zeros((0, 2)).view(), &[]).unwrap();
+        assert_eq!(gp.predict(z.view()), before);
+    }
+
+    #[test]
+    fn gradients_are_finite_differences() {
+        for shape in [KernelShape::SquaredExponential, KernelShape::Matern52] {
+            let gp = model(shape, 12);
+            let x = [0.21, -0.33];
+            let mut workspace = Workspace::default();
+            let (mean, variance) = gp.predict_gradient(&x, &mut workspace);
+            let at = |x: &[f64]| {
+                let (m, v) = gp.predict(as_row(x.to_vec()).view());
+                (m[0], v[0])
+            };
+            assert!((mean - at(&x).0).abs() < 1e-12 && (variance - at(&x).1).abs() < 1e-12);
+            for d in 0..2 {
+                let h = 1e-5;
+                let (mut up, mut down) = (x, x);
+                up[d] += h;
+                down[d] -= h;
+                let (up, down) = (at(&up), at(&down));
+                let slope = ((up.0 - down.0) / (2.0 * h), (up.1 - down.1) / (2.0 * h));
+                assert!((workspace.mean_gradient[d] - slope.0).abs() < 1e-6);
+                assert!((workspace.variance_gradient[d] - slope.1).abs() < 1e-6);
+            }
+        }
+    }
+
+    #[test]
+    fn bad_hyperparameters_are_refused() {
+        for (lengthscale, variance, noise) in [
+            (0.0, 1.0, 1.0),
+            (f64::NAN, 1.0, 1.0),
+            (1.0, -1.0, 1.0),
+            (1.0, 1.0, -1.0),
+            (1.0, 1.0, f64::INFINITY),
+        ] {
+            let theta = Hyperparameters {
+                lengthscale: vec![lengthscale],
+                variance,
+                noise,
+            };
+            assert!(matches!(
+                GaussianProcess::new(KernelShape::Matern52, &theta),
+                Err(Error::InvalidSetting { .. })
+            ));
+        }
+    }
+}

@@ -1,0 +1,351 @@
+//! Minimisation over a box by L-BFGS-B: the only file that names the crate `basin`.
+//!
+//! Notation: d coordinates, l ≤ x ≤ u; f the objective, g its gradient; bounds may be infinite.
+//! Coordinates with l = u are taken out of the problem, so the solver sees the free ones alone.
+
+use std::cell::RefCell;
+use std::convert::Infallible;
+
+use basin::{
+    BoxBounds, ConstraintDescription, ConstraintSet, Constraints, CostFunction, Executor,
+    FirstOrderState, Gradient, Lbfgsb,
+};
+
+/// When to stop: any of the three is enough.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Tolerance {
+    /// The largest entry of the projected gradient.
+    pub projected_gradient: f64,
+    /// (f_old − f_new) / max(|f_old|, |f_new|, 1) of one iteration.
+    pub relative_reduction: f64,
+    /// Iterations; each costs one evaluation as a rule, and at most twenty.
+    pub max_iterations: u64,
+}
+
+/// Minimise `f` over [lower, upper] from `x0` with L-BFGS-B; `f(x, gradient)` fills the gradient and returns the value.
+///
+/// Returns the best point evaluated and its value. Values that are not finite count as +∞, and the
+/// line search backs off from them; from an `x0` with such a value there is no way down, and
+/// (x0, +∞) comes back after one evaluation. `x0` is clipped to the bounds first.
+pub fn minimize(
+    f: &mut dyn FnMut(&[f64], &mut [f64]) -> f64,
+    x0: &[f64],
+    lower: &[f64],
+    upper: &[f64],
+    tolerance: &Tolerance,
+) -> (Vec<f64>, f64) {
+    // `max` and `min` rather than `clamp`, which panics on inverted bounds.
+    let start: Vec<f64> = x0
+        .iter()
+        .zip(lower)
+        .zip(upper)
+        .map(|((&x, &l), &u)| x.max(l).min(u.max(l)))
+        .collect();
+    let free: Vec<usize> = (0..start.len()).filter(|&i| upper[i] > lower[i]).collect();
+    let restrict = |full: &[f64]| -> Vec<f64> { free.iter().map(|&i| full[i]).collect() };
+
+    let evaluations = RefCell::new(Evaluations {
+        f,
+        lower,
+        upper,
+        x: start.clone(),
+        gradient: vec![0.0; start.len()],
+        best: start.clone(),
+        best_value: f64::INFINITY,
+        best_gradient: vec![0.0; start.len()],
+    });
+    let mut slope = vec![0.0; free.len()];
+    let first = evaluations
+        .borrow_mut()
+        .evaluate(&free, &restrict(&start), &mut slope);
+    let movable = slope.iter().any(|g| *g != 0.0);
+    if first.is_finite() && movable && tolerance.max_iterations > 0 {
+        let problem = Problem {
+            lower: restrict(lower),
+            upper: restrict(upper),
+            first: RefCell::new(Some((first, slope))),
+            free: &free,
+            evaluations: &evaluations,
+        };
+        // The solver refuses NaN and negative thresholds with a panic.
+        let threshold = |t: f64| if t > 0.0 { t.min(f64::MAX) } else { 0.0 };
+        let solver = Lbfgsb::new()
+            .with_absolute_projected_gradient_tolerance(threshold(tolerance.projected_gradient))
+            .with_relative_cost_reduction_tolerance(threshold(tolerance.relative_reduction));
+        // Whatever ends the run, an error included, the best evaluated point is the answer.
+        let _ = Executor::new(problem, solver, FirstOrderState::new(restrict(&start)))
+            .max_iter(tolerance.max_iterations)
+            .run();
+    }
+    let evaluations = evaluations.into_inner();
+    (evaluations.best, evaluations.best_value)
+}
+
+/// The objective with its buffers, and the best it has returned.
+struct Evaluations<'a> {
+    f: &'a mut dyn FnMut(&[f64], &mut [f64]) -> f64,
+    lower: &'a [f64],
+    upper: &'a [f64],
+    x: Vec<f64>,
+    gradient: Vec<f64>,
+    best: Vec<f64>,
+    best_value: f64,
+    best_gradient: Vec<f64>,
+}
+
+impl Evaluations<'_> {
+    /// f at the free coordinates `z`, its gradient with respect to them in `slope`.
+    fn evaluate(&mut self, free: &[usize], z: &[f64], slope: &mut [f64]) -> f64 {
+        for (&i, &v) in free.iter().zip(z) {
+            // The solver computes x + (u − x), which may miss the bound u by a rounding error.
+            let on =
+                |bound: f64| (v - bound).abs() <= 4.0 * f64::EPSILON * bound.abs().clamp(1.0, 1e9);
+            self.x[i] = match (self.lower[i], self.upper[i]) {
+                (l, _) if on(l) => l,
+                (_, u) if on(u) => u,
+                _ => v,
+            };
+        }
+        let value = (self.f)(&self.x, &mut self.gradient);
+        if !value.is_finite() {
+            slope.fill(0.0);
+            if !self.best_value.is_finite() {
+                return f64::INFINITY;
+            }
+            // Interpolation needs a finite number where f has none. f* + |g*ᵀ(x − x*)| rises as
+            // fast as f falls at the best point x*, and so shortens the step four- to ninefold.
+            let rise: f64 = free
+                .iter()
+                .map(|&i| self.best_gradient[i] * (self.x[i] - self.best[i]))
+                .sum();
+            return self.best_value + rise.abs();
+        }
+        for (s, &i) in slope.iter_mut().zip(free) {
+            let g = self.gradient[i];
+            *s = if g.is_finite() { g } else { 0.0 };
+        }
+        if value < self.best_value {
+            self.best_value = value;
+            self.best.copy_from_slice(&self.x);
+            for (&i, s) in free.iter().zip(slope) {
+                self.best_gradient[i] = *s;
+            }
+        }
+        value
+    }
+}
+
+/// The free coordinates as the solver sees them.
+struct Problem<'a, 'f> {
+    lower: Vec<f64>,
+    upper: Vec<f64>,
+    /// Value and gradient at the start: known already when the solver asks for them first.
+    first: RefCell<Option<(f64, Vec<f64>)>>,
+    free: &'a [usize],
+    evaluations: &'a RefCell<Evaluations<'f>>,
+}
+
+impl Constraints for Problem<'_, '_> {
+    type Set = ConstraintSet<BoxBounds<Vec<f64>>>;
+
+    fn constraints(&self) -> <Self::Set as ConstraintDescription>::Borrowed<'_> {
+        ConstraintSet::new().with_bounds(BoxBounds::new(Some(&self.lower), Some(&self.upper)))
+    }
+}
+
+impl CostFunction for Problem<'_, '_> {
+    type Param = Vec<f64>;
+    type Output = f64;
+    type Error = Infallible;
+
+    fn cost(&self, x: &Vec<f64>) -> Result<f64, Infallible> {
+        Ok(self.cost_and_gradient(x)?.0)
+    }
+}
+
+impl Gradient for Problem<'_, '_> {
+    type Gradient = Vec<f64>;
+
+    fn gradient(&self, x: &Vec<f64>) -> Result<Vec<f64>, Infallible> {
+        Ok(self.cost_and_gradient(x)?.1)
+    }
+
+    fn cost_and_gradient(&self, x: &Vec<f64>) -> Result<(f64, Vec<f64>), Infallible> {
+        let mut gradient = vec![0.0; x.len()];
+        let value = self.cost_and_gradient_into(x, &mut gradient)?;
+        Ok((value, gradient))
+    }
+
+    fn cost_and_gradient_into(&self, x: &Vec<f64>, out: &mut Vec<f64>) -> Result<f64, Infallible> {
+        if let Some((value, gradient)) = self.first.borrow_mut().take() {
+            *out = gradient;
+            return Ok(value);
+        }
+        out.resize(x.len(), 0.0);
+        Ok(self.evaluations.borrow_mut().evaluate(self.free, x, out))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TIGHT: Tolerance = Tolerance {
+        projected_gradient: 1e-8,
+        relative_reduction: 1e-15,
+        max_iterations: 500,
+    };
+
+    fn rosenbrock(x: &[f64], g: &mut [f64]) -> f64 {
+        g.fill(0.0);
+        let mut value = 0.0;
+        for i in 0..x.len() - 1 {
+            let (a, b) = (1.0 - x[i], x[i + 1] - x[i] * x[i]);
+            value += a * a + 100.0 * b * b;
+            g[i] += -2.0 * a - 400.0 * x[i] * b;
+            g[i + 1] += 200.0 * b;
+        }
+        value
+    }
+
+    #[test]
+    fn finds_the_minimum_inside_and_on_the_bounds() {
+        for d in [2, 10] {
+            let (lower, upper) = (vec![f64::NEG_INFINITY; d], vec![f64::INFINITY; d]);
+            let mut count = 0;
+            let mut f = |x: &[f64], g: &mut [f64]| {
+                count += 1;
+                rosenbrock(x, g)
+            };
+            let (x, value) = minimize(&mut f, &vec![-0.5; d], &lower, &upper, &TIGHT);
+            assert!(value < 1e-12, "{value}");
+            assert!(x.iter().all(|v| (v - 1.0).abs() < 1e-5));
+            assert!(count < 120, "{count} evaluations");
+        }
+        // With x₀ ≤ 0.5 the minimum has x₁ = x₀² and value (1 − 0.5)².
+        let (x, value) = minimize(
+            &mut rosenbrock,
+            &[-1.2, 1.0],
+            &[-2.0, -2.0],
+            &[0.5, 2.0],
+            &TIGHT,
+        );
+        assert_eq!(x[0], 0.5);
+        assert!((x[1] - 0.25).abs() < 1e-6 && (value - 0.25).abs() < 1e-10);
+    }
+
+    #[test]
+    fn a_corner_is_reached_exactly_and_can_be_left_again() {
+        let mut plane = |x: &[f64], g: &mut [f64]| {
+            g.copy_from_slice(&[1.0, -3.0, 0.2]);
+            x[0] - 3.0 * x[1] + 0.2 * x[2]
+        };
+        let (x, _) = minimize(&mut plane, &[0.3; 3], &[0.0; 3], &[1.0; 3], &TIGHT);
+        assert_eq!(x, [0.0, 1.0, 0.0]);
+        let (x, _) = minimize(&mut plane, &[1.0, 0.0, 1.0], &[0.0; 3], &[1.0; 3], &TIGHT);
+        assert_eq!(x, [0.0, 1.0, 0.0]);
+    }
+
+    #[test]
+    fn many_starts_end_on_the_bounds_to_the_last_bit() {
+        for i in 0..200 {
+            let start = |k: i32| (f64::from(i) * 0.618 * f64::from(k)).fract();
+            let mut skewed = |x: &[f64], g: &mut [f64]| {
+                let (a, b) = (x[0] - 1.7 + 0.3 * x[1], x[1] + 0.9 - 0.2 * x[0]);
+                g[0] = 2.0 * a - 0.4 * b;
+                g[1] = 0.6 * a + 2.0 * b;
+                a * a + b * b
+            };
+            let (lower, upper) = ([0.1, 0.1], [1.1, 0.7]);
+            let x0 = [0.1 + start(1), 0.1 + 0.6 * start(2)];
+            let (x, _) = minimize(&mut skewed, &x0, &lower, &upper, &TIGHT);
+            assert_eq!(x, [1.1, 0.1]);
+        }
+    }
+
+    #[test]
+    fn fixed_coordinates_stay_and_a_start_outside_is_clipped() {
+        let mut bowl = |x: &[f64], g: &mut [f64]| {
+            for (g, x) in g.iter_mut().zip(x) {
+                *g = 2.0 * (x - 0.4);
+            }
+            x.iter().map(|x| (x - 0.4).powi(2)).sum()
+        };
+        let (x, _) = minimize(
+            &mut bowl,
+            &[0.9, 7.0, -3.0],
+            &[0.9, 0.0, 0.0],
+            &[0.9, 1.0, 0.2],
+            &TIGHT,
+        );
+        assert_eq!((x[0], x[2]), (0.9, 0.2));
+        assert!((x[1] - 0.4).abs() < 1e-7);
+        let (x, value) = minimize(&mut bowl, &[0.3], &[0.7], &[0.7], &TIGHT);
+        assert_eq!(x, [0.7]);
+        assert!((value - 0.09).abs() < 1e-15);
+        assert_eq!(minimize(&mut |_, _| 1.5, &[], &[], &[], &TIGHT).1, 1.5);
+    }
+
+    #[test]
+    fn regions_without_a_value_are_backed_off_from() {
+        for hole in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+            // −log x − log(0.5 − x) has no value from 0.5 on; its minimum is at 0.25.
+            let mut barrier = |x: &[f64], g: &mut [f64]| {
+                if x[0] >= 0.5 {
+                    g[0] = f64::NAN;
+                    return hole;
+                }
+                g[0] = -1.0 / x[0] + 1.0 / (0.5 - x[0]);
+                -x[0].ln() - (0.5 - x[0]).ln()
+            };
+            let (x, value) = minimize(&mut barrier, &[0.01], &[1e-3], &[1.0], &TIGHT);
+            assert!((x[0] - 0.25).abs() < 1e-6, "{x:?} {value}");
+            let (x, value) = minimize(&mut barrier, &[0.8], &[1e-3], &[1.0], &TIGHT);
+            assert_eq!((x[0], value), (0.8, f64::INFINITY));
+        }
+        let (x, value) = minimize(
+            &mut |x, g| {
+                g.fill(f64::NAN);
+                x[0]
+            },
+            &[0.5, 0.5],
+            &[0.0; 2],
+            &[1.0; 2],
+            &TIGHT,
+        );
+        assert_eq!((x, value), (vec![0.5, 0.5], 0.5));
+    }
+
+    #[test]
+    fn a_flat_objective_costs_one_evaluation() {
+        let mut count = 0;
+        let mut flat = |_: &[f64], g: &mut [f64]| {
+            count += 1;
+            g.fill(0.0);
+            3.0
+        };
+        let (x, value) = minimize(&mut flat, &[0.2, 0.3], &[0.0; 2], &[1.0; 2], &TIGHT);
+        assert_eq!((x, value, count), (vec![0.2, 0.3], 3.0, 1));
+    }
+
+    #[test]
+    fn odd_bounds_and_odd_tolerances_do_no_harm() {
+        let odd = Tolerance {
+            projected_gradient: f64::NAN,
+            relative_reduction: -1.0,
+            max_iterations: 50,
+        };
+        let mut bowl = |x: &[f64], g: &mut [f64]| {
+            g[0] = 2.0 * x[0];
+            x[0] * x[0]
+        };
+        for (x0, l, u) in [
+            (f64::NAN, -1.0, 1.0),
+            (0.5, 1.0, -1.0),
+            (0.5, f64::NAN, 1.0),
+            (0.5, -1.0, f64::INFINITY),
+        ] {
+            assert!(minimize(&mut bowl, &[x0], &[l], &[u], &odd).1 <= 1.0);
+        }
+    }
+}

@@ -1,0 +1,461 @@
+//! Dense linear algebra behind one door: a Cholesky factor that grows, and the products that go with it.
+//!
+//! Notation: A = L Lᵀ is n × n. A *block of right-hand sides* is an array with one row per
+//! right-hand side, shape (N, n): row-major rows are the contiguous columns that faer wants.
+//! Everything runs on the calling thread: below n ≈ 1000 a second thread costs more than it gives.
+
+use std::ops::RangeTo;
+
+use faer::dyn_stack::{MemBuffer, MemStack};
+use faer::linalg::cholesky::llt::{factor, inverse};
+use faer::linalg::matmul::{matmul, triangular};
+use faer::linalg::triangular_solve::{
+    solve_lower_triangular_in_place, solve_upper_triangular_in_place,
+};
+use faer::{Accum, MatMut, MatRef, Par};
+use ndarray::{Array2, ArrayView2, ArrayViewMut2};
+
+use crate::error::{Error, Result};
+
+/// Multiples of the mean diagonal that are added in turn until the factorisation succeeds.
+const JITTER_LADDER: [f64; 6] = [0.0, 1e-12, 1e-10, 1e-8, 1e-6, 1e-4];
+
+/// The lower factor L of A = L Lᵀ, column-major in a buffer with room to grow.
+#[derive(Debug, Clone, Default)]
+pub struct GrowingCholesky {
+    buffer: Vec<f64>,
+    capacity: usize,
+    n: usize,
+    jitter: f64,
+}
+
+impl GrowingCholesky {
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Number of rows.
+    pub fn len(&self) -> usize {
+        self.n
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.n == 0
+    }
+
+    /// The largest number added to a diagonal element so far; 0 for well-conditioned rows.
+    pub fn jitter(&self) -> f64 {
+        self.jitter
+    }
+
+    /// L[i, j], i ≥ j.
+    pub fn at(&self, i: usize, j: usize) -> f64 {
+        self.buffer[i + j * self.capacity]
+    }
+
+    /// Keeps the first n rows: the factor of the leading block of A.
+    pub fn truncate(&mut self, n: usize) {
+        self.n = self.n.min(n);
+    }
+
+    /// Appends m rows: `cross` (m, n) = A[new, old], `block` (m, m) = A[new, new].
+    ///
+    /// With L11 known, L21 = (L11⁻¹ A12)ᵀ and L22 L22ᵀ = A22 − L21 L21ᵀ. If that Schur complement is not
+    /// positive definite, its diagonal climbs the jitter ladder; past the last rung the factor stays as it was.
+    pub fn extend(&mut self, cross: ArrayView2<f64>, block: ArrayView2<f64>) -> Result<()> {
+        let (m, n) = (block.nrows(), self.n);
+        if cross.dim() != (m, n) || block.ncols() != m {
+            return Err(Error::Shape(format!(
+                "extending a factor of {n} rows by {m} needs arrays of shape ({m}, {n}) and ({m}, {m}), got {:?} and {:?}",
+                cross.dim(),
+                block.dim()
+            )));
+        }
+        if m == 0 {
+            return Ok(());
+        }
+        self.reserve(n + m);
+        let mut l21 = cross.as_standard_layout().into_owned();
+        self.half_solve(l21.view_mut());
+        let mut schur = block.as_standard_layout().into_owned();
+        if n > 0 {
+            let l21 = as_columns(l21.view());
+            // Symmetric, so that row- and column-major readings of it agree.
+            matmul(
+                as_columns_mut(schur.view_mut()),
+                Accum::Add,
+                l21.transpose(),
+                l21,
+                -1.0,
+                Par::Seq,
+            );
+        }
+        let scale = block.diag().iter().map(|a| a.abs()).sum::<f64>() / m as f64;
+        let (l22, jitter) = factor_with_jitter(&schur, scale)?;
+        for j in 0..n {
+            for i in 0..m {
+                self.buffer[n + i + j * self.capacity] = l21[[i, j]];
+            }
+        }
+        for j in 0..m {
+            // l22 is column-major in a row-major array: its row j is column j of the factor.
+            let column = &mut self.buffer[(n + j) * self.capacity..];
+            column[..n].fill(0.0);
+            for i in 0..m {
+                column[n + i] = if i >= j { l22[[j, i]] } else { 0.0 };
+            }
+        }
+        self.n = n + m;
+        self.jitter = self.jitter.max(jitter);
+        Ok(())
+    }
+
+    /// Replaces every row r of the block by L⁻¹ r.
+    pub fn half_solve(&self, block: ArrayViewMut2<f64>) {
+        self.half_solve_from(0, block);
+    }
+
+    /// As `half_solve`, where the first `start` entries of each row are solved already.
+    pub fn half_solve_from(&self, start: usize, mut block: ArrayViewMut2<f64>) {
+        assert_eq!(block.ncols(), self.n, "one column per row of the factor");
+        if self.n == start || block.nrows() == 0 {
+            return;
+        }
+        if block.nrows() == 1
+            && let Some(row) = block.row_mut(0).as_slice_mut()
+        {
+            return self.forward_substitute(start, row);
+        }
+        let l = self.factor();
+        let (head, mut tail) = as_columns_mut(block.view_mut()).split_at_row_mut(start);
+        if start > 0 {
+            let l21 = l.submatrix(start, 0, self.n - start, start);
+            matmul(
+                tail.as_mut(),
+                Accum::Add,
+                l21,
+                head.as_ref(),
+                -1.0,
+                Par::Seq,
+            );
+        }
+        let l22 = l.submatrix(start, start, self.n - start, self.n - start);
+        solve_lower_triangular_in_place(l22, tail, Par::Seq);
+    }
+
+    /// One right-hand side, column by column: every access is contiguous.
+    fn forward_substitute(&self, start: usize, row: &mut [f64]) {
+        let n = self.n;
+        for j in 0..n {
+            let column = &self.buffer[j * self.capacity..j * self.capacity + n];
+            if j >= start {
+                row[j] /= column[j];
+            }
+            let first = start.max(j + 1);
+            let r = row[j];
+            for (target, l) in row[first..].iter_mut().zip(&column[first..]) {
+                *target -= r * l;
+            }
+        }
+    }
+
+    /// Replaces every row r of the block by L⁻ᵀ r.
+    pub fn back_solve(&self, mut block: ArrayViewMut2<f64>) {
+        assert_eq!(block.ncols(), self.n, "one column per row of the factor");
+        if self.n == 0 || block.nrows() == 0 {
+            return;
+        }
+        if block.nrows() == 1
+            && let Some(row) = block.row_mut(0).as_slice_mut()
+        {
+            for j in (0..self.n).rev() {
+                let column = &self.buffer[j * self.capacity..j * self.capacity + self.n];
+                row[j] = (row[j] - dot(&column[j + 1..], &row[j + 1..])) / column[j];
+            }
+            return;
+        }
+        let columns = as_columns_mut(block.view_mut());
+        solve_upper_triangular_in_place(self.factor().transpose(), columns, Par::Seq);
+    }
+
+    /// Replaces every row r of the block by A⁻¹ r.
+    pub fn solve(&self, mut block: ArrayViewMut2<f64>) {
+        self.half_solve(block.view_mut());
+        self.back_solve(block);
+    }
+
+    /// L ξ, where only the first ξ.len() rows of L are used.
+    pub fn multiply(&self, xi: &[f64]) -> Vec<f64> {
+        let m = xi.len();
+        let mut out = vec![0.0; m];
+        for (j, &x) in xi.iter().enumerate() {
+            let column = &self.buffer[j * self.capacity..j * self.capacity + m];
+            for (o, l) in out[j..].iter_mut().zip(&column[j..]) {
+                *o += l * x;
+            }
+        }
+        out
+    }
+
+    /// log det A.
+    pub fn log_det(&self) -> f64 {
+        2.0 * (0..self.n).map(|i| self.at(i, i).ln()).sum::<f64>()
+    }
+
+    /// A⁻¹, both halves.
+    pub fn inverse(&self) -> Array2<f64> {
+        let mut out = Array2::zeros((self.n, self.n));
+        invert(self.factor(), out.view_mut());
+        out
+    }
+
+    fn factor(&self) -> MatRef<'_, f64> {
+        MatRef::from_column_major_slice_with_stride(&self.buffer, self.n, self.n, self.capacity)
+    }
+
+    fn reserve(&mut self, n: usize) {
+        if n <= self.capacity {
+            return;
+        }
+        // A first block usually stays the only one for a while: leave it room for a tail.
+        let capacity = if self.capacity == 0 {
+            n + n / 8 + 8
+        } else {
+            n.max(self.capacity + self.capacity / 4 + 8)
+        };
+        let mut buffer = vec![0.0; capacity * capacity];
+        for j in 0..self.n {
+            let old = &self.buffer[j * self.capacity..j * self.capacity + self.n];
+            buffer[j * capacity..j * capacity + self.n].copy_from_slice(old);
+        }
+        self.buffer = buffer;
+        self.capacity = capacity;
+    }
+}
+
+/// Factor of a symmetric matrix and the jitter that it needed; the factor is column-major, i.e. transposed.
+fn factor_with_jitter(a: &Array2<f64>, scale: f64) -> Result<(Array2<f64>, f64)> {
+    let mut failed = Error::NotPositiveDefinite {
+        pivot: 0,
+        jitter: 0.0,
+    };
+    for rung in JITTER_LADDER {
+        let jitter = rung * scale;
+        let mut l = a.clone();
+        l.diag_mut().iter_mut().for_each(|d| *d += jitter);
+        match factor_in_place(&mut l) {
+            Ok(()) => return Ok((l, jitter)),
+            Err(pivot) => failed = Error::NotPositiveDefinite { pivot, jitter },
+        }
+    }
+    Err(failed)
+}
+
+/// Cholesky in place; the pivot that failed otherwise.
+pub(crate) fn factor_in_place(a: &mut Array2<f64>) -> std::result::Result<(), usize> {
+    let n = a.nrows();
+    assert_eq!(n, a.ncols(), "faer accepts other shapes in silence");
+    let mut memory = MemBuffer::new(factor::cholesky_in_place_scratch::<f64>(
+        n,
+        Par::Seq,
+        Default::default(),
+    ));
+    factor::cholesky_in_place(
+        as_columns_mut(a.view_mut()),
+        Default::default(),
+        Par::Seq,
+        MemStack::new(&mut memory),
+        Default::default(),
+    )
+    .map(|_| ())
+    .map_err(|factor::LltError::NonPositivePivot { index }| index)
+}
+
+/// A⁻¹ from the factor that `factor_in_place` left, both halves.
+pub(crate) fn invert_factor(l: &Array2<f64>, out: &mut Array2<f64>) {
+    invert(as_columns(l.view()), out.view_mut());
+}
+
+fn invert(l: MatRef<'_, f64>, mut out: ArrayViewMut2<f64>) {
+    let n = l.nrows();
+    if n == 0 {
+        return;
+    }
+    let mut memory = MemBuffer::new(inverse::inverse_scratch::<f64>(n, Par::Seq));
+    let columns = as_columns_mut(out.view_mut());
+    inverse::inverse(columns, l, Par::Seq, MemStack::new(&mut memory));
+    // faer fills the lower half of the column-major matrix: the upper half of the row-major one.
+    for i in 0..n {
+        for j in 0..i {
+            out[[i, j]] = out[[j, i]];
+        }
+    }
+}
+
+/// Replaces each row r of the block by L⁻¹ r, for the factor that `factor_in_place` left.
+pub(crate) fn half_solve_with(l: &Array2<f64>, mut block: ArrayViewMut2<f64>) {
+    let columns = as_columns_mut(block.view_mut());
+    solve_lower_triangular_in_place(as_columns(l.view()), columns, Par::Seq);
+}
+
+/// `out` (N, M) = left (N, k) rightᵀ, right (M, k).
+pub fn multiply_transposed(
+    left: ArrayView2<f64>,
+    right: ArrayView2<f64>,
+    mut out: ArrayViewMut2<f64>,
+) {
+    matmul(
+        as_columns_mut(out.view_mut()),
+        Accum::Replace,
+        as_columns(right).transpose(),
+        as_columns(left),
+        1.0,
+        Par::Seq,
+    );
+}
+
+/// The Gram matrix leftᵀ left of the columns of `left` (N, k), as a symmetric (k, k) array.
+pub fn gram(left: ArrayView2<f64>) -> Array2<f64> {
+    let k = left.ncols();
+    let mut out = Array2::zeros((k, k));
+    let columns = as_columns(left);
+    triangular::matmul(
+        as_columns_mut(out.view_mut()),
+        triangular::BlockStructure::TriangularLower,
+        Accum::Replace,
+        columns,
+        triangular::BlockStructure::Rectangular,
+        columns.transpose(),
+        triangular::BlockStructure::Rectangular,
+        1.0,
+        Par::Seq,
+    );
+    for i in 0..k {
+        for j in 0..i {
+            out[[i, j]] = out[[j, i]];
+        }
+    }
+    out
+}
+
+/// Σ aᵢ bᵢ in eight interleaved sums, which vectorises and does not depend on the machine.
+pub fn dot(a: &[f64], b: &[f64]) -> f64 {
+    let mut sums = [0.0; 8];
+    let (a8, a_rest) = a.as_chunks::<8>();
+    let (b8, b_rest) = b.as_chunks::<8>();
+    for (a, b) in a8.iter().zip(b8) {
+        for i in 0..8 {
+            sums[i] += a[i] * b[i];
+        }
+    }
+    let rest: f64 = a_rest.iter().zip(b_rest).map(|(a, b)| a * b).sum();
+    sums.iter().sum::<f64>() + rest
+}
+
+/// The rows of a view as columns of a faer matrix; rows may be prefixes of longer ones.
+fn as_columns(a: ArrayView2<'_, f64>) -> MatRef<'_, f64> {
+    let (rows, width) = a.dim();
+    let [row_stride, column_stride] = [a.strides()[0], a.strides()[1]];
+    // SAFETY: an ndarray view is valid for exactly these shape and strides.
+    unsafe { MatRef::from_raw_parts(a.as_ptr(), width, rows, column_stride, row_stride) }
+}
+
+fn as_columns_mut(mut a: ArrayViewMut2<'_, f64>) -> MatMut<'_, f64> {
+    let (rows, width) = a.dim();
+    let [row_stride, column_stride] = [a.strides()[0], a.strides()[1]];
+    // SAFETY: as above, and the view is exclusive for the same lifetime.
+    unsafe { MatMut::from_raw_parts_mut(a.as_mut_ptr(), width, rows, column_stride, row_stride) }
+}
+
+/// The first `range.end` columns of a block, for rows that have room to grow.
+pub fn leading_columns(a: &Array2<f64>, range: RangeTo<usize>) -> ArrayView2<'_, f64> {
+    a.slice(ndarray::s![.., range])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ndarray::s;
+    use proptest::prelude::*;
+
+    /// B Bᵀ + I for a matrix of pseudo-random entries: symmetric positive definite.
+    fn spd(n: usize, seed: u64) -> Array2<f64> {
+        let b = Array2::from_shape_fn((n, n), |(i, j)| {
+            (((i * 31 + j * 17) as f64 + seed as f64) * 1.37).sin()
+        });
+        b.dot(&b.t()) + Array2::<f64>::eye(n)
+    }
+
+    fn fresh(a: &Array2<f64>) -> GrowingCholesky {
+        let mut l = GrowingCholesky::new();
+        l.extend(Array2::zeros((a.nrows(), 0)).view(), a.view())
+            .unwrap();
+        l
+    }
+
+    proptest! {
+        #[test]
+        fn extended_factor_is_the_fresh_one(n in 1usize..40, cut in 0usize..40, seed in 0u64..1000) {
+            let a = spd(n, seed);
+            let cut = cut.min(n);
+            let mut grown = fresh(&a.slice(s![..cut, ..cut]).to_owned());
+            for i in cut..n {
+                grown.extend(a.slice(s![i..i + 1, ..i]), a.slice(s![i..i + 1, i..i + 1])).unwrap();
+            }
+            let whole = fresh(&a);
+            let mut in_block = whole.clone();
+            in_block.truncate(cut);
+            in_block.extend(a.slice(s![cut.., ..cut]), a.slice(s![cut.., cut..])).unwrap();
+            for i in 0..n {
+                for j in 0..=i {
+                    prop_assert!((grown.at(i, j) - whole.at(i, j)).abs() < 1e-10 * n as f64);
+                    prop_assert!((in_block.at(i, j) - whole.at(i, j)).abs() < 1e-10 * n as f64);
+                    let product: f64 = (0..=j).map(|k| whole.at(i, k) * whole.at(j, k)).sum();
+                    prop_assert!((product - a[[i, j]]).abs() < 1e-10 * n as f64);
+                }
+            }
+        }
+
+        #[test]
+        fn solves_invert_the_matrix(n in 1usize..30, rows in 1usize..5, seed in 0u64..1000) {
+            let a = spd(n, seed);
+            let l = fresh(&a);
+            let b = Array2::from_shape_fn((rows, n), |(i, j)| ((i + 2 * j) as f64).cos());
+            let mut x = b.clone();
+            l.solve(x.view_mut());
+            prop_assert!((x.dot(&a) - &b).iter().all(|e| e.abs() < 1e-9));
+            prop_assert!((l.inverse().dot(&a) - Array2::<f64>::eye(n)).iter().all(|e| e.abs() < 1e-9));
+            let mut in_two = b.clone();
+            let start = n / 2;
+            let mut head = l.clone();
+            head.truncate(start);
+            head.half_solve(in_two.slice_mut(s![.., ..start]));
+            l.half_solve_from(start, in_two.view_mut());
+            let mut at_once = b;
+            l.half_solve(at_once.view_mut());
+            prop_assert!((in_two - at_once).iter().all(|e| e.abs() < 1e-9));
+        }
+    }
+
+    #[test]
+    fn log_det_is_the_sum_over_pivots_of_a_known_matrix() {
+        let l = fresh(&ndarray::arr2(&[[4.0, 2.0], [2.0, 5.0]]));
+        assert!((l.log_det() - 16f64.ln()).abs() < 1e-14);
+    }
+
+    #[test]
+    fn singular_matrices_get_jitter_and_hopeless_ones_an_error() {
+        let ones = Array2::from_elem((3, 3), 1.0);
+        assert!(fresh(&ones).jitter() > 0.0);
+        let mut l = fresh(&Array2::eye(2));
+        for bad in [f64::NAN, f64::INFINITY, -1.0] {
+            let error = l.extend(Array2::zeros((1, 2)).view(), ndarray::arr2(&[[bad]]).view());
+            assert!(matches!(error, Err(Error::NotPositiveDefinite { .. })));
+            assert_eq!(l.len(), 2);
+        }
+        assert!(matches!(
+            l.extend(Array2::zeros((1, 3)).view(), Array2::eye(1).view()),
+            Err(Error::Shape(_))
+        ));
+    }
+}

@@ -1,0 +1,44 @@
+//! Long calls without the GIL that still answer Ctrl-C.
+
+use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
+
+use pyo3::prelude::*;
+
+use crate::error::{Error, Result, Stop};
+use crate::python::errors::raise;
+
+/// Signals are looked at this often: taking the GIL costs more than most steps of a computation.
+const INTERVAL: Duration = Duration::from_millis(20);
+
+/// Runs a computation with the GIL released; a signal handler that raises stops it.
+pub fn detached<T: Send>(
+    py: Python<'_>,
+    compute: impl FnOnce(&mut Stop) -> Result<T> + Send,
+) -> PyResult<T> {
+    let (result, raised) = py.detach(|| {
+        let mut raised = None;
+        let mut last = Instant::now();
+        let mut stop = || {
+            if last.elapsed() >= INTERVAL {
+                last = Instant::now();
+                if let Err(error) = Python::attach(|py| py.check_signals()) {
+                    raised = Some(error);
+                }
+            }
+            if raised.is_some() {
+                ControlFlow::Break(())
+            } else {
+                ControlFlow::Continue(())
+            }
+        };
+        let result = compute(&mut stop);
+        (result, raised)
+    });
+    match (result, raised) {
+        (Ok(done), None) => Ok(done),
+        // The signal came after the last look at it: the work is done, and the exception still due.
+        (Ok(_), Some(raised)) | (Err(Error::Interrupted), Some(raised)) => Err(raised),
+        (Err(error), _) => Err(raise(py, error)),
+    }
+}

@@ -1,0 +1,33 @@
+//! The Python module `belated._core`: one file per group, one move per method: convert, release the GIL, call, convert.
+
+mod domain;
+mod errors;
+mod gaussian_process;
+mod interrupt;
+mod optimizer;
+mod settings;
+
+use ndarray::{Array1, Array2};
+use numpy::{PyReadonlyArray1, PyReadonlyArray2};
+use pyo3::prelude::*;
+
+#[pymodule]
+fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    errors::register(module)?;
+    module.add_class::<domain::Domain>()?;
+    module.add_class::<optimizer::Optimizer>()?;
+    module.add_class::<optimizer::TrialRecord>()?;
+    module.add_class::<gaussian_process::GaussianProcess>()?;
+    module.add_class::<gaussian_process::Acquisition>()?;
+    Ok(())
+}
+
+/// An owned copy, so that no other thread can change it while the GIL is released.
+fn owned1(array: PyReadonlyArray1<'_, f64>) -> Array1<f64> {
+    array.as_array().to_owned()
+}
+
+fn owned2(array: PyReadonlyArray2<'_, f64>) -> Array2<f64> {
+    array.as_array().as_standard_layout().into_owned()
+}

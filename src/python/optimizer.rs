@@ -1,0 +1,300 @@
+//! `Optimizer` and `TrialRecord`: the log and its strategy.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict};
+
+use crate::error::Error;
+use crate::ledger::{Point, State, Trial};
+use crate::python::domain::Domain;
+use crate::python::errors::{raise, warn};
+use crate::python::gaussian_process::GaussianProcess;
+use crate::python::interrupt::detached;
+use crate::python::owned1;
+use crate::python::settings::{clock, settings};
+use crate::strategy::{Definition, Method, Optimizer as Core};
+
+/// A log of trials and the strategy that proposes the next one.
+///
+/// The mutex is taken only with the GIL released: a thread that waits for it holds nothing.
+#[pyclass(frozen, module = "belated._core")]
+pub struct Optimizer {
+    core: Mutex<Core>,
+}
+
+/// One trial as the log knows it.
+#[pyclass(frozen, module = "belated._core")]
+pub struct TrialRecord {
+    number: usize,
+    trial: Trial,
+}
+
+/// (point, candidate index, posterior mean, posterior std)
+type Recommended<'py> = (Bound<'py, PyArray1<f64>>, Option<usize>, f64, f64);
+
+impl Optimizer {
+    fn new(
+        py: Python<'_>,
+        domain: &Domain,
+        context_width: usize,
+        time: &Bound<'_, PyAny>,
+        seed: u64,
+        method: Method,
+    ) -> PyResult<Self> {
+        let definition = Definition {
+            domain: domain.core.clone(),
+            context_width,
+            clock: clock(py, time)?,
+            seed,
+            method,
+        };
+        detached(py, |_| Core::new(definition)).map(Self::from_core)
+    }
+
+    fn from_core(core: Core) -> Self {
+        Self {
+            core: Mutex::new(core),
+        }
+    }
+
+    /// A panic cannot leave the log half written (events are appended whole), so a poisoned lock is usable.
+    fn lock(&self) -> MutexGuard<'_, Core> {
+        self.core.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn context(array: Option<PyReadonlyArray1<'_, f64>>) -> Vec<f64> {
+    array.map_or(Vec::new(), |z| owned1(z).to_vec())
+}
+
+fn point(x: PyReadonlyArray1<'_, f64>, index: Option<usize>) -> Point {
+    Point {
+        x: owned1(x).to_vec(),
+        index,
+    }
+}
+
+#[pymethods]
+impl Optimizer {
+    #[staticmethod]
+    fn random_search(
+        py: Python<'_>,
+        domain: &Domain,
+        context_width: usize,
+        clock: &Bound<'_, PyAny>,
+        seed: u64,
+    ) -> PyResult<Self> {
+        Self::new(py, domain, context_width, clock, seed, Method::RandomSearch)
+    }
+
+    #[staticmethod]
+    #[pyo3(signature = (domain, context_width, clock, seed, settings))]
+    fn bayes_opt(
+        py: Python<'_>,
+        domain: &Domain,
+        context_width: usize,
+        clock: &Bound<'_, PyAny>,
+        seed: u64,
+        settings: &Bound<'_, PyDict>,
+    ) -> PyResult<Self> {
+        let method = Method::BayesOpt(Box::new(self::settings(settings)?));
+        Self::new(py, domain, context_width, clock, seed, method)
+    }
+
+    fn suggest(
+        &self,
+        py: Python<'_>,
+        n: usize,
+        context: Option<PyReadonlyArray1<'_, f64>>,
+        now: Option<f64>,
+    ) -> PyResult<Vec<usize>> {
+        let context = self::context(context);
+        let (numbers, warnings) =
+            detached(py, |stop| self.lock().suggest(n, &context, now, stop))?;
+        for warning in warnings {
+            warn(py, &warning)?;
+        }
+        Ok(numbers)
+    }
+
+    fn observe(
+        &self,
+        py: Python<'_>,
+        number: usize,
+        value: f64,
+        now: Option<f64>,
+        amend: bool,
+    ) -> PyResult<()> {
+        detached(py, |_| self.lock().observe(number, value, now, amend))
+    }
+
+    fn fail(&self, py: Python<'_>, number: usize) -> PyResult<()> {
+        detached(py, |_| self.lock().fail(number))
+    }
+
+    fn abandon(&self, py: Python<'_>, number: usize) -> PyResult<()> {
+        detached(py, |_| self.lock().abandon(number))
+    }
+
+    fn add(
+        &self,
+        py: Python<'_>,
+        point: PyReadonlyArray1<'_, f64>,
+        index: Option<usize>,
+        context: Option<PyReadonlyArray1<'_, f64>>,
+        value: Option<f64>,
+        now: Option<f64>,
+    ) -> PyResult<usize> {
+        let (point, context) = (self::point(point, index), self::context(context));
+        detached(py, |_| self.lock().add(point, context, value, now))
+    }
+
+    fn enqueue(
+        &self,
+        py: Python<'_>,
+        point: PyReadonlyArray1<'_, f64>,
+        index: Option<usize>,
+    ) -> PyResult<()> {
+        let point = self::point(point, index);
+        detached(py, |_| self.lock().enqueue(point))
+    }
+
+    fn recommend<'py>(
+        &self,
+        py: Python<'py>,
+        context: Option<PyReadonlyArray1<'py, f64>>,
+        now: Option<f64>,
+    ) -> PyResult<Option<Recommended<'py>>> {
+        let context = self::context(context);
+        let best = detached(py, |stop| self.lock().recommend(&context, now, stop))?;
+        Ok(best.map(|best| {
+            let x = best.point.x.into_pyarray(py);
+            (x, best.point.index, best.mean, best.std)
+        }))
+    }
+
+    fn surrogate(
+        &self,
+        py: Python<'_>,
+        now: Option<f64>,
+        pending: bool,
+    ) -> PyResult<Option<(GaussianProcess, f64, f64)>> {
+        let surrogate = detached(py, |_| self.lock().surrogate(now, pending))?;
+        Ok(surrogate.map(|s| (GaussianProcess::from_core(s.model), s.center, s.scale)))
+    }
+
+    fn trial(&self, py: Python<'_>, number: usize) -> PyResult<TrialRecord> {
+        detached(py, |_| {
+            let core = self.lock();
+            let trial = core.ledger().trial(number)?.clone();
+            Ok(TrialRecord { number, trial })
+        })
+    }
+
+    fn numbers(&self, py: Python<'_>, state: Option<&str>) -> PyResult<Vec<usize>> {
+        let states = [
+            State::Pending,
+            State::Observed,
+            State::Failed,
+            State::Abandoned,
+        ];
+        let wanted = match state {
+            None => None,
+            Some(name) => match states.into_iter().find(|s| s.name() == name) {
+                Some(state) => Some(state),
+                None => {
+                    let error = Error::InvalidSetting {
+                        name: "state",
+                        got: format!("{name:?}"),
+                        expected: "\"pending\", \"observed\", \"failed\", \"abandoned\" or None",
+                    };
+                    return Err(raise(py, error));
+                }
+            },
+        };
+        detached(py, |_| {
+            let core = self.lock();
+            Ok(match wanted {
+                Some(State::Pending) => core.ledger().pending().iter().copied().collect(),
+                _ => {
+                    let trials = core.ledger().trials().iter().enumerate();
+                    trials
+                        .filter(|(_, trial)| wanted.is_none_or(|state| trial.state == state))
+                        .map(|(number, _)| number)
+                        .collect()
+                }
+            })
+        })
+    }
+
+    fn best(&self, py: Python<'_>) -> Option<usize> {
+        py.detach(|| self.lock().ledger().best())
+    }
+
+    fn __len__(&self, py: Python<'_>) -> usize {
+        py.detach(|| self.lock().ledger().trials().len())
+    }
+
+    fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let bytes = detached(py, |_| self.lock().to_bytes())?;
+        Ok(PyBytes::new(py, &bytes))
+    }
+
+    #[staticmethod]
+    fn from_bytes(py: Python<'_>, data: &[u8]) -> PyResult<Self> {
+        detached(py, |_| Core::from_bytes(data)).map(Self::from_core)
+    }
+
+    fn __reduce__<'py>(
+        slf: &Bound<'py, Self>,
+    ) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyBytes>,))> {
+        let py = slf.py();
+        let restore = slf.get_type().getattr("from_bytes")?;
+        Ok((restore, (slf.get().to_bytes(py)?,)))
+    }
+}
+
+#[pymethods]
+impl TrialRecord {
+    #[getter]
+    fn number(&self) -> usize {
+        self.number
+    }
+
+    #[getter]
+    fn point<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
+        PyArray1::from_slice(py, &self.trial.point.x)
+    }
+
+    #[getter]
+    fn index(&self) -> Option<usize> {
+        self.trial.point.index
+    }
+
+    #[getter]
+    fn context<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
+        PyArray1::from_slice(py, &self.trial.context)
+    }
+
+    #[getter]
+    fn state(&self) -> &'static str {
+        self.trial.state.name()
+    }
+
+    #[getter]
+    fn value(&self) -> Option<f64> {
+        self.trial.value
+    }
+
+    #[getter]
+    fn suggested_at(&self) -> f64 {
+        self.trial.suggested_at
+    }
+
+    #[getter]
+    fn observed_at(&self) -> Option<f64> {
+        self.trial.observed_at
+    }
+}

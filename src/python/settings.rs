@@ -1,0 +1,216 @@
+//! Keyword arguments of Bayesian optimisation, as the core's settings.
+
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::bayes::settings::{
+    AcquisitionKind, Beta, BoxSearch, DrawMethod, FitRows, Initial, Late, PriorMean, RefitClock,
+    Settings, TargetScale,
+};
+use crate::error::{Error, Result};
+use crate::kernel::KernelShape;
+use crate::ledger::Clock;
+use crate::pending::PendingPolicy;
+use crate::python::errors::raise;
+
+/// Settings from a dict; absent keys and None keep their defaults.
+pub fn settings(dict: &Bound<'_, PyDict>) -> PyResult<Settings> {
+    let py = dict.py();
+    let mut settings = Settings::default();
+    let mut search = (None, 10_000, 100);
+    for (key, value) in dict {
+        let key: String = key.extract()?;
+        if value.is_none() {
+            continue;
+        }
+        let name = |name| word(py, &value, name);
+        match key.as_str() {
+            "kernel" => settings.kernel = kernel(py, &value)?,
+            "ard" => settings.ard = value.extract()?,
+            "lengthscale" => {
+                settings.lengthscale = Some(match value.extract::<f64>() {
+                    Ok(one) => vec![one],
+                    Err(_) => value.extract()?,
+                });
+            }
+            "variance" => settings.variance = Some(value.extract()?),
+            "noise" => settings.noise = Some(value.extract()?),
+            "priors" => settings.priors = value.extract()?,
+            "n_restarts" => settings.n_restarts = value.extract()?,
+            "refit_every" => settings.refit_every = value.extract()?,
+            "refit_clock" => {
+                settings.refit_clock = name("refit_clock")?.one_of(
+                    "\"observations\" or \"trials\"",
+                    &[
+                        ("observations", RefitClock::Observations),
+                        ("trials", RefitClock::Trials),
+                    ],
+                )?;
+            }
+            "fit_rows" => {
+                settings.fit_rows = name("fit_rows")?.one_of(
+                    "\"policy\", \"observed\" or \"all\"",
+                    &[
+                        ("policy", FitRows::Policy),
+                        ("observed", FitRows::Observed),
+                        ("all", FitRows::All),
+                    ],
+                )?;
+            }
+            "initial_theta" => settings.initial_theta = Some(value.extract()?),
+            "acquisition" => {
+                settings.acquisition = name("acquisition")?.one_of(
+                    "\"ucb\", \"log_ei\" or \"thompson\"",
+                    &[
+                        ("ucb", AcquisitionKind::UpperConfidenceBound),
+                        ("log_ei", AcquisitionKind::LogExpectedImprovement),
+                        ("thompson", AcquisitionKind::Thompson),
+                    ],
+                )?;
+            }
+            "beta" => {
+                settings.beta = match value.extract::<f64>() {
+                    Ok(width) => Beta::Constant(width),
+                    Err(_) => name("beta")?.one_of(
+                        "a number, or \"kandasamy\"",
+                        &[("kandasamy", Beta::Kandasamy)],
+                    )?,
+                };
+            }
+            "pending" => {
+                settings.pending = name("pending")?.one_of(
+                    "\"ignore\", \"hallucinate\" or \"censor\"",
+                    &[
+                        ("ignore", PendingPolicy::Ignore),
+                        ("hallucinate", PendingPolicy::Hallucinate),
+                        ("censor", PendingPolicy::Censor),
+                    ],
+                )?;
+            }
+            "window" => settings.window = Some(value.extract()?),
+            "floor" => settings.floor = Some(value.extract()?),
+            "late" => {
+                settings.late = name("late")?.one_of(
+                    "\"accept\" or \"discard\"",
+                    &[("accept", Late::Accept), ("discard", Late::Discard)],
+                )?;
+            }
+            "n_initial" => settings.n_initial = Some(value.extract()?),
+            "initial" => {
+                settings.initial = name("initial")?.one_of(
+                    "\"quasi_random\" or \"uniform\"",
+                    &[
+                        ("quasi_random", Initial::QuasiRandom),
+                        ("uniform", Initial::Uniform),
+                    ],
+                )?;
+            }
+            "mean" => {
+                settings.mean = match value.extract::<f64>() {
+                    Ok(mean) => PriorMean::Number(mean),
+                    Err(_) => name("mean")?.one_of(
+                        "\"zero\", \"median\" or a number",
+                        &[("zero", PriorMean::Zero), ("median", PriorMean::Median)],
+                    )?,
+                };
+            }
+            "targets" => {
+                settings.targets = name("targets")?.one_of(
+                    "\"standardized\" or \"raw\"",
+                    &[
+                        ("standardized", TargetScale::Standardized),
+                        ("raw", TargetScale::Raw),
+                    ],
+                )?;
+            }
+            "predictive_std" => settings.predictive_std = value.extract()?,
+            "scale_draws" => settings.scale_draws = value.extract()?,
+            "thompson" => {
+                settings.thompson = name("thompson")?.one_of(
+                    "\"pathwise\" or \"weight_space\"",
+                    &[
+                        ("pathwise", DrawMethod::Pathwise),
+                        ("weight_space", DrawMethod::WeightSpace),
+                    ],
+                )?;
+            }
+            "n_features" => settings.n_features = value.extract()?,
+            "maximizer" => {
+                search.0 = Some(name("maximizer")?.one_of(
+                    "\"default\" or \"multistart\"",
+                    &[("default", false), ("multistart", true)],
+                )?);
+            }
+            "n_raw" => search.1 = value.extract()?,
+            "n_starts" => search.2 = value.extract()?,
+            _ => {
+                let error = Error::InvalidSetting {
+                    name: "settings",
+                    got: key,
+                    expected: "there is no setting of this name",
+                };
+                return Err(raise(py, error));
+            }
+        }
+    }
+    if let (Some(true), n_raw, n_starts) = search {
+        settings.maximizer = BoxSearch::Multistart { n_raw, n_starts };
+    }
+    Ok(settings)
+}
+
+pub fn kernel(py: Python<'_>, value: &Bound<'_, PyAny>) -> PyResult<KernelShape> {
+    word(py, value, "kernel")?.one_of(
+        "\"matern52\" or \"squared_exponential\"",
+        &[
+            ("matern52", KernelShape::Matern52),
+            ("squared_exponential", KernelShape::SquaredExponential),
+        ],
+    )
+}
+
+pub fn clock(py: Python<'_>, value: &Bound<'_, PyAny>) -> PyResult<Clock> {
+    word(py, value, "clock")?.one_of(
+        "\"iterations\" or \"seconds\"",
+        &[
+            ("iterations", Clock::Iterations),
+            ("seconds", Clock::Seconds),
+        ],
+    )
+}
+
+/// The value of an argument that is one of a few words.
+struct Word<'py> {
+    py: Python<'py>,
+    name: &'static str,
+    value: String,
+}
+
+fn word<'py>(
+    py: Python<'py>,
+    value: &Bound<'py, PyAny>,
+    name: &'static str,
+) -> PyResult<Word<'py>> {
+    Ok(Word {
+        py,
+        name,
+        value: match value.extract() {
+            Ok(word) => word,
+            Err(_) => value.repr()?.to_string(), // none of the words, but good for the message
+        },
+    })
+}
+
+impl Word<'_> {
+    fn one_of<T: Copy>(self, expected: &'static str, choices: &[(&str, T)]) -> PyResult<T> {
+        let found = choices.iter().find(|(word, _)| *word == self.value);
+        let answer: Result<T> = found
+            .map(|(_, meaning)| *meaning)
+            .ok_or(Error::InvalidSetting {
+                name: self.name,
+                got: format!("{:?}", self.value),
+                expected,
+            });
+        answer.map_err(|error| raise(self.py, error))
+    }
+}

@@ -1,0 +1,1 @@
+//! The core from outside: laws that hold between its parts.

@@ -1,0 +1,112 @@
+"""The command line: what it prints, what it writes, and how it ends."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from belated import _core, cli, experiments
+
+
+def run(*arguments: str) -> int:
+    return cli.main(list(arguments))
+
+
+def test_version(capsys):
+    with pytest.raises(SystemExit) as end:
+        run("--version")
+    assert end.value.code == 0
+    assert capsys.readouterr().out == f"belated {_core.__version__}\n"
+
+
+def test_without_a_command_there_is_help(capsys):
+    assert run() == cli.DONE
+    assert "replay" in capsys.readouterr().out
+
+
+def test_replay_without_a_name_lists_the_replays(capsys):
+    assert run("replay") == cli.DONE
+    listed = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in listed] == list(experiments.REPLAYS)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["unknown"],
+        ["lr", "--runs", "0"],
+        ["lr", "--runs", "many"],
+        ["lr", "--seed", "-1"],
+        ["svm", "--data", "/no/such/folder"],
+    ],
+)
+def test_arguments_that_cannot_be_read_are_refused(arguments, capsys):
+    with pytest.raises(SystemExit) as end:
+        run("replay", *arguments)
+    assert end.value.code == 2
+    assert "error" in capsys.readouterr().err
+
+
+def test_a_missing_library_is_named_with_the_extra_that_brings_it(capsys, monkeypatch):
+    pytest.importorskip("sklearn")
+    from belated.experiments import replay
+
+    monkeypatch.setattr(replay, "find_spec", lambda name: None)
+    assert run("replay", "lr") == cli.FAILED
+    assert "pip install 'belated[experiments]'" in capsys.readouterr().err
+
+
+def test_a_file_that_cannot_be_written_is_noticed_before_the_work(capsys, tmp_path, monkeypatch):
+    pytest.importorskip("sklearn")
+    monkeypatch.setattr("belated.experiments.lr.run", lambda options: pytest.fail("worked first"))
+    assert run("replay", "lr", "--json", str(tmp_path / "none" / "x.json")) == cli.FAILED
+    assert "there is no folder" in capsys.readouterr().err
+
+
+def test_missing_data_end_with_a_message(capsys, tmp_path):
+    pytest.importorskip("sklearn")
+    assert run("replay", "svm", "--data", str(tmp_path)) == cli.FAILED
+    assert "pima_diabetes.csv" in capsys.readouterr().err
+
+
+def test_a_replay_writes_its_table_numbers_and_figure(capsys, tmp_path):
+    pytest.importorskip("sklearn")
+    pytest.importorskip("matplotlib")
+    numbers, figure = tmp_path / "lr.json", tmp_path / "lr.png"
+    arguments = ["--runs", "2", "--iterations", "4", "--json", str(numbers), "--plot", str(figure)]
+    assert run("replay", "lr", *arguments) == cli.DONE
+    printed = capsys.readouterr().out
+    assert "s/suggestion" in printed
+    assert "GP-TS-SDF" in printed
+    report = json.loads(numbers.read_text())
+    assert (report["runs"], report["seed"], report["faithful"]) == (2, 0, False)
+    assert len(report["settings"]) == 12
+    assert set(report["settings"][0]) >= {
+        "algorithm",
+        "delays",
+        "iteration",
+        "mean",
+        "stderr",
+        "seconds_per_suggestion",
+    }
+    assert figure.read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="sends SIGINT to a process group")
+def test_ctrl_c_ends_a_replay_promptly():
+    pytest.importorskip("sklearn")
+    command = [sys.executable, "-m", "belated.cli", "replay", "lr", "--runs", "200", "--iterations", "100"]
+    process = subprocess.Popen(command, start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    time.sleep(4)
+    os.killpg(process.pid, signal.SIGINT)
+    start = time.monotonic()
+    _, complaint = process.communicate(timeout=30)
+    assert time.monotonic() - start < 5
+    assert process.returncode == cli.INTERRUPTED
+    assert b"Traceback" not in complaint

@@ -1,0 +1,36 @@
+"""Every example in the documentation of the installed package, and in the README, runs."""
+
+import doctest
+import importlib
+import pkgutil
+from pathlib import Path
+
+import pytest
+
+import belated
+
+_MODULES = ["belated"] + [module.name for module in pkgutil.walk_packages(belated.__path__, "belated.")]
+_README = Path(__file__).parents[1] / "README.md"
+_FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+
+
+@pytest.mark.parametrize("name", [name for name in _MODULES if not name.endswith(".__main__")])
+def test_examples_of_module(name):
+    try:
+        module = importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if (error.name or "belated").split(".")[0] == "belated":
+            raise
+        pytest.skip(f"{name} needs {error.name}, which is not installed")
+    assert doctest.testmod(module, optionflags=_FLAGS).failed == 0
+
+
+def test_examples_of_readme():
+    if not _README.exists():
+        pytest.skip("the installed package comes without its README")
+    assert doctest.testfile(str(_README), module_relative=False, optionflags=_FLAGS).failed == 0
+
+
+def test_every_public_name_is_documented():
+    undocumented = [name for name in belated.__all__ if not getattr(belated, name).__doc__]
+    assert undocumented == []

@@ -1,0 +1,182 @@
+"""Delay laws against their closed forms, and the iteration clock and regrets against direct definitions."""
+
+from __future__ import annotations
+
+import math
+import pickle
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import belated as bl
+from belated import simulate as sim
+
+# (law, a point q, P(d ≤ q) in closed form, variance)
+LAWS = [
+    (sim.Constant(3.0), 3.0, 1.0, 0.0),
+    (sim.Poisson(2.0), 1.0, 3 * math.exp(-2), 2.0),
+    (sim.Geometric(4.0), 2.0, 1 - 0.75**2, 12.0),
+    (sim.Uniform(0.0, 2.0), 0.5, 0.25, 1 / 3),
+    (sim.HalfNormal(), 1.0, math.erf(1 / math.sqrt(math.pi)), math.pi / 2 - 1),
+    (sim.Exponential(2.0), 2.0, 1 - math.exp(-1), 4.0),
+    (sim.Pareto(), 1.0, 1 - 0.8**5, 1 / 15),
+]
+names = [type(law).__name__ for law, *_ in LAWS]
+
+
+class Recorder:
+    """An optimizer that notes which trials it knew at each suggestion."""
+
+    def __init__(self, direction: str = "maximize") -> None:
+        self.direction, self.clock = direction, "iterations"
+        self.known: list[set[int]] = []
+        self.observed: dict[int, float] = {}
+        self.queue: list[Any] = []
+
+    def enqueue(self, point: Any) -> None:
+        self.queue.append(point)
+
+    def suggest(self) -> Any:
+        number = len(self.known)
+        self.known.append(set(self.observed))
+        point = self.queue.pop(0) if self.queue else {"x": float(number)}
+        return SimpleNamespace(number=number, params=point, x=None)
+
+    def observe(self, trial: Any, value: float) -> None:
+        assert trial.number not in self.observed
+        self.observed[trial.number] = value
+
+
+def run(delay: Any, n_trials: int = 8, direction: str = "maximize", **kwargs: Any) -> tuple[Recorder, sim.History]:
+    recorder = Recorder(direction)
+    return recorder, sim.simulate(recorder, lambda p: math.sin(37.0 * p["x"]), n_trials, delay, **kwargs)
+
+
+@pytest.mark.parametrize(("law", "q", "probability", "variance"), LAWS, ids=names)
+def test_a_law_has_its_mean_variance_and_distribution(law, q, probability, variance):
+    n = 200_000
+    d = law.sample(np.random.default_rng(0), n)
+    assert d.shape == (n,)
+    assert (d >= 0).all()
+    assert abs(d.mean() - law.mean) <= 5 * math.sqrt(variance / n) + 1e-12
+    assert abs(np.mean(d <= q) - probability) <= 5 * math.sqrt(probability * (1 - probability) / n) + 1e-12
+    assert d.var() == pytest.approx(variance, rel=0.1)
+
+
+@pytest.mark.parametrize("law", [law for law, *_ in LAWS], ids=names)
+def test_a_law_is_reproducible_picklable_and_draws_single_delays(law):
+    copy = pickle.loads(pickle.dumps(law))
+    assert copy == law
+    a, b = (each.sample(np.random.default_rng(1), 5) for each in (law, copy))
+    np.testing.assert_array_equal(a, b)
+    assert law.draw(np.random.default_rng(1), None) == a[0]
+
+
+def test_pareto_of_power_5_and_mean_1_starts_at_0_8():
+    assert sim.Pareto().sample(np.random.default_rng(0), 10_000).min() == pytest.approx(0.8, abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: sim.Constant(-1),
+        lambda: sim.Constant(math.nan),
+        lambda: sim.Poisson(-1),
+        lambda: sim.Poisson(math.inf),
+        lambda: sim.Geometric(0.5),
+        lambda: sim.Uniform(2, 1),
+        lambda: sim.Uniform(-1, 1),
+        lambda: sim.HalfNormal(0),
+        lambda: sim.Exponential(-1),
+        lambda: sim.Pareto(1, power=1),
+        lambda: run([1.0, 2.0]),
+        lambda: run([math.nan] * 8),
+        lambda: run(sim.ByPoint(lambda point: -1.0)),
+        lambda: sim.ByPoint(len).sample(np.random.default_rng(0), 3),
+    ],
+)
+def test_impossible_delays_are_refused(make):
+    with pytest.raises(bl.InvalidSetting):
+        make()
+
+
+def test_the_iteration_clock_alone_is_simulated():
+    optimizer = bl.RandomSearch({"x": (0.0, 1.0)}, clock="seconds", seed=0)
+    with pytest.raises(bl.InvalidSetting, match="iteration clock"):
+        sim.simulate(optimizer, lambda p: p["x"], 3, 1)
+
+
+@given(st.lists(st.one_of(st.integers(0, 12), st.floats(0, 12), st.just(math.inf)), min_size=1, max_size=30))
+def test_trial_s_is_known_when_t_is_chosen_if_d_is_at_most_t_minus_s(delays):
+    recorder, history = run(delays, len(delays))
+    for t, known in enumerate(recorder.known):
+        assert known == {s for s in range(t) if delays[s] <= t - s}
+    best = sim.best_converted(history, before=-2.0)
+    for t in range(len(delays) + 1):
+        assert best[t] == max([-2.0, *(history.values[s] for s in range(t) if delays[s] <= t - s)])
+
+
+def test_the_delays_0_and_1_coincide():
+    assert run(0)[0].known == run(1)[0].known
+
+
+def test_results_arrive_in_the_order_of_arrival_then_number():
+    recorder, _ = run([3, 2, 1, 9, 9, 9, 9, 9])
+    assert list(recorder.observed) == [0, 1, 2]
+    recorder, _ = run([4, 1, 1, 9, 9, 9, 9, 9])
+    assert list(recorder.observed) == [1, 2, 0]
+
+
+def test_initial_points_come_first_and_late():
+    recorder, history = run(2, initial=[{"x": 0.25}, {"x": 0.75}])
+    assert history.points[:3] == [{"x": 0.25}, {"x": 0.75}, {"x": 2.0}]
+    assert recorder.known[:4] == [set(), set(), {0}, {0, 1}]
+
+
+def test_a_delay_may_depend_on_the_point():
+    late = sim.ByPoint(lambda point: sim.Constant(5.0) if point["x"] < 2 else point["x"])
+    assert list(run(late, 5)[1].delays) == [5, 5, 2, 3, 4]
+
+
+def test_noise_reaches_the_optimizer_and_not_the_regret():
+    quiet = run(sim.Poisson(2), seed=3)
+    noisy = run(sim.Poisson(2), seed=3, noise=0.5)
+    np.testing.assert_array_equal(quiet[1].values, noisy[1].values)
+    np.testing.assert_array_equal(quiet[1].delays, noisy[1].delays)
+    for number, value in noisy[0].observed.items():
+        assert value == noisy[1].observed[number] != noisy[1].values[number]
+
+
+def test_results_later_than_the_window_can_be_left_out():
+    history = run([1, 6, 1, 1, 1, 1, 1, 1])[1]
+    history.values[:] = [0, 9, 1, 2, 3, 3, 3, 3]
+    np.testing.assert_array_equal(sim.best_converted(history), [np.nan, 0, 0, 1, 2, 3, 3, 9, 9])
+    np.testing.assert_array_equal(sim.best_converted(history, longest=5), [np.nan, 0, 0, 1, 2, 3, 3, 3, 3])
+
+
+@pytest.mark.parametrize(("direction", "optimum", "sign"), [("maximize", 5.0, 1), ("minimize", -5.0, -1)])
+def test_regrets(direction, optimum, sign):
+    history = run([2, 1, 1, 1], 4, direction)[1]
+    history.values[:] = sign * np.array([1.0, 0.0, 4.0, 2.0])
+    np.testing.assert_array_equal(sim.simple_regret(history, optimum, before=7.0), [7, 7, 4, 1, 1])
+    np.testing.assert_array_equal(sim.cumulative_regret(history, optimum), [0, 4, 9, 10, 13])
+    np.testing.assert_array_equal(sim.best_converted(history, at=[2.5, 99.0]), sign * np.array([1.0, 4.0]))
+
+
+@pytest.mark.parametrize("direction", ["maximize", "minimize"])
+def test_a_real_optimizer_on_candidates(direction):
+    x = np.linspace(0, 1, 21).reshape(-1, 1)
+    optimizer = bl.RandomSearch(candidates=x, direction=direction, seed=0)
+    history = sim.simulate(optimizer, lambda row: float(row[0]), 10, sim.Poisson(2), initial=[20, 0], seed=1)
+    assert [float(point[0]) for point in history.points[:2]] == [1.0, 0.0]
+    best = sim.best_converted(history)
+    assert best[-1] == (1.0 if direction == "maximize" else 0.0)
+    observed = [trial for trial in optimizer.trials if trial.value is not None]
+    assert {t.number for t in observed} == {int(s) for s in np.flatnonzero(history.arrivals < 10)}
+    for trial in observed:
+        assert trial.value == history.values[trial.number]
+        assert trial.observed_at - trial.suggested_at == history.arrivals[trial.number] - trial.number
