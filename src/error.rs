@@ -18,7 +18,9 @@ pub enum Error {
     },
 
     /// A value that is not one finite number.
-    #[error("value={got} for trial {number} is not a finite number; observe a finite value, or call fail or abandon (the trial is unchanged)")]
+    #[error(
+        "value={got} for trial {number} is not a finite number; observe a finite value, or call fail or abandon (the trial is unchanged)"
+    )]
     InvalidValue { number: usize, got: f64 },
 
     /// A point that does not belong to the domain.
@@ -38,7 +40,9 @@ pub enum Error {
     Shape(String),
 
     /// A trial number that was never given out.
-    #[error("trial {number} is unknown: this optimizer has {known} trials, numbered from 0; pass a trial that its suggest or add returned")]
+    #[error(
+        "trial {number} is unknown: this optimizer has {known} trials, numbered from 0; pass a trial that its suggest or add returned"
+    )]
     UnknownTrial { number: usize, known: usize },
 
     /// A second, different value for a trial, or a failure after a value.
@@ -46,7 +50,9 @@ pub enum Error {
     AlreadyObserved { number: usize, value: f64 },
 
     /// A covariance matrix that stays singular after every rung of the jitter ladder.
-    #[error("the covariance matrix is not positive definite (pivot {pivot}), even with jitter {jitter:e}; raise the noise")]
+    #[error(
+        "the covariance matrix is not positive definite (pivot {pivot}), even with jitter {jitter:e}; raise the noise"
+    )]
     NotPositiveDefinite { pivot: usize, jitter: f64 },
 
     /// Saved bytes that do not decode to an optimizer.

@@ -123,10 +123,8 @@ impl Kernel {
         weight: &[f64],
         out: &mut [f64],
     ) {
-        for d in 0..self.width() {
-            let scaled = z[d] / self.lengthscale[d];
-            out[d] =
-                2.0 / self.lengthscale[d] * weighted_offsets(scaled, x.column(d), slope, weight);
+        for (d, (z, l)) in z.iter().zip(&self.lengthscale).enumerate() {
+            out[d] = 2.0 / l * weighted_offsets(z / l, x.column(d), slope, weight);
         }
     }
 
@@ -154,8 +152,8 @@ impl Kernel {
     fn squared_distances(&self, z: &[f64], x: &ScaledPoints, out: &mut [f64]) {
         assert_eq!(out.len(), x.n);
         out.fill(0.0);
-        for d in 0..self.width() {
-            add_squared_offsets(z[d] / self.lengthscale[d], x.column(d), out);
+        for (d, (z, l)) in z.iter().zip(&self.lengthscale).enumerate() {
+            add_squared_offsets(z / l, x.column(d), out);
         }
     }
 }
@@ -288,7 +286,7 @@ fn exp_nonpositive(x: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use proptest::prelude::*;
+    use proptest::prelude::{prop_assert, prop_assert_eq, proptest};
     use rand::SeedableRng;
 
     fn kernel(shape: KernelShape) -> Kernel {

@@ -55,16 +55,27 @@ pub enum Event {
         now: f64,
     },
     /// A point to be suggested next.
-    Enqueued { point: Point },
+    Enqueued {
+        point: Point,
+    },
     Observed {
         number: TrialNumber,
         value: f64,
         now: f64,
     },
     /// An observed value was replaced.
-    Amended { number: TrialNumber, value: f64 },
-    Failed { number: TrialNumber },
-    Abandoned { number: TrialNumber },
+    Amended {
+        number: TrialNumber,
+        value: f64,
+    },
+    Failed {
+        number: TrialNumber,
+        now: f64,
+    },
+    Abandoned {
+        number: TrialNumber,
+        now: f64,
+    },
 }
 
 /// Where a trial is in its life; `Observed` can be reached from everywhere.
@@ -147,8 +158,8 @@ impl Ledger {
             let number = match &event {
                 Event::Observed { number, .. }
                 | Event::Amended { number, .. }
-                | Event::Failed { number }
-                | Event::Abandoned { number } => Some(*number),
+                | Event::Failed { number, .. }
+                | Event::Abandoned { number, .. } => Some(*number),
                 Event::Suggested { .. } | Event::Added { .. } | Event::Enqueued { .. } => None,
             };
             if let Some(number) = number {
@@ -188,7 +199,7 @@ impl Ledger {
         self.n_observed
     }
 
-    /// The trial of the largest value, the earliest of equals.
+    /// The trial of the largest value, the one of the smallest number among equals.
     pub fn best(&self) -> Option<TrialNumber> {
         self.best
     }
@@ -279,13 +290,13 @@ impl Ledger {
     }
 
     /// Records that a trial crashed: the model keeps its point, at the worst observed value.
-    pub fn fail(&mut self, number: TrialNumber) -> Result<()> {
-        self.resolve(number, State::Failed, Event::Failed { number })
+    pub fn fail(&mut self, number: TrialNumber, now: f64) -> Result<()> {
+        self.resolve(number, State::Failed, Event::Failed { number, now })
     }
 
     /// Records that nobody waits for a trial any more: the model forgets its point.
-    pub fn abandon(&mut self, number: TrialNumber) -> Result<()> {
-        self.resolve(number, State::Abandoned, Event::Abandoned { number })
+    pub fn abandon(&mut self, number: TrialNumber, now: f64) -> Result<()> {
+        self.resolve(number, State::Abandoned, Event::Abandoned { number, now })
     }
 
     fn resolve(&mut self, number: TrialNumber, state: State, event: Event) -> Result<()> {
@@ -332,8 +343,8 @@ impl Ledger {
                 self.trials[*number].value = Some(*value);
                 self.best = self.best_of_all();
             }
-            Event::Failed { number } => self.leave_pending(*number, State::Failed),
-            Event::Abandoned { number } => self.leave_pending(*number, State::Abandoned),
+            Event::Failed { number, .. } => self.leave_pending(*number, State::Failed),
+            Event::Abandoned { number, .. } => self.leave_pending(*number, State::Abandoned),
         }
         self.events.push(event);
     }
@@ -359,7 +370,11 @@ impl Ledger {
         trial.value = Some(value);
         trial.observed_at = Some(now);
         self.n_observed += 1;
-        let beaten = |best: TrialNumber| self.trials[best].value < Some(value);
+        // The smallest number of equals, whatever the order they arrive in.
+        let beaten = |best: TrialNumber| {
+            let top = self.trials[best].value;
+            top < Some(value) || (top == Some(value) && number < best)
+        };
         if self.best.is_none_or(beaten) {
             self.best = Some(number);
         }
@@ -415,8 +430,8 @@ mod tests {
     #[test]
     fn a_value_is_accepted_from_every_state() {
         let mut ledger = started(Clock::Iterations, 3);
-        ledger.fail(1).unwrap();
-        ledger.abandon(2).unwrap();
+        ledger.fail(1, 3.0).unwrap();
+        ledger.abandon(2, 3.0).unwrap();
         for number in 0..3 {
             ledger.observe(number, number as f64, 3.0, false).unwrap();
             assert_eq!(ledger.trial(number).unwrap().state, State::Observed);
@@ -428,8 +443,12 @@ mod tests {
     #[test]
     fn delays_count_suggestions_or_seconds() {
         let mut ledger = started(Clock::Iterations, 5);
-        ledger.observe(4, 0.5, ledger.now(None).unwrap(), false).unwrap();
-        ledger.observe(1, 0.5, ledger.now(None).unwrap(), false).unwrap();
+        ledger
+            .observe(4, 0.5, ledger.now(None).unwrap(), false)
+            .unwrap();
+        ledger
+            .observe(1, 0.5, ledger.now(None).unwrap(), false)
+            .unwrap();
         assert_eq!(ledger.trial(4).unwrap().delay(), Some(1.0));
         assert_eq!(ledger.trial(1).unwrap().delay(), Some(4.0));
         let mut ledger = started(Clock::Seconds, 2);
@@ -453,7 +472,7 @@ mod tests {
                 },
             ),
             (
-                ledger.fail(0),
+                ledger.fail(0, 2.0),
                 Error::AlreadyObserved {
                     number: 0,
                     value: 1.0,
@@ -467,7 +486,7 @@ mod tests {
                 },
             ),
             (
-                ledger.abandon(2),
+                ledger.abandon(2, 2.0),
                 Error::UnknownTrial {
                     number: 2,
                     known: 2,
@@ -501,8 +520,8 @@ mod tests {
                 match kind {
                     0 => ledger.enqueue(point(value.into())),
                     1 => { ledger.observe(number, value.into(), now, value < 0).ok(); }
-                    2 => { ledger.fail(number).ok(); }
-                    3 => { ledger.abandon(number).ok(); }
+                    2 => { ledger.fail(number, now).ok(); }
+                    3 => { ledger.abandon(number, now).ok(); }
                     4 => { ledger.add(point(value.into()), vec![], (value > 0).then_some(value.into()), now).unwrap(); }
                     _ => {
                         let queued = ledger.next_queued().cloned();
@@ -526,7 +545,10 @@ mod tests {
 
     #[test]
     fn events_about_unknown_trials_are_refused() {
-        let events = vec![Event::Failed { number: 0 }];
+        let events = vec![Event::Failed {
+            number: 0,
+            now: 0.0,
+        }];
         assert!(Ledger::replay(Clock::Iterations, events).is_err());
     }
 }

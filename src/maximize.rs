@@ -118,9 +118,12 @@ pub fn maximize(
             let mut best = best_row(objective, raw.view(), rng, stop)?;
             let mut search = Search::new(objective, coordinates, stop);
             for _ in 0..*n_starts {
+                check(search.stop)?;
                 let start = domain.sample_uniform(rng).0;
                 let run = search.climb(start, f64::NEG_INFINITY, false, &SCIPY)?;
-                if best.as_ref().is_none_or(|best| run.1 >= best.value) {
+                // −∞ may stand for NaN here, and wins nothing anyway.
+                let valid = run.1 > f64::NEG_INFINITY;
+                if valid && best.as_ref().is_none_or(|best| run.1 >= best.value) {
                     best = Some(Argmax {
                         point: run.0,
                         index: None,
@@ -157,7 +160,7 @@ const SCIPY: Tolerance = Tolerance {
 
 /// How many of everything.
 struct Plan {
-    /// Points of the R_d sequence, including the stretched ones.
+    /// Evenly spread points, including the stretched ones.
     spread: usize,
     /// At most so many corners, and so many steps from incumbents.
     corners: usize,
@@ -386,9 +389,9 @@ impl<'a, 's> Search<'a, 's> {
     }
 
     /// Take the best move of a single coordinate, if it improves.
-    fn sweep(&mut self, x: &mut Vec<f64>, value: &mut f64) -> Result<bool> {
+    fn sweep(&mut self, x: &mut [f64], value: &mut f64) -> Result<bool> {
         let mut moves: Vec<f64> = Vec::new();
-        let mut y = x.clone();
+        let mut y = x.to_vec();
         for (coordinate, at) in columns(self.coordinates) {
             if let Some(levels) = coordinate.levels() {
                 let here = coordinate.index(&x[at.clone()]);

@@ -214,12 +214,14 @@ impl Optimizer {
         self.ledger.observe(number, value, now, amend)
     }
 
-    pub fn fail(&mut self, number: TrialNumber) -> Result<()> {
-        self.ledger.fail(number)
+    pub fn fail(&mut self, number: TrialNumber, told: Option<f64>) -> Result<()> {
+        let now = self.ledger.now(told)?;
+        self.ledger.fail(number, now)
     }
 
-    pub fn abandon(&mut self, number: TrialNumber) -> Result<()> {
-        self.ledger.abandon(number)
+    pub fn abandon(&mut self, number: TrialNumber, told: Option<f64>) -> Result<()> {
+        let now = self.ledger.now(told)?;
+        self.ledger.abandon(number, now)
     }
 
     pub fn add(
@@ -316,7 +318,8 @@ impl Optimizer {
         let width = self.definition.context_width;
         if context.len() != width {
             return Err(Error::InvalidContext(match (width, context.len()) {
-                (0, _) => "a context was given, but none is declared; declare it with context=".to_string(),
+                (0, _) => "a context was given, but none is declared; declare it with context="
+                    .to_string(),
                 (_, 0) => "a context is declared but none was given; pass context=".to_string(),
                 (_, got) => format!("a context of {got} columns, where {width} are declared"),
             }));

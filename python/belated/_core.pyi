@@ -108,8 +108,10 @@ class Optimizer:
     def enqueue(self, point: NDArray[np.float64], index: int | None) -> None: ...
     def recommend(
         self, context: NDArray[np.float64] | None, now: float | None
-    ) -> tuple[NDArray[np.float64], int | None, float, float]:
-        """(point, candidate index or None, posterior mean, posterior std) of the best posterior mean."""
+    ) -> tuple[NDArray[np.float64], int | None, float, float] | None:
+        """(point, candidate index or None, posterior mean, posterior std) of the best posterior mean.
+
+        None while nothing is observed."""
 
     def surrogate(self, now: float | None, pending: bool) -> tuple[GaussianProcess, float, float] | None:
         """(model, center, scale): the posterior of (f - center) / scale over (x, context) rows.

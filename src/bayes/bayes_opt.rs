@@ -21,9 +21,7 @@ use crate::gp::{GaussianProcess, as_row};
 use crate::ledger::{Fitted, Ledger, Point, State, TrialNumber};
 use crate::maximize::{Maximizer, Objective, maximize};
 use crate::pending::{PendingPolicy, Target};
-use crate::strategy::{
-    Proposal, Query, Recommendation, Strategy, Surrogate, uniform_point,
-};
+use crate::strategy::{Proposal, Query, Recommendation, Strategy, Surrogate, uniform_point};
 
 /// How many of the best observed points the search of a box starts around.
 const INCUMBENTS: usize = 5;
@@ -46,8 +44,7 @@ impl BayesOpt {
         design: &mut Rng,
     ) -> Result<Self> {
         let width = domain.width() + context_width;
-        let settings =
-            settings.checked(width, matches!(domain.as_ref(), Domain::Candidates(_)))?;
+        let settings = settings.checked(width, matches!(domain.as_ref(), Domain::Candidates(_)))?;
         let n_initial = settings
             .n_initial
             .unwrap_or((2 * domain.width()).clamp(4, 20));
@@ -181,12 +178,15 @@ impl BayesOpt {
             };
             targets
                 .values
-                .extend(tail_targets.iter().zip(believed).map(|(target, mean)| {
-                    match target {
-                        Target::Value(y) => *y,
-                        Target::PosteriorMean => mean,
-                    }
-                }));
+                .extend(
+                    tail_targets
+                        .iter()
+                        .zip(believed)
+                        .map(|(target, mean)| match target {
+                            Target::Value(y) => *y,
+                            Target::PosteriorMean => mean,
+                        }),
+                );
             numbers.extend(&tail);
         }
         let x = self.model.encode(log, &numbers);
@@ -316,13 +316,15 @@ impl Strategy for BayesOpt {
 /// The first n points: quasi-random ones fill the domain evenly, candidates are drawn without replacement.
 fn initial_design(domain: &Domain, n: usize, initial: Initial, rng: &mut Rng) -> Vec<Point> {
     match (domain, initial) {
-        (Domain::Candidates(list), _) => rand::seq::index::sample(rng, list.nrows(), n.min(list.nrows()))
-            .into_iter()
-            .map(|i| Point {
-                x: list.row(i).to_vec(),
-                index: Some(i),
-            })
-            .collect(),
+        (Domain::Candidates(list), _) => {
+            rand::seq::index::sample(rng, list.nrows(), n.min(list.nrows()))
+                .into_iter()
+                .map(|i| Point {
+                    x: list.row(i).to_vec(),
+                    index: Some(i),
+                })
+                .collect()
+        }
         (Domain::Box(_), Initial::Uniform) => (0..n).map(|_| uniform_point(domain, rng)).collect(),
         (Domain::Box(_), Initial::QuasiRandom) => domain
             .quasi_random(n, rng)
@@ -376,12 +378,7 @@ fn width_of_bound(
 }
 
 /// The best observed points of the domain, best first: where a search of a box should also look.
-fn incumbents(
-    domain: &Domain,
-    log: &Ledger,
-    rows: &[TrialNumber],
-    targets: &[f64],
-) -> Array2<f64> {
+fn incumbents(domain: &Domain, log: &Ledger, rows: &[TrialNumber], targets: &[f64]) -> Array2<f64> {
     let mut order: Vec<usize> = (0..rows.len()).collect();
     order.sort_by(|&a, &b| targets[b].total_cmp(&targets[a]));
     order.truncate(INCUMBENTS);

@@ -90,13 +90,13 @@ impl Model {
                     }
                     self.started += 1;
                 }
-                Event::Observed { number, .. } | Event::Failed { number } => {
+                Event::Observed { number, .. } | Event::Failed { number, .. } => {
                     self.waiting.remove(number);
                     if !self.rows.contains(number) {
                         self.rows.push(*number);
                     }
                 }
-                Event::Abandoned { number } => {
+                Event::Abandoned { number, .. } => {
                     self.waiting.remove(number);
                     if let Some(row) = self.rows.iter().position(|r| r == number) {
                         self.rows.remove(row);
@@ -122,7 +122,11 @@ impl Model {
             }
             stays
         });
-        self.rows.extend(late.iter().filter(|n| !self.rows.contains(n)).collect::<Vec<_>>());
+        self.rows.extend(
+            late.iter()
+                .filter(|n| !self.rows.contains(n))
+                .collect::<Vec<_>>(),
+        );
         if self.reordered {
             self.base = self.rows.len();
             self.reordered = false;
@@ -161,10 +165,11 @@ impl Model {
     fn discarded(&self, trial: &Trial) -> bool {
         self.settings.late == Late::Discard
             && trial.suggested
-            && trial.delay().map_or(
-                trial.state == crate::ledger::State::Pending,
-                |delay| delay > self.settings.window_or_infinite(),
-            )
+            && trial
+                .delay()
+                .map_or(trial.state == crate::ledger::State::Pending, |delay| {
+                    delay > self.settings.window_or_infinite()
+                })
     }
 
     /// Encoded rows of points and contexts.

@@ -204,14 +204,17 @@ impl Settings {
                 return refuse(name, given.to_string(), "give a finite number above 0");
             }
         }
-        if let Some(start) = self.initial_theta.filter(|s| !s.iter().all(|x| positive(*x))) {
+        if let Some(start) = self
+            .initial_theta
+            .filter(|s| !s.iter().all(|x| positive(*x)))
+        {
             return refuse(
                 "initial_theta",
                 format!("{start:?}"),
                 "give (lengthscale, variance, noise), each finite and above 0",
             );
         }
-        if let Some(window) = self.window.filter(|w| !(*w > 0.0)) {
+        if let Some(window) = self.window.filter(|w| w.is_nan() || *w <= 0.0) {
             return refuse("window", window.to_string(), "give a number above 0");
         }
         if let Some(floor) = self.floor.filter(|f| !f.is_finite()) {
@@ -313,7 +316,8 @@ mod tests {
 
     #[test]
     fn each_bad_setting_is_refused_by_name() {
-        let bad: [(&str, fn(&mut Settings)); 14] = [
+        type Change = fn(&mut Settings);
+        let bad: [(&str, Change); 14] = [
             ("lengthscale", |s| s.lengthscale = Some(vec![1.0, 2.0])),
             ("lengthscale", |s| s.lengthscale = Some(vec![0.0])),
             ("variance", |s| s.variance = Some(f64::NAN)),

@@ -171,7 +171,10 @@ mod tests {
             mean: PriorMean::Median,
             ..Settings::default()
         };
-        assert_eq!(of(&[Some(1.0), Some(5.0), Some(2.0)], &settings).values, [-1.0, 3.0, 0.0]);
+        assert_eq!(
+            of(&[Some(1.0), Some(5.0), Some(2.0)], &settings).values,
+            [-1.0, 3.0, 0.0]
+        );
     }
 
     #[test]
@@ -192,7 +195,10 @@ mod tests {
                     ..Settings::default()
                 };
                 let targets = of(&values, &settings);
-                assert!(targets.values.iter().all(|y| y.abs() < 10.0), "{values:?} {targets:?}");
+                assert!(
+                    targets.values.iter().all(|y| y.abs() < 10.0),
+                    "{values:?} {targets:?}"
+                );
                 assert!(targets.scale > 0.0);
             }
         }

@@ -114,8 +114,12 @@ impl FitSettings {
     /// Lower and upper bounds of p; a given part has both at its value.
     fn bounds(&self, start: &[f64], d: usize) -> (Vec<f64>, Vec<f64>) {
         let n = self.n_lengthscales(d);
-        let free = [&self.lengthscale.as_ref().map(|_| ()), &self.variance.map(|_| ()), &self.noise.map(|_| ())]
-            .map(Option::is_none);
+        let free = [
+            &self.lengthscale.as_ref().map(|_| ()),
+            &self.variance.map(|_| ()),
+            &self.noise.map(|_| ()),
+        ]
+        .map(Option::is_none);
         let side = |pick: fn((f64, f64)) -> f64| -> Vec<f64> {
             (0..n + 2)
                 .map(|i| {
@@ -360,7 +364,11 @@ impl<'a> Evidence<'a> {
     fn covariances(&mut self, kernel: &Kernel, points: &ScaledPoints) {
         let mut point = vec![0.0; kernel.width()];
         let rows = self.x.axis_iter(Axis(0));
-        let targets = self.covariance.rows_mut().into_iter().zip(self.slope.rows_mut());
+        let targets = self
+            .covariance
+            .rows_mut()
+            .into_iter()
+            .zip(self.slope.rows_mut());
         for (x, (mut k, mut g)) in rows.zip(targets) {
             point.iter_mut().zip(x).for_each(|(p, v)| *p = *v);
             if let (Some(k), Some(g)) = (k.as_slice_mut(), g.as_slice_mut()) {

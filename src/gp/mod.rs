@@ -379,7 +379,8 @@ pub(crate) mod tests {
             let z = wave(9, 2, 3.3);
             let (mean, variance) = gp.predict(z.view());
             let tail = wave(3, 2, 8.8);
-            gp.set_tail(tail.view(), &[Target::PosteriorMean; 3]).unwrap();
+            gp.set_tail(tail.view(), &[Target::PosteriorMean; 3])
+                .unwrap();
             let (mean_after, variance_after) = gp.predict(z.view());
             for i in 0..9 {
                 assert!((mean[i] - mean_after[i]).abs() < 1e-10);

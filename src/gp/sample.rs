@@ -368,7 +368,8 @@ mod tests {
         let mut rng = Rng::seed_from_u64(8);
         let kernel = model(KernelShape::Matern52, 1).kernel().clone();
         let z = wave(5, 2, 2.2);
-        let mut prior = PriorFactor::new(&kernel, z.slice(ndarray::s![..3, ..]).to_owned()).unwrap();
+        let mut prior =
+            PriorFactor::new(&kernel, z.slice(ndarray::s![..3, ..]).to_owned()).unwrap();
         prior.include(z.slice(ndarray::s![3.., ..])).unwrap();
         let draws: Vec<_> = (0..20_000).map(|_| prior.draw(&mut rng)).collect();
         check_moments(&draws, &[0.0; 5], &kernel.gram(z.view()), 1e-6);
@@ -406,7 +407,7 @@ mod tests {
         let mut k = vec![0.0; gp.len()];
         let mean = gp.mean(z.view());
         let n = 300;
-        let mut sums = vec![0.0; 5];
+        let mut sums = [0.0; 5];
         for _ in 0..n {
             let path = Path::weight_space(&gp, 200, &mut rng).unwrap();
             for (sum, x) in sums.iter_mut().zip(z.rows()) {

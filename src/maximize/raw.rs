@@ -100,9 +100,12 @@ pub(super) fn raw_points(
 
     let mut around = Array2::zeros((incumbents.nrows() + local, width));
     for (i, mut row) in around.outer_iter_mut().enumerate() {
-        let mut x = incumbents.row(i % incumbents.nrows()).to_vec();
-        if i >= incumbents.nrows() {
-            let step = STEPS[(i / incumbents.nrows()) % STEPS.len()];
+        // The incumbents themselves, then every size of step from the best, the second best, …
+        let taken = i.checked_sub(incumbents.nrows());
+        let centre = taken.map_or(i, |k| k / STEPS.len() % incumbents.nrows());
+        let mut x = incumbents.row(centre).to_vec();
+        if let Some(k) = taken {
+            let step = STEPS[k % STEPS.len()];
             // Half of the steps leave about half of the coordinates as they are.
             let moving = if rng.random() { 1.0 } else { 0.5 };
             for (coordinate, at) in columns(coordinates) {

@@ -18,6 +18,8 @@ use crate::python::domain::Domain;
 use crate::python::interrupt::detached;
 use crate::python::{owned1, owned2};
 
+type Vector<'py> = Bound<'py, PyArray1<f64>>;
+
 /// A Gaussian process with zero prior mean.
 #[pyclass(frozen, module = "belated._core")]
 pub struct GaussianProcess {
@@ -31,7 +33,7 @@ enum Model {
         shape: KernelShape,
         theta: Hyperparameters,
     },
-    Fitted(Core),
+    Fitted(Box<Core>),
 }
 
 impl Model {
@@ -67,7 +69,7 @@ impl Model {
     /// The posterior, with points checked against it; the prior where nothing has been fitted.
     fn posterior(&self, width: usize) -> Result<Core> {
         match self {
-            Model::Fitted(gp) if gp.kernel().width() == width => Ok(gp.clone()),
+            Model::Fitted(gp) if gp.kernel().width() == width => Ok((**gp).clone()),
             Model::Fitted(gp) => Err(Error::Shape(format!(
                 "points of {width} columns for a process fitted to {}",
                 gp.kernel().width()
@@ -80,7 +82,7 @@ impl Model {
 impl GaussianProcess {
     pub fn from_core(core: Core) -> Self {
         Self {
-            model: Mutex::new(Model::Fitted(core)),
+            model: Mutex::new(Model::Fitted(Box::new(core))),
         }
     }
 
@@ -90,7 +92,7 @@ impl GaussianProcess {
 
     fn fitted(&self) -> Result<Core> {
         match &*self.lock() {
-            Model::Fitted(gp) => Ok(gp.clone()),
+            Model::Fitted(gp) => Ok((**gp).clone()),
             Model::Unfitted { .. } => Err(Error::Shape(
                 "nothing has been fitted yet; call fit(x, y) first".to_string(),
             )),
@@ -154,7 +156,7 @@ impl GaussianProcess {
             let mut gp = Core::new(model.shape(), &model.theta_for(x.ncols())?)?;
             gp.append_rows(x.view())?;
             gp.set_targets(&y.to_vec())?;
-            *model = Model::Fitted(gp);
+            *model = Model::Fitted(Box::new(gp));
             Ok(())
         })
     }
@@ -177,7 +179,7 @@ impl GaussianProcess {
                 gp.append_rows(row.insert_axis(ndarray::Axis(0)))?;
             }
             gp.set_targets(&targets)?;
-            *self.lock() = Model::Fitted(gp);
+            *self.lock() = Model::Fitted(Box::new(gp));
             Ok(())
         })
     }
@@ -186,7 +188,7 @@ impl GaussianProcess {
         &self,
         py: Python<'py>,
         z: PyReadonlyArray2<'py, f64>,
-    ) -> PyResult<(Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<f64>>)> {
+    ) -> PyResult<(Vector<'py>, Vector<'py>)> {
         let z = owned2(z);
         let (mean, variance) = detached(py, |_| {
             check_finite("z", z.iter())?;
@@ -196,12 +198,11 @@ impl GaussianProcess {
         Ok((mean.into_pyarray(py), std.into_pyarray(py)))
     }
 
-    #[allow(clippy::type_complexity)] // four parts of one answer
     fn predict_gradient<'py>(
         &self,
         py: Python<'py>,
         z: PyReadonlyArray1<'py, f64>,
-    ) -> PyResult<(f64, f64, Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<f64>>)> {
+    ) -> PyResult<(f64, f64, Vector<'py>, Vector<'py>)> {
         let z = owned1(z).to_vec();
         let mut workspace = Workspace::default();
         let (mean, variance) = detached(py, |_| {
@@ -243,10 +244,7 @@ impl GaussianProcess {
         detached(py, |_| Ok(self.fitted()?.log_marginal_likelihood()))
     }
 
-    fn log_marginal_likelihood_gradient<'py>(
-        &self,
-        py: Python<'py>,
-    ) -> PyResult<Bound<'py, PyArray1<f64>>> {
+    fn log_marginal_likelihood_gradient<'py>(&self, py: Python<'py>) -> PyResult<Vector<'py>> {
         let gradient = detached(py, |_| {
             Ok(self.fitted()?.log_marginal_likelihood_gradient())
         })?;
@@ -274,7 +272,7 @@ impl GaussianProcess {
             let mut better = Core::new(settings.shape, &theta)?;
             better.append_rows(x)?;
             better.set_targets(&targets[..n])?;
-            *self.lock() = Model::Fitted(better);
+            *self.lock() = Model::Fitted(Box::new(better));
             Ok(())
         })
     }
@@ -288,7 +286,7 @@ impl GaussianProcess {
     }
 
     #[getter]
-    fn lengthscale<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
+    fn lengthscale<'py>(&self, py: Python<'py>) -> Vector<'py> {
         py.detach(|| self.lock().theta().lengthscale)
             .into_pyarray(py)
     }
@@ -315,7 +313,7 @@ impl GaussianProcess {
     }
 
     #[getter]
-    fn y<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<f64>>> {
+    fn y<'py>(&self, py: Python<'py>) -> PyResult<Vector<'py>> {
         let y = detached(py, |_| Ok(self.fitted()?.targets()))?;
         Ok(y.into_pyarray(py))
     }
@@ -395,7 +393,7 @@ impl Acquisition {
         &self,
         py: Python<'py>,
         z: PyReadonlyArray2<'py, f64>,
-    ) -> PyResult<Bound<'py, PyArray1<f64>>> {
+    ) -> PyResult<Vector<'py>> {
         let z = owned2(z);
         let values = detached(py, |_| {
             self.check(z.ncols())?;
@@ -410,7 +408,7 @@ impl Acquisition {
         &self,
         py: Python<'py>,
         z: PyReadonlyArray1<'py, f64>,
-    ) -> PyResult<(f64, Bound<'py, PyArray1<f64>>)> {
+    ) -> PyResult<(f64, Vector<'py>)> {
         let z = owned1(z).to_vec();
         let (value, gradient) = detached(py, |_| {
             self.check(z.len())?;
@@ -423,13 +421,12 @@ impl Acquisition {
     }
 
     #[pyo3(signature = (domain, seed=0))]
-    #[allow(clippy::type_complexity)] // three parts of one answer
     fn maximize<'py>(
         &self,
         py: Python<'py>,
         domain: &Domain,
         seed: u64,
-    ) -> PyResult<(Bound<'py, PyArray1<f64>>, Option<usize>, f64)> {
+    ) -> PyResult<(Vector<'py>, Option<usize>, f64)> {
         let best = detached(py, |stop| {
             self.check(domain.core.width())?;
             let mut scorer = Scorer::new(&self.gp, &self.formula, &[]);

@@ -111,8 +111,7 @@ impl Optimizer {
         now: Option<f64>,
     ) -> PyResult<Vec<usize>> {
         let context = self::context(context);
-        let (numbers, warnings) =
-            detached(py, |stop| self.lock().suggest(n, &context, now, stop))?;
+        let (numbers, warnings) = detached(py, |stop| self.lock().suggest(n, &context, now, stop))?;
         for warning in warnings {
             warn(py, &warning)?;
         }
@@ -130,12 +129,12 @@ impl Optimizer {
         detached(py, |_| self.lock().observe(number, value, now, amend))
     }
 
-    fn fail(&self, py: Python<'_>, number: usize) -> PyResult<()> {
-        detached(py, |_| self.lock().fail(number))
+    fn fail(&self, py: Python<'_>, number: usize, now: Option<f64>) -> PyResult<()> {
+        detached(py, |_| self.lock().fail(number, now))
     }
 
-    fn abandon(&self, py: Python<'_>, number: usize) -> PyResult<()> {
-        detached(py, |_| self.lock().abandon(number))
+    fn abandon(&self, py: Python<'_>, number: usize, now: Option<f64>) -> PyResult<()> {
+        detached(py, |_| self.lock().abandon(number, now))
     }
 
     fn add(
