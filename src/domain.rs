@@ -33,7 +33,7 @@ const WIDEST: u64 = 1 << 52;
 const HIGHEST_LOG: i64 = 1 << 40;
 
 /// A row of more columns than this is a mistake rather than a search space.
-const MOST_COLUMNS: usize = 4096;
+pub(crate) const MOST_COLUMNS: usize = 4096;
 
 /// Beyond, R_d has steps so close to a simple fraction that whole slices of a coordinate stay empty for
 /// hundreds of points (first at d = 9, half of all slices at d = 20); Latin squares take over.

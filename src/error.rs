@@ -55,6 +55,12 @@ pub enum Error {
     )]
     NotPositiveDefinite { pivot: usize, jitter: f64 },
 
+    /// Targets whose weights in the posterior are beyond the range of a double.
+    #[error(
+        "targets as large as {largest:e} overflow in the posterior; scale the values down (targets=\"standardized\" does)"
+    )]
+    Overflow { largest: f64 },
+
     /// Saved bytes that do not decode to an optimizer.
     #[error("the saved state cannot be read: {0}")]
     Corrupt(String),

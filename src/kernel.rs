@@ -65,7 +65,8 @@ impl Kernel {
         }
         for (j, row) in x.rows().into_iter().enumerate() {
             for k in 0..d {
-                points.values[k * points.capacity + points.n + j] = row[k] / self.lengthscale[k];
+                points.values[k * points.capacity + points.n + j] =
+                    scaled(row[k], self.lengthscale[k]);
             }
         }
         points.n = n;
@@ -124,7 +125,7 @@ impl Kernel {
         out: &mut [f64],
     ) {
         for (d, (z, l)) in z.iter().zip(&self.lengthscale).enumerate() {
-            out[d] = 2.0 / l * weighted_offsets(z / l, x.column(d), slope, weight);
+            out[d] = 2.0 / l * weighted_offsets(scaled(*z, *l), x.column(d), slope, weight);
         }
     }
 
@@ -153,7 +154,7 @@ impl Kernel {
         assert_eq!(out.len(), x.n);
         out.fill(0.0);
         for (d, (z, l)) in z.iter().zip(&self.lengthscale).enumerate() {
-            add_squared_offsets(z / l, x.column(d), out);
+            add_squared_offsets(scaled(*z, *l), x.column(d), out);
         }
     }
 }
@@ -210,7 +211,7 @@ fn squared_exponential(variance: f64, r2: &mut [f64]) {
 ))]
 fn matern52(variance: f64, r2: &mut [f64]) {
     for k in r2 {
-        let a = (5.0 * *k).sqrt();
+        let a = capped((5.0 * *k).sqrt());
         *k = variance * (1.0 + a + a * a / 3.0) * exp_nonpositive(-a);
     }
 }
@@ -222,7 +223,7 @@ fn matern52(variance: f64, r2: &mut [f64]) {
 ))]
 fn matern52_with_slope(variance: f64, r2: &mut [f64], slope: &mut [f64]) {
     for (k, g) in r2.iter_mut().zip(slope) {
-        let a = (5.0 * *k).sqrt();
+        let a = capped((5.0 * *k).sqrt());
         let e = variance * exp_nonpositive(-a);
         *k = (1.0 + a + a * a / 3.0) * e;
         // dk/d(r²) = −(5/6) v (1 + √5 r) exp(−√5 r): finite at r = 0, where dk/dr alone would divide by r.
@@ -249,6 +250,17 @@ fn weighted_offsets(z: f64, x: &[f64], slope: &[f64], weight: &[f64]) -> f64 {
     let done = x.len() / 8 * 8;
     let rest = x[done..].iter().zip(&slope[done..]).zip(&weight[done..]);
     sums.iter().sum::<f64>() + rest.map(|((x, g), w)| w * g * (z - x)).sum::<f64>()
+}
+
+/// √5 r, cut off where exp(−√5 r) is 0 already: infinity times 0 would be no number.
+#[inline(always)]
+fn capped(a: f64) -> f64 {
+    if a > 1e3 { 1e3 } else { a }
+}
+
+/// x/ℓ within the range of a double, so that a point is at distance 0 from itself whatever its size.
+fn scaled(x: f64, lengthscale: f64) -> f64 {
+    (x / lengthscale).clamp(f64::MIN, f64::MAX)
 }
 
 /// exp(x) for x ≤ 0 to 2 ulp, branch-free: x = k·ln 2 + f, a Taylor polynomial in f, and 2^k put into the exponent.
@@ -294,6 +306,27 @@ mod tests {
             shape,
             lengthscale: vec![0.3, 1.7],
             variance: 2.5,
+        }
+    }
+
+    #[test]
+    fn points_beyond_measure_are_far_from_others_and_at_no_distance_from_themselves() {
+        for shape in [KernelShape::SquaredExponential, KernelShape::Matern52] {
+            let kernel = Kernel {
+                shape,
+                lengthscale: vec![0.3, 1e-300],
+                variance: 2.5,
+            };
+            let x = ndarray::arr2(&[[f64::MAX, 1e300], [0.5, f64::MIN], [1e300, 0.5]]);
+            let points = kernel.scale(x.view());
+            for i in 0..3 {
+                let (mut k, mut g) = (vec![0.0; 3], vec![0.0; 3]);
+                kernel.row_with_slope(&x.row(i).to_vec(), &points, &mut k, &mut g);
+                for j in 0..3 {
+                    assert_eq!(k[j], if i == j { 2.5 } else { 0.0 });
+                    assert!(i == j || g[j] == 0.0);
+                }
+            }
         }
     }
 

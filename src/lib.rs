@@ -6,6 +6,7 @@
 //! * [`kernel`], [`pending`] → [`gp`]: covariance, what pending trials mean, the posterior with its pending tail
 //! * [`domain`], [`acquisition`] → [`maximize`]: where a trial may be, what a place is worth, the best place
 //! * [`ledger`] → [`strategy`]: the append-only log, and what proposes from it; [`random_search`], [`bayes`]
+//! * [`optimizer`]: a log and a strategy together, with what is checked at the door
 //! * `python`: the bindings, behind the feature of that name
 //!
 //! Everything maximises. State is the log and the hyperparameters in it: an optimizer restored from its events
@@ -21,6 +22,7 @@ pub mod lbfgsb;
 pub mod ledger;
 pub mod linalg;
 pub mod maximize;
+pub mod optimizer;
 pub mod parallel;
 pub mod pending;
 #[cfg(feature = "python")]

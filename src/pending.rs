@@ -23,14 +23,13 @@ pub enum Target {
 }
 
 impl PendingPolicy {
-    /// The target of a pending trial of the given age; None leaves it out of the model.
+    /// The target of a pending trial; None leaves it out of the model.
     ///
-    /// `floor` is the smallest value of f in the model's units, `window` the age beyond which a trial no
-    /// longer counts as arriving (lapsed).
-    pub fn target(self, age: f64, window: f64, floor: f64) -> Option<Target> {
+    /// `lapsed` trials no longer count as arriving; `floor` is the smallest value of f in the model's units.
+    pub fn target(self, lapsed: bool, floor: f64) -> Option<Target> {
         match self {
             PendingPolicy::Ignore => None,
-            PendingPolicy::Hallucinate => (age <= window).then_some(Target::PosteriorMean),
+            PendingPolicy::Hallucinate => (!lapsed).then_some(Target::PosteriorMean),
             PendingPolicy::Censor => Some(Target::Value(floor)),
         }
     }
@@ -42,15 +41,15 @@ mod tests {
 
     #[test]
     fn lapsed_trials_stay_at_the_floor_or_leave() {
-        let answer = |policy: PendingPolicy, age| policy.target(age, 5.0, -1.5);
-        assert_eq!(answer(PendingPolicy::Ignore, 1.0), None);
+        let answer = |policy: PendingPolicy, lapsed| policy.target(lapsed, -1.5);
+        assert_eq!(answer(PendingPolicy::Ignore, false), None);
         assert_eq!(
-            answer(PendingPolicy::Hallucinate, 5.0),
+            answer(PendingPolicy::Hallucinate, false),
             Some(Target::PosteriorMean)
         );
-        assert_eq!(answer(PendingPolicy::Hallucinate, 6.0), None);
+        assert_eq!(answer(PendingPolicy::Hallucinate, true), None);
         assert_eq!(
-            answer(PendingPolicy::Censor, 6.0),
+            answer(PendingPolicy::Censor, true),
             Some(Target::Value(-1.5))
         );
     }

@@ -94,6 +94,39 @@ class Optimizer:
     def suggest(self, n: int, context: NDArray[np.float64] | None, now: float | None) -> list[int]:
         """Start n trials; their numbers. Either all n are logged or none."""
 
+    def propose(
+        self,
+        n: int,
+        context: NDArray[np.float64] | None,
+        now: float | None,
+        wall: float | None = None,
+        expires_after: float | None = None,
+    ) -> list[str]:
+        """The events, as JSON, that would start n trials; nothing is logged until they come back by ``extend``.
+
+        ``wall`` is the time in seconds by which leases are judged, ``expires_after`` the length of new ones."""
+
+    def draft_observe(self, number: int, value: float, now: float | None, amend: bool) -> str | None:
+        """The event that ``observe`` would log, as JSON; None where it would change nothing. Nothing is logged."""
+
+    def draft_fail(self, number: int, now: float | None) -> str | None: ...
+    def draft_abandon(self, number: int, now: float | None) -> str | None: ...
+    def draft_add(
+        self,
+        point: NDArray[np.float64],
+        index: int | None,
+        context: NDArray[np.float64] | None,
+        value: float | None,
+        now: float | None,
+    ) -> str | None: ...
+    def draft_enqueue(self, point: NDArray[np.float64], index: int | None) -> str | None: ...
+    def extend(self, events: list[str]) -> None:
+        """Log events, own or another's; each is checked, and those before a bad one stay."""
+
+    def events(self, start: int) -> list[str]:
+        """The log from event number ``start`` on, as JSON."""
+
+    def n_events(self) -> int: ...
     def observe(self, number: int, value: float, now: float | None, amend: bool) -> None: ...
     def fail(self, number: int, now: float | None) -> None: ...
     def abandon(self, number: int, now: float | None) -> None: ...

@@ -11,7 +11,7 @@ pub use crate::bayes::settings::Settings;
 
 use crate::acquisition::{Acquisition, Scorer};
 use crate::bayes::candidates::{MOST_EXACT, SolvedCandidates};
-use crate::bayes::model::Model;
+use crate::bayes::model::{Model, Version};
 use crate::bayes::settings::{AcquisitionKind, BoxSearch, DrawMethod, FitRows, Initial};
 use crate::domain::{Domain, Rng};
 use crate::error::{Error, Result, Stop, check};
@@ -22,6 +22,10 @@ use crate::ledger::{Fitted, Ledger, Point, State, TrialNumber};
 use crate::maximize::{Maximizer, Objective, maximize};
 use crate::pending::{PendingPolicy, Target};
 use crate::strategy::{Proposal, Query, Recommendation, Strategy, Surrogate, uniform_point};
+
+/// Up to this many rows a box is searched with full effort: beyond, a gradient costs O(n²) out of cache.
+const FULL_EFFORT: f64 = 600.0;
+const LEAST_EFFORT: f64 = 0.2;
 
 /// How many of the best observed points the search of a box starts around.
 const INCUMBENTS: usize = 5;
@@ -85,12 +89,12 @@ impl BayesOpt {
         check(stop)?;
         let settings = &self.settings;
         let targets = self.model.targets(log);
-        let (tail, tail_targets) = self.model.tail(log, query.now, targets.floor);
+        let (tail, tail_targets) = self.model.tail(log, query, targets.floor);
         let tail_rows = self.model.encode(log, &tail);
         let recent = self.model.encode(log, &recent(log, query.now, settings));
         let incumbents = incumbents(&self.domain, log, self.model.rows(), &targets.values);
         let rows = [self.model.rows(), &tail].concat();
-        let (gp, generation) =
+        let (gp, version) =
             self.model
                 .posterior(log, &targets.values)?
                 .ok_or(Error::NotPositiveDefinite {
@@ -120,20 +124,40 @@ impl BayesOpt {
             PendingPolicy::Censor if settings.scale_draws => nu,
             _ => 1.0,
         };
+        let maximizer = match settings.maximizer {
+            BoxSearch::Default => Maximizer::Default {
+                effort: (FULL_EFFORT / gp.len() as f64).clamp(LEAST_EFFORT, 1.0),
+            },
+            BoxSearch::Multistart { n_raw, n_starts } => Maximizer::Multistart { n_raw, n_starts },
+        };
         let list = match self.domain.as_ref() {
             Domain::Candidates(list) => Some(list),
             Domain::Box(_) => None,
         };
         match (list, acquisition) {
             (Some(list), Some(acquisition)) => {
-                let solved = solved(&mut self.candidates, list, query, generation, gp);
+                let solved = solved(&mut self.candidates, list, query, version, gp);
                 let mut scores = Listed::new(solved.score(gp, &acquisition));
-                argmax(&mut scores, &self.domain, &incumbents, settings, rng, stop)
+                argmax(
+                    &mut scores,
+                    &self.domain,
+                    &incumbents,
+                    &maximizer,
+                    rng,
+                    stop,
+                )
             }
             (Some(list), None) if list.nrows() <= MOST_EXACT => {
-                let solved = solved(&mut self.candidates, list, query, generation, gp);
+                let solved = solved(&mut self.candidates, list, query, version, gp);
                 let mut scores = Listed::new(solved.draw(gp, log, &rows, spread, rng)?);
-                argmax(&mut scores, &self.domain, &incumbents, settings, rng, stop)
+                argmax(
+                    &mut scores,
+                    &self.domain,
+                    &incumbents,
+                    &maximizer,
+                    rng,
+                    stop,
+                )
             }
             (_, acquisition) => {
                 let acquisition = match acquisition {
@@ -148,7 +172,14 @@ impl BayesOpt {
                     })),
                 };
                 let mut scorer = Scorer::new(gp, &acquisition, query.context);
-                argmax(&mut scorer, &self.domain, &incumbents, settings, rng, stop)
+                argmax(
+                    &mut scorer,
+                    &self.domain,
+                    &incumbents,
+                    &maximizer,
+                    rng,
+                    stop,
+                )
             }
         }
     }
@@ -162,7 +193,7 @@ impl BayesOpt {
         stop: &mut Stop,
     ) -> Result<Fitted> {
         let mut targets = self.model.targets(log);
-        let (tail, tail_targets) = self.model.tail(log, query.now, targets.floor);
+        let (tail, tail_targets) = self.model.tail(log, query, targets.floor);
         let with_tail = match self.settings.fit_rows {
             FitRows::Observed => false,
             FitRows::All => true,
@@ -223,7 +254,7 @@ impl Strategy for BayesOpt {
         let (point, warning) = match self.with_model(log, query, &mut fitted, rng, stop) {
             Ok(point) => (point, None),
             // Suggesting never fails for numerical reasons.
-            Err(error @ Error::NotPositiveDefinite { .. }) => (
+            Err(error @ (Error::NotPositiveDefinite { .. } | Error::Overflow { .. })) => (
                 uniform_point(&self.domain, rng),
                 Some(format!("a random point is suggested, because {error}")),
             ),
@@ -269,21 +300,18 @@ impl Strategy for BayesOpt {
         };
         let mut scorer = Scorer::new(gp, &mean, query.context);
         let maximizer = Maximizer::default();
-        let best = maximize(
+        let point = argmax(
             &mut scorer,
             &self.domain,
-            incumbents.view(),
+            &incumbents,
             &maximizer,
             rng,
             stop,
         )?;
-        let row = [best.point.as_slice(), query.context].concat();
+        let row = [point.x.as_slice(), query.context].concat();
         let (mean, variance) = gp.predict(as_row(row).view());
         Ok(Some(Recommendation {
-            point: Point {
-                x: best.point,
-                index: best.index,
-            },
+            point,
             mean: mean[0] * targets.scale + targets.center,
             std: variance[0].sqrt() * targets.scale,
         }))
@@ -297,7 +325,7 @@ impl Strategy for BayesOpt {
     ) -> Result<Option<Surrogate>> {
         self.model.catch_up(log);
         let targets = self.model.targets(log);
-        let (tail, tail_targets) = self.model.tail(log, query.now, targets.floor);
+        let (tail, tail_targets) = self.model.tail(log, query, targets.floor);
         let tail_rows = self.model.encode(log, &tail);
         let Some((gp, _)) = self.model.posterior(log, &targets.values)? else {
             return Ok(None);
@@ -410,14 +438,14 @@ fn solved<'a>(
     kept: &'a mut Option<SolvedCandidates>,
     list: &Array2<f64>,
     query: Query,
-    generation: u64,
+    version: Version,
     gp: &GaussianProcess,
 ) -> &'a mut SolvedCandidates {
     let valid = kept
         .take()
-        .filter(|kept| kept.is_for(query.context, generation));
+        .filter(|kept| kept.is_for(query.context, version));
     let solved = kept.insert(
-        valid.unwrap_or_else(|| SolvedCandidates::new(list.view(), query.context, generation)),
+        valid.unwrap_or_else(|| SolvedCandidates::new(list.view(), query.context, version)),
     );
     solved.update(gp);
     solved
@@ -428,15 +456,11 @@ fn argmax(
     objective: &mut dyn Objective,
     domain: &Domain,
     incumbents: &Array2<f64>,
-    settings: &Settings,
+    maximizer: &Maximizer,
     rng: &mut Rng,
     stop: &mut Stop,
 ) -> Result<Point> {
-    let maximizer = match settings.maximizer {
-        BoxSearch::Default => Maximizer::default(),
-        BoxSearch::Multistart { n_raw, n_starts } => Maximizer::Multistart { n_raw, n_starts },
-    };
-    let best = maximize(objective, domain, incumbents.view(), &maximizer, rng, stop)?;
+    let best = maximize(objective, domain, incumbents.view(), maximizer, rng, stop)?;
     Ok(Point {
         x: best.point,
         index: best.index,

@@ -2,12 +2,14 @@
 //!
 //! Notation: N candidates, V (N, n) with rows v_i = L⁻¹k(X, x_i). Then mu_i = v_iᵀz, var_i = v − |v_i|², and a draw is
 //! mu_i + ν·(g_i − v_iᵀL⁻¹(g(X) + ε)) with g an exact draw from the prior (Matheron's rule).
+//!
+//! V and the prior's factor grow as the factor of the rows does: the base at once, later rows singly, and a tail
+//! that is dropped again. So their bits follow from the rows alone, not from when they were asked for.
 
-use std::collections::BTreeMap;
-
-use ndarray::{Array2, ArrayView2, s};
+use ndarray::{Array2, ArrayView2, Axis, s};
 
 use crate::acquisition::Acquisition;
+use crate::bayes::model::Version;
 use crate::domain::Rng;
 use crate::error::Result;
 use crate::gp::GaussianProcess;
@@ -20,7 +22,7 @@ pub const MOST_EXACT: usize = 4096;
 
 /// V for one θ and one context, and the prior's factor if draws are wanted.
 pub struct SolvedCandidates {
-    generation: u64,
+    version: Version,
     context: Vec<f64>,
     /// Candidates with the context's columns appended.
     points: Array2<f64>,
@@ -30,15 +32,16 @@ pub struct SolvedCandidates {
     prior: Option<Prior>,
 }
 
-/// A factor of the prior covariance of the candidates, then of trials that lie elsewhere.
+/// A factor of the prior covariance of the candidates, then of rows that lie elsewhere.
 struct Prior {
     factor: PriorFactor,
-    elsewhere: BTreeMap<TrialNumber, usize>,
+    /// Where each row so far stands among the points of the factor.
+    places: Vec<usize>,
 }
 
 impl SolvedCandidates {
-    /// Nothing solved yet, for this θ (told by its generation) and context.
-    pub fn new(candidates: ArrayView2<f64>, context: &[f64], generation: u64) -> Self {
+    /// Nothing solved yet, for this factor and context.
+    pub fn new(candidates: ArrayView2<f64>, context: &[f64], version: Version) -> Self {
         let (n, d) = candidates.dim();
         let mut points = Array2::zeros((n, d + context.len()));
         points.slice_mut(s![.., ..d]).assign(&candidates);
@@ -46,7 +49,7 @@ impl SolvedCandidates {
             points.column_mut(d + k).fill(*z);
         }
         Self {
-            generation,
+            version,
             context: context.to_vec(),
             points,
             v: Array2::zeros((n, 0)),
@@ -55,29 +58,30 @@ impl SolvedCandidates {
         }
     }
 
-    pub fn is_for(&self, context: &[f64], generation: u64) -> bool {
-        self.generation == generation && self.context == context
+    pub fn is_for(&self, context: &[f64], version: Version) -> bool {
+        self.version == version && self.context == context
     }
 
     /// Brings V up to date with the posterior's rows, tail included; what is known of observed rows is kept.
     pub fn update(&mut self, gp: &GaussianProcess) {
         let n = gp.len();
-        let start = self.solved.min(gp.n_observed());
         if n > self.v.ncols() {
             let mut wider = Array2::zeros((self.points.nrows(), n + n / 4 + 8));
             wider
-                .slice_mut(s![.., ..start])
-                .assign(&self.v.slice(s![.., ..start]));
+                .slice_mut(s![.., ..self.solved])
+                .assign(&self.v.slice(s![.., ..self.solved]));
             self.v = wider;
         }
-        let fresh = gp.kernel().scale(gp.rows().slice(s![start.., ..]));
-        gp.kernel().cross(
-            self.points.view(),
-            &fresh,
-            self.v.slice_mut(s![.., start..n]),
-        );
+        let fresh = gp.kernel().scale(gp.rows().slice(s![self.solved.., ..]));
+        let columns = self.v.slice_mut(s![.., self.solved..n]);
+        gp.kernel().cross(self.points.view(), &fresh, columns);
+        let base = self.version.base;
+        if self.solved < base {
+            gp.factor()
+                .half_solve_leading(self.v.slice_mut(s![.., ..base]));
+        }
         gp.factor()
-            .half_solve_from(start, self.v.slice_mut(s![.., ..n]));
+            .half_solve_singly(self.solved.max(base), self.v.slice_mut(s![.., ..n]));
         self.solved = gp.n_observed();
     }
 
@@ -112,10 +116,18 @@ impl SolvedCandidates {
         nu: f64,
         rng: &mut Rng,
     ) -> Result<Vec<f64>> {
-        let places = self.places(gp, log, rows)?;
-        let prior = self.prior.as_ref().map(|prior| prior.factor.draw(rng));
-        let g = prior.unwrap_or_default();
-        let at_rows: Vec<f64> = places.iter().map(|&place| g[place]).collect();
+        let mut prior = match self.prior.take() {
+            Some(prior) => prior,
+            None => Prior {
+                factor: PriorFactor::new(gp.kernel(), self.points.clone())?,
+                places: Vec::new(),
+            },
+        };
+        self.place(&mut prior, gp, log, rows)?;
+        let g = prior.factor.draw(rng);
+        let at_rows: Vec<f64> = prior.places.iter().map(|&place| g[place]).collect();
+        prior.forget_tail(gp.n_observed(), self.points.nrows());
+        self.prior = Some(prior);
         let w = gp.half_solved_prior(&at_rows, rng);
         // v_iᵀz + ν(g_i − v_iᵀw) = ν g_i + v_iᵀ(z − ν w)
         let combined: Vec<f64> = gp
@@ -132,40 +144,40 @@ impl SolvedCandidates {
             .collect())
     }
 
-    /// Where each row of the posterior stands among the points of the prior's factor, extending it if need be.
-    fn places(
-        &mut self,
+    /// Gives every row of the posterior its place among the points of the prior's factor.
+    fn place(
+        &self,
+        prior: &mut Prior,
         gp: &GaussianProcess,
         log: &Ledger,
         rows: &[TrialNumber],
-    ) -> Result<Vec<usize>> {
-        let mut prior = match self.prior.take() {
-            Some(prior) => prior,
-            None => Prior {
-                factor: PriorFactor::new(gp.kernel(), self.points.clone())?,
-                elsewhere: BTreeMap::new(),
-            },
-        };
-        let mut places = Vec::with_capacity(rows.len());
-        let mut new = Vec::new();
-        for (row, &number) in rows.iter().enumerate() {
-            let trial = &log.trials()[number];
-            let listed = trial.point.index.filter(|_| trial.context == self.context);
-            places.push(match listed.or(prior.elsewhere.get(&number).copied()) {
-                Some(place) => place,
-                None => {
-                    let place = prior.factor.len() + new.len();
-                    prior.elsewhere.insert(number, place);
-                    new.push(row);
-                    place
-                }
-            });
+    ) -> Result<()> {
+        while prior.places.len() < rows.len() {
+            let first = prior.places.len();
+            let next = self.version.base.max(first + 1);
+            let mut elsewhere = Vec::new();
+            for (row, &number) in (first..next).zip(&rows[first..]) {
+                let trial = &log.trials()[number];
+                let listed = trial.point.index.filter(|_| trial.context == self.context);
+                prior.places.push(listed.unwrap_or_else(|| {
+                    elsewhere.push(row);
+                    prior.factor.len() + elsewhere.len() - 1
+                }));
+            }
+            if !elsewhere.is_empty() {
+                let points = gp.rows().select(Axis(0), &elsewhere);
+                prior.factor.include(points.view())?;
+            }
         }
-        if !new.is_empty() {
-            let points = gp.rows().select(ndarray::Axis(0), &new);
-            prior.factor.include(points.view())?;
-        }
-        self.prior = Some(prior);
-        Ok(places)
+        Ok(())
+    }
+}
+
+impl Prior {
+    /// Forgets the rows after the observed ones, and those of their points that are no candidates.
+    fn forget_tail(&mut self, observed: usize, candidates: usize) {
+        self.places.truncate(observed);
+        let elsewhere = self.places.iter().filter(|place| **place >= candidates);
+        self.factor.truncate(candidates + elsewhere.count());
     }
 }

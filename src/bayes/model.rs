@@ -13,6 +13,15 @@ use crate::error::Result;
 use crate::gp::{GaussianProcess, Hyperparameters};
 use crate::ledger::{Event, Fitted, Ledger, Trial, TrialNumber};
 use crate::pending::Target;
+use crate::strategy::Query;
+
+/// Which factor this is: what is kept over one stays valid within it, while rows are appended.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Version {
+    generation: u64,
+    /// Rows that were factorised at once; the later ones were appended singly.
+    pub base: usize,
+}
 
 /// Trials as rows, θ, and the posterior over them.
 pub struct Model {
@@ -130,6 +139,8 @@ impl Model {
         if self.reordered {
             self.base = self.rows.len();
             self.reordered = false;
+            // A look at the model since the removal may have left a factor over other rows than these.
+            self.invalidate();
         }
     }
 
@@ -183,39 +194,43 @@ impl Model {
     }
 
     /// Pending trials that the policy keeps in the model, and what it takes them for.
-    pub fn tail(&self, log: &Ledger, now: f64, floor: f64) -> (Vec<TrialNumber>, Vec<Target>) {
+    pub fn tail(&self, log: &Ledger, query: Query, floor: f64) -> (Vec<TrialNumber>, Vec<Target>) {
         let window = self.settings.window_or_infinite();
         log.pending()
             .iter()
             .filter(|number| !self.rows.contains(number))
             .filter_map(|&number| {
-                let age = now - log.trials()[number].suggested_at;
-                let target = self.settings.pending.target(age, window, floor)?;
+                let trial = &log.trials()[number];
+                let expired = trial
+                    .expires_at
+                    .zip(query.wall)
+                    .is_some_and(|(at, now)| now > at);
+                let lapsed = expired || query.now - trial.suggested_at > window;
+                let target = self.settings.pending.target(lapsed, floor)?;
                 Some((number, target))
             })
             .unzip()
     }
 
-    /// The posterior of the rows with these targets, its factor brought up to date, and its generation:
-    /// what is kept over the factor stays valid within one. None before any θ.
+    /// The posterior of the rows with these targets, its factor brought up to date. None before any θ.
     pub fn posterior(
         &mut self,
         log: &Ledger,
         targets: &[f64],
-    ) -> Result<Option<(&mut GaussianProcess, u64)>> {
+    ) -> Result<Option<(&mut GaussianProcess, Version)>> {
         let Some(theta) = &self.theta else {
             return Ok(None);
         };
+        // With `reordered` a base is yet to be settled by a suggestion: nothing may be kept until then.
+        let base = if self.reordered {
+            self.rows.len()
+        } else {
+            self.base
+        };
         let posterior = match self.posterior.take() {
-            // With `reordered` a base is yet to be settled by a suggestion: nothing may be kept until then.
             Some(posterior) if !self.reordered => posterior,
             _ => {
                 let mut posterior = GaussianProcess::new(self.settings.kernel, theta)?;
-                let base = if self.reordered {
-                    self.rows.len()
-                } else {
-                    self.base
-                };
                 posterior.append_rows(self.encode(log, &self.rows[..base]).view())?;
                 self.generation += 1;
                 posterior
@@ -227,7 +242,11 @@ impl Model {
             posterior.append_rows(crate::gp::as_row(row).view())?;
         }
         posterior.set_targets(targets)?;
-        Ok(Some((posterior, self.generation)))
+        let version = Version {
+            generation: self.generation,
+            base,
+        };
+        Ok(Some((posterior, version)))
     }
 
     fn invalidate(&mut self) {

@@ -8,6 +8,9 @@ use crate::gp::fit::FitSettings;
 use crate::kernel::KernelShape;
 use crate::pending::PendingPolicy;
 
+/// Counts above this are taken for mistakes: memory would run out before anything else.
+const MOST: usize = 1_000_000;
+
 /// Which formula chooses the next point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum AcquisitionKind {
@@ -230,13 +233,24 @@ impl Settings {
         {
             return refuse("beta", beta.to_string(), "give a finite number, 0 or above");
         }
-        for (name, count) in [
-            ("n_restarts", self.n_restarts),
-            ("refit_every", self.refit_every),
-            ("n_features", self.n_features),
+        let (n_raw, n_starts) = match self.maximizer {
+            BoxSearch::Multistart { n_raw, n_starts } => (n_raw, n_starts),
+            BoxSearch::Default => (1, 0),
+        };
+        for (name, count, least) in [
+            ("n_restarts", self.n_restarts, 1),
+            ("refit_every", self.refit_every.min(MOST), 1),
+            ("n_features", self.n_features, 1),
+            ("n_initial", self.n_initial.unwrap_or(0), 0),
+            ("n_raw", n_raw, 1),
+            ("n_starts", n_starts, 0),
         ] {
-            if count == 0 {
-                return refuse(name, "0".to_string(), "give a number of 1 or above");
+            if !(least..=MOST).contains(&count) {
+                let expected = match least {
+                    0 => "give a number from 0 to 1,000,000",
+                    _ => "give a number of 1 or above, and no more than 1,000,000",
+                };
+                return refuse(name, count.to_string(), expected);
             }
         }
         if self.late == Late::Discard
@@ -255,13 +269,11 @@ impl Settings {
                 "draws on candidates are exact; weight-space draws are for boxes",
             );
         }
-        if let BoxSearch::Multistart { n_raw, .. } = self.maximizer
-            && (candidates || n_raw == 0)
-        {
+        if candidates && self.maximizer != BoxSearch::Default {
             return refuse(
                 "maximizer",
                 "multistart".to_string(),
-                "it is for boxes (candidates are all scored), and needs n_raw of 1 or above",
+                "it is for boxes; candidates are all scored",
             );
         }
         Ok(self)
@@ -317,7 +329,7 @@ mod tests {
     #[test]
     fn each_bad_setting_is_refused_by_name() {
         type Change = fn(&mut Settings);
-        let bad: [(&str, Change); 14] = [
+        let bad: [(&str, Change); 19] = [
             ("lengthscale", |s| s.lengthscale = Some(vec![1.0, 2.0])),
             ("lengthscale", |s| s.lengthscale = Some(vec![0.0])),
             ("variance", |s| s.variance = Some(f64::NAN)),
@@ -331,6 +343,21 @@ mod tests {
             ("n_restarts", |s| s.n_restarts = 0),
             ("refit_every", |s| s.refit_every = 0),
             ("n_features", |s| s.n_features = 0),
+            ("n_features", |s| s.n_features = MOST + 1),
+            ("n_restarts", |s| s.n_restarts = MOST + 1),
+            ("n_initial", |s| s.n_initial = Some(usize::MAX)),
+            ("n_raw", |s| {
+                s.maximizer = BoxSearch::Multistart {
+                    n_raw: 0,
+                    n_starts: 1,
+                }
+            }),
+            ("n_starts", |s| {
+                s.maximizer = BoxSearch::Multistart {
+                    n_raw: 1,
+                    n_starts: usize::MAX,
+                }
+            }),
             ("late", |s| s.late = Late::Discard),
         ];
         for (expected, change) in bad {

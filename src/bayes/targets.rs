@@ -52,43 +52,57 @@ impl Targets {
 /// The prior mean of f and the unit of the model.
 fn center_and_scale(observed: &[f64], floor: f64, settings: &Settings) -> (f64, f64) {
     let censored = settings.pending == PendingPolicy::Censor;
-    let largest = observed.iter().fold(0.0, |m: f64, y| m.max(y.abs()));
-    if observed.is_empty() || largest == 0.0 {
-        let center = match settings.mean {
-            PriorMean::Number(mean) => mean,
-            _ if censored && settings.targets == TargetScale::Standardized => floor,
-            _ => 0.0,
-        };
-        return (center, 1.0);
+    let (mut center, scale) = if settings.targets == TargetScale::Raw {
+        (0.0, 1.0)
+    } else {
+        standardized(observed, censored.then_some(floor))
+    };
+    match settings.mean {
+        PriorMean::Zero => {}
+        PriorMean::Number(mean) => center = mean,
+        PriorMean::Median if observed.is_empty() => {}
+        PriorMean::Median => center = median(observed),
     }
-    // Moments of y / max|y|, which neither over- nor underflow.
-    let n = observed.len() as f64;
-    let mean = observed.iter().map(|y| y / largest).sum::<f64>() / n;
-    let standardized = match (settings.targets, censored) {
-        (TargetScale::Raw, _) => (0.0, 1.0),
-        (TargetScale::Standardized, false) => {
-            let variance = observed
-                .iter()
-                .map(|y| (y / largest - mean).powi(2))
-                .sum::<f64>()
-                / n;
+    if settings.targets == TargetScale::Raw {
+        return (center, scale);
+    }
+    // So far from the prior mean nothing of a unit would survive rounding. In halves, which do not overflow.
+    let half_reach = observed
+        .iter()
+        .chain(censored.then_some(&floor))
+        .map(|y| (0.5 * y - 0.5 * center).abs())
+        .fold(0.0, f64::max);
+    if half_reach > 1e12 * scale {
+        (center, half_reach)
+    } else {
+        (center, scale)
+    }
+}
+
+/// Mean and standard deviation of the observed; with a floor, that and the largest distance from it.
+fn standardized(observed: &[f64], floor: Option<f64>) -> (f64, f64) {
+    let largest = observed.iter().fold(0.0, |m: f64, y| m.max(y.abs()));
+    if largest == 0.0 {
+        return (floor.unwrap_or(0.0), 1.0);
+    }
+    match floor {
+        // Moments of y / max|y|, which neither over- nor underflow.
+        None => {
+            let n = observed.len() as f64;
+            let mean = observed.iter().map(|y| y / largest).sum::<f64>() / n;
+            let squares = observed.iter().map(|y| (y / largest - mean).powi(2));
+            let variance = squares.sum::<f64>() / n;
             (mean * largest, usable_scale(variance.sqrt(), largest))
         }
         // Standardising by the observed alone would put the floor of an accuracy tens of standard deviations away.
-        (TargetScale::Standardized, true) => {
+        Some(floor) => {
             let reach = observed
                 .iter()
                 .map(|y| (y / largest - floor / largest).abs())
                 .fold(0.0, f64::max);
             (floor, usable_scale(reach, largest))
         }
-    };
-    let center = match settings.mean {
-        PriorMean::Zero => standardized.0,
-        PriorMean::Number(mean) => mean,
-        PriorMean::Median => median(observed),
-    };
-    (center, standardized.1)
+    }
 }
 
 /// spread·largest, or the size of the values themselves where they are equal up to rounding.
@@ -133,6 +147,7 @@ mod tests {
                 suggested_at: 0.0,
                 observed_at: None,
                 suggested: true,
+                expires_at: None,
             })
             .collect()
     }
@@ -175,6 +190,28 @@ mod tests {
             of(&[Some(1.0), Some(5.0), Some(2.0)], &settings).values,
             [-1.0, 3.0, 0.0]
         );
+    }
+
+    #[test]
+    fn a_prior_mean_out_of_all_proportion_becomes_the_unit() {
+        for (values, mean, floor) in [
+            (vec![Some(1e-300)], 1e300, None),
+            (vec![Some(1.0), Some(2.0)], f64::MAX, Some(f64::MIN)),
+            (vec![Some(0.0)], 0.0, Some(1e300)),
+            (vec![None], 1e300, Some(-1e300)),
+        ] {
+            for pending in [PendingPolicy::Ignore, PendingPolicy::Censor] {
+                let settings = Settings {
+                    mean: PriorMean::Number(mean),
+                    floor,
+                    pending,
+                    ..Settings::default()
+                };
+                let targets = of(&values, &settings);
+                assert_eq!(targets.center, mean);
+                assert!(targets.values.iter().all(|y| y.abs() <= 2.0), "{targets:?}");
+            }
+        }
     }
 
     #[test]

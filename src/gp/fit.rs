@@ -20,12 +20,31 @@ use crate::linalg::{dot, factor_in_place, half_solve_with, invert_factor};
 use crate::parallel::pool;
 
 /// Restarts run side by side from this many rows on; below, starting threads costs more than it gives.
-const PARALLEL_FROM: usize = 150;
+const PARALLEL_FROM: usize = 100;
 
-const TOLERANCE: Tolerance = Tolerance {
+/// Up to this many rows every start is run on all of them; above, starts compete on a part.
+const ALL_ROWS: usize = 150;
+
+/// A level has this many times the rows of the one below it, which has no fewer than `COARSEST`, or this many a column.
+const REFINEMENT: usize = 5;
+const COARSEST: usize = 100;
+const COARSEST_PER_COLUMN: usize = 30;
+
+/// A start that ends within this many nats of the best is in the same basin, for all one can tell from a part.
+const SAME_BASIN: f64 = 0.5;
+
+/// For the starts.
+const COARSE: Tolerance = Tolerance {
     projected_gradient: 1e-5,
     relative_reduction: 1e-9,
     max_iterations: 200,
+};
+
+/// For what refines the winner: a thousandth of a nat in a thousand.
+const FINE: Tolerance = Tolerance {
+    projected_gradient: 1e-3,
+    relative_reduction: 1e-6,
+    max_iterations: 30,
 };
 
 /// What is fitted, and how.
@@ -171,6 +190,8 @@ impl FitSettings {
 }
 
 /// θ of the largest evidence (times prior) that L-BFGS-B finds from `start` and from random draws.
+///
+/// From coarse to fine: with many rows the starts compete on a part of them, and only the winner sees them all.
 pub fn fit(
     x: ArrayView2<f64>,
     y: &[f64],
@@ -192,16 +213,76 @@ pub fn fit(
             first[value] = given.ln();
         }
     }
-    let (lower, upper) = settings.bounds(&first, d);
-    let mut starts = vec![first];
+    let bounds = settings.bounds(&first, d);
+    let mut starts = vec![first.clone()];
     for _ in 1..settings.n_restarts.max(1) {
         starts.push(settings.draw(d, rng));
     }
-    let cancelled = AtomicBool::new(false);
-    let run = |start: &[f64], poll: &mut dyn FnMut() -> bool| {
-        let mut evidence = Evidence::new(x, y, settings);
+    let mut tolerance = &COARSE;
+    for n in levels(y.len(), d) {
+        let (x, y) = part(x, y, n);
+        let problem = Problem {
+            x: x.view(),
+            y: &y,
+            settings,
+            bounds: &bounds,
+            tolerance,
+        };
+        let ends = climb(&problem, &starts, stop)?;
+        let best = ends
+            .iter()
+            .map(|(_, value)| *value)
+            .fold(f64::INFINITY, f64::min);
+        if !best.is_finite() {
+            continue; // no start has a finite evidence here: keep them all
+        }
+        // θ of all earlier rows is better than what a part of them makes of it.
+        let first_will_do = n < y.len() && ends[0].1 <= best + SAME_BASIN;
+        let winner = ends.into_iter().find(|(_, value)| *value == best);
+        starts = match winner {
+            Some((p, _)) if !first_will_do || starts.len() == 1 => vec![p],
+            _ => vec![first.clone()],
+        };
+        tolerance = &FINE;
+    }
+    Ok(settings.decode(&starts[0], d))
+}
+
+/// Numbers of rows to fit to in turn, for d columns, ending with n.
+fn levels(n: usize, d: usize) -> Vec<usize> {
+    let coarsest = COARSEST.max(COARSEST_PER_COLUMN * d);
+    let mut levels = vec![n];
+    let mut rows = n;
+    while rows > coarsest + ALL_ROWS / 3 {
+        rows = (rows / REFINEMENT).max(coarsest);
+        levels.push(rows);
+    }
+    levels.reverse();
+    levels
+}
+
+/// n of the rows, evenly spread over the order of their arrival.
+fn part(x: ArrayView2<f64>, y: &[f64], n: usize) -> (Array2<f64>, Vec<f64>) {
+    let picked: Vec<usize> = (0..n).map(|i| i * y.len() / n).collect();
+    let values = picked.iter().map(|&i| y[i]).collect();
+    (x.select(Axis(0), &picked), values)
+}
+
+/// What one level of a fit climbs.
+struct Problem<'a> {
+    x: ArrayView2<'a, f64>,
+    y: &'a [f64],
+    settings: &'a FitSettings,
+    bounds: &'a (Vec<f64>, Vec<f64>),
+    tolerance: &'a Tolerance,
+}
+
+impl Problem<'_> {
+    /// The end of one run, and minus the evidence there; `cancelled` makes it end at once.
+    fn run(&self, start: &[f64], cancelled: &mut dyn FnMut() -> bool) -> (Vec<f64>, f64) {
+        let mut evidence = Evidence::new(self.x, self.y, self.settings);
         let mut objective = |p: &[f64], gradient: &mut [f64]| {
-            if poll() {
+            if cancelled() {
                 gradient.fill(0.0);
                 return f64::INFINITY;
             }
@@ -209,60 +290,53 @@ pub fn fit(
             gradient.iter_mut().for_each(|g| *g = -*g);
             -value
         };
-        minimize(&mut objective, start, &lower, &upper, &TOLERANCE)
-    };
-    let results: Vec<(Vec<f64>, f64)> = match pool().filter(|_| y.len() >= PARALLEL_FROM) {
-        None => {
-            let mut results = Vec::new();
-            for start in &starts {
-                let mut interrupted = false;
-                results.push(run(start, &mut || {
-                    interrupted = interrupted || stop() == ControlFlow::Break(());
-                    interrupted
-                }));
-                check(stop)?;
-            }
-            results
+        let (lower, upper) = self.bounds;
+        minimize(&mut objective, start, lower, upper, self.tolerance)
+    }
+}
+
+/// A run from every start, side by side where that pays; the same ends either way.
+fn climb(problem: &Problem, starts: &[Vec<f64>], stop: &mut Stop) -> Result<Vec<(Vec<f64>, f64)>> {
+    let Some(pool) = pool().filter(|_| problem.y.len() >= PARALLEL_FROM) else {
+        let mut ends = Vec::with_capacity(starts.len());
+        for start in starts {
+            let mut interrupted = false;
+            ends.push(problem.run(start, &mut || {
+                interrupted = interrupted || stop() == ControlFlow::Break(());
+                interrupted
+            }));
+            check(stop)?;
         }
-        Some(pool) => {
-            let (sender, receiver) = mpsc::channel();
-            let mut results = vec![(Vec::new(), f64::INFINITY); starts.len()];
-            pool.in_place_scope(|scope| {
-                for (i, start) in starts.iter().enumerate() {
-                    let (sender, run, cancelled) = (sender.clone(), &run, &cancelled);
-                    scope.spawn(move |_| {
-                        let result = run(start, &mut || cancelled.load(Ordering::Relaxed));
-                        sender.send((i, result)).ok();
-                    });
-                }
-                drop(sender);
-                // This thread waits, and asks now and then whether the caller still wants an answer.
-                loop {
-                    match receiver.recv_timeout(Duration::from_millis(20)) {
-                        Ok((i, result)) => results[i] = result,
-                        Err(mpsc::RecvTimeoutError::Timeout) => {}
-                        Err(mpsc::RecvTimeoutError::Disconnected) => break,
-                    }
-                    if stop() == ControlFlow::Break(()) {
-                        cancelled.store(true, Ordering::Relaxed);
-                    }
-                }
+        return Ok(ends);
+    };
+    let cancelled = AtomicBool::new(false);
+    let (sender, receiver) = mpsc::channel();
+    let mut ends = vec![(Vec::new(), f64::INFINITY); starts.len()];
+    pool.in_place_scope(|scope| {
+        for (i, start) in starts.iter().enumerate() {
+            let (sender, cancelled) = (sender.clone(), &cancelled);
+            scope.spawn(move |_| {
+                let end = problem.run(start, &mut || cancelled.load(Ordering::Relaxed));
+                sender.send((i, end)).ok();
             });
-            if cancelled.load(Ordering::Relaxed) {
-                return Err(Error::Interrupted);
-            }
-            results
         }
-    };
-    let best = results
-        .into_iter()
-        .filter(|(_, value)| value.is_finite())
-        .min_by(|a, b| a.1.total_cmp(&b.1));
-    Ok(match best {
-        Some((p, _)) => settings.decode(&p, d),
-        // No start had a finite evidence: keep what there was.
-        None => settings.decode(&starts[0], d),
-    })
+        drop(sender);
+        // This thread waits, and asks now and then whether the caller still wants an answer.
+        loop {
+            match receiver.recv_timeout(Duration::from_millis(20)) {
+                Ok((i, end)) => ends[i] = end,
+                Err(mpsc::RecvTimeoutError::Timeout) => {}
+                Err(mpsc::RecvTimeoutError::Disconnected) => break,
+            }
+            if stop() == ControlFlow::Break(()) {
+                cancelled.store(true, Ordering::Relaxed);
+            }
+        }
+    });
+    if cancelled.load(Ordering::Relaxed) {
+        return Err(Error::Interrupted);
+    }
+    Ok(ends)
 }
 
 impl GaussianProcess {
@@ -338,18 +412,23 @@ impl<'a> Evidence<'a> {
         invert_factor(&self.factor, &mut self.inverse);
         let alpha = self.inverse.dot(&ndarray::ArrayView1::from(self.y));
         let n_lengthscales = p.len() - 2;
+        let alpha = alpha.as_slice().expect("a product is contiguous");
         let (mut by_variance, mut by_noise) = (0.0, 0.0);
-        for i in 0..n {
-            let (k, g) = (self.covariance.row(i), self.slope.row(i));
+        let rows = self.covariance.rows().into_iter().zip(self.slope.rows());
+        for (i, (k, g)) in rows.enumerate() {
             let inverse = self.inverse.row(i);
+            let (Some(k), Some(g), Some(inverse)) =
+                (k.to_slice(), g.to_slice(), inverse.to_slice())
+            else {
+                continue; // never: they are rows of whole arrays
+            };
             // ½ W_ij dK_ij/d log v, with dK/d log v = K; ½ W_ii λ for the noise.
-            for j in 0..n {
-                let w = alpha[i] * alpha[j] - inverse[j];
-                by_variance += 0.5 * w * k[j];
-                self.weights[j] = -w * g[j];
-            }
+            by_variance += 0.5 * (alpha[i] * dot(alpha, k) - dot(inverse, k));
             by_noise += 0.5 * theta.noise * (alpha[i] * alpha[i] - inverse[i]);
             // dK_ij/d log ℓ_d = −2 g_ij ((x_id − x_jd)/ℓ_d)²
+            for (j, weight) in self.weights.iter_mut().enumerate() {
+                *weight = (inverse[j] - alpha[i] * alpha[j]) * g[j];
+            }
             for k in 0..d {
                 let column = points.column(k);
                 gradient[k.min(n_lengthscales - 1)] +=

@@ -156,7 +156,7 @@ impl GaussianProcess {
         self.factor.half_solve(z.view_mut());
         self.z = z.into_raw_vec_and_offset().0;
         self.update_alpha();
-        Ok(())
+        self.check_range(y.iter().copied())
     }
 
     /// Replaces the tail. A row with a value is treated as an observation of it; a row at the posterior
@@ -186,7 +186,10 @@ impl GaussianProcess {
             self.z.push(z);
         }
         self.update_alpha();
-        Ok(())
+        self.check_range(targets.iter().filter_map(|target| match target {
+            Target::Value(y) => Some(*y),
+            Target::PosteriorMean => None,
+        }))
     }
 
     /// y = L z of all rows: the targets given, and the posterior mean at hallucinated rows.
@@ -304,6 +307,17 @@ impl GaussianProcess {
         }
     }
 
+    /// Refuses `targets` that overflow. With |k| ≤ v and |L⁻¹k| ≤ √v, means are finite where v·Σ|α| and √v·Σ|z| are.
+    fn check_range(&self, targets: impl Iterator<Item = f64>) -> Result<()> {
+        let size = |weights: &[f64]| weights.iter().map(|w| w.abs()).sum::<f64>();
+        let v = self.kernel.variance;
+        if (v * size(&self.alpha)).is_finite() && (v.sqrt() * size(&self.z)).is_finite() {
+            return Ok(());
+        }
+        let largest = targets.fold(0.0, |m: f64, y| m.max(y.abs()));
+        Err(Error::Overflow { largest })
+    }
+
     fn update_alpha(&mut self) {
         if self.z.len() != self.factor.len() {
             return; // rows still wait for their targets
@@ -351,6 +365,24 @@ fn contiguous<'a>(row: ArrayView1<'a, f64>) -> &'a [f64] {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+
+    #[test]
+    fn targets_that_overflow_are_refused_and_large_ones_are_not() {
+        let theta = Hyperparameters {
+            lengthscale: vec![0.7, 1.1],
+            variance: 1.0,
+            noise: 1e-6,
+        };
+        let rows = ndarray::arr2(&[[0.1, 0.2], [0.1, 0.2], [0.9, 0.3]]);
+        let mut gp = GaussianProcess::new(KernelShape::Matern52, &theta).unwrap();
+        gp.append_rows(rows.view()).unwrap();
+        let refused = gp.set_targets(&[1e305, -1e305, 1.0]);
+        assert_eq!(refused, Err(Error::Overflow { largest: 1e305 }));
+        gp.set_targets(&[1e300, -1e300, 1e-300]).unwrap();
+        assert!(gp.mean(rows.view()).iter().all(|m| m.is_finite()));
+        let refused = gp.set_tail(rows.view(), &[Target::Value(f64::MIN); 3]);
+        assert_eq!(refused, Err(Error::Overflow { largest: f64::MAX }));
+    }
 
     pub(crate) fn wave(n: usize, d: usize, seed: f64) -> Array2<f64> {
         Array2::from_shape_fn((n, d), |(i, k)| {

@@ -4,7 +4,7 @@
 //! mu(x) + ν·(g(x) − k(x, X) A⁻¹ (g(X) + ε)) is a draw from GP(mu, ν²·Σ). On finitely many points g is exact; on a
 //! box g is a sum of spectral features, and only the prior part of the draw is approximate.
 
-use ndarray::{Array2, ArrayView1, ArrayView2, Axis, concatenate};
+use ndarray::{Array2, ArrayView1, ArrayView2, Axis, concatenate, s};
 use rand::RngExt;
 use rand_distr::{Distribution, StandardNormal};
 
@@ -88,6 +88,12 @@ impl PriorFactor {
             .extend(cross.view(), self.kernel.gram(more).view())?;
         self.points = concatenate(Axis(0), &[self.points.view(), more]).expect("widths agree");
         Ok(())
+    }
+
+    /// Forgets all points but the first n.
+    pub fn truncate(&mut self, n: usize) {
+        self.root.truncate(n);
+        self.points = self.points.slice(s![..n, ..]).to_owned();
     }
 
     pub fn len(&self) -> usize {

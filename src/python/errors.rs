@@ -142,7 +142,7 @@ pub fn raise(py: Python<'_>, error: Error) -> PyErr {
         Error::InvalidContext(_) => &all.invalid_context,
         Error::UnknownTrial { .. } => &all.unknown_trial,
         Error::AlreadyObserved { .. } => &all.already_observed,
-        Error::NotPositiveDefinite { .. } => &all.numerical,
+        Error::NotPositiveDefinite { .. } | Error::Overflow { .. } => &all.numerical,
         Error::Corrupt(_) => &all.base,
         Error::Interrupted => return PyRuntimeError::new_err(error.to_string()),
     };

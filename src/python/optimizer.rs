@@ -6,15 +6,15 @@ use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
-use crate::error::Error;
-use crate::ledger::{Point, State, Trial};
+use crate::error::{Error, Result};
+use crate::ledger::{Action, Event, Point, State, Trial};
+use crate::optimizer::{Definition, Lease, Method, Optimizer as Core};
 use crate::python::domain::Domain;
 use crate::python::errors::{raise, warn};
 use crate::python::gaussian_process::GaussianProcess;
 use crate::python::interrupt::detached;
 use crate::python::owned1;
 use crate::python::settings::{clock, settings};
-use crate::strategy::{Definition, Method, Optimizer as Core};
 
 /// A log of trials and the strategy that proposes the next one.
 ///
@@ -51,6 +51,13 @@ impl Optimizer {
             method,
         };
         detached(py, |_| Core::new(definition)).map(Self::from_core)
+    }
+
+    fn draft(&self, py: Python<'_>, action: Action, now: Option<f64>) -> PyResult<Option<String>> {
+        detached(py, |_| match self.lock().draft(action, now)? {
+            Some(event) => event.to_json().map(Some),
+            None => Ok(None),
+        })
     }
 
     fn from_core(core: Core) -> Self {
@@ -118,6 +125,117 @@ impl Optimizer {
         Ok(numbers)
     }
 
+    #[pyo3(signature = (n, context, now, wall=None, expires_after=None))]
+    fn propose(
+        &self,
+        py: Python<'_>,
+        n: usize,
+        context: Option<PyReadonlyArray1<'_, f64>>,
+        now: Option<f64>,
+        wall: Option<f64>,
+        expires_after: Option<f64>,
+    ) -> PyResult<Vec<String>> {
+        let context = self::context(context);
+        let lease = Lease {
+            wall,
+            seconds: expires_after,
+        };
+        let (events, warnings) = detached(py, |stop| {
+            let (events, warnings) = self.lock().propose(n, &context, now, lease, stop)?;
+            let events: Result<Vec<_>> = events.iter().map(Event::to_json).collect();
+            Ok((events?, warnings))
+        })?;
+        for warning in warnings {
+            warn(py, &warning)?;
+        }
+        Ok(events)
+    }
+
+    fn draft_observe(
+        &self,
+        py: Python<'_>,
+        number: usize,
+        value: f64,
+        now: Option<f64>,
+        amend: bool,
+    ) -> PyResult<Option<String>> {
+        let action = Action::Observe {
+            number,
+            value,
+            amend,
+        };
+        self.draft(py, action, now)
+    }
+
+    fn draft_fail(
+        &self,
+        py: Python<'_>,
+        number: usize,
+        now: Option<f64>,
+    ) -> PyResult<Option<String>> {
+        self.draft(py, Action::Fail { number }, now)
+    }
+
+    fn draft_abandon(
+        &self,
+        py: Python<'_>,
+        number: usize,
+        now: Option<f64>,
+    ) -> PyResult<Option<String>> {
+        self.draft(py, Action::Abandon { number }, now)
+    }
+
+    fn draft_add(
+        &self,
+        py: Python<'_>,
+        point: PyReadonlyArray1<'_, f64>,
+        index: Option<usize>,
+        context: Option<PyReadonlyArray1<'_, f64>>,
+        value: Option<f64>,
+        now: Option<f64>,
+    ) -> PyResult<Option<String>> {
+        let action = Action::Add {
+            point: self::point(point, index),
+            context: self::context(context),
+            value,
+        };
+        self.draft(py, action, now)
+    }
+
+    fn draft_enqueue(
+        &self,
+        py: Python<'_>,
+        point: PyReadonlyArray1<'_, f64>,
+        index: Option<usize>,
+    ) -> PyResult<Option<String>> {
+        let action = Action::Enqueue {
+            point: self::point(point, index),
+        };
+        self.draft(py, action, Some(0.0))
+    }
+
+    fn extend(&self, py: Python<'_>, events: Vec<String>) -> PyResult<()> {
+        detached(py, |_| {
+            let events: Result<Vec<_>> = events.iter().map(|text| Event::from_json(text)).collect();
+            self.lock().extend(events?)
+        })
+    }
+
+    fn events(&self, py: Python<'_>, start: usize) -> PyResult<Vec<String>> {
+        detached(py, |_| {
+            let core = self.lock();
+            let events = core.ledger().events();
+            events[start.min(events.len())..]
+                .iter()
+                .map(Event::to_json)
+                .collect()
+        })
+    }
+
+    fn n_events(&self, py: Python<'_>) -> usize {
+        py.detach(|| self.lock().ledger().events().len())
+    }
+
     fn observe(
         &self,
         py: Python<'_>,
@@ -126,15 +244,20 @@ impl Optimizer {
         now: Option<f64>,
         amend: bool,
     ) -> PyResult<()> {
-        detached(py, |_| self.lock().observe(number, value, now, amend))
+        let action = Action::Observe {
+            number,
+            value,
+            amend,
+        };
+        detached(py, |_| self.lock().act(action, now))
     }
 
     fn fail(&self, py: Python<'_>, number: usize, now: Option<f64>) -> PyResult<()> {
-        detached(py, |_| self.lock().fail(number, now))
+        detached(py, |_| self.lock().act(Action::Fail { number }, now))
     }
 
     fn abandon(&self, py: Python<'_>, number: usize, now: Option<f64>) -> PyResult<()> {
-        detached(py, |_| self.lock().abandon(number, now))
+        detached(py, |_| self.lock().act(Action::Abandon { number }, now))
     }
 
     fn add(
@@ -146,8 +269,16 @@ impl Optimizer {
         value: Option<f64>,
         now: Option<f64>,
     ) -> PyResult<usize> {
-        let (point, context) = (self::point(point, index), self::context(context));
-        detached(py, |_| self.lock().add(point, context, value, now))
+        let action = Action::Add {
+            point: self::point(point, index),
+            context: self::context(context),
+            value,
+        };
+        detached(py, |_| {
+            let mut core = self.lock();
+            core.act(action, now)?;
+            Ok(core.ledger().trials().len() - 1)
+        })
     }
 
     fn enqueue(
@@ -156,8 +287,11 @@ impl Optimizer {
         point: PyReadonlyArray1<'_, f64>,
         index: Option<usize>,
     ) -> PyResult<()> {
-        let point = self::point(point, index);
-        detached(py, |_| self.lock().enqueue(point))
+        let action = Action::Enqueue {
+            point: self::point(point, index),
+        };
+        // When a point was queued is of no account to anything.
+        detached(py, |_| self.lock().act(action, Some(0.0)))
     }
 
     fn recommend<'py>(

@@ -1,1 +1,32 @@
-//! The core from outside: laws that hold between its parts.
+//! The core from outside: laws that hold between its parts, whatever it is given.
+//!
+//! * [`play`]: optimizers of every kind, and histories of what may happen to them
+//! * [`hostile`]: nothing panics, nothing is NaN, every suggestion is in the domain
+//! * [`models`]: the same for the posterior by itself
+//! * [`interrupted`]: a stop at any moment leaves no trace
+//! * [`saved`]: what is saved comes back bit for bit, and what is damaged is refused
+
+mod hostile;
+mod interrupted;
+mod models;
+mod play;
+mod saved;
+
+use proptest::test_runner::Config;
+
+/// `cases`, or as many as the environment variable PROPTEST_CASES asks for.
+fn cases(cases: u32) -> Config {
+    let asked = std::env::var_os("PROPTEST_CASES").is_some();
+    let config = Config {
+        // A case may take long, and a smaller one is only a convenience.
+        max_shrink_iters: 500,
+        // What was found once becomes a test with a name.
+        failure_persistence: None,
+        ..Config::default()
+    };
+    if asked {
+        config
+    } else {
+        Config { cases, ..config }
+    }
+}

@@ -3,80 +3,13 @@
 //! Everything the optimizer knows follows from the events; nothing is ever removed, and a value that
 //! arrives is always accepted, whatever became of its trial meanwhile.
 
+mod event;
+
 use std::collections::{BTreeSet, VecDeque};
 
-use serde::{Deserialize, Serialize};
+pub use event::{Action, Clock, Event, Fitted, Point, TrialNumber};
 
 use crate::error::{Error, Result};
-use crate::gp::Hyperparameters;
-
-/// Trials are numbered from 0 in the order in which they were suggested or added.
-pub type TrialNumber = usize;
-
-/// What time is counted in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Clock {
-    /// Suggestions started. A result seen before the next suggestion has delay 1.
-    Iterations,
-    /// Seconds, told by the caller.
-    Seconds,
-}
-
-/// A fit made for a suggestion: θ and the number of rows that it was made for.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Fitted {
-    pub theta: Hyperparameters,
-    pub rows: usize,
-}
-
-/// A place: encoded coordinates, and the row number where the domain is a list of candidates.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Point {
-    pub x: Vec<f64>,
-    pub index: Option<usize>,
-}
-
-/// One thing that happened.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub enum Event {
-    /// A trial was started, at a point that the strategy proposed or (`queued`) that was first in the queue.
-    Suggested {
-        point: Point,
-        context: Vec<f64>,
-        now: f64,
-        fitted: Option<Fitted>,
-        queued: bool,
-    },
-    /// A trial that was started elsewhere, with its value if that is known.
-    Added {
-        point: Point,
-        context: Vec<f64>,
-        value: Option<f64>,
-        now: f64,
-    },
-    /// A point to be suggested next.
-    Enqueued {
-        point: Point,
-    },
-    Observed {
-        number: TrialNumber,
-        value: f64,
-        now: f64,
-    },
-    /// An observed value was replaced.
-    Amended {
-        number: TrialNumber,
-        value: f64,
-    },
-    Failed {
-        number: TrialNumber,
-        now: f64,
-    },
-    Abandoned {
-        number: TrialNumber,
-        now: f64,
-    },
-}
 
 /// Where a trial is in its life; `Observed` can be reached from everywhere.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -110,6 +43,8 @@ pub struct Trial {
     pub observed_at: Option<f64>,
     /// Whether this optimizer suggested it, as against added.
     pub suggested: bool,
+    /// Wall-clock seconds after which it no longer counts as arriving.
+    pub expires_at: Option<f64>,
 }
 
 impl Trial {
@@ -155,19 +90,46 @@ impl Ledger {
     pub fn replay(clock: Clock, events: Vec<Event>) -> Result<Self> {
         let mut ledger = Self::new(clock);
         for event in events {
-            let number = match &event {
-                Event::Observed { number, .. }
-                | Event::Amended { number, .. }
-                | Event::Failed { number, .. }
-                | Event::Abandoned { number, .. } => Some(*number),
-                Event::Suggested { .. } | Event::Added { .. } | Event::Enqueued { .. } => None,
-            };
-            if let Some(number) = number {
-                ledger.trial(number)?;
-            }
-            ledger.apply(event);
+            ledger.append(event)?;
         }
         Ok(ledger)
+    }
+
+    /// Appends an event; refuses one that could not have happened.
+    pub fn append(&mut self, event: Event) -> Result<()> {
+        if !self.allows(&event)? {
+            return Err(Error::Corrupt(format!(
+                "event {} of the log could not have happened: {event:?}",
+                self.events.len()
+            )));
+        }
+        self.apply(event);
+        Ok(())
+    }
+
+    fn allows(&self, event: &Event) -> Result<bool> {
+        let has_value = |number: &TrialNumber| Ok(self.trial(*number)?.value.is_some());
+        Ok(match event {
+            Event::Suggested {
+                now,
+                queued,
+                expires_at,
+                ..
+            } => {
+                now.is_finite()
+                    && expires_at.is_none_or(f64::is_finite)
+                    && (!queued || self.next_queued().is_some())
+            }
+            Event::Added { value, now, .. } => now.is_finite() && value.is_none_or(f64::is_finite),
+            Event::Enqueued { .. } => true,
+            Event::Observed { number, value, now } => {
+                value.is_finite() && now.is_finite() && !has_value(number)?
+            }
+            Event::Amended { number, value } => value.is_finite() && has_value(number)?,
+            Event::Failed { number, now } | Event::Abandoned { number, now } => {
+                now.is_finite() && !has_value(number)?
+            }
+        })
     }
 
     pub fn clock(&self) -> Clock {
@@ -221,93 +183,57 @@ impl Ledger {
         }
     }
 
-    /// Starts a trial.
-    pub fn suggest(
-        &mut self,
-        point: Point,
-        context: Vec<f64>,
-        now: f64,
-        fitted: Option<Fitted>,
-        queued: bool,
-    ) -> TrialNumber {
-        self.apply(Event::Suggested {
-            point,
-            context,
-            now,
-            fitted,
-            queued,
-        });
-        self.trials.len() - 1
-    }
-
-    /// Takes up a trial that was started elsewhere.
-    pub fn add(
-        &mut self,
-        point: Point,
-        context: Vec<f64>,
-        value: Option<f64>,
-        now: f64,
-    ) -> Result<TrialNumber> {
-        let number = self.trials.len();
-        if let Some(value) = value {
-            finite(number, value)?;
-        }
-        self.apply(Event::Added {
-            point,
-            context,
-            value,
-            now,
-        });
-        Ok(number)
-    }
-
-    pub fn enqueue(&mut self, point: Point) {
-        self.apply(Event::Enqueued { point });
-    }
-
-    /// Records a value. The same value again changes nothing; another one needs `amend`.
-    pub fn observe(
-        &mut self,
-        number: TrialNumber,
-        value: f64,
-        now: f64,
-        amend: bool,
-    ) -> Result<()> {
-        let known = self.trial(number)?.value;
-        finite(number, value)?;
-        match known {
-            None => self.apply(Event::Observed { number, value, now }),
-            Some(known) if known == value => {}
-            Some(_) if amend => self.apply(Event::Amended { number, value }),
-            Some(known) => {
-                return Err(Error::AlreadyObserved {
-                    number,
-                    value: known,
-                });
+    /// The event that an action amounts to; None where it changes nothing.
+    pub fn draft(&self, action: Action, now: f64) -> Result<Option<Event>> {
+        Ok(match action {
+            Action::Observe {
+                number,
+                value,
+                amend,
+            } => {
+                let known = self.trial(number)?.value;
+                finite(number, value)?;
+                match known {
+                    None => Some(Event::Observed { number, value, now }),
+                    Some(known) if known == value => None,
+                    Some(_) if amend => Some(Event::Amended { number, value }),
+                    Some(value) => return Err(Error::AlreadyObserved { number, value }),
+                }
             }
-        }
-        Ok(())
+            Action::Fail { number } => {
+                let failed = self.unobserved(number)? == State::Failed;
+                (!failed).then_some(Event::Failed { number, now })
+            }
+            Action::Abandon { number } => {
+                let abandoned = self.unobserved(number)? == State::Abandoned;
+                (!abandoned).then_some(Event::Abandoned { number, now })
+            }
+            Action::Add {
+                point,
+                context,
+                value,
+            } => {
+                if let Some(value) = value {
+                    finite(self.trials.len(), value)?;
+                }
+                Some(Event::Added {
+                    point,
+                    context,
+                    value,
+                    now,
+                })
+            }
+            Action::Enqueue { point } => Some(Event::Enqueued { point }),
+        })
     }
 
-    /// Records that a trial crashed: the model keeps its point, at the worst observed value.
-    pub fn fail(&mut self, number: TrialNumber, now: f64) -> Result<()> {
-        self.resolve(number, State::Failed, Event::Failed { number, now })
-    }
-
-    /// Records that nobody waits for a trial any more: the model forgets its point.
-    pub fn abandon(&mut self, number: TrialNumber, now: f64) -> Result<()> {
-        self.resolve(number, State::Abandoned, Event::Abandoned { number, now })
-    }
-
-    fn resolve(&mut self, number: TrialNumber, state: State, event: Event) -> Result<()> {
+    /// The state of a trial that has no value.
+    fn unobserved(&self, number: TrialNumber) -> Result<State> {
         let trial = self.trial(number)?;
-        if let Some(value) = trial.value {
-            return Err(Error::AlreadyObserved { number, value });
+        match trial.value {
+            Some(value) => Err(Error::AlreadyObserved { number, value }),
+            None => Ok(trial.state),
         }
-        if trial.state != state {
-            self.apply(event);
-        }
-        Ok(())
     }
 
     /// The fold: the one place where the views change.
@@ -318,13 +244,15 @@ impl Ledger {
                 context,
                 now,
                 queued,
+                expires_at,
                 ..
             } => {
                 if *queued {
                     self.queue.pop_front();
                 }
                 self.n_suggested += 1;
-                self.start(point.clone(), context.clone(), *now, true);
+                let number = self.start(point.clone(), context.clone(), *now, true);
+                self.trials[number].expires_at = *expires_at;
             }
             Event::Added {
                 point,
@@ -359,6 +287,7 @@ impl Ledger {
             suggested_at: now,
             observed_at: None,
             suggested,
+            expires_at: None,
         });
         self.pending.insert(number);
         number
@@ -411,11 +340,45 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    /// Logs an action, as the optimizer does.
+    fn act(ledger: &mut Ledger, action: Action, now: f64) -> Result<()> {
+        ledger
+            .draft(action, now)?
+            .map_or(Ok(()), |event| ledger.append(event))
+    }
+
+    fn observe(
+        ledger: &mut Ledger,
+        number: usize,
+        value: f64,
+        now: f64,
+        amend: bool,
+    ) -> Result<()> {
+        let action = Action::Observe {
+            number,
+            value,
+            amend,
+        };
+        act(ledger, action, now)
+    }
+
+    fn suggest(ledger: &mut Ledger, point: Point, now: f64, queued: bool) {
+        let event = Event::Suggested {
+            point,
+            context: vec![],
+            now,
+            fitted: None,
+            queued,
+            expires_at: None,
+        };
+        ledger.append(event).unwrap();
+    }
+
     fn started(clock: Clock, n: usize) -> Ledger {
         let mut ledger = Ledger::new(clock);
         for k in 0..n {
             let now = ledger.now(Some(10.0 * k as f64)).unwrap();
-            ledger.suggest(point(k as f64), vec![], now, None, false);
+            suggest(&mut ledger, point(k as f64), now, false);
         }
         ledger
     }
@@ -430,10 +393,10 @@ mod tests {
     #[test]
     fn a_value_is_accepted_from_every_state() {
         let mut ledger = started(Clock::Iterations, 3);
-        ledger.fail(1, 3.0).unwrap();
-        ledger.abandon(2, 3.0).unwrap();
+        act(&mut ledger, Action::Fail { number: 1 }, 3.0).unwrap();
+        act(&mut ledger, Action::Abandon { number: 2 }, 3.0).unwrap();
         for number in 0..3 {
-            ledger.observe(number, number as f64, 3.0, false).unwrap();
+            observe(&mut ledger, number, number as f64, 3.0, false).unwrap();
             assert_eq!(ledger.trial(number).unwrap().state, State::Observed);
         }
         assert_eq!(ledger.best(), Some(2));
@@ -443,16 +406,12 @@ mod tests {
     #[test]
     fn delays_count_suggestions_or_seconds() {
         let mut ledger = started(Clock::Iterations, 5);
-        ledger
-            .observe(4, 0.5, ledger.now(None).unwrap(), false)
-            .unwrap();
-        ledger
-            .observe(1, 0.5, ledger.now(None).unwrap(), false)
-            .unwrap();
+        observe(&mut ledger, 4, 0.5, 5.0, false).unwrap();
+        observe(&mut ledger, 1, 0.5, 5.0, false).unwrap();
         assert_eq!(ledger.trial(4).unwrap().delay(), Some(1.0));
         assert_eq!(ledger.trial(1).unwrap().delay(), Some(4.0));
         let mut ledger = started(Clock::Seconds, 2);
-        ledger.observe(1, 0.5, 99.5, false).unwrap();
+        observe(&mut ledger, 1, 0.5, 99.5, false).unwrap();
         assert_eq!(ledger.trial(1).unwrap().delay(), Some(89.5));
         assert!(matches!(ledger.now(None), Err(Error::InvalidTime { .. })));
     }
@@ -460,33 +419,33 @@ mod tests {
     #[test]
     fn refusals_leave_the_ledger_as_it_was() {
         let mut ledger = started(Clock::Iterations, 2);
-        ledger.observe(0, 1.0, 2.0, false).unwrap();
+        observe(&mut ledger, 0, 1.0, 2.0, false).unwrap();
         let before = ledger.events().to_vec();
-        ledger.observe(0, 1.0, 7.0, false).unwrap(); // the same again: nothing happens
+        observe(&mut ledger, 0, 1.0, 7.0, false).unwrap(); // the same again: nothing happens
         for (result, expected) in [
             (
-                ledger.observe(0, 2.0, 2.0, false),
+                observe(&mut ledger, 0, 2.0, 2.0, false),
                 Error::AlreadyObserved {
                     number: 0,
                     value: 1.0,
                 },
             ),
             (
-                ledger.fail(0, 2.0),
+                act(&mut ledger, Action::Fail { number: 0 }, 2.0),
                 Error::AlreadyObserved {
                     number: 0,
                     value: 1.0,
                 },
             ),
             (
-                ledger.observe(1, f64::INFINITY, 2.0, false),
+                observe(&mut ledger, 1, f64::INFINITY, 2.0, false),
                 Error::InvalidValue {
                     number: 1,
                     got: f64::INFINITY,
                 },
             ),
             (
-                ledger.abandon(2, 2.0),
+                act(&mut ledger, Action::Abandon { number: 2 }, 2.0),
                 Error::UnknownTrial {
                     number: 2,
                     known: 2,
@@ -495,7 +454,18 @@ mod tests {
         ] {
             assert_eq!(result, Err(expected));
         }
-        assert!(ledger.add(point(0.0), vec![], Some(f64::NAN), 2.0).is_err());
+        assert!(
+            act(
+                &mut ledger,
+                Action::Add {
+                    point: point(0.0),
+                    context: vec![],
+                    value: Some(f64::NAN)
+                },
+                2.0
+            )
+            .is_err()
+        );
         assert_eq!(ledger.events(), before);
         assert_eq!(ledger.trial(1).unwrap().state, State::Pending);
     }
@@ -504,9 +474,9 @@ mod tests {
     fn amending_the_best_value_finds_the_new_best() {
         let mut ledger = started(Clock::Iterations, 3);
         for (number, value) in [(0, 1.0), (1, 3.0), (2, 2.0)] {
-            ledger.observe(number, value, 3.0, false).unwrap();
+            observe(&mut ledger, number, value, 3.0, false).unwrap();
         }
-        ledger.observe(1, 0.0, 3.0, true).unwrap();
+        observe(&mut ledger, 1, 0.0, 3.0, true).unwrap();
         assert_eq!(ledger.best(), Some(2));
     }
 
@@ -518,15 +488,15 @@ mod tests {
             for (kind, number, value) in steps {
                 let now = ledger.now(None).unwrap();
                 match kind {
-                    0 => ledger.enqueue(point(value.into())),
-                    1 => { ledger.observe(number, value.into(), now, value < 0).ok(); }
-                    2 => { ledger.fail(number, now).ok(); }
-                    3 => { ledger.abandon(number, now).ok(); }
-                    4 => { ledger.add(point(value.into()), vec![], (value > 0).then_some(value.into()), now).unwrap(); }
+                    0 => act(&mut ledger, Action::Enqueue { point: point(value.into()) }, now).unwrap(),
+                    1 => { observe(&mut ledger, number, value.into(), now, value < 0).ok(); }
+                    2 => { act(&mut ledger, Action::Fail { number }, now).ok(); }
+                    3 => { act(&mut ledger, Action::Abandon { number }, now).ok(); }
+                    4 => { act(&mut ledger, Action::Add { point: point(value.into()), context: vec![], value: (value > 0).then_some(value.into()) }, now).unwrap(); }
                     _ => {
                         let queued = ledger.next_queued().cloned();
                         let (is_queued, at) = (queued.is_some(), queued.unwrap_or(point(0.5)));
-                        ledger.suggest(at, vec![], now, None, is_queued);
+                        suggest(&mut ledger, at, now, is_queued);
                     }
                 }
             }
@@ -544,11 +514,51 @@ mod tests {
     }
 
     #[test]
-    fn events_about_unknown_trials_are_refused() {
-        let events = vec![Event::Failed {
-            number: 0,
-            now: 0.0,
-        }];
-        assert!(Ledger::replay(Clock::Iterations, events).is_err());
+    fn events_that_could_not_have_happened_are_refused() {
+        let value = |number, value| Event::Observed {
+            number,
+            value,
+            now: 2.0,
+        };
+        let mut ledger = started(Clock::Iterations, 2);
+        observe(&mut ledger, 0, 1.0, 2.0, false).unwrap();
+        let possible = ledger.events().to_vec();
+        let replayed = |event| {
+            let events = [possible.clone(), vec![event]].concat();
+            Ledger::replay(Clock::Iterations, events).map(|_| ())
+        };
+        assert_eq!(replayed(value(1, 1.0)), Ok(()));
+        for event in [
+            value(0, 2.0),
+            value(1, f64::NAN),
+            Event::Amended {
+                number: 1,
+                value: 1.0,
+            },
+            Event::Failed {
+                number: 0,
+                now: 2.0,
+            },
+            Event::Suggested {
+                point: point(0.0),
+                context: vec![],
+                now: 2.0,
+                fitted: None,
+                queued: true,
+                expires_at: None,
+            },
+            Event::Added {
+                point: point(0.0),
+                context: vec![],
+                value: None,
+                now: f64::INFINITY,
+            },
+        ] {
+            assert!(matches!(replayed(event), Err(Error::Corrupt(_))));
+        }
+        assert!(matches!(
+            replayed(value(2, 1.0)),
+            Err(Error::UnknownTrial { .. })
+        ));
     }
 }

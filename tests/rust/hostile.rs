@@ -1,0 +1,102 @@
+//! Whatever values arrive, in whatever order: nothing panics, nothing is NaN, every suggestion is in the domain.
+
+use belated::domain::Domain;
+use belated::ledger::Event;
+use belated::optimizer::{Method, Optimizer};
+use ndarray::Array2;
+use proptest::prelude::{TestCaseError, prop_assert, prop_assert_eq, proptest};
+use rand::SeedableRng;
+
+use crate::cases;
+use crate::play::{Step, case, fitted, go_on, is_consistent, is_numerical};
+
+/// Every proposed point is a member (of candidates the very row), and every fitted θ is usable.
+fn check_log(optimizer: &Optimizer) -> Result<(), TestCaseError> {
+    let domain = &optimizer.definition().domain;
+    for event in optimizer.ledger().events() {
+        let Event::Suggested {
+            point,
+            fitted,
+            queued: false,
+            ..
+        } = event
+        else {
+            continue;
+        };
+        match domain.as_ref() {
+            Domain::Box(_) => prop_assert!(
+                domain.contains(&point.x) && point.index.is_none(),
+                "{point:?}"
+            ),
+            Domain::Candidates(list) => {
+                let index = point.index.ok_or_else(|| TestCaseError::fail("no index"))?;
+                prop_assert_eq!(&point.x, &list.row(index).to_vec());
+            }
+        }
+        if let Some(fitted) = fitted {
+            let theta = &fitted.theta;
+            let all = theta
+                .lengthscale
+                .iter()
+                .chain([&theta.variance, &theta.noise]);
+            prop_assert!(all.clone().all(|p| *p > 0.0 && p.is_finite()), "{theta:?}");
+        }
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(cases(400))]
+
+    #[test]
+    fn suggestions_stay_in_the_domain(case in case(40), probe: u64) {
+        let mut optimizer = Optimizer::new(case.definition.clone()).unwrap();
+        for step in &case.steps {
+            match (step, step.take(&mut optimizer, &mut go_on())) {
+                (_, Ok(_)) => {}
+                // Suggesting never fails for numerical reasons; these may, and say so.
+                (Step::Recommend(_) | Step::Surrogate { .. }, Err(error)) if is_numerical(&error) => {}
+                (_, Err(error)) => return Err(TestCaseError::fail(format!("{step:?}: {error}"))),
+            }
+        }
+        check_log(&optimizer)?;
+        prop_assert!(is_consistent(&optimizer));
+
+        let mut rng = belated::domain::Rng::seed_from_u64(probe);
+        let domain = case.definition.domain.clone();
+        let context = vec![0.5; case.definition.context_width];
+        let rows = (0..5).flat_map(|_| [domain.sample_uniform(&mut rng).0, context.clone()].concat());
+        let rows = Array2::from_shape_vec((5, domain.width() + context.len()), rows.collect()).unwrap();
+        for pending in [false, true] {
+            if let Ok(Some(surrogate)) = optimizer.surrogate(Some(0.0), pending) {
+                let (mean, variance) = surrogate.model.predict(rows.view());
+                prop_assert!(mean.iter().chain(&variance).all(|v| !v.is_nan()), "{mean:?} {variance:?}");
+                prop_assert!(!surrogate.center.is_nan() && surrogate.scale > 0.0);
+            }
+        }
+        match optimizer.recommend(&context, Some(0.0), &mut go_on()) {
+            Ok(None) => prop_assert_eq!(optimizer.ledger().n_observed(), 0),
+            Ok(Some(best)) => {
+                // Without a model it is the best observed point, which may have been added from elsewhere.
+                let modelled = case.definition.method != Method::RandomSearch;
+                prop_assert!(!modelled || domain.contains(&best.point.x));
+                prop_assert!(!best.mean.is_nan(), "{best:?}");
+            }
+            Err(error) => prop_assert!(is_numerical(&error), "{error}"),
+        }
+    }
+
+    #[test]
+    fn what_is_fitted_needs_no_random_points(mut case in case(40)) {
+        if let Method::BayesOpt(settings) = &mut case.definition.method {
+            **settings = fitted((**settings).clone());
+        }
+        let mut optimizer = Optimizer::new(case.definition).unwrap();
+        for step in &case.steps {
+            let warnings = step.take(&mut optimizer, &mut go_on()).map_err(|error| {
+                TestCaseError::fail(format!("{step:?}: {error}"))
+            })?;
+            prop_assert!(warnings.is_empty(), "{warnings:?}");
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! The posterior by itself, over rows, targets and hyperparameters at the ends of what a double can hold.
+
+use belated::domain::Rng;
+use belated::error::Error;
+use belated::gp::fit::{FitSettings, fit};
+use belated::gp::{GaussianProcess, Hyperparameters, Workspace};
+use belated::kernel::KernelShape;
+use belated::pending::Target;
+use ndarray::{Array2, s};
+use proptest::collection::vec;
+use proptest::prelude::{Just, Strategy, TestCaseError, prop_assert, prop_oneof, proptest};
+use proptest::sample::select;
+use rand::SeedableRng;
+
+use crate::cases;
+use crate::play::{go_on, is_numerical, number};
+
+#[derive(Debug, Clone)]
+struct Data {
+    shape: KernelShape,
+    theta: Hyperparameters,
+    rows: Array2<f64>,
+    y: Vec<f64>,
+    tail: usize,
+}
+
+/// Coordinates that repeat, that differ by one ulp, or that are far apart.
+fn coordinate() -> impl Strategy<Value = f64> {
+    prop_oneof![
+        3 => 0.0..1.0,
+        3 => select(vec![0.0, -0.0, 0.5, 0.5_f64.next_up(), 0.5_f64.next_down(), 1.0]),
+        1 => number(),
+    ]
+}
+
+fn size(usual: f64) -> impl Strategy<Value = f64> {
+    prop_oneof![
+        5 => (0.1..10.0).prop_map(move |factor| usual * factor),
+        1 => select(vec![1e-300, 1e-8, 1e8, 1e300]),
+    ]
+}
+
+fn data() -> impl Strategy<Value = Data> {
+    (1..4usize, 1..25usize).prop_flat_map(|(d, n)| {
+        let unit = select(vec![1e-300, 5e-324, 1e-6, 1.0, 1e6, 1e300, f64::MAX]);
+        let y = prop_oneof![
+            unit.prop_flat_map(move |unit| vec((-1.0..1.0f64).prop_map(move |y| y * unit), n)),
+            number().prop_map(move |y| vec![y; n]),
+            vec(number(), n),
+        ];
+        let shape = prop_oneof![
+            Just(KernelShape::Matern52),
+            Just(KernelShape::SquaredExponential)
+        ];
+        let noise = prop_oneof![3 => size(1e-3), 1 => Just(0.0)];
+        (
+            shape,
+            vec(size(0.3), d),
+            size(1.0),
+            noise,
+            vec(coordinate(), n * d),
+            y,
+            0..n,
+        )
+            .prop_map(
+                move |(shape, lengthscale, variance, noise, rows, y, tail)| Data {
+                    shape,
+                    theta: Hyperparameters {
+                        lengthscale,
+                        variance,
+                        noise,
+                    },
+                    rows: Array2::from_shape_vec((n, d), rows).unwrap(),
+                    y,
+                    tail,
+                },
+            )
+    })
+}
+
+/// The posterior of the data, its last `tail` rows pending: hallucinated or at their values, in turn.
+fn posterior(data: &Data) -> Result<GaussianProcess, Error> {
+    let mut gp = GaussianProcess::new(data.shape, &data.theta)?;
+    let n = data.y.len() - data.tail;
+    gp.append_rows(data.rows.slice(s![..n / 2, ..]))?;
+    for i in n / 2..n {
+        gp.append_rows(data.rows.slice(s![i..i + 1, ..]))?;
+    }
+    gp.set_targets(&data.y[..n])?;
+    let targets: Vec<Target> = (n..data.y.len())
+        .map(|i| match i % 2 {
+            0 => Target::PosteriorMean,
+            _ => Target::Value(data.y[i]),
+        })
+        .collect();
+    gp.set_tail(data.rows.slice(s![n.., ..]), &targets)?;
+    Ok(gp)
+}
+
+proptest! {
+    #![proptest_config(cases(400))]
+
+    #[test]
+    fn a_posterior_is_made_of_numbers_or_refused(data in data(), probe in vec(coordinate(), 3), seed: u64) {
+        let gp = match posterior(&data) {
+            Ok(gp) => gp,
+            Err(error) if is_numerical(&error) => return Ok(()),
+            Err(error) => return Err(TestCaseError::fail(error.to_string())),
+        };
+        let d = data.rows.ncols();
+        let (mean, variance) = gp.predict(data.rows.view());
+        prop_assert!(mean.iter().all(|m| m.is_finite()), "{mean:?}");
+        let v = data.theta.variance;
+        let possible = |s: &f64| *s >= 0.0 && *s <= v;
+        prop_assert!(variance.iter().all(possible), "{variance:?}");
+        let (mean, variance) = gp.predict_gradient(&probe[..d], &mut Workspace::default());
+        prop_assert!(mean.is_finite() && possible(&variance), "{mean} {variance}");
+        prop_assert!(!gp.log_marginal_likelihood().is_nan());
+        let mut rng = Rng::seed_from_u64(seed);
+        match gp.sample(data.rows.view(), 2, &mut rng) {
+            Ok(draws) => prop_assert!(draws.iter().all(|f| !f.is_nan()), "{draws:?}"),
+            Err(error) => prop_assert!(is_numerical(&error), "{error}"),
+        }
+    }
+
+    #[test]
+    fn a_fit_ends_with_usable_hyperparameters(data in data(), priors: bool, seed: u64) {
+        let settings = FitSettings {
+            shape: data.shape,
+            ard: seed % 2 == 0,
+            lengthscale: None,
+            variance: None,
+            noise: None,
+            priors,
+            n_restarts: 2,
+        };
+        let start = settings.prior_mode(data.rows.ncols());
+        let mut rng = Rng::seed_from_u64(seed);
+        let theta = fit(data.rows.view(), &data.y, &start, &settings, &mut rng, &mut go_on()).unwrap();
+        let all = theta.lengthscale.iter().chain([&theta.variance, &theta.noise]);
+        prop_assert!(all.clone().all(|p| *p > 0.0 && p.is_finite()), "{theta:?}");
+        prop_assert!(GaussianProcess::new(data.shape, &theta).is_ok());
+    }
+}

@@ -1,0 +1,531 @@
+//! Optimizers of every kind, and histories of what may happen to them: the strategies that the laws are tried on.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use belated::bayes::settings::{
+    AcquisitionKind, Beta, BoxSearch, DrawMethod, FitRows, Initial, Late, PriorMean, RefitClock,
+    Settings, TargetScale,
+};
+use belated::domain::{Coordinate, Domain, Rng};
+use belated::error::{Error, Stop};
+use belated::kernel::KernelShape;
+use belated::ledger::{Action, Clock, Point, State};
+use belated::optimizer::{Definition, Method, Optimizer};
+use belated::pending::PendingPolicy;
+use ndarray::Array2;
+use proptest::collection::vec;
+use proptest::option;
+use proptest::prelude::{Just, Strategy, any, prop_oneof};
+use proptest::sample::select;
+use proptest::strategy::Union;
+use rand::{RngExt, SeedableRng};
+
+/// An optimizer, and what happens to it.
+#[derive(Debug, Clone)]
+pub struct Case {
+    pub definition: Definition,
+    pub steps: Vec<Step>,
+}
+
+/// One thing that happens. Trials are picked by numbers taken modulo how many there are.
+#[derive(Debug, Clone)]
+pub enum Step {
+    Suggest {
+        n: usize,
+        place: Place,
+    },
+    Observe {
+        which: usize,
+        value: f64,
+        amend: bool,
+    },
+    Fail(usize),
+    Abandon(usize),
+    Add {
+        place: Place,
+        value: Option<f64>,
+    },
+    Enqueue(Place),
+    Recommend(Place),
+    Surrogate {
+        pending: bool,
+    },
+    /// Saved and restored.
+    Restore,
+}
+
+/// How a point (or context) is made; coordinates come from a generator of this seed.
+#[derive(Debug, Clone, Copy)]
+pub struct Place {
+    kind: PlaceKind,
+    seed: u64,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum PlaceKind {
+    /// Uniform in the domain.
+    Inside,
+    /// That of an earlier trial.
+    Repeated,
+    /// That of an earlier trial, every coordinate one ulp away.
+    Adjacent,
+    /// Far outside, as only `add` lets it be.
+    Distant,
+}
+
+pub fn go_on() -> impl FnMut() -> ControlFlow<()> {
+    || ControlFlow::Continue(())
+}
+
+/// Whether the arithmetic gave up, as it may for absurd numbers, saying so.
+pub fn is_numerical(error: &Error) -> bool {
+    matches!(
+        error,
+        Error::NotPositiveDefinite { .. } | Error::Overflow { .. }
+    )
+}
+
+/// Numbers at the ends of what a double can hold, and ordinary ones.
+pub fn number() -> impl Strategy<Value = f64> {
+    prop_oneof![
+        4 => -1.0..1.0,
+        2 => select(vec![
+            0.0, -0.0, 1.0, 1.0_f64.next_up(), 1e300, 1e300_f64.next_down(), -1e300, 1e-300, -1e-300,
+            f64::MIN_POSITIVE, 5e-324, f64::MAX, f64::MIN,
+        ]),
+        1 => -1e6..1e6,
+    ]
+}
+
+/// Values of one task: all equal, all adjacent, of one extreme size, or anything.
+fn values() -> impl Strategy<Value = Union<proptest::strategy::BoxedStrategy<f64>>> {
+    let size = select(vec![1.0, -7.5, 1e300, 1e-300, 5e-324]);
+    let near = size.clone().prop_map(|v: f64| {
+        let all = vec![v, v.next_up(), v.next_down(), v.next_up().next_up()];
+        Union::new([select(all).boxed()])
+    });
+    let equal =
+        prop_oneof![size, Just(0.0), Just(f64::MAX)].prop_map(|v| Union::new([Just(v).boxed()]));
+    let sized = select(vec![1e300, 1e-300, 1e-310, 1.0])
+        .prop_map(|size| Union::new([(-1.0..1.0f64).prop_map(move |v| v * size).boxed()]));
+    prop_oneof![
+        3 => Just(()).prop_map(|()| Union::new([(-1.0..1.0f64).boxed()])),
+        1 => near,
+        1 => equal,
+        1 => sized,
+        2 => Just(()).prop_map(|()| Union::new([number().boxed()])),
+    ]
+}
+
+fn coordinate() -> impl Strategy<Value = Coordinate> {
+    prop_oneof![
+        3 => Just(Coordinate::Continuous),
+        1 => (1..5usize).prop_map(Coordinate::Categorical),
+        1 => (-50..50i64, 0..60i64).prop_map(|(low, n)| Coordinate::Integer { low, high: low + n, log: false }),
+        1 => (1..50i64, 0..100_000i64).prop_map(|(low, n)| Coordinate::Integer { low, high: low + n, log: true }),
+    ]
+}
+
+/// Lists of rows: spread out, repeated, adjacent, in one line or in one place, tiny and huge.
+fn candidates() -> impl Strategy<Value = Domain> {
+    let count = prop_oneof![8 => 1..30usize, 1 => Just(300)];
+    (count, 1..4usize, 0..7, any::<u64>()).prop_map(|(n, d, kind, seed)| {
+        let mut rng = Rng::seed_from_u64(seed);
+        let rows = Array2::from_shape_fn((n, d), |(i, k)| {
+            let u: f64 = rng.random();
+            match kind {
+                0 => u,
+                1 => f64::from(u < 0.5), // at most 2^d different rows
+                2 => [0.3, 0.3_f64.next_up(), 0.3_f64.next_down()][i % 3],
+                3 if k == 0 => u,
+                3 => 0.25,
+                4 => 0.7,
+                5 => u * 1e-300,
+                _ => [u, 1e300 * u, f64::MAX, f64::MIN, 1e-300 * u][(u * 1e6) as usize % 5],
+            }
+        });
+        Domain::candidates(rows).unwrap()
+    })
+}
+
+pub fn domain() -> impl Strategy<Value = Domain> {
+    prop_oneof![
+        1 => candidates(),
+        1 => vec(coordinate(), 1..5).prop_map(|all| Domain::new_box(all).unwrap()),
+    ]
+}
+
+/// Positive numbers: as a rule of a size that occurs, now and then one that should not.
+fn positive(usual: f64) -> impl Strategy<Value = f64> {
+    prop_oneof![
+        6 => (0.1..10.0f64).prop_map(move |factor| usual * factor),
+        1 => select(vec![1e-300, 1e-12, 1e-6, 1e6, 1e300]),
+    ]
+}
+
+/// Settings of every kind; those that `Settings::checked` would refuse for a domain are taken back.
+pub fn settings(candidates: bool, floors: f64) -> impl Strategy<Value = Settings> {
+    let model = (
+        select(vec![KernelShape::Matern52, KernelShape::SquaredExponential]),
+        any::<bool>(),
+        prop_oneof![
+            (
+                option::weighted(0.2, positive(0.3)),
+                option::weighted(0.2, positive(1.0)),
+                option::weighted(0.2, positive(1e-3))
+            ),
+            (positive(0.3), positive(1.0), positive(1e-3)).prop_map(|(l, v, noise)| (
+                Some(l),
+                Some(v),
+                Some(noise)
+            )),
+        ],
+        any::<bool>(),
+        1..4usize,
+        prop_oneof![Just(1usize), Just(3), Just(10), Just(usize::MAX)],
+        any::<bool>(),
+        option::weighted(0.2, [positive(0.3), positive(1.0), positive(0.01)]),
+    );
+    let choice = (
+        select(vec![
+            AcquisitionKind::UpperConfidenceBound,
+            AcquisitionKind::LogExpectedImprovement,
+            AcquisitionKind::Thompson,
+        ]),
+        prop_oneof![
+            (0.0..3.0).prop_map(Beta::Constant),
+            Just(Beta::Constant(1e300)),
+            Just(Beta::Kandasamy)
+        ],
+        select(vec![
+            PendingPolicy::Ignore,
+            PendingPolicy::Hallucinate,
+            PendingPolicy::Censor,
+        ]),
+        option::weighted(0.6, select(vec![1e-300, 1.0, 3.5, 20.0, f64::INFINITY])),
+        option::weighted(0.5, prop_oneof![Just(floors), number()]),
+        any::<bool>(),
+        select(vec![FitRows::Policy, FitRows::Observed, FitRows::All]),
+    );
+    let units = (
+        option::weighted(0.9, 0..3usize),
+        any::<bool>(),
+        prop_oneof![
+            2 => Just(PriorMean::Zero),
+            1 => Just(PriorMean::Median),
+            1 => number().prop_map(PriorMean::Number)
+        ],
+        prop_oneof![3 => Just(TargetScale::Standardized), 1 => Just(TargetScale::Raw)],
+        any::<bool>(),
+        any::<bool>(),
+        any::<bool>(),
+        1..40usize,
+        option::weighted(0.3, (1..40usize, 0..4usize)),
+    );
+    (model, choice, units).prop_map(move |(model, choice, units)| {
+        let (
+            kernel,
+            ard,
+            (lengthscale, variance, noise),
+            priors,
+            n_restarts,
+            refit_every,
+            by_trials,
+            initial_theta,
+        ) = model;
+        let (acquisition, beta, pending, window, floor, discard, fit_rows) = choice;
+        let (
+            n_initial,
+            uniform,
+            mean,
+            targets,
+            predictive_std,
+            scale_draws,
+            weights,
+            n_features,
+            multistart,
+        ) = units;
+        Settings {
+            kernel,
+            ard,
+            lengthscale: lengthscale.map(|l| vec![l]),
+            variance,
+            noise,
+            priors,
+            n_restarts,
+            refit_every,
+            refit_clock: if by_trials {
+                RefitClock::Trials
+            } else {
+                RefitClock::Observations
+            },
+            fit_rows,
+            initial_theta,
+            acquisition,
+            beta,
+            pending,
+            window,
+            floor,
+            late: match (discard, pending, window) {
+                (true, PendingPolicy::Censor, Some(_)) => Late::Discard,
+                _ => Late::Accept,
+            },
+            n_initial,
+            initial: if uniform {
+                Initial::Uniform
+            } else {
+                Initial::QuasiRandom
+            },
+            mean,
+            targets,
+            predictive_std,
+            scale_draws,
+            thompson: if weights && !candidates {
+                DrawMethod::WeightSpace
+            } else {
+                DrawMethod::Pathwise
+            },
+            n_features,
+            maximizer: match multistart {
+                Some((n_raw, n_starts)) if !candidates => BoxSearch::Multistart { n_raw, n_starts },
+                _ => BoxSearch::Default,
+            },
+        }
+    })
+}
+
+fn place() -> impl Strategy<Value = Place> {
+    let kind = prop_oneof![
+        3 => Just(PlaceKind::Inside),
+        2 => Just(PlaceKind::Repeated),
+        2 => Just(PlaceKind::Adjacent),
+        1 => Just(PlaceKind::Distant),
+    ];
+    (kind, any::<u64>()).prop_map(|(kind, seed)| Place { kind, seed })
+}
+
+fn step(value: impl Strategy<Value = f64> + Clone) -> impl Strategy<Value = Step> {
+    let which = any::<usize>();
+    prop_oneof![
+        6 => (1..4usize, place()).prop_map(|(n, place)| Step::Suggest { n, place }),
+        8 => (which, value.clone(), any::<bool>())
+            .prop_map(|(which, value, amend)| Step::Observe { which, value, amend }),
+        1 => which.prop_map(Step::Fail),
+        1 => which.prop_map(Step::Abandon),
+        2 => (place(), option::of(value)).prop_map(|(place, value)| Step::Add { place, value }),
+        1 => place().prop_map(Step::Enqueue),
+        1 => place().prop_map(Step::Recommend),
+        1 => any::<bool>().prop_map(|pending| Step::Surrogate { pending }),
+        1 => Just(Step::Restore),
+    ]
+}
+
+/// The same settings where everything is fitted, in units of the observed.
+pub fn fitted(settings: Settings) -> Settings {
+    Settings {
+        lengthscale: None,
+        variance: None,
+        noise: None,
+        initial_theta: None,
+        mean: PriorMean::Zero,
+        targets: TargetScale::Standardized,
+        ..settings
+    }
+}
+
+/// Optimizers over small domains, with histories of up to `most` steps that end in a suggestion.
+pub fn case(most: usize) -> impl Strategy<Value = Case> {
+    (
+        domain(),
+        0..3usize,
+        any::<bool>(),
+        any::<u64>(),
+        values(),
+        number(),
+        0..10u8,
+    )
+        .prop_flat_map(
+            move |(domain, context_width, seconds, seed, values, floor, random)| {
+                let candidates = matches!(domain, Domain::Candidates(_));
+                let domain = Arc::new(domain);
+                let clock = if seconds {
+                    Clock::Seconds
+                } else {
+                    Clock::Iterations
+                };
+                (
+                    settings(candidates, floor),
+                    vec(step(values), 0..most),
+                    place(),
+                )
+                    .prop_map(move |(settings, mut steps, place)| {
+                        steps.push(Step::Suggest { n: 1, place });
+                        let method = match random {
+                            0 => Method::RandomSearch,
+                            _ => Method::BayesOpt(Box::new(settings)),
+                        };
+                        let domain = domain.clone();
+                        Case {
+                            definition: Definition {
+                                domain,
+                                context_width,
+                                clock,
+                                seed,
+                                method,
+                            },
+                            steps,
+                        }
+                    })
+            },
+        )
+}
+
+impl Place {
+    pub fn point(self, optimizer: &Optimizer) -> Point {
+        let mut rng = Rng::seed_from_u64(self.seed);
+        let (x, index) = optimizer.definition().domain.sample_uniform(&mut rng);
+        let trials = optimizer.ledger().trials();
+        let earlier = trials
+            .get(self.seed as usize % trials.len().max(1))
+            .map(|trial| trial.point.clone());
+        match (self.kind, earlier) {
+            (PlaceKind::Repeated, Some(point)) => point,
+            (PlaceKind::Adjacent, Some(point)) => {
+                let x = point
+                    .x
+                    .iter()
+                    .map(|x| x.next_up())
+                    .map(|x| if x.is_finite() { x } else { 1.0 });
+                Point {
+                    x: x.collect(),
+                    index: None,
+                }
+            }
+            (PlaceKind::Distant, _) => Point {
+                x: x.iter().map(|x| 1e300 * x.clamp(-1.0, 1.0)).collect(),
+                index: None,
+            },
+            _ => Point { x, index },
+        }
+    }
+
+    pub fn context(self, optimizer: &Optimizer) -> Vec<f64> {
+        let mut rng = Rng::seed_from_u64(self.seed);
+        let width = optimizer.definition().context_width;
+        let fresh: Vec<f64> = (0..width)
+            .map(|_| f64::from(rng.random_range(0..3u8)) / 2.0)
+            .collect();
+        let trials = optimizer.ledger().trials();
+        match (self.kind, trials.last()) {
+            (PlaceKind::Repeated, Some(trial)) => trial.context.clone(),
+            (PlaceKind::Adjacent, Some(trial)) => {
+                trial.context.iter().map(|z| z.next_down()).collect()
+            }
+            (PlaceKind::Distant, _) => fresh.iter().map(|z| 1e300 * z).collect(),
+            _ => fresh,
+        }
+    }
+
+    /// Seconds that mostly go forward.
+    pub fn now(self, optimizer: &Optimizer) -> Option<f64> {
+        let n = optimizer.ledger().events().len() as f64;
+        Some(match self.seed % 8 {
+            0 => -n,
+            1 => 1e300,
+            _ => n,
+        })
+    }
+}
+
+/// A trial to report about: a pending one, as a rule.
+fn pick(which: usize, optimizer: &Optimizer) -> Option<usize> {
+    let ledger = optimizer.ledger();
+    let pending: Vec<usize> = ledger.pending().iter().copied().collect();
+    let all = ledger.trials().len();
+    match (which % 4, pending.len()) {
+        (0, _) | (_, 0) => which.checked_rem(all),
+        (_, n) => Some(pending[which / 4 % n]),
+    }
+}
+
+impl Step {
+    /// Takes the step, and returns the warnings. That a trial has its value already is no error here.
+    pub fn take(&self, optimizer: &mut Optimizer, stop: &mut Stop) -> Result<Vec<String>, Error> {
+        let later = Some(optimizer.ledger().events().len() as f64);
+        let mut report =
+            |which, report: &dyn Fn(&mut Optimizer, usize) -> Result<(), Error>| match pick(
+                which, optimizer,
+            )
+            .map(|number| report(optimizer, number))
+            {
+                Some(Err(error)) if !matches!(error, Error::AlreadyObserved { .. }) => Err(error),
+                _ => Ok(()),
+            };
+        match *self {
+            Step::Suggest { n, place } => {
+                let (context, now) = (place.context(optimizer), place.now(optimizer));
+                return optimizer
+                    .suggest(n, &context, now, stop)
+                    .map(|(_, warnings)| warnings);
+            }
+            Step::Observe {
+                which,
+                value,
+                amend,
+            } => {
+                report(which, &|optimizer, number| {
+                    optimizer.act(
+                        Action::Observe {
+                            number,
+                            value,
+                            amend,
+                        },
+                        later,
+                    )
+                })?;
+            }
+            Step::Fail(which) => report(which, &|optimizer, number| {
+                optimizer.act(Action::Fail { number }, later)
+            })?,
+            Step::Abandon(which) => report(which, &|optimizer, number| {
+                optimizer.act(Action::Abandon { number }, later)
+            })?,
+            Step::Add { place, value } => {
+                let (point, context) = (place.point(optimizer), place.context(optimizer));
+                optimizer.act(
+                    Action::Add {
+                        point,
+                        context,
+                        value,
+                    },
+                    later,
+                )?;
+            }
+            Step::Enqueue(place) => optimizer.act(
+                Action::Enqueue {
+                    point: place.point(optimizer),
+                },
+                later,
+            )?,
+            Step::Recommend(place) => {
+                let context = place.context(optimizer);
+                optimizer.recommend(&context, later, stop)?;
+            }
+            Step::Surrogate { pending } => {
+                optimizer.surrogate(later, pending)?;
+            }
+            Step::Restore => *optimizer = Optimizer::from_bytes(&optimizer.to_bytes()?)?,
+        }
+        Ok(Vec::new())
+    }
+}
+
+/// Whether a trial is in exactly the view of its state.
+pub fn is_consistent(optimizer: &Optimizer) -> bool {
+    let ledger = optimizer.ledger();
+    ledger.trials().iter().enumerate().all(|(number, trial)| {
+        (trial.state == State::Pending) == ledger.pending().contains(&number)
+            && (trial.state == State::Observed) == trial.value.is_some()
+    })
+}

@@ -1,0 +1,129 @@
+//! Saved optimizers: restored bit for bit, and refused where they are damaged.
+
+use belated::error::Error;
+use belated::optimizer::Optimizer;
+use proptest::collection::vec;
+use proptest::prelude::{Strategy, any, prop_assert, prop_assert_eq, prop_oneof, proptest};
+
+use crate::cases;
+use crate::play::{Step, case, go_on, is_consistent};
+
+/// Name and version, then the checksum.
+const HEAD: usize = 8 + 8;
+
+/// Something that happens to bytes; positions are taken modulo their number.
+#[derive(Debug, Clone)]
+enum Damage {
+    Changed(usize, u8),
+    CutOff(usize),
+    Lost(usize),
+    Inserted(usize, u8),
+    /// A run of bytes that stands for a large number where one is expected.
+    Flooded(usize),
+}
+
+fn damage() -> impl Strategy<Value = Damage> {
+    let at = any::<usize>;
+    prop_oneof![
+        (at(), any::<u8>()).prop_map(|(at, byte)| Damage::Changed(at, byte)),
+        at().prop_map(Damage::CutOff),
+        at().prop_map(Damage::Lost),
+        (at(), any::<u8>()).prop_map(|(at, byte)| Damage::Inserted(at, byte)),
+        at().prop_map(Damage::Flooded),
+    ]
+}
+
+fn apply(damage: &Damage, bytes: &mut Vec<u8>) {
+    let n = bytes.len().max(1);
+    match *damage {
+        Damage::Changed(at, byte) => bytes
+            .iter_mut()
+            .skip(at % n)
+            .take(1)
+            .for_each(|b| *b = byte),
+        Damage::CutOff(at) => bytes.truncate(at % n),
+        Damage::Lost(at) => drop(bytes.drain(at % n..(at % n + 1).min(bytes.len()))),
+        Damage::Inserted(at, byte) => bytes.insert(at % n % (bytes.len() + 1), byte),
+        Damage::Flooded(at) => bytes
+            .iter_mut()
+            .skip(at % n)
+            .take(9)
+            .for_each(|b| *b = 0xFF),
+    }
+}
+
+/// The checksum, written down a second time.
+fn fnv1a(bytes: &[u8]) -> u64 {
+    let mut hash: u64 = 14_695_981_039_346_656_037;
+    for byte in bytes {
+        hash ^= u64::from(*byte);
+        hash = hash.wrapping_mul(1_099_511_628_211);
+    }
+    hash
+}
+
+proptest! {
+    #![proptest_config(cases(300))]
+
+    #[test]
+    fn a_copy_goes_on_as_the_original(case in case(25)) {
+        let mut original = Optimizer::new(case.definition).unwrap();
+        let mut copy = Optimizer::from_bytes(&original.to_bytes().unwrap()).unwrap();
+        for (i, step) in case.steps.iter().enumerate() {
+            let (one, other) = (step.take(&mut original, &mut go_on()), step.take(&mut copy, &mut go_on()));
+            prop_assert_eq!(one, other);
+            let bytes = original.to_bytes().unwrap();
+            prop_assert!(copy.to_bytes().unwrap() == bytes, "the copy went another way at {step:?}");
+            prop_assert_eq!(copy.ledger().trials(), original.ledger().trials());
+            if i % 3 == 0 {
+                copy = Optimizer::from_bytes(&bytes).unwrap();
+            }
+        }
+    }
+
+    #[test]
+    fn damage_is_noticed(case in case(8), damages in vec(damage(), 1..4)) {
+        let bytes = played(&case);
+        let mut damaged = bytes.clone();
+        damages.iter().for_each(|damage| apply(damage, &mut damaged));
+        match Optimizer::from_bytes(&damaged) {
+            Ok(_) => prop_assert_eq!(damaged, bytes),
+            Err(error) => prop_assert!(matches!(error, Error::Corrupt(_)), "{error}"),
+        }
+    }
+
+    /// Where the checksum fits all the same, the optimizer is refused or whole.
+    #[test]
+    fn what_is_read_is_consistent(case in case(8), damages in vec(damage(), 1..4)) {
+        let bytes = played(&case);
+        let mut body = bytes[HEAD..].to_vec();
+        damages.iter().for_each(|damage| apply(damage, &mut body));
+        let forged = [&bytes[..8], &fnv1a(&body).to_le_bytes(), &body].concat();
+        if let Ok(optimizer) = Optimizer::from_bytes(&forged) {
+            prop_assert!(is_consistent(&optimizer));
+            let again = Optimizer::from_bytes(&optimizer.to_bytes().unwrap()).unwrap();
+            prop_assert_eq!(again.ledger().trials(), optimizer.ledger().trials());
+        }
+    }
+
+    #[test]
+    fn noise_is_refused(noise in vec(any::<u8>(), 0..300), forged: bool) {
+        let bytes = match forged {
+            true => [b"belated\x01".as_slice(), &fnv1a(&noise).to_le_bytes(), &noise].concat(),
+            false => noise,
+        };
+        prop_assert!(Optimizer::from_bytes(&bytes).is_err());
+    }
+}
+
+/// The bytes of an optimizer after the case's steps.
+fn played(case: &crate::play::Case) -> Vec<u8> {
+    let mut optimizer = Optimizer::new(case.definition.clone()).unwrap();
+    for step in &case.steps {
+        // A restored one is saved as it was.
+        if !matches!(step, Step::Restore) {
+            step.take(&mut optimizer, &mut go_on()).ok();
+        }
+    }
+    optimizer.to_bytes().unwrap()
+}

@@ -1,0 +1,260 @@
+"""Seed and history decide every suggestion, bit for bit: across copies, processes, and looks at the model in between."""
+
+import contextlib
+import os
+import pickle
+import subprocess
+import sys
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+import belated as bl
+
+FULL = os.environ.get("BELATED_FULL") == "1"
+LONGEST = 120 if FULL else 60
+
+BOX = {"x": (-1.0, 1.0), "y": bl.Real(1e-3, 1.0, log=True), "n": (1, 6), "c": ["u", "v", "w"]}
+# A lattice has many equal distances, so that acquisitions tie up to rounding: the hardest case for equal bits.
+LATTICE = np.array([[i, j] for i in range(7) for j in range(6)], dtype=float)
+SPREAD = np.random.default_rng(0).random((60, 3))
+CONTEXT = {"age": (0.0, 1.0), "site": ["a", "b"]}
+CONTEXTS = [{"age": 0.5, "site": "a"}, {"age": 0.5, "site": "b"}, {"age": 0.1, "site": "a"}]
+
+DOMAINS = {"box": {"space": BOX}, "lattice": {"candidates": LATTICE}, "spread": {"candidates": SPREAD}}
+
+
+def make(plan):
+    """The optimizer of a plan."""
+    arguments = dict(plan["arguments"])
+    if plan["context"]:
+        arguments["context"] = CONTEXT
+    if arguments.get("clock") == "seconds":
+        arguments["time"] = np.zeros(()).item  # pickles together with the array that holds the time
+    return bl.BayesOpt(**DOMAINS[plan["domain"]], **arguments)
+
+
+def params_of(plan, u):
+    """A point of the plan's domain, for u in [0, 1)."""
+    if plan["domain"] != "box":
+        return int(u * len(DOMAINS[plan["domain"]]["candidates"]))
+    return {"x": 2 * u - 1, "y": 10 ** (-3 * u), "n": 1 + int(6 * u), "c": "uvw"[int(3 * u)]}
+
+
+def look(opt, plan, which):
+    """All that must not change what comes next: readings of the model, and calls that are refused."""
+    context = CONTEXTS[which % 3] if plan["context"] else None
+    for call in (
+        lambda: opt.recommend(context),
+        lambda: opt._core.surrogate(opt._now(), which % 2 == 0),
+        lambda: opt.predict([params_of(plan, 0.3)], context, pending=which % 3 == 0),
+        lambda: opt.suggest(context={"age": 7}),
+        lambda: opt.add(params_of(plan, 0.3), float("nan"), context=context),
+        lambda: opt.observe(which % 50, float("inf")),
+        lambda: opt.observe(which % 50, -77.0) if which % 50 < opt.n_trials and opt.trial(which % 50).value else None,
+    ):
+        with contextlib.suppress(bl.BelatedError):  # nothing observed or fitted so far, or not to be had at all
+            call()
+
+
+def step(opt, plan, what, number):
+    """One thing that happens to an optimizer; `number` says to which trial, where, and with which value."""
+    context = CONTEXTS[number % 3] if plan["context"] else None
+    u = number // 3 % 100 / 100
+    value = np.round(8 * u) / 4 - 1  # coarse: equal values are the rule
+    if what == "suggest":
+        opt.suggest(context=context)
+    elif what == "batch":
+        opt.suggest(2 + number % 2, context=context)
+    elif what == "add":
+        opt.add(params_of(plan, u), value if number % 2 else None, context=context)
+    elif what == "enqueue":
+        opt.enqueue(params_of(plan, u))
+    elif what == "wait":
+        if opt.clock == "seconds":
+            opt.time.__self__[...] += 3 * u
+    else:
+        trials = [trial for trial in opt.trials if (trial.value is None) == (what != "amend")]
+        if trials:
+            trial = trials[number % len(trials)]
+            if what in ("fail", "give up"):
+                trial.fail()
+            if what in ("abandon", "give up"):  # what failed and is given up leaves the model
+                trial.abandon()
+            if what in ("observe", "amend"):
+                trial.observe(value, amend=what == "amend")
+
+
+def play(opt, plan, steps, looks=(), travels=()):
+    """Play the steps; before those in `looks` the model is read, before those in `travels` the optimizer is pickled."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", bl.BelatedWarning)
+        for i, (what, number) in enumerate(steps):
+            if i in looks:
+                look(opt, plan, i + number)
+            if i in travels:
+                opt = pickle.loads(pickle.dumps(opt))
+            step(opt, plan, what, number)
+    return opt
+
+
+def record(opt):
+    """Everything that an optimizer says about its trials and believes about f, as bits."""
+    trials = [opt._core.trial(number) for number in range(opt.n_trials)]
+    facts = [
+        (t.number, t.point.tobytes(), t.index, t.context.tobytes(), t.state, t.value, t.suggested_at, t.observed_at)
+        for t in trials
+    ]
+    for pending in (False, True):
+        surrogate = opt._core.surrogate(opt._now(), pending)
+        if surrogate is not None:
+            model, *units = surrogate
+            mean, std = model.predict(np.linspace(0, 1, 3)[:, None] * np.ones(model.lengthscale.size))
+            theta = [*model.lengthscale, model.variance, model.noise, model.jitter]
+            facts.append((theta, units, mean.tobytes(), std.tobytes()))
+    return facts
+
+
+KINDS = ["suggest"] * 10 + ["observe"] * 7
+KINDS += ["batch", "add", "enqueue", "wait", "fail", "abandon", "give up", "amend"]
+
+
+@st.composite
+def plans(draw):
+    """Arguments of an optimizer, and a history."""
+    domain = draw(st.sampled_from(sorted(DOMAINS)))
+    arguments = {
+        "seed": draw(st.integers(0, 3)),
+        "acquisition": draw(st.sampled_from(["thompson", "ucb", "log_ei"])),
+        "pending": draw(st.sampled_from(["hallucinate", "censor", "ignore"])),
+        "kernel": draw(st.sampled_from(["matern52", "squared_exponential"])),
+        "n_initial": draw(st.integers(1, 3)),
+        "n_restarts": draw(st.integers(1, 2)),
+        "n_features": 32,
+        "clock": draw(st.sampled_from(["iterations", "seconds"])),
+        "direction": draw(st.sampled_from(["maximize", "minimize"])),
+        "window": draw(st.sampled_from([None, 1.5, 4.0])),
+        "fit_rows": draw(st.sampled_from(["policy", "observed", "all"])),
+        "refit_clock": draw(st.sampled_from(["observations", "trials"])),
+        "refit_every": draw(st.sampled_from([1, 4, 50])),
+        "mean": draw(st.sampled_from(["zero", "median", 0.25])),
+    }
+    if arguments["pending"] == "censor" and arguments["window"] is not None:
+        arguments["late"] = draw(st.sampled_from(["accept", "discard"]))
+    if arguments["pending"] == "censor":
+        arguments["floor"] = draw(st.sampled_from([None, -2.0 if arguments["direction"] == "maximize" else 2.0]))
+    if draw(st.booleans()):
+        arguments |= {"lengthscale": draw(st.sampled_from([0.4, 4.0])), "variance": 1.0}
+        arguments["noise"] = draw(st.sampled_from([1e-2, 1e-6, 1e-15]))  # the last one needs jitter
+    if domain == "box" and draw(st.booleans()):
+        arguments |= {"maximizer": "multistart", "n_raw": 40, "n_starts": 2}
+    if domain == "box" and arguments["acquisition"] == "thompson":
+        arguments["thompson"] = draw(st.sampled_from(["pathwise", "weight_space"]))
+    # Of a length drawn first: lists of free length come out short, and short histories never reach the model.
+    length = draw(st.integers(5, LONGEST))
+    steps = draw(st.lists(st.tuples(st.sampled_from(KINDS), st.integers(0, 2999)), min_size=length, max_size=length))
+    return {"domain": domain, "context": draw(st.booleans()), "arguments": arguments, "steps": steps}
+
+
+moments = st.sets(st.integers(0, LONGEST), max_size=LONGEST // 3)
+few = settings(
+    max_examples=1500 if FULL else 80,
+    phases=[phase for phase in Phase if phase != Phase.explain],
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example],
+)
+
+
+@few
+@given(plan=plans(), looks=moments, travels=moments)
+def test_neither_copies_nor_looks_change_what_is_suggested(plan, looks, travels):
+    plain = record(play(make(plan), plan, plan["steps"]))
+    assert record(play(make(plan), plan, plan["steps"])) == plain
+    assert record(play(make(plan), plan, plan["steps"], looks=looks)) == plain
+    assert record(play(make(plan), plan, plan["steps"], travels=travels)) == plain
+    assert record(play(make(plan), plan, plan["steps"], looks=looks, travels=travels)) == plain
+
+
+@few
+@given(plan=plans())
+def test_a_batch_is_its_trials_one_by_one(plan):
+    singly = []
+    for what, number in plan["steps"]:
+        singly += [("suggest", number)] * (2 + number % 2) if what == "batch" else [(what, number)]
+    assert record(play(make(plan), plan, singly)) == record(play(make(plan), plan, plan["steps"]))
+
+
+def lattice_game(settings, looks=False, travels=False, rounds=30):
+    """Indices suggested on a lattice where nothing but distances counts, so that scores tie up to rounding."""
+    # Coordinates that are exact in binary, and values that are all the prior mean.
+    lattice = np.array([[i, j] for i in range(9) for j in range(9)], dtype=float)
+    theta = {"lengthscale": 0.5, "variance": 1.0, "noise": 0.01}
+    opt = bl.BayesOpt(candidates=lattice, targets="raw", n_initial=1, **theta, **settings)
+    contexts = [{"age": 0.0}, {"age": 0.25}] if opt.context else [None]
+    for k in range(rounds):
+        if travels:
+            opt = pickle.loads(pickle.dumps(opt))
+        opt.suggest(context=contexts[k // 4 % len(contexts)])
+        if k % 6 == 5:
+            opt.fail(k)
+        if k % 6 == 2 and k > 6:
+            opt.abandon(k - 3)  # the one that failed leaves the model
+        if looks:
+            opt._core.surrogate(None, k % 2 == 0)
+        for trial in opt.pending_[k % 4 :: 4]:
+            trial.observe(0.0)
+    return [trial.index for trial in opt.trials]
+
+
+@pytest.mark.parametrize("pending", ["hallucinate", "censor", "ignore"])
+@pytest.mark.parametrize("acquisition", ["ucb", "thompson"])
+@pytest.mark.parametrize("context", [None, {"age": (0.0, 1.0)}], ids=["", "context"])
+def test_scores_that_tie_up_to_rounding(pending, acquisition, context):
+    for seed in range(20 if FULL else 4):
+        for kernel in ("matern52", "squared_exponential"):
+            settings = {"seed": seed, "kernel": kernel, "pending": pending, "acquisition": acquisition}
+            settings |= {"context": context, "floor": 0.0 if pending == "censor" else None}
+            plain = lattice_game(settings)
+            assert lattice_game(settings, looks=True) == plain
+            assert lattice_game(settings, travels=True) == plain
+
+
+@pytest.mark.parametrize("n", [60, 150, 290, 600] if FULL else [150])
+@pytest.mark.parametrize("pending", ["hallucinate", "censor"])
+@pytest.mark.parametrize("acquisition", ["ucb", "thompson", "log_ei"])
+@pytest.mark.parametrize("domain", ["box", "lattice"])
+@pytest.mark.parametrize("theta", [{}, {"lengthscale": 0.3, "variance": 1.0, "noise": 0.01}], ids=["fitted", "given"])
+def test_many_rows(n, pending, acquisition, domain, theta):
+    # A copy's factor has other room to grow, and so other strides, than one that grew: that must not show.
+    plan = {"domain": domain, "context": False, "arguments": {"acquisition": acquisition, "pending": pending}}
+    plan["arguments"] |= {"seed": 1, "n_initial": 1, "n_restarts": 2, "n_features": 64, **theta}
+    rng = np.random.default_rng(n)
+    steps = [("add", 2 * number + 1) for number in rng.integers(0, 1500, size=n)]
+    steps += [("suggest", 0), ("suggest", 0), ("observe", n + 1), ("suggest", 0), ("observe", n)] * 4
+    plain = record(play(make(plan), plan, steps))
+    assert record(play(make(plan), plan, steps, travels=range(n, len(steps), 3), looks=[n + 5, n + 11])) == plain
+
+
+def in_another_process(jobs):
+    """Records of (optimizer, plan, steps) played elsewhere, in order."""
+    child = subprocess.run([sys.executable, __file__], input=pickle.dumps(jobs), stdout=subprocess.PIPE, check=True)
+    return pickle.loads(child.stdout)
+
+
+@settings(few, max_examples=40 if FULL else 2)
+@given(plans=st.lists(plans(), min_size=5, max_size=5), cut=st.floats(0, 1))
+def test_another_process(plans, cut):
+    jobs, here = [], []
+    for plan in plans:
+        steps = plan["steps"]
+        middle = int(cut * len(steps))
+        jobs.append((make(plan), plan, steps))
+        jobs.append((play(make(plan), plan, steps[:middle]), plan, steps[middle:]))
+        here += 2 * [record(play(make(plan), plan, steps))]
+    assert in_another_process(jobs) == here
+
+
+if __name__ == "__main__":
+    sys.stdout.buffer.write(pickle.dumps([record(play(*job)) for job in pickle.load(sys.stdin.buffer)]))
