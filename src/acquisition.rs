@@ -7,7 +7,7 @@ use std::f64::consts::{FRAC_1_SQRT_2, PI};
 
 use ndarray::{Array2, ArrayView2, Axis, s};
 
-use crate::gp::sample::Path;
+use crate::gp::path::{self, Path};
 use crate::gp::{BLOCK, GaussianProcess, Workspace};
 use crate::maximize::Objective;
 
@@ -73,15 +73,14 @@ pub struct Scorer<'a> {
     context: &'a [f64],
     rows: Array2<f64>,
     point: Vec<f64>,
-    k: Vec<f64>,
-    slope: Vec<f64>,
     gradient: Vec<f64>,
     workspace: Workspace,
+    path_workspace: path::Workspace,
 }
 
 impl<'a> Scorer<'a> {
     pub fn new(gp: &'a GaussianProcess, acquisition: &'a Acquisition, context: &'a [f64]) -> Self {
-        let (n, d) = (gp.len(), gp.kernel().width());
+        let d = gp.kernel().width();
         let mut point = vec![0.0; d];
         point[d - context.len()..].copy_from_slice(context);
         Self {
@@ -90,10 +89,9 @@ impl<'a> Scorer<'a> {
             context,
             rows: Array2::zeros((0, d)),
             point,
-            k: vec![0.0; n],
-            slope: vec![0.0; n],
             gradient: vec![0.0; d],
             workspace: Workspace::default(),
+            path_workspace: path::Workspace::default(),
         }
     }
 
@@ -107,7 +105,7 @@ impl Objective for Scorer<'_> {
         if let Acquisition::Thompson(path) = self.acquisition {
             for (x, value) in points.rows().into_iter().zip(out) {
                 self.set_point(x.iter().copied());
-                *value = path.value(self.gp, &self.point, &mut self.k);
+                *value = path.value(self.gp, &self.point, &mut self.path_workspace);
             }
             return;
         }
@@ -139,8 +137,7 @@ impl Objective for Scorer<'_> {
             let value = path.value_and_gradient(
                 self.gp,
                 &self.point,
-                &mut self.k,
-                &mut self.slope,
+                &mut self.path_workspace,
                 &mut self.gradient,
             );
             gradient.copy_from_slice(&self.gradient[..d]);

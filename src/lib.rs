@@ -15,6 +15,7 @@
 pub mod acquisition;
 pub mod bayes;
 pub mod domain;
+mod elementary;
 pub mod error;
 pub mod gp;
 pub mod kernel;

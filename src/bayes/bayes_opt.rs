@@ -16,7 +16,7 @@ use crate::bayes::settings::{AcquisitionKind, BoxSearch, DrawMethod, FitRows, In
 use crate::domain::{Domain, Rng};
 use crate::error::{Error, Result, Stop, check};
 use crate::gp::fit::fit;
-use crate::gp::sample::Path;
+use crate::gp::path::Path;
 use crate::gp::{GaussianProcess, as_row};
 use crate::ledger::{Fitted, Ledger, Point, State, TrialNumber};
 use crate::maximize::{Maximizer, Objective, maximize};

@@ -5,9 +5,10 @@
 //! mu(x) = k(x, X) α,  var(x) = k(x, x) − |L⁻¹ k(X, x)|²  (Rasmussen & Williams 2006, eqs. 2.25–2.26).
 //!
 //! * [`fit`]: the evidence, its priors and its maximisation
-//! * [`sample`]: draws from the posterior
+//! * [`sample`]: exact draws at points; [`path`]: draws as functions
 
 pub mod fit;
+pub mod path;
 pub mod sample;
 
 use ndarray::{Array2, ArrayView1, ArrayView2, Axis, s};
@@ -64,6 +65,13 @@ impl GaussianProcess {
             got: got.to_string(),
             expected: "give a finite number above 0",
         };
+        if theta.lengthscale.is_empty() {
+            return Err(Error::InvalidSetting {
+                name: "lengthscale",
+                got: "[]".to_string(),
+                expected: "give one for every column, or a single number",
+            });
+        }
         if let Some(&bad) = theta.lengthscale.iter().find(|l| !positive(**l)) {
             return Err(complaint("lengthscale", bad));
         }

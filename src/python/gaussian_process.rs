@@ -10,7 +10,7 @@ use crate::acquisition::{Acquisition as Formula, Scorer};
 use crate::domain::Rng;
 use crate::error::{Error, Result};
 use crate::gp::fit::{FitSettings, fit};
-use crate::gp::sample::Path;
+use crate::gp::path::Path;
 use crate::gp::{GaussianProcess as Core, Hyperparameters, Workspace};
 use crate::kernel::KernelShape;
 use crate::maximize::{Maximizer, Objective, maximize};
@@ -53,6 +53,11 @@ impl Model {
 
     /// θ for d columns: a single lengthscale serves them all.
     fn theta_for(&self, d: usize) -> Result<Hyperparameters> {
+        if d == 0 {
+            return Err(Error::Shape(
+                "points have no columns; give at least one".to_string(),
+            ));
+        }
         let mut theta = self.theta();
         if theta.lengthscale.len() == 1 {
             theta.lengthscale = vec![theta.lengthscale[0]; d];
@@ -254,6 +259,13 @@ impl GaussianProcess {
     #[pyo3(signature = (n_restarts=4, seed=0, priors=true))]
     fn optimize(&self, py: Python<'_>, n_restarts: usize, seed: u64, priors: bool) -> PyResult<()> {
         detached(py, |stop| {
+            if n_restarts == 0 {
+                return Err(Error::InvalidSetting {
+                    name: "n_restarts",
+                    got: "0".to_string(),
+                    expected: "give a number of 1 or above",
+                });
+            }
             let gp = self.fitted()?;
             let settings = FitSettings {
                 shape: gp.kernel().shape,
@@ -332,6 +344,17 @@ pub struct Acquisition {
 }
 
 impl Acquisition {
+    fn new(name: &'static str, given: f64, gp: Core, formula: Formula) -> Result<Self> {
+        if given.is_finite() {
+            return Ok(Self { gp, formula });
+        }
+        Err(Error::InvalidSetting {
+            name,
+            got: given.to_string(),
+            expected: "give a finite number",
+        })
+    }
+
     fn check(&self, width: usize) -> Result<()> {
         let expected = self.gp.kernel().width();
         if width == expected {
@@ -348,9 +371,8 @@ impl Acquisition {
 impl Acquisition {
     #[staticmethod]
     fn upper_confidence_bound(py: Python<'_>, gp: &GaussianProcess, nu: f64) -> PyResult<Self> {
-        let gp = detached(py, |_| gp.fitted())?;
         let formula = Formula::UpperConfidenceBound { nu, noise: 0.0 };
-        Ok(Self { gp, formula })
+        detached(py, |_| Self::new("nu", nu, gp.fitted()?, formula))
     }
 
     #[staticmethod]
@@ -359,9 +381,10 @@ impl Acquisition {
         gp: &GaussianProcess,
         incumbent: f64,
     ) -> PyResult<Self> {
-        let gp = detached(py, |_| gp.fitted())?;
         let formula = Formula::LogExpectedImprovement { incumbent };
-        Ok(Self { gp, formula })
+        detached(py, |_| {
+            Self::new("incumbent", incumbent, gp.fitted()?, formula)
+        })
     }
 
     #[staticmethod]
@@ -384,8 +407,7 @@ impl Acquisition {
             let gp = gp.fitted()?;
             let mut rng = Rng::seed_from_u64(seed);
             let path = Path::pathwise(&gp, nu, n_features, &mut rng);
-            let formula = Formula::Thompson(Box::new(path));
-            Ok(Self { gp, formula })
+            Self::new("nu", nu, gp, Formula::Thompson(Box::new(path)))
         })
     }
 
@@ -397,6 +419,7 @@ impl Acquisition {
         let z = owned2(z);
         let values = detached(py, |_| {
             self.check(z.ncols())?;
+            check_finite("z", z.iter())?;
             let mut values = vec![0.0; z.nrows()];
             Scorer::new(&self.gp, &self.formula, &[]).values(z.view(), &mut values);
             Ok(values)
@@ -412,6 +435,7 @@ impl Acquisition {
         let z = owned1(z).to_vec();
         let (value, gradient) = detached(py, |_| {
             self.check(z.len())?;
+            check_finite("z", z.iter())?;
             let mut gradient = vec![0.0; z.len()];
             let mut scorer = Scorer::new(&self.gp, &self.formula, &[]);
             let value = scorer.value_and_gradient(&z, &mut gradient);
