@@ -229,7 +229,12 @@ mod tests {
             },
             Acquisition::LogExpectedImprovement { incumbent: 1.0 },
             Acquisition::LogExpectedImprovement { incumbent: 9.0 },
-            Acquisition::Thompson(Box::new(Path::pathwise(&gp, 1.0, 64, &mut rng))),
+            Acquisition::Thompson(Box::new(
+                Path::pathwise(&gp, 1.0, 64, &mut rng, &mut || {
+                    std::ops::ControlFlow::Continue(())
+                })
+                .unwrap(),
+            )),
         ];
         for acquisition in &acquisitions {
             for context in [vec![], vec![0.2]] {

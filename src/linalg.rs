@@ -15,7 +15,7 @@ use faer::linalg::triangular_solve::{
 use faer::{Accum, MatMut, MatRef, Par};
 use ndarray::{Array2, ArrayView2, ArrayViewMut2};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, Stop, check};
 
 /// Multiples of the mean diagonal that are added in turn until the factorisation succeeds.
 const JITTER_LADDER: [f64; 6] = [0.0, 1e-12, 1e-10, 1e-8, 1e-6, 1e-4];
@@ -26,6 +26,9 @@ const SMALLEST_PIVOT: f64 = 1e-13;
 
 /// Rows of L that are kept close by while many right-hand sides pass.
 const TILE: usize = 32;
+
+/// Right-hand sides that a tile is applied to between two looks at `stop`.
+const BETWEEN_LOOKS: usize = 256;
 
 /// The lower factor L of A = L Lᵀ, column-major in a buffer with room to grow.
 #[derive(Debug, Clone, Default)]
@@ -156,7 +159,12 @@ impl GrowingCholesky {
 
     /// As `half_solve_leading`, where the first `start` entries of each row are solved already, and the others
     /// are solved one by one: the bits are the same in however many calls that is done.
-    pub fn half_solve_singly(&self, start: usize, mut block: ArrayViewMut2<f64>) {
+    pub fn half_solve_singly(
+        &self,
+        start: usize,
+        mut block: ArrayViewMut2<f64>,
+        stop: &mut Stop,
+    ) -> Result<()> {
         let end = block.ncols();
         assert!(end <= self.n, "at most one column per row of the factor");
         let mut tile: Vec<Vec<f64>> = Vec::new();
@@ -165,13 +173,17 @@ impl GrowingCholesky {
             // Row i of L, contiguous: b_i = (b_i − Σ_{j<i} L_ij b_j) / L_ii.
             tile.clear();
             tile.extend(rows.map(|i| (0..=i).map(|j| self.at(i, j)).collect()));
-            for mut b in block.rows_mut() {
+            for (k, mut b) in block.rows_mut().into_iter().enumerate() {
+                if k.is_multiple_of(BETWEEN_LOOKS) {
+                    check(stop)?;
+                }
                 let b = b.as_slice_mut().expect("blocks have contiguous rows");
                 for (i, l) in (first..).zip(&tile) {
                     b[i] = (b[i] - dot(&l[..i], &b[..i])) / l[i];
                 }
             }
         }
+        Ok(())
     }
 
     /// Replaces every row r of the block by L⁻ᵀ r.
@@ -442,13 +454,14 @@ mod tests {
             l.solve(x.view_mut());
             prop_assert!((x.dot(&a) - &b).iter().all(|e| e.abs() < 1e-9));
             prop_assert!((l.inverse().dot(&a) - Array2::<f64>::eye(n)).iter().all(|e| e.abs() < 1e-9));
+            let mut go_on = || std::ops::ControlFlow::Continue(());
             let start = n / 2;
             let mut head = b.clone();
             l.half_solve_leading(head.slice_mut(s![.., ..start]));
             let (mut together, mut apart) = (head.clone(), head);
-            l.half_solve_singly(start, together.view_mut());
+            l.half_solve_singly(start, together.view_mut(), &mut go_on).unwrap();
             for i in start..n {
-                l.half_solve_singly(i, apart.slice_mut(s![.., ..=i]));
+                l.half_solve_singly(i, apart.slice_mut(s![.., ..=i]), &mut go_on).unwrap();
             }
             prop_assert_eq!(&together, &apart);
             let mut at_once = b;

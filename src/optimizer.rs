@@ -5,7 +5,6 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::bayes::bayes_opt::{BayesOpt, Settings};
-use crate::bayes::settings::Late;
 use crate::domain::{Domain, MOST_COLUMNS, Rng};
 use crate::error::{Error, Result, Stop, check};
 use crate::ledger::{Action, Clock, Event, Fitted, Ledger, Point, TrialNumber};
@@ -245,16 +244,7 @@ impl Optimizer {
         let Some((from, events)) = self.proposed.take() else {
             return Ok(());
         };
-        if self.ledger.events()[from..].starts_with(&events) {
-            return Ok(());
-        }
-        let discards = match &self.definition.method {
-            Method::BayesOpt(settings) => settings.late == Late::Discard,
-            Method::RandomSearch => false,
-        };
-        let fits =
-            |event: &Event| matches!(event, Event::Suggested { fitted, .. } if fitted.is_some());
-        if discards || events.iter().any(fits) {
+        if !self.ledger.events()[from..].starts_with(&events) {
             self.strategy = self.definition.strategy()?;
         }
         Ok(())
@@ -280,7 +270,12 @@ impl Optimizer {
     }
 
     /// The model; with `pending`, as the next suggestion would see it.
-    pub fn surrogate(&mut self, told: Option<f64>, pending: bool) -> Result<Option<Surrogate>> {
+    pub fn surrogate(
+        &mut self,
+        told: Option<f64>,
+        pending: bool,
+        stop: &mut Stop,
+    ) -> Result<Option<Surrogate>> {
         self.rewind()?;
         let now = self.ledger.now(told)?;
         let query = Query {
@@ -288,7 +283,7 @@ impl Optimizer {
             wall: None,
             context: &[],
         };
-        self.strategy.surrogate(&self.ledger, query, pending)
+        self.strategy.surrogate(&self.ledger, query, pending, stop)
     }
 
     /// Definition and log: all there is to know.

@@ -79,6 +79,7 @@ pub trait Strategy: Send {
         _log: &Ledger,
         _query: Query,
         _pending: bool,
+        _stop: &mut Stop,
     ) -> Result<Option<Surrogate>> {
         Ok(None)
     }

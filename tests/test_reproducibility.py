@@ -50,6 +50,7 @@ def look(opt, plan, which):
     for call in (
         lambda: opt.recommend(context),
         lambda: opt._core.surrogate(opt._now(), which % 2 == 0),
+        lambda: opt._core.propose(1 + which % 3, opt._encode_context(context), opt._now()),  # and never logged
         lambda: opt.predict([params_of(plan, 0.3)], context, pending=which % 3 == 0),
         lambda: opt.suggest(context={"age": 7}),
         lambda: opt.add(params_of(plan, 0.3), float("nan"), context=context),
@@ -88,15 +89,26 @@ def step(opt, plan, what, number):
                 trial.observe(value, amend=what == "amend")
 
 
+def travel(opt, plan, which):
+    """A copy: pickled, or a new optimizer that is told the events."""
+    if which % 2:
+        return pickle.loads(pickle.dumps(opt))
+    copy = make(plan)
+    copy._core.extend(opt._core.events(0))
+    if opt.clock == "seconds":
+        copy.time.__self__[...] = opt.time()
+    return copy
+
+
 def play(opt, plan, steps, looks=(), travels=()):
-    """Play the steps; before those in `looks` the model is read, before those in `travels` the optimizer is pickled."""
+    """Play the steps; before those in `looks` the model is read, before those in `travels` the optimizer is copied."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", bl.BelatedWarning)
         for i, (what, number) in enumerate(steps):
             if i in looks:
                 look(opt, plan, i + number)
             if i in travels:
-                opt = pickle.loads(pickle.dumps(opt))
+                opt = travel(opt, plan, number)
             step(opt, plan, what, number)
     return opt
 

@@ -18,6 +18,8 @@ from belated.dimensions import Categorical, Integer, Real
 from belated.lifecycle import NotFitted, Optimizer
 from belated.optimizers import BayesOpt, RandomSearch
 from belated.space import Space
+from belated.store import StoreError
+from belated.study import Study
 from belated.trial import Trial
 
 __all__ = [
@@ -38,6 +40,8 @@ __all__ = [
     "RandomSearch",
     "Real",
     "Space",
+    "StoreError",
+    "Study",
     "Trial",
     "UnknownTrial",
     "__version__",

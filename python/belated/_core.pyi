@@ -11,6 +11,24 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
+__all__ = [
+    "__version__",
+    "BelatedError",
+    "InvalidSpace",
+    "InvalidSetting",
+    "InvalidValue",
+    "InvalidPoint",
+    "InvalidContext",
+    "UnknownTrial",
+    "AlreadyObserved",
+    "NumericalError",
+    "BelatedWarning",
+    "Domain",
+    "Optimizer",
+    "TrialRecord",
+    "GaussianProcess",
+    "Acquisition",
+]
 __version__: str
 
 class BelatedError(Exception):
@@ -168,16 +186,16 @@ class Optimizer:
 class GaussianProcess:
     """A Gaussian process with zero prior mean and fixed hyperparameters until ``optimize``.
 
-    ``kernel`` is "squared_exponential" or "matern52"; ``lengthscale`` a number or one per column;
+    ``kernel`` is "matern52" (None) or "squared_exponential"; ``lengthscale`` a number (None is 1) or one per column;
     ``variance`` the signal variance; ``noise`` the noise *variance*."""
 
-    def __init__(
-        self,
-        kernel: str = "matern52",
-        lengthscale: float | Sequence[float] | NDArray[np.float64] = 1.0,
+    def __new__(
+        cls,
+        kernel: str | None = None,
+        lengthscale: float | Sequence[float] | NDArray[np.float64] | None = None,
         variance: float = 1.0,
         noise: float = 1e-6,
-    ) -> None: ...
+    ) -> GaussianProcess: ...
     def fit(self, x: NDArray[np.float64], y: NDArray[np.float64]) -> None:
         """Condition on the rows of x (n, d) and targets y (n,), replacing what was there."""
 

@@ -1,4 +1,4 @@
-"""The command line: `belated replay NAME` replays an experiment of a paper."""
+"""The command line: `belated replay NAME` replays an experiment of a paper, `belated study` looks into a store."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from belated import _core, experiments
+from belated import _core, experiments, study_cli
 
 # Exit codes; argparse itself ends with 2 on arguments that it cannot read.
 DONE, FAILED, INTERRUPTED = 0, 1, 130
@@ -50,6 +50,7 @@ def parser() -> argparse.ArgumentParser:
         "--workers", metavar="N", type=natural, help="processes (default: one per processor; 0: this one)"
     )
     replay.set_defaults(command=replay_command)
+    study_cli.add_to(commands)
     return top
 
 

@@ -94,13 +94,12 @@ impl BayesOpt {
         let recent = self.model.encode(log, &recent(log, query.now, settings));
         let incumbents = incumbents(&self.domain, log, self.model.rows(), &targets.values);
         let rows = [self.model.rows(), &tail].concat();
-        let (gp, version) =
-            self.model
-                .posterior(log, &targets.values)?
-                .ok_or(Error::NotPositiveDefinite {
-                    pivot: 0,
-                    jitter: 0.0,
-                })?;
+        let (gp, version) = self.model.posterior(log, &targets.values, stop)?.ok_or(
+            Error::NotPositiveDefinite {
+                pivot: 0,
+                jitter: 0.0,
+            },
+        )?;
         gp.set_tail(tail_rows.view(), &tail_targets)?;
         let gp = &*gp;
 
@@ -136,7 +135,7 @@ impl BayesOpt {
         };
         match (list, acquisition) {
             (Some(list), Some(acquisition)) => {
-                let solved = solved(&mut self.candidates, list, query, version, gp);
+                let solved = solved(&mut self.candidates, list, query, version, gp, stop)?;
                 let mut scores = Listed::new(solved.score(gp, &acquisition));
                 argmax(
                     &mut scores,
@@ -148,7 +147,7 @@ impl BayesOpt {
                 )
             }
             (Some(list), None) if list.nrows() <= MOST_EXACT => {
-                let solved = solved(&mut self.candidates, list, query, version, gp);
+                let solved = solved(&mut self.candidates, list, query, version, gp, stop)?;
                 let mut scores = Listed::new(solved.draw(gp, log, &rows, spread, rng)?);
                 argmax(
                     &mut scores,
@@ -164,10 +163,10 @@ impl BayesOpt {
                     Some(acquisition) => acquisition,
                     None => Acquisition::Thompson(Box::new(match settings.thompson {
                         DrawMethod::Pathwise => {
-                            Path::pathwise(gp, spread, settings.n_features, rng)
+                            Path::pathwise(gp, spread, settings.n_features, rng, stop)?
                         }
                         DrawMethod::WeightSpace => {
-                            Path::weight_space(gp, settings.n_features, rng)?
+                            Path::weight_space(gp, settings.n_features, rng, stop)?
                         }
                     })),
                 };
@@ -203,7 +202,7 @@ impl BayesOpt {
         if with_tail {
             let tail_rows = self.model.encode(log, &tail);
             // Before any θ the posterior mean is that of the prior.
-            let believed = match self.model.posterior(log, &targets.values)? {
+            let believed = match self.model.posterior(log, &targets.values, stop)? {
                 Some((gp, _)) => gp.mean(tail_rows.view()),
                 None => vec![0.0; tail.len()],
             };
@@ -285,7 +284,7 @@ impl Strategy for BayesOpt {
         let incumbents = incumbents(&self.domain, log, self.model.rows(), &targets.values);
         let rows = self.model.encode(log, self.model.rows());
         let mut own;
-        let gp = match self.model.posterior(log, &targets.values)? {
+        let gp = match self.model.posterior(log, &targets.values, stop)? {
             Some((gp, _)) => gp,
             None => {
                 own = GaussianProcess::new(self.settings.kernel, &unfitted)?;
@@ -322,12 +321,13 @@ impl Strategy for BayesOpt {
         log: &Ledger,
         query: Query,
         pending: bool,
+        stop: &mut Stop,
     ) -> Result<Option<Surrogate>> {
         self.model.catch_up(log);
         let targets = self.model.targets(log);
         let (tail, tail_targets) = self.model.tail(log, query, targets.floor);
         let tail_rows = self.model.encode(log, &tail);
-        let Some((gp, _)) = self.model.posterior(log, &targets.values)? else {
+        let Some((gp, _)) = self.model.posterior(log, &targets.values, stop)? else {
             return Ok(None);
         };
         if pending {
@@ -440,15 +440,16 @@ fn solved<'a>(
     query: Query,
     version: Version,
     gp: &GaussianProcess,
-) -> &'a mut SolvedCandidates {
+    stop: &mut Stop,
+) -> Result<&'a mut SolvedCandidates> {
     let valid = kept
         .take()
         .filter(|kept| kept.is_for(query.context, version));
     let solved = kept.insert(
         valid.unwrap_or_else(|| SolvedCandidates::new(list.view(), query.context, version)),
     );
-    solved.update(gp);
-    solved
+    solved.update(gp, stop)?;
+    Ok(solved)
 }
 
 /// The best point of the domain; where no value is a number, a random one.

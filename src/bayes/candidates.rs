@@ -11,9 +11,9 @@ use ndarray::{Array2, ArrayView2, Axis, s};
 use crate::acquisition::Acquisition;
 use crate::bayes::model::Version;
 use crate::domain::Rng;
-use crate::error::Result;
-use crate::gp::GaussianProcess;
+use crate::error::{Result, Stop, check};
 use crate::gp::sample::PriorFactor;
+use crate::gp::{BLOCK, GaussianProcess};
 use crate::ledger::{Ledger, TrialNumber};
 use crate::linalg::dot;
 
@@ -63,7 +63,7 @@ impl SolvedCandidates {
     }
 
     /// Brings V up to date with the posterior's rows, tail included; what is known of observed rows is kept.
-    pub fn update(&mut self, gp: &GaussianProcess) {
+    pub fn update(&mut self, gp: &GaussianProcess, stop: &mut Stop) -> Result<()> {
         let n = gp.len();
         if n > self.v.ncols() {
             let mut wider = Array2::zeros((self.points.nrows(), n + n / 4 + 8));
@@ -73,16 +73,23 @@ impl SolvedCandidates {
             self.v = wider;
         }
         let fresh = gp.kernel().scale(gp.rows().slice(s![self.solved.., ..]));
-        let columns = self.v.slice_mut(s![.., self.solved..n]);
-        gp.kernel().cross(self.points.view(), &fresh, columns);
         let base = self.version.base;
-        if self.solved < base {
-            gp.factor()
-                .half_solve_leading(self.v.slice_mut(s![.., ..base]));
+        let points = self.points.axis_chunks_iter(Axis(0), BLOCK);
+        for (points, mut v) in points.zip(self.v.axis_chunks_iter_mut(Axis(0), BLOCK)) {
+            check(stop)?;
+            let columns = v.slice_mut(s![.., self.solved..n]);
+            gp.kernel().cross(points, &fresh, columns);
+            if self.solved < base {
+                gp.factor().half_solve_leading(v.slice_mut(s![.., ..base]));
+            }
         }
-        gp.factor()
-            .half_solve_singly(self.solved.max(base), self.v.slice_mut(s![.., ..n]));
+        gp.factor().half_solve_singly(
+            self.solved.max(base),
+            self.v.slice_mut(s![.., ..n]),
+            stop,
+        )?;
         self.solved = gp.n_observed();
+        Ok(())
     }
 
     /// Posterior means and variances of all candidates.

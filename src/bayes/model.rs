@@ -9,7 +9,7 @@ use ndarray::Array2;
 
 use crate::bayes::settings::{Late, Settings};
 use crate::bayes::targets::Targets;
-use crate::error::Result;
+use crate::error::{Result, Stop, check};
 use crate::gp::{GaussianProcess, Hyperparameters};
 use crate::ledger::{Event, Fitted, Ledger, Trial, TrialNumber};
 use crate::pending::Target;
@@ -217,6 +217,7 @@ impl Model {
         &mut self,
         log: &Ledger,
         targets: &[f64],
+        stop: &mut Stop,
     ) -> Result<Option<(&mut GaussianProcess, Version)>> {
         let Some(theta) = &self.theta else {
             return Ok(None);
@@ -238,6 +239,7 @@ impl Model {
         };
         let posterior = self.posterior.insert(posterior);
         for i in posterior.n_observed()..self.rows.len() {
+            check(stop)?;
             let row: Vec<f64> = log.trials()[self.rows[i]].row().collect();
             posterior.append_rows(crate::gp::as_row(row).view())?;
         }

@@ -9,7 +9,7 @@ use crate::kernel::KernelShape;
 use crate::pending::PendingPolicy;
 
 /// Counts above this are taken for mistakes: memory would run out before anything else.
-const MOST: usize = 1_000_000;
+pub(crate) const MOST: usize = 1_000_000;
 
 /// Which formula chooses the next point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -30,8 +30,8 @@ const REFINEMENT: usize = 5;
 const COARSEST: usize = 100;
 const COARSEST_PER_COLUMN: usize = 30;
 
-/// A start that ends within this many nats of the best is in the same basin, for all one can tell from a part.
-const SAME_BASIN: f64 = 0.5;
+/// Rows of the gradient's sums between two looks at whether the answer is still wanted.
+const BETWEEN_LOOKS: usize = 128;
 
 /// For the starts.
 const COARSE: Tolerance = Tolerance {
@@ -45,6 +45,13 @@ const FINE: Tolerance = Tolerance {
     projected_gradient: 1e-3,
     relative_reduction: 1e-6,
     max_iterations: 30,
+};
+
+/// For a look at where the starts are.
+const NOWHERE: Tolerance = Tolerance {
+    projected_gradient: 0.0,
+    relative_reduction: 0.0,
+    max_iterations: 0,
 };
 
 /// What is fitted, and how.
@@ -191,7 +198,8 @@ impl FitSettings {
 
 /// θ of the largest evidence (times prior) that L-BFGS-B finds from `start` and from random draws.
 ///
-/// From coarse to fine: with many rows the starts compete on a part of them, and only the winner sees them all.
+/// From coarse to fine: with many rows the starts compete on a part of them, and only the winner sees them all,
+/// unless θ of before is better there.
 pub fn fit(
     x: ArrayView2<f64>,
     y: &[f64],
@@ -218,34 +226,35 @@ pub fn fit(
     for _ in 1..settings.n_restarts.max(1) {
         starts.push(settings.draw(d, rng));
     }
-    let mut tolerance = &COARSE;
-    for n in levels(y.len(), d) {
+    let (total, mut tolerance) = (y.len(), &COARSE);
+    for n in levels(total, d) {
         let (x, y) = part(x, y, n);
-        let problem = Problem {
+        let problem = |tolerance| Problem {
             x: x.view(),
             y: &y,
             settings,
             bounds: &bounds,
             tolerance,
         };
-        let ends = climb(&problem, &starts, stop)?;
-        let best = ends
-            .iter()
-            .map(|(_, value)| *value)
-            .fold(f64::INFINITY, f64::min);
-        if !best.is_finite() {
-            continue; // no start has a finite evidence here: keep them all
+        if n == total && starts.len() == 1 && starts[0] != first {
+            // What a part makes of θ may be worse for all rows than θ of before.
+            starts.push(first.clone());
+            starts = best(climb(&problem(&NOWHERE), &starts, stop)?).unwrap_or(starts);
         }
-        // θ of all earlier rows is better than what a part of them makes of it.
-        let first_will_do = n < y.len() && ends[0].1 <= best + SAME_BASIN;
-        let winner = ends.into_iter().find(|(_, value)| *value == best);
-        starts = match winner {
-            Some((p, _)) if !first_will_do || starts.len() == 1 => vec![p],
-            _ => vec![first.clone()],
-        };
-        tolerance = &FINE;
+        // Where no start has a finite evidence they are all kept.
+        if let Some(winner) = best(climb(&problem(tolerance), &starts, stop)?) {
+            starts = winner;
+            tolerance = &FINE;
+        }
     }
     Ok(settings.decode(&starts[0], d))
+}
+
+/// The first of the ends with the largest evidence, if any of them is finite.
+fn best(ends: Vec<(Vec<f64>, f64)>) -> Option<Vec<Vec<f64>>> {
+    let finite = ends.into_iter().filter(|(_, value)| value.is_finite());
+    let best = finite.min_by(|a, b| a.1.total_cmp(&b.1));
+    best.map(|(p, _)| vec![p])
 }
 
 /// Numbers of rows to fit to in turn, for d columns, ending with n.
@@ -286,7 +295,7 @@ impl Problem<'_> {
                 gradient.fill(0.0);
                 return f64::INFINITY;
             }
-            let value = evidence.value_and_gradient(p, gradient);
+            let value = evidence.value_and_gradient(p, gradient, cancelled);
             gradient.iter_mut().for_each(|g| *g = -*g);
             -value
         };
@@ -353,8 +362,11 @@ impl GaussianProcess {
         };
         let p = settings.encode(&self.hyperparameters());
         let mut gradient = vec![0.0; p.len()];
-        Evidence::new(self.rows(), &self.targets(), &settings)
-            .value_and_gradient(&p, &mut gradient);
+        Evidence::new(self.rows(), &self.targets(), &settings).value_and_gradient(
+            &p,
+            &mut gradient,
+            &mut || false,
+        );
         gradient
     }
 }
@@ -386,8 +398,13 @@ impl<'a> Evidence<'a> {
         }
     }
 
-    /// log p(y) plus log prior, and its gradient; −∞ where A cannot be factorised.
-    fn value_and_gradient(&mut self, p: &[f64], gradient: &mut [f64]) -> f64 {
+    /// log p(y) plus log prior, and its gradient; −∞ where A cannot be factorised, and once it is `cancelled`.
+    fn value_and_gradient(
+        &mut self,
+        p: &[f64],
+        gradient: &mut [f64],
+        cancelled: &mut dyn FnMut() -> bool,
+    ) -> f64 {
         let (n, d) = self.x.dim();
         let theta = self.settings.decode(p, d);
         let kernel = theta.kernel(self.settings.shape);
@@ -399,7 +416,7 @@ impl<'a> Evidence<'a> {
             .iter_mut()
             .for_each(|a| *a += theta.noise);
         gradient.fill(0.0);
-        if factor_in_place(&mut self.factor).is_err() {
+        if cancelled() || factor_in_place(&mut self.factor).is_err() || cancelled() {
             return f64::NEG_INFINITY;
         }
         let mut z = as_row(self.y.to_vec());
@@ -417,6 +434,9 @@ impl<'a> Evidence<'a> {
         let rows = self.covariance.rows().into_iter().zip(self.slope.rows());
         for (i, (k, g)) in rows.enumerate() {
             let inverse = self.inverse.row(i);
+            if i % BETWEEN_LOOKS == 0 && cancelled() {
+                return f64::NEG_INFINITY;
+            }
             let (Some(k), Some(g), Some(inverse)) =
                 (k.to_slice(), g.to_slice(), inverse.to_slice())
             else {
@@ -502,7 +522,7 @@ mod tests {
                 let mut evidence = Evidence::new(gp.rows(), &y, &settings);
                 let p = settings.encode(&gp.hyperparameters());
                 let mut gradient = vec![0.0; p.len()];
-                let value = evidence.value_and_gradient(&p, &mut gradient);
+                let value = evidence.value_and_gradient(&p, &mut gradient, &mut || false);
                 if ard && !priors {
                     assert!((value - gp.log_marginal_likelihood()).abs() < 1e-9);
                     assert_eq!(gradient, gp.log_marginal_likelihood_gradient());
@@ -511,7 +531,7 @@ mod tests {
                     let mut at = |h: f64| {
                         let mut p = p.clone();
                         p[i] += h;
-                        evidence.value_and_gradient(&p, &mut vec![0.0; p.len()])
+                        evidence.value_and_gradient(&p, &mut vec![0.0; p.len()], &mut || false)
                     };
                     let slope = (at(1e-5) - at(-1e-5)) / 2e-5;
                     assert!((gradient[i] - slope).abs() < 1e-5 * slope.abs().max(1.0));

@@ -12,7 +12,7 @@ use super::sample::standard_normal;
 use super::{GaussianProcess, as_row};
 use crate::domain::Rng;
 use crate::elementary::sine_and_cosine;
-use crate::error::Result;
+use crate::error::{Result, Stop, check};
 use crate::kernel::Kernel;
 use crate::linalg::{GrowingCholesky, dot, gram};
 
@@ -130,7 +130,13 @@ impl Workspace {
 
 impl Path {
     /// A draw from GP(mu, ν²·Σ) by Matheron's rule with n spectral features.
-    pub fn pathwise(gp: &GaussianProcess, nu: f64, n: usize, rng: &mut Rng) -> Self {
+    pub fn pathwise(
+        gp: &GaussianProcess,
+        nu: f64,
+        n: usize,
+        rng: &mut Rng,
+        stop: &mut Stop,
+    ) -> Result<Self> {
         let features = Features::draw(gp.kernel(), n, rng);
         let amplitude = gp.kernel().variance.sqrt() * features.amplitude();
         let mut w = standard_normal(n, rng);
@@ -138,6 +144,7 @@ impl Path {
         let (mut sines, mut cosines) = (vec![0.0; n], vec![0.0; n]);
         let mut prior = Vec::with_capacity(gp.len());
         for x in gp.rows().rows() {
+            check(stop)?;
             features.evaluate(&x.to_vec(), &mut sines, &mut cosines);
             prior.push(dot(&w, &cosines));
         }
@@ -149,21 +156,27 @@ impl Path {
             .zip(c.row(0))
             .map(|(a, c)| a - nu * c)
             .collect();
-        Self {
+        Ok(Self {
             features,
             w,
             form: Form::Pathwise { coefficients, nu },
-        }
+        })
     }
 
     /// A draw of the weights of n normalised features given the rows' targets y:
     /// with Σ = ΦᵀΦ + λI, w ~ N(Σ⁻¹Φᵀy, λΣ⁻¹). What the code of Verma et al. 2022 draws.
-    pub fn weight_space(gp: &GaussianProcess, n: usize, rng: &mut Rng) -> Result<Self> {
+    pub fn weight_space(
+        gp: &GaussianProcess,
+        n: usize,
+        rng: &mut Rng,
+        stop: &mut Stop,
+    ) -> Result<Self> {
         let features = Features::draw(gp.kernel(), n, rng);
         let scale = gp.kernel().variance.sqrt();
         let mut phi = Array2::zeros((gp.len(), n));
         let (mut sines, mut cosines) = (vec![0.0; n], vec![0.0; n]);
         for (x, mut row) in gp.rows().rows().into_iter().zip(phi.rows_mut()) {
+            check(stop)?;
             features.evaluate(&x.to_vec(), &mut sines, &mut cosines);
             row.assign(&ArrayView1::from(&cosines));
             row *= scale / dot(&cosines, &cosines).sqrt();
@@ -264,6 +277,11 @@ mod tests {
     use super::*;
     use crate::kernel::KernelShape;
     use rand::SeedableRng;
+    use std::ops::ControlFlow;
+
+    fn go_on() -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
 
     #[test]
     fn pathwise_draws_have_the_posterior_s_moments() {
@@ -275,7 +293,7 @@ mod tests {
             let mut workspace = Workspace::default();
             let draws: Vec<Vec<f64>> = (0..4000)
                 .map(|_| {
-                    let path = Path::pathwise(&gp, nu, 200, &mut rng);
+                    let path = Path::pathwise(&gp, nu, 200, &mut rng, &mut go_on).unwrap();
                     z.rows()
                         .into_iter()
                         .map(|x| path.value(&gp, &x.to_vec(), &mut workspace))
@@ -292,8 +310,8 @@ mod tests {
         let gp = model(KernelShape::Matern52, 8);
         let (mut workspace, mut gradient) = (Workspace::default(), vec![0.0; 2]);
         for path in [
-            Path::pathwise(&gp, 1.4, 64, &mut rng),
-            Path::weight_space(&gp, 64, &mut rng).unwrap(),
+            Path::pathwise(&gp, 1.4, 64, &mut rng, &mut go_on).unwrap(),
+            Path::weight_space(&gp, 64, &mut rng, &mut go_on).unwrap(),
         ] {
             let x = [0.3, -0.2];
             let value = path.value_and_gradient(&gp, &x, &mut workspace, &mut gradient);
@@ -320,7 +338,7 @@ mod tests {
         let n = 300;
         let mut sums = [0.0; 5];
         for _ in 0..n {
-            let path = Path::weight_space(&gp, 200, &mut rng).unwrap();
+            let path = Path::weight_space(&gp, 200, &mut rng, &mut go_on).unwrap();
             for (sum, x) in sums.iter_mut().zip(z.rows()) {
                 *sum += path.value(&gp, &x.to_vec(), &mut workspace) / n as f64;
             }

@@ -2,16 +2,18 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use ndarray::Axis;
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
 use rand::SeedableRng;
 
 use crate::acquisition::{Acquisition as Formula, Scorer};
+use crate::bayes::settings::MOST;
 use crate::domain::Rng;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, check};
 use crate::gp::fit::{FitSettings, fit};
 use crate::gp::path::Path;
-use crate::gp::{GaussianProcess as Core, Hyperparameters, Workspace};
+use crate::gp::{BLOCK, GaussianProcess as Core, Hyperparameters, Workspace};
 use crate::kernel::KernelShape;
 use crate::maximize::{Maximizer, Objective, maximize};
 use crate::python::domain::Domain;
@@ -173,18 +175,21 @@ impl GaussianProcess {
         y: PyReadonlyArray1<'_, f64>,
     ) -> PyResult<()> {
         let (x, y) = (owned2(x), owned1(y));
-        detached(py, |_| {
+        detached(py, |stop| {
             check_finite("x", x.iter())?;
             check_finite("y", y.iter())?;
-            let mut gp = self.lock().posterior(x.ncols())?;
+            // Held all the while, so that no other thread's rows are lost.
+            let mut model = self.lock();
+            let mut gp = model.posterior(x.ncols())?;
             let mut targets = gp.targets();
             targets.truncate(gp.n_observed());
             targets.extend(&y);
             for row in x.rows() {
-                gp.append_rows(row.insert_axis(ndarray::Axis(0)))?;
+                check(stop)?;
+                gp.append_rows(row.insert_axis(Axis(0)))?;
             }
             gp.set_targets(&targets)?;
-            *self.lock() = Model::Fitted(Box::new(gp));
+            *model = Model::Fitted(Box::new(gp));
             Ok(())
         })
     }
@@ -195,11 +200,18 @@ impl GaussianProcess {
         z: PyReadonlyArray2<'py, f64>,
     ) -> PyResult<(Vector<'py>, Vector<'py>)> {
         let z = owned2(z);
-        let (mean, variance) = detached(py, |_| {
+        let (mean, std) = detached(py, |stop| {
             check_finite("z", z.iter())?;
-            Ok(self.lock().posterior(z.ncols())?.predict(z.view()))
+            let gp = self.lock().posterior(z.ncols())?;
+            let (mut mean, mut std) = (Vec::with_capacity(z.nrows()), Vec::new());
+            for block in z.axis_chunks_iter(Axis(0), BLOCK) {
+                check(stop)?;
+                let (block_mean, block_variance) = gp.predict(block);
+                mean.extend(block_mean);
+                std.extend(block_variance.into_iter().map(f64::sqrt));
+            }
+            Ok((mean, std))
         })?;
-        let std: Vec<f64> = variance.into_iter().map(f64::sqrt).collect();
         Ok((mean.into_pyarray(py), std.into_pyarray(py)))
     }
 
@@ -396,17 +408,17 @@ impl Acquisition {
         n_features: usize,
         seed: u64,
     ) -> PyResult<Self> {
-        detached(py, |_| {
-            if n_features == 0 {
+        detached(py, |stop| {
+            if !(1..=MOST).contains(&n_features) {
                 return Err(Error::InvalidSetting {
                     name: "n_features",
-                    got: "0".to_string(),
-                    expected: "give a number of 1 or above",
+                    got: n_features.to_string(),
+                    expected: "give a number of 1 or above, and no more than 1,000,000",
                 });
             }
             let gp = gp.fitted()?;
             let mut rng = Rng::seed_from_u64(seed);
-            let path = Path::pathwise(&gp, nu, n_features, &mut rng);
+            let path = Path::pathwise(&gp, nu, n_features, &mut rng, stop)?;
             Self::new("nu", nu, gp, Formula::Thompson(Box::new(path)))
         })
     }
@@ -417,11 +429,16 @@ impl Acquisition {
         z: PyReadonlyArray2<'py, f64>,
     ) -> PyResult<Vector<'py>> {
         let z = owned2(z);
-        let values = detached(py, |_| {
+        let values = detached(py, |stop| {
             self.check(z.ncols())?;
             check_finite("z", z.iter())?;
             let mut values = vec![0.0; z.nrows()];
-            Scorer::new(&self.gp, &self.formula, &[]).values(z.view(), &mut values);
+            let mut scorer = Scorer::new(&self.gp, &self.formula, &[]);
+            let blocks = z.axis_chunks_iter(Axis(0), BLOCK);
+            for (block, values) in blocks.zip(values.chunks_mut(BLOCK)) {
+                check(stop)?;
+                scorer.values(block, values);
+            }
             Ok(values)
         })?;
         Ok(values.into_pyarray(py))
@@ -460,7 +477,7 @@ impl Acquisition {
             let mut order: Vec<usize> = (0..n).collect();
             order.sort_by(|&a, &b| targets[b].total_cmp(&targets[a]));
             order.truncate(5);
-            let incumbents = rows.select(ndarray::Axis(0), &order);
+            let incumbents = rows.select(Axis(0), &order);
             let mut rng = Rng::seed_from_u64(seed);
             maximize(
                 &mut scorer,

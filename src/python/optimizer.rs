@@ -314,7 +314,7 @@ impl Optimizer {
         now: Option<f64>,
         pending: bool,
     ) -> PyResult<Option<(GaussianProcess, f64, f64)>> {
-        let surrogate = detached(py, |_| self.lock().surrogate(now, pending))?;
+        let surrogate = detached(py, |stop| self.lock().surrogate(now, pending, stop))?;
         Ok(surrogate.map(|s| (GaussianProcess::from_core(s.model), s.center, s.scale)))
     }
 

@@ -513,7 +513,7 @@ impl Step {
                 optimizer.recommend(&context, later, stop)?;
             }
             Step::Surrogate { pending } => {
-                optimizer.surrogate(later, pending)?;
+                optimizer.surrogate(later, pending, stop)?;
             }
             Step::Restore => *optimizer = Optimizer::from_bytes(&optimizer.to_bytes()?)?,
         }

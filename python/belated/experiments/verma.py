@@ -187,10 +187,12 @@ def draw(settings: Sequence[dict[str, Any]], path: Path) -> None:
     for (family, delays), letter, ax in zip(panels, "abcd", axes, strict=True):
         members = [s for s in settings if s["delays"] == delays and s["algorithm"] in FAMILIES[family]]
         published = [("_published", s["published_curve_mean"], 0.0) for s in members if "published_mean" in s]
-        title = f"({letter}) {DELAYS[delays].title}" + (" (dotted: published)" if published else "")
+        title = f"({letter}) {DELAYS[delays].title}"
         plotting.plot_curves(published, ax, dashes=[":"], bands=False)  # its underscore keeps a label out of the legend
         curves = [(s["algorithm"], s["curve_mean"], s["curve_stderr"]) for s in members]
         plotting.plot_curves(curves, ax, title=title, ylabel="Validation error (%)", dashes=["-"])
+    if any("published_mean" in s for s in settings):
+        figure.suptitle("Dotted: as published")
     plotting.save(figure, path)
 
 

@@ -1,0 +1,184 @@
+"""What can be saved from a damaged SQLite file: records found by their form, whatever became of the tables around them.
+
+A record in SQLite's format is a header (its own length, then a varint per column that tells type and length) and
+the columns' bytes one after another; what does not fit its page goes on in a chain of overflow pages. Events end in a
+checksum of 16 bytes, serial type 0x2C: that form is searched for in all of the file and of its write-ahead log,
+and what has the right checksum is an event, and no chance finding.
+"""
+
+import json
+import os
+import re
+import struct
+from collections.abc import Iterator
+from typing import Any
+
+from belated.store.events import Header, Record, StoreError, intact, read_header
+
+_NUMBER = rb"[\x01-\x09]"
+_VARINT = rb"[\x80-\xff]{0,5}[\x00-\x7f]"
+# Lookahead, because one finding may begin within another's.
+_EVENT = re.compile(rb"(?=[\x08-\x18]" + _NUMBER * 3 + _VARINT + _NUMBER + _VARINT + rb"\x2c)", re.DOTALL)
+_HEADER = re.compile(rb"(?=[\x07-\x18]\x00" + _VARINT * 2 + _NUMBER * 2 + rb"\x2c)", re.DOTALL)
+_PAGE_SIZES = [4096] + [1 << k for k in range(9, 17) if k != 12]
+_WIDTHS = {1: 1, 2: 2, 3: 3, 4: 4, 5: 6, 6: 8}
+
+
+def salvage(path: str) -> tuple[list[Header], list[tuple[int, Record]]]:
+    """The studies whose definitions are intact, and (study id, event) of all intact events, in order."""
+    try:
+        with open(path, "rb") as file:
+            data = file.read()
+        log = b""
+        if os.path.exists(path + "-wal"):
+            with open(path + "-wal", "rb") as file:
+                log = file.read()
+    except OSError as error:
+        raise StoreError(f"store {path}: cannot be read: {error}") from error
+    headers: dict[int, Header] = {}
+    events: dict[tuple[int, int], Record] = {}
+    for size in _PAGE_SIZES:
+        pages = _Pages(data, log, size)
+        for page in pages.all():
+            for _, row in pages.records(page, _EVENT, 7):
+                study, record = row[0], Record._make(row[1:])
+                if type(study) is int and intact(study, record) and _is_json(record.body):
+                    events.setdefault((study, record.seq), record)
+            for start, row in pages.records(page, _HEADER, 6, of_table=True):
+                found = _sound_header(page, start, row)
+                if found is not None:
+                    headers.setdefault(found.id, found)
+        if events or headers:
+            # No other page size could have found them.
+            break
+    return sorted(headers.values()), [(study, record) for (study, _), record in sorted(events.items())]
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return "\n" not in text
+
+
+def _sound_header(page: bytes, start: int, row: tuple[Any, ...]) -> Header | None:
+    # The id is the row's number, a varint in front of the record: 48 bits take up to 7 bytes.
+    for begin in range(max(start - 7, 0), start):
+        study, end = _varint(page, begin)
+        if end == start:
+            found = Header(study, *row[1:])
+            try:
+                read_header(found)
+            except StoreError:
+                continue
+            return found
+    return None
+
+
+class _Pages:
+    """The pages of a database and of its write-ahead log."""
+
+    def __init__(self, data: bytes, log: bytes, size: int) -> None:
+        self.size = size
+        self.main = [data[start : start + size] for start in range(0, len(data), size)]
+        self.logged: list[bytes] = []
+        self.latest: dict[int, bytes] = {}
+        for start in range(32, len(log) - 23, 24 + size):
+            [number] = struct.unpack(">I", log[start : start + 4])
+            page = log[start + 24 : start + 24 + size]
+            self.logged.append(page)
+            self.latest[number] = page
+
+    def all(self) -> Iterator[bytes]:
+        yield from self.main
+        yield from self.logged
+
+    def records(
+        self, page: bytes, form: "re.Pattern[bytes]", columns: int, of_table: bool = False
+    ) -> Iterator[tuple[int, tuple[Any, ...]]]:
+        """What looks like a record of so many columns on a page: where it begins, and its columns."""
+        for match in form.finditer(page):
+            row = self._record(page, match.start(), columns, of_table)
+            if row is not None:
+                yield match.start(), row
+
+    def _record(self, page: bytes, start: int, columns: int, of_table: bool) -> tuple[Any, ...] | None:
+        end = start + page[start]
+        at, types = start + 1, []
+        while at < min(end, len(page)):
+            kind, at = _varint(page, at)
+            types.append(kind)
+        if at != end or len(types) != columns or 10 in types or 11 in types:
+            return None
+        widths = [(kind - 12) // 2 if kind >= 12 else {7: 8}.get(kind, _WIDTHS.get(kind, 0)) for kind in types]
+        total = page[start] + sum(widths)
+        payload = self._payload(page, start, total, of_table)
+        if payload is None:
+            return None
+        row, at = [], page[start]
+        for kind, width in zip(types, widths, strict=True):
+            try:
+                row.append(_value(kind, payload[at : at + width]))
+            except UnicodeDecodeError:
+                return None
+            at += width
+        if len(row) == 7 and type(row[4]) is int:
+            # A REAL column keeps whole numbers as integers.
+            row[4] = float(row[4])
+        if len(row) == 6 and type(row[3]) is int:
+            row[3] = float(row[3])
+        return tuple(row)
+
+    def _payload(self, page: bytes, start: int, total: int, of_table: bool) -> bytes | None:
+        """`total` bytes from `start` on, with what went to overflow pages (SQLite's file format, section 1.6)."""
+        if total > sum(map(len, self.main)) + self.size * len(self.logged):
+            return None
+        usable = self.size
+        least = (usable - 12) * 32 // 255 - 23
+        most = usable - 35 if of_table else (usable - 12) * 64 // 255 - 23
+        if total <= most:
+            payload = page[start : start + total]
+            return payload if len(payload) == total else None
+        local = least + (total - least) % (usable - 4)
+        if local > most:
+            local = least
+        parts = [page[start : start + local]]
+        link, missing = page[start + local : start + local + 4], total - local
+        while missing > 0 and len(link) == 4:
+            [number] = struct.unpack(">I", link)
+            following = self.latest.get(number, self.main[number - 1] if 0 < number <= len(self.main) else b"")
+            link, part = following[:4], following[4 : 4 + missing]
+            if not part:
+                break
+            parts.append(part)
+            missing -= len(part)
+        payload = b"".join(parts)
+        return payload if len(payload) == total else None
+
+
+def _varint(data: bytes, at: int) -> tuple[int, int]:
+    """The varint at a place, and the place after it."""
+    value = 0
+    for _ in range(8):
+        if at >= len(data):
+            return value, at + 1
+        byte = data[at]
+        at += 1
+        value = value << 7 | byte & 0x7F
+        if byte < 0x80:
+            return value, at
+    last = data[at] if at < len(data) else 0
+    return value << 8 | last, at + 1
+
+
+def _value(kind: int, data: bytes) -> Any:
+    if kind in _WIDTHS:
+        return int.from_bytes(data, "big", signed=True)
+    if kind == 7:
+        return struct.unpack(">d", data)[0]
+    if kind in (8, 9):
+        return kind - 8
+    if kind >= 12:
+        return data if kind % 2 == 0 else data.decode()
+    return None

@@ -1,0 +1,390 @@
+"""Studies in one SQLite file: who may write when, and what is done when the file or the disk is not well.
+
+Layout: a row of `studies` per study, its events in `events`, numbered from 0 without gaps, and in `heads` how many there
+are, so that an event that vanishes is missed. See docs/store.md.
+"""
+
+import os
+import random
+import sqlite3
+import threading
+import time
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from reprlib import repr as short_repr
+from typing import Any, TypeVar
+
+from belated.store.events import Header, Record, StoreError
+
+T = TypeVar("T")
+
+# "bela" in ASCII, and the number of the layout below.
+APPLICATION, LAYOUT = 0x62656C61, 1
+
+SCHEMA = (
+    "CREATE TABLE studies (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, definition TEXT NOT NULL, "
+    "at REAL NOT NULL, version INTEGER NOT NULL, checksum BLOB NOT NULL)",
+    "CREATE TABLE heads (study INTEGER PRIMARY KEY REFERENCES studies, n INTEGER NOT NULL)",
+    "CREATE TABLE events (study INTEGER NOT NULL REFERENCES studies, seq INTEGER NOT NULL, version INTEGER NOT NULL, "
+    "key TEXT, at REAL NOT NULL, body TEXT NOT NULL, checksum BLOB NOT NULL, PRIMARY KEY (study, seq)) WITHOUT ROWID",
+    "CREATE UNIQUE INDEX keys ON events (study, key) WHERE key IS NOT NULL",
+)
+
+# Chosen by measurement, see docs/store.md.
+JOURNAL = "WAL"
+
+# Seconds that a call waits for others to finish writing, and its longest nap meanwhile.
+PATIENCE = 60.0
+_NAP = 0.02
+_HASTE = 0.03
+
+# No cell of a sound store is larger; candidates by the million stay below.
+_LARGEST_CELL = 1 << 28
+
+# File systems shared between machines, on which SQLite's locks cannot be relied on.
+_SHARED = {
+    *("9p", "afs", "beegfs", "ceph", "cifs", "coda", "davfs", "gfs", "gfs2", "glusterfs", "gpfs", "lustre", "ncpfs"),
+    *("nfs", "nfs4", "ocfs2", "orangefs", "pvfs2", "smb2", "smb3", "smbfs", "vboxsf", "vmhgfs"),
+    *("fuse.ceph", "fuse.gcsfuse", "fuse.glusterfs", "fuse.rclone", "fuse.s3fs", "fuse.sshfs", "fuse.vmhgfs-fuse"),
+    *("fuse.davfs2", "fuse.drive", "fuse.mfs", "fuse.juicefs", "fuse.cephfs", "fuse.blobfuse", "fuse.goofys"),
+}
+
+# SQLite's primary result codes (and words of their messages, for Python 3.10, which keeps the codes to itself).
+_BUSY = ((5, "database is locked"), (6, "table is locked"))
+_ADVICE = (
+    (5, "database is locked", f"others have been writing to it for {PATIENCE:.0f} s: is one of them stopped?"),
+    (6, "table is locked", f"others have been writing to it for {PATIENCE:.0f} s: is one of them stopped?"),
+    (13, "disk is full", "the disk is full: free some space and call again"),
+    (8, "readonly", "it is read-only: give this user the right to write to the file and to its folder"),
+    (3, "access permission", "it is not accessible: give this user the right to read and write"),
+    (14, "unable to open", "it cannot be opened: does its folder exist, and may this user write there?"),
+    (26, "not a database", "it is not a database: is the path right? If it is, restore a copy of the file"),
+    (11, "malformed", "it is damaged: restore a copy, or save what is intact with: belated study export --salvage"),
+    (0, "decode to UTF-8", "it is damaged: restore a copy, or save what is intact with: belated study export --salvage"),
+    (10, "disk I/O error", "the disk did not do as told: is it full, or failing? Then call again"),
+    (18, "too big", "it holds a field larger than any that belated writes"),
+)
+
+
+def _is(error: sqlite3.Error, code: int, words: str) -> bool:
+    known = getattr(error, "sqlite_errorcode", None)
+    return words in str(error) if known is None else known & 0xFF == code
+
+
+class SqliteStore:
+    """A store in one file; any number of processes of one machine may use it at once.
+
+    Connections are opened when needed, one per process: a forked child opens its own and leaves its parent's alone.
+    """
+
+    def __init__(self, path: str) -> None:
+        self.path = os.path.abspath(path)
+        self.url = f"sqlite:///{self.path}"
+        self._lock = threading.RLock()
+        self._connection: sqlite3.Connection | None = None
+        _OPEN.add(self)
+        self._file: tuple[int, int] | None = None
+        self._ids: dict[str, int] = {}
+
+    def __repr__(self) -> str:
+        return f"SqliteStore({self.path!r})"
+
+    def __del__(self) -> None:
+        # At once, not when cycles are collected: the last connection to close tidies the write-ahead log away.
+        self._disconnect()
+
+    def __getstate__(self) -> dict[str, str]:
+        return {"path": self.path}
+
+    def __setstate__(self, state: dict[str, str]) -> None:
+        SqliteStore.__init__(self, state["path"])
+
+    # The face of a store.
+
+    def names(self) -> list[str]:
+        """The studies there are."""
+        with self._connected() as connection:
+            return [name for (name,) in self._fetch(connection, "SELECT name FROM studies ORDER BY at, name")]
+
+    def header(self, name: str) -> Header | None:
+        """The study of this name; None where there is none."""
+        if not os.path.exists(self.path):
+            return None
+        with self._connected() as connection:
+            return self._header(connection, name)
+
+    def create(self, header: Header, records: Sequence[Record]) -> bool:
+        """Start a study with these events; False where there is one of this name already."""
+        with self._connected(create=True) as connection, self._transaction(connection) as changed:
+            if self._header(connection, header.name) is not None:
+                return False
+            if self._fetch(connection, "SELECT 1 FROM sqlite_master, studies LIMIT 1"):
+                # A study that only damage hides must not be begun anew.
+                self._check_integrity(connection)
+            connection.execute("INSERT INTO studies VALUES (?, ?, ?, ?, ?, ?)", header)
+            connection.execute("INSERT INTO heads VALUES (?, 0)", (header.id,))
+            _Transaction(connection, header.id, changed).append(records)
+            changed.append(True)
+        return True
+
+    def events(self, name: str, start: int) -> list[Record]:
+        """A study's events from number `start` on, as of now."""
+        with self._connected() as connection:
+            study = self._id(connection, name)
+            return self._patiently(lambda: _events(connection, study, start))
+
+    @contextmanager
+    def writing(self, name: str) -> Iterator["_Transaction"]:
+        """The only writer of the file, for the length of a ``with``."""
+        with self._connected() as connection:
+            study = self._id(connection, name)
+            with self._transaction(connection) as changed:
+                yield _Transaction(connection, study, changed)
+
+    def check(self) -> None:
+        """StoreError where SQLite finds the file damaged."""
+        with self._connected() as connection:
+            self._check_integrity(connection)
+
+    # Underneath.
+
+    def _check_integrity(self, connection: sqlite3.Connection) -> None:
+        found = [text for (text,) in self._fetch(connection, "PRAGMA integrity_check(5)")]
+        found += [f"{row[0]} without its study" for row in self._fetch(connection, "PRAGMA foreign_key_check")]
+        if found != ["ok"]:
+            raise self._complaint(f"it is damaged ({'; '.join(map(str, found))}): restore a copy, or use --salvage")
+
+    def _header(self, connection: sqlite3.Connection, name: str) -> Header | None:
+        statement = "SELECT id, name, definition, at, version, checksum FROM studies WHERE name = ?"
+        for row in self._fetch(connection, statement, (name,)):
+            self._ids[name] = row[0]
+            return Header(*row)
+        return None
+
+    def _id(self, connection: sqlite3.Connection, name: str) -> int:
+        if name not in self._ids and self._header(connection, name) is None:
+            raise self._complaint(f"it has no study {name!r}")
+        return self._ids[name]
+
+    def _fetch(self, connection: sqlite3.Connection, statement: str, arguments: Sequence[Any] = ()) -> list[Any]:
+        return self._patiently(lambda: connection.execute(statement, arguments).fetchall())
+
+    @contextmanager
+    def _connected(self, create: bool = False) -> Iterator[sqlite3.Connection]:
+        """This process's connection; whatever SQLite has to complain about meanwhile comes out as StoreError."""
+        with self._lock:
+            try:
+                connection = self._connection
+                if connection is None:
+                    connection = self._connect(create)
+                elif self._file != self._identity():
+                    raise self._complaint(
+                        "the file was moved, removed or replaced while in use: what others write now goes elsewhere; "
+                        "put the file back, or open the study anew"
+                    )
+                yield connection
+            except sqlite3.Error as error:
+                # What a connection remembers of a file in trouble is not to be trusted.
+                self._disconnect()
+                raise self._explained(error) from error
+
+    def _identity(self) -> tuple[int, int] | None:
+        try:
+            status = os.stat(self.path)
+        except OSError:
+            return None
+        return status.st_dev, status.st_ino
+
+    def _connect(self, create: bool) -> sqlite3.Connection:
+        self._refuse_shared()
+        if not create and not os.path.exists(self.path):
+            raise self._complaint("there is no such file")
+        uri = f"{Path(self.path).as_uri()}?mode={'rwc' if create else 'rw'}"
+        connection = sqlite3.connect(uri, uri=True, timeout=0, isolation_level=None, check_same_thread=False)
+        try:
+            if hasattr(connection, "setlimit"):
+                connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LARGEST_CELL)
+                connection.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
+            for setting in ("trusted_schema = OFF", "foreign_keys = ON", "cell_size_check = ON", "synchronous = FULL"):
+                # Even these look into the file, which others may be recovering after a crash.
+                self._fetch(connection, f"PRAGMA {setting}")
+            self._check_layout(connection, create)
+            self._file = self._identity()
+        except BaseException:
+            connection.close()
+            raise
+        self._ids.clear()
+        self._connection = connection
+        return connection
+
+    def _check_layout(self, connection: sqlite3.Connection, create: bool) -> None:
+        if create and self._is_empty(connection):
+            self._patiently(lambda: connection.execute(f"PRAGMA journal_mode = {JOURNAL}").fetchall())
+            with self._transaction(connection) as changed:
+                if self._is_empty(connection):
+                    for statement in SCHEMA:
+                        connection.execute(statement)
+                    connection.execute(f"PRAGMA application_id = {APPLICATION}")
+                    connection.execute(f"PRAGMA user_version = {LAYOUT}")
+                    changed.append(True)
+        [(application,)] = self._fetch(connection, "PRAGMA application_id")
+        [(layout,)] = self._fetch(connection, "PRAGMA user_version")
+        if application != APPLICATION:
+            raise self._complaint("it is not a store of belated: pass another path")
+        if layout > LAYOUT:
+            raise self._complaint("it was made by a newer belated than this one: upgrade belated")
+        found = self._fetch(connection, "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL")
+        if layout != LAYOUT or sorted(str(sql) for (sql,) in found) != sorted(SCHEMA):
+            raise self._complaint("its tables are not those that belated makes: it was tampered with, or is damaged")
+
+    def _is_empty(self, connection: sqlite3.Connection) -> bool:
+        [(application,)] = self._fetch(connection, "PRAGMA application_id")
+        return application == 0 and not self._fetch(connection, "SELECT 1 FROM sqlite_master LIMIT 1")
+
+    def _refuse_shared(self) -> None:
+        kind = file_system(self.path)
+        if kind in _SHARED:
+            raise self._complaint(
+                f"it would lie on {kind}, a file system shared over a network, where locks cannot be relied on: "
+                "use a path on a local disk"
+            )
+
+    @contextmanager
+    def _transaction(self, connection: sqlite3.Connection) -> Iterator[list[bool]]:
+        """The write lock: committed at the end if the list yielded is not empty, rolled back otherwise."""
+        self._patiently(lambda: connection.execute("BEGIN IMMEDIATE"))
+        changed: list[bool] = []
+        try:
+            yield changed
+            if changed:
+                self._patiently(lambda: connection.execute("COMMIT"))
+        finally:
+            if connection.in_transaction:
+                try:
+                    connection.execute("ROLLBACK")
+                except sqlite3.Error:
+                    self._disconnect()
+
+    def _disconnect(self) -> None:
+        connection = vars(self).pop("_connection", None)
+        self._connection = None
+        if connection is not None:
+            try:
+                connection.close()
+            except sqlite3.Error:
+                # It goes when it is collected; a new one is used from now on.
+                pass
+
+    def _patiently(self, action: Callable[[], T]) -> T:
+        """Carry out an action as soon as others let it."""
+        start = time.monotonic()
+        while True:
+            try:
+                return action()
+            except sqlite3.OperationalError as error:
+                waited = time.monotonic() - start
+                if not any(_is(error, *kind) for kind in _BUSY) or waited > PATIENCE:
+                    raise
+            # Who has waited for longer asks more often, and so comes first as a rule; only at last less often.
+            nap = _NAP / (1 + (waited / _HASTE) ** 2) if waited < 1.0 else _NAP
+            time.sleep(random.uniform(0, max(nap, 0.0005)))
+
+    def _complaint(self, text: str) -> StoreError:
+        return StoreError(f"store {self.path}: {text}")
+
+    def _explained(self, error: sqlite3.Error) -> StoreError:
+        for code, words, advice in _ADVICE:
+            if _is(error, code, words):
+                return self._complaint(f"{advice} ({short_repr(str(error))})")
+        return self._complaint(f"SQLite refused: {error}")
+
+    def _after_fork(self) -> None:
+        """In a child: leave the parent's connection as it is, for ever, and begin without one."""
+        self._lock = threading.RLock()
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            import ctypes
+
+            # Closing would let go of locks and files that are the parent's.
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(connection))
+
+
+class _Transaction:
+    """A study's log while nobody else can write to it."""
+
+    def __init__(self, connection: sqlite3.Connection, study: int, changed: list[bool]) -> None:
+        self._connection = connection
+        self._study = study
+        self._changed = changed
+
+    def events(self, start: int) -> list[Record]:
+        """The events from number `start` on."""
+        return _events(self._connection, self._study, start)
+
+    def append(self, records: Sequence[Record]) -> None:
+        """Add events, numbered on from the last one."""
+        if not records:
+            return
+        self._changed.append(True)
+        statement = "INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?)"
+        self._connection.executemany(statement, [(self._study, *record) for record in records])
+        moved = self._connection.execute(
+            "UPDATE heads SET n = ? WHERE study = ? AND n = ?", (records[-1].seq + 1, self._study, records[0].seq)
+        )
+        if moved.rowcount != 1:
+            raise StoreError("the store has more or fewer events than it said: restore a copy of it")
+
+
+_EVENTS = (
+    "SELECT n, seq, version, key, at, body, checksum FROM heads LEFT JOIN events "
+    "ON events.study = heads.study AND seq >= ? WHERE heads.study = ? ORDER BY seq"
+)
+
+
+def _events(connection: sqlite3.Connection, study: int, start: int) -> list[Record]:
+    rows = connection.execute(_EVENTS, (start, study)).fetchall()
+    n = rows[0][0] if rows else None
+    if type(n) is not int:
+        raise StoreError("the study has lost its head: the store is damaged; restore a copy")
+    if n < start:
+        raise StoreError(
+            f"the store has {n} events of a study of which this process knows {start}: it was replaced by an "
+            "earlier copy; open the study anew"
+        )
+    records = [Record._make(row[1:]) for row in rows] if rows[0][1] is not None else []
+    if len(records) != n - start:
+        raise StoreError(
+            f"the store has {len(records)} of the {n - start} events from number {start} on: it is damaged; "
+            "restore a copy, or save what is intact with: belated study export --salvage"
+        )
+    return records
+
+
+def file_system(path: str) -> str:
+    """The kind of file system that a path lies on, "" where the machine does not tell."""
+    try:
+        with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as lines:
+            mounts = [line.split() for line in lines]
+    except OSError:
+        return ""
+    folder = os.path.dirname(os.path.realpath(path))
+    kind, longest = "", 0
+    for mount in mounts:
+        point = mount[4].replace("\\040", " ").replace("\\011", "\t").replace("\\012", "\n").replace("\\134", "\\")
+        if len(point) >= longest and (folder == point or folder.startswith(point.rstrip("/") + "/")):
+            kind, longest = mount[mount.index("-") + 1], len(point)
+    return kind
+
+
+_OPEN: "weakref.WeakSet[SqliteStore]" = weakref.WeakSet()
+
+
+def _after_fork() -> None:
+    for store in list(_OPEN):
+        store._after_fork()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

@@ -1,0 +1,177 @@
+"""What the fault programs share: stores to work on, the event table read without belated, figures as JSON."""
+
+import argparse
+import contextlib
+import io
+import json
+import multiprocessing
+import os
+import platform
+import sqlite3
+import sys
+import tempfile
+import time
+from contextlib import closing
+from pathlib import Path
+
+import belated as bl
+from belated import cli
+
+BOX = {"x": (0.0, 1.0), "y": (0.0, 1.0)}
+MEMORY = Path("/dev/shm")  # a file system in memory, where fsync costs nothing
+
+
+def processes():
+    """The way to start workers: forks of a server that has imported belated and has no threads and no connections."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["belated"])
+    return context
+
+
+def folder(memory=False):
+    """A temporary folder, for a with statement; in memory where there is such a file system and it is asked for."""
+    where = MEMORY if memory and MEMORY.is_dir() and os.access(MEMORY, os.W_OK) else None
+    return tempfile.TemporaryDirectory(prefix="belated-faults-", dir=where)
+
+
+def url(path):
+    """The store address of a file."""
+    return f"sqlite:///{Path(path).absolute()}"
+
+
+def random_study(path, name="study", seed=0, **arguments):
+    """A new study of random search in the unit square."""
+    return bl.Study(name, store=url(path), optimizer=bl.RandomSearch(BOX, seed=seed), **arguments)
+
+
+def bayes_study(path, name="study", seed=0, time=None, **settings):
+    """A new study of Bayesian optimisation in the unit square."""
+    return bl.Study(name, store=url(path), optimizer=bl.BayesOpt(BOX, seed=seed, **settings), time=time)
+
+
+def close(*studies):
+    """Close the connections of studies, so that SQLite tidies up beside the file."""
+    for study in studies:
+        study._store._disconnect()
+
+
+def objective(params):
+    """Something smooth to observe."""
+    return -((params["x"] - 0.3) ** 2) - (params["y"] - 0.6) ** 2
+
+
+def state(study):
+    """All that a study knows of its trials, as plain data that compares exactly."""
+    return [(trial.number, trial.params, trial.state, trial.value) for trial in study.trials]
+
+
+def files(path):
+    """The files that a store consists of: the database and what SQLite keeps beside it."""
+    path = Path(path)
+    return [path, *(path.with_name(path.name + end) for end in ("-wal", "-shm", "-journal"))]
+
+
+def copy_store(source, target):
+    """Copy a store with all its files; the target's own are replaced."""
+    for old, new in zip(files(source), files(target), strict=True):
+        new.unlink(missing_ok=True)
+        if old.exists():
+            new.write_bytes(old.read_bytes())
+
+
+def rows(path):
+    """The event table as SQLite has it: (study's name, sequence number, the caller's key, body), in order."""
+    with closing(sqlite3.connect(path, timeout=60)) as connection:
+        found = connection.execute(
+            "SELECT s.name, e.seq, e.key, e.body FROM events e JOIN studies s ON s.id = e.study "
+            "ORDER BY s.name, e.seq"
+        ).fetchall()
+    # A key is stored as call:number within the call:key.
+    return [(name, seq, key and key.split(":", 2)[2], body) for name, seq, key, body in found]
+
+
+def audit(path):
+    """What is wrong with a store: SQLite's verdict, gaps in the sequence, and whether `belated study check` agrees."""
+    problems = []
+    with closing(sqlite3.connect(path, timeout=60)) as connection:
+        verdict = [row[0] for row in connection.execute("PRAGMA integrity_check")]
+    if verdict != ["ok"]:
+        problems.append(f"integrity_check: {verdict[:3]}")
+    sequences = {}
+    for name, seq, _, _ in rows(path):
+        sequences.setdefault(name, []).append(seq)
+    for name, sequence in sequences.items():
+        if sequence != list(range(len(sequence))):
+            problems.append(f"the sequence of {name} has gaps or doubles")
+    code, out, err = command("check", url(path))
+    if code != 0:
+        problems.append(f"study check: {code} {out[-200:]} {err[-500:]}")
+    return problems
+
+
+def command(*arguments):
+    """Run `belated study …` here: its exit code, what it printed, and what it printed as errors."""
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        try:
+            code = cli.main(["study", *map(str, arguments)])
+        except SystemExit as end:  # how a command line that cannot be read ends
+            code = end.code
+    return code, out.getvalue(), err.getvalue()
+
+
+def percentile(values, share):
+    """The smallest value that at least this share of the values does not exceed."""
+    ordered = sorted(values)
+    return ordered[min(len(ordered) - 1, max(0, -int(-share * len(ordered) // 1) - 1))]
+
+
+def milliseconds(seconds):
+    """p50, p99 and maximum of times in seconds, in milliseconds."""
+    named = {"p50": percentile(seconds, 0.5), "p99": percentile(seconds, 0.99), "max": max(seconds)}
+    return {name: round(1e3 * value, 3) for name, value in named.items()}
+
+
+class Failures(list):
+    """What went wrong; only the first few are kept in full."""
+
+    def note(self, what):
+        self.append(str(what)[:500])
+
+    def figures(self):
+        return {"failures": len(self), "first_failures": self[:5]}
+
+
+class Deadline:
+    """A limit in seconds for a long run; a run that it ends says how far it came."""
+
+    def __init__(self, seconds=None):
+        self.end = None if seconds is None else time.monotonic() + seconds
+
+    def over(self):
+        return self.end is not None and time.monotonic() > self.end
+
+
+def main(document, run, **options):
+    """Run a program from the command line: each option is a number, given by --name; prints the figures.
+
+    The exit code is 1 when the figures hold failures.
+    """
+    parser = argparse.ArgumentParser(description=document, formatter_class=argparse.RawDescriptionHelpFormatter)
+    for name, default in options.items():
+        flag = f"--{name.replace('_', '-')}"
+        parser.add_argument(flag, type=type(default), default=default, help=f"default {default}")
+    parser.add_argument("--limit", type=float, metavar="SECONDS", help="stop then and say how far it came")
+    started = time.monotonic()
+    result = run(**vars(parser.parse_args()))
+    result["seconds"] = round(time.monotonic() - started, 1)
+    result["machine"] = f"{os.cpu_count()} processors, {platform.system()}, SQLite {sqlite3.sqlite_version}"
+    print(json.dumps(result, indent=2))
+    return 1 if failures_in(result) else 0
+
+
+def failures_in(figures):
+    """The number of failures that figures report, at any depth."""
+    if not isinstance(figures, dict):
+        return 0
+    return figures.get("failures", 0) + sum(failures_in(value) for value in figures.values())

@@ -1,0 +1,15 @@
+"""The stub file tells the truth about the compiled core."""
+
+import subprocess
+import sys
+
+import pytest
+
+
+def test_stub_matches_the_binary(tmp_path):
+    pytest.importorskip("mypy")
+    # In an empty folder: only what is installed is looked at, and no configuration of this one.
+    run = subprocess.run(
+        [sys.executable, "-m", "mypy.stubtest", "belated._core"], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert run.returncode == 0, run.stdout + run.stderr
