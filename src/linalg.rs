@@ -4,8 +4,6 @@
 //! right-hand side, shape (N, n): row-major rows are the contiguous columns that faer wants.
 //! Everything runs on the calling thread: below n ≈ 1000 a second thread costs more than it gives.
 
-use std::ops::RangeTo;
-
 use faer::dyn_stack::{MemBuffer, MemStack};
 use faer::linalg::cholesky::llt::{factor, inverse};
 use faer::linalg::matmul::{matmul, triangular};
@@ -394,11 +392,6 @@ fn as_columns_mut(mut a: ArrayViewMut2<'_, f64>) -> MatMut<'_, f64> {
     let [row_stride, column_stride] = [a.strides()[0], a.strides()[1]];
     // SAFETY: as above, and the view is exclusive for the same lifetime.
     unsafe { MatMut::from_raw_parts_mut(a.as_mut_ptr(), width, rows, column_stride, row_stride) }
-}
-
-/// The first `range.end` columns of a block, for rows that have room to grow.
-pub fn leading_columns(a: &Array2<f64>, range: RangeTo<usize>) -> ArrayView2<'_, f64> {
-    a.slice(ndarray::s![.., range])
 }
 
 #[cfg(test)]

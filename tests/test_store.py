@@ -305,10 +305,16 @@ def test_a_busy_file_is_waited_for_and_then_complained_about(filled, monkeypatch
 def test_settings_of_a_connection(filled):
     connection = load(filled)._store
     connection.names()
-    asked = {name: connection._connection.execute(f"PRAGMA {name}").fetchone()[0] for name in
-             ("trusted_schema", "foreign_keys", "synchronous", "journal_mode", "application_id")}
+    asked = {
+        name: connection._connection.execute(f"PRAGMA {name}").fetchone()[0]
+        for name in ("trusted_schema", "foreign_keys", "synchronous", "journal_mode", "application_id")
+    }
     assert asked == {
-        "trusted_schema": 0, "foreign_keys": 1, "synchronous": 2, "journal_mode": "wal", "application_id": 0x62656C61,
+        "trusted_schema": 0,
+        "foreign_keys": 1,
+        "synchronous": 2,
+        "journal_mode": "wal",
+        "application_id": 0x62656C61,
     }
 
 

@@ -63,7 +63,8 @@ def test_a_study_behaves_as_its_optimizer_does(store):
     assert (study.best_value_, study.best_params_) == (plain.best_value_, plain.best_params_)
     assert study.best_trial_.number == plain.best_trial_.number
     assert len(study.pending_) == len(plain.pending_)
-    for ours, theirs in zip(study.predict([{"x": 0.3, "kind": "a"}]), plain.predict([{"x": 0.3, "kind": "a"}])):
+    here = {"x": 0.3, "kind": "a"}
+    for ours, theirs in zip(study.predict([here]), plain.predict([here]), strict=True):
         np.testing.assert_array_equal(ours, theirs)
     assert study.trial(2) == study.trials[2]
     assert "Study" in study._repr_html_() and repr(study).startswith("Study('s'")
@@ -323,29 +324,34 @@ def test_threads_share_a_study_object(store):
     assert not failures and study.n_trials == 30 and not study.pending_
 
 
-def test_waiting_for_results_elsewhere_does_not_propose_a_point_twice(store):
-    """Two studies that suggest at the same moment: the second sees the first's point and recomputes."""
-    one = bl.Study("s", store, bl.BayesOpt({"x": (0.0, 1.0), "y": (0.0, 1.0)}, n_initial=4, seed=0))
-    for trial in one.suggest(6):
-        trial.observe(trial.params["x"])
+@pytest.mark.parametrize("quick", [0.0, 1e9])
+def test_suggesting_at_the_same_moment_gives_what_one_process_would(store, monkeypatch, quick):
+    """While a proposal is made, another study suggests: it is made again with the other's point pending."""
+    monkeypatch.setattr("belated.shared_log._QUICK", quick)
+
+    def make():
+        return bl.BayesOpt({"x": (0.0, 1.0), "y": (0.0, 1.0)}, n_initial=4, seed=0)
+
+    plain, one = make(), bl.Study("s", store, make())
+    for face in (plain, one):
+        for trial in face.suggest(6):
+            face.observe(trial, trial.params["x"] - trial.params["y"] ** 2)
     other = bl.Study.load("s", store)
-    asked = 0
-    take_in = other._log._take_in
+    seconds, asked = other._optimizer._now, 0
 
-    def interrupted(records):
+    def now():
         nonlocal asked
-        taken = take_in(records)
         asked += 1
-        if asked % 2 and asked < 8:  # after each look at the log and before each write
+        if other._log._draft is None:  # the write lock is not held: others may write
             one.suggest()
-        return taken
+        return seconds()
 
-    other._log._take_in = interrupted
-    other.suggest()
-    rows = np.array([list(trial.params.values()) for trial in one.pending_])
-    assert len(rows) >= 4
-    gaps = np.linalg.norm(rows[:, None] - rows, axis=-1) + np.eye(len(rows))
-    assert gaps.min() > 1e-3 * np.sqrt(2)
+    other._optimizer._now = now
+    trial = other.suggest()
+    assert asked == (4 if quick == 0.0 else 2)
+    plain.suggest(asked)
+    assert trial.params == plain.trials[-1].params
+    assert [trial.params for trial in other.pending_] == [trial.params for trial in plain.pending_]
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import heapq
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from time import perf_counter
@@ -190,7 +191,7 @@ def _require(law: DelayLaw, ok: bool, what: str) -> None:
         raise InvalidSetting(f"{law!r}: {what}")
 
 
-class DelayLaw:
+class DelayLaw(ABC):
     """A distribution of delays ≥ 0: small, immutable, picklable.
 
     A law offers ``mean``, ``sample(rng, size)`` for independent draws, and ``draw(rng, point)`` for the delay of one
@@ -199,9 +200,9 @@ class DelayLaw:
 
     mean: float
 
+    @abstractmethod
     def sample(self, rng: np.random.Generator, size: int | None = None) -> Any:
         """Independent delays: a number, or an array of ``size`` of them."""
-        raise NotImplementedError
 
     def draw(self, rng: np.random.Generator, point: Any) -> float:
         """The delay of one point."""

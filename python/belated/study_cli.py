@@ -23,7 +23,9 @@ _TRIALS_SHOWN = 10
 
 def add_to(commands: Any) -> None:
     """Add ``study`` and its subcommands."""
-    study = commands.add_parser("study", help="look into a store of studies", description="Look into a store of studies.")
+    study = commands.add_parser(
+        "study", help="look into a store of studies", description="Look into a store of studies."
+    )
     study.set_defaults(command=lambda arguments: _help(study))
     actions = study.add_subparsers(title="commands", metavar="COMMAND")
     for name, command, text in (
@@ -42,14 +44,10 @@ def add_to(commands: Any) -> None:
 
 
 def _store(text: str) -> SqliteStore | Store:
-    store = open_store(text if ":///" in text else _path(text))
+    store = open_store(text if ":///" in text else f"sqlite:///{text}")
     if isinstance(store, SqliteStore) and not os.path.isfile(store.path):
         raise StoreError(f"store {store.path}: there is no such file")
     return store
-
-
-def _path(text: str) -> str:
-    return f"sqlite:///{text}"
 
 
 def _names(store: Store, name: str | None) -> list[str]:
@@ -115,14 +113,20 @@ def export_command(arguments: argparse.Namespace) -> int:
 
 def header_line(found: Header) -> str:
     """A study's definition as a line of JSON."""
-    facts = {"study": found.name, "id": found.id, "version": found.version, "at": found.at}
+    facts: dict[str, Any] = {"study": found.name, "id": found.id, "version": found.version, "at": found.at}
     facts["checksum"] = found.checksum.hex()
     return f'{json.dumps(facts)[:-1]}, "definition": {found.definition}}}'
 
 
 def event_line(name: str | None, study: int, record: Record) -> str:
     """An event as a line of JSON, its body as it was stored; `name` is None where the definition is lost."""
-    facts = {"study": name, "id": study, "seq": record.seq, "version": record.version, "key": record.key}
+    facts: dict[str, Any] = {
+        "study": name,
+        "id": study,
+        "seq": record.seq,
+        "version": record.version,
+        "key": record.key,
+    }
     facts |= {"at": record.at, "checksum": record.checksum.hex()}
     return f'{json.dumps(facts)[:-1]}, "event": {record.body}}}'
 

@@ -13,6 +13,7 @@ use crate::acquisition::{Acquisition, Scorer};
 use crate::bayes::candidates::{MOST_EXACT, SolvedCandidates};
 use crate::bayes::model::{Model, Version};
 use crate::bayes::settings::{AcquisitionKind, BoxSearch, DrawMethod, FitRows, Initial};
+use crate::bayes::spacing::apart;
 use crate::domain::{Domain, Rng};
 use crate::error::{Error, Result, Stop, check};
 use crate::gp::fit::fit;
@@ -171,14 +172,23 @@ impl BayesOpt {
                     })),
                 };
                 let mut scorer = Scorer::new(gp, &acquisition, query.context);
-                argmax(
+                let best = argmax(
                     &mut scorer,
                     &self.domain,
                     &incumbents,
                     &maximizer,
                     rng,
                     stop,
-                )
+                )?;
+                // Policies that look at pending trials do not repeat them; the literature's search is left as it is.
+                let repeats = settings.pending == PendingPolicy::Ignore
+                    || settings.maximizer != BoxSearch::Default;
+                Ok(if repeats {
+                    best
+                } else {
+                    let out = points_out(&self.domain, log, &tail, query.context);
+                    apart(&mut scorer, &self.domain, best, out.view(), rng)
+                })
             }
         }
     }
@@ -418,8 +428,30 @@ fn incumbents(domain: &Domain, log: &Ledger, rows: &[TrialNumber], targets: &[f6
     points
 }
 
-/// The incumbent value: the largest posterior mean at the points of observed rows, in this context.
+/// The points of these trials that are out in the same context.
+fn points_out(
+    domain: &Domain,
+    log: &Ledger,
+    numbers: &[TrialNumber],
+    context: &[f64],
+) -> Array2<f64> {
+    let mut points = Array2::zeros((0, domain.width()));
+    for trial in numbers.iter().map(|&number| &log.trials()[number]) {
+        if trial.context == context {
+            points
+                .push_row(ndarray::ArrayView1::from(&trial.point.x))
+                .expect("every trial has the width that it was checked for");
+        }
+    }
+    points
+}
+
+/// The incumbent value: the largest posterior mean at the points of observed rows, in this context; the prior
+/// mean where there are none, as improvement on nothing would be infinite everywhere.
 fn best_mean(gp: &GaussianProcess, context: &[f64]) -> f64 {
+    if gp.n_observed() == 0 {
+        return 0.0;
+    }
     let mut points = gp
         .rows()
         .slice(ndarray::s![..gp.n_observed(), ..])

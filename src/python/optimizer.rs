@@ -1,12 +1,13 @@
 //! `Optimizer` and `TrialRecord`: the log and its strategy.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, TryLockError};
+use std::time::Duration;
 
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, Stop, check};
 use crate::ledger::{Action, Event, Point, State, Trial};
 use crate::optimizer::{Definition, Lease, Method, Optimizer as Core};
 use crate::python::domain::Domain;
@@ -15,6 +16,8 @@ use crate::python::gaussian_process::GaussianProcess;
 use crate::python::interrupt::detached;
 use crate::python::owned1;
 use crate::python::settings::{clock, settings};
+
+const BETWEEN_TRIES: Duration = Duration::from_micros(200);
 
 /// A log of trials and the strategy that proposes the next one.
 ///
@@ -54,7 +57,7 @@ impl Optimizer {
     }
 
     fn draft(&self, py: Python<'_>, action: Action, now: Option<f64>) -> PyResult<Option<String>> {
-        detached(py, |_| match self.lock().draft(action, now)? {
+        detached(py, |stop| match self.lock(stop)?.draft(action, now)? {
             Some(event) => event.to_json().map(Some),
             None => Ok(None),
         })
@@ -66,9 +69,18 @@ impl Optimizer {
         }
     }
 
+    /// Waits for its turn as long as nobody asks to stop: another thread's suggestion may take a while.
+    ///
     /// A panic cannot leave the log half written (events are appended whole), so a poisoned lock is usable.
-    fn lock(&self) -> MutexGuard<'_, Core> {
-        self.core.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self, stop: &mut Stop) -> Result<MutexGuard<'_, Core>> {
+        loop {
+            match self.core.try_lock() {
+                Ok(core) => return Ok(core),
+                Err(TryLockError::Poisoned(core)) => return Ok(core.into_inner()),
+                Err(TryLockError::WouldBlock) => check(stop)?,
+            }
+            std::thread::sleep(BETWEEN_TRIES);
+        }
     }
 }
 
@@ -118,7 +130,8 @@ impl Optimizer {
         now: Option<f64>,
     ) -> PyResult<Vec<usize>> {
         let context = self::context(context);
-        let (numbers, warnings) = detached(py, |stop| self.lock().suggest(n, &context, now, stop))?;
+        let (numbers, warnings) =
+            detached(py, |stop| self.lock(stop)?.suggest(n, &context, now, stop))?;
         for warning in warnings {
             warn(py, &warning)?;
         }
@@ -141,7 +154,7 @@ impl Optimizer {
             seconds: expires_after,
         };
         let (events, warnings) = detached(py, |stop| {
-            let (events, warnings) = self.lock().propose(n, &context, now, lease, stop)?;
+            let (events, warnings) = self.lock(stop)?.propose(n, &context, now, lease, stop)?;
             let events: Result<Vec<_>> = events.iter().map(Event::to_json).collect();
             Ok((events?, warnings))
         })?;
@@ -215,15 +228,15 @@ impl Optimizer {
     }
 
     fn extend(&self, py: Python<'_>, events: Vec<String>) -> PyResult<()> {
-        detached(py, |_| {
+        detached(py, |stop| {
             let events: Result<Vec<_>> = events.iter().map(|text| Event::from_json(text)).collect();
-            self.lock().extend(events?)
+            self.lock(stop)?.extend(events?)
         })
     }
 
     fn events(&self, py: Python<'_>, start: usize) -> PyResult<Vec<String>> {
-        detached(py, |_| {
-            let core = self.lock();
+        detached(py, |stop| {
+            let core = self.lock(stop)?;
             let events = core.ledger().events();
             events[start.min(events.len())..]
                 .iter()
@@ -232,8 +245,8 @@ impl Optimizer {
         })
     }
 
-    fn n_events(&self, py: Python<'_>) -> usize {
-        py.detach(|| self.lock().ledger().events().len())
+    fn n_events(&self, py: Python<'_>) -> PyResult<usize> {
+        detached(py, |stop| Ok(self.lock(stop)?.ledger().events().len()))
     }
 
     fn observe(
@@ -249,15 +262,19 @@ impl Optimizer {
             value,
             amend,
         };
-        detached(py, |_| self.lock().act(action, now))
+        detached(py, |stop| self.lock(stop)?.act(action, now))
     }
 
     fn fail(&self, py: Python<'_>, number: usize, now: Option<f64>) -> PyResult<()> {
-        detached(py, |_| self.lock().act(Action::Fail { number }, now))
+        detached(py, |stop| {
+            self.lock(stop)?.act(Action::Fail { number }, now)
+        })
     }
 
     fn abandon(&self, py: Python<'_>, number: usize, now: Option<f64>) -> PyResult<()> {
-        detached(py, |_| self.lock().act(Action::Abandon { number }, now))
+        detached(py, |stop| {
+            self.lock(stop)?.act(Action::Abandon { number }, now)
+        })
     }
 
     fn add(
@@ -274,8 +291,8 @@ impl Optimizer {
             context: self::context(context),
             value,
         };
-        detached(py, |_| {
-            let mut core = self.lock();
+        detached(py, |stop| {
+            let mut core = self.lock(stop)?;
             core.act(action, now)?;
             Ok(core.ledger().trials().len() - 1)
         })
@@ -291,7 +308,7 @@ impl Optimizer {
             point: self::point(point, index),
         };
         // When a point was queued is of no account to anything.
-        detached(py, |_| self.lock().act(action, Some(0.0)))
+        detached(py, |stop| self.lock(stop)?.act(action, Some(0.0)))
     }
 
     fn recommend<'py>(
@@ -301,7 +318,7 @@ impl Optimizer {
         now: Option<f64>,
     ) -> PyResult<Option<Recommended<'py>>> {
         let context = self::context(context);
-        let best = detached(py, |stop| self.lock().recommend(&context, now, stop))?;
+        let best = detached(py, |stop| self.lock(stop)?.recommend(&context, now, stop))?;
         Ok(best.map(|best| {
             let x = best.point.x.into_pyarray(py);
             (x, best.point.index, best.mean, best.std)
@@ -314,13 +331,13 @@ impl Optimizer {
         now: Option<f64>,
         pending: bool,
     ) -> PyResult<Option<(GaussianProcess, f64, f64)>> {
-        let surrogate = detached(py, |stop| self.lock().surrogate(now, pending, stop))?;
+        let surrogate = detached(py, |stop| self.lock(stop)?.surrogate(now, pending, stop))?;
         Ok(surrogate.map(|s| (GaussianProcess::from_core(s.model), s.center, s.scale)))
     }
 
     fn trial(&self, py: Python<'_>, number: usize) -> PyResult<TrialRecord> {
-        detached(py, |_| {
-            let core = self.lock();
+        detached(py, |stop| {
+            let core = self.lock(stop)?;
             let trial = core.ledger().trial(number)?.clone();
             Ok(TrialRecord { number, trial })
         })
@@ -347,8 +364,8 @@ impl Optimizer {
                 }
             },
         };
-        detached(py, |_| {
-            let core = self.lock();
+        detached(py, |stop| {
+            let core = self.lock(stop)?;
             Ok(match wanted {
                 Some(State::Pending) => core.ledger().pending().iter().copied().collect(),
                 _ => {
@@ -362,16 +379,16 @@ impl Optimizer {
         })
     }
 
-    fn best(&self, py: Python<'_>) -> Option<usize> {
-        py.detach(|| self.lock().ledger().best())
+    fn best(&self, py: Python<'_>) -> PyResult<Option<usize>> {
+        detached(py, |stop| Ok(self.lock(stop)?.ledger().best()))
     }
 
-    fn __len__(&self, py: Python<'_>) -> usize {
-        py.detach(|| self.lock().ledger().trials().len())
+    fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
+        detached(py, |stop| Ok(self.lock(stop)?.ledger().trials().len()))
     }
 
     fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        let bytes = detached(py, |_| self.lock().to_bytes())?;
+        let bytes = detached(py, |stop| self.lock(stop)?.to_bytes())?;
         Ok(PyBytes::new(py, &bytes))
     }
 

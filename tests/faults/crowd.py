@@ -135,7 +135,7 @@ def mixed(workers, calls, think):
                 failures.note(f"{what} of trial {number} with {value}: the study has {states[number]}")
     latency = harness.milliseconds(times)
     if latency["p99"] > P99:
-        failures.note(f"p99 is {latency['p99']} ms")
+        failures.slow.append(f"p99 is {latency['p99']} ms")
     return {
         "processes": workers,
         "calls": len(times),
@@ -154,7 +154,7 @@ def apart(workers, suggestions):
         study = harness.bayes_study(path, pending="hallucinate")
         for trial in study.suggest(n=10):
             study.observe(trial, harness.objective(trial.params))
-        reports = together(suggest, harness.url(path), workers, suggestions // workers)
+        reports = together(suggest, harness.url(path), workers, -(-suggestions // workers))
         if len(reports) != workers:
             failures.note(f"only {len(reports)} of {workers} processes came to their end")
         times = [time for report in reports for time in report[0]]

@@ -8,7 +8,6 @@ import multiprocessing
 import os
 import platform
 import sqlite3
-import sys
 import tempfile
 import time
 from contextlib import closing
@@ -24,7 +23,7 @@ MEMORY = Path("/dev/shm")  # a file system in memory, where fsync costs nothing
 def processes():
     """The way to start workers: forks of a server that has imported belated and has no threads and no connections."""
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["belated"])
+    context.set_forkserver_preload(["belated", "belated.cli"])
     return context
 
 
@@ -83,8 +82,7 @@ def rows(path):
     """The event table as SQLite has it: (study's name, sequence number, the caller's key, body), in order."""
     with closing(sqlite3.connect(path, timeout=60)) as connection:
         found = connection.execute(
-            "SELECT s.name, e.seq, e.key, e.body FROM events e JOIN studies s ON s.id = e.study "
-            "ORDER BY s.name, e.seq"
+            "SELECT s.name, e.seq, e.key, e.body FROM events e JOIN studies s ON s.id = e.study ORDER BY s.name, e.seq"
         ).fetchall()
     # A key is stored as call:number within the call:key.
     return [(name, seq, key and key.split(":", 2)[2], body) for name, seq, key, body in found]
@@ -133,13 +131,18 @@ def milliseconds(seconds):
 
 
 class Failures(list):
-    """What went wrong; only the first few are kept in full."""
+    """What went wrong, and what took too long, which on a busy machine says little; the first few are shown."""
+
+    def __init__(self):
+        super().__init__()
+        self.slow = []
 
     def note(self, what):
-        self.append(str(what)[:500])
+        what = str(what)
+        self.append(what if len(what) < 600 else f"{what[:150]} … {what[-400:]}")
 
     def figures(self):
-        return {"failures": len(self), "first_failures": self[:5]}
+        return {"failures": len(self), "first_failures": self[:5], "too_slow": self.slow}
 
 
 class Deadline:
@@ -155,7 +158,7 @@ class Deadline:
 def main(document, run, **options):
     """Run a program from the command line: each option is a number, given by --name; prints the figures.
 
-    The exit code is 1 when the figures hold failures.
+    The exit code is 1 when the figures hold failures, or times beyond their limits.
     """
     parser = argparse.ArgumentParser(description=document, formatter_class=argparse.RawDescriptionHelpFormatter)
     for name, default in options.items():
@@ -167,11 +170,12 @@ def main(document, run, **options):
     result["seconds"] = round(time.monotonic() - started, 1)
     result["machine"] = f"{os.cpu_count()} processors, {platform.system()}, SQLite {sqlite3.sqlite_version}"
     print(json.dumps(result, indent=2))
-    return 1 if failures_in(result) else 0
+    return 1 if failures_in(result, times=True) else 0
 
 
-def failures_in(figures):
-    """The number of failures that figures report, at any depth."""
+def failures_in(figures, times=False):
+    """The number of failures that figures report, at any depth; with `times` also of what took too long."""
     if not isinstance(figures, dict):
         return 0
-    return figures.get("failures", 0) + sum(failures_in(value) for value in figures.values())
+    here = figures.get("failures", 0) + (len(figures.get("too_slow", ())) if times else 0)
+    return here + sum(failures_in(value, times) for value in figures.values())

@@ -168,7 +168,7 @@ def some(numbers, seed, length, folder, per_file, results, deadline):
     results.put((lived, len(failures), failures[:5], largest))
 
 
-def run(histories=100_000, length=16, per_file=200, workers=2, seed=0, limit=None):
+def run(histories=100_000, length=16, per_file=4, workers=2, seed=0, limit=None):
     """The figures."""
     deadline, context = harness.Deadline(limit), harness.processes()
     with harness.folder(memory=True) as folder:
@@ -196,4 +196,4 @@ def run(histories=100_000, length=16, per_file=200, workers=2, seed=0, limit=Non
 
 
 if __name__ == "__main__":
-    sys.exit(harness.main(__doc__, run, histories=100_000, length=16, per_file=200, workers=2, seed=0))
+    sys.exit(harness.main(__doc__, run, histories=100_000, length=16, per_file=4, workers=2, seed=0))

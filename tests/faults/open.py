@@ -61,7 +61,7 @@ def bayes_opt(path, observations, failures):
         failures.note(f"refitted after opening: {fitted}")
     total = 1e3 * (opening + suggesting)
     if total > LIMITS["bayes_opt"]:
-        failures.note(f"opening {observations} observations and suggesting took {total:.0f} ms")
+        failures.slow.append(f"opening {observations} observations and suggesting took {total:.0f} ms")
     return {
         "observations": observations,
         "fit_before_ms": round(1e3 * fitting, 1),
@@ -81,7 +81,7 @@ def random_search(path, events, failures):
     opening, suggesting = opened(path)
     total = 1e3 * (opening + suggesting)
     if total > LIMITS["random_search"]:
-        failures.note(f"opening {events} events and suggesting took {total:.0f} ms")
+        failures.slow.append(f"opening {events} events and suggesting took {total:.0f} ms")
     return {
         "events": len(harness.rows(path)),
         "open_ms": round(1e3 * opening, 1),
@@ -109,7 +109,7 @@ def sync(path, calls, failures):
         failures.note("the reader sees something else")
     result = harness.milliseconds(times)
     if result["p50"] > LIMITS["sync"]:
-        failures.note(f"a sync of one event took {result['p50']} ms")
+        failures.slow.append(f"a sync of one event took {result['p50']} ms")
     return {"calls": calls, "one_event_ms": result, "nothing_new_ms": harness.milliseconds(idle)}
 
 

@@ -1,8 +1,13 @@
 //! Whatever values arrive, in whatever order: nothing panics, nothing is NaN, every suggestion is in the domain.
 
-use belated::domain::Domain;
-use belated::ledger::Event;
-use belated::optimizer::{Method, Optimizer};
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use belated::bayes::settings::Settings;
+use belated::domain::{Coordinate, Domain};
+use belated::error::Error;
+use belated::ledger::{Clock, Event};
+use belated::optimizer::{Definition, Method, Optimizer};
 use ndarray::Array2;
 use proptest::prelude::{TestCaseError, prop_assert, prop_assert_eq, proptest};
 use rand::SeedableRng;
@@ -99,4 +104,45 @@ proptest! {
             prop_assert!(warnings.is_empty(), "{warnings:?}");
         }
     }
+}
+
+#[test]
+fn sizes_that_nobody_means_are_refused_before_memory_is_asked_for() {
+    let definition = |context_width, settings| Definition {
+        domain: Arc::new(Domain::new_box(vec![Coordinate::Continuous]).unwrap()),
+        context_width,
+        clock: Clock::Iterations,
+        seed: 0,
+        method: Method::BayesOpt(Box::new(settings)),
+    };
+    for (context_width, settings) in [
+        (usize::MAX, Settings::default()),
+        (
+            0,
+            Settings {
+                n_initial: Some(usize::MAX),
+                ..Settings::default()
+            },
+        ),
+        (
+            0,
+            Settings {
+                n_restarts: usize::MAX,
+                ..Settings::default()
+            },
+        ),
+        (
+            0,
+            Settings {
+                n_features: usize::MAX,
+                ..Settings::default()
+            },
+        ),
+    ] {
+        assert!(Optimizer::new(definition(context_width, settings)).is_err());
+    }
+    // No memory is set aside for trials that are never made: this one is stopped at once.
+    let mut optimizer = Optimizer::new(definition(0, Settings::default())).unwrap();
+    let stopped = optimizer.suggest(usize::MAX, &[], None, &mut || ControlFlow::Break(()));
+    assert_eq!(stopped, Err(Error::Interrupted));
 }

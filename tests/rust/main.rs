@@ -30,3 +30,12 @@ fn cases(cases: u32) -> Config {
         Config { cases, ..config }
     }
 }
+
+/// As `cases`, for what takes a hundred times as long.
+fn heavy(few: u32) -> Config {
+    let config = cases(few);
+    Config {
+        cases: few.max(config.cases / 100),
+        ..config
+    }
+}

@@ -1,5 +1,7 @@
 //! The posterior by itself, over rows, targets and hyperparameters at the ends of what a double can hold.
 
+use std::ops::Range;
+
 use belated::domain::Rng;
 use belated::error::Error;
 use belated::gp::fit::{FitSettings, fit};
@@ -12,8 +14,8 @@ use proptest::prelude::{Just, Strategy, TestCaseError, prop_assert, prop_oneof, 
 use proptest::sample::select;
 use rand::SeedableRng;
 
-use crate::cases;
 use crate::play::{go_on, is_numerical, number};
+use crate::{cases, heavy};
 
 #[derive(Debug, Clone)]
 struct Data {
@@ -40,8 +42,8 @@ fn size(usual: f64) -> impl Strategy<Value = f64> {
     ]
 }
 
-fn data() -> impl Strategy<Value = Data> {
-    (1..4usize, 1..25usize).prop_flat_map(|(d, n)| {
+fn data(n: Range<usize>) -> impl Strategy<Value = Data> {
+    (1..4usize, n).prop_flat_map(|(d, n)| {
         let unit = select(vec![1e-300, 5e-324, 1e-6, 1.0, 1e6, 1e300, f64::MAX]);
         let y = prop_oneof![
             unit.prop_flat_map(move |unit| vec((-1.0..1.0f64).prop_map(move |y| y * unit), n)),
@@ -101,7 +103,7 @@ proptest! {
     #![proptest_config(cases(400))]
 
     #[test]
-    fn a_posterior_is_made_of_numbers_or_refused(data in data(), probe in vec(coordinate(), 3), seed: u64) {
+    fn a_posterior_is_made_of_numbers_or_refused(data in data(1..25), probe in vec(coordinate(), 3), seed: u64) {
         let gp = match posterior(&data) {
             Ok(gp) => gp,
             Err(error) if is_numerical(&error) => return Ok(()),
@@ -124,21 +126,47 @@ proptest! {
     }
 
     #[test]
-    fn a_fit_ends_with_usable_hyperparameters(data in data(), priors: bool, seed: u64) {
-        let settings = FitSettings {
-            shape: data.shape,
-            ard: seed % 2 == 0,
-            lengthscale: None,
-            variance: None,
-            noise: None,
-            priors,
-            n_restarts: 2,
-        };
-        let start = settings.prior_mode(data.rows.ncols());
-        let mut rng = Rng::seed_from_u64(seed);
-        let theta = fit(data.rows.view(), &data.y, &start, &settings, &mut rng, &mut go_on()).unwrap();
-        let all = theta.lengthscale.iter().chain([&theta.variance, &theta.noise]);
-        prop_assert!(all.clone().all(|p| *p > 0.0 && p.is_finite()), "{theta:?}");
-        prop_assert!(GaussianProcess::new(data.shape, &theta).is_ok());
+    fn a_fit_ends_with_usable_hyperparameters(data in data(1..25), priors: bool, seed: u64) {
+        check_fit(&data, priors, seed)?;
     }
+}
+
+proptest! {
+    #![proptest_config(heavy(20))]
+
+    /// Where a part of the rows is fitted first, on several threads.
+    #[test]
+    fn a_fit_of_many_rows_does_too(data in data(100..260), priors: bool, seed: u64) {
+        check_fit(&data, priors, seed)?;
+    }
+}
+
+fn check_fit(data: &Data, priors: bool, seed: u64) -> Result<(), TestCaseError> {
+    let settings = FitSettings {
+        shape: data.shape,
+        ard: seed.is_multiple_of(2),
+        lengthscale: None,
+        variance: None,
+        noise: None,
+        priors,
+        n_restarts: 2,
+    };
+    let start = settings.prior_mode(data.rows.ncols());
+    let mut rng = Rng::seed_from_u64(seed);
+    let theta = fit(
+        data.rows.view(),
+        &data.y,
+        &start,
+        &settings,
+        &mut rng,
+        &mut go_on(),
+    )
+    .unwrap();
+    let all = theta
+        .lengthscale
+        .iter()
+        .chain([&theta.variance, &theta.noise]);
+    prop_assert!(all.clone().all(|p| *p > 0.0 && p.is_finite()), "{theta:?}");
+    prop_assert!(GaussianProcess::new(data.shape, &theta).is_ok());
+    Ok(())
 }

@@ -205,7 +205,9 @@ def read_header(stored: Header) -> dict[str, Any]:
     study, name, text, at, version, checksum = stored
     if type(version) is int and version > VERSION:
         raise _newer(f"study {name!r}")
-    whole = type(study) is int and type(name) is str and type(text) is str and type(at) is float and type(version) is int
+    whole = (
+        type(study) is int and type(name) is str and type(text) is str and type(at) is float and type(version) is int
+    )
     try:
         if not whole or checksum != _digest(study, name, text, at, version):
             raise ValueError("its checksum does not fit")

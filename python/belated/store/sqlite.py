@@ -1,17 +1,18 @@
 """Studies in one SQLite file: who may write when, and what is done when the file or the disk is not well.
 
-Layout: a row of `studies` per study, its events in `events`, numbered from 0 without gaps, and in `heads` how many there
-are, so that an event that vanishes is missed. See docs/store.md.
+Layout: a row of `studies` per study, its events in `events`, numbered from 0 without gaps, and in `heads` how many
+there are, so that an event that vanishes is missed. See docs/store.md.
 """
 
 import os
 import random
 import sqlite3
+import sys
 import threading
 import time
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from reprlib import repr as short_repr
 from typing import Any, TypeVar
@@ -35,7 +36,7 @@ SCHEMA = (
 # Chosen by measurement, see docs/store.md.
 JOURNAL = "WAL"
 
-# Seconds that a call waits for others to finish writing, and its longest nap meanwhile.
+# Seconds that a call waits for others to finish writing, its longest nap meanwhile, and when naps begin to shrink.
 PATIENCE = 60.0
 _NAP = 0.02
 _HASTE = 0.03
@@ -62,7 +63,11 @@ _ADVICE = (
     (14, "unable to open", "it cannot be opened: does its folder exist, and may this user write there?"),
     (26, "not a database", "it is not a database: is the path right? If it is, restore a copy of the file"),
     (11, "malformed", "it is damaged: restore a copy, or save what is intact with: belated study export --salvage"),
-    (0, "decode to UTF-8", "it is damaged: restore a copy, or save what is intact with: belated study export --salvage"),
+    (
+        0,
+        "decode to UTF-8",
+        "it is damaged: restore a copy, or save what is intact with: belated study export --salvage",
+    ),
     (10, "disk I/O error", "the disk did not do as told: is it full, or failing? Then call again"),
     (18, "too big", "it holds a field larger than any that belated writes"),
 )
@@ -189,6 +194,12 @@ class SqliteStore:
                 # What a connection remembers of a file in trouble is not to be trusted.
                 self._disconnect()
                 raise self._explained(error) from error
+            except UnicodeDecodeError as error:
+                # SQLite's complaints quote the file, and Python reads them as text.
+                self._disconnect()
+                raise self._complaint(
+                    "it is damaged: restore a copy, or save what is intact with: belated study export --salvage"
+                ) from error
 
     def _identity(self) -> tuple[int, int] | None:
         try:
@@ -204,7 +215,7 @@ class SqliteStore:
         uri = f"{Path(self.path).as_uri()}?mode={'rwc' if create else 'rw'}"
         connection = sqlite3.connect(uri, uri=True, timeout=0, isolation_level=None, check_same_thread=False)
         try:
-            if hasattr(connection, "setlimit"):
+            if sys.version_info >= (3, 11):
                 connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LARGEST_CELL)
                 connection.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
             for setting in ("trusted_schema = OFF", "foreign_keys = ON", "cell_size_check = ON", "synchronous = FULL"):
@@ -271,11 +282,9 @@ class SqliteStore:
         connection = vars(self).pop("_connection", None)
         self._connection = None
         if connection is not None:
-            try:
+            # If it cannot be closed, it goes when it is collected; a new one is used from now on.
+            with suppress(sqlite3.Error):
                 connection.close()
-            except sqlite3.Error:
-                # It goes when it is collected; a new one is used from now on.
-                pass
 
     def _patiently(self, action: Callable[[], T]) -> T:
         """Carry out an action as soon as others let it."""
@@ -287,9 +296,9 @@ class SqliteStore:
                 waited = time.monotonic() - start
                 if not any(_is(error, *kind) for kind in _BUSY) or waited > PATIENCE:
                     raise
-            # Who has waited for longer asks more often, and so comes first as a rule; only at last less often.
-            nap = _NAP / (1 + (waited / _HASTE) ** 2) if waited < 1.0 else _NAP
-            time.sleep(random.uniform(0, max(nap, 0.0005)))
+            # Who has waited for longer asks more often, and so comes first as a rule.
+            nap = _NAP / (1 + (waited / _HASTE) ** 2)
+            time.sleep(random.uniform(0, max(nap, 0.0005 if waited < 1.0 else 0.003)))
 
     def _complaint(self, text: str) -> StoreError:
         return StoreError(f"store {self.path}: {text}")

@@ -1,0 +1,478 @@
+"""What histories of trials make of the model: a dense solve written from the definitions agrees, and laws hold."""
+
+import math
+import os
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+from scipy.special import erfcx, ndtr
+
+import belated as bl
+
+FULL = os.environ.get("BELATED_FULL") == "1"
+
+BOX = {"x": (-1.0, 3.0), "lr": bl.Real(1e-4, 1.0, log=True), "n": (2, 7), "m": bl.Integer(1, 64, log=True)}
+BOX["c"] = ["u", "v", "w"]
+ROWS = np.random.default_rng(5).normal(size=(40, 2)) * [1.0, 100.0]
+CONTEXT = {"age": (0.0, 50.0), "site": ["a", "b"]}
+
+few = settings(
+    max_examples=1000 if FULL else 50,
+    phases=[phase for phase in Phase if phase != Phase.explain],
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example],
+)
+
+
+# The definitions, written down once more.
+
+
+def unit(value, low, high, log=False):
+    return math.log(value / low) / math.log(high / low) if log else (value - low) / (high - low)
+
+
+def one_hot(value, choices):
+    return [float(value == choice) for choice in choices]
+
+
+def encoded(trial):
+    """A trial's row of the model: the unit cube, one-hot where there is a choice, and the context behind."""
+    if trial.x is None:
+        p = trial.params
+        row = [unit(p["x"], -1, 3), unit(p["lr"], 1e-4, 1, True), unit(p["n"], 2, 7), unit(p["m"], 1, 64, True)]
+        row += one_hot(p["c"], "uvw")
+    else:
+        low, high = ROWS.min(axis=0), ROWS.max(axis=0)
+        row = list((trial.x - low) / (high - low))
+    if trial.context is not None:
+        row += [unit(trial.context["age"], 0, 50), *one_hot(trial.context["site"], "ab")]
+    return row
+
+
+def kernel(name, lengthscale, variance, a, b):
+    r2 = (((a[:, None] - b[None]) / lengthscale) ** 2).sum(axis=2)
+    if name == "squared_exponential":
+        return variance * np.exp(-r2 / 2)
+    return variance * (1 + np.sqrt(5 * r2) + 5 / 3 * r2) * np.exp(-np.sqrt(5 * r2))
+
+
+class Dense:
+    """The posterior at a moment, from the public facts about trials and from θ, by one dense solve.
+
+    `suggested` are the numbers of the trials that were suggested rather than added, `now` is the time.
+    """
+
+    def __init__(self, opt, suggested, now, theta, pending, settles=False):
+        self.name, (self.lengthscale, self.variance, self.noise) = opt.kernel, theta
+        sign = -1 if opt.direction == "minimize" else 1
+        window = math.inf if opt.window is None else opt.window
+        trials = opt.trials
+        times = [trials[number].suggested_at for number in suggested] + [now] * settles
+
+        def discarded(trial):
+            """Whether it came too late for good, or is pending and was too late when something was suggested."""
+            if opt.late == "accept" or trial.number not in suggested:
+                return False
+            if trial.state == "pending":
+                return any(time - trial.suggested_at > window for time in times)
+            return trial.state == "observed" and trial.delay > window
+
+        rows = [t for t in trials if t.state in ("observed", "failed") or discarded(t)]
+        self.values = [sign * t.value for t in rows if t.state == "observed" and not discarded(t)]
+        worst = min(self.values, default=None)
+        floor = next((f for f in (None if opt.floor is None else sign * opt.floor, worst) if f is not None), 0.0)
+        self.center, self.scale = self.units(opt, sign, floor)
+        targets = []
+        for trial in rows:
+            if discarded(trial):
+                targets.append(floor)
+            elif trial.state == "failed":
+                targets.append(self.center if worst is None else worst)
+            else:
+                targets.append(sign * trial.value)
+        self.n_rows = len(rows)
+        width = self.lengthscale.size
+        x = np.array([encoded(t) for t in rows]).reshape(-1, width)
+        arriving = [t for t in trials if t.state == "pending" and not discarded(t)] if pending else []
+        if opt.pending == "ignore":
+            arriving = []
+        if opt.pending == "hallucinate":
+            arriving = [t for t in arriving if now - t.suggested_at <= window]
+        tail = np.array([encoded(t) for t in arriving]).reshape(-1, width)
+        self.observed = x
+        self.x = np.vstack([x, tail])
+        if opt.pending == "censor":
+            targets += [floor] * len(tail)
+        self.y = (np.array(targets) - self.center) / self.scale
+        self.a = self.covariance(self.x) + self.noise * np.eye(len(self.x))
+
+    def units(self, opt, sign, floor):
+        """Prior mean of f, and the unit of the model."""
+        y = np.array(self.values)
+        largest = np.abs(y).max(initial=0)
+        if opt.targets == "raw":
+            center, scale = 0.0, 1.0
+        elif opt.pending == "censor":
+            center, scale = floor, np.abs(y - floor).max(initial=0)
+        else:
+            center, scale = (y.mean(), y.std()) if y.size else (0.0, 0.0)
+        if largest == 0 or scale <= 1e-12 * largest:
+            scale = largest or 1.0  # nothing to scale by
+        if opt.mean == "median":
+            center = np.median(y) if y.size else center
+        elif opt.mean != "zero":
+            center = sign * opt.mean
+        return center, scale
+
+    def covariance(self, a, b=None):
+        return kernel(self.name, self.lengthscale, self.variance, a, a if b is None else b)
+
+    def predict(self, z):
+        """Means and variances; targets of hallucinated rows are not needed: they leave the mean as it is."""
+        n = len(self.y)
+        mean = self.covariance(z, self.x[:n]) @ np.linalg.solve(self.a[:n, :n], self.y)
+        k = self.covariance(z, self.x)
+        return mean, self.variance - (k * np.linalg.solve(self.a, k.T).T).sum(axis=1)
+
+    def tolerance(self):
+        """What rounding may do: a few units in the last place, as often as the condition number multiplies them.
+
+        The noise is at least a thousandth of the signal variance that is given, so this is 1e-8 or less, in the
+        model's units, for the rows there are here; only a fitted signal variance may raise it.
+        """
+        return 1e-14 * (np.linalg.cond(self.a) if len(self.a) else 1.0) + 1e-12
+
+
+# Random histories.
+
+
+@st.composite
+def histories(draw, **fixed):
+    """Arguments of an optimizer, and what happens to it."""
+    arguments = {
+        "seed": draw(st.integers(0, 9)),
+        "acquisition": draw(st.sampled_from(["ucb", "log_ei"])),
+        "pending": draw(st.sampled_from(["censor", "hallucinate", "censor", "ignore"])),
+        "kernel": draw(st.sampled_from(["matern52", "squared_exponential"])),
+        "direction": draw(st.sampled_from(["maximize", "minimize"])),
+        "clock": draw(st.sampled_from(["iterations", "seconds"])),
+        "window": draw(st.sampled_from([None, 1.5, 5.0])),
+        "targets": draw(st.sampled_from(["standardized", "raw"])),
+        "mean": draw(st.sampled_from(["zero", "median", 0.7])),
+        "predictive_std": draw(st.booleans()),
+        "n_initial": draw(st.integers(0, 4)),
+        "noise": draw(st.sampled_from([1e-3, 1e-1])),
+        "n_restarts": 1,
+    }
+    if draw(st.booleans()):
+        arguments |= {"lengthscale": draw(st.sampled_from([0.2, 1.0])), "variance": 1.0}
+    if arguments["pending"] == "censor":
+        arguments["floor"] = draw(st.sampled_from([None, -3.0, 3.0]))  # also one that is no lower bound at all
+        if arguments["window"] is not None:
+            arguments["late"] = draw(st.sampled_from(["discard", "accept", "discard"]))
+    arguments |= {"space": BOX} if draw(st.booleans()) else {"candidates": ROWS}
+    arguments["context"] = draw(st.sampled_from([None, CONTEXT]))
+    kinds = ["suggest"] * 8 + ["observe"] * 6 + ["batch", "fail", "abandon", "give up", "add", "add", "amend", "wait"]
+    length = draw(st.integers(5, 60))
+    steps = st.tuples(st.sampled_from(kinds), st.integers(0, 10**6))
+    return arguments | fixed, draw(st.lists(steps, min_size=length, max_size=length))
+
+
+class Player:
+    """An optimizer, and which of its trials it suggested itself."""
+
+    def __init__(self, arguments):
+        if arguments["clock"] == "seconds":
+            arguments = arguments | {"time": np.zeros(()).item}
+        self.opt = bl.BayesOpt(**arguments)
+        self.suggested = set()
+
+    def now(self):
+        return len(self.suggested) if self.opt.clock == "iterations" else self.opt.time()
+
+    def point(self, rng):
+        if self.opt.candidates is not None:
+            return int(rng.integers(len(ROWS)))
+        x, lr = 4 * rng.random() - 1, 10 ** (-4 * rng.random())
+        return {"x": x, "lr": lr, "n": rng.integers(2, 8), "m": rng.integers(1, 65), "c": "uvw"[rng.integers(3)]}
+
+    def context(self, rng):
+        return None if self.opt.context is None else {"age": 10.0 * rng.integers(6), "site": "ab"[rng.integers(2)]}
+
+    def step(self, what, number):
+        opt, rng = self.opt, np.random.default_rng(number)
+        value = float(np.round(3 * rng.normal(), 1))  # now and then the same one again, or 0
+        if what in ("suggest", "batch"):
+            context = self.context(rng)
+            trials = opt.suggest(1 if what == "suggest" else 3, context=context)
+            self.suggested |= {trial.number for trial in trials}
+        elif what == "add":
+            opt.add(self.point(rng), rng.choice([None, value]), context=self.context(rng))
+        elif what == "wait" and opt.clock == "seconds":
+            opt.time.__self__[...] += 3 * rng.random()
+        elif what != "wait":
+            trials = [trial for trial in opt.trials if (trial.value is None) == (what != "amend")]
+            if trials:
+                trial = trials[number % len(trials)]
+                if what in ("fail", "give up"):
+                    trial.fail()
+                if what in ("abandon", "give up"):
+                    trial.abandon()
+                if what in ("observe", "amend"):
+                    trial.observe(value, amend=True)
+
+    def surrogate(self, pending):
+        return self.opt._core.surrogate(self.opt._now(), pending)
+
+    def dense(self, theta, pending, settles=False):
+        return Dense(self.opt, self.suggested, self.now(), theta, pending, settles)
+
+
+def theta_of(model):
+    return model.lengthscale, model.variance, model.noise
+
+
+@few
+@given(history=histories())
+def test_a_dense_solve_agrees(history):
+    arguments, steps = history
+    player = Player(arguments)
+    for what, number in steps:
+        player.step(what, number)
+        for pending in (False, True):
+            surrogate = player.surrogate(pending)
+            if surrogate is None:
+                assert "variance" not in arguments
+                continue
+            model, center, scale = surrogate
+            dense = player.dense(theta_of(model), pending)
+            assert model.n_observed == dense.n_rows and len(model.x) == len(dense.x) and model.jitter == 0
+            assert center == pytest.approx(dense.center, rel=1e-12, abs=1e-12)
+            assert scale == pytest.approx(dense.scale, rel=1e-12)
+            z = np.random.default_rng(number).random((8, model.lengthscale.size))
+            mean, std = model.predict(z)
+            expected, variance = dense.predict(z)
+            tolerance = dense.tolerance()
+            assert np.abs(mean - expected).max() <= tolerance * max(1, np.abs(dense.y).max(initial=0))
+            # Variances, because a square root has no bounded error near 0.
+            assert np.abs(std**2 - variance).max() <= tolerance * model.variance
+
+
+# What is suggested, by the same route.
+
+
+def log_improvement(u):
+    """log E max(0, u + N(0, 1))."""
+    density = np.exp(-0.5 * u * u) / np.sqrt(2 * np.pi)
+    with np.errstate(all="ignore"):
+        far = -0.5 * u * u - 0.5 * np.log(2 * np.pi) + np.log1p(u * np.sqrt(np.pi / 2) * erfcx(-u / np.sqrt(2)))
+        return np.where(u > -1, np.log(density + u * ndtr(u)), far)
+
+
+def scores(opt, dense, recent, z, context):
+    """The acquisition at rows z, from its definition."""
+    mean, variance = dense.predict(z)
+    noise = dense.noise if opt.predictive_std else 0.0
+    if opt.acquisition == "ucb":
+        nu = 1.0  # beta, and under "censor" the standard deviations at what may still arrive
+        if opt.pending == "censor":
+            nu += np.sqrt(np.maximum(dense.predict(recent)[1], 0) + noise).sum()
+        return mean + nu * np.sqrt(np.maximum(variance, 0) + noise)
+    here = dense.observed.copy()
+    here[:, here.shape[1] - len(context) :] = context
+    incumbent = dense.predict(here)[0].max() if len(here) else 0.0
+    sigma = np.sqrt(np.maximum(variance, 1e-24))
+    return np.log(sigma) + log_improvement((mean - incumbent) / sigma)
+
+
+@few
+@given(history=histories(lengthscale=0.3, variance=1.0, noise=0.01))
+def test_suggestions_are_the_best_by_the_definition(history):
+    arguments, steps = history
+    player = Player(arguments)
+    opt = player.opt
+    for what, number in steps:
+        informed = any(t.state == "observed" for t in opt.trials) or (opt.pending == "censor" and opt.floor is not None)
+        before = None
+        if what == "suggest" and informed and opt.n_trials >= opt.n_initial:
+            width = 3 * (opt.context is not None) + (2 if opt.candidates is not None else 7)
+            before = player.dense((np.full(width, 0.3), 1.0, 0.01), True, settles=True)
+            window, now = opt.window, player.now()
+            recent = [
+                encoded(t)
+                for t in opt.trials
+                if (t.state == "pending" or (window is not None and t.number in player.suggested))
+                and t.state != "abandoned"
+                and (window is None or now - t.suggested_at <= window)
+            ]
+            recent = np.array(recent).reshape(-1, width)
+        player.step(what, number)
+        if before is None:
+            continue
+        chosen = np.array([encoded(opt.trials[-1])])
+        context = chosen[0, 2 if opt.candidates is not None else 7 :]
+        if opt.candidates is not None:
+            low, high = ROWS.min(axis=0), ROWS.max(axis=0)
+            others = (ROWS - low) / (high - low)
+        else:
+            rng = np.random.default_rng(number)
+            n, m, c = rng.integers(0, 6, 300) / 5, np.log(rng.integers(1, 65, 300)) / np.log(64), rng.integers(0, 3, 300)
+            others = np.column_stack([rng.random((300, 2)), n, m, np.eye(3)[c]])
+        others = np.column_stack([others, np.tile(context, (len(others), 1))])
+        best = scores(opt, before, recent, others, context).max()
+        assert scores(opt, before, recent, chosen, context)[0] >= best - 1e-6 * max(1, abs(best))
+
+
+# Laws.
+
+GIVEN = {"lengthscale": 0.4, "variance": 1.0, "noise": 0.01, "n_initial": 1}
+policies = pytest.mark.parametrize("pending", ["ignore", "hallucinate", "censor"])
+
+
+def predictions(opt, pending):
+    model, center, scale = opt._core.surrogate(None, pending)
+    mean, std = model.predict(np.random.default_rng(0).random((10, model.lengthscale.size)))
+    return np.concatenate([center + scale * mean, scale * std])
+
+
+def same(a, b, tolerance):
+    return np.abs(a - b).max() <= tolerance * max(1, np.abs(b).max())
+
+
+@few
+@given(
+    n=st.integers(1, 40),
+    seed=st.integers(0, 10**6),
+    pending=st.sampled_from(["ignore", "hallucinate", "censor"]),
+    targets=st.sampled_from(["standardized", "raw"]),
+)
+def test_given_theta_the_order_of_arrival_does_not_matter(n, seed, pending, targets):
+    rng = np.random.default_rng(seed)
+    points = rng.integers(len(ROWS), size=n)
+    values = rng.normal(size=n)
+    fates = rng.choice(["observe", "observe", "fail", "abandon", "fail, then abandon", "abandon, then observe", "none"], n)
+
+    def arrive(order, suggest_between):
+        opt = bl.BayesOpt(candidates=ROWS, pending=pending, targets=targets, seed=0, acquisition="ucb", **GIVEN)
+        opt.add(points, [None] * n)
+        extra = []
+        for i in order:
+            for what in fates[i].split(", then "):
+                if what != "none":
+                    getattr(opt, what)(i, *([values[i]] if what == "observe" else []))
+            if suggest_between:  # the factor grows along; what was suggested is given up at once
+                extra.append(opt.suggest())
+                extra[-1].abandon()
+        return opt
+
+    first = arrive(range(n), False)
+    for order in (range(n)[::-1], rng.permutation(n)):
+        for suggest_between in (False, True):
+            other = arrive(order, suggest_between)
+            for with_pending in (False, True):
+                assert same(predictions(other, with_pending), predictions(first, with_pending), 1e-9)
+
+
+@pytest.mark.parametrize("space", [{"space": BOX}, {"candidates": ROWS}], ids=["box", "candidates"])
+@pytest.mark.parametrize("theta", [{}, GIVEN], ids=["fitted", "given"])
+def test_hallucinations_leave_the_mean_and_shrink_the_deviation(space, theta):
+    for seed in range(50 if FULL else 5):
+        opt = bl.BayesOpt(**space, pending="hallucinate", seed=seed, n_restarts=1, **theta)
+        rng = np.random.default_rng(seed)
+        for _ in range(15):
+            opt.suggest().observe(rng.normal())
+        opt.suggest(n=5)
+        without, with_ = (np.split(predictions(opt, pending), 2) for pending in (False, True))
+        assert same(with_[0], without[0], 1e-9)
+        assert (with_[1] <= without[1] + 1e-12).all() and with_[1].sum() < without[1].sum()
+
+
+@pytest.mark.parametrize("space", [{"space": BOX}, {"candidates": ROWS}], ids=["box", "candidates"])
+@pytest.mark.parametrize("acquisition", ["ucb", "log_ei", "thompson"])
+@pytest.mark.parametrize("theta", [{"n_restarts": 1}, GIVEN], ids=["fitted", "given"])
+def test_without_delay_all_policies_are_one(space, acquisition, theta):
+    # Raw targets: policies differ in the units they standardise to. Without a window nu_t sums over pending trials.
+    for seed in range(20 if FULL else 2):
+        records = []
+        for arguments in (
+            {"pending": "ignore"},
+            {"pending": "hallucinate"},
+            {"pending": "hallucinate", "window": 3},
+            {"pending": "censor"},
+            {"pending": "censor", "floor": -5.0},
+        ):
+            opt = bl.BayesOpt(**space, acquisition=acquisition, targets="raw", seed=seed, **theta, **arguments)
+            rng = np.random.default_rng(seed)
+            for k in range(25):
+                trial = opt.suggest()
+                # Not the first: a policy that knows the floor already has something to go by.
+                trial.fail() if k and rng.random() < 0.1 else trial.observe(rng.normal())
+            records.append([opt._core.trial(i).point.tobytes() for i in range(25)])
+        assert all(record == records[0] for record in records)
+
+
+@policies
+@pytest.mark.parametrize("targets", ["standardized", "raw"])
+@pytest.mark.parametrize("fate", ["fail", "abandon", "fail, then abandon", "abandon, then fail", "lapse"])
+def test_a_value_is_used_whatever_came_before_it(pending, targets, fate):
+    """In the end the model is that of a twin to which the value came at once."""
+    opt, twin = (
+        bl.BayesOpt(BOX, pending=pending, window=4, targets=targets, seed=0, **GIVEN) for _ in range(2)
+    )
+    rng = np.random.default_rng(0)
+    for _ in range(6):
+        trial, value = opt.suggest(), rng.normal()
+        trial.observe(value)
+        twin.add(trial.params, value)
+    missing = opt.suggest()
+    without = predictions(opt, False)
+    if fate == "lapse":
+        for _ in range(6):  # more than the window
+            trial, value = opt.suggest(), rng.normal()
+            trial.observe(value)
+            twin.add(trial.params, value)
+    else:
+        for what in fate.split(", then "):
+            getattr(missing, what)()
+            opt.suggest().abandon()  # and the model has seen it
+    missing.observe(2.5)
+    twin.add(missing.params, 2.5)
+    assert missing.state == "observed" and missing.value == 2.5 and opt.best_trial_ == missing
+    assert not same(predictions(opt, False), without, 1e-3)
+    for with_pending in (False, True):
+        assert same(predictions(opt, with_pending), predictions(twin, with_pending), 1e-9)
+    again = pickle.loads(pickle.dumps(opt))
+    assert np.array_equal(predictions(again, False), predictions(opt, False))
+
+
+def test_a_value_that_came_too_late_is_kept_but_not_used_where_that_is_asked_for():
+    arguments = {"pending": "censor", "window": 2, "floor": -1.0, "targets": "raw", "seed": 0, **GIVEN}
+    opt, twin = (bl.BayesOpt(BOX, late=late, **arguments) for late in ("discard", "accept"))
+    for _ in range(5):
+        trial = opt.suggest()
+        twin.enqueue(trial.params)
+        twin.suggest()
+        for one in (opt, twin):
+            if trial.number != 1:
+                one.observe(trial.number, 0.1 * trial.number)
+    assert same(predictions(opt, True), predictions(twin, True), 1e-9)
+    for one in (opt, twin):
+        one.observe(1, 7.0)
+        assert one.best_value_ == 7.0
+    # The trial stays at the floor in the one, and is what it is in the other.
+    model = opt._core.surrogate(None, False)[0]
+    assert sorted(np.round(model.y, 9)) == [-1.0, 0.0, 0.2, 0.3, 0.4]
+    assert 7.0 in np.round(twin._core.surrogate(None, False)[0].y, 9)
+
+
+def test_a_failed_point_is_as_bad_as_the_worst_whatever_that_is_later():
+    opt = bl.BayesOpt(BOX, targets="raw", seed=0, **GIVEN)
+    opt.suggest().fail()
+    assert opt._core.surrogate(None, False)[0].y == pytest.approx([0.0])  # nothing to compare with: the prior mean
+    for value, worst in ((3.0, 3.0), (5.0, 3.0), (-2.0, -2.0)):
+        opt.suggest().observe(value)
+        assert opt._core.surrogate(None, False)[0].y[0] == pytest.approx(worst)
+    opt.observe(3, 4.0, amend=True)
+    assert opt._core.surrogate(None, False)[0].y[0] == pytest.approx(3.0)
