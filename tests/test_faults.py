@@ -56,7 +56,6 @@ def test_a_crowd_makes_every_call_exactly_once(program):
     assert clean(program("crowd").run(workers=6, calls=25, suggesters=0))["mixed"]["calls"] == 150
 
 
-@pytest.mark.xfail(reason="hallucinating does not keep the acquisition's maximum away from pending points")
 def test_points_that_are_pending_together_lie_apart(program):
     figures = program("crowd").run(workers=0, suggesters=4, suggestions=60)
     assert figures["apart"]["suggestions"] == 60

@@ -14,8 +14,13 @@ import belated as bl
 
 FULL = os.environ.get("BELATED_FULL") == "1"
 
-BOX = {"x": (-1.0, 3.0), "lr": bl.Real(1e-4, 1.0, log=True), "n": (2, 7), "m": bl.Integer(1, 64, log=True)}
-BOX["c"] = ["u", "v", "w"]
+BOX = {
+    "x": (-1.0, 3.0),
+    "lr": bl.Real(1e-4, 1.0, log=True),
+    "n": (2, 7),
+    "m": bl.Integer(1, 64, log=True),
+    "c": ["u", "v", "w"],
+}
 ROWS = np.random.default_rng(5).normal(size=(40, 2)) * [1.0, 100.0]
 CONTEXT = {"age": (0.0, 50.0), "site": ["a", "b"]}
 
@@ -318,8 +323,8 @@ def test_suggestions_are_the_best_by_the_definition(history):
             others = (ROWS - low) / (high - low)
         else:
             rng = np.random.default_rng(number)
-            n, m, c = rng.integers(0, 6, 300) / 5, np.log(rng.integers(1, 65, 300)) / np.log(64), rng.integers(0, 3, 300)
-            others = np.column_stack([rng.random((300, 2)), n, m, np.eye(3)[c]])
+            n, m = rng.integers(0, 6, 300) / 5, np.log(rng.integers(1, 65, 300)) / np.log(64)
+            others = np.column_stack([rng.random((300, 2)), n, m, np.eye(3)[rng.integers(0, 3, 300)]])
         others = np.column_stack([others, np.tile(context, (len(others), 1))])
         best = scores(opt, before, recent, others, context).max()
         assert scores(opt, before, recent, chosen, context)[0] >= best - 1e-6 * max(1, abs(best))
@@ -352,7 +357,8 @@ def test_given_theta_the_order_of_arrival_does_not_matter(n, seed, pending, targ
     rng = np.random.default_rng(seed)
     points = rng.integers(len(ROWS), size=n)
     values = rng.normal(size=n)
-    fates = rng.choice(["observe", "observe", "fail", "abandon", "fail, then abandon", "abandon, then observe", "none"], n)
+    fates = ["observe", "observe", "fail", "abandon", "fail, then abandon", "abandon, then observe", "none"]
+    fates = rng.choice(fates, n)
 
     def arrive(order, suggest_between):
         opt = bl.BayesOpt(candidates=ROWS, pending=pending, targets=targets, seed=0, acquisition="ucb", **GIVEN)
@@ -418,9 +424,7 @@ def test_without_delay_all_policies_are_one(space, acquisition, theta):
 @pytest.mark.parametrize("fate", ["fail", "abandon", "fail, then abandon", "abandon, then fail", "lapse"])
 def test_a_value_is_used_whatever_came_before_it(pending, targets, fate):
     """In the end the model is that of a twin to which the value came at once."""
-    opt, twin = (
-        bl.BayesOpt(BOX, pending=pending, window=4, targets=targets, seed=0, **GIVEN) for _ in range(2)
-    )
+    opt, twin = (bl.BayesOpt(BOX, pending=pending, window=4, targets=targets, seed=0, **GIVEN) for _ in range(2))
     rng = np.random.default_rng(0)
     for _ in range(6):
         trial, value = opt.suggest(), rng.normal()

@@ -1,4 +1,4 @@
-"""Seed and history decide every suggestion, bit for bit: across copies, processes, and looks at the model in between."""
+"""Seed and history decide every suggestion, bit for bit: across copies, processes and looks at the model between."""
 
 import contextlib
 import os
