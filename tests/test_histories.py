@@ -326,8 +326,11 @@ def test_suggestions_are_the_best_by_the_definition(history):
             n, m = rng.integers(0, 6, 300) / 5, np.log(rng.integers(1, 65, 300)) / np.log(64)
             others = np.column_stack([rng.random((300, 2)), n, m, np.eye(3)[rng.integers(0, 3, 300)]])
         others = np.column_stack([others, np.tile(context, (len(others), 1))])
-        best = scores(opt, before, recent, others, context).max()
-        assert scores(opt, before, recent, chosen, context)[0] >= best - 1e-6 * max(1, abs(best))
+        all_scores = scores(opt, before, recent, others, context)
+        best = all_scores.max()
+        # Candidates are all scored. In a box there is a search, which may miss the very best, but never by much.
+        slack = 1e-6 * max(1, abs(best)) if opt.candidates is not None else 0.01 * (best - np.median(all_scores)) + 1e-6
+        assert scores(opt, before, recent, chosen, context)[0] >= best - slack
 
 
 # Laws.
