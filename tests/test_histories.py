@@ -24,6 +24,7 @@ BOX = {
 ROWS = np.random.default_rng(5).normal(size=(40, 2)) * [1.0, 100.0]
 CONTEXT = {"age": (0.0, 50.0), "site": ["a", "b"]}
 
+policies = pytest.mark.parametrize("pending", ["ignore", "hallucinate", "censor"])
 few = settings(
     max_examples=1000 if FULL else 50,
     phases=[phase for phase in Phase if phase != Phase.explain],
@@ -177,7 +178,8 @@ def histories(draw, **fixed):
         arguments["floor"] = draw(st.sampled_from([None, -3.0, 3.0]))  # also one that is no lower bound at all
         if arguments["window"] is not None:
             arguments["late"] = draw(st.sampled_from(["discard", "accept", "discard"]))
-    arguments |= {"space": BOX} if draw(st.booleans()) else {"candidates": ROWS}
+    if not fixed:
+        arguments |= {"space": BOX} if draw(st.booleans()) else {"candidates": ROWS}
     arguments["context"] = draw(st.sampled_from([None, CONTEXT]))
     kinds = ["suggest"] * 8 + ["observe"] * 6 + ["batch", "fail", "abandon", "give up", "add", "add", "amend", "wait"]
     length = draw(st.integers(5, 60))
@@ -292,17 +294,19 @@ def scores(opt, dense, recent, z, context):
     return np.log(sigma) + log_improvement((mean - incumbent) / sigma)
 
 
-@few
-@given(history=histories(lengthscale=0.3, variance=1.0, noise=0.01))
-def test_suggestions_are_the_best_by_the_definition(history):
-    arguments, steps = history
-    player = Player(arguments)
+THETA = {"lengthscale": 0.3, "variance": 1.0, "noise": 0.01}
+
+
+def shortfalls(arguments, steps):
+    """By how much each suggestion is worse than the best of all candidates, or of 300 random points of the box."""
+    player = Player(arguments | THETA)
     opt = player.opt
+    columns = 2 if opt.candidates is not None else 7
     for what, number in steps:
         informed = any(t.state == "observed" for t in opt.trials) or (opt.pending == "censor" and opt.floor is not None)
         before = None
         if what == "suggest" and informed and opt.n_trials >= opt.n_initial:
-            width = 3 * (opt.context is not None) + (2 if opt.candidates is not None else 7)
+            width = columns + 3 * (opt.context is not None)
             before = player.dense((np.full(width, 0.3), 1.0, 0.01), True, settles=True)
             window, now = opt.window, player.now()
             recent = [
@@ -317,7 +321,7 @@ def test_suggestions_are_the_best_by_the_definition(history):
         if before is None:
             continue
         chosen = np.array([encoded(opt.trials[-1])])
-        context = chosen[0, 2 if opt.candidates is not None else 7 :]
+        context = chosen[0, columns:]
         if opt.candidates is not None:
             low, high = ROWS.min(axis=0), ROWS.max(axis=0)
             others = (ROWS - low) / (high - low)
@@ -326,17 +330,34 @@ def test_suggestions_are_the_best_by_the_definition(history):
             n, m = rng.integers(0, 6, 300) / 5, np.log(rng.integers(1, 65, 300)) / np.log(64)
             others = np.column_stack([rng.random((300, 2)), n, m, np.eye(3)[rng.integers(0, 3, 300)]])
         others = np.column_stack([others, np.tile(context, (len(others), 1))])
-        all_scores = scores(opt, before, recent, others, context)
-        best = all_scores.max()
-        # Candidates are all scored. In a box there is a search, which may miss the very best, but never by much.
-        slack = 1e-6 * max(1, abs(best)) if opt.candidates is not None else 0.01 * (best - np.median(all_scores)) + 1e-6
-        assert scores(opt, before, recent, chosen, context)[0] >= best - slack
+        best = scores(opt, before, recent, others, context).max()
+        yield (best - scores(opt, before, recent, chosen, context)[0]) / max(1, abs(best))
+
+
+@few
+@given(history=histories(candidates=ROWS))
+def test_suggested_candidates_are_the_best_by_the_definition(history):
+    assert max(shortfalls(*history), default=0) <= 1e-6
+
+
+@policies
+@pytest.mark.parametrize("acquisition", ["ucb", "log_ei"])
+def test_suggestions_in_a_box_are_hardly_ever_beaten(pending, acquisition):
+    # There is a search in a box, which may miss the very best: now and then, and not by much.
+    found = []
+    for seed in range(60 if FULL else 3):
+        rng = np.random.default_rng(seed)
+        arguments = {"space": BOX, "pending": pending, "acquisition": acquisition, "seed": seed, "clock": "iterations"}
+        arguments |= {"window": [None, 6][seed % 2], "context": [None, CONTEXT][seed // 2 % 2], "n_initial": 5}
+        kinds = rng.choice(["suggest", "suggest", "observe", "observe", "fail", "add"], size=60)
+        found += shortfalls(arguments, zip(kinds, rng.integers(0, 10**6, size=60), strict=True))
+    assert len(found) > 10 * (seed + 1)
+    assert (np.array(found) > 1e-6).sum() <= 2 + len(found) / 200 and max(found) < 0.1
 
 
 # Laws.
 
 GIVEN = {"lengthscale": 0.4, "variance": 1.0, "noise": 0.01, "n_initial": 1}
-policies = pytest.mark.parametrize("pending", ["ignore", "hallucinate", "censor"])
 
 
 def predictions(opt, pending):

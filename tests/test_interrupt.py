@@ -99,7 +99,7 @@ def test_after_ctrl_c_the_same_is_suggested():
 
 @in_main_thread
 def test_ctrl_c_is_answered_while_another_thread_suggests():
-    opt = observed(n_restarts=400)
+    opt = observed(n_restarts=60)
     other = threading.Thread(target=opt.suggest)
     other.start()
     time.sleep(0.05)
