@@ -9,6 +9,7 @@ import json
 import os
 import platform
 import signal
+import sys
 import threading
 import time
 
@@ -142,7 +143,7 @@ def main():
                     "worst_ms": round(max(measured), 1) if measured else None,
                 }
             )
-            print(results[-1], flush=True, file=__import__("sys").stderr)
+            print(results[-1], flush=True, file=sys.stderr)
     machine = {"machine": platform.machine(), "processors": os.cpu_count(), "python": platform.python_version()}
     print(json.dumps({"belated": bl.__version__, **machine, "latencies": results}, indent=2))
 
