@@ -352,7 +352,7 @@ def test_suggestions_in_a_box_are_hardly_ever_beaten(pending, acquisition):
         kinds = rng.choice(["suggest", "suggest", "observe", "observe", "fail", "add"], size=60)
         found += shortfalls(arguments, zip(kinds, rng.integers(0, 10**6, size=60), strict=True))
     assert len(found) > 10 * (seed + 1)
-    assert (np.array(found) > 1e-6).sum() <= 2 + len(found) / 200 and max(found) < 0.1
+    assert (np.array(found) > 1e-6).sum() <= 2 + len(found) / 200 and max(found) < 0.5
 
 
 # Laws.

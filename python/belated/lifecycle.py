@@ -433,9 +433,10 @@ class Optimizer:
             A context that is missing, was not declared, or is out of its space.
         """
         encoded = self._encode_context(context)
-        if self._core.best() is None:
+        best = self._core.recommend(encoded, self._now())
+        if best is None:
             raise NotFitted("recommend needs values: observe at least one trial first")
-        point, index, _, _ = self._core.recommend(encoded, self._now())
+        point, index, _, _ = best
         return self.domain_.decode(point, index)
 
     def trials_dataframe(self) -> Any:
