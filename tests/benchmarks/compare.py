@@ -1,0 +1,310 @@
+"""Optimizers side by side under late results: run by people, on simulated clocks.
+
+    python tests/benchmarks/compare.py run --optimizers belated botorch random --seeds 0:20 --out results.jsonl
+    python tests/benchmarks/compare.py table results.jsonl
+    python tests/benchmarks/compare.py draw results.jsonl --out figure.png
+
+The k-th evaluation that is started has the same delay and the same noise for every optimizer of a seed, so that runs
+are compared in pairs. Regret is the distance of the best noiseless value among the results that are in from the
+optimum. The score of a run is the mean of log10 regret over the readings of its clock from the first result on: after
+each suggestion, or with workers after each completed evaluation. Lower is better.
+"""
+
+import argparse
+import heapq
+import json
+import math
+import multiprocessing
+import os
+import sys
+import time
+import traceback
+from itertools import product
+from pathlib import Path
+
+if __name__ == "__main__":
+    # Before numpy is loaded: one thread for each process, which is the fastest on a busy machine.
+    for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS"):
+        os.environ.setdefault(_name, "1")
+
+import numpy as np  # noqa: E402
+import peers  # noqa: E402
+from problems import HELD_OUT, LISTED, SETTINGS  # noqa: E402
+
+from belated.simulate import History, InFlight, arrival_steps, simple_regret  # noqa: E402
+
+SMALLEST = 1e-6  # regrets below are equal
+GROUPS = {"listed": LISTED, "held-out": HELD_OUT}
+
+
+def play(optimizer, function, setting, seed):
+    """Run an optimizer in a setting.
+
+    Returns
+    -------
+    History
+        ``seconds`` is real time spent in `suggest` and in `observe`, per trial.
+    """
+    started, arrivals, delays, errors = schedule(setting, seed)
+    n = len(started)
+    points, values, observed, seconds = [], np.empty(n), np.empty(n), np.zeros(n)
+    in_flight = InFlight()
+    for k, now in enumerate(started):
+        for i, handle in in_flight.due(now):
+            begin = time.perf_counter()
+            optimizer.observe(handle, float(observed[i]))
+            seconds[i] += time.perf_counter() - begin
+        begin = time.perf_counter()
+        handle, params = optimizer.suggest()
+        seconds[k] += time.perf_counter() - begin
+        points.append(params)
+        values[k] = function(params)
+        observed[k] = values[k] + setting.noise.scale(values[k]) * errors[k]
+        in_flight.put(arrivals[k], k, (k, handle))
+    return History(points, values, observed, delays, started, arrivals, seconds)
+
+
+def schedule(setting, seed):
+    """Starts, arrivals, delays, and noise of scale 1, per trial; no optimizer has a say in them."""
+    # As many trials are started with workers as there are completed, and those of the other workers at the end.
+    n = setting.n_evaluations + max(0, setting.workers - 1)
+    delay_stream, noise_stream = (np.random.default_rng(s) for s in np.random.SeedSequence(seed).spawn(2))
+    delays, errors = setting.law.sample(delay_stream, n), setting.noise.sample(noise_stream, n)
+    if not setting.workers:
+        return np.arange(n, dtype=float), arrival_steps(delays), delays, errors
+    free, started = [0.0] * setting.workers, np.empty(n)
+    for k, delay in enumerate(delays):
+        started[k] = heapq.heappop(free)
+        heapq.heappush(free, started[k] + delay)
+    return started, started + delays, delays, errors
+
+
+def readings(setting, arrivals):
+    """The readings of the clock at which regret counts, the first result being in."""
+    if setting.workers:
+        return np.sort(arrivals)[: setting.n_evaluations]
+    steps = np.arange(setting.n_evaluations + 1, dtype=float)
+    return steps[steps >= arrivals.min()]
+
+
+def measure(text, name, seed):
+    """The record of one run."""
+    setting = SETTINGS[name]
+    function = setting.problem(seed)
+    history = play(peers.make(text, function.space, seed), function, setting, seed)
+    at = readings(setting, history.arrivals)
+    regret = simple_regret(history, function.optimum, at=at)
+    score = log10(regret)
+    return {
+        "setting": name,
+        "optimizer": peers.parse(text)[0],
+        "seed": seed,
+        "score": round(float(score.mean()), 6),
+        "final": round(float(score[-1]), 6),
+        "seconds": round(float(history.seconds.mean()), 6),
+        "regret": [float(f"{r:.6g}") for r in regret],  # the last ones of n_evaluations readings
+        "spec": text,
+        "versions": peers.versions(text),
+    }
+
+
+def log10(regret):
+    return np.log10(np.maximum(regret, SMALLEST))
+
+
+def run(arguments):
+    """Play what the file lacks; all settings and optimizers of a seed before the next seed."""
+    tasks = [
+        (text, name, seed, arguments.out)
+        for seed, name, text in product(arguments.seeds, arguments.settings, arguments.optimizers)
+    ]
+    done = {key(record) for record in read([arguments.out])}
+    tasks = [task for task in tasks if (task[1], peers.parse(task[0])[0], task[2]) not in done]
+    if arguments.jobs == 1:
+        return report(map(carry_out, tasks), len(tasks))
+    with multiprocessing.get_context("spawn").Pool(arguments.jobs) as pool:
+        return report(pool.imap_unordered(carry_out, tasks), len(tasks))
+
+
+def carry_out(task):
+    """Play one run and append its record, unless another process has; None, or what went wrong."""
+    text, name, seed, out = task
+    try:
+        if (name, peers.parse(text)[0], seed) not in {key(record) for record in read([out])}:
+            append(out, measure(text, name, seed))
+    except peers.Unavailable as error:
+        return f"{name}, seed {seed}: {error}"
+    except Exception:
+        return f"{text} in {name}, seed {seed}:\n{traceback.format_exc()}"
+    return None
+
+
+def report(outcomes, n):
+    """Say how far it is, and what failed; the number of failures."""
+    failed, start = 0, time.monotonic()
+    for i, problem in enumerate(outcomes, start=1):
+        if problem:
+            failed += 1
+            print(problem, file=sys.stderr, flush=True)
+        elapsed = (time.monotonic() - start) / 60
+        left = elapsed / i * (n - i)
+        print(f"{i} of {n} runs, {elapsed:.1f} min, about {left:.1f} to go", file=sys.stderr, flush=True)
+    return failed
+
+
+def append(path, record):
+    """Add a line in one write, so that processes can share a file."""
+    descriptor = os.open(path, os.O_APPEND | os.O_CREAT | os.O_WRONLY, 0o644)
+    try:
+        os.write(descriptor, (json.dumps(record) + "\n").encode())
+    finally:
+        os.close(descriptor)
+
+
+def read(paths):
+    """The records of files that may not be there yet."""
+    lines = [line for path in paths if Path(path).exists() for line in Path(path).read_text().splitlines()]
+    return [json.loads(line) for line in lines]
+
+
+def key(record):
+    return record["setting"], record["optimizer"], record["seed"]
+
+
+def collect(arguments):
+    """Setting → optimizer → the records of the seeds that all the optimizers shown have there."""
+    records = {key(record): record for record in read(arguments.results)}
+    optimizers = arguments.optimizers or list(dict.fromkeys(record["optimizer"] for record in records.values()))
+    shown = {}
+    for name in arguments.settings:
+        seeds = {o: {s for n, other, s in records if (n, other) == (name, o)} for o in optimizers}
+        common = sorted(set.intersection(*(found for found in seeds.values() if found))) if any(seeds.values()) else []
+        if common:
+            shown[name] = {o: [records[name, o, s] for s in common] for o in optimizers if seeds[o]}
+    return shown, optimizers
+
+
+def table(arguments):
+    """Markdown: mean ± standard error, and the paired difference from the optimizer compared against."""
+    shown, optimizers = collect(arguments)
+    print(f"Mean {arguments.measure} (log10 regret, lower is better) ± its standard error; in brackets the paired")
+    print(f"difference from {arguments.against} ± its standard error.\n")
+    print_row("setting", "runs", *optimizers)
+    print_row(*["---"] * (2 + len(optimizers)))
+    complete = []
+    for name, by_optimizer in shown.items():
+        scores = {o: np.array([r[arguments.measure] for r in records]) for o, records in by_optimizer.items()}
+        against = scores.get(arguments.against)
+        differences = {o: s - against for o, s in scores.items() if against is not None and o != arguments.against}
+        print_row(
+            name,
+            len(next(iter(scores.values()))),
+            *(cell(mean_stderr(scores[o]), o in differences and mean_stderr(differences[o])) if o in scores else "–"
+              for o in optimizers),
+        )  # fmt: skip
+        if set(scores) == set(optimizers):
+            complete.append((scores, differences))
+    if len(complete) > 1:
+        cells = []
+        for o in optimizers:
+            score = pooled([mean_stderr(scores[o]) for scores, _ in complete])
+            paired = [mean_stderr(differences[o]) for _, differences in complete if o in differences]
+            cells.append(cell(score, len(paired) == len(complete) and pooled(paired)))
+        print_row(f"mean of {len(complete)} settings", "", *cells)
+    seconds = {o: [r["seconds"] for by in shown.values() for r in by.get(o, [])] for o in optimizers}
+    print_row("seconds per suggestion", "", *(f"{np.mean(s):.4f}" if s else "–" for s in seconds.values()))
+
+
+def print_row(*cells):
+    print("| " + " | ".join(map(str, cells)) + " |")
+
+
+def cell(score, difference):
+    text = "{:.3f} ± {:.3f}".format(*score)
+    return text + " ({:+.3f} ± {:.3f})".format(*difference) if difference else text
+
+
+def mean_stderr(sample):
+    """Mean over the first axis and its standard error."""
+    sample = np.asarray(sample, dtype=float)
+    if len(sample) == 1:
+        return sample[0], np.full_like(sample[0], math.nan)
+    return sample.mean(axis=0), sample.std(axis=0, ddof=1) / math.sqrt(len(sample))
+
+
+def pooled(estimates):
+    """The mean of independent estimates (mean, standard error)."""
+    means, errors = np.array(estimates).T
+    return means.mean(), math.sqrt(np.sum(errors**2)) / len(errors)
+
+
+def draw(arguments):
+    """Mean log10 regret against the readings of the clock, one panel for each setting."""
+    from belated import plotting
+
+    shown, _ = collect(arguments)
+    columns = min(3, len(shown))
+    figure, axes = plotting.grid(math.ceil(len(shown) / columns), columns)
+    for ax, (name, by_optimizer) in zip(axes, shown.items(), strict=False):
+        n = SETTINGS[name].n_evaluations
+        curves = [(o, *mean_stderr([padded(r["regret"], n) for r in records])) for o, records in by_optimizer.items()]
+        workers = SETTINGS[name].workers
+        plotting.plot_curves(
+            curves,
+            ax,
+            x=np.arange(1, n + 1),
+            title=name,
+            xlabel=f"Evaluations by {workers} workers" if workers else "Suggestions",
+            ylabel="log10 regret",
+        )
+    plotting.save(figure, arguments.out)
+
+
+def padded(regret, n):
+    """Log10 regret at n readings, NaN before the first result."""
+    return np.concatenate([np.full(n - len(regret), math.nan), log10(np.array(regret))])
+
+
+def seed_range(text):
+    """``0:20``, or one seed."""
+    first, _, last = text.partition(":")
+    return range(int(first), int(last) if last else int(first) + 1)
+
+
+def setting_names(given):
+    names = [name for each in given for name in GROUPS.get(each, [each])]
+    unknown = [name for name in names if name not in SETTINGS]
+    if unknown:
+        raise SystemExit(f"unknown settings {unknown}: pass some of {[*GROUPS, *SETTINGS]}")
+    return list(dict.fromkeys(names))
+
+
+def main(argv=None):
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = parser.add_subparsers(required=True)
+    player = commands.add_parser("run", help="play runs, and append a JSON line for each; goes on where it stopped")
+    player.set_defaults(command=run)
+    player.add_argument("--optimizers", nargs="+", required=True, help="kind, kind:settings or label=kind:settings")
+    player.add_argument("--seeds", type=seed_range, default="0:20")
+    player.add_argument("--out", default="results.jsonl")
+    player.add_argument("--jobs", type=int, default=1, help="processes")
+    player.add_argument("--settings", nargs="+", default=["listed"], help="names, listed or held-out")
+    viewers = {"table": (table, "markdown"), "draw": (draw, "regret curves")}
+    for name, (command, text) in viewers.items():
+        viewer = commands.add_parser(name, help=text)
+        viewer.set_defaults(command=command)
+        viewer.add_argument("results", nargs="+", help="files written by run")
+        viewer.add_argument("--optimizers", nargs="+", help="labels, in the order to show")
+        viewer.add_argument("--settings", nargs="+", default=["listed", "held-out"])
+        if command is table:
+            viewer.add_argument("--measure", choices=["score", "final"], default="score")
+            viewer.add_argument("--against", default="botorch")
+        else:
+            viewer.add_argument("--out", default="compare.png")
+    arguments = parser.parse_args(argv)
+    arguments.settings = setting_names(arguments.settings)
+    return arguments.command(arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(1 if main() else 0)

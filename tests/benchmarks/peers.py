@@ -1,0 +1,197 @@
+"""Optimizers behind one face: `suggest` gives a handle and parameters, `observe` takes the handle and a value.
+
+All of them maximise, and each knows which of its points are still out.
+"""
+
+import json
+import re
+import warnings
+from importlib import metadata
+
+import belated as bl
+
+
+class Unavailable(Exception):
+    """An optimizer that is not installed, does not exist, or cannot search the space."""
+
+
+class Belated:
+    """An optimizer of this package: ``belated:{"acquisition": "ucb"}``."""
+
+    packages = ()
+    make = staticmethod(bl.BayesOpt)
+
+    def __init__(self, space, seed, settings):
+        settings = json.loads(settings) if settings else {}
+        self.optimizer = self.make(space=space, seed=seed, **settings)
+
+    def suggest(self):
+        trial = self.optimizer.suggest()
+        return trial, trial.params
+
+    def observe(self, trial, value):
+        self.optimizer.observe(trial, value)
+
+
+class Random(Belated):
+    """Uniformly random points."""
+
+    make = staticmethod(bl.RandomSearch)
+
+
+class Algorithm(Belated):
+    """An algorithm by its name in the literature: ``belated-algorithm:GP-TS-SDF``, or with settings and a "name"."""
+
+    make = staticmethod(bl.algorithm)
+
+    def __init__(self, space, seed, settings):
+        super().__init__(space, seed, settings if settings.startswith("{") else json.dumps({"name": settings}))
+
+
+class BoTorch:
+    """What BoTorch recommends for noisy results of which some are out: qLogNEI over a SingleTaskGP, with X_pending.
+
+    The model is fitted anew for each suggestion. The first max(5, 2d) points are Sobol's, and so are later ones while
+    fewer than two results are in, which is what standardising needs.
+    """
+
+    packages = ("botorch", "gpytorch", "torch")
+
+    def __init__(self, space, seed, settings):
+        import torch
+
+        for name, dimension in space.items():
+            if not isinstance(dimension, bl.Real):
+                raise Unavailable(f"{name}={dimension} is not a Real: this adapter of BoTorch searches boxes only")
+        torch.set_num_threads(1)
+        torch.manual_seed(seed)
+        self.torch = torch
+        self.space = bl.Space(space)
+        self.sobol = torch.quasirandom.SobolEngine(self.space.width, scramble=True, seed=seed)
+        self.n_initial = max(5, 2 * self.space.width)
+        self.settings = {"num_restarts": 10, "raw_samples": 512} | (json.loads(settings) if settings else {})
+        self.points, self.values = [], {}
+
+    def suggest(self):
+        initial = len(self.points) < self.n_initial or len(self.values) < 2
+        point = self.sobol.draw(1, dtype=self.torch.double)[0] if initial else self._propose()
+        self.points.append(point)
+        return len(self.points) - 1, self.space.decode(point.numpy())
+
+    def observe(self, number, value):
+        self.values[number] = value
+
+    def _propose(self):
+        from botorch.acquisition.logei import qLogNoisyExpectedImprovement
+        from botorch.fit import fit_gpytorch_mll
+        from botorch.models import SingleTaskGP
+        from botorch.models.transforms import Normalize, Standardize
+        from botorch.optim import optimize_acqf
+        from gpytorch.mlls import ExactMarginalLogLikelihood
+
+        d, double = self.space.width, self.torch.double
+        box = self.torch.stack([self.torch.zeros(d, dtype=double), self.torch.ones(d, dtype=double)])
+        observed = self.torch.stack([self.points[number] for number in self.values])
+        values = self.torch.tensor(list(self.values.values()), dtype=double).unsqueeze(-1)
+        out = [point for number, point in enumerate(self.points) if number not in self.values]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model = SingleTaskGP(
+                observed, values, input_transform=Normalize(d, bounds=box), outcome_transform=Standardize(1)
+            )
+            fit_gpytorch_mll(ExactMarginalLogLikelihood(model.likelihood, model))
+            acquisition = qLogNoisyExpectedImprovement(
+                model, observed, prune_baseline=True, X_pending=self.torch.stack(out) if out else None
+            )
+            points, _ = optimize_acqf(acquisition, box, q=1, **self.settings)
+        return points[0]
+
+
+class Optuna:
+    """A sampler of Optuna by ask and tell, in memory; which trials are out the study knows."""
+
+    packages = ("optuna",)
+
+    def __init__(self, space, seed, settings):
+        import optuna
+
+        optuna.logging.disable_default_handler()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            sampler = self.sampler(optuna, seed, **(json.loads(settings) if settings else {}))
+        self.study = optuna.create_study(direction="maximize", sampler=sampler)
+        self.distributions = {name: self._distribution(optuna, each) for name, each in bl.Space(space).items()}
+
+    @staticmethod
+    def _distribution(optuna, dimension):
+        if isinstance(dimension, bl.Categorical):
+            return optuna.distributions.CategoricalDistribution(dimension.choices)
+        integer = isinstance(dimension, bl.Integer)
+        kind = optuna.distributions.IntDistribution if integer else optuna.distributions.FloatDistribution
+        return kind(dimension.low, dimension.high, log=dimension.log)
+
+    def suggest(self):
+        trial = self.study.ask(self.distributions)
+        return trial, trial.params
+
+    def observe(self, trial, value):
+        self.study.tell(trial, value)
+
+
+class OptunaGP(Optuna):
+    """Gaussian process, log expected improvement."""
+
+    packages = ("optuna", "torch", "scipy")
+
+    @staticmethod
+    def sampler(optuna, seed, **settings):
+        return optuna.samplers.GPSampler(seed=seed, **settings)
+
+
+class OptunaTPE(Optuna):
+    """Tree-structured Parzen estimators; trials that are out count as bad."""
+
+    @staticmethod
+    def sampler(optuna, seed, **settings):
+        return optuna.samplers.TPESampler(seed=seed, **{"constant_liar": True, **settings})
+
+
+OPTIMIZERS = {
+    "belated": Belated,
+    "belated-algorithm": Algorithm,
+    "random": Random,
+    "botorch": BoTorch,
+    "optuna-gp": OptunaGP,
+    "optuna-tpe": OptunaTPE,
+}
+
+
+def parse(text):
+    """(label, class, settings) of ``kind``, ``kind:settings`` or ``label=kind:settings``.
+
+    Examples
+    --------
+    >>> parse('wide=belated:{"beta": 3}')
+    ('wide', <class '...Belated'>, '{"beta": 3}')
+    """
+    labelled = re.fullmatch(r"([\w.+-]+)=(.*)", text)
+    label, spec = labelled.groups() if labelled else (text, text)
+    kind, _, settings = spec.partition(":")
+    if kind not in OPTIMIZERS:
+        raise Unavailable(f"{kind!r} is not an optimizer: pass one of {list(OPTIMIZERS)}")
+    return label, OPTIMIZERS[kind], settings
+
+
+def make(text, space, seed):
+    """The optimizer that the text describes."""
+    _, kind, settings = parse(text)
+    try:
+        return kind(space, seed, settings)
+    except ImportError as error:
+        raise Unavailable(f"{text} needs {error.name}: pip install 'belated[compare]'") from error
+
+
+def versions(text):
+    """The versions of the packages that an optimizer stands on."""
+    packages = ("belated", "numpy", *parse(text)[1].packages)
+    return {package: metadata.version(package) for package in packages}

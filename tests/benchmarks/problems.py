@@ -1,0 +1,144 @@
+"""The settings that optimizers are compared in: a problem, its noise, and how late its results come."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from belated import functions
+from belated.dimensions import Categorical, Integer
+from belated.experiments import sdf_synthetic
+from belated.functions import Function, box
+from belated.simulate import DelayLaw, Exponential, HalfNormal, Pareto, Poisson, Uniform
+
+
+@dataclass(frozen=True)
+class Noise:
+    """What is added to a value: (sd + growth·max(value, 0)) times a normal, or Student's t, variate."""
+
+    sd: float
+    growth: float = 0.0
+    degrees: float = math.inf  # of freedom; 2 has infinite variance
+
+    def sample(self, rng, size):
+        """Variates of scale 1, which do not depend on the values."""
+        return rng.standard_normal(size) if math.isinf(self.degrees) else rng.standard_t(self.degrees, size)
+
+    def scale(self, value):
+        """What they are multiplied by."""
+        return self.sd + self.growth * max(value, 0.0)
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A problem, its noise, and how late its results come.
+
+    Without workers, delays count suggestions, as `belated.simulate.simulate` has it, and there are n_evaluations
+    suggestions. With workers, delays are evaluation times: a free worker gets a new trial at once, until n_evaluations
+    have been completed.
+    """
+
+    problem: Callable[[int], Function]  # of the seed of the run
+    law: DelayLaw
+    n_evaluations: int
+    workers: int = 0
+    noise: Noise = Noise(0.2)
+
+
+def always(function):
+    """The problem that is the same for all seeds."""
+    return partial(_first, function)
+
+
+def _first(function, seed):
+    return function
+
+
+def gp_sample(seed):
+    """A function on [0, 1]: a draw from a Gaussian process on a grid, ranging over [0, 1], splined in between."""
+    from scipy.interpolate import CubicSpline
+
+    spline = CubicSpline(sdf_synthetic.grid(), sdf_synthetic.sample(seed))
+    peaks = np.concatenate([[0.0, 1.0], spline.derivative().roots(extrapolate=False)])
+    return Function("gp1d", box((0.0, 1.0)), float(spline(peaks).max()), lambda x: float(spline(x[0])))
+
+
+def _ackley(x):
+    x = np.asarray(x)
+    spread, waves = math.sqrt(np.mean(x**2)), float(np.mean(np.cos(2 * math.pi * x)))
+    return 20 * math.exp(-0.2 * spread) + math.exp(waves) - 20 - math.e
+
+
+def _levy(x):
+    w = 1 + (np.asarray(x) - 1) / 4
+    inner = (w[:-1] - 1) ** 2 * (1 + 10 * np.sin(math.pi * w[:-1] + 1) ** 2)
+    return -(math.sin(math.pi * w[0]) ** 2 + inner.sum() + (w[-1] - 1) ** 2 * (1 + math.sin(2 * math.pi * w[-1]) ** 2))
+
+
+def _styblinski_tang(x):
+    x = np.asarray(x)
+    return -0.5 * float(np.sum(x**4 - 16 * x**2 + 5 * x))
+
+
+def _hartmann3_of_some(x):
+    """Hartmann3 of the coordinates 2, 7 and 11; the other nine do nothing."""
+    return functions.HARTMANN3.formula([x[1], x[6], x[10]])
+
+
+def _mixed(values):
+    """A bump in (u, v, w) whose place and height the choices and the count decide; 1 at material b, shape disc, 7."""
+    material, shape, count, u, v, w = values
+    height = {"a": 0.6, "b": 1.0, "c": 0.8, "d": 0.3}[material] * {"disc": 1.0, "rod": 0.85, "cube": 0.7}[shape]
+    centre = {"disc": (0.3, 0.7), "rod": (0.6, 0.4), "cube": (0.8, 0.2)}[shape]
+    width = {"a": 0.5, "b": 0.3, "c": 0.4, "d": 0.7}[material]
+    distance = (u - centre[0]) ** 2 + (v - centre[1]) ** 2 + 0.5 * (w - 0.1 * count) ** 2 + 0.02 * (count - 7) ** 2
+    return height * math.exp(-distance / (2 * width**2))
+
+
+ACKLEY10 = Function("ackley10", box(*[(-5.0, 10.0)] * 10), 0.0, _ackley)
+LEVY16 = Function("levy16", box(*[(-10.0, 10.0)] * 16), 0.0, _levy)
+STYBLINSKI_TANG5 = Function("styblinski-tang5", box(*[(-5.0, 5.0)] * 5), 5 * 39.16616570377142, _styblinski_tang)
+HARTMANN3_OF_12 = Function("hartmann3-of-12", box(*[(0.0, 1.0)] * 12), functions.HARTMANN3.optimum, _hartmann3_of_some)
+MIXED = Function(
+    "mixed",
+    {
+        "material": Categorical(["a", "b", "c", "d"]),
+        "shape": Categorical(["rod", "cube", "disc"]),
+        "count": Integer(1, 12),
+        **{name: functions.Real(0.0, 1.0) for name in "uvw"},
+    },
+    1.0,
+    _mixed,
+)
+
+BRANIN, CURRIN, HARTMANN3 = map(always, (functions.BRANIN, functions.CURRIN_EXPONENTIAL, functions.HARTMANN3))
+HARTMANN6, PARK1, PARK2 = map(always, (functions.HARTMANN6, functions.PARK1, functions.PARK2))
+
+#: What defaults may be chosen by.
+LISTED = {
+    "branin-uniform": Setting(BRANIN, Uniform(), 60, workers=4),
+    "currin-halfnormal": Setting(CURRIN, HalfNormal(), 60, workers=4),
+    "hartmann3-exponential": Setting(HARTMANN3, Exponential(), 80, workers=6),
+    "park1-pareto": Setting(PARK1, Pareto(), 80, workers=8),
+    "hartmann6-uniform": Setting(HARTMANN6, Uniform(), 100, workers=10),
+    "hartmann3-poisson10": Setting(HARTMANN3, Poisson(10), 80),
+    "gp1d-poisson10": Setting(gp_sample, Poisson(10), 60, noise=Noise(0.02)),
+    "hartmann6-pareto": Setting(HARTMANN6, Pareto(), 100, workers=10),
+    "hartmann3-poisson30": Setting(HARTMANN3, Poisson(30), 100),
+}
+
+#: What they are checked on afterwards, and never chosen by.
+HELD_OUT = {
+    "ackley10-uniform": Setting(always(ACKLEY10), Uniform(), 120, workers=8),
+    "levy16-uniform": Setting(always(LEVY16), Uniform(), 150, workers=8),
+    "styblinski-student": Setting(always(STYBLINSKI_TANG5), Exponential(), 100, workers=4, noise=Noise(5.0, 0.0, 2.0)),
+    "hartmann6-growing": Setting(HARTMANN6, Uniform(), 100, workers=6, noise=Noise(0.05, 0.2)),
+    "park2-poisson30": Setting(PARK2, Poisson(30), 100),
+    "mixed-uniform": Setting(always(MIXED), Uniform(), 80, workers=4, noise=Noise(0.05)),
+    "hartmann3of12-exponential": Setting(always(HARTMANN3_OF_12), Exponential(), 100, workers=6),
+    "branin-noiseless": Setting(BRANIN, Uniform(), 60, workers=4, noise=Noise(0.0)),
+}
+
+SETTINGS = LISTED | HELD_OUT
