@@ -7,6 +7,7 @@ use std::f64::consts::{FRAC_1_SQRT_2, PI};
 
 use ndarray::{Array2, ArrayView2, Axis, s};
 
+use crate::gp::fantasy::Fantasies;
 use crate::gp::path::{self, Path};
 use crate::gp::{BLOCK, GaussianProcess, Workspace};
 use crate::maximize::Objective;
@@ -18,12 +19,19 @@ pub enum Acquisition {
     UpperConfidenceBound { nu: f64, noise: f64 },
     /// log E max(0, f − f*) (Ament et al. 2023).
     LogExpectedImprovement { incumbent: f64 },
+    /// The log of the mean over fantasies of E max(0, f − f*), f* being that of the fantasy.
+    IntegratedLogExpectedImprovement {
+        fantasies: Fantasies,
+        incumbents: Vec<f64>,
+    },
+    /// sigma², which is largest where least is known.
+    MaxVariance,
     /// A draw from the posterior.
     Thompson(Box<Path>),
 }
 
 impl Acquisition {
-    /// The value at a point of posterior mean mu and variance var; Thompson draws are no function of these.
+    /// The value at a point of posterior mean mu and variance var; NaN where it is no function of these.
     pub fn of_moments(&self, mean: f64, variance: f64) -> f64 {
         match self {
             Acquisition::UpperConfidenceBound { nu, noise } => {
@@ -33,9 +41,34 @@ impl Acquisition {
                 let sigma = floored_sigma(variance);
                 sigma.ln() + log_improvement((mean - incumbent) / sigma).0
             }
-            Acquisition::Thompson(_) => f64::NAN,
+            Acquisition::MaxVariance => variance,
+            Acquisition::IntegratedLogExpectedImprovement { .. } | Acquisition::Thompson(_) => {
+                f64::NAN
+            }
         }
     }
+}
+
+/// log (1/m) Σ_i sigma h(u_i) with u_i = (mu_i − f*_i)/sigma, and its derivative by sigma. The means are
+/// overwritten by the derivatives by them.
+pub fn integrated_log_ei(means: &mut [f64], variance: f64, incumbents: &[f64]) -> (f64, f64) {
+    let sigma = floored_sigma(variance);
+    let scores = |mean: &f64, incumbent: &f64| log_improvement((mean - incumbent) / sigma);
+    let best = means.iter().zip(incumbents);
+    let best = best.map(|(m, f)| scores(m, f).0).fold(f64::MIN, f64::max);
+    let (mut total, mut by_sigma) = (0.0, 0.0);
+    for (mean, incumbent) in means.iter_mut().zip(incumbents) {
+        let u = (*mean - incumbent) / sigma;
+        let (log_h, slope) = scores(mean, incumbent);
+        // This fantasy's part of the sum, times exp(−best).
+        let part = (log_h - best).exp();
+        total += part;
+        by_sigma += part * (1.0 - slope * u) / sigma;
+        *mean = part * slope / sigma;
+    }
+    means.iter_mut().for_each(|m| *m /= total);
+    let value = sigma.ln() + best + (total / incumbents.len() as f64).ln();
+    (value, by_sigma / total)
 }
 
 /// sigma, kept away from 0: log-EI there is −∞, which has no slope to climb.
@@ -76,6 +109,9 @@ pub struct Scorer<'a> {
     gradient: Vec<f64>,
     workspace: Workspace,
     path_workspace: path::Workspace,
+    /// Means under fantasies, then what weights them; Σ_i weight_i α_i.
+    means: Vec<f64>,
+    blended: Vec<f64>,
 }
 
 impl<'a> Scorer<'a> {
@@ -92,6 +128,8 @@ impl<'a> Scorer<'a> {
             gradient: vec![0.0; d],
             workspace: Workspace::default(),
             path_workspace: path::Workspace::default(),
+            means: Vec::new(),
+            blended: vec![0.0; gp.len()],
         }
     }
 
@@ -124,6 +162,19 @@ impl Objective for Scorer<'_> {
             let m = chunk.nrows();
             self.rows.slice_mut(s![..m, ..d]).assign(&chunk);
             let (mean, variance) = self.gp.predict(self.rows.slice(s![..m, ..]));
+            if let Acquisition::IntegratedLogExpectedImprovement {
+                fantasies,
+                incumbents,
+            } = self.acquisition
+            {
+                let mut means = fantasies.means(self.gp, self.rows.slice(s![..m, ..]));
+                for (i, mut means) in means.rows_mut().into_iter().enumerate() {
+                    out[i] = means.as_slice_mut().map_or(f64::NAN, |means| {
+                        integrated_log_ei(means, variance[i], incumbents).0
+                    });
+                }
+                continue;
+            }
             for i in 0..m {
                 out[i] = self.acquisition.of_moments(mean[i], variance[i]);
             }
@@ -144,6 +195,25 @@ impl Objective for Scorer<'_> {
             return value;
         }
         let (mean, variance) = self.gp.predict_gradient(&self.point, &mut self.workspace);
+        if let Acquisition::IntegratedLogExpectedImprovement {
+            fantasies,
+            incumbents,
+        } = self.acquisition
+        {
+            self.means.resize(fantasies.len(), 0.0);
+            fantasies.means_at(self.workspace.covariances(), &mut self.means);
+            let (value, by_sigma) = integrated_log_ei(&mut self.means, variance, incumbents);
+            // Σ_i weight_i ∇mu_i = Σ_j (Σ_i weight_i α_i)_j ∇k(x, x_j)
+            fantasies.blend(&self.means, &mut self.blended);
+            self.gp
+                .mean_gradient_with(&self.point, &self.blended, &mut self.workspace);
+            let sigma = floored_sigma(variance);
+            for (k, g) in gradient.iter_mut().enumerate() {
+                *g = self.workspace.mean_gradient[k]
+                    + by_sigma * self.workspace.variance_gradient[k] / (2.0 * sigma);
+            }
+            return value;
+        }
         let (d_mean, d_variance) = (
             &self.workspace.mean_gradient,
             &self.workspace.variance_gradient,
@@ -160,7 +230,14 @@ impl Objective for Scorer<'_> {
                 let slope = log_improvement(u).1;
                 (sigma, slope / sigma, (1.0 - slope * u) / sigma)
             }
-            Acquisition::Thompson(_) => unreachable!("handled above"),
+            // ∇sigma² = 2 sigma ∇sigma
+            Acquisition::MaxVariance => {
+                let sigma = floored_sigma(variance);
+                (sigma, 0.0, 2.0 * sigma)
+            }
+            Acquisition::IntegratedLogExpectedImprovement { .. } | Acquisition::Thompson(_) => {
+                unreachable!("handled above")
+            }
         };
         for k in 0..d {
             gradient[k] = by_mean * d_mean[k] + by_sigma * d_variance[k] / (2.0 * sigma);
@@ -175,6 +252,7 @@ mod tests {
     use crate::domain::Rng;
     use crate::gp::tests::{model, wave};
     use crate::kernel::KernelShape;
+    use crate::pending::Target;
     use rand::SeedableRng;
 
     #[test]
@@ -218,7 +296,17 @@ mod tests {
     fn gradients_are_finite_differences() {
         let gp = model(KernelShape::Matern52, 15);
         let mut rng = Rng::seed_from_u64(1);
+        let mut with_tail = model(KernelShape::Matern52, 15);
+        with_tail
+            .set_tail(wave(2, 2, 5.0).view(), &[Target::PosteriorMean; 2])
+            .unwrap();
+        let fantasies = with_tail.fantasies(wave(5, 2, 0.3).view()).unwrap();
         let acquisitions = [
+            Acquisition::MaxVariance,
+            Acquisition::IntegratedLogExpectedImprovement {
+                fantasies,
+                incumbents: vec![1.0, 2.0, 0.5, 9.0, 1.4],
+            },
             Acquisition::UpperConfidenceBound {
                 nu: 2.0,
                 noise: 0.0,
@@ -238,7 +326,11 @@ mod tests {
         ];
         for acquisition in &acquisitions {
             for context in [vec![], vec![0.2]] {
-                let mut scorer = Scorer::new(&gp, acquisition, &context);
+                let gp = match acquisition {
+                    Acquisition::IntegratedLogExpectedImprovement { .. } => &with_tail,
+                    _ => &gp,
+                };
+                let mut scorer = Scorer::new(gp, acquisition, &context);
                 let x = [0.13, -0.41];
                 let x = &x[..2 - context.len()];
                 let mut gradient = vec![0.0; x.len()];

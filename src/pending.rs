@@ -11,6 +11,23 @@ pub enum PendingPolicy {
     Hallucinate,
     /// They count as the floor, and go on doing so after their window (GP-UCB-SDF, GP-TS-SDF; Verma et al. 2022).
     Censor,
+    /// They count as one and the same value (the constant liar of Ginsbourger et al. 2010).
+    Liar(Lie),
+    /// Each counts as the mean of the posterior means at the k nearest observed points (Verma et al. 2022, footnote 3).
+    Nearest(usize),
+    /// The acquisition is averaged over this many quasi-random values of theirs (Snoek et al. 2012, section 3.2).
+    Integrate(usize),
+}
+
+/// What the constant liar says.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub enum Lie {
+    /// The smallest, mean or largest observed value.
+    Min,
+    Mean,
+    Max,
+    /// A value of f.
+    Number(f64),
 }
 
 /// What the model takes a pending trial's value to be.
@@ -20,17 +37,32 @@ pub enum Target {
     Value(f64),
     /// Whatever the posterior mean is at the point.
     PosteriorMean,
+    /// The mean of the posterior means at the k nearest observed points.
+    NearestMean(usize),
+}
+
+/// Values that policies refer to, in the model's units.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Levels {
+    /// The smallest value that f can take.
+    pub floor: f64,
+    /// What the constant liar says.
+    pub lie: f64,
 }
 
 impl PendingPolicy {
     /// The target of a pending trial; None leaves it out of the model.
     ///
-    /// `lapsed` trials no longer count as arriving; `floor` is the smallest value of f in the model's units.
-    pub fn target(self, lapsed: bool, floor: f64) -> Option<Target> {
+    /// `lapsed` trials no longer count as arriving, which Censor alone holds against them.
+    pub fn target(self, lapsed: bool, levels: Levels) -> Option<Target> {
         match self {
+            PendingPolicy::Censor => Some(Target::Value(levels.floor)),
+            _ if lapsed => None,
             PendingPolicy::Ignore => None,
-            PendingPolicy::Hallucinate => (!lapsed).then_some(Target::PosteriorMean),
-            PendingPolicy::Censor => Some(Target::Value(floor)),
+            // A fantasy is a deviation from the mean: the tail is the same.
+            PendingPolicy::Hallucinate | PendingPolicy::Integrate(_) => Some(Target::PosteriorMean),
+            PendingPolicy::Liar(_) => Some(Target::Value(levels.lie)),
+            PendingPolicy::Nearest(k) => Some(Target::NearestMean(k)),
         }
     }
 }
@@ -41,16 +73,23 @@ mod tests {
 
     #[test]
     fn lapsed_trials_stay_at_the_floor_or_leave() {
-        let answer = |policy: PendingPolicy, lapsed| policy.target(lapsed, -1.5);
-        assert_eq!(answer(PendingPolicy::Ignore, false), None);
-        assert_eq!(
-            answer(PendingPolicy::Hallucinate, false),
-            Some(Target::PosteriorMean)
-        );
-        assert_eq!(answer(PendingPolicy::Hallucinate, true), None);
-        assert_eq!(
-            answer(PendingPolicy::Censor, true),
-            Some(Target::Value(-1.5))
-        );
+        let levels = Levels {
+            floor: -1.5,
+            lie: 0.25,
+        };
+        for (policy, target) in [
+            (PendingPolicy::Ignore, None),
+            (PendingPolicy::Hallucinate, Some(Target::PosteriorMean)),
+            (PendingPolicy::Integrate(8), Some(Target::PosteriorMean)),
+            (PendingPolicy::Liar(Lie::Mean), Some(Target::Value(0.25))),
+            (PendingPolicy::Nearest(3), Some(Target::NearestMean(3))),
+        ] {
+            assert_eq!(policy.target(false, levels), target);
+            assert_eq!(policy.target(true, levels), None);
+        }
+        for lapsed in [false, true] {
+            let target = PendingPolicy::Censor.target(lapsed, levels);
+            assert_eq!(target, Some(Target::Value(-1.5)));
+        }
     }
 }

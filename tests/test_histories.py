@@ -58,10 +58,18 @@ def encoded(trial):
 
 
 def kernel(name, lengthscale, variance, a, b):
-    r2 = (((a[:, None] - b[None]) / lengthscale) ** 2).sum(axis=2)
-    if name == "squared_exponential":
-        return variance * np.exp(-r2 / 2)
-    return variance * (1 + np.sqrt(5 * r2) + 5 / 3 * r2) * np.exp(-np.sqrt(5 * r2))
+    a, b = a / lengthscale, b / lengthscale
+    r = np.sqrt(((a[:, None] - b[None]) ** 2).sum(axis=2))
+    return variance * {
+        "squared_exponential": lambda: np.exp(-(r**2) / 2),
+        "matern52": lambda: (1 + np.sqrt(5) * r + 5 / 3 * r**2) * np.exp(-np.sqrt(5) * r),
+        "matern32": lambda: (1 + np.sqrt(3) * r) * np.exp(-np.sqrt(3) * r),
+        "matern12": lambda: np.exp(-r),
+        "linear": lambda: 1 + a @ b.T,
+    }[name]()
+
+
+KERNELS = ["matern52", "squared_exponential", "matern32", "matern12", "linear"]
 
 
 class Dense:
@@ -104,15 +112,27 @@ class Dense:
         arriving = [t for t in trials if t.state == "pending" and not discarded(t)] if pending else []
         if opt.pending == "ignore":
             arriving = []
-        if opt.pending == "hallucinate":
+        if opt.pending in ("hallucinate", "liar", "nearest"):
             arriving = [t for t in arriving if now - t.suggested_at <= window]
         tail = np.array([encoded(t) for t in arriving]).reshape(-1, width)
         self.observed = x
         self.x = np.vstack([x, tail])
         if opt.pending == "censor":
             targets += [floor] * len(tail)
+        if opt.pending == "liar":
+            # The smallest and largest are those of the user's values.
+            lies = {"min": np.min, "max": np.max, "mean": np.mean}
+            lie = sign * opt.lie if opt.lie not in lies else self.center
+            if opt.lie in lies and self.values:
+                lie = sign * lies[opt.lie](sign * np.array(self.values))
+            targets += [lie] * len(tail)
         self.y = (np.array(targets) - self.center) / self.scale
         self.a = self.covariance(self.x) + self.noise * np.eye(len(self.x))
+        if opt.pending == "nearest" and len(tail):
+            means = self.predict(x)[0] if len(x) else np.zeros(0)
+            distance = (((tail[:, None] - x[None]) / self.lengthscale) ** 2).sum(axis=2)
+            near = np.argsort(distance, axis=1, kind="stable")[:, : opt.n_nearest]
+            self.y = np.append(self.y, means[near].mean(axis=1) if len(x) else np.zeros(len(tail)))
 
     def units(self, opt, sign, floor):
         """Prior mean of f, and the unit of the model."""
@@ -140,7 +160,8 @@ class Dense:
         n = len(self.y)
         mean = self.covariance(z, self.x[:n]) @ np.linalg.solve(self.a[:n, :n], self.y)
         k = self.covariance(z, self.x)
-        return mean, self.variance - (k * np.linalg.solve(self.a, k.T).T).sum(axis=1)
+        prior = np.array([self.covariance(row[None])[0, 0] for row in z])
+        return mean, prior - (k * np.linalg.solve(self.a, k.T).T).sum(axis=1)
 
     def tolerance(self):
         """What rounding may do: a few units in the last place, as often as the condition number multiplies them.
@@ -159,9 +180,11 @@ def histories(draw, **fixed):
     """Arguments of an optimizer, and what happens to it."""
     arguments = {
         "seed": draw(st.integers(0, 9)),
-        "acquisition": draw(st.sampled_from(["ucb", "log_ei"])),
-        "pending": draw(st.sampled_from(["censor", "hallucinate", "censor", "ignore"])),
-        "kernel": draw(st.sampled_from(["matern52", "squared_exponential"])),
+        "acquisition": draw(st.sampled_from(["ucb", "log_ei", "max_variance"])),
+        "pending": draw(st.sampled_from(["censor", "hallucinate", "censor", "ignore", "liar", "nearest"])),
+        "lie": draw(st.sampled_from(["min", "mean", "max", 0.3])),
+        "n_nearest": draw(st.integers(1, 5)),
+        "kernel": draw(st.sampled_from(KERNELS)),
         "direction": draw(st.sampled_from(["maximize", "minimize"])),
         "clock": draw(st.sampled_from(["iterations", "seconds"])),
         "window": draw(st.sampled_from([None, 1.5, 5.0])),
@@ -282,6 +305,8 @@ def scores(opt, dense, recent, z, context):
     """The acquisition at rows z, from its definition."""
     mean, variance = dense.predict(z)
     noise = dense.noise if opt.predictive_std else 0.0
+    if opt.acquisition == "max_variance":
+        return variance
     if opt.acquisition == "ucb":
         nu = 1.0  # beta, and under "censor" the standard deviations at what may still arrive
         if opt.pending == "censor":

@@ -130,6 +130,7 @@ def record(opt):
     return facts
 
 
+KERNELS = ["matern52", "squared_exponential", "matern32", "matern12", "linear"]
 KINDS = ["suggest"] * 10 + ["observe"] * 7
 KINDS += ["batch", "add", "enqueue", "wait", "fail", "abandon", "give up", "amend"]
 
@@ -140,9 +141,9 @@ def plans(draw):
     domain = draw(st.sampled_from(sorted(DOMAINS)))
     arguments = {
         "seed": draw(st.integers(0, 3)),
-        "acquisition": draw(st.sampled_from(["thompson", "ucb", "log_ei"])),
-        "pending": draw(st.sampled_from(["hallucinate", "censor", "ignore"])),
-        "kernel": draw(st.sampled_from(["matern52", "squared_exponential"])),
+        "acquisition": draw(st.sampled_from(["thompson", "ucb", "log_ei", "max_variance"])),
+        "pending": draw(st.sampled_from(["hallucinate", "censor", "integrate", "ignore", "liar", "nearest"])),
+        "kernel": draw(st.sampled_from(KERNELS)),
         "n_initial": draw(st.integers(1, 3)),
         "n_restarts": draw(st.integers(1, 2)),
         "n_features": 32,
@@ -154,6 +155,10 @@ def plans(draw):
         "refit_every": draw(st.sampled_from([1, 4, 50])),
         "mean": draw(st.sampled_from(["zero", "median", 0.25])),
     }
+    if arguments["pending"] == "integrate":
+        arguments["acquisition"] = "log_ei"
+    if arguments["acquisition"] == "ucb":
+        arguments["beta"] = draw(st.sampled_from([1.0, "kandasamy", "theory"]))
     if arguments["pending"] == "censor" and arguments["window"] is not None:
         arguments["late"] = draw(st.sampled_from(["accept", "discard"]))
     if arguments["pending"] == "censor":

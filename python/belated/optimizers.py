@@ -53,12 +53,13 @@ _SETTINGS: dict[str, tuple[Callable[[Any], Any], str]] = {
         + ("targets", "thompson", "maximizer"),
         (_text, "a string"),
     ),
-    **dict.fromkeys(("window", "floor", "variance", "noise"), (finite, "a finite number or None")),
+    **dict.fromkeys(("window", "floor", "variance", "noise", "rkhs_bound", "delta"), (finite, "a finite number or None")),
     **dict.fromkeys(("ard", "priors", "predictive_std", "scale_draws"), (_switch, "True or False")),
     **dict.fromkeys(
-        ("n_initial", "n_restarts", "refit_every", "n_features", "n_raw", "n_starts"), (_count, "an integer >= 0")
+        ("n_initial", "n_restarts", "refit_every", "n_features", "n_raw", "n_starts", "n_nearest", "n_fantasies"),
+        (_count, "an integer >= 0"),
     ),
-    **dict.fromkeys(("beta", "mean"), (_number_or_text, "a finite number or a string")),
+    **dict.fromkeys(("beta", "mean", "lie"), (_number_or_text, "a finite number or a string")),
     "lengthscale": (_number_or_row, "a finite number, one for each encoded column, or None"),
     "initial_theta": (_theta, "(lengthscale, variance, noise) or None"),
 }
@@ -113,10 +114,19 @@ class BayesOpt(Optimizer):
     ----------
     space, candidates, context, clock, direction, seed, time
         As for `RandomSearch`.
-    acquisition : {"log_ei", "ucb", "thompson"}
-        What is maximised to choose a point: log expected improvement, the upper confidence bound, or a posterior draw.
-    pending : {"hallucinate", "ignore", "censor"}
-        What a trial without a result means to the model: its predicted mean, nothing, or the floor.
+    acquisition : {"log_ei", "ucb", "thompson", "max_variance"}
+        What is maximised to choose a point: log expected improvement, the upper confidence bound, a posterior draw,
+        or the posterior variance, which explores and does nothing else.
+    pending : {"hallucinate", "integrate", "ignore", "censor", "liar", "nearest"}
+        What a trial without a result means to the model: its predicted mean; all values it may take, over which
+        "log_ei" is averaged; nothing; the floor; one value for all (`lie`); or the mean of the predictions at the
+        observed points nearest to it.
+    lie : {"mean", "min", "max"} or float
+        For "liar": which of the observed values, or a value in your units.
+    n_nearest : int
+        For "nearest": how many points.
+    n_fantasies : int
+        For "integrate": how many values, spread evenly over what the model expects.
     window : float, optional
         How long a pending trial counts as arriving, in units of the clock; None: for ever.
         Twice the expected delay is a good choice; larger is safe, small is harmful.
@@ -125,9 +135,15 @@ class BayesOpt(Optimizer):
     late : {"accept", "discard"}
         Whether a value that comes after the window is used, or the trial stays at the floor for good
         ("discard" needs "censor" and a window).
-    beta : float or "kandasamy"
-        Standard deviations above the mean in "ucb"; "kandasamy" is sqrt(0.2 d log(2j + 1)) at suggestion j.
-    kernel : {"matern52", "squared_exponential"}
+    beta : float, "kandasamy" or "theory"
+        Standard deviations above the mean in "ucb", and what draws are widened by under "censor". "kandasamy" is
+        sqrt(0.2 d log(2j + 1)) at suggestion j. "theory" is B + R sqrt(2 (gamma + 1 + log(1/delta))), under "censor"
+        B + (R + 1) sqrt(2 (gamma + 1 + log(2/delta))), in the model's units: B is `rkhs_bound`, R the noise's standard
+        deviation and gamma the maximum information gain, bounded from above by what greedy choices gain. It holds with
+        probability 1 - delta and is far too wide for practice.
+    rkhs_bound, delta : float
+        For ``beta="theory"``.
+    kernel : {"matern52", "matern32", "matern12", "squared_exponential", "linear"}
     ard : bool
         One lengthscale for each encoded column, or one for all.
     lengthscale : float or sequence of shape (columns of x, then of context), optional
@@ -188,13 +204,18 @@ class BayesOpt(Optimizer):
     """
 
     _: KW_ONLY
-    acquisition: Literal["log_ei", "ucb", "thompson"] = "log_ei"
-    pending: Literal["hallucinate", "ignore", "censor"] = "hallucinate"
+    acquisition: Literal["log_ei", "ucb", "thompson", "max_variance"] = "log_ei"
+    pending: Literal["hallucinate", "integrate", "ignore", "censor", "liar", "nearest"] = "hallucinate"
+    lie: float | Literal["mean", "min", "max"] = "mean"
+    n_nearest: int = 3
+    n_fantasies: int = 16
     window: float | None = None
     floor: float | None = None
     late: Literal["accept", "discard"] = "accept"
-    beta: float | Literal["kandasamy"] = 1.0
-    kernel: Literal["matern52", "squared_exponential"] = "matern52"
+    beta: float | Literal["kandasamy", "theory"] = 1.0
+    rkhs_bound: float = 1.0
+    delta: float = 0.1
+    kernel: Literal["matern52", "matern32", "matern12", "squared_exponential", "linear"] = "matern52"
     ard: bool = True
     lengthscale: float | Sequence[float] | NDArray[np.float64] | None = None
     variance: float | None = None
@@ -225,10 +246,12 @@ class BayesOpt(Optimizer):
                 settings[name] = convert(value)
                 if settings[name] is None:
                     raise InvalidSetting(f"{name}={short_repr(value)} is not usable: pass {expected}")
-        # These two are values of f, and so turn around with it.
-        for name in ("floor", "mean"):
+        # These are values of f, and so turn around with it.
+        for name in ("floor", "mean", "lie"):
             if isinstance(settings.get(name), float):
                 settings[name] = self._oriented(settings[name])
+        if self.direction == "minimize":
+            settings["lie"] = {"min": "max", "max": "min"}.get(settings["lie"], settings["lie"])
         return _core.Optimizer.bayes_opt(domain, context_width, self.clock, self.seed_, settings)
 
     def predict(

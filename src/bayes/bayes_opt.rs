@@ -5,16 +5,18 @@
 
 use std::sync::Arc;
 
-use ndarray::{Array2, ArrayView2};
+use ndarray::{Array2, ArrayView1, ArrayView2, Axis, concatenate};
+use rand::SeedableRng;
 
 pub use crate::bayes::settings::Settings;
 
 use crate::acquisition::{Acquisition, Scorer};
 use crate::bayes::candidates::{MOST_EXACT, SolvedCandidates};
+use crate::bayes::information::InformationGain;
 use crate::bayes::model::{Model, Version};
-use crate::bayes::settings::{AcquisitionKind, BoxSearch, DrawMethod, FitRows, Initial};
+use crate::bayes::settings::{AcquisitionKind, Beta, BoxSearch, DrawMethod, FitRows, Initial};
 use crate::bayes::spacing::apart;
-use crate::domain::{Domain, Rng};
+use crate::domain::{Domain, Rng, unit_sequence};
 use crate::error::{Error, Result, Stop, check};
 use crate::gp::fit::fit;
 use crate::gp::path::Path;
@@ -28,6 +30,9 @@ use crate::strategy::{Proposal, Query, Recommendation, Strategy, Surrogate, unif
 const FULL_EFFORT: f64 = 600.0;
 const LEAST_EFFORT: f64 = 0.2;
 
+/// Points of a box that the information gain is bounded on.
+const SPREAD: usize = 512;
+
 /// How many of the best observed points the search of a box starts around.
 const INCUMBENTS: usize = 5;
 
@@ -38,6 +43,7 @@ pub struct BayesOpt {
     design: Vec<Point>,
     model: Model,
     candidates: Option<SolvedCandidates>,
+    information: Option<InformationGain>,
 }
 
 impl BayesOpt {
@@ -59,6 +65,7 @@ impl BayesOpt {
             settings,
             domain,
             candidates: None,
+            information: None,
         })
     }
 
@@ -90,7 +97,7 @@ impl BayesOpt {
         check(stop)?;
         let settings = &self.settings;
         let targets = self.model.targets(log);
-        let (tail, tail_targets) = self.model.tail(log, query, targets.floor);
+        let (tail, tail_targets) = self.model.tail(log, query, targets.levels);
         let tail_rows = self.model.encode(log, &tail);
         let recent = self.model.encode(log, &recent(log, query.now, settings));
         let incumbents = incumbents(&self.domain, log, self.model.rows(), &targets.values);
@@ -104,7 +111,14 @@ impl BayesOpt {
         gp.set_tail(tail_rows.view(), &tail_targets)?;
         let gp = &*gp;
 
-        let nu = width_of_bound(gp, log, &recent, settings);
+        let gamma = match settings.beta {
+            Beta::Theory { .. } => {
+                gained(&mut self.information, &self.domain, gp, query.context.len())
+                    .bound(log.trials().len(), stop)?
+            }
+            _ => 0.0,
+        };
+        let nu = width_of_bound(gp, log, &recent, gamma, settings);
         let acquisition = match settings.acquisition {
             AcquisitionKind::UpperConfidenceBound => {
                 let noise = if settings.predictive_std {
@@ -114,9 +128,15 @@ impl BayesOpt {
                 };
                 Some(Acquisition::UpperConfidenceBound { nu, noise })
             }
-            AcquisitionKind::LogExpectedImprovement => Some(Acquisition::LogExpectedImprovement {
-                incumbent: best_mean(gp, query.context),
+            AcquisitionKind::LogExpectedImprovement => Some(match settings.pending {
+                PendingPolicy::Integrate(n) if !tail.is_empty() => {
+                    integrated(gp, n, query.context, rng)?
+                }
+                _ => Acquisition::LogExpectedImprovement {
+                    incumbent: best_mean(gp, query.context),
+                },
             }),
+            AcquisitionKind::MaxVariance => Some(Acquisition::MaxVariance),
             AcquisitionKind::Thompson => None,
         };
         // GP-TS-SDF draws from GP(mu, nu_t²·Sigma), the others from the posterior itself.
@@ -202,7 +222,7 @@ impl BayesOpt {
         stop: &mut Stop,
     ) -> Result<Fitted> {
         let mut targets = self.model.targets(log);
-        let (tail, tail_targets) = self.model.tail(log, query, targets.floor);
+        let (tail, tail_targets) = self.model.tail(log, query, targets.levels);
         let with_tail = match self.settings.fit_rows {
             FitRows::Observed => false,
             FitRows::All => true,
@@ -213,20 +233,16 @@ impl BayesOpt {
             let tail_rows = self.model.encode(log, &tail);
             // Before any θ the posterior mean is that of the prior.
             let believed = match self.model.posterior(log, &targets.values, stop)? {
-                Some((gp, _)) => gp.mean(tail_rows.view()),
-                None => vec![0.0; tail.len()],
+                Some((gp, _)) => gp.believed(tail_rows.view(), &tail_targets),
+                None => tail_targets
+                    .iter()
+                    .map(|target| match target {
+                        Target::Value(y) => *y,
+                        Target::PosteriorMean | Target::NearestMean(_) => 0.0,
+                    })
+                    .collect(),
             };
-            targets
-                .values
-                .extend(
-                    tail_targets
-                        .iter()
-                        .zip(believed)
-                        .map(|(target, mean)| match target {
-                            Target::Value(y) => *y,
-                            Target::PosteriorMean => mean,
-                        }),
-                );
+            targets.values.extend(believed);
             numbers.extend(&tail);
         }
         let x = self.model.encode(log, &numbers);
@@ -335,7 +351,7 @@ impl Strategy for BayesOpt {
     ) -> Result<Option<Surrogate>> {
         self.model.catch_up(log);
         let targets = self.model.targets(log);
-        let (tail, tail_targets) = self.model.tail(log, query, targets.floor);
+        let (tail, tail_targets) = self.model.tail(log, query, targets.levels);
         let tail_rows = self.model.encode(log, &tail);
         let Some((gp, _)) = self.model.posterior(log, &targets.values, stop)? else {
             return Ok(None);
@@ -401,11 +417,11 @@ fn width_of_bound(
     gp: &GaussianProcess,
     log: &Ledger,
     recent: &Array2<f64>,
+    gamma: f64,
     settings: &Settings,
 ) -> f64 {
-    let beta = settings
-        .beta
-        .width(gp.kernel().width(), log.trials().len() + 1);
+    let (d, j) = (gp.kernel().width(), log.trials().len() + 1);
+    let beta = settings.beta.width(d, j, gamma, gp.noise(), settings);
     let noise = if settings.predictive_std {
         gp.noise()
     } else {
@@ -413,6 +429,31 @@ fn width_of_bound(
     };
     let (_, variance) = gp.predict(recent.view());
     beta + variance.iter().map(|v| (v + noise).sqrt()).sum::<f64>()
+}
+
+/// The information gain for this θ, kept while θ is: on the candidates, or on points spread over the box.
+///
+/// Nobody knows which contexts will come: they are spread over the unit cube.
+fn gained<'a>(
+    kept: &'a mut Option<InformationGain>,
+    domain: &Domain,
+    gp: &GaussianProcess,
+    context: usize,
+) -> &'a mut InformationGain {
+    let valid = kept
+        .take()
+        .filter(|kept| kept.is_for(gp.kernel(), gp.noise()));
+    kept.insert(valid.unwrap_or_else(|| {
+        // The same points always: the bound is no matter of chance.
+        let mut rng = Rng::seed_from_u64(0);
+        let x = match domain {
+            Domain::Candidates(list) => list.clone(),
+            Domain::Box(_) => domain.quasi_random(SPREAD, &mut rng),
+        };
+        let contexts = unit_sequence(x.nrows(), context, &mut rng);
+        let points = concatenate![Axis(1), x, contexts];
+        InformationGain::new(gp.kernel(), gp.noise(), points)
+    }))
 }
 
 /// The best observed points of the domain, best first: where a search of a box should also look.
@@ -452,17 +493,41 @@ fn best_mean(gp: &GaussianProcess, context: &[f64]) -> f64 {
     if gp.n_observed() == 0 {
         return 0.0;
     }
-    let mut points = gp
-        .rows()
-        .slice(ndarray::s![..gp.n_observed(), ..])
-        .to_owned();
+    let points = rows_in_context(gp, gp.n_observed(), context);
+    gp.mean(points.view())
+        .into_iter()
+        .fold(f64::NEG_INFINITY, f64::max)
+}
+
+/// The points of the first n rows, moved to this context.
+fn rows_in_context(gp: &GaussianProcess, n: usize, context: &[f64]) -> Array2<f64> {
+    let mut points = gp.rows().slice(ndarray::s![..n, ..]).to_owned();
     let first = points.ncols() - context.len();
     for (k, z) in context.iter().enumerate() {
         points.column_mut(first + k).fill(*z);
     }
-    gp.mean(points.view())
-        .into_iter()
-        .fold(f64::NEG_INFINITY, f64::max)
+    points
+}
+
+/// Expected improvement averaged over n outcomes of the tail, each with its own incumbent among all rows.
+fn integrated(
+    gp: &GaussianProcess,
+    n: usize,
+    context: &[f64],
+    rng: &mut Rng,
+) -> Result<Acquisition> {
+    let outcomes = unit_sequence(n, gp.len() - gp.n_observed(), rng);
+    // Φ⁻¹(u) = −√2 erfc⁻¹(2u)
+    let normal =
+        |u: f64| -std::f64::consts::SQRT_2 * puruspe::inverfc(2.0 * u.clamp(1e-12, 1.0 - 1e-12));
+    let fantasies = gp.fantasies(outcomes.mapv(normal).view())?;
+    let means = fantasies.means(gp, rows_in_context(gp, gp.len(), context).view());
+    let largest =
+        |column: ArrayView1<f64>| column.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    Ok(Acquisition::IntegratedLogExpectedImprovement {
+        incumbents: means.columns().into_iter().map(largest).collect(),
+        fantasies,
+    })
 }
 
 /// The candidates solved against this posterior, from what was kept of them where that is still valid.

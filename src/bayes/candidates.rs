@@ -8,14 +8,14 @@
 
 use ndarray::{Array2, ArrayView2, Axis, s};
 
-use crate::acquisition::Acquisition;
+use crate::acquisition::{Acquisition, integrated_log_ei};
 use crate::bayes::model::Version;
 use crate::domain::Rng;
 use crate::error::{Result, Stop, check};
 use crate::gp::sample::PriorFactor;
-use crate::gp::{BLOCK, GaussianProcess};
+use crate::gp::{BLOCK, GaussianProcess, variance_left};
 use crate::ledger::{Ledger, TrialNumber};
-use crate::linalg::dot;
+use crate::linalg::{dot, multiply_transposed};
 
 /// Up to this many candidates draws are exact; their prior covariance is factorised once, at O(N³).
 pub const MOST_EXACT: usize = 4096;
@@ -96,11 +96,17 @@ impl SolvedCandidates {
     pub fn moments(&self, gp: &GaussianProcess) -> (Vec<f64>, Vec<f64>) {
         let v = self.v.slice(s![.., ..gp.len()]);
         let z = gp.half_solved_targets();
+        let prior = self
+            .points
+            .rows()
+            .into_iter()
+            .map(|x| gp.kernel().prior_variance(x));
         v.rows()
             .into_iter()
-            .map(|v| {
+            .zip(prior)
+            .map(|(v, prior)| {
                 let mean = v.to_slice().map_or(f64::NAN, |v| dot(v, z));
-                (mean, gp.variance_left(v))
+                (mean, variance_left(prior, v))
             })
             .unzip()
     }
@@ -108,6 +114,23 @@ impl SolvedCandidates {
     /// The acquisition at every candidate.
     pub fn score(&self, gp: &GaussianProcess, acquisition: &Acquisition) -> Vec<f64> {
         let (mean, variance) = self.moments(gp);
+        if let Acquisition::IntegratedLogExpectedImprovement {
+            fantasies,
+            incumbents,
+        } = acquisition
+        {
+            let z = fantasies.half_solved_targets();
+            let mut means = Array2::zeros((mean.len(), fantasies.len()));
+            multiply_transposed(self.v.slice(s![.., ..gp.len()]), z, means.view_mut());
+            let means = means.rows_mut().into_iter().zip(variance);
+            return means
+                .map(|(mut means, variance)| {
+                    means.as_slice_mut().map_or(f64::NAN, |means| {
+                        integrated_log_ei(means, variance, incumbents).0
+                    })
+                })
+                .collect();
+        }
         mean.into_iter()
             .zip(variance)
             .map(|(mean, variance)| acquisition.of_moments(mean, variance))

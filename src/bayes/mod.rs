@@ -4,11 +4,13 @@
 //! * [`targets`]: from observed values to the model's targets
 //! * [`model`]: the log folded into rows, and the factor kept over them
 //! * [`candidates`]: a finite domain, solved against the factor once and kept
+//! * [`information`]: the information gain that the theory's widths are made of
 //! * [`spacing`]: proposals on top of pending trials move aside
 //! * [`bayes_opt`]: the strategy itself
 
 pub mod bayes_opt;
 pub mod candidates;
+pub mod information;
 pub mod model;
 pub mod settings;
 pub mod spacing;

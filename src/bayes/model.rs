@@ -12,7 +12,7 @@ use crate::bayes::targets::Targets;
 use crate::error::{Result, Stop, check};
 use crate::gp::{GaussianProcess, Hyperparameters};
 use crate::ledger::{Event, Fitted, Ledger, Trial, TrialNumber};
-use crate::pending::Target;
+use crate::pending::{Levels, Target};
 use crate::strategy::Query;
 
 /// Which factor this is: what is kept over one stays valid within it, while rows are appended.
@@ -194,7 +194,12 @@ impl Model {
     }
 
     /// Pending trials that the policy keeps in the model, and what it takes them for.
-    pub fn tail(&self, log: &Ledger, query: Query, floor: f64) -> (Vec<TrialNumber>, Vec<Target>) {
+    pub fn tail(
+        &self,
+        log: &Ledger,
+        query: Query,
+        levels: Levels,
+    ) -> (Vec<TrialNumber>, Vec<Target>) {
         let window = self.settings.window_or_infinite();
         log.pending()
             .iter()
@@ -206,7 +211,7 @@ impl Model {
                     .zip(query.wall)
                     .is_some_and(|(at, now)| now > at);
                 let lapsed = expired || query.now - trial.suggested_at > window;
-                let target = self.settings.pending.target(lapsed, floor)?;
+                let target = self.settings.pending.target(lapsed, levels)?;
                 Some((number, target))
             })
             .unzip()

@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::gp::Hyperparameters;
 use crate::gp::fit::FitSettings;
 use crate::kernel::KernelShape;
-use crate::pending::PendingPolicy;
+use crate::pending::{Lie, PendingPolicy};
 
 /// Counts above this are taken for mistakes: memory would run out before anything else.
 pub(crate) const MOST: usize = 1_000_000;
@@ -17,6 +17,8 @@ pub enum AcquisitionKind {
     UpperConfidenceBound,
     LogExpectedImprovement,
     Thompson,
+    /// Pure exploration.
+    MaxVariance,
 }
 
 /// The width of the upper confidence bound, before delays are accounted for.
@@ -26,14 +28,36 @@ pub enum Beta {
     Constant(f64),
     /// sqrt(beta_j) with beta_j = 0.2·d·log(2j + 1), j the trials so far (Kandasamy et al. 2017).
     Kandasamy,
+    /// B_f + R·sqrt(2(gamma_{j−1} + 1 + log(1/δ))) (Chowdhury & Gopalan 2017, theorem 2); under `Censor`
+    /// B_f + (R + B_y)·sqrt(2(gamma_{j−1} + 1 + log(2/δ))), for draws log(4/δ) (Verma et al. 2022, theorems 1 and 2).
+    ///
+    /// In the model's units, with R = sqrt(λ), B_y = 1 and gamma the greedy upper bound of
+    /// [`crate::bayes::information`].
+    Theory {
+        /// B_f, a bound on the norm of f in the kernel's space.
+        rkhs_bound: f64,
+        /// δ, the chance that the bound fails.
+        delta: f64,
+    },
 }
 
 impl Beta {
-    /// The factor of sigma for trial j = 1, 2, … in d dimensions.
-    pub fn width(self, d: usize, j: usize) -> f64 {
+    /// The factor of sigma for trial j = 1, 2, … in d dimensions; `gamma` and λ matter to the theory's alone.
+    pub fn width(self, d: usize, j: usize, gamma: f64, noise: f64, settings: &Settings) -> f64 {
         match self {
             Beta::Constant(width) => width,
             Beta::Kandasamy => (0.2 * d as f64 * (2.0 * j as f64 + 1.0).ln()).sqrt(),
+            Beta::Theory { rkhs_bound, delta } => {
+                let censored = settings.pending == PendingPolicy::Censor;
+                let draws = settings.acquisition == AcquisitionKind::Thompson;
+                let (b_y, events) = match (censored, draws) {
+                    (false, _) => (0.0, 1.0),
+                    (true, false) => (1.0, 2.0),
+                    (true, true) => (1.0, 4.0),
+                };
+                let information = gamma + 1.0 + (events / delta).ln();
+                rkhs_bound + (noise.sqrt() + b_y) * (2.0 * information).sqrt()
+            }
         }
     }
 }
@@ -233,6 +257,38 @@ impl Settings {
         {
             return refuse("beta", beta.to_string(), "give a finite number, 0 or above");
         }
+        if let PendingPolicy::Liar(Lie::Number(lie)) = self.pending
+            && !lie.is_finite()
+        {
+            return refuse("lie", lie.to_string(), "give a finite value of f");
+        }
+        if matches!(self.pending, PendingPolicy::Integrate(_))
+            && self.acquisition != AcquisitionKind::LogExpectedImprovement
+        {
+            return refuse(
+                "pending",
+                "integrate".to_string(),
+                "it needs acquisition=\"log_ei\": on average over outcomes a bound or variance is that of \
+                 \"hallucinate\", a draw that of \"ignore\"",
+            );
+        }
+        if let Beta::Theory { rkhs_bound, delta } = self.beta {
+            if !(rkhs_bound >= 0.0 && rkhs_bound.is_finite()) {
+                return refuse(
+                    "rkhs_bound",
+                    rkhs_bound.to_string(),
+                    "give a finite number, 0 or above",
+                );
+            }
+            if !(delta > 0.0 && delta < 1.0) {
+                return refuse("delta", delta.to_string(), "give a number between 0 and 1");
+            }
+        }
+        let (n_nearest, n_fantasies) = match self.pending {
+            PendingPolicy::Nearest(k) => (k, 1),
+            PendingPolicy::Integrate(n) => (1, n),
+            _ => (1, 1),
+        };
         let (n_raw, n_starts) = match self.maximizer {
             BoxSearch::Multistart { n_raw, n_starts } => (n_raw, n_starts),
             BoxSearch::Default => (1, 0),
@@ -242,6 +298,8 @@ impl Settings {
             ("refit_every", self.refit_every.min(MOST), 1),
             ("n_features", self.n_features, 1),
             ("n_initial", self.n_initial.unwrap_or(0), 0),
+            ("n_nearest", n_nearest, 1),
+            ("n_fantasies", n_fantasies, 1),
             ("n_raw", n_raw, 1),
             ("n_starts", n_starts, 0),
         ] {
@@ -329,7 +387,7 @@ mod tests {
     #[test]
     fn each_bad_setting_is_refused_by_name() {
         type Change = fn(&mut Settings);
-        let bad: [(&str, Change); 19] = [
+        let bad: [(&str, Change); 25] = [
             ("lengthscale", |s| s.lengthscale = Some(vec![1.0, 2.0])),
             ("lengthscale", |s| s.lengthscale = Some(vec![0.0])),
             ("variance", |s| s.variance = Some(f64::NAN)),
@@ -359,6 +417,29 @@ mod tests {
                 }
             }),
             ("late", |s| s.late = Late::Discard),
+            ("rkhs_bound", |s| {
+                s.beta = Beta::Theory {
+                    rkhs_bound: -1.0,
+                    delta: 0.1,
+                };
+            }),
+            ("delta", |s| {
+                s.beta = Beta::Theory {
+                    rkhs_bound: 1.0,
+                    delta: 1.0,
+                };
+            }),
+            ("lie", |s| {
+                s.pending = PendingPolicy::Liar(Lie::Number(f64::NAN));
+            }),
+            ("n_nearest", |s| s.pending = PendingPolicy::Nearest(0)),
+            ("n_fantasies", |s| {
+                s.pending = PendingPolicy::Integrate(MOST + 1);
+            }),
+            ("pending", |s| {
+                s.pending = PendingPolicy::Integrate(8);
+                s.acquisition = AcquisitionKind::Thompson;
+            }),
         ];
         for (expected, change) in bad {
             let mut settings = Settings::default();

@@ -4,7 +4,7 @@
 
 use crate::bayes::settings::{PriorMean, Settings, TargetScale};
 use crate::ledger::{State, Trial};
-use crate::pending::PendingPolicy;
+use crate::pending::{Levels, Lie, PendingPolicy};
 
 /// The targets of rows, and the units they are in.
 #[derive(Debug, Clone, PartialEq)]
@@ -12,8 +12,7 @@ pub struct Targets {
     pub values: Vec<f64>,
     pub center: f64,
     pub scale: f64,
-    /// The floor in the model's units.
-    pub floor: f64,
+    pub levels: Levels,
 }
 
 impl Targets {
@@ -44,7 +43,28 @@ impl Targets {
             values,
             center,
             scale,
-            floor: target(floor),
+            levels: Levels {
+                floor: target(floor),
+                lie: lie(settings.pending, &observed).map_or(0.0, target),
+            },
+        }
+    }
+}
+
+/// What the constant liar says, if that is the policy and there is something to refer to.
+fn lie(policy: PendingPolicy, observed: &[f64]) -> Option<f64> {
+    let PendingPolicy::Liar(lie) = policy else {
+        return None;
+    };
+    match lie {
+        Lie::Number(value) => Some(value),
+        Lie::Min => observed.iter().copied().reduce(f64::min),
+        Lie::Max => observed.iter().copied().reduce(f64::max),
+        Lie::Mean if observed.is_empty() => None,
+        Lie::Mean => {
+            // Divided one by one, as the sum may overflow; rounding may still take it a little too far.
+            let mean: f64 = observed.iter().map(|y| y / observed.len() as f64).sum();
+            Some(mean.clamp(f64::MIN, f64::MAX))
         }
     }
 }
@@ -66,10 +86,15 @@ fn center_and_scale(observed: &[f64], floor: f64, settings: &Settings) -> (f64, 
     if settings.targets == TargetScale::Raw {
         return (center, scale);
     }
+    let told = match settings.pending {
+        PendingPolicy::Censor => Some(floor),
+        PendingPolicy::Liar(Lie::Number(lie)) => Some(lie),
+        _ => None,
+    };
     // So far from the prior mean nothing of a unit would survive rounding. In halves, which do not overflow.
     let half_reach = observed
         .iter()
-        .chain(censored.then_some(&floor))
+        .chain(&told)
         .map(|y| (0.5 * y - 0.5 * center).abs())
         .fold(0.0, f64::max);
     if half_reach > 1e12 * scale {
@@ -173,10 +198,27 @@ mod tests {
         };
         let targets = of(&[Some(1.0), Some(2.5)], &settings);
         assert_eq!(targets.values, [0.25, 1.0]);
-        assert_eq!(targets.floor, 0.0);
+        assert_eq!(targets.levels.floor, 0.0);
         let trials = trials(&[Some(1.0), Some(2.5)]);
         let discarded = Targets::of(trials.iter().zip([true, false]), &settings);
         assert_eq!(discarded.values, [0.0, 1.0]);
+    }
+
+    #[test]
+    fn the_liar_speaks_in_the_model_s_units() {
+        for (lie, expected) in [
+            (Lie::Min, -1.0),
+            (Lie::Mean, 0.0),
+            (Lie::Max, 1.0),
+            (Lie::Number(4.0), 2.0),
+        ] {
+            let settings = Settings {
+                pending: PendingPolicy::Liar(lie),
+                ..Settings::default()
+            };
+            assert_eq!(of(&[Some(1.0), Some(3.0)], &settings).levels.lie, expected);
+            assert!(of(&[], &settings).levels.lie.is_finite());
+        }
     }
 
     #[test]
@@ -200,7 +242,11 @@ mod tests {
             (vec![Some(0.0)], 0.0, Some(1e300)),
             (vec![None], 1e300, Some(-1e300)),
         ] {
-            for pending in [PendingPolicy::Ignore, PendingPolicy::Censor] {
+            for pending in [
+                PendingPolicy::Ignore,
+                PendingPolicy::Censor,
+                PendingPolicy::Liar(Lie::Number(floor.unwrap_or(7.0))),
+            ] {
                 let settings = Settings {
                     mean: PriorMean::Number(mean),
                     floor,
@@ -209,6 +255,7 @@ mod tests {
                 };
                 let targets = of(&values, &settings);
                 assert_eq!(targets.center, mean);
+                assert!(targets.levels.lie.abs() <= 2.0);
                 assert!(targets.values.iter().all(|y| y.abs() <= 2.0), "{targets:?}");
             }
         }

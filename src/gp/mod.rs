@@ -6,7 +6,9 @@
 //!
 //! * [`fit`]: the evidence, its priors and its maximisation
 //! * [`sample`]: exact draws at points; [`path`]: draws as functions
+//! * [`fantasy`]: what pending trials may turn out to be
 
+pub mod fantasy;
 pub mod fit;
 pub mod path;
 pub mod sample;
@@ -181,12 +183,13 @@ impl GaussianProcess {
         if targets.is_empty() {
             return Ok(());
         }
+        let targets = self.resolved(x, targets);
         self.extend(x)?;
-        for (i, target) in (self.n_observed..).zip(targets) {
+        for (i, target) in (self.n_observed..).zip(&targets) {
             // Row i of L z = y, solved for z_i.
             let z = match target {
-                Target::PosteriorMean => 0.0,
-                Target::Value(y) => {
+                None => 0.0,
+                Some(y) => {
                     let known: f64 = (0..i).map(|j| self.factor.at(i, j) * self.z[j]).sum();
                     (y - known) / self.factor.at(i, i)
                 }
@@ -194,10 +197,51 @@ impl GaussianProcess {
             self.z.push(z);
         }
         self.update_alpha();
-        self.check_range(targets.iter().filter_map(|target| match target {
-            Target::Value(y) => Some(*y),
-            Target::PosteriorMean => None,
-        }))
+        self.check_range(targets.into_iter().flatten())
+    }
+
+    /// What rows of a tail would count as: the posterior mean, where that is their target.
+    pub fn believed(&self, x: ArrayView2<f64>, targets: &[Target]) -> Vec<f64> {
+        let resolved = self.resolved(x, targets).into_iter();
+        let means = resolved.zip(self.mean(x));
+        means.map(|(value, mean)| value.unwrap_or(mean)).collect()
+    }
+
+    /// Targets of tail rows as numbers, before the tail is there; None is the posterior mean.
+    fn resolved(&self, x: ArrayView2<f64>, targets: &[Target]) -> Vec<Option<f64>> {
+        let mut observed = None;
+        let targets = x.rows().into_iter().zip(targets);
+        targets
+            .map(|(x, target)| match *target {
+                Target::PosteriorMean => None,
+                Target::Value(y) => Some(y),
+                Target::NearestMean(k) => {
+                    let means = observed.get_or_insert_with(|| self.mean(self.rows.view()));
+                    Some(self.mean_of_nearest(k, x, means))
+                }
+            })
+            .collect()
+    }
+
+    /// The mean of those of `values` (n_observed,) that belong to the k observed rows nearest to x, distances
+    /// being measured in lengthscales; 0, the prior mean, where nothing is observed.
+    fn mean_of_nearest(&self, k: usize, x: ArrayView1<f64>, values: &[f64]) -> f64 {
+        let distance = |row: ArrayView1<f64>| -> f64 {
+            let offsets = row.iter().zip(x).zip(&self.kernel.lengthscale);
+            offsets.map(|((a, b), l)| ((a - b) / l).powi(2)).sum()
+        };
+        let mut near: Vec<(f64, f64)> = self
+            .rows
+            .rows()
+            .into_iter()
+            .map(distance)
+            .zip(values.iter().copied())
+            .collect();
+        near.sort_by(|a, b| a.0.total_cmp(&b.0));
+        near.truncate(k);
+        near.iter()
+            .map(|(_, value)| value / near.len() as f64)
+            .sum()
     }
 
     /// y = L z of all rows: the targets given, and the posterior mean at hallucinated rows.
@@ -215,7 +259,15 @@ impl GaussianProcess {
             self.kernel.cross(chunk, &self.scaled, v.view_mut());
             mean.extend(v.rows().into_iter().map(|k| dot_row(k, &self.alpha)));
             self.factor.half_solve(v.view_mut());
-            variance.extend(v.rows().into_iter().map(|v| self.variance_left(v)));
+            let prior = chunk
+                .rows()
+                .into_iter()
+                .map(|x| self.kernel.prior_variance(x));
+            variance.extend(
+                prior
+                    .zip(v.rows())
+                    .map(|(prior, v)| variance_left(prior, v)),
+            );
         }
         (mean, variance)
     }
@@ -251,14 +303,28 @@ impl GaussianProcess {
             .contract_gradient(x, &self.scaled, slope, &self.alpha, mean_gradient);
         solved.slice_mut(s![0, ..]).assign(&ArrayView1::from(&*k));
         self.factor.half_solve(solved.view_mut());
-        let variance = self.variance_left(solved.row(0));
+        let prior = self.kernel.prior_variance(ArrayView1::from(x));
+        let variance = variance_left(prior, solved.row(0));
         self.factor.back_solve(solved.view_mut());
-        // ∇var = −2 Σ_j (A⁻¹k)_j ∇k(x, x_j)
+        // ∇var = ∇k(x, x) − 2 Σ_j (A⁻¹k)_j ∇k(x, x_j)
         let weight = contiguous(solved.row(0));
         self.kernel
             .contract_gradient(x, &self.scaled, slope, weight, variance_gradient);
         variance_gradient.iter_mut().for_each(|g| *g *= -2.0);
+        self.kernel.add_prior_gradient(x, 1.0, variance_gradient);
         (mean, variance)
+    }
+
+    /// Σ_j weight_j ∇k(x, x_j) in place of the mean's gradient, at the point of the last `predict_gradient`.
+    pub fn mean_gradient_with(&self, x: &[f64], weight: &[f64], workspace: &mut Workspace) {
+        let Workspace {
+            slope,
+            mean_gradient,
+            ..
+        } = workspace;
+        let slope = &slope[..self.len()];
+        self.kernel
+            .contract_gradient(x, &self.scaled, slope, weight, mean_gradient);
     }
 
     /// log p(y | X, θ) of all rows (Rasmussen & Williams 2006, eq. 2.30).
@@ -275,12 +341,6 @@ impl GaussianProcess {
 
     pub(crate) fn alpha(&self) -> &[f64] {
         &self.alpha
-    }
-
-    /// k(x, x) − |v|², never below 0: rounding may take it there.
-    pub(crate) fn variance_left(&self, v: ArrayView1<f64>) -> f64 {
-        let v = contiguous(v);
-        (self.kernel.variance - dot(v, v)).max(0.0)
     }
 
     fn extend(&mut self, x: ArrayView2<f64>) -> Result<()> {
@@ -315,10 +375,14 @@ impl GaussianProcess {
         }
     }
 
-    /// Refuses `targets` that overflow. With |k| ≤ v and |L⁻¹k| ≤ √v, means are finite where v·Σ|α| and √v·Σ|z| are.
+    /// Refuses `targets` that overflow. With |k| ≤ v and |L⁻¹k| ≤ √v, means are finite where v·Σ|α| and √v·Σ|z| are;
+    /// for the linear kernel v is the largest k(x, x) of a row.
     fn check_range(&self, targets: impl Iterator<Item = f64>) -> Result<()> {
         let size = |weights: &[f64]| weights.iter().map(|w| w.abs()).sum::<f64>();
-        let v = self.kernel.variance;
+        let rows = self.rows.rows().into_iter();
+        let v = rows
+            .map(|x| self.kernel.prior_variance(x))
+            .fold(0.0, f64::max);
         if (v * size(&self.alpha)).is_finite() && (v.sqrt() * size(&self.z)).is_finite() {
             return Ok(());
         }
@@ -347,6 +411,11 @@ pub struct Workspace {
 }
 
 impl Workspace {
+    /// k(x, X) at the point of the last `predict_gradient`.
+    pub fn covariances(&self) -> &[f64] {
+        &self.k
+    }
+
     fn resize(&mut self, n: usize, d: usize) {
         if self.solved.dim() != (1, n) {
             self.k.resize(n, 0.0);
@@ -356,6 +425,12 @@ impl Workspace {
         self.mean_gradient.resize(d, 0.0);
         self.variance_gradient.resize(d, 0.0);
     }
+}
+
+/// k(x, x) − |v|², never below 0: rounding may take it there.
+pub(crate) fn variance_left(prior: f64, v: ArrayView1<f64>) -> f64 {
+    let v = contiguous(v);
+    (prior - dot(v, v)).max(0.0)
 }
 
 pub(crate) fn as_row(values: Vec<f64>) -> Array2<f64> {
@@ -414,7 +489,7 @@ pub(crate) mod tests {
 
     #[test]
     fn hallucinated_rows_leave_the_mean_and_shrink_the_variance() {
-        for shape in [KernelShape::SquaredExponential, KernelShape::Matern52] {
+        for shape in KernelShape::ALL {
             let mut gp = model(shape, 20);
             let z = wave(9, 2, 3.3);
             let (mean, variance) = gp.predict(z.view());
@@ -430,6 +505,33 @@ pub(crate) mod tests {
             let believed = gp.targets();
             assert!((believed[20] - gp.mean(tail.view())[0]).abs() < 1e-9);
         }
+    }
+
+    #[test]
+    fn nearest_means_are_those_of_a_search_through_all_rows() {
+        let mut gp = model(KernelShape::Matern52, 20);
+        let tail = wave(4, 2, 8.8);
+        let (rows, mean) = (gp.rows().to_owned(), gp.mean(gp.rows()));
+        for k in [1, 3, 20, 99] {
+            gp.set_tail(tail.view(), &[Target::NearestMean(k); 4])
+                .unwrap();
+            let believed = gp.targets();
+            for (i, x) in tail.rows().into_iter().enumerate() {
+                let distance =
+                    |j: usize| ((rows[[j, 0]] - x[0]) / 0.7).hypot((rows[[j, 1]] - x[1]) / 1.1);
+                let mut order: Vec<usize> = (0..20).collect();
+                order.sort_by(|&a, &b| distance(a).total_cmp(&distance(b)));
+                let expected =
+                    order[..k.min(20)].iter().map(|&j| mean[j]).sum::<f64>() / k.min(20) as f64;
+                assert!((believed[20 + i] - expected).abs() < 1e-9);
+            }
+        }
+        let mut empty = GaussianProcess::new(KernelShape::Matern52, &gp.hyperparameters()).unwrap();
+        empty.set_targets(&[]).unwrap();
+        empty
+            .set_tail(tail.view(), &[Target::NearestMean(2); 4])
+            .unwrap();
+        assert_eq!(empty.mean(tail.view()), [0.0; 4]);
     }
 
     #[test]
@@ -456,7 +558,7 @@ pub(crate) mod tests {
 
     #[test]
     fn gradients_are_finite_differences() {
-        for shape in [KernelShape::SquaredExponential, KernelShape::Matern52] {
+        for shape in KernelShape::ALL {
             let gp = model(shape, 12);
             let x = [0.21, -0.33];
             let mut workspace = Workspace::default();

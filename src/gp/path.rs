@@ -13,27 +13,53 @@ use super::{GaussianProcess, as_row};
 use crate::domain::Rng;
 use crate::elementary::sine_and_cosine;
 use crate::error::{Result, Stop, check};
-use crate::kernel::Kernel;
+use crate::kernel::{Kernel, add_multiple};
 use crate::linalg::{GrowingCholesky, dot, gram};
 
-/// Random Fourier features: φ_i(x) = sqrt(2/M)·cos(ω_iᵀx + b_i), E φ(x)ᵀφ(x') = κ (Rahimi & Recht 2007).
+/// Features with E φ(x)ᵀφ(x') = κ: sqrt(2/M)·cos(ω_iᵀx + b_i) at random (Rahimi & Recht 2007), or, for the linear
+/// kernel, exactly 1 and the coordinates of x̃.
 #[derive(Debug, Clone)]
 struct Features {
     /// ω, one column per feature: (d, M).
     omega: Array2<f64>,
     b: Vec<f64>,
+    /// Whether the features are the phases ω_iᵀx + b_i themselves.
+    linear: bool,
 }
 
 impl Features {
+    /// n features, or as many as there are.
     fn draw(kernel: &Kernel, n: usize, rng: &mut Rng) -> Self {
         let mut omega = Array2::zeros((kernel.width(), n));
         for mut column in omega.columns_mut() {
-            column.assign(&ArrayView1::from(&kernel.spectral_draw(rng)));
+            let Some(draw) = kernel.spectral_draw(rng) else {
+                return Self::linear(kernel);
+            };
+            column.assign(&ArrayView1::from(&draw));
         }
         let b = (0..n)
             .map(|_| rng.random_range(0.0..2.0 * std::f64::consts::PI))
             .collect();
-        Self { omega, b }
+        Self {
+            omega,
+            b,
+            linear: false,
+        }
+    }
+
+    fn linear(kernel: &Kernel) -> Self {
+        let d = kernel.width();
+        let mut omega = Array2::zeros((d, d + 1));
+        for (k, l) in kernel.lengthscale.iter().enumerate() {
+            omega[[k, k]] = 1.0 / l;
+        }
+        let mut b = vec![0.0; d + 1];
+        b[d] = 1.0;
+        Self {
+            omega,
+            b,
+            linear: true,
+        }
     }
 
     fn len(&self) -> usize {
@@ -41,7 +67,11 @@ impl Features {
     }
 
     fn amplitude(&self) -> f64 {
-        (2.0 / self.len() as f64).sqrt()
+        if self.linear {
+            1.0
+        } else {
+            (2.0 / self.len() as f64).sqrt()
+        }
     }
 
     /// Row d of ω.
@@ -52,24 +82,17 @@ impl Features {
             .map_or(&[], |all| &all[d * n..(d + 1) * n])
     }
 
-    /// s and c at x.
+    /// s and c at x; of linear features c, the feature, and s, minus its derivative.
     fn evaluate(&self, x: &[f64], sines: &mut [f64], cosines: &mut [f64]) {
         cosines.copy_from_slice(&self.b);
         for (d, x) in x.iter().enumerate() {
             add_multiple(*x, self.omega(d), cosines);
         }
-        sines_and_cosines(sines, cosines);
-    }
-}
-
-#[multiversion(targets(
-    "x86_64+avx512f+avx512dq+avx512vl+avx2+fma",
-    "x86_64+avx2+fma",
-    "aarch64+neon"
-))]
-fn add_multiple(x: f64, omega: &[f64], phases: &mut [f64]) {
-    for (p, w) in phases.iter_mut().zip(omega) {
-        *p += x * w;
+        if self.linear {
+            sines.fill(-1.0);
+        } else {
+            sines_and_cosines(sines, cosines);
+        }
     }
 }
 
@@ -138,6 +161,7 @@ impl Path {
         stop: &mut Stop,
     ) -> Result<Self> {
         let features = Features::draw(gp.kernel(), n, rng);
+        let n = features.len();
         let amplitude = gp.kernel().variance.sqrt() * features.amplitude();
         let mut w = standard_normal(n, rng);
         w.iter_mut().for_each(|w| *w *= amplitude);
@@ -172,6 +196,7 @@ impl Path {
         stop: &mut Stop,
     ) -> Result<Self> {
         let features = Features::draw(gp.kernel(), n, rng);
+        let n = features.len();
         let scale = gp.kernel().variance.sqrt();
         let mut phi = Array2::zeros((gp.len(), n));
         let (mut sines, mut cosines) = (vec![0.0; n], vec![0.0; n]);

@@ -306,6 +306,9 @@ impl GaussianProcess {
         match py.detach(|| self.lock().shape()) {
             KernelShape::SquaredExponential => "squared_exponential",
             KernelShape::Matern52 => "matern52",
+            KernelShape::Matern32 => "matern32",
+            KernelShape::Matern12 => "matern12",
+            KernelShape::Linear => "linear",
         }
     }
 

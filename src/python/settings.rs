@@ -10,7 +10,7 @@ use crate::bayes::settings::{
 use crate::error::{Error, Result};
 use crate::kernel::KernelShape;
 use crate::ledger::Clock;
-use crate::pending::PendingPolicy;
+use crate::pending::{Lie, PendingPolicy};
 use crate::python::errors::raise;
 
 /// Settings from a dict; absent keys and None keep their defaults.
@@ -18,6 +18,8 @@ pub fn settings(dict: &Bound<'_, PyDict>) -> PyResult<Settings> {
     let py = dict.py();
     let mut settings = Settings::default();
     let mut search = (None, 10_000, 100);
+    let (mut beta, mut rkhs, mut chance) = (None, 1.0, 0.1);
+    let (mut pending, mut lie, mut n_nearest, mut n_fantasies) = (None, Lie::Mean, 3, 16);
     for (key, value) in dict {
         let key: String = key.extract()?;
         if value.is_none() {
@@ -60,33 +62,47 @@ pub fn settings(dict: &Bound<'_, PyDict>) -> PyResult<Settings> {
             "initial_theta" => settings.initial_theta = Some(value.extract()?),
             "acquisition" => {
                 settings.acquisition = name("acquisition")?.one_of(
-                    "\"ucb\", \"log_ei\" or \"thompson\"",
+                    "\"ucb\", \"log_ei\", \"thompson\" or \"max_variance\"",
                     &[
                         ("ucb", AcquisitionKind::UpperConfidenceBound),
                         ("log_ei", AcquisitionKind::LogExpectedImprovement),
                         ("thompson", AcquisitionKind::Thompson),
+                        ("max_variance", AcquisitionKind::MaxVariance),
                     ],
                 )?;
             }
             "beta" => {
-                settings.beta = match value.extract::<f64>() {
+                beta = Some(match value.extract::<f64>() {
                     Ok(width) => Beta::Constant(width),
                     Err(_) => name("beta")?.one_of(
-                        "a number, or \"kandasamy\"",
-                        &[("kandasamy", Beta::Kandasamy)],
+                        "a number, \"kandasamy\" or \"theory\"",
+                        &[
+                            ("kandasamy", Beta::Kandasamy),
+                            (
+                                "theory",
+                                Beta::Theory {
+                                    rkhs_bound: 1.0,
+                                    delta: 0.1,
+                                },
+                            ),
+                        ],
+                    )?,
+                });
+            }
+            "rkhs_bound" => rkhs = value.extract()?,
+            "delta" => chance = value.extract()?,
+            "pending" => pending = Some(value.extract()?),
+            "lie" => {
+                lie = match value.extract::<f64>() {
+                    Ok(value) => Lie::Number(value),
+                    Err(_) => name("lie")?.one_of(
+                        "\"min\", \"mean\", \"max\" or a number",
+                        &[("min", Lie::Min), ("mean", Lie::Mean), ("max", Lie::Max)],
                     )?,
                 };
             }
-            "pending" => {
-                settings.pending = name("pending")?.one_of(
-                    "\"ignore\", \"hallucinate\" or \"censor\"",
-                    &[
-                        ("ignore", PendingPolicy::Ignore),
-                        ("hallucinate", PendingPolicy::Hallucinate),
-                        ("censor", PendingPolicy::Censor),
-                    ],
-                )?;
-            }
+            "n_nearest" => n_nearest = value.extract()?,
+            "n_fantasies" => n_fantasies = value.extract()?,
             "window" => settings.window = Some(value.extract()?),
             "floor" => settings.floor = Some(value.extract()?),
             "late" => {
@@ -153,6 +169,33 @@ pub fn settings(dict: &Bound<'_, PyDict>) -> PyResult<Settings> {
             }
         }
     }
+    if let Some(beta) = beta {
+        settings.beta = match beta {
+            Beta::Theory { .. } => Beta::Theory {
+                rkhs_bound: rkhs,
+                delta: chance,
+            },
+            other => other,
+        };
+    }
+    if let Some(pending) = pending {
+        let word = Word {
+            py,
+            name: "pending",
+            value: pending,
+        };
+        settings.pending = word.one_of(
+            "\"hallucinate\", \"integrate\", \"ignore\", \"censor\", \"liar\" or \"nearest\"",
+            &[
+                ("hallucinate", PendingPolicy::Hallucinate),
+                ("integrate", PendingPolicy::Integrate(n_fantasies)),
+                ("ignore", PendingPolicy::Ignore),
+                ("censor", PendingPolicy::Censor),
+                ("liar", PendingPolicy::Liar(lie)),
+                ("nearest", PendingPolicy::Nearest(n_nearest)),
+            ],
+        )?;
+    }
     if let (Some(true), n_raw, n_starts) = search {
         settings.maximizer = BoxSearch::Multistart { n_raw, n_starts };
     }
@@ -161,9 +204,12 @@ pub fn settings(dict: &Bound<'_, PyDict>) -> PyResult<Settings> {
 
 pub fn kernel(py: Python<'_>, value: &Bound<'_, PyAny>) -> PyResult<KernelShape> {
     word(py, value, "kernel")?.one_of(
-        "\"matern52\" or \"squared_exponential\"",
+        "\"matern12\", \"matern32\", \"matern52\", \"squared_exponential\" or \"linear\"",
         &[
+            ("matern12", KernelShape::Matern12),
+            ("matern32", KernelShape::Matern32),
             ("matern52", KernelShape::Matern52),
+            ("linear", KernelShape::Linear),
             ("squared_exponential", KernelShape::SquaredExponential),
         ],
     )

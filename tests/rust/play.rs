@@ -12,7 +12,7 @@ use belated::error::{Error, Stop};
 use belated::kernel::KernelShape;
 use belated::ledger::{Action, Clock, Point, State};
 use belated::optimizer::{Definition, Method, Optimizer};
-use belated::pending::PendingPolicy;
+use belated::pending::{Lie, PendingPolicy};
 use ndarray::Array2;
 use proptest::collection::vec;
 use proptest::option;
@@ -167,7 +167,7 @@ fn positive(usual: f64) -> impl Strategy<Value = f64> {
 /// Settings of every kind; those that `Settings::checked` would refuse for a domain are taken back.
 pub fn settings(candidates: bool, floors: f64) -> impl Strategy<Value = Settings> {
     let model = (
-        select(vec![KernelShape::Matern52, KernelShape::SquaredExponential]),
+        select(KernelShape::ALL.to_vec()),
         any::<bool>(),
         prop_oneof![
             (
@@ -192,17 +192,26 @@ pub fn settings(candidates: bool, floors: f64) -> impl Strategy<Value = Settings
             AcquisitionKind::UpperConfidenceBound,
             AcquisitionKind::LogExpectedImprovement,
             AcquisitionKind::Thompson,
+            AcquisitionKind::MaxVariance,
         ]),
         prop_oneof![
             (0.0..3.0).prop_map(Beta::Constant),
             Just(Beta::Constant(1e300)),
-            Just(Beta::Kandasamy)
+            Just(Beta::Kandasamy),
+            Just(Beta::Theory {
+                rkhs_bound: 1.0,
+                delta: 0.1
+            })
         ],
-        select(vec![
-            PendingPolicy::Ignore,
-            PendingPolicy::Hallucinate,
-            PendingPolicy::Censor,
-        ]),
+        prop_oneof![
+            1 => Just(PendingPolicy::Ignore),
+            2 => Just(PendingPolicy::Hallucinate),
+            2 => Just(PendingPolicy::Censor),
+            1 => (1..9usize).prop_map(PendingPolicy::Nearest),
+            2 => (1..9usize).prop_map(PendingPolicy::Integrate),
+            1 => select(vec![Lie::Min, Lie::Mean, Lie::Max]).prop_map(PendingPolicy::Liar),
+            1 => number().prop_map(|y| PendingPolicy::Liar(Lie::Number(y))),
+        ],
         option::weighted(0.6, select(vec![1e-300, 1.0, 3.5, 20.0, f64::INFINITY])),
         option::weighted(0.5, prop_oneof![Just(floors), number()]),
         any::<bool>(),
@@ -262,7 +271,10 @@ pub fn settings(candidates: bool, floors: f64) -> impl Strategy<Value = Settings
             },
             fit_rows,
             initial_theta,
-            acquisition,
+            acquisition: match pending {
+                PendingPolicy::Integrate(_) => AcquisitionKind::LogExpectedImprovement,
+                _ => acquisition,
+            },
             beta,
             pending,
             window,
@@ -321,9 +333,14 @@ fn step(value: impl Strategy<Value = f64> + Clone) -> impl Strategy<Value = Step
     ]
 }
 
-/// The same settings where everything is fitted, in units of the observed.
+/// The same settings where everything is fitted, in units of the observed, and covariances are bounded: those of the
+/// linear kernel overflow where points do.
 pub fn fitted(settings: Settings) -> Settings {
     Settings {
+        kernel: match settings.kernel {
+            KernelShape::Linear => KernelShape::Matern52,
+            bounded => bounded,
+        },
         lengthscale: None,
         variance: None,
         noise: None,
