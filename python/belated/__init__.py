@@ -15,8 +15,10 @@ from belated._core import (
 )
 from belated.algorithms import algorithm, algorithms
 from belated.dimensions import Categorical, Integer, Real
+from belated.evaluation import RunError
 from belated.lifecycle import NotFitted, Optimizer
 from belated.optimizers import BayesOpt, RandomSearch
+from belated.run import Result, StopRun, maximize, minimize
 from belated.space import Space
 from belated.store import StoreError
 from belated.study import Study
@@ -39,7 +41,10 @@ __all__ = [
     "Optimizer",
     "RandomSearch",
     "Real",
+    "Result",
+    "RunError",
     "Space",
+    "StopRun",
     "StoreError",
     "Study",
     "Trial",
@@ -47,4 +52,6 @@ __all__ = [
     "__version__",
     "algorithm",
     "algorithms",
+    "maximize",
+    "minimize",
 ]
