@@ -179,7 +179,7 @@ class Evaluations:
             raise outcome.error
         if self.bar is not None:
             facts = {"best": self.optimizer.best_value_, "failed": self.n_failed or None}
-            self.bar.set_postfix({name: fact for name, fact in facts.items() if fact is not None})
+            self.bar.set_postfix({name: fact for name, fact in facts.items() if fact is not None}, refresh=False)
             self.bar.update()
         for callback in self.callbacks:
             callback(self.optimizer, trial)

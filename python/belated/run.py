@@ -4,6 +4,7 @@ import difflib
 import inspect
 import math
 import sys
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import dataclass, fields
@@ -311,16 +312,24 @@ def _check_that_it_can_be_sent(f: Objective) -> None:
         ) from error
 
 
+def _somebody_watches() -> bool:
+    """Whether this is a notebook or a terminal, told without importing IPython."""
+    ipython = sys.modules.get("IPython")
+    shell = None if ipython is None else ipython.get_ipython()
+    return hasattr(shell, "kernel") or (sys.stderr is not None and sys.stderr.isatty())
+
+
 def _progress_bar(progress: Any, total: int | None) -> Any:
     """A bar of tqdm, or None."""
     if progress is not None and not isinstance(progress, bool):
         raise InvalidSetting(f"progress={short_repr(progress)} is not usable: pass True, False or None")
-    in_notebook = "ipykernel" in sys.modules
-    visible = in_notebook or (sys.stderr is not None and sys.stderr.isatty())
-    if progress is False or (progress is None and not visible):
+    if progress is False or (progress is None and not _somebody_watches()):
         return None
     try:
-        from tqdm.auto import tqdm
+        with warnings.catch_warnings():
+            # In a notebook without ipywidgets tqdm draws text, which needs no warning.
+            warnings.simplefilter("ignore")
+            from tqdm.auto import tqdm
     except ImportError:
         if progress:
             raise ImportError("progress=True needs tqdm: pip install 'belated[progress]', or leave it out") from None
