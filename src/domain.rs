@@ -13,7 +13,7 @@
 
 use std::ops::Range;
 
-use ndarray::{Array2, ArrayView2, Axis};
+use ndarray::{Array2, ArrayView2, Axis, concatenate};
 use rand::RngExt;
 use rand::seq::SliceRandom;
 use serde::{Deserialize, Serialize};
@@ -341,6 +341,19 @@ impl Domain {
             }
         }
         points
+    }
+
+    /// `n` evenly spread points as from `quasi_random`, and `more` that go on from there, should they be wanted.
+    pub fn quasi_random_and_more(&self, n: usize, more: usize, rng: &mut Rng) -> Array2<f64> {
+        match self {
+            // A Latin square is even only as a whole.
+            Domain::Box(coordinates) if coordinates.len() > MOST_GOLDEN => concatenate![
+                Axis(0),
+                self.quasi_random(n, rng),
+                self.quasi_random(more, rng)
+            ],
+            _ => self.quasi_random(n + more, rng),
+        }
     }
 
     /// How many members the discrete coordinates have together (saturating); for candidates their number.

@@ -23,6 +23,12 @@ pub enum Error {
     )]
     InvalidValue { number: usize, got: f64 },
 
+    /// A standard deviation of noise that cannot be one.
+    #[error(
+        "std={got} for trial {number} is not a finite number of 0 or above; give the standard deviation of the value's noise (the trial is unchanged)"
+    )]
+    InvalidDeviation { number: usize, got: f64 },
+
     /// A point that does not belong to the domain.
     #[error("{0}")]
     InvalidPoint(String),

@@ -93,7 +93,7 @@ const RECOMMENDATION: u64 = u64::MAX;
 const DESIGN: u64 = u64::MAX - 1;
 
 /// First bytes of a saved optimizer: a name and the version of the format. Eight bytes of checksum follow.
-const HEADER: &[u8] = b"belated\x01";
+const HEADER: &[u8] = b"belated\x02";
 
 /// FNV-1a in 64 bits: no change of a single byte goes unnoticed, and of more bytes one in 2⁶⁴.
 fn checksum(bytes: &[u8]) -> u64 {
@@ -324,7 +324,7 @@ impl Optimizer {
             _ => {}
         }
         if let Event::Suggested {
-            fitted: Some(Fitted { theta, .. }),
+            fitted: Some(Fitted { theta, scale, .. }),
             ..
         } = event
         {
@@ -333,7 +333,10 @@ impl Optimizer {
                 .lengthscale
                 .iter()
                 .chain([&theta.variance, &theta.noise]);
-            if theta.lengthscale.len() != width || !all.clone().all(|p| *p > 0.0 && p.is_finite()) {
+            if theta.lengthscale.len() != width
+                || !(*scale > 0.0 && scale.is_finite())
+                || !all.clone().all(|p| *p > 0.0 && p.is_finite())
+            {
                 return Err(Error::Corrupt(format!("{theta:?} was never fitted here")));
             }
         }

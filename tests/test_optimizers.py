@@ -587,3 +587,48 @@ def test_html_shows_the_latest_trials():
     page = opt._repr_html_()
     assert "16 trials, 15 pending, best 0.0" in page
     assert "<td>15</td>" in page and "<td>5</td>" not in page
+
+
+# Noise that is known.
+
+
+@pytest.mark.parametrize("std", [-1.0, math.nan, math.inf, "0.1", 1j, [0.1, 0.2]])
+def test_a_std_that_cannot_be_one_is_refused(std):
+    opt = bl.BayesOpt({"x": (0.0, 1.0)}, seed=0)
+    trial = opt.suggest()
+    for report in (lambda: opt.observe(trial, 1.0, std=std), lambda: opt.add([{"x": 0.5}] * 3, [1.0] * 3, std=std)):
+        with pytest.raises(bl.InvalidValue, match="std"):
+            report()
+        assert opt.n_trials == 1 and trial.state == "pending"
+
+
+def test_a_std_belongs_to_its_value():
+    opt = bl.BayesOpt({"x": (0.0, 1.0)}, seed=0)
+    trial = opt.suggest()
+    trial.observe(1.0, std=0.25)
+    trial.observe(1.0)
+    trial.observe(1.0, std=0.25)
+    assert trial.std == 0.25 and "std=0.25" in repr(trial)
+    with pytest.raises(bl.AlreadyObserved):
+        trial.observe(1.0, std=0.5)
+    trial.observe(1.0, amend=True, std=0.5)
+    assert trial.std == 0.5
+    trial.observe(2.0, amend=True)
+    assert trial.std is None
+    added = opt.add([{"x": 0.1}, {"x": 0.2}, {"x": 0.3}], [1.0, None, 2.0], std=[0.1, 0.2, None])
+    assert [trial.std for trial in added] == [0.1, None, None]
+
+
+@pytest.mark.parametrize("direction", ["maximize", "minimize"])
+def test_the_model_believes_values_as_far_as_their_std_allows(direction):
+    opt = bl.BayesOpt({"x": (0.0, 1.0)}, n_initial=0, refit_every=1, seed=0, direction=direction)
+    x = np.linspace(0, 1, 12)
+    opt.add([{"x": v} for v in x], np.sin(6 * x), std=0.01)
+    opt.add({"x": 0.5}, 8.0, std=50.0)
+    opt.suggest()
+    mean, std = opt.predict([{"x": 0.5}])
+    assert abs(mean[0] - np.sin(3.0)) < 0.1 and std[0] < 0.1
+    opt.observe(12, 8.0, amend=True, std=0.01)
+    opt.add({"x": 0.97}, np.sin(6 * 0.97), std=0.01)
+    opt.suggest()  # fits again: so smooth a model as before could not follow
+    assert abs(opt.predict([{"x": 0.5}])[0][0] - 8.0) < 0.5

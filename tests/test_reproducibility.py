@@ -86,7 +86,7 @@ def step(opt, plan, what, number):
             if what in ("abandon", "give up"):  # what failed and is given up leaves the model
                 trial.abandon()
             if what in ("observe", "amend"):
-                trial.observe(value, amend=what == "amend")
+                trial.observe(value, amend=what == "amend", std=0.2 if number % 5 == 0 else None)
 
 
 def travel(opt, plan, which):

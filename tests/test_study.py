@@ -182,6 +182,19 @@ def test_a_key_gives_the_same_trials_again(store):
         study.suggest(2, key="job 7")
 
 
+def test_the_noise_of_a_value_is_stored_with_it(store):
+    study = bl.Study("s", store, optimizer=bl.BayesOpt({"x": (0.0, 1.0)}, n_initial=2, seed=0))
+    for value in (0.1, 0.4, 0.2):
+        study.observe(study.suggest(), value, std=0.05, key=f"v{value}")
+    study.add({"x": 0.5}, 0.3, std=0.1)
+    study.observe(0, 0.1, std=0.05, key="v0.1")
+    with pytest.raises(bl.InvalidSetting, match="v0.1"):
+        study.observe(0, 0.1, std=0.06, key="v0.1")
+    again = bl.Study.load("s", store)
+    assert [trial.std for trial in again.trials] == [0.05, 0.05, 0.05, 0.1]
+    assert again.suggest().params == study.trials[-1].params
+
+
 def test_replicates_are_trials_of_their_own_once_for_each_key(store):
     study = bl.Study("s", store, random_search(direction="minimize"))
     trial = study.suggest()

@@ -95,6 +95,8 @@ class TrialRecord:
     @property
     def value(self) -> float | None: ...
     @property
+    def std(self) -> float | None: ...
+    @property
     def suggested_at(self) -> float: ...
     @property
     def observed_at(self) -> float | None: ...
@@ -124,7 +126,9 @@ class Optimizer:
 
         ``wall`` is the time in seconds by which leases are judged, ``expires_after`` the length of new ones."""
 
-    def draft_observe(self, number: int, value: float, now: float | None, amend: bool) -> str | None:
+    def draft_observe(
+        self, number: int, value: float, now: float | None, amend: bool, std: float | None = None
+    ) -> str | None:
         """The event that ``observe`` would log, as JSON; None where it would change nothing. Nothing is logged."""
 
     def draft_fail(self, number: int, now: float | None) -> str | None: ...
@@ -136,6 +140,7 @@ class Optimizer:
         context: NDArray[np.float64] | None,
         value: float | None,
         now: float | None,
+        std: float | None = None,
     ) -> str | None: ...
     def draft_enqueue(self, point: NDArray[np.float64], index: int | None) -> str | None: ...
     def extend(self, events: list[str]) -> None:
@@ -145,7 +150,9 @@ class Optimizer:
         """The log from event number ``start`` on, as JSON."""
 
     def n_events(self) -> int: ...
-    def observe(self, number: int, value: float, now: float | None, amend: bool) -> None: ...
+    def observe(
+        self, number: int, value: float, now: float | None, amend: bool, std: float | None = None
+    ) -> None: ...
     def fail(self, number: int, now: float | None) -> None: ...
     def abandon(self, number: int, now: float | None) -> None: ...
     def add(
@@ -155,6 +162,7 @@ class Optimizer:
         context: NDArray[np.float64] | None,
         value: float | None,
         now: float | None,
+        std: float | None = None,
     ) -> int: ...
     def enqueue(self, point: NDArray[np.float64], index: int | None) -> None: ...
     def recommend(

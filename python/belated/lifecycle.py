@@ -150,6 +150,15 @@ class Optimizer:
             )
         return self._oriented(number)
 
+    def _check_std(self, std: Any, what: str) -> float | None:
+        number = None if std is None else finite(std)
+        if std is not None and (number is None or number < 0):
+            raise InvalidValue(
+                f"std={short_repr(std)} for {what} is not a finite number >= 0; pass the standard deviation of the "
+                "value's noise, or leave it out (nothing was changed)"
+            )
+        return number
+
     def record_of(self, trial: Trial) -> _core.TrialRecord:
         """What the log knows about a trial of this optimizer, in the core's terms."""
         return self._core.trial(trial.number)
@@ -210,7 +219,7 @@ class Optimizer:
         trials = [Trial(self, number) for number in numbers]
         return trials[0] if n is None else trials
 
-    def observe(self, trial: Trial | int, value: float, amend: bool = False) -> None:
+    def observe(self, trial: Trial | int, value: float, amend: bool = False, *, std: float | None = None) -> None:
         """Report a trial's value: at any time, in any order, also after `fail` or `abandon`.
 
         Parameters
@@ -221,11 +230,14 @@ class Optimizer:
             One finite real number (a 0-d array will do).
         amend : bool, default False
             Replace a value that is there already.
+        std : float, optional
+            The standard deviation of this value's noise, where you know it (of a mean over n repetitions that of one
+            divided by sqrt(n)). The model then takes it at its word, and fits the noise of the other values.
 
         Raises
         ------
         InvalidValue
-            NaN, inf, complex, bool, str, or anything with an axis; the trial stays as it was.
+            NaN, inf, complex, bool, str, or anything with an axis, or a std below 0; the trial stays as it was.
         UnknownTrial
             A number never given out, or a trial of another optimizer.
         AlreadyObserved
@@ -243,8 +255,9 @@ class Optimizer:
         """
         number = self._number_of(trial)
         oriented = self._check_value(value, f"trial {number}")
+        deviation = self._check_std(std, f"trial {number}")
         try:
-            self._core.observe(number, oriented, self._now(), bool(amend))
+            self._core.observe(number, oriented, self._now(), bool(amend), deviation)
         except AlreadyObserved:
             # Said again here, because the core knows values in its own orientation only.
             raise AlreadyObserved(
@@ -284,7 +297,7 @@ class Optimizer:
             value = self.trial(number).value
             raise AlreadyObserved(f"trial {number} has the value {value!r} already and cannot {verb}") from None
 
-    def add(self, params: Any, value: Any = None, context: Any = None) -> Any:
+    def add(self, params: Any, value: Any = None, context: Any = None, *, std: Any = None) -> Any:
         """Add trials that were not suggested: earlier data, or points of one's own.
 
         Parameters
@@ -296,6 +309,8 @@ class Optimizer:
             The observed value of each point. None, also within the sequence: the trial is pending.
         context : mapping, list of mappings or DataFrame, optional
             Where a context was declared: one for all points, or one for each.
+        std : float or sequence of float, optional
+            The standard deviation of the noise of each value, or of all; see `observe`.
 
         Returns
         -------
@@ -325,15 +340,19 @@ class Optimizer:
             values = [None] * len(points) if value is None else list(value)
         if len(values) != len(points):
             raise InvalidValue(f"value has {len(values)} entries for {len(points)} points: pass one for each")
+        stds = list(std) if is_list(std) else [std] * len(points)
+        if len(stds) != len(points):
+            raise InvalidValue(f"std has {len(stds)} entries for {len(points)} points: pass one for each, or one for all")
         contexts = self._split_context(context, len(points))
         located = [self.domain_.locate(point) for point in points]
         encoded = [self._encode_context(one) for one in contexts]
         names = [f"params[{i}]" if several else "params" for i in range(len(points))]
         oriented = [None if y is None else self._check_value(y, name) for y, name in zip(values, names, strict=True)]
+        deviations = [self._check_std(sd, name) for sd, name in zip(stds, names, strict=True)]
         now = self._now()
         trials = [
-            Trial(self, self._core.add(point, index, z, y, now))
-            for (point, index), z, y in zip(located, encoded, oriented, strict=True)
+            Trial(self, self._core.add(point, index, z, y, now, None if y is None else sd))
+            for (point, index), z, y, sd in zip(located, encoded, oriented, deviations, strict=True)
         ]
         return trials if several else trials[0]
 

@@ -146,31 +146,39 @@ class SharedLog:
             raise InvalidSetting(f"key={key!r} started {len(found)} trials before, in a request other than this one")
         return [number for number, _ in found]
 
-    def observe(self, number: int, value: float, now: float | None, amend: bool, key: str | None = None) -> None:
+    def observe(
+        self,
+        number: int,
+        value: float,
+        now: float | None,
+        amend: bool,
+        std: float | None = None,
+        key: str | None = None,
+    ) -> None:
         with self.writing() as draft:
-            if not self._observed_with(key, number, value):
-                self._log(draft, self.core.draft_observe(number, value, now, amend), key)
+            if not self._observed_with(key, number, value, std):
+                self._log(draft, self.core.draft_observe(number, value, now, amend, std), key)
 
-    def replicate(self, number: int, value: float, now: float | None, key: str | None) -> None:
+    def replicate(self, number: int, value: float, now: float | None, key: str | None, std: float | None) -> None:
         """A value for the point of a trial: the trial's own, or where it has one, that of a trial of its own."""
         with self.writing() as draft:
             trial = self.core.trial(number)
-            if self._observed_with(key, number, value):
+            if self._observed_with(key, number, value, std):
                 return
             if trial.value is None:
-                event = self.core.draft_observe(number, value, now, False)
+                event = self.core.draft_observe(number, value, now, False, std)
             else:
                 context = trial.context if trial.context.size else None
-                event = self.core.draft_add(trial.point, trial.index, context, value, now)
+                event = self.core.draft_add(trial.point, trial.index, context, value, now, std)
             self._log(draft, event, key)
 
-    def _observed_with(self, key: str | None, number: int, value: float) -> bool:
+    def _observed_with(self, key: str | None, number: int, value: float, std: float | None) -> bool:
         """Whether a call with this key was carried out before."""
         for other, event in self.keyed("observe", key):
             [(kind, facts)] = json.loads(event).items()
             point = self.core.trial(number).point
             same = facts["point"]["x"] == point.tolist() if kind == "Added" else facts["number"] == number
-            if not same or facts["value"] != value:
+            if not same or (facts["value"], facts.get("std")) != (value, std):
                 raise InvalidSetting(
                     f"key={key!r} reported another value, or for another trial, before (trial {other})"
                 )
@@ -197,10 +205,11 @@ class SharedLog:
         context: NDArray[np.float64] | None,
         value: float | None,
         now: float | None,
+        std: float | None = None,
     ) -> int:
         with self.writing() as draft:
             number = len(self.core) + len(draft)
-            self._log(draft, self.core.draft_add(point, index, context, value, now))
+            self._log(draft, self.core.draft_add(point, index, context, value, now, std))
             return number
 
     def enqueue(self, point: NDArray[np.float64], index: int | None) -> None:

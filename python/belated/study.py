@@ -231,6 +231,7 @@ class Study:
         value: float,
         amend: bool = False,
         *,
+        std: float | None = None,
         replicate: bool = False,
         key: str | None = None,
     ) -> None:
@@ -240,6 +241,8 @@ class Study:
         ----------
         amend : bool, default False
             Replace a value that is there already.
+        std : float, optional
+            The standard deviation of this value's noise, where it is known.
         replicate : bool, default False
             Where there is a value already, record another measurement of the same point, as a trial of its own.
         key : str, optional
@@ -250,11 +253,12 @@ class Study:
             raise InvalidSetting("amend and replicate exclude each other: a value is replaced, or another one added")
         number = self._number(trial)
         oriented = self._optimizer._check_value(value, f"trial {number}")
+        deviation = self._optimizer._check_std(std, f"trial {number}")
         now = self._optimizer._now()
         if replicate:
-            return self._log.replicate(number, oriented, now, key)
+            return self._log.replicate(number, oriented, now, key, deviation)
         try:
-            self._log.observe(number, oriented, now, bool(amend), key)
+            self._log.observe(number, oriented, now, bool(amend), deviation, key)
         except AlreadyObserved:
             raise AlreadyObserved(
                 f"trial {number} has the value {self._optimizer.trial(number).value!r} already, and now "
@@ -269,10 +273,10 @@ class Study:
         """Give a trial up; see `Optimizer.abandon`."""
         self._optimizer.abandon(self._number(trial))
 
-    def add(self, params: Any, value: Any = None, context: Any = None) -> Any:
+    def add(self, params: Any, value: Any = None, context: Any = None, *, std: Any = None) -> Any:
         """Add trials that were not suggested, all of them or none; see `Optimizer.add`."""
         with self._log.writing():
-            added = self._optimizer.add(params, value, context)
+            added = self._optimizer.add(params, value, context, std=std)
         return [self._own(trial) for trial in added] if isinstance(added, list) else self._own(added)
 
     def enqueue(self, params: Any) -> None:

@@ -87,6 +87,11 @@ class Trial:
         return self._optimizer.value_of(self)
 
     @property
+    def std(self) -> float | None:
+        """The standard deviation of the value's noise, where it was reported with it."""
+        return self._optimizer.record_of(self).std
+
+    @property
     def suggested_at(self) -> float:
         """When it started, on the optimizer's clock: in seconds, or in suggestions started."""
         return self._optimizer.record_of(self).suggested_at
@@ -102,9 +107,9 @@ class Trial:
         record = self._optimizer.record_of(self)
         return None if record.observed_at is None else record.observed_at - record.suggested_at
 
-    def observe(self, value: float, amend: bool = False) -> None:
+    def observe(self, value: float, amend: bool = False, *, std: float | None = None) -> None:
         """Report the value; see `Optimizer.observe`."""
-        self._optimizer.observe(self, value, amend=amend)
+        self._optimizer.observe(self, value, amend=amend, std=std)
 
     def fail(self) -> None:
         """Report that it crashed; see `Optimizer.fail`."""
@@ -124,6 +129,8 @@ class Trial:
         facts["state"] = self.state
         if value is not None:
             facts["value"] = value
+        if self.std is not None:
+            facts["std"] = self.std
         return facts
 
     def __eq__(self, other: object) -> bool:

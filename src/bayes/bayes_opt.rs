@@ -18,7 +18,7 @@ use crate::bayes::settings::{AcquisitionKind, Beta, BoxSearch, DrawMethod, FitRo
 use crate::bayes::spacing::apart;
 use crate::domain::{Domain, Rng, unit_sequence};
 use crate::error::{Error, Result, Stop, check};
-use crate::gp::fit::fit;
+use crate::gp::fit::{Data, fit_shapes};
 use crate::gp::path::Path;
 use crate::gp::{GaussianProcess, as_row};
 use crate::ledger::{Fitted, Ledger, Point, State, TrialNumber};
@@ -30,6 +30,12 @@ use crate::strategy::{Proposal, Query, Recommendation, Strategy, Surrogate, unif
 const FULL_EFFORT: f64 = 600.0;
 const LEAST_EFFORT: f64 = 0.2;
 
+/// Quasi-random points after the initial ones.
+const SPARE: usize = 128;
+
+/// How many observed points may be the best as far as the model knows.
+const MOST_CONTENDERS: usize = 16;
+
 /// Points of a box that the information gain is bounded on.
 const SPREAD: usize = 512;
 
@@ -40,7 +46,9 @@ const INCUMBENTS: usize = 5;
 pub struct BayesOpt {
     domain: Arc<Domain>,
     settings: Settings,
+    /// The initial points, then some to go on with while nothing is known.
     design: Vec<Point>,
+    n_initial: usize,
     model: Model,
     candidates: Option<SolvedCandidates>,
     information: Option<InformationGain>,
@@ -61,6 +69,7 @@ impl BayesOpt {
             .unwrap_or((2 * domain.width()).clamp(4, 20));
         Ok(Self {
             design: initial_design(&domain, n_initial, settings.initial, design),
+            n_initial,
             model: Model::new(settings.clone(), width),
             settings,
             domain,
@@ -69,15 +78,16 @@ impl BayesOpt {
         })
     }
 
-    /// A point of the initial design while it lasts; a random one while there is nothing to learn from.
+    /// A point of the initial design while it lasts, and while there is nothing to learn from.
     fn without_model(&self, log: &Ledger, rng: &mut Rng) -> Option<Point> {
+        let number = log.trials().len();
         let informed = log.n_observed() > 0
             || (self.settings.pending == PendingPolicy::Censor && self.settings.floor.is_some());
-        match self.design.get(log.trials().len()) {
-            Some(point) => Some(point.clone()),
-            None if informed => None,
-            None => Some(uniform_point(&self.domain, rng)),
+        if informed && number >= self.n_initial {
+            return None;
         }
+        let designed = self.design.get(number).cloned();
+        Some(designed.unwrap_or_else(|| uniform_point(&self.domain, rng)))
     }
 
     /// The proposal once there is something to learn from; θ goes to `fitted` as soon as it is found.
@@ -102,14 +112,14 @@ impl BayesOpt {
         let recent = self.model.encode(log, &recent(log, query.now, settings));
         let incumbents = incumbents(&self.domain, log, self.model.rows(), &targets.values);
         let rows = [self.model.rows(), &tail].concat();
-        let (gp, version) = self.model.posterior(log, &targets.values, stop)?.ok_or(
-            Error::NotPositiveDefinite {
-                pivot: 0,
-                jitter: 0.0,
-            },
-        )?;
+        let (gp, version) =
+            self.model
+                .posterior(log, &targets, stop)?
+                .ok_or(Error::NotPositiveDefinite {
+                    pivot: 0,
+                    jitter: 0.0,
+                })?;
         gp.set_tail(tail_rows.view(), &tail_targets)?;
-        let gp = &*gp;
 
         let gamma = match settings.beta {
             Beta::Theory { .. } => {
@@ -129,8 +139,8 @@ impl BayesOpt {
                 Some(Acquisition::UpperConfidenceBound { nu, noise })
             }
             AcquisitionKind::LogExpectedImprovement => Some(match settings.pending {
-                PendingPolicy::Integrate(n) if !tail.is_empty() => {
-                    integrated(gp, n, query.context, rng)?
+                PendingPolicy::Integrate(n) => {
+                    integrated(gp, tail_rows.view(), n, query.context, rng)?
                 }
                 _ => Acquisition::LogExpectedImprovement {
                     incumbent: best_mean(gp, query.context),
@@ -139,6 +149,7 @@ impl BayesOpt {
             AcquisitionKind::MaxVariance => Some(Acquisition::MaxVariance),
             AcquisitionKind::Thompson => None,
         };
+        let gp = &*gp;
         // GP-TS-SDF draws from GP(mu, nu_t²·Sigma), the others from the posterior itself.
         let spread = match settings.pending {
             PendingPolicy::Censor if settings.scale_draws => nu,
@@ -229,10 +240,11 @@ impl BayesOpt {
             FitRows::Policy => self.settings.pending == PendingPolicy::Censor,
         };
         let mut numbers = self.model.rows().to_vec();
+        let mut noise = self.model.row_noise(targets.scale);
         if with_tail {
             let tail_rows = self.model.encode(log, &tail);
             // Before any θ the posterior mean is that of the prior.
-            let believed = match self.model.posterior(log, &targets.values, stop)? {
+            let believed = match self.model.posterior(log, &targets, stop)? {
                 Some((gp, _)) => gp.believed(tail_rows.view(), &tail_targets),
                 None => tail_targets
                     .iter()
@@ -244,6 +256,7 @@ impl BayesOpt {
             };
             targets.values.extend(believed);
             numbers.extend(&tail);
+            noise.resize(numbers.len(), None);
         }
         let x = self.model.encode(log, &numbers);
         let start = match self.model.theta() {
@@ -251,9 +264,24 @@ impl BayesOpt {
             None => self.settings.first_theta(x.ncols()),
         };
         let fit_settings = self.settings.fit_settings();
+        let data = Data {
+            x: x.view(),
+            y: &targets.values,
+            noise: &noise,
+        };
+        let (shape, theta) = fit_shapes(
+            data,
+            &start,
+            &fit_settings,
+            &self.settings.kernels,
+            rng,
+            stop,
+        )?;
         Ok(Fitted {
-            theta: fit(x.view(), &targets.values, &start, &fit_settings, rng, stop)?,
+            shape,
+            theta,
             rows: self.model.n_rows(),
+            scale: targets.scale,
         })
     }
 }
@@ -310,11 +338,11 @@ impl Strategy for BayesOpt {
         let incumbents = incumbents(&self.domain, log, self.model.rows(), &targets.values);
         let rows = self.model.encode(log, self.model.rows());
         let mut own;
-        let gp = match self.model.posterior(log, &targets.values, stop)? {
+        let gp = match self.model.posterior(log, &targets, stop)? {
             Some((gp, _)) => gp,
             None => {
-                own = GaussianProcess::new(self.settings.kernel, &unfitted)?;
-                own.append_rows(rows.view())?;
+                own = GaussianProcess::new(self.model.shape(), &unfitted)?;
+                own.append_noisy_rows(rows.view(), &self.model.row_noise(targets.scale))?;
                 own.set_targets(&targets.values)?;
                 &mut own
             }
@@ -353,7 +381,7 @@ impl Strategy for BayesOpt {
         let targets = self.model.targets(log);
         let (tail, tail_targets) = self.model.tail(log, query, targets.levels);
         let tail_rows = self.model.encode(log, &tail);
-        let Some((gp, _)) = self.model.posterior(log, &targets.values, stop)? else {
+        let Some((gp, _)) = self.model.posterior(log, &targets, stop)? else {
             return Ok(None);
         };
         if pending {
@@ -367,8 +395,13 @@ impl Strategy for BayesOpt {
     }
 }
 
-/// The first n points: quasi-random ones fill the domain evenly, candidates are drawn without replacement.
+/// The first n points: quasi-random ones fill the domain evenly, and there are some more of these; candidates are drawn
+/// without replacement.
 fn initial_design(domain: &Domain, n: usize, initial: Initial, rng: &mut Rng) -> Vec<Point> {
+    let unlisted = |x: ArrayView1<f64>| Point {
+        x: x.to_vec(),
+        index: None,
+    };
     match (domain, initial) {
         (Domain::Candidates(list), _) => {
             rand::seq::index::sample(rng, list.nrows(), n.min(list.nrows()))
@@ -380,15 +413,10 @@ fn initial_design(domain: &Domain, n: usize, initial: Initial, rng: &mut Rng) ->
                 .collect()
         }
         (Domain::Box(_), Initial::Uniform) => (0..n).map(|_| uniform_point(domain, rng)).collect(),
-        (Domain::Box(_), Initial::QuasiRandom) => domain
-            .quasi_random(n, rng)
-            .rows()
-            .into_iter()
-            .map(|row| Point {
-                x: row.to_vec(),
-                index: None,
-            })
-            .collect(),
+        (Domain::Box(_), Initial::QuasiRandom) => {
+            let points = domain.quasi_random_and_more(n, SPARE, rng);
+            points.rows().into_iter().map(unlisted).collect()
+        }
     }
 }
 
@@ -493,15 +521,16 @@ fn best_mean(gp: &GaussianProcess, context: &[f64]) -> f64 {
     if gp.n_observed() == 0 {
         return 0.0;
     }
-    let points = rows_in_context(gp, gp.n_observed(), context);
+    let observed = gp.rows().slice_move(ndarray::s![..gp.n_observed(), ..]);
+    let points = rows_in_context(observed, context);
     gp.mean(points.view())
         .into_iter()
         .fold(f64::NEG_INFINITY, f64::max)
 }
 
-/// The points of the first n rows, moved to this context.
-fn rows_in_context(gp: &GaussianProcess, n: usize, context: &[f64]) -> Array2<f64> {
-    let mut points = gp.rows().slice(ndarray::s![..n, ..]).to_owned();
+/// These rows, moved to this context.
+fn rows_in_context(rows: ArrayView2<f64>, context: &[f64]) -> Array2<f64> {
+    let mut points = rows.to_owned();
     let first = points.ncols() - context.len();
     for (k, z) in context.iter().enumerate() {
         points.column_mut(first + k).fill(*z);
@@ -509,25 +538,52 @@ fn rows_in_context(gp: &GaussianProcess, n: usize, context: &[f64]) -> Array2<f6
     points
 }
 
-/// Expected improvement averaged over n outcomes of the tail, each with its own incumbent among all rows.
+/// Expected improvement averaged over n draws of f at the pending points and at the observed ones that may be best: each
+/// draw has its own incumbent (the noisy expected improvement of Letham et al. 2019, of Balandat et al. 2020 with
+/// pending points). The tail becomes the rows of these points, without noise.
 fn integrated(
-    gp: &GaussianProcess,
+    gp: &mut GaussianProcess,
+    tail: ArrayView2<f64>,
     n: usize,
     context: &[f64],
     rng: &mut Rng,
 ) -> Result<Acquisition> {
-    let outcomes = unit_sequence(n, gp.len() - gp.n_observed(), rng);
+    let contenders = contenders(gp, context);
+    let drawn = concatenate![Axis(0), contenders, tail];
+    gp.set_noiseless_tail(drawn.view())?;
+    let outcomes = unit_sequence(n, drawn.nrows(), rng);
     // Φ⁻¹(u) = −√2 erfc⁻¹(2u)
     let normal =
         |u: f64| -std::f64::consts::SQRT_2 * puruspe::inverfc(2.0 * u.clamp(1e-12, 1.0 - 1e-12));
     let fantasies = gp.fantasies(outcomes.mapv(normal).view())?;
-    let means = fantasies.means(gp, rows_in_context(gp, gp.len(), context).view());
+    let here = rows_in_context(drawn.view(), context);
+    let values = fantasies.means(gp, here.view());
     let largest =
         |column: ArrayView1<f64>| column.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     Ok(Acquisition::IntegratedLogExpectedImprovement {
-        incumbents: means.columns().into_iter().map(largest).collect(),
+        incumbents: values.columns().into_iter().map(largest).collect(),
         fantasies,
     })
+}
+
+/// Observed points, in this context, whose f has a fair chance to be above that of the best of them, best first.
+fn contenders(gp: &GaussianProcess, context: &[f64]) -> Array2<f64> {
+    let observed = gp.rows().slice_move(ndarray::s![..gp.n_observed(), ..]);
+    let points = rows_in_context(observed, context);
+    let mean = gp.mean(points.view());
+    let mut order: Vec<usize> = (0..mean.len()).collect();
+    order.sort_by(|&a, &b| mean[b].total_cmp(&mean[a]));
+    order.truncate(MOST_CONTENDERS);
+    let (mean, variance) = gp.predict(points.select(Axis(0), &order).view());
+    let bound = |i: usize| mean[i] + 2.0 * variance[i].sqrt();
+    let least = mean
+        .first()
+        .map_or(0.0, |top| top - 2.0 * variance[0].sqrt());
+    let kept: Vec<usize> = (0..order.len())
+        .filter(|&i| bound(i) >= least)
+        .map(|i| order[i])
+        .collect();
+    points.select(Axis(0), &kept)
 }
 
 /// The candidates solved against this posterior, from what was kept of them where that is still valid.

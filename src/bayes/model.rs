@@ -11,6 +11,7 @@ use crate::bayes::settings::{Late, Settings};
 use crate::bayes::targets::Targets;
 use crate::error::{Result, Stop, check};
 use crate::gp::{GaussianProcess, Hyperparameters};
+use crate::kernel::KernelShape;
 use crate::ledger::{Event, Fitted, Ledger, Trial, TrialNumber};
 use crate::pending::{Levels, Target};
 use crate::strategy::Query;
@@ -23,6 +24,10 @@ pub struct Version {
     pub base: usize,
 }
 
+/// Bounds on noise variances that come with values, in the model's units: below and above a factor loses its digits.
+const LEAST_NOISE: f64 = 1e-10;
+const MOST_NOISE: f64 = 1e12;
+
 /// Trials as rows, θ, and the posterior over them.
 pub struct Model {
     settings: Settings,
@@ -32,11 +37,16 @@ pub struct Model {
     started: usize,
     /// Trials that are rows, in the order of the factor.
     rows: Vec<TrialNumber>,
+    /// The standard deviation of each row's noise, in units of f, where it is known.
+    stds: Vec<Option<f64>>,
     /// Trials that would be discarded after their window, with the time they were suggested.
     waiting: BTreeMap<TrialNumber, f64>,
     /// Whether a row was taken out since the last suggestion: then all rows are factorised anew.
     reordered: bool,
+    shape: KernelShape,
     theta: Option<Hyperparameters>,
+    /// The unit of the targets that θ was fitted to.
+    scale: f64,
     /// Rows that θ was fitted to.
     fitted_rows: Option<usize>,
     /// Rows that are factorised at once; later ones are appended singly.
@@ -48,21 +58,30 @@ pub struct Model {
 
 impl Model {
     pub fn new(settings: Settings, width: usize) -> Self {
-        let theta = settings.fit_settings().given();
+        let fit = settings.fit_settings();
+        let (shape, theta) = (fit.shape, fit.given());
         Self {
             settings,
             width,
             cursor: 0,
             started: 0,
             rows: Vec::new(),
+            stds: Vec::new(),
             waiting: BTreeMap::new(),
             reordered: false,
+            shape,
             theta,
+            scale: 1.0,
             fitted_rows: None,
             base: 0,
             generation: 0,
             posterior: None,
         }
+    }
+
+    /// The kernel, as chosen last.
+    pub fn shape(&self) -> KernelShape {
+        self.shape
     }
 
     pub fn theta(&self) -> Option<&Hyperparameters> {
@@ -93,29 +112,55 @@ impl Model {
                     }
                     self.started += 1;
                 }
-                Event::Added { value, .. } => {
+                Event::Added { value, std, .. } => {
                     if value.is_some() {
-                        self.rows.push(self.started);
+                        self.set_row(self.started, *std);
                     }
                     self.started += 1;
                 }
-                Event::Observed { number, .. } | Event::Failed { number, .. } => {
+                Event::Observed { number, std, .. } | Event::Amended { number, std, .. } => {
                     self.waiting.remove(number);
-                    if !self.rows.contains(number) {
-                        self.rows.push(*number);
-                    }
+                    let discarded = self.discarded(&log.trials()[*number]);
+                    self.set_row(*number, std.filter(|_| !discarded));
+                }
+                Event::Failed { number, .. } => {
+                    self.waiting.remove(number);
+                    self.set_row(*number, None);
                 }
                 Event::Abandoned { number, .. } => {
                     self.waiting.remove(number);
                     if let Some(row) = self.rows.iter().position(|r| r == number) {
                         self.rows.remove(row);
+                        self.stds.remove(row);
                         self.reordered = true;
                         self.invalidate();
                     }
                 }
-                Event::Amended { .. } | Event::Enqueued { .. } => {}
+                Event::Enqueued { .. } => {}
             }
         }
+    }
+
+    /// Makes a trial a row, or gives its row another noise: then all rows are factorised anew.
+    fn set_row(&mut self, number: TrialNumber, std: Option<f64>) {
+        match self.rows.iter().position(|row| *row == number) {
+            None => {
+                self.rows.push(number);
+                self.stds.push(std);
+            }
+            Some(row) if self.stds[row] != std => {
+                self.stds[row] = std;
+                self.reordered = true;
+                self.invalidate();
+            }
+            Some(_) => {}
+        }
+    }
+
+    /// The noise variance of each row where it is known, for targets in this unit.
+    pub fn row_noise(&self, scale: f64) -> Vec<Option<f64>> {
+        let variance = |std: f64| (std / scale).powi(2).clamp(LEAST_NOISE, MOST_NOISE);
+        self.stds.iter().map(|std| std.map(variance)).collect()
     }
 
     /// What a suggestion at time `now` settles: trials past their window become rows for good, where values
@@ -131,11 +176,9 @@ impl Model {
             }
             stays
         });
-        self.rows.extend(
-            late.iter()
-                .filter(|n| !self.rows.contains(n))
-                .collect::<Vec<_>>(),
-        );
+        for number in late {
+            self.set_row(number, None);
+        }
         if self.reordered {
             self.base = self.rows.len();
             self.reordered = false;
@@ -146,10 +189,15 @@ impl Model {
 
     /// Takes over θ of a fit, own or another's.
     pub fn adopt(&mut self, fitted: &Fitted) {
-        if self.theta.as_ref() == Some(&fitted.theta) && self.fitted_rows == Some(fitted.rows) {
+        if self.shape == fitted.shape
+            && self.theta.as_ref() == Some(&fitted.theta)
+            && self.fitted_rows == Some(fitted.rows)
+        {
             return;
         }
+        self.shape = fitted.shape;
         self.theta = Some(fitted.theta.clone());
+        self.scale = fitted.scale;
         self.fitted_rows = Some(fitted.rows);
         self.base = fitted.rows.min(self.rows.len());
         self.invalidate();
@@ -157,7 +205,7 @@ impl Model {
 
     /// Whether θ should be fitted before the next suggestion.
     pub fn refit_due(&self, log: &Ledger) -> bool {
-        self.settings.fit_settings().given().is_none()
+        self.settings.fits()
             && self
                 .settings
                 .refit_due(self.fitted_rows, self.rows.len(), log.trials().len())
@@ -218,26 +266,29 @@ impl Model {
     }
 
     /// The posterior of the rows with these targets, its factor brought up to date. None before any θ.
+    ///
+    /// The noise that came with values is counted in the unit of the last fit. Without fits the unit is today's, and
+    /// as that moves with every value, all rows are factorised each time.
     pub fn posterior(
         &mut self,
         log: &Ledger,
-        targets: &[f64],
+        targets: &Targets,
         stop: &mut Stop,
     ) -> Result<Option<(&mut GaussianProcess, Version)>> {
         let Some(theta) = &self.theta else {
             return Ok(None);
         };
         // With `reordered` a base is yet to be settled by a suggestion: nothing may be kept until then.
-        let base = if self.reordered {
-            self.rows.len()
-        } else {
-            self.base
-        };
+        let fits = self.settings.fits();
+        let keeps = !self.reordered && (fits || self.stds.iter().all(Option::is_none));
+        let base = if keeps { self.base } else { self.rows.len() };
+        let noise = self.row_noise(if fits { self.scale } else { targets.scale });
         let posterior = match self.posterior.take() {
-            Some(posterior) if !self.reordered => posterior,
+            Some(posterior) if keeps => posterior,
             _ => {
-                let mut posterior = GaussianProcess::new(self.settings.kernel, theta)?;
-                posterior.append_rows(self.encode(log, &self.rows[..base]).view())?;
+                let mut posterior = GaussianProcess::new(self.shape, theta)?;
+                let rows = self.encode(log, &self.rows[..base]);
+                posterior.append_noisy_rows(rows.view(), &noise[..base])?;
                 self.generation += 1;
                 posterior
             }
@@ -246,9 +297,9 @@ impl Model {
         for i in posterior.n_observed()..self.rows.len() {
             check(stop)?;
             let row: Vec<f64> = log.trials()[self.rows[i]].row().collect();
-            posterior.append_rows(crate::gp::as_row(row).view())?;
+            posterior.append_noisy_rows(crate::gp::as_row(row).view(), &noise[i..=i])?;
         }
-        posterior.set_targets(targets)?;
+        posterior.set_targets(&targets.values)?;
         let version = Version {
             generation: self.generation,
             base,

@@ -136,7 +136,8 @@ pub enum BoxSearch {
 /// Everything that can be chosen; values are in the units of f, lengthscales in those of the encoded columns.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Settings {
-    pub kernel: KernelShape,
+    /// One of these, whichever has the larger evidence; at least one.
+    pub kernels: Vec<KernelShape>,
     pub ard: bool,
     /// One per column, or a single one for all; None is fitted, as for the two below.
     pub lengthscale: Option<Vec<f64>>,
@@ -173,7 +174,7 @@ pub struct Settings {
 impl Default for Settings {
     fn default() -> Self {
         Self {
-            kernel: KernelShape::Matern52,
+            kernels: vec![KernelShape::Matern52],
             ard: true,
             lengthscale: None,
             variance: None,
@@ -213,6 +214,9 @@ impl Settings {
                 expected,
             })
         };
+        if self.kernels.is_empty() {
+            return refuse("kernel", "[]".to_string(), "give at least one");
+        }
         let positive = |x: f64| x > 0.0 && x.is_finite();
         if let Some(lengthscale) = &mut self.lengthscale {
             if lengthscale.len() == 1 {
@@ -343,7 +347,7 @@ impl Settings {
 
     pub fn fit_settings(&self) -> FitSettings {
         FitSettings {
-            shape: self.kernel,
+            shape: self.kernels[0],
             ard: self.ard,
             lengthscale: self.lengthscale.clone(),
             variance: self.variance,
@@ -351,6 +355,11 @@ impl Settings {
             priors: self.priors,
             n_restarts: self.n_restarts,
         }
+    }
+
+    /// Whether anything is fitted.
+    pub fn fits(&self) -> bool {
+        self.kernels.len() > 1 || self.fit_settings().given().is_none()
     }
 
     /// Where the first fit starts.

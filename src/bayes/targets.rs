@@ -169,6 +169,7 @@ mod tests {
                     State::Failed
                 },
                 value,
+                std: None,
                 suggested_at: 0.0,
                 observed_at: None,
                 suggested: true,

@@ -208,9 +208,32 @@ pub fn fit(
     rng: &mut Rng,
     stop: &mut Stop,
 ) -> Result<Hyperparameters> {
-    let d = x.ncols();
-    if let Some(theta) = settings.given() {
-        return Ok(theta);
+    let data = Data { x, y, noise: &[] };
+    Ok(fit_shapes(data, start, settings, &[settings.shape], rng, stop)?.1)
+}
+
+/// What θ is fitted to: rows x, their targets y, and the noise variance of those rows where it is known and λ not meant;
+/// an empty list of these stands for none.
+#[derive(Debug, Clone, Copy)]
+pub struct Data<'a> {
+    pub x: ArrayView2<'a, f64>,
+    pub y: &'a [f64],
+    pub noise: &'a [Option<f64>],
+}
+
+/// As `fit`, over several kernels as well: they compete where the starts do, on the coarsest part.
+pub fn fit_shapes(
+    data: Data,
+    start: &Hyperparameters,
+    settings: &FitSettings,
+    shapes: &[KernelShape],
+    rng: &mut Rng,
+    stop: &mut Stop,
+) -> Result<(KernelShape, Hyperparameters)> {
+    let d = data.x.ncols();
+    let mut settings = settings.clone();
+    if let (Some(theta), &[shape]) = (settings.given(), shapes) {
+        return Ok((shape, theta));
     }
     let mut first = settings.encode(start);
     for (value, given) in [
@@ -226,35 +249,62 @@ pub fn fit(
     for _ in 1..settings.n_restarts.max(1) {
         starts.push(settings.draw(d, rng));
     }
-    let (total, mut tolerance) = (y.len(), &COARSE);
-    for n in levels(total, d) {
-        let (x, y) = part(x, y, n);
-        let problem = |tolerance| Problem {
-            x: x.view(),
-            y: &y,
-            settings,
+    let levels = levels(data.y.len(), d);
+    let mut tolerance = &COARSE;
+    for (level, &n) in levels.iter().enumerate() {
+        let part = Part::of(data, n);
+        let problem = Problem {
+            data: part.data(),
+            settings: &settings.clone(),
             bounds: &bounds,
             tolerance,
         };
-        if n == total && starts.len() == 1 && starts[0] != first {
+        if level == 0 {
+            let mut top: Option<(KernelShape, End)> = None;
+            for &shape in shapes {
+                let of_shape = Problem {
+                    settings: &FitSettings {
+                        shape,
+                        ..settings.clone()
+                    },
+                    ..problem
+                };
+                let winner = best(climb(&of_shape, &starts, stop)?);
+                let better = |w: &End| top.as_ref().is_none_or(|(_, top)| w.1 < top.1);
+                if let Some(winner) = winner.filter(better) {
+                    top = Some((shape, winner));
+                }
+            }
+            // Where no start has a finite evidence they are all kept.
+            if let Some((shape, (p, _))) = top {
+                (settings.shape, starts, tolerance) = (shape, vec![p], &FINE);
+            }
+            continue;
+        }
+        if level + 1 == levels.len() && starts.len() == 1 && starts[0] != first {
             // What a part makes of θ may be worse for all rows than θ of before.
             starts.push(first.clone());
-            starts = best(climb(&problem(&NOWHERE), &starts, stop)?).unwrap_or(starts);
+            let look = Problem {
+                tolerance: &NOWHERE,
+                ..problem
+            };
+            let winner = best(climb(&look, &starts, stop)?);
+            starts = winner.map_or(starts, |(p, _)| vec![p]);
         }
-        // Where no start has a finite evidence they are all kept.
-        if let Some(winner) = best(climb(&problem(tolerance), &starts, stop)?) {
-            starts = winner;
-            tolerance = &FINE;
+        if let Some((p, _)) = best(climb(&problem, &starts, stop)?) {
+            (starts, tolerance) = (vec![p], &FINE);
         }
     }
-    Ok(settings.decode(&starts[0], d))
+    Ok((settings.shape, settings.decode(&starts[0], d)))
 }
 
+/// Where a run ended: p, and minus the evidence.
+type End = (Vec<f64>, f64);
+
 /// The first of the ends with the largest evidence, if any of them is finite.
-fn best(ends: Vec<(Vec<f64>, f64)>) -> Option<Vec<Vec<f64>>> {
+fn best(ends: Vec<End>) -> Option<End> {
     let finite = ends.into_iter().filter(|(_, value)| value.is_finite());
-    let best = finite.min_by(|a, b| a.1.total_cmp(&b.1));
-    best.map(|(p, _)| vec![p])
+    finite.min_by(|a, b| a.1.total_cmp(&b.1))
 }
 
 /// Numbers of rows to fit to in turn, for d columns, ending with n.
@@ -270,26 +320,49 @@ fn levels(n: usize, d: usize) -> Vec<usize> {
     levels
 }
 
-/// n of the rows, evenly spread over the order of their arrival.
-fn part(x: ArrayView2<f64>, y: &[f64], n: usize) -> (Array2<f64>, Vec<f64>) {
-    let picked: Vec<usize> = (0..n).map(|i| i * y.len() / n).collect();
-    let values = picked.iter().map(|&i| y[i]).collect();
-    (x.select(Axis(0), &picked), values)
+/// Some of the rows.
+struct Part {
+    x: Array2<f64>,
+    y: Vec<f64>,
+    noise: Vec<Option<f64>>,
+}
+
+impl Part {
+    /// n rows, evenly spread over the order of their arrival.
+    fn of(data: Data, n: usize) -> Self {
+        let picked: Vec<usize> = (0..n).map(|i| i * data.y.len() / n).collect();
+        Self {
+            x: data.x.select(Axis(0), &picked),
+            y: picked.iter().map(|&i| data.y[i]).collect(),
+            noise: match data.noise {
+                [] => Vec::new(),
+                noise => picked.iter().map(|&i| noise[i]).collect(),
+            },
+        }
+    }
+
+    fn data(&self) -> Data<'_> {
+        Data {
+            x: self.x.view(),
+            y: &self.y,
+            noise: &self.noise,
+        }
+    }
 }
 
 /// What one level of a fit climbs.
-struct Problem<'a> {
-    x: ArrayView2<'a, f64>,
-    y: &'a [f64],
+#[derive(Clone, Copy)]
+struct Problem<'d, 'a> {
+    data: Data<'d>,
     settings: &'a FitSettings,
     bounds: &'a (Vec<f64>, Vec<f64>),
     tolerance: &'a Tolerance,
 }
 
-impl Problem<'_> {
+impl Problem<'_, '_> {
     /// The end of one run, and minus the evidence there; `cancelled` makes it end at once.
-    fn run(&self, start: &[f64], cancelled: &mut dyn FnMut() -> bool) -> (Vec<f64>, f64) {
-        let mut evidence = Evidence::new(self.x, self.y, self.settings);
+    fn run(&self, start: &[f64], cancelled: &mut dyn FnMut() -> bool) -> End {
+        let mut evidence = Evidence::new(self.data, self.settings);
         let mut objective = |p: &[f64], gradient: &mut [f64]| {
             if cancelled() {
                 gradient.fill(0.0);
@@ -305,8 +378,8 @@ impl Problem<'_> {
 }
 
 /// A run from every start, side by side where that pays; the same ends either way.
-fn climb(problem: &Problem, starts: &[Vec<f64>], stop: &mut Stop) -> Result<Vec<(Vec<f64>, f64)>> {
-    let Some(pool) = pool().filter(|_| problem.y.len() >= PARALLEL_FROM) else {
+fn climb(problem: &Problem, starts: &[Vec<f64>], stop: &mut Stop) -> Result<Vec<End>> {
+    let Some(pool) = pool().filter(|_| problem.data.y.len() >= PARALLEL_FROM) else {
         let mut ends = Vec::with_capacity(starts.len());
         for start in starts {
             let mut interrupted = false;
@@ -362,19 +435,21 @@ impl GaussianProcess {
         };
         let p = settings.encode(&self.hyperparameters());
         let mut gradient = vec![0.0; p.len()];
-        Evidence::new(self.rows(), &self.targets(), &settings).value_and_gradient(
-            &p,
-            &mut gradient,
-            &mut || false,
-        );
+        let own = |noise: &f64| (*noise != self.noise()).then_some(*noise);
+        let noise: Vec<_> = self.row_noise().iter().map(own).collect();
+        let data = Data {
+            x: self.rows(),
+            y: &self.targets(),
+            noise: &noise,
+        };
+        Evidence::new(data, &settings).value_and_gradient(&p, &mut gradient, &mut || false);
         gradient
     }
 }
 
 /// The evidence of fixed data as a function of p, with its workspace.
-struct Evidence<'a> {
-    x: ArrayView2<'a, f64>,
-    y: &'a [f64],
+struct Evidence<'d, 'a> {
+    data: Data<'d>,
     settings: &'a FitSettings,
     covariance: Array2<f64>,
     slope: Array2<f64>,
@@ -383,18 +458,18 @@ struct Evidence<'a> {
     weights: Vec<f64>,
 }
 
-impl<'a> Evidence<'a> {
-    fn new(x: ArrayView2<'a, f64>, y: &'a [f64], settings: &'a FitSettings) -> Self {
-        let square = || Array2::zeros((y.len(), y.len()));
+impl<'d, 'a> Evidence<'d, 'a> {
+    fn new(data: Data<'d>, settings: &'a FitSettings) -> Self {
+        let n = data.y.len();
+        let square = || Array2::zeros((n, n));
         Self {
-            x,
-            y,
+            data,
             settings,
             covariance: square(),
             slope: square(),
             factor: square(),
             inverse: square(),
-            weights: vec![0.0; y.len()],
+            weights: vec![0.0; n],
         }
     }
 
@@ -405,21 +480,21 @@ impl<'a> Evidence<'a> {
         gradient: &mut [f64],
         cancelled: &mut dyn FnMut() -> bool,
     ) -> f64 {
-        let (n, d) = self.x.dim();
+        let (n, d) = self.data.x.dim();
         let theta = self.settings.decode(p, d);
         let kernel = theta.kernel(self.settings.shape);
-        let points = kernel.scale(self.x);
+        let points = kernel.scale(self.data.x);
         self.covariances(&kernel, &points);
         self.factor.assign(&self.covariance);
-        self.factor
-            .diag_mut()
-            .iter_mut()
-            .for_each(|a| *a += theta.noise);
+        let known = |i: usize| self.data.noise.get(i).copied().flatten();
+        for (i, a) in self.factor.diag_mut().iter_mut().enumerate() {
+            *a += known(i).unwrap_or(theta.noise);
+        }
         gradient.fill(0.0);
         if cancelled() || factor_in_place(&mut self.factor).is_err() || cancelled() {
             return f64::NEG_INFINITY;
         }
-        let mut z = as_row(self.y.to_vec());
+        let mut z = as_row(self.data.y.to_vec());
         half_solve_with(&self.factor, z.view_mut());
         let z = z.into_raw_vec_and_offset().0;
         let half_log_det: f64 = self.factor.diag().iter().map(|l| l.ln()).sum();
@@ -427,7 +502,7 @@ impl<'a> Evidence<'a> {
             -0.5 * dot(&z, &z) - half_log_det - 0.5 * n as f64 * (2.0 * std::f64::consts::PI).ln();
 
         invert_factor(&self.factor, &mut self.inverse);
-        let alpha = self.inverse.dot(&ndarray::ArrayView1::from(self.y));
+        let alpha = self.inverse.dot(&ndarray::ArrayView1::from(self.data.y));
         let n_lengthscales = p.len() - 2;
         let alpha = alpha.as_slice().expect("a product is contiguous");
         let (mut by_variance, mut by_noise) = (0.0, 0.0);
@@ -442,9 +517,11 @@ impl<'a> Evidence<'a> {
             else {
                 continue; // never: they are rows of whole arrays
             };
-            // ½ W_ij dK_ij/d log v, with dK/d log v = K; ½ W_ii λ for the noise.
+            // ½ W_ij dK_ij/d log v, with dK/d log v = K; ½ W_ii λ for the noise, where it is λ.
             by_variance += 0.5 * (alpha[i] * dot(alpha, k) - dot(inverse, k));
-            by_noise += 0.5 * theta.noise * (alpha[i] * alpha[i] - inverse[i]);
+            if known(i).is_none() {
+                by_noise += 0.5 * theta.noise * (alpha[i] * alpha[i] - inverse[i]);
+            }
             for (j, weight) in self.weights.iter_mut().enumerate() {
                 *weight = (inverse[j] - alpha[i] * alpha[j]) * g[j];
             }
@@ -460,7 +537,7 @@ impl<'a> Evidence<'a> {
 
     fn covariances(&mut self, kernel: &Kernel, points: &ScaledPoints) {
         let mut point = vec![0.0; kernel.width()];
-        let rows = self.x.axis_iter(Axis(0));
+        let rows = self.data.x.axis_iter(Axis(0));
         let targets = self
             .covariance
             .rows_mut()
@@ -496,21 +573,35 @@ mod tests {
     #[test]
     fn evidence_is_the_factor_s_and_its_gradient_the_finite_difference() {
         for shape in KernelShape::ALL {
-            let gp = model(shape, 25);
-            let y = gp.targets();
+            let plain = model(shape, 25);
+            let y = plain.targets();
+            // Every third row has a noise of its own.
+            let noise: Vec<_> = (0..25)
+                .map(|i| (i % 3 == 0).then_some(0.02 * i as f64 + 0.013))
+                .collect();
+            let mut gp = GaussianProcess::new(shape, &plain.hyperparameters()).unwrap();
+            gp.append_noisy_rows(plain.rows(), &noise).unwrap();
+            gp.set_targets(&y).unwrap();
+            let data = Data {
+                x: plain.rows(),
+                y: &y,
+                noise: &noise,
+            };
             for (ard, priors) in [(true, false), (true, true), (false, true)] {
                 let settings = FitSettings {
                     shape,
                     ard,
                     ..settings(priors)
                 };
-                let mut evidence = Evidence::new(gp.rows(), &y, &settings);
+                let mut evidence = Evidence::new(data, &settings);
                 let p = settings.encode(&gp.hyperparameters());
                 let mut gradient = vec![0.0; p.len()];
                 let value = evidence.value_and_gradient(&p, &mut gradient, &mut || false);
                 if ard && !priors {
                     assert!((value - gp.log_marginal_likelihood()).abs() < 1e-9);
-                    assert_eq!(gradient, gp.log_marginal_likelihood_gradient());
+                    let own = gp.log_marginal_likelihood_gradient();
+                    let close = |(a, b): (&f64, &f64)| (a - b).abs() < 1e-8 * b.abs().max(1.0);
+                    assert!(gradient.iter().zip(&own).all(close));
                 }
                 for i in 0..p.len() {
                     let mut at = |h: f64| {

@@ -52,6 +52,8 @@ pub struct GaussianProcess {
     pub(crate) noise: f64,
     rows: Array2<f64>,
     scaled: ScaledPoints,
+    /// The noise variance of each row: λ, unless another one was given with it.
+    row_noise: Vec<f64>,
     factor: GrowingCholesky,
     n_observed: usize,
     z: Vec<f64>,
@@ -93,6 +95,7 @@ impl GaussianProcess {
             kernel,
             noise: theta.noise,
             scaled: ScaledPoints::default(),
+            row_noise: Vec::new(),
             factor: GrowingCholesky::new(),
             n_observed: 0,
             z: Vec::new(),
@@ -144,10 +147,28 @@ impl GaussianProcess {
         &self.z
     }
 
+    /// The noise variance of each row, tail included.
+    pub fn row_noise(&self) -> &[f64] {
+        &self.row_noise
+    }
+
     /// Appends observed rows as one block, and drops the tail. Their targets come with `set_targets`.
     pub fn append_rows(&mut self, x: ArrayView2<f64>) -> Result<()> {
+        self.append_noisy_rows(x, &vec![None; x.nrows()])
+    }
+
+    /// As `append_rows`, with the noise variance of rows where it is known; λ for the others.
+    pub fn append_noisy_rows(&mut self, x: ArrayView2<f64>, noise: &[Option<f64>]) -> Result<()> {
+        if noise.len() != x.nrows() {
+            return Err(Error::Shape(format!(
+                "{} noise variances for {} rows; give one for each",
+                noise.len(),
+                x.nrows()
+            )));
+        }
         self.drop_tail();
-        self.extend(x)?;
+        let noise: Vec<f64> = noise.iter().map(|v| v.unwrap_or(self.noise)).collect();
+        self.extend(x, &noise)?;
         self.n_observed = self.len();
         Ok(())
     }
@@ -184,7 +205,7 @@ impl GaussianProcess {
             return Ok(());
         }
         let targets = self.resolved(x, targets);
-        self.extend(x)?;
+        self.extend(x, &vec![self.noise; x.nrows()])?;
         for (i, target) in (self.n_observed..).zip(&targets) {
             // Row i of L z = y, solved for z_i.
             let z = match target {
@@ -205,6 +226,15 @@ impl GaussianProcess {
         let resolved = self.resolved(x, targets).into_iter();
         let means = resolved.zip(self.mean(x));
         means.map(|(value, mean)| value.unwrap_or(mean)).collect()
+    }
+
+    /// Replaces the tail by rows that stand for f itself, without noise, at its posterior mean.
+    pub fn set_noiseless_tail(&mut self, x: ArrayView2<f64>) -> Result<()> {
+        self.drop_tail();
+        self.extend(x, &vec![0.0; x.nrows()])?;
+        self.z.resize(self.len(), 0.0);
+        self.update_alpha();
+        Ok(())
     }
 
     /// Targets of tail rows as numbers, before the tail is there; None is the posterior mean.
@@ -343,7 +373,7 @@ impl GaussianProcess {
         &self.alpha
     }
 
-    fn extend(&mut self, x: ArrayView2<f64>) -> Result<()> {
+    fn extend(&mut self, x: ArrayView2<f64>, noise: &[f64]) -> Result<()> {
         if x.ncols() != self.kernel.width() {
             return Err(Error::Shape(format!(
                 "points of {} columns for a kernel of {}",
@@ -354,16 +384,19 @@ impl GaussianProcess {
         let mut cross = Array2::zeros((x.nrows(), self.len()));
         self.kernel.cross(x, &self.scaled, cross.view_mut());
         let mut block = self.kernel.gram(x);
-        block.diag_mut().iter_mut().for_each(|k| *k += self.noise);
+        let diagonal = block.diag_mut().into_iter().zip(noise);
+        diagonal.for_each(|(k, noise)| *k += noise);
         self.factor.extend(cross.view(), block.view())?;
         self.kernel.append_scaled(&mut self.scaled, x);
         self.rows.append(Axis(0), x).expect("widths agree");
+        self.row_noise.extend(noise);
         Ok(())
     }
 
     fn drop_tail(&mut self) {
         self.factor.truncate(self.n_observed);
         self.scaled.truncate(self.n_observed);
+        self.row_noise.truncate(self.n_observed);
         if self.rows.nrows() > self.n_observed {
             let width = self.rows.ncols();
             let (mut values, _) = std::mem::take(&mut self.rows).into_raw_vec_and_offset();

@@ -189,6 +189,7 @@ impl Path {
 
     /// A draw of the weights of n normalised features given the rows' targets y:
     /// with Σ = ΦᵀΦ + λI, w ~ N(Σ⁻¹Φᵀy, λΣ⁻¹). What the code of Verma et al. 2022 draws.
+    /// A row whose noise is λ_i counts sqrt(λ/λ_i) times.
     pub fn weight_space(
         gp: &GaussianProcess,
         n: usize,
@@ -206,12 +207,18 @@ impl Path {
             row.assign(&ArrayView1::from(&cosines));
             row *= scale / dot(&cosines, &cosines).sqrt();
         }
+        let counts = gp.row_noise().iter().map(|v| (gp.noise() / v).sqrt());
+        let mut y = gp.targets();
+        for ((mut row, y), count) in phi.rows_mut().into_iter().zip(&mut y).zip(counts) {
+            row *= count;
+            *y *= count;
+        }
         let mut sigma = gram(phi.view());
         sigma.diag_mut().iter_mut().for_each(|s| *s += gp.noise());
         let mut root = GrowingCholesky::new();
         root.extend(Array2::zeros((n, 0)).view(), sigma.view())?;
         // w = L⁻ᵀ(L⁻¹ Φᵀy + sqrt(λ) ξ)
-        let mut w = as_row(phi.t().dot(&ArrayView1::from(&gp.targets())).to_vec());
+        let mut w = as_row(phi.t().dot(&ArrayView1::from(&y)).to_vec());
         root.half_solve(w.view_mut());
         let sd = gp.noise().sqrt();
         for (w, xi) in w.iter_mut().zip(standard_normal(n, rng)) {

@@ -41,12 +41,11 @@ impl GaussianProcess {
         Ok(out)
     }
 
-    /// L⁻¹ (g + ε) for prior values g at all rows and fresh noise ε ~ N(0, λ).
+    /// L⁻¹ (g + ε) for prior values g at all rows and fresh noise ε ~ N(0, λ_i).
     pub(crate) fn half_solved_prior(&self, prior: &[f64], rng: &mut Rng) -> Vec<f64> {
-        let noise = standard_normal(self.len(), rng);
-        let sd = self.noise().sqrt();
-        let noisy = prior.iter().zip(noise).map(|(g, e)| g + sd * e).collect();
-        let mut row = as_row(noisy);
+        let noise = standard_normal(self.len(), rng).into_iter();
+        let noise = noise.zip(self.row_noise()).map(|(e, v)| v.sqrt() * e);
+        let mut row = as_row(prior.iter().zip(noise).map(|(g, e)| g + e).collect());
         self.factor().half_solve(row.view_mut());
         row.into_raw_vec_and_offset().0
     }

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::gp::Hyperparameters;
+use crate::kernel::KernelShape;
 
 /// Trials are numbered from 0 in the order in which they were suggested or added.
 pub type TrialNumber = usize;
@@ -17,11 +18,14 @@ pub enum Clock {
     Seconds,
 }
 
-/// A fit made for a suggestion: θ and the number of rows that it was made for.
+/// A fit made for a suggestion: the kernel, θ and the number of rows that it was made for.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Fitted {
+    pub shape: KernelShape,
     pub theta: Hyperparameters,
     pub rows: usize,
+    /// The unit of the targets it was made for: standard deviations that come with values are counted in it.
+    pub scale: f64,
 }
 
 /// A place: encoded coordinates, and the row number where the domain is a list of candidates.
@@ -51,6 +55,8 @@ pub enum Event {
         point: Point,
         context: Vec<f64>,
         value: Option<f64>,
+        #[serde(default)]
+        std: Option<f64>,
         now: f64,
     },
     /// A point to be suggested next.
@@ -60,12 +66,17 @@ pub enum Event {
     Observed {
         number: TrialNumber,
         value: f64,
+        /// The standard deviation of its noise, where that is known.
+        #[serde(default)]
+        std: Option<f64>,
         now: f64,
     },
     /// An observed value was replaced.
     Amended {
         number: TrialNumber,
         value: f64,
+        #[serde(default)]
+        std: Option<f64>,
     },
     Failed {
         number: TrialNumber,
@@ -96,6 +107,7 @@ pub enum Action {
     Observe {
         number: TrialNumber,
         value: f64,
+        std: Option<f64>,
         amend: bool,
     },
     /// The trial crashed: the model keeps its point, at the worst observed value.
@@ -107,6 +119,7 @@ pub enum Action {
         point: Point,
         context: Vec<f64>,
         value: Option<f64>,
+        std: Option<f64>,
     },
     /// A point to be suggested next.
     Enqueue { point: Point },
@@ -121,14 +134,16 @@ mod tests {
         #[test]
         fn json_keeps_every_bit(x in prop::num::f64::NORMAL | prop::num::f64::SUBNORMAL | prop::num::f64::ZERO, number: usize) {
             for event in [
-                Event::Observed { number, value: x, now: -x },
+                Event::Observed { number, value: x, std: Some(x), now: -x },
                 Event::Suggested {
                     point: Point { x: vec![x, 1.0], index: Some(number) },
                     context: vec![],
                     now: 0.1,
                     fitted: Some(Fitted {
+                        shape: KernelShape::Matern32,
                         theta: Hyperparameters { lengthscale: vec![x], variance: x, noise: 1e-300 },
                         rows: 3,
+                        scale: 1.0,
                     }),
                     queued: false,
                     expires_at: Some(x),

@@ -38,6 +38,8 @@ pub struct Trial {
     pub context: Vec<f64>,
     pub state: State,
     pub value: Option<f64>,
+    /// The standard deviation of the value's noise, where it came with it.
+    pub std: Option<f64>,
     /// On the clock; for an added trial, when it was added.
     pub suggested_at: f64,
     pub observed_at: Option<f64>,
@@ -120,12 +122,28 @@ impl Ledger {
                     && expires_at.is_none_or(f64::is_finite)
                     && (!queued || self.next_queued().is_some())
             }
-            Event::Added { value, now, .. } => now.is_finite() && value.is_none_or(f64::is_finite),
-            Event::Enqueued { .. } => true,
-            Event::Observed { number, value, now } => {
-                value.is_finite() && now.is_finite() && !has_value(number)?
+            Event::Added {
+                value, std, now, ..
+            } => {
+                now.is_finite()
+                    && value.is_none_or(f64::is_finite)
+                    && std.is_none_or(|s| is_deviation(s) && value.is_some())
             }
-            Event::Amended { number, value } => value.is_finite() && has_value(number)?,
+            Event::Enqueued { .. } => true,
+            Event::Observed {
+                number,
+                value,
+                std,
+                now,
+            } => {
+                value.is_finite()
+                    && std.is_none_or(is_deviation)
+                    && now.is_finite()
+                    && !has_value(number)?
+            }
+            Event::Amended { number, value, std } => {
+                value.is_finite() && std.is_none_or(is_deviation) && has_value(number)?
+            }
             Event::Failed { number, now } | Event::Abandoned { number, now } => {
                 now.is_finite() && !has_value(number)?
             }
@@ -189,14 +207,21 @@ impl Ledger {
             Action::Observe {
                 number,
                 value,
+                std,
                 amend,
             } => {
-                let known = self.trial(number)?.value;
+                let trial = self.trial(number)?;
                 finite(number, value)?;
-                match known {
-                    None => Some(Event::Observed { number, value, now }),
-                    Some(known) if known == value => None,
-                    Some(_) if amend => Some(Event::Amended { number, value }),
+                deviation(number, std)?;
+                match trial.value {
+                    None => Some(Event::Observed {
+                        number,
+                        value,
+                        std,
+                        now,
+                    }),
+                    Some(known) if known == value && (std.is_none() || std == trial.std) => None,
+                    Some(_) if amend => Some(Event::Amended { number, value, std }),
                     Some(value) => return Err(Error::AlreadyObserved { number, value }),
                 }
             }
@@ -212,14 +237,18 @@ impl Ledger {
                 point,
                 context,
                 value,
+                std,
             } => {
+                let std = std.filter(|_| value.is_some());
                 if let Some(value) = value {
                     finite(self.trials.len(), value)?;
                 }
+                deviation(self.trials.len(), std)?;
                 Some(Event::Added {
                     point,
                     context,
                     value,
+                    std,
                     now,
                 })
             }
@@ -258,17 +287,24 @@ impl Ledger {
                 point,
                 context,
                 value,
+                std,
                 now,
             } => {
                 let number = self.start(point.clone(), context.clone(), *now, false);
                 if let Some(value) = value {
-                    self.set_value(number, *value, *now);
+                    self.set_value(number, *value, *std, *now);
                 }
             }
             Event::Enqueued { point } => self.queue.push_back(point.clone()),
-            Event::Observed { number, value, now } => self.set_value(*number, *value, *now),
-            Event::Amended { number, value } => {
+            Event::Observed {
+                number,
+                value,
+                std,
+                now,
+            } => self.set_value(*number, *value, *std, *now),
+            Event::Amended { number, value, std } => {
                 self.trials[*number].value = Some(*value);
+                self.trials[*number].std = *std;
                 self.best = self.best_of_all();
             }
             Event::Failed { number, .. } => self.leave_pending(*number, State::Failed),
@@ -284,6 +320,7 @@ impl Ledger {
             context,
             state: State::Pending,
             value: None,
+            std: None,
             suggested_at: now,
             observed_at: None,
             suggested,
@@ -293,10 +330,11 @@ impl Ledger {
         number
     }
 
-    fn set_value(&mut self, number: TrialNumber, value: f64, now: f64) {
+    fn set_value(&mut self, number: TrialNumber, value: f64, std: Option<f64>, now: f64) {
         self.leave_pending(number, State::Observed);
         let trial = &mut self.trials[number];
         trial.value = Some(value);
+        trial.std = std;
         trial.observed_at = Some(now);
         self.n_observed += 1;
         // The smallest number of equals, whatever the order they arrive in.
@@ -335,6 +373,17 @@ fn finite(number: TrialNumber, value: f64) -> Result<()> {
     }
 }
 
+fn is_deviation(std: f64) -> bool {
+    std >= 0.0 && std.is_finite()
+}
+
+fn deviation(number: TrialNumber, std: Option<f64>) -> Result<()> {
+    match std {
+        Some(got) if !is_deviation(got) => Err(Error::InvalidDeviation { number, got }),
+        _ => Ok(()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -357,6 +406,7 @@ mod tests {
         let action = Action::Observe {
             number,
             value,
+            std: None,
             amend,
         };
         act(ledger, action, now)
@@ -460,7 +510,8 @@ mod tests {
                 Action::Add {
                     point: point(0.0),
                     context: vec![],
-                    value: Some(f64::NAN)
+                    value: Some(f64::NAN),
+                    std: None,
                 },
                 2.0
             )
@@ -492,7 +543,7 @@ mod tests {
                     1 => { observe(&mut ledger, number, value.into(), now, value < 0).ok(); }
                     2 => { act(&mut ledger, Action::Fail { number }, now).ok(); }
                     3 => { act(&mut ledger, Action::Abandon { number }, now).ok(); }
-                    4 => { act(&mut ledger, Action::Add { point: point(value.into()), context: vec![], value: (value > 0).then_some(value.into()) }, now).unwrap(); }
+                    4 => { act(&mut ledger, Action::Add { point: point(value.into()), context: vec![], value: (value > 0).then_some(value.into()), std: None }, now).unwrap(); }
                     _ => {
                         let queued = ledger.next_queued().cloned();
                         let (is_queued, at) = (queued.is_some(), queued.unwrap_or(point(0.5)));
@@ -518,6 +569,7 @@ mod tests {
         let value = |number, value| Event::Observed {
             number,
             value,
+            std: None,
             now: 2.0,
         };
         let mut ledger = started(Clock::Iterations, 2);
@@ -534,6 +586,18 @@ mod tests {
             Event::Amended {
                 number: 1,
                 value: 1.0,
+                std: None,
+            },
+            Event::Amended {
+                number: 0,
+                value: 1.0,
+                std: Some(-1.0),
+            },
+            Event::Observed {
+                number: 1,
+                value: 1.0,
+                std: Some(f64::INFINITY),
+                now: 2.0,
             },
             Event::Failed {
                 number: 0,
@@ -551,7 +615,15 @@ mod tests {
                 point: point(0.0),
                 context: vec![],
                 value: None,
+                std: None,
                 now: f64::INFINITY,
+            },
+            Event::Added {
+                point: point(0.0),
+                context: vec![],
+                value: None,
+                std: Some(1.0),
+                now: 2.0,
             },
         ] {
             assert!(matches!(replayed(event), Err(Error::Corrupt(_))));

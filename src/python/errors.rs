@@ -137,7 +137,7 @@ pub fn raise(py: Python<'_>, error: Error) -> PyErr {
     let class = match &error {
         Error::InvalidSpace(_) => &all.invalid_space,
         Error::InvalidSetting { .. } | Error::InvalidTime { .. } => &all.invalid_setting,
-        Error::InvalidValue { .. } => &all.invalid_value,
+        Error::InvalidValue { .. } | Error::InvalidDeviation { .. } => &all.invalid_value,
         Error::InvalidPoint(_) | Error::Shape(_) => &all.invalid_point,
         Error::InvalidContext(_) => &all.invalid_context,
         Error::UnknownTrial { .. } => &all.unknown_trial,

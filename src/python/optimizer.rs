@@ -164,6 +164,7 @@ impl Optimizer {
         Ok(events)
     }
 
+    #[pyo3(signature = (number, value, now, amend, std=None))]
     fn draft_observe(
         &self,
         py: Python<'_>,
@@ -171,10 +172,12 @@ impl Optimizer {
         value: f64,
         now: Option<f64>,
         amend: bool,
+        std: Option<f64>,
     ) -> PyResult<Option<String>> {
         let action = Action::Observe {
             number,
             value,
+            std,
             amend,
         };
         self.draft(py, action, now)
@@ -198,6 +201,7 @@ impl Optimizer {
         self.draft(py, Action::Abandon { number }, now)
     }
 
+    #[pyo3(signature = (point, index, context, value, now, std=None))]
     fn draft_add(
         &self,
         py: Python<'_>,
@@ -206,11 +210,13 @@ impl Optimizer {
         context: Option<PyReadonlyArray1<'_, f64>>,
         value: Option<f64>,
         now: Option<f64>,
+        std: Option<f64>,
     ) -> PyResult<Option<String>> {
         let action = Action::Add {
             point: self::point(point, index),
             context: self::context(context),
             value,
+            std,
         };
         self.draft(py, action, now)
     }
@@ -249,6 +255,7 @@ impl Optimizer {
         detached(py, |stop| Ok(self.lock(stop)?.ledger().events().len()))
     }
 
+    #[pyo3(signature = (number, value, now, amend, std=None))]
     fn observe(
         &self,
         py: Python<'_>,
@@ -256,10 +263,12 @@ impl Optimizer {
         value: f64,
         now: Option<f64>,
         amend: bool,
+        std: Option<f64>,
     ) -> PyResult<()> {
         let action = Action::Observe {
             number,
             value,
+            std,
             amend,
         };
         detached(py, |stop| self.lock(stop)?.act(action, now))
@@ -277,6 +286,7 @@ impl Optimizer {
         })
     }
 
+    #[pyo3(signature = (point, index, context, value, now, std=None))]
     fn add(
         &self,
         py: Python<'_>,
@@ -285,11 +295,13 @@ impl Optimizer {
         context: Option<PyReadonlyArray1<'_, f64>>,
         value: Option<f64>,
         now: Option<f64>,
+        std: Option<f64>,
     ) -> PyResult<usize> {
         let action = Action::Add {
             point: self::point(point, index),
             context: self::context(context),
             value,
+            std,
         };
         detached(py, |stop| {
             let mut core = self.lock(stop)?;
@@ -436,6 +448,11 @@ impl TrialRecord {
     #[getter]
     fn value(&self) -> Option<f64> {
         self.trial.value
+    }
+
+    #[getter]
+    fn std(&self) -> Option<f64> {
+        self.trial.std
     }
 
     #[getter]

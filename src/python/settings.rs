@@ -27,7 +27,12 @@ pub fn settings(dict: &Bound<'_, PyDict>) -> PyResult<Settings> {
         }
         let name = |name| word(py, &value, name);
         match key.as_str() {
-            "kernel" => settings.kernel = kernel(py, &value)?,
+            "kernel" => {
+                settings.kernels = match value.extract::<&str>() {
+                    Ok("auto") => vec![KernelShape::Matern52, KernelShape::SquaredExponential],
+                    _ => vec![kernel(py, &value)?],
+                };
+            }
             "ard" => settings.ard = value.extract()?,
             "lengthscale" => {
                 settings.lengthscale = Some(match value.extract::<f64>() {

@@ -91,6 +91,7 @@ fn a_fit_on_several_threads_stops_without_a_trace() {
                         point,
                         context,
                         value,
+                        std: None,
                     },
                     None,
                 )

@@ -167,7 +167,10 @@ fn positive(usual: f64) -> impl Strategy<Value = f64> {
 /// Settings of every kind; those that `Settings::checked` would refuse for a domain are taken back.
 pub fn settings(candidates: bool, floors: f64) -> impl Strategy<Value = Settings> {
     let model = (
-        select(KernelShape::ALL.to_vec()),
+        prop_oneof![
+            4 => select(KernelShape::ALL.to_vec()).prop_map(|shape| vec![shape]),
+            1 => Just(vec![KernelShape::Matern52, KernelShape::SquaredExponential]),
+        ],
         any::<bool>(),
         prop_oneof![
             (
@@ -256,7 +259,7 @@ pub fn settings(candidates: bool, floors: f64) -> impl Strategy<Value = Settings
             multistart,
         ) = units;
         Settings {
-            kernel,
+            kernels: kernel,
             ard,
             lengthscale: lengthscale.map(|l| vec![l]),
             variance,
@@ -337,9 +340,9 @@ fn step(value: impl Strategy<Value = f64> + Clone) -> impl Strategy<Value = Step
 /// linear kernel overflow where points do.
 pub fn fitted(settings: Settings) -> Settings {
     Settings {
-        kernel: match settings.kernel {
-            KernelShape::Linear => KernelShape::Matern52,
-            bounded => bounded,
+        kernels: match settings.kernels[0] {
+            KernelShape::Linear => vec![KernelShape::Matern52],
+            _ => settings.kernels,
         },
         lengthscale: None,
         variance: None,
@@ -496,6 +499,7 @@ impl Step {
                         Action::Observe {
                             number,
                             value,
+                            std: (which % 3 == 0).then_some(value.abs() / 4.0),
                             amend,
                         },
                         later,
@@ -515,6 +519,7 @@ impl Step {
                         point,
                         context,
                         value,
+                        std: value.filter(|y| *y > 0.5),
                     },
                     later,
                 )?;
