@@ -184,6 +184,12 @@ def test_suggestions_know_all_that_has_come_in():
     assert known == [(0, 3), (1, 3), (2, 3), (3, 6), (4, 6), (5, 6)]
 
 
+@pytest.mark.parametrize("n_workers", [1, 4])
+def test_long_runs_end(n_workers):
+    best = bl.maximize(f, optimizer=bl.RandomSearch(SPACE), n_trials=20_000, n_workers=n_workers)
+    assert best.why == "n_trials" and len(best.trials) == 20_000
+
+
 def test_own_threads_end_with_the_run():
     bl.maximize(f, SPACE, n_trials=8, n_workers=4)
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("belated")]

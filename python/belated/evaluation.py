@@ -120,7 +120,8 @@ class Evaluations:
     bar: Any
     trials: list[Trial] = field(default_factory=list)
     running: dict[Future[Outcome], Trial] = field(default_factory=dict)
-    over: queue.SimpleQueue[Future[Outcome]] = field(default_factory=queue.SimpleQueue)
+    # Not a SimpleQueue: in some releases of Python its get may wait for ever when the timeout is tiny.
+    over: queue.Queue[Future[Outcome]] = field(default_factory=queue.Queue)
     n_failed: int = 0
     # Of the last trial that failed.
     complaint: str = ""
@@ -222,7 +223,8 @@ class Evaluations:
             )
         elif isinstance(error, CancelledError):
             advice = "; somebody cancelled it, or shut the executor down"
-        elif any(word in said(error).lower() for word in ("pickl", "serializ")):
+        elif isinstance(error, AttributeError) or any(word in said(error).lower() for word in ("pickl", "serializ")):
+            # Functions that Python does not find by name may be an AttributeError.
             advice = f"; {HOW_TO_SEND}"
         name = type(self.executor).__name__
         return RunError(f"{name} could not evaluate trial {trial.number}: {said(error).rstrip('.')}{advice}")
