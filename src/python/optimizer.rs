@@ -201,6 +201,10 @@ impl Optimizer {
         self.draft(py, Action::Abandon { number }, now)
     }
 
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "what a trial is made of, as Python passes it"
+    )]
     #[pyo3(signature = (point, index, context, value, now, std=None))]
     fn draft_add(
         &self,
@@ -286,6 +290,10 @@ impl Optimizer {
         })
     }
 
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "what a trial is made of, as Python passes it"
+    )]
     #[pyo3(signature = (point, index, context, value, now, std=None))]
     fn add(
         &self,

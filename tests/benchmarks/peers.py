@@ -32,6 +32,11 @@ class Belated:
     def observe(self, trial, value):
         self.optimizer.observe(trial, value)
 
+    def add(self, points, values):
+        """Points that were started elsewhere; those without a value are returned as from `suggest`."""
+        trials = self.optimizer.add(points, values)
+        return [(trial, trial.params) for trial in trials if trial.value is None]
+
 
 class Random(Belated):
     """Uniformly random points."""
@@ -80,6 +85,12 @@ class BoTorch:
 
     def observe(self, number, value):
         self.values[number] = value
+
+    def add(self, points, values):
+        first = len(self.points)
+        self.points += [self.torch.tensor(self.space.encode(point), dtype=self.torch.double) for point in points]
+        self.values |= {first + i: value for i, value in enumerate(values) if value is not None}
+        return [(first + i, points[i]) for i, value in enumerate(values) if value is None]
 
     def _propose(self):
         from botorch.acquisition.logei import qLogNoisyExpectedImprovement
@@ -136,6 +147,17 @@ class Optuna:
 
     def observe(self, trial, value):
         self.study.tell(trial, value)
+
+    def add(self, points, values):
+        import optuna
+
+        for point, value in zip(points, values, strict=True):
+            if value is None:
+                self.study.enqueue_trial(point)
+            else:
+                trial = optuna.create_trial(params=point, distributions=self.distributions, value=value)
+                self.study.add_trial(trial)
+        return [self.suggest() for value in values if value is None]
 
 
 class OptunaGP(Optuna):

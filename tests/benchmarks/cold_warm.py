@@ -1,0 +1,134 @@
+"""What a suggestion costs with defaults as data grow, against other optimizers in the same run: prints a table and JSON.
+
+Hartmann6 with noise 0.2 and 8 trials out. *Cold*: the data are added to a new optimizer, and one suggestion is made with
+hyperparameters from scratch. *Warm*: the mean over the suggest / observe pairs that follow, refits included. Optimizers
+that keep nothing between suggestions pay the cold price each time. Every figure is measured in a process of its own.
+"""
+
+import argparse
+import json
+import math
+import os
+import resource
+import subprocess
+import sys
+import time
+
+import numpy as np
+from peers import make, versions
+from speed import processor
+
+from belated.functions import HARTMANN6
+
+OUT = 8
+NOISE = 0.2
+TARGETS = {50: (20, 3), 200: (60, 8), 500: (150, 20), 1000: (500, 60), 2000: (3000, 250), 5000: (30000, 1500)}
+PEERS = ("botorch", "optuna-gp")
+# A suggestion of theirs takes minutes beyond this.
+MOST_FOR_PEERS = 2000
+
+
+def measure(optimizer, n, pairs, seed=0):
+    """Milliseconds of a cold suggestion, and of each of so many pairs after it; peak memory in MB."""
+    rng = np.random.default_rng(seed)
+    names = list(HARTMANN6.space)
+    points = [dict(zip(names, map(float, row), strict=True)) for row in rng.random((n + OUT, len(names)))]
+    values = [HARTMANN6(point) + NOISE * rng.normal() for point in points[:n]] + [None] * OUT
+    # The first call of a library loads it.
+    warm_up = make(optimizer, HARTMANN6.space, seed)
+    warm_up.add(points[:12], values[:12])
+    warm_up.suggest()
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    start = time.perf_counter()
+    subject = make(optimizer, HARTMANN6.space, seed)
+    waiting = subject.add(points, values)
+    waiting.append(subject.suggest())
+    cold = 1e3 * (time.perf_counter() - start)
+    times = []
+    for _ in range(pairs):
+        handle, params = waiting.pop(0)
+        value = HARTMANN6(params) + NOISE * rng.normal()
+        start = time.perf_counter()
+        subject.observe(handle, value)
+        waiting.append(subject.suggest())
+        times.append(1e3 * (time.perf_counter() - start))
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return {
+        "optimizer": optimizer,
+        "n": n,
+        "cold_ms": round(cold, 2),
+        "warm_ms": round(sum(times) / len(times), 3) if times else None,
+        "worst_ms": round(max(times), 2) if times else None,
+        "pairs": pairs,
+        "peak_mb": round(peak / 1024),
+        "grown_mb": round((peak - before) / 1024),
+        "versions": versions(optimizer),
+    }
+
+
+def apart(optimizer, n, pairs):
+    """The same in a process of its own, whose libraries use one thread for their linear algebra."""
+    quiet = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+    command = [sys.executable, __file__, "--one", optimizer, "--sizes", str(n), "--pairs", str(pairs)]
+    done = subprocess.run(command, env=os.environ | quiet, stdout=subprocess.PIPE, check=True, text=True)
+    return json.loads(done.stdout)
+
+
+def repeated(optimizer, n, pairs, repeats):
+    """The run with the median cold time; the warm time is the median over runs."""
+    runs = sorted((apart(optimizer, n, pairs) for _ in range(repeats)), key=lambda run: run["cold_ms"])
+    warm = [run["warm_ms"] for run in runs if run["warm_ms"] is not None]
+    return runs[len(runs) // 2] | {"warm_ms": float(np.median(warm)) if warm else None, "repeats": repeats}
+
+
+def table(rows):
+    """Markdown: one line for each number of observations."""
+    found = {(row["optimizer"], row["n"]): row for row in rows}
+    others = [name for name in dict.fromkeys(row["optimizer"] for row in rows) if name != "belated"]
+    lines = ["| observations | cold | target | warm | target | " + " | ".join(others) + " | cold × | warm × |"]
+    lines.append("|---" * (7 + len(others)) + "|")
+    for n in sorted({row["n"] for row in rows}):
+        own = found["belated", n]
+        prices = [found[name, n]["cold_ms"] for name in others if (name, n) in found]
+        cells = [f"{found[name, n]['cold_ms']:.0f}" if (name, n) in found else "–" for name in others]
+        gains = [f"{min(prices) / own[what]:.0f}" if prices else "–" for what in ("cold_ms", "warm_ms")]
+        cold, warm = TARGETS.get(n, ("–", "–"))
+        cells = [n, f"{own['cold_ms']:.1f}", cold, f"{own['warm_ms']:.2f}", warm, *cells, *gains]
+        lines.append("| " + " | ".join(map(str, cells)) + " |")
+    return "\n".join(lines)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--sizes", type=int, nargs="+", default=list(TARGETS), help="numbers of observations")
+    parser.add_argument("--pairs", type=int, default=100, help="suggest / observe pairs of a warm run")
+    parser.add_argument("--repeats", type=int, default=3, help="runs of each up to 1000 observations")
+    parser.add_argument("--peers", nargs="*", default=list(PEERS), help="optimizers to compare with")
+    parser.add_argument("--out", help="file for the JSON")
+    parser.add_argument("--one", help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.one:
+        print(json.dumps(measure(arguments.one, arguments.sizes[0], arguments.pairs)))
+        return
+    rows = []
+    for n in arguments.sizes:
+        repeats = arguments.repeats if n <= 1000 else 1
+        rows.append(repeated("belated", n, arguments.pairs, repeats))
+        print(rows[-1], file=sys.stderr)
+        for peer in arguments.peers if n <= MOST_FOR_PEERS else ():
+            rows.append(repeated(peer, n, 0, repeats if n <= 200 else 1))
+            print(rows[-1], file=sys.stderr)
+    print(f"Milliseconds for one suggestion, d = 6, {OUT} trials out, on {processor()}\n\n{table(rows)}")
+    own = {row["n"]: row for row in rows if row["optimizer"] == "belated"}
+    if {500, 5000} <= set(own):
+        power = math.log(own[5000]["warm_ms"] / own[500]["warm_ms"]) / math.log(10)
+        print(f"\nWarm cost from 500 to 5000 observations grows as n^{power:.2f}.")
+    for n, row in own.items():
+        print(f"n = {n}: memory grows by {row['grown_mb']} MB (3·8·n² bytes are {24 * n * n / 2**20:.0f} MB)")
+    if arguments.out:
+        with open(arguments.out, "w") as file:
+            json.dump(rows, file, indent=1)
+
+
+if __name__ == "__main__":
+    main()
