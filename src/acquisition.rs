@@ -5,11 +5,15 @@
 
 use std::f64::consts::{FRAC_1_SQRT_2, PI};
 
+use multiversion::multiversion;
 use ndarray::{Array2, ArrayView2, Axis, s};
+
+use crate::elementary::{exp_nonpositive, mills_ratio};
 
 use crate::gp::fantasy::Fantasies;
 use crate::gp::path::{self, Path};
 use crate::gp::{BLOCK, GaussianProcess, Workspace};
+use crate::linalg::sum;
 use crate::maximize::Objective;
 
 /// The formula that is maximised.
@@ -50,25 +54,70 @@ impl Acquisition {
 }
 
 /// log (1/m) Σ_i sigma h(u_i) with u_i = (mu_i − f*_i)/sigma, and its derivative by sigma. The means are
-/// overwritten by the derivatives by them.
-pub fn integrated_log_ei(means: &mut [f64], variance: f64, incumbents: &[f64]) -> (f64, f64) {
-    let sigma = floored_sigma(variance);
-    let scores = |mean: &f64, incumbent: &f64| log_improvement((mean - incumbent) / sigma);
-    let best = means.iter().zip(incumbents);
-    let best = best.map(|(m, f)| scores(m, f).0).fold(f64::MIN, f64::max);
-    let (mut total, mut by_sigma) = (0.0, 0.0);
-    for (mean, incumbent) in means.iter_mut().zip(incumbents) {
-        let u = (*mean - incumbent) / sigma;
-        let (log_h, slope) = scores(mean, incumbent);
-        // This fantasy's part of the sum, times exp(−best).
-        let part = (log_h - best).exp();
-        total += part;
-        by_sigma += part * (1.0 - slope * u) / sigma;
-        *mean = part * slope / sigma;
+/// overwritten by the derivatives by them; `scratch` is a buffer.
+///
+/// With r = max −u_i²/2 over u_i < 0, or 0, everything is counted in units of exp(r). For a = |u| and Mills' ratio R,
+/// Φ(−a) = φ R and h(−a) = φ (1 − a R); on the other side Φ(a) = 1 − Φ(−a) and h(a) = a + h(−a).
+/// d(sigma h)/d sigma = φ.
+pub fn integrated_log_ei(
+    means: &mut [f64],
+    variance: f64,
+    incumbents: &[f64],
+    scratch: &mut Vec<f64>,
+) -> (f64, f64) {
+    let (m, sigma) = (means.len(), floored_sigma(variance));
+    let leads = means.iter().zip(incumbents).map(|(m, f)| m - f);
+    // Beyond, squares would overflow.
+    let reference = (leads.fold(f64::MIN, f64::max) / sigma).clamp(-1e150, 0.0);
+    let reference = -0.5 * reference * reference;
+    scratch.resize(2 * m, 0.0);
+    let (improvements, densities) = scratch.split_at_mut(m);
+    improve(
+        means,
+        incumbents,
+        1.0 / sigma,
+        reference,
+        improvements,
+        densities,
+    );
+    let total = sum(improvements);
+    let value = sigma.ln() + reference + (total / m as f64).ln();
+    let slope = 1.0 / (sigma * total);
+    means.iter_mut().for_each(|m| *m *= slope);
+    (value, sum(densities) * slope)
+}
+
+/// h(u_i) and φ(u_i) in units of exp(reference), and Φ(u_i) in place of the means.
+#[multiversion(targets(
+    "x86_64+avx512f+avx512dq+avx512vl+avx2+fma",
+    "x86_64+avx2+fma",
+    "aarch64+neon"
+))]
+fn improve(
+    means: &mut [f64],
+    incumbents: &[f64],
+    precision: f64,
+    reference: f64,
+    improvements: &mut [f64],
+    densities: &mut [f64],
+) {
+    const FRAC_1_SQRT_2_PI: f64 = 0.398_942_280_401_432_7;
+    let ends = improvements.iter_mut().zip(densities);
+    for (((mean, incumbent), h), phi) in means
+        .iter_mut()
+        .zip(incumbents)
+        .zip(ends)
+        .map(|(start, (h, phi))| ((start, h), phi))
+    {
+        let u = (*mean - incumbent) * precision;
+        let a = if u.abs() < 1e150 { u.abs() } else { 1e150 };
+        let (ratio, rest) = mills_ratio(a);
+        let density = FRAC_1_SQRT_2_PI * exp_nonpositive(-0.5 * a * a - reference);
+        let below = density * ratio;
+        *phi = density;
+        *h = density * rest + if u > 0.0 { u } else { 0.0 };
+        *mean = if u > 0.0 { 1.0 - below } else { below };
     }
-    means.iter_mut().for_each(|m| *m /= total);
-    let value = sigma.ln() + best + (total / incumbents.len() as f64).ln();
-    (value, by_sigma / total)
 }
 
 /// sigma, kept away from 0: log-EI there is −∞, which has no slope to climb.
@@ -78,8 +127,7 @@ fn floored_sigma(variance: f64) -> f64 {
 
 /// log h(u) and its derivative Φ(u)/h(u), with h(u) = φ(u) + u Φ(u) = E max(0, u + N(0, 1)).
 ///
-/// For u < −1 the two terms of h cancel. With r = Φ(u)/φ(u) = sqrt(π/2)·erfcx(−u/√2), h = φ(u)(1 + u r); far out
-/// 1 + u r = 1/u² − 3/u⁴ + 15/u⁶ − …
+/// For u < −1 the two terms of h cancel; with Mills' ratio R = Φ(u)/φ(u), h(u) = φ(u)(1 + u R).
 pub fn log_improvement(u: f64) -> (f64, f64) {
     let log_density = -0.5 * u * u - 0.5 * (2.0 * PI).ln();
     if u > -1.0 {
@@ -87,14 +135,8 @@ pub fn log_improvement(u: f64) -> (f64, f64) {
         let h = log_density.exp() + u * cdf;
         (h.ln(), cdf / h)
     } else {
-        let ratio = (PI / 2.0).sqrt() * puruspe::erfcx(-u * FRAC_1_SQRT_2);
-        let h_over_density = if u > -40.0 {
-            1.0 + u * ratio
-        } else {
-            let v = 1.0 / (u * u);
-            v * (1.0 - v * (3.0 - v * (15.0 - 105.0 * v)))
-        };
-        (log_density + h_over_density.ln(), ratio / h_over_density)
+        let (ratio, rest) = mills_ratio(-u);
+        (log_density + rest.ln(), ratio / rest)
     }
 }
 
@@ -112,6 +154,7 @@ pub struct Scorer<'a> {
     /// Means under fantasies, then what weights them; Σ_i weight_i α_i.
     means: Vec<f64>,
     blended: Vec<f64>,
+    scratch: Vec<f64>,
 }
 
 impl<'a> Scorer<'a> {
@@ -129,6 +172,7 @@ impl<'a> Scorer<'a> {
             workspace: Workspace::default(),
             path_workspace: path::Workspace::default(),
             means: Vec::new(),
+            scratch: Vec::new(),
             blended: vec![0.0; gp.len()],
         }
     }
@@ -170,7 +214,7 @@ impl Objective for Scorer<'_> {
                 let mut means = fantasies.means(self.gp, self.rows.slice(s![..m, ..]));
                 for (i, mut means) in means.rows_mut().into_iter().enumerate() {
                     out[i] = means.as_slice_mut().map_or(f64::NAN, |means| {
-                        integrated_log_ei(means, variance[i], incumbents).0
+                        integrated_log_ei(means, variance[i], incumbents, &mut self.scratch).0
                     });
                 }
                 continue;
@@ -202,7 +246,8 @@ impl Objective for Scorer<'_> {
         {
             self.means.resize(fantasies.len(), 0.0);
             fantasies.means_at(self.workspace.covariances(), &mut self.means);
-            let (value, by_sigma) = integrated_log_ei(&mut self.means, variance, incumbents);
+            let (value, by_sigma) =
+                integrated_log_ei(&mut self.means, variance, incumbents, &mut self.scratch);
             // Σ_i weight_i ∇mu_i = Σ_j (Σ_i weight_i α_i)_j ∇k(x, x_j)
             fantasies.blend(&self.means, &mut self.blended);
             self.gp
@@ -277,6 +322,70 @@ mod tests {
         (-38.0, -730.1961834021137),
         (-100.0, -5010.12957880025),
     ];
+
+    #[test]
+    fn integrated_improvement_matches_high_precision_values() {
+        // log (1/3) Σ sigma h(u_i), computed with 80 digits.
+        for (means, incumbents, sigma, expected) in [
+            (
+                [0.3, -0.2, 1.1],
+                [0.5, 0.6, 0.1],
+                0.7,
+                -0.868_471_402_894_072_6,
+            ),
+            (
+                [-3.0, -9.0, -2.5],
+                [0.0, 1.0, 0.5],
+                0.4,
+                -34.445_850_185_517_02,
+            ),
+            (
+                [-3.0, -30.0, -20.0],
+                [0.0, 1.0, 0.5],
+                0.01,
+                -45_018.030_319_289_21,
+            ),
+            (
+                [5.0, 4.0, 3.5],
+                [0.0, 1.0, 9.0],
+                0.01,
+                0.980_829_253_011_721_2,
+            ),
+        ] {
+            let value =
+                integrated_log_ei(&mut means.clone(), sigma * sigma, &incumbents, &mut vec![]).0;
+            assert!((value / expected - 1.0).abs() < 1e-12, "{value} {expected}");
+        }
+        for mean in [-1e300, -1e8, 1e300] {
+            let mut means = [mean; 3];
+            let (value, slope) = integrated_log_ei(&mut means, 1e-4, &[0.0; 3], &mut vec![]);
+            assert!(value.is_finite() && slope.is_finite() && means[0].is_finite());
+        }
+    }
+
+    #[test]
+    fn integrated_over_one_outcome_it_is_that_outcome_s() {
+        for i in 0..1200 {
+            let (mean, sigma) = (0.05 * i as f64 - 40.0, 0.7);
+            let mut means = vec![mean; 11];
+            let (value, by_sigma) =
+                integrated_log_ei(&mut means, sigma * sigma, &[0.4; 11], &mut vec![]);
+            let u = (mean - 0.4) / sigma;
+            let (log_h, slope) = log_improvement(u);
+            assert!(
+                (value - sigma.ln() - log_h).abs() < 1e-12 * value.abs().max(1.0),
+                "{u}"
+            );
+            let by_mean: f64 = means.iter().sum();
+            assert!((by_mean * sigma / slope - 1.0).abs() < 1e-10, "{u}");
+            let expected = (1.0 - slope * u) / sigma;
+            // Here both terms are large and nearly equal.
+            assert!(
+                (by_sigma - expected).abs() < 1e-9 * (slope * u).abs().max(1.0),
+                "{u}"
+            );
+        }
+    }
 
     #[test]
     fn log_improvement_has_its_derivative_everywhere() {

@@ -94,7 +94,12 @@ impl Kernel {
 
     /// k(z, x_j) for every scaled point j.
     pub fn row(&self, z: &[f64], x: &ScaledPoints, out: &mut [f64]) {
-        self.arguments(z, x, out);
+        self.row_from(z, x, 0, out);
+    }
+
+    /// k(z, x_j) for every scaled point j from the given one on.
+    pub fn row_from(&self, z: &[f64], x: &ScaledPoints, from: usize, out: &mut [f64]) {
+        self.arguments(z, x, from, out);
         match self.shape {
             KernelShape::SquaredExponential => squared_exponential(self.variance, out),
             KernelShape::Matern52 => matern52(self.variance, out),
@@ -106,7 +111,19 @@ impl Kernel {
 
     /// k(z, x_j) and g(z, x_j) for every scaled point j.
     pub fn row_with_slope(&self, z: &[f64], x: &ScaledPoints, out: &mut [f64], slope: &mut [f64]) {
-        self.arguments(z, x, out);
+        self.row_with_slope_from(z, x, 0, out, slope);
+    }
+
+    /// k(z, x_j) and g(z, x_j) for every scaled point j from the given one on.
+    pub fn row_with_slope_from(
+        &self,
+        z: &[f64],
+        x: &ScaledPoints,
+        from: usize,
+        out: &mut [f64],
+        slope: &mut [f64],
+    ) {
+        self.arguments(z, x, from, out);
         match self.shape {
             KernelShape::SquaredExponential => {
                 squared_exponential(self.variance, out);
@@ -182,12 +199,12 @@ impl Kernel {
         }
     }
 
-    /// −½ Σ_j w_j·dk(x_i, x_j)/d log ℓ_d for one column d, with w_j = weight_j·g(x_i, x_j) given:
-    /// dk/d log ℓ_d = −2 g (x̃_id − x̃_jd)², or −2 g x̃_id x̃_jd if linear.
-    pub fn contract_lengthscale(&self, i: usize, column: &[f64], w: &[f64]) -> f64 {
+    /// −½ Σ_j weight_j·dk(x_0, x_j)/d log ℓ_d over the entries of one column d, with w_j = weight_j·g(x_0, x_j) given:
+    /// dk/d log ℓ_d = −2 g (x̃_0d − x̃_jd)², or −2 g x̃_0d x̃_jd if linear.
+    pub fn contract_lengthscale(&self, column: &[f64], w: &[f64]) -> f64 {
         match self.shape {
-            KernelShape::Linear => column[i] * dot(column, w),
-            _ => weighted_squares(column[i], column, w),
+            KernelShape::Linear => column[0] * dot(column, w),
+            _ => weighted_squares(column[0], column, w),
         }
     }
 
@@ -224,14 +241,14 @@ impl Kernel {
         (x / lengthscale).clamp(-most, most)
     }
 
-    /// q(z, x_j) for every scaled point j.
-    fn arguments(&self, z: &[f64], x: &ScaledPoints, out: &mut [f64]) {
-        assert_eq!(out.len(), x.n);
+    /// q(z, x_j) for every scaled point j from the given one on.
+    fn arguments(&self, z: &[f64], x: &ScaledPoints, from: usize, out: &mut [f64]) {
+        assert_eq!(from + out.len(), x.n);
         out.fill(0.0);
         for (d, (z, l)) in z.iter().zip(&self.lengthscale).enumerate() {
             match self.shape {
-                KernelShape::Linear => add_multiple(self.scaled(*z, *l), x.column(d), out),
-                _ => add_squared_offsets(self.scaled(*z, *l), x.column(d), out),
+                KernelShape::Linear => add_multiple(self.scaled(*z, *l), &x.column(d)[from..], out),
+                _ => add_squared_offsets(self.scaled(*z, *l), &x.column(d)[from..], out),
             }
         }
     }
@@ -406,6 +423,11 @@ fn weighted_offsets(z: f64, x: &[f64], slope: &[f64], weight: &[f64]) -> f64 {
 }
 
 /// Σ_j w_j (a − x_j)².
+#[multiversion(targets(
+    "x86_64+avx512f+avx512dq+avx512vl+avx2+fma",
+    "x86_64+avx2+fma",
+    "aarch64+neon"
+))]
 fn weighted_squares(a: f64, x: &[f64], w: &[f64]) -> f64 {
     let mut sums = [0.0; 8];
     let ((x8, x_rest), (w8, w_rest)) = (x.as_chunks::<8>(), w.as_chunks::<8>());

@@ -11,6 +11,7 @@ use faer::linalg::triangular_solve::{
     solve_lower_triangular_in_place, solve_upper_triangular_in_place,
 };
 use faer::{Accum, MatMut, MatRef, Par};
+use multiversion::multiversion;
 use ndarray::{Array2, ArrayView2, ArrayViewMut2};
 
 use crate::error::{Error, Result, Stop, check};
@@ -68,11 +69,11 @@ impl GrowingCholesky {
         self.jitter.truncate(n);
     }
 
-    /// Appends m rows: `cross` (m, n) = A[new, old], `block` (m, m) = A[new, new].
+    /// Appends m rows: `cross` (m, n) = A[new, old], `block` (m, m) = A[new, new], which is used up.
     ///
     /// With L11 known, L21 = (L11⁻¹ A12)ᵀ and L22 L22ᵀ = A22 − L21 L21ᵀ. If that Schur complement is not
     /// positive definite, its diagonal climbs the jitter ladder; past the last rung the factor stays as it was.
-    pub fn extend(&mut self, cross: ArrayView2<f64>, block: ArrayView2<f64>) -> Result<()> {
+    pub fn extend(&mut self, cross: ArrayView2<f64>, block: Array2<f64>) -> Result<()> {
         let (m, n) = (block.nrows(), self.n);
         if cross.dim() != (m, n) || block.ncols() != m {
             return Err(Error::Shape(format!(
@@ -87,7 +88,8 @@ impl GrowingCholesky {
         self.reserve(n + m);
         let mut l21 = cross.as_standard_layout().into_owned();
         self.half_solve(l21.view_mut());
-        let mut schur = block.as_standard_layout().into_owned();
+        let scale = block.diag().iter().map(|a| a.abs()).sum::<f64>() / m as f64;
+        let mut schur = block;
         if n > 0 {
             let l21 = as_columns(l21.view());
             // Symmetric, so that row- and column-major readings of it agree.
@@ -100,8 +102,8 @@ impl GrowingCholesky {
                 Par::Seq,
             );
         }
-        let scale = block.diag().iter().map(|a| a.abs()).sum::<f64>() / m as f64;
         let (l22, jitter) = factor_with_jitter(&schur, scale)?;
+        drop(schur);
         for j in 0..n {
             for i in 0..m {
                 self.buffer[n + i + j * self.capacity] = l21[[i, j]];
@@ -109,10 +111,10 @@ impl GrowingCholesky {
         }
         for j in 0..m {
             // l22 is column-major in a row-major array: its row j is column j of the factor.
+            // What is above the diagonal is never read: pages that hold nothing else stay untouched.
             let column = &mut self.buffer[(n + j) * self.capacity..];
-            column[..n].fill(0.0);
-            for i in 0..m {
-                column[n + i] = if i >= j { l22[[j, i]] } else { 0.0 };
+            for i in j..m {
+                column[n + i] = l22[[j, i]];
             }
         }
         self.n = n + m;
@@ -230,7 +232,8 @@ impl GrowingCholesky {
     /// A⁻¹, both halves.
     pub fn inverse(&self) -> Array2<f64> {
         let mut out = Array2::zeros((self.n, self.n));
-        invert(self.factor(), out.view_mut());
+        fill_inverse(self.factor(), out.view_mut());
+        mirror(&mut out);
         out
     }
 
@@ -246,7 +249,7 @@ impl GrowingCholesky {
         let capacity = if self.capacity == 0 {
             n + n / 8 + 8
         } else {
-            n.max(self.capacity + self.capacity / 4 + 8)
+            n.max(self.capacity + self.capacity / 8 + 8)
         };
         let mut buffer = vec![0.0; capacity * capacity];
         for j in 0..self.n {
@@ -298,12 +301,13 @@ pub(crate) fn factor_in_place(a: &mut Array2<f64>) -> std::result::Result<(), us
     .map_err(|factor::LltError::NonPositivePivot { index }| index)
 }
 
-/// A⁻¹ from the factor that `factor_in_place` left, both halves.
-pub(crate) fn invert_factor(l: &Array2<f64>, out: &mut Array2<f64>) {
-    invert(as_columns(l.view()), out.view_mut());
+/// A⁻¹ from the factor that `factor_in_place` left: entries [i, j] with j ≥ i.
+pub(crate) fn invert_half(l: &Array2<f64>, out: &mut Array2<f64>) {
+    fill_inverse(as_columns(l.view()), out.view_mut());
 }
 
-fn invert(l: MatRef<'_, f64>, mut out: ArrayViewMut2<f64>) {
+/// Fills the lower half of the column-major matrix, which is the upper half of the row-major one.
+fn fill_inverse(l: MatRef<'_, f64>, mut out: ArrayViewMut2<f64>) {
     let n = l.nrows();
     if n == 0 {
         return;
@@ -311,18 +315,18 @@ fn invert(l: MatRef<'_, f64>, mut out: ArrayViewMut2<f64>) {
     let mut memory = MemBuffer::new(inverse::inverse_scratch::<f64>(n, Par::Seq));
     let columns = as_columns_mut(out.view_mut());
     inverse::inverse(columns, l, Par::Seq, MemStack::new(&mut memory));
-    // faer fills the lower half of the column-major matrix: the upper half of the row-major one.
-    for i in 0..n {
-        for j in 0..i {
-            out[[i, j]] = out[[j, i]];
-        }
-    }
 }
 
 /// Replaces each row r of the block by L⁻¹ r, for the factor that `factor_in_place` left.
 pub(crate) fn half_solve_with(l: &Array2<f64>, mut block: ArrayViewMut2<f64>) {
     let columns = as_columns_mut(block.view_mut());
     solve_lower_triangular_in_place(as_columns(l.view()), columns, Par::Seq);
+}
+
+/// Replaces each row r of the block by L⁻ᵀ r, for the factor that `factor_in_place` left.
+pub(crate) fn back_solve_with(l: &Array2<f64>, mut block: ArrayViewMut2<f64>) {
+    let columns = as_columns_mut(block.view_mut());
+    solve_upper_triangular_in_place(as_columns(l.view()).transpose(), columns, Par::Seq);
 }
 
 /// `out` (N, M) = left (N, k) rightᵀ, right (M, k).
@@ -357,15 +361,25 @@ pub fn gram(left: ArrayView2<f64>) -> Array2<f64> {
         1.0,
         Par::Seq,
     );
-    for i in 0..k {
-        for j in 0..i {
-            out[[i, j]] = out[[j, i]];
-        }
-    }
+    mirror(&mut out);
     out
 }
 
+/// Copies entries [i, j] with j ≥ i to the other half.
+fn mirror(a: &mut Array2<f64>) {
+    for i in 0..a.nrows() {
+        for j in 0..i {
+            a[[i, j]] = a[[j, i]];
+        }
+    }
+}
+
 /// Σ aᵢ bᵢ in eight interleaved sums, which vectorises and does not depend on the machine.
+#[multiversion(targets(
+    "x86_64+avx512f+avx512dq+avx512vl+avx2+fma",
+    "x86_64+avx2+fma",
+    "aarch64+neon"
+))]
 pub fn dot(a: &[f64], b: &[f64]) -> f64 {
     let mut sums = [0.0; 8];
     let (a8, a_rest) = a.as_chunks::<8>();
@@ -377,6 +391,23 @@ pub fn dot(a: &[f64], b: &[f64]) -> f64 {
     }
     let rest: f64 = a_rest.iter().zip(b_rest).map(|(a, b)| a * b).sum();
     sums.iter().sum::<f64>() + rest
+}
+
+/// Σ aᵢ in eight interleaved sums, likewise.
+#[multiversion(targets(
+    "x86_64+avx512f+avx512dq+avx512vl+avx2+fma",
+    "x86_64+avx2+fma",
+    "aarch64+neon"
+))]
+pub fn sum(a: &[f64]) -> f64 {
+    let mut sums = [0.0; 8];
+    let (a8, a_rest) = a.as_chunks::<8>();
+    for a in a8 {
+        for i in 0..8 {
+            sums[i] += a[i];
+        }
+    }
+    sums.iter().sum::<f64>() + a_rest.iter().sum::<f64>()
 }
 
 /// The rows of a view as columns of a faer matrix; rows may be prefixes of longer ones.
@@ -410,7 +441,7 @@ mod tests {
 
     fn fresh(a: &Array2<f64>) -> GrowingCholesky {
         let mut l = GrowingCholesky::new();
-        l.extend(Array2::zeros((a.nrows(), 0)).view(), a.view())
+        l.extend(Array2::zeros((a.nrows(), 0)).view(), a.clone())
             .unwrap();
         l
     }
@@ -422,12 +453,12 @@ mod tests {
             let cut = cut.min(n);
             let mut grown = fresh(&a.slice(s![..cut, ..cut]).to_owned());
             for i in cut..n {
-                grown.extend(a.slice(s![i..i + 1, ..i]), a.slice(s![i..i + 1, i..i + 1])).unwrap();
+                grown.extend(a.slice(s![i..i + 1, ..i]), a.slice(s![i..i + 1, i..i + 1]).to_owned()).unwrap();
             }
             let whole = fresh(&a);
             let mut in_block = whole.clone();
             in_block.truncate(cut);
-            in_block.extend(a.slice(s![cut.., ..cut]), a.slice(s![cut.., cut..])).unwrap();
+            in_block.extend(a.slice(s![cut.., ..cut]), a.slice(s![cut.., cut..]).to_owned()).unwrap();
             for i in 0..n {
                 for j in 0..=i {
                     prop_assert!((grown.at(i, j) - whole.at(i, j)).abs() < 1e-10 * n as f64);
@@ -489,7 +520,7 @@ mod tests {
             for n in n..n + 4 {
                 let cross = Array2::from_shape_fn((1, n), |(_, j)| entry(n, j));
                 let corner = Array2::from_elem((1, 1), entry(n, n));
-                l.extend(cross.view(), corner.view()).unwrap();
+                l.extend(cross.view(), corner).unwrap();
             }
         }
     }
@@ -500,12 +531,12 @@ mod tests {
         assert!(fresh(&ones).jitter() > 0.0);
         let mut l = fresh(&Array2::eye(2));
         for bad in [f64::NAN, f64::INFINITY, -1.0] {
-            let error = l.extend(Array2::zeros((1, 2)).view(), ndarray::arr2(&[[bad]]).view());
+            let error = l.extend(Array2::zeros((1, 2)).view(), ndarray::arr2(&[[bad]]));
             assert!(matches!(error, Err(Error::NotPositiveDefinite { .. })));
             assert_eq!(l.len(), 2);
         }
         assert!(matches!(
-            l.extend(Array2::zeros((1, 3)).view(), Array2::eye(1).view()),
+            l.extend(Array2::zeros((1, 3)).view(), Array2::eye(1)),
             Err(Error::Shape(_))
         ));
     }

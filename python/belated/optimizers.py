@@ -117,10 +117,11 @@ class BayesOpt(Optimizer):
     acquisition : {"log_ei", "ucb", "thompson", "max_variance"}
         What is maximised to choose a point: log expected improvement, the upper confidence bound, a posterior draw,
         or the posterior variance, which explores and does nothing else.
-    pending : {"hallucinate", "integrate", "ignore", "censor", "liar", "nearest"}
-        What a trial without a result means to the model: its predicted mean; all values it may take, over which
-        "log_ei" is averaged; nothing; the floor; one value for all (`lie`); or the mean of the predictions at the
-        observed points nearest to it.
+    pending : {"integrate", "hallucinate", "ignore", "censor", "liar", "nearest"}, optional
+        What a trial without a result means to the model: all values it may take, over which "log_ei" is averaged
+        (and over those of the points observed best, as these are known up to noise only); its predicted mean; nothing;
+        the floor; one value for all (`lie`); or the mean of the predictions at the observed points nearest to it.
+        None: "integrate" with "log_ei", "hallucinate" with the others.
     lie : {"mean", "min", "max"} or float
         For "liar": which of the observed values, or a value in your units.
     n_nearest : int
@@ -143,7 +144,8 @@ class BayesOpt(Optimizer):
         probability 1 - delta and is far too wide for practice.
     rkhs_bound, delta : float
         For ``beta="theory"``.
-    kernel : {"matern52", "matern32", "matern12", "squared_exponential", "linear"}
+    kernel : {"auto", "matern52", "matern32", "matern12", "squared_exponential", "linear"}
+        "auto" takes "matern52" or "squared_exponential", whichever explains the observations better at each fit.
     ard : bool
         One lengthscale for each encoded column, or one for all.
     lengthscale : float or sequence of shape (columns of x, then of context), optional
@@ -205,17 +207,17 @@ class BayesOpt(Optimizer):
 
     _: KW_ONLY
     acquisition: Literal["log_ei", "ucb", "thompson", "max_variance"] = "log_ei"
-    pending: Literal["hallucinate", "integrate", "ignore", "censor", "liar", "nearest"] = "hallucinate"
+    pending: Literal["integrate", "hallucinate", "ignore", "censor", "liar", "nearest"] | None = None
     lie: float | Literal["mean", "min", "max"] = "mean"
     n_nearest: int = 3
-    n_fantasies: int = 16
+    n_fantasies: int = 32
     window: float | None = None
     floor: float | None = None
     late: Literal["accept", "discard"] = "accept"
     beta: float | Literal["kandasamy", "theory"] = 1.0
     rkhs_bound: float = 1.0
     delta: float = 0.1
-    kernel: Literal["matern52", "matern32", "matern12", "squared_exponential", "linear"] = "matern52"
+    kernel: Literal["auto", "matern52", "matern32", "matern12", "squared_exponential", "linear"] = "auto"
     ard: bool = True
     lengthscale: float | Sequence[float] | NDArray[np.float64] | None = None
     variance: float | None = None

@@ -120,13 +120,14 @@ impl SolvedCandidates {
         } = acquisition
         {
             let z = fantasies.half_solved_targets();
+            let mut scratch = Vec::new();
             let mut means = Array2::zeros((mean.len(), fantasies.len()));
             multiply_transposed(self.v.slice(s![.., ..gp.len()]), z, means.view_mut());
             let means = means.rows_mut().into_iter().zip(variance);
             return means
                 .map(|(mut means, variance)| {
                     means.as_slice_mut().map_or(f64::NAN, |means| {
-                        integrated_log_ei(means, variance, incumbents).0
+                        integrated_log_ei(means, variance, incumbents, &mut scratch).0
                     })
                 })
                 .collect();

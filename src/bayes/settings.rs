@@ -8,6 +8,9 @@ use crate::gp::fit::FitSettings;
 use crate::kernel::KernelShape;
 use crate::pending::{Lie, PendingPolicy};
 
+/// Outcomes that expected improvement is averaged over; more of them decide no better.
+pub const FANTASIES: usize = 32;
+
 /// Counts above this are taken for mistakes: memory would run out before anything else.
 pub(crate) const MOST: usize = 1_000_000;
 
@@ -174,7 +177,7 @@ pub struct Settings {
 impl Default for Settings {
     fn default() -> Self {
         Self {
-            kernels: vec![KernelShape::Matern52],
+            kernels: vec![KernelShape::Matern52, KernelShape::SquaredExponential],
             ard: true,
             lengthscale: None,
             variance: None,
@@ -187,7 +190,7 @@ impl Default for Settings {
             initial_theta: None,
             acquisition: AcquisitionKind::LogExpectedImprovement,
             beta: Beta::Constant(1.0),
-            pending: PendingPolicy::Hallucinate,
+            pending: PendingPolicy::Integrate(FANTASIES),
             window: None,
             floor: None,
             late: Late::Accept,

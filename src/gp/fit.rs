@@ -8,15 +8,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::time::Duration;
 
+use multiversion::multiversion;
 use ndarray::{Array2, ArrayView2, Axis};
 use rand_distr::{Distribution, StandardNormal};
 
-use super::{GaussianProcess, Hyperparameters, as_row};
+use super::{GaussianProcess, Hyperparameters, as_row, contiguous, dot_row};
 use crate::domain::Rng;
 use crate::error::{Error, Result, Stop, check};
-use crate::kernel::{Kernel, KernelShape, ScaledPoints};
+use crate::kernel::KernelShape;
 use crate::lbfgsb::{Tolerance, minimize};
-use crate::linalg::{dot, factor_in_place, half_solve_with, invert_factor};
+use crate::linalg::{back_solve_with, dot, factor_in_place, half_solve_with, invert_half};
 use crate::parallel::pool;
 
 /// Restarts run side by side from this many rows on; below, starting threads costs more than it gives.
@@ -447,14 +448,15 @@ impl GaussianProcess {
     }
 }
 
-/// The evidence of fixed data as a function of p, with its workspace.
+/// The evidence of fixed data as a function of p, with its workspace: two matrices, of which one half is used.
 struct Evidence<'d, 'a> {
     data: Data<'d>,
     settings: &'a FitSettings,
-    covariance: Array2<f64>,
-    slope: Array2<f64>,
     factor: Array2<f64>,
     inverse: Array2<f64>,
+    /// A row of K and of its slopes, and what weights them.
+    k: Vec<f64>,
+    slope: Vec<f64>,
     weights: Vec<f64>,
 }
 
@@ -465,15 +467,23 @@ impl<'d, 'a> Evidence<'d, 'a> {
         Self {
             data,
             settings,
-            covariance: square(),
-            slope: square(),
             factor: square(),
             inverse: square(),
+            k: vec![0.0; n],
+            slope: vec![0.0; n],
             weights: vec![0.0; n],
         }
     }
 
+    /// The noise variance of a row where it is known.
+    fn known_noise(&self, row: usize) -> Option<f64> {
+        self.data.noise.get(row).copied().flatten()
+    }
+
     /// log p(y) plus log prior, and its gradient; −∞ where A cannot be factorised, and once it is `cancelled`.
+    ///
+    /// All matrices are symmetric: sums run over j ≥ i, entries off the diagonal counting twice. Rows of K are cheap,
+    /// and are computed again for the gradient rather than kept.
     fn value_and_gradient(
         &mut self,
         p: &[f64],
@@ -484,11 +494,20 @@ impl<'d, 'a> Evidence<'d, 'a> {
         let theta = self.settings.decode(p, d);
         let kernel = theta.kernel(self.settings.shape);
         let points = kernel.scale(self.data.x);
-        self.covariances(&kernel, &points);
-        self.factor.assign(&self.covariance);
-        let known = |i: usize| self.data.noise.get(i).copied().flatten();
-        for (i, a) in self.factor.diag_mut().iter_mut().enumerate() {
-            *a += known(i).unwrap_or(theta.noise);
+        let mut x = vec![0.0; d];
+        for i in 0..n {
+            if i % BETWEEN_LOOKS == 0 && cancelled() {
+                return f64::NEG_INFINITY;
+            }
+            x.iter_mut()
+                .zip(self.data.x.row(i))
+                .for_each(|(x, v)| *x = *v);
+            let noise = self.known_noise(i).unwrap_or(theta.noise);
+            let Some(row) = self.factor.row_mut(i).into_slice() else {
+                continue; // never: it is a row of a whole array
+            };
+            kernel.row_from(&x, &points, i, &mut row[i..]);
+            row[i] += noise;
         }
         gradient.fill(0.0);
         if cancelled() || factor_in_place(&mut self.factor).is_err() || cancelled() {
@@ -496,59 +515,72 @@ impl<'d, 'a> Evidence<'d, 'a> {
         }
         let mut z = as_row(self.data.y.to_vec());
         half_solve_with(&self.factor, z.view_mut());
-        let z = z.into_raw_vec_and_offset().0;
         let half_log_det: f64 = self.factor.diag().iter().map(|l| l.ln()).sum();
-        let value =
-            -0.5 * dot(&z, &z) - half_log_det - 0.5 * n as f64 * (2.0 * std::f64::consts::PI).ln();
+        let value = -0.5 * dot_row(z.row(0), contiguous(z.row(0)))
+            - half_log_det
+            - 0.5 * n as f64 * (2.0 * std::f64::consts::PI).ln();
+        back_solve_with(&self.factor, z.view_mut());
+        let alpha = z.into_raw_vec_and_offset().0;
+        if cancelled() {
+            return f64::NEG_INFINITY;
+        }
+        invert_half(&self.factor, &mut self.inverse);
 
-        invert_factor(&self.factor, &mut self.inverse);
-        let alpha = self.inverse.dot(&ndarray::ArrayView1::from(self.data.y));
         let n_lengthscales = p.len() - 2;
-        let alpha = alpha.as_slice().expect("a product is contiguous");
         let (mut by_variance, mut by_noise) = (0.0, 0.0);
-        let rows = self.covariance.rows().into_iter().zip(self.slope.rows());
-        for (i, (k, g)) in rows.enumerate() {
-            let inverse = self.inverse.row(i);
+        for i in 0..n {
             if i % BETWEEN_LOOKS == 0 && cancelled() {
                 return f64::NEG_INFINITY;
             }
-            let (Some(k), Some(g), Some(inverse)) =
-                (k.to_slice(), g.to_slice(), inverse.to_slice())
-            else {
-                continue; // never: they are rows of whole arrays
+            let Some(inverse) = self.inverse.row(i).to_slice() else {
+                continue; // never, as above
             };
+            let known = self.known_noise(i).is_some();
+            x.iter_mut()
+                .zip(self.data.x.row(i))
+                .for_each(|(x, v)| *x = *v);
+            let (k, slope) = (&mut self.k[i..], &mut self.slope[i..]);
+            kernel.row_with_slope_from(&x, &points, i, k, slope);
+            // −W_ij, the diagonal counting half of the rest.
+            let weights = &mut self.weights[i..];
+            residual_weights(alpha[i], &alpha[i..], &inverse[i..], weights);
+            weights[0] *= 0.5;
             // ½ W_ij dK_ij/d log v, with dK/d log v = K; ½ W_ii λ for the noise, where it is λ.
-            by_variance += 0.5 * (alpha[i] * dot(alpha, k) - dot(inverse, k));
-            if known(i).is_none() {
-                by_noise += 0.5 * theta.noise * (alpha[i] * alpha[i] - inverse[i]);
+            by_variance -= dot(weights, k);
+            if !known {
+                by_noise -= theta.noise * weights[0];
             }
-            for (j, weight) in self.weights.iter_mut().enumerate() {
-                *weight = (inverse[j] - alpha[i] * alpha[j]) * g[j];
-            }
-            for k in 0..d {
-                gradient[k.min(n_lengthscales - 1)] +=
-                    kernel.contract_lengthscale(i, points.column(k), &self.weights);
+            multiply(weights, slope);
+            for c in 0..d {
+                gradient[c.min(n_lengthscales - 1)] +=
+                    2.0 * kernel.contract_lengthscale(&points.column(c)[i..], weights);
             }
         }
         gradient[n_lengthscales] = by_variance;
         gradient[n_lengthscales + 1] = by_noise;
         value + self.settings.add_priors(p, d, gradient)
     }
+}
 
-    fn covariances(&mut self, kernel: &Kernel, points: &ScaledPoints) {
-        let mut point = vec![0.0; kernel.width()];
-        let rows = self.data.x.axis_iter(Axis(0));
-        let targets = self
-            .covariance
-            .rows_mut()
-            .into_iter()
-            .zip(self.slope.rows_mut());
-        for (x, (mut k, mut g)) in rows.zip(targets) {
-            point.iter_mut().zip(x).for_each(|(p, v)| *p = *v);
-            if let (Some(k), Some(g)) = (k.as_slice_mut(), g.as_slice_mut()) {
-                kernel.row_with_slope(&point, points, k, g);
-            }
-        }
+#[multiversion(targets(
+    "x86_64+avx512f+avx512dq+avx512vl+avx2+fma",
+    "x86_64+avx2+fma",
+    "aarch64+neon"
+))]
+fn residual_weights(alpha_i: f64, alpha: &[f64], inverse: &[f64], out: &mut [f64]) {
+    for ((w, a), v) in out.iter_mut().zip(alpha).zip(inverse) {
+        *w = v - alpha_i * a;
+    }
+}
+
+#[multiversion(targets(
+    "x86_64+avx512f+avx512dq+avx512vl+avx2+fma",
+    "x86_64+avx2+fma",
+    "aarch64+neon"
+))]
+fn multiply(weights: &mut [f64], slope: &[f64]) {
+    for (w, g) in weights.iter_mut().zip(slope) {
+        *w *= g;
     }
 }
 

@@ -386,7 +386,7 @@ impl GaussianProcess {
         let mut block = self.kernel.gram(x);
         let diagonal = block.diag_mut().into_iter().zip(noise);
         diagonal.for_each(|(k, noise)| *k += noise);
-        self.factor.extend(cross.view(), block.view())?;
+        self.factor.extend(cross.view(), block)?;
         self.kernel.append_scaled(&mut self.scaled, x);
         self.rows.append(Axis(0), x).expect("widths agree");
         self.row_noise.extend(noise);
@@ -474,7 +474,7 @@ pub(crate) fn dot_row(a: ArrayView1<f64>, b: &[f64]) -> f64 {
     dot(contiguous(a), b)
 }
 
-fn contiguous<'a>(row: ArrayView1<'a, f64>) -> &'a [f64] {
+pub(crate) fn contiguous<'a>(row: ArrayView1<'a, f64>) -> &'a [f64] {
     row.to_slice().expect("blocks have contiguous rows")
 }
 

@@ -216,7 +216,7 @@ impl Path {
         let mut sigma = gram(phi.view());
         sigma.diag_mut().iter_mut().for_each(|s| *s += gp.noise());
         let mut root = GrowingCholesky::new();
-        root.extend(Array2::zeros((n, 0)).view(), sigma.view())?;
+        root.extend(Array2::zeros((n, 0)).view(), sigma)?;
         // w = L⁻ᵀ(L⁻¹ Φᵀy + sqrt(λ) ξ)
         let mut w = as_row(phi.t().dot(&ArrayView1::from(&y)).to_vec());
         root.half_solve(w.view_mut());

@@ -30,7 +30,7 @@ impl GaussianProcess {
             covariance -= &explained;
         }
         let mut root = GrowingCholesky::new();
-        root.extend(Array2::zeros((count, 0)).view(), covariance.view())?;
+        root.extend(Array2::zeros((count, 0)).view(), covariance)?;
         let mut out = Array2::zeros((n, count));
         for mut row in out.rows_mut() {
             let deviation = root.multiply(&standard_normal(count, rng));
@@ -64,7 +64,7 @@ impl PriorFactor {
         let mut root = GrowingCholesky::new();
         root.extend(
             Array2::zeros((points.nrows(), 0)).view(),
-            kernel.gram(points.view()).view(),
+            kernel.gram(points.view()),
         )?;
         Ok(Self {
             kernel: kernel.clone(),
@@ -78,8 +78,7 @@ impl PriorFactor {
         let mut cross = Array2::zeros((more.nrows(), self.points.nrows()));
         let scaled = self.kernel.scale(self.points.view());
         self.kernel.cross(more, &scaled, cross.view_mut());
-        self.root
-            .extend(cross.view(), self.kernel.gram(more).view())?;
+        self.root.extend(cross.view(), self.kernel.gram(more))?;
         self.points = concatenate(Axis(0), &[self.points.view(), more]).expect("widths agree");
         Ok(())
     }

@@ -4,8 +4,8 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::bayes::settings::{
-    AcquisitionKind, Beta, BoxSearch, DrawMethod, FitRows, Initial, Late, PriorMean, RefitClock,
-    Settings, TargetScale,
+    AcquisitionKind, Beta, BoxSearch, DrawMethod, FANTASIES, FitRows, Initial, Late, PriorMean,
+    RefitClock, Settings, TargetScale,
 };
 use crate::error::{Error, Result};
 use crate::kernel::KernelShape;
@@ -19,7 +19,7 @@ pub fn settings(dict: &Bound<'_, PyDict>) -> PyResult<Settings> {
     let mut settings = Settings::default();
     let mut search = (None, 10_000, 100);
     let (mut beta, mut rkhs, mut chance) = (None, 1.0, 0.1);
-    let (mut pending, mut lie, mut n_nearest, mut n_fantasies) = (None, Lie::Mean, 3, 16);
+    let (mut pending, mut lie, mut n_nearest, mut n_fantasies) = (None, Lie::Mean, 3, FANTASIES);
     for (key, value) in dict {
         let key: String = key.extract()?;
         if value.is_none() {
@@ -200,6 +200,12 @@ pub fn settings(dict: &Bound<'_, PyDict>) -> PyResult<Settings> {
                 ("nearest", PendingPolicy::Nearest(n_nearest)),
             ],
         )?;
+    } else {
+        // Averaged over outcomes, a bound is the hallucinated one; and draws that ignore what is out go where it is.
+        settings.pending = match settings.acquisition {
+            AcquisitionKind::LogExpectedImprovement => PendingPolicy::Integrate(n_fantasies),
+            _ => PendingPolicy::Hallucinate,
+        };
     }
     if let (Some(true), n_raw, n_starts) = search {
         settings.maximizer = BoxSearch::Multistart { n_raw, n_starts };

@@ -8,6 +8,7 @@ use belated::domain::{Coordinate, Domain};
 use belated::error::Error;
 use belated::ledger::{Action, Clock};
 use belated::optimizer::{Definition, Method, Optimizer};
+use belated::pending::PendingPolicy;
 use proptest::prelude::{prop_assert, prop_assert_eq, proptest};
 
 use crate::cases;
@@ -63,6 +64,7 @@ fn a_fit_on_several_threads_stops_without_a_trace() {
     ] {
         let settings = Settings {
             acquisition,
+            pending: PendingPolicy::Hallucinate,
             n_initial: Some(0),
             ..Settings::default()
         };
