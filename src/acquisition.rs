@@ -205,13 +205,13 @@ impl Objective for Scorer<'_> {
         {
             let m = chunk.nrows();
             self.rows.slice_mut(s![..m, ..d]).assign(&chunk);
-            let (mean, variance) = self.gp.predict(self.rows.slice(s![..m, ..]));
             if let Acquisition::IntegratedLogExpectedImprovement {
                 fantasies,
                 incumbents,
             } = self.acquisition
             {
-                let mut means = fantasies.means(self.gp, self.rows.slice(s![..m, ..]));
+                let rows = self.rows.slice(s![..m, ..]);
+                let (mut means, variance) = fantasies.predict(self.gp, rows);
                 for (i, mut means) in means.rows_mut().into_iter().enumerate() {
                     out[i] = means.as_slice_mut().map_or(f64::NAN, |means| {
                         integrated_log_ei(means, variance[i], incumbents, &mut self.scratch).0
@@ -219,6 +219,7 @@ impl Objective for Scorer<'_> {
                 }
                 continue;
             }
+            let (mean, variance) = self.gp.predict(self.rows.slice(s![..m, ..]));
             for i in 0..m {
                 out[i] = self.acquisition.of_moments(mean[i], variance[i]);
             }

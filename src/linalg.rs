@@ -2,7 +2,8 @@
 //!
 //! Notation: A = L Lᵀ is n × n. A *block of right-hand sides* is an array with one row per
 //! right-hand side, shape (N, n): row-major rows are the contiguous columns that faer wants.
-//! Everything runs on the calling thread: below n ≈ 1000 a second thread costs more than it gives.
+//! Everything runs on the calling thread, but for factors and inverses of many rows, which take the process's pool; the
+//! bits are the same either way.
 
 use faer::dyn_stack::{MemBuffer, MemStack};
 use faer::linalg::cholesky::llt::{factor, inverse};
@@ -15,6 +16,7 @@ use multiversion::multiversion;
 use ndarray::{Array2, ArrayView2, ArrayViewMut2};
 
 use crate::error::{Error, Result, Stop, check};
+use crate::parallel::pool;
 
 /// Multiples of the mean diagonal that are added in turn until the factorisation succeeds.
 const JITTER_LADDER: [f64; 6] = [0.0, 1e-12, 1e-10, 1e-8, 1e-6, 1e-4];
@@ -22,6 +24,9 @@ const JITTER_LADDER: [f64; 6] = [0.0, 1e-12, 1e-10, 1e-8, 1e-6, 1e-4];
 /// A pivot below this multiple of the mean diagonal is a rounding error: rows that are solved against it may come out
 /// as anything, and the next row would fail however much its own diagonal is raised.
 const SMALLEST_PIVOT: f64 = 1e-13;
+
+/// From this many rows on a factor or an inverse is computed on several threads.
+const THREADS_FROM: usize = 700;
 
 /// Rows of L that are kept close by while many right-hand sides pass.
 const TILE: usize = 32;
@@ -285,20 +290,26 @@ fn factor_with_jitter(a: &Array2<f64>, scale: f64) -> Result<(Array2<f64>, f64)>
 pub(crate) fn factor_in_place(a: &mut Array2<f64>) -> std::result::Result<(), usize> {
     let n = a.nrows();
     assert_eq!(n, a.ncols(), "faer accepts other shapes in silence");
-    let mut memory = MemBuffer::new(factor::cholesky_in_place_scratch::<f64>(
-        n,
-        Par::Seq,
-        Default::default(),
-    ));
-    factor::cholesky_in_place(
-        as_columns_mut(a.view_mut()),
-        Default::default(),
-        Par::Seq,
-        MemStack::new(&mut memory),
-        Default::default(),
-    )
-    .map(|_| ())
-    .map_err(|factor::LltError::NonPositivePivot { index }| index)
+    with_threads_for(n, |par| {
+        let scratch = factor::cholesky_in_place_scratch::<f64>(n, par, Default::default());
+        factor::cholesky_in_place(
+            as_columns_mut(a.view_mut()),
+            Default::default(),
+            par,
+            MemStack::new(&mut MemBuffer::new(scratch)),
+            Default::default(),
+        )
+        .map(|_| ())
+        .map_err(|factor::LltError::NonPositivePivot { index }| index)
+    })
+}
+
+/// Runs with as many threads as pay for n rows.
+fn with_threads_for<T: Send>(n: usize, run: impl FnOnce(Par) -> T + Send) -> T {
+    match pool().filter(|_| n >= THREADS_FROM) {
+        Some(pool) => pool.install(|| run(Par::rayon(0))),
+        None => run(Par::Seq),
+    }
 }
 
 /// A⁻¹ from the factor that `factor_in_place` left: entries [i, j] with j ≥ i.
@@ -312,9 +323,11 @@ fn fill_inverse(l: MatRef<'_, f64>, mut out: ArrayViewMut2<f64>) {
     if n == 0 {
         return;
     }
-    let mut memory = MemBuffer::new(inverse::inverse_scratch::<f64>(n, Par::Seq));
-    let columns = as_columns_mut(out.view_mut());
-    inverse::inverse(columns, l, Par::Seq, MemStack::new(&mut memory));
+    with_threads_for(n, |par| {
+        let mut memory = MemBuffer::new(inverse::inverse_scratch::<f64>(n, par));
+        let columns = as_columns_mut(out.view_mut());
+        inverse::inverse(columns, l, par, MemStack::new(&mut memory));
+    });
 }
 
 /// Replaces each row r of the block by L⁻¹ r, for the factor that `factor_in_place` left.
@@ -492,6 +505,27 @@ mod tests {
             l.half_solve(at_once.view_mut());
             prop_assert!((together - at_once).iter().all(|e| e.abs() < 1e-9));
         }
+    }
+
+    #[test]
+    fn threads_do_not_change_a_bit() {
+        let n = THREADS_FROM + 37;
+        let a = spd(n, 5);
+        let alone = |par: Par| {
+            let (mut l, mut inverse) = (a.clone(), Array2::zeros((n, n)));
+            let scratch = factor::cholesky_in_place_scratch::<f64>(n, par, Default::default())
+                .or(inverse::inverse_scratch::<f64>(n, par));
+            let mut memory = MemBuffer::new(scratch);
+            let stack = MemStack::new(&mut memory);
+            let columns = as_columns_mut(l.view_mut());
+            factor::cholesky_in_place(columns, Default::default(), par, stack, Default::default())
+                .unwrap();
+            let columns = as_columns_mut(inverse.view_mut());
+            inverse::inverse(columns, as_columns(l.view()), par, stack);
+            (l, inverse)
+        };
+        let (l, inverse) = alone(Par::Seq);
+        assert!((l, inverse) == alone(Par::rayon(2)));
     }
 
     #[test]

@@ -27,7 +27,7 @@ use crate::pending::{PendingPolicy, Target};
 use crate::strategy::{Proposal, Query, Recommendation, Strategy, Surrogate, uniform_point};
 
 /// Up to this many rows a box is searched with full effort: beyond, a gradient costs O(n²) out of cache.
-const FULL_EFFORT: f64 = 600.0;
+const FULL_EFFORT: f64 = 300.0;
 const LEAST_EFFORT: f64 = 0.2;
 
 /// Quasi-random points after the initial ones.
@@ -38,6 +38,9 @@ const MOST_CONTENDERS: usize = 16;
 
 /// Points of a box that the information gain is bounded on.
 const SPREAD: usize = 512;
+
+/// Starts of a fit that has one before it.
+const WARM_RESTARTS: usize = 2;
 
 /// How many of the best observed points the search of a box starts around.
 const INCUMBENTS: usize = 5;
@@ -263,7 +266,11 @@ impl BayesOpt {
             Some(theta) => theta.clone(),
             None => self.settings.first_theta(x.ncols()),
         };
-        let fit_settings = self.settings.fit_settings();
+        let mut fit_settings = self.settings.fit_settings();
+        if self.model.theta().is_some() {
+            // The last θ is the best start there is; another one looks whether the data have changed their mind.
+            fit_settings.n_restarts = fit_settings.n_restarts.min(WARM_RESTARTS);
+        }
         let data = Data {
             x: x.view(),
             y: &targets.values,

@@ -58,6 +58,22 @@ impl Fantasies {
         self.z.view()
     }
 
+    /// Posterior means at the rows of `points`, one column per fantasy, and variances.
+    pub fn predict(
+        &self,
+        gp: &GaussianProcess,
+        points: ArrayView2<f64>,
+    ) -> (Array2<f64>, Vec<f64>) {
+        let mut means = Array2::zeros((points.nrows(), self.len()));
+        let mut done = 0;
+        let variance = gp.predict_with(points, &mut |k| {
+            let block = means.slice_mut(s![done..done + k.nrows(), ..]);
+            multiply_transposed(k, self.alpha.view(), block);
+            done += k.nrows();
+        });
+        (means, variance)
+    }
+
     /// Posterior means at the rows of `points`, one column per fantasy.
     pub fn means(&self, gp: &GaussianProcess, points: ArrayView2<f64>) -> Array2<f64> {
         let mut out = Array2::zeros((points.nrows(), self.len()));

@@ -222,7 +222,8 @@ pub struct Data<'a> {
     pub noise: &'a [Option<f64>],
 }
 
-/// As `fit`, over several kernels as well: they compete where the starts do, on the coarsest part.
+/// As `fit`, over several kernels as well: they compete where the starts do, on the coarsest part. The first runs from
+/// every start, the others from where it ended and from the last one.
 pub fn fit_shapes(
     data: Data,
     start: &Hyperparameters,
@@ -262,7 +263,10 @@ pub fn fit_shapes(
         };
         if level == 0 {
             let mut top: Option<(KernelShape, End)> = None;
-            for &shape in shapes {
+            for (i, &shape) in shapes.iter().enumerate() {
+                if let Some((_, (p, _))) = top.as_ref().filter(|_| i == 1) {
+                    starts = vec![p.clone(), starts[starts.len() - 1].clone()];
+                }
                 let of_shape = Problem {
                     settings: &FitSettings {
                         shape,

@@ -281,13 +281,26 @@ impl GaussianProcess {
 
     /// Posterior mean and variance of f, without noise, at the rows of `points`.
     pub fn predict(&self, points: ArrayView2<f64>) -> (Vec<f64>, Vec<f64>) {
+        let mut mean = Vec::with_capacity(points.nrows());
+        let variance = self.predict_with(points, &mut |k| {
+            mean.extend(k.rows().into_iter().map(|k| dot_row(k, &self.alpha)));
+        });
+        (mean, variance)
+    }
+
+    /// Posterior variances at the rows of `points`; `look` is shown their covariances with all rows, block by block.
+    pub(crate) fn predict_with(
+        &self,
+        points: ArrayView2<f64>,
+        look: &mut dyn FnMut(ArrayView2<f64>),
+    ) -> Vec<f64> {
         let n = points.nrows();
-        let (mut mean, mut variance) = (Vec::with_capacity(n), Vec::with_capacity(n));
+        let mut variance = Vec::with_capacity(n);
         let mut block = Array2::zeros((BLOCK.min(n.max(1)), self.len()));
         for chunk in points.axis_chunks_iter(Axis(0), BLOCK) {
             let mut v = block.slice_mut(s![..chunk.nrows(), ..]);
             self.kernel.cross(chunk, &self.scaled, v.view_mut());
-            mean.extend(v.rows().into_iter().map(|k| dot_row(k, &self.alpha)));
+            look(v.view());
             self.factor.half_solve(v.view_mut());
             let prior = chunk
                 .rows()
@@ -299,7 +312,7 @@ impl GaussianProcess {
                     .map(|(prior, v)| variance_left(prior, v)),
             );
         }
-        (mean, variance)
+        variance
     }
 
     /// Posterior mean alone, at the rows of `points`: O(n) each.
