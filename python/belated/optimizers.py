@@ -145,7 +145,7 @@ class BayesOpt(Optimizer):
     rkhs_bound, delta : float
         For ``beta="theory"``.
     kernel : {"auto", "matern52", "matern32", "matern12", "squared_exponential", "linear"}
-        "auto" takes "matern52" or "squared_exponential", whichever explains the observations better at each fit.
+        "auto" takes "matern52", or at fits where it explains the observations clearly better "squared_exponential".
     ard : bool
         One lengthscale for each encoded column, or one for all.
     lengthscale : float or sequence of shape (columns of x, then of context), optional

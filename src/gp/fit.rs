@@ -34,12 +34,22 @@ const COARSEST_PER_COLUMN: usize = 30;
 /// Rows of the gradient's sums between two looks at whether the answer is still wanted.
 const BETWEEN_LOOKS: usize = 128;
 
-/// For the starts.
+/// For the starts: as far as it takes to see which of them leads where.
 const COARSE: Tolerance = Tolerance {
+    projected_gradient: 1e-3,
+    relative_reduction: 1e-4,
+    max_iterations: 40,
+};
+
+/// For the winner, where there are no more rows to refine it on.
+const LAST: Tolerance = Tolerance {
     projected_gradient: 1e-5,
     relative_reduction: 1e-9,
     max_iterations: 200,
 };
+
+/// Nats by which a kernel has to be better than those before it in the list: strong evidence, after Kass & Raftery 1995.
+const STRONG: f64 = 3.0;
 
 /// For what refines the winner: a thousandth of a nat in a thousand.
 const FINE: Tolerance = Tolerance {
@@ -223,7 +233,7 @@ pub struct Data<'a> {
 }
 
 /// As `fit`, over several kernels as well: they compete where the starts do, on the coarsest part. The first runs from
-/// every start, the others from where it ended and from the last one.
+/// every start, the others from where it ended and from the last start; they need strong evidence to replace it.
 pub fn fit_shapes(
     data: Data,
     start: &Hyperparameters,
@@ -252,7 +262,7 @@ pub fn fit_shapes(
         starts.push(settings.draw(d, rng));
     }
     let levels = levels(data.y.len(), d);
-    let mut tolerance = &COARSE;
+    let mut tolerance = if levels.len() == 1 { &LAST } else { &FINE };
     for (level, &n) in levels.iter().enumerate() {
         let part = Part::of(data, n);
         let problem = Problem {
@@ -272,21 +282,24 @@ pub fn fit_shapes(
                         shape,
                         ..settings.clone()
                     },
+                    tolerance: &COARSE,
                     ..problem
                 };
                 let winner = best(climb(&of_shape, &starts, stop)?);
-                let better = |w: &End| top.as_ref().is_none_or(|(_, top)| w.1 < top.1);
+                let better = |w: &End| top.as_ref().is_none_or(|(_, top)| w.1 < top.1 - STRONG);
                 if let Some(winner) = winner.filter(better) {
                     top = Some((shape, winner));
                 }
             }
             // Where no start has a finite evidence they are all kept.
             if let Some((shape, (p, _))) = top {
-                (settings.shape, starts, tolerance) = (shape, vec![p], &FINE);
+                (settings.shape, starts) = (shape, vec![p]);
             }
-            continue;
+            if levels.len() > 1 {
+                continue;
+            }
         }
-        if level + 1 == levels.len() && starts.len() == 1 && starts[0] != first {
+        if level > 0 && level + 1 == levels.len() && starts.len() == 1 && starts[0] != first {
             // What a part makes of θ may be worse for all rows than θ of before.
             starts.push(first.clone());
             let look = Problem {
@@ -296,7 +309,11 @@ pub fn fit_shapes(
             let winner = best(climb(&look, &starts, stop)?);
             starts = winner.map_or(starts, |(p, _)| vec![p]);
         }
-        if let Some((p, _)) = best(climb(&problem, &starts, stop)?) {
+        let of_winner = Problem {
+            settings: &settings,
+            ..problem
+        };
+        if let Some((p, _)) = best(climb(&of_winner, &starts, stop)?) {
             (starts, tolerance) = (vec![p], &FINE);
         }
     }
