@@ -196,7 +196,7 @@ impl Plan {
             },
             long: Tolerance {
                 projected_gradient: 1e-7,
-                relative_reduction: 1e-9,
+                relative_reduction: if effort < 0.5 { 1e-6 } else { 1e-9 },
                 max_iterations: 100,
             },
         })

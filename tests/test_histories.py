@@ -390,6 +390,7 @@ def test_suggestions_in_a_box_are_hardly_ever_beaten(pending, acquisition):
     for seed in range(60 if FULL else 3):
         rng = np.random.default_rng(seed)
         arguments = {"space": BOX, "pending": pending, "acquisition": acquisition, "seed": seed, "clock": "iterations"}
+        arguments["kernel"] = "matern52"
         arguments |= {"window": [None, 6][seed % 2], "context": [None, CONTEXT][seed // 2 % 2], "n_initial": 5}
         kinds = rng.choice(["suggest", "suggest", "observe", "observe", "fail", "add"], size=60)
         found += shortfalls(arguments, zip(kinds, rng.integers(0, 10**6, size=60), strict=True))

@@ -26,10 +26,6 @@ use crate::maximize::{Maximizer, Objective, maximize};
 use crate::pending::{PendingPolicy, Target};
 use crate::strategy::{Proposal, Query, Recommendation, Strategy, Surrogate, uniform_point};
 
-/// Up to this many rows a box is searched with full effort: beyond, a gradient costs O(n²) out of cache.
-const FULL_EFFORT: f64 = 300.0;
-const LEAST_EFFORT: f64 = 0.2;
-
 /// Quasi-random points after the initial ones.
 const SPARE: usize = 128;
 
@@ -158,12 +154,7 @@ impl BayesOpt {
             PendingPolicy::Censor if settings.scale_draws => nu,
             _ => 1.0,
         };
-        let maximizer = match settings.maximizer {
-            BoxSearch::Default => Maximizer::Default {
-                effort: (FULL_EFFORT / gp.len() as f64).clamp(LEAST_EFFORT, 1.0),
-            },
-            BoxSearch::Multistart { n_raw, n_starts } => Maximizer::Multistart { n_raw, n_starts },
-        };
+        let all = Maximizer::default();
         let list = match self.domain.as_ref() {
             Domain::Candidates(list) => Some(list),
             Domain::Box(_) => None,
@@ -172,26 +163,12 @@ impl BayesOpt {
             (Some(list), Some(acquisition)) => {
                 let solved = solved(&mut self.candidates, list, query, version, gp, stop)?;
                 let mut scores = Listed::new(solved.score(gp, &acquisition));
-                argmax(
-                    &mut scores,
-                    &self.domain,
-                    &incumbents,
-                    &maximizer,
-                    rng,
-                    stop,
-                )
+                argmax(&mut scores, &self.domain, &incumbents, &all, rng, stop)
             }
             (Some(list), None) if list.nrows() <= MOST_EXACT => {
                 let solved = solved(&mut self.candidates, list, query, version, gp, stop)?;
                 let mut scores = Listed::new(solved.draw(gp, log, &rows, spread, rng)?);
-                argmax(
-                    &mut scores,
-                    &self.domain,
-                    &incumbents,
-                    &maximizer,
-                    rng,
-                    stop,
-                )
+                argmax(&mut scores, &self.domain, &incumbents, &all, rng, stop)
             }
             (_, acquisition) => {
                 let acquisition = match acquisition {
@@ -204,6 +181,14 @@ impl BayesOpt {
                             Path::weight_space(gp, settings.n_features, rng, stop)?
                         }
                     })),
+                };
+                let maximizer = match settings.maximizer {
+                    BoxSearch::Default => Maximizer::Default {
+                        effort: acquisition.effort(gp.len()),
+                    },
+                    BoxSearch::Multistart { n_raw, n_starts } => {
+                        Maximizer::Multistart { n_raw, n_starts }
+                    }
                 };
                 let mut scorer = Scorer::new(gp, &acquisition, query.context);
                 let best = argmax(

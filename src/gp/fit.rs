@@ -29,7 +29,7 @@ const ALL_ROWS: usize = 150;
 /// A level has this many times the rows of the one below it, which has no fewer than `COARSEST`, or this many a column.
 const REFINEMENT: usize = 5;
 const COARSEST: usize = 100;
-const COARSEST_PER_COLUMN: usize = 30;
+const COARSEST_PER_COLUMN: usize = 15;
 
 /// Rows of the gradient's sums between two looks at whether the answer is still wanted.
 const BETWEEN_LOOKS: usize = 128;
@@ -43,18 +43,18 @@ const COARSE: Tolerance = Tolerance {
 
 /// For the winner, where there are no more rows to refine it on.
 const LAST: Tolerance = Tolerance {
-    projected_gradient: 1e-5,
-    relative_reduction: 1e-9,
+    projected_gradient: 1e-4,
+    relative_reduction: 1e-7,
     max_iterations: 200,
 };
 
 /// Nats by which a kernel has to be better than those before it in the list: strong evidence, after Kass & Raftery 1995.
 const STRONG: f64 = 3.0;
 
-/// For what refines the winner: a thousandth of a nat in a thousand.
+/// For what refines the winner of a part on more rows: to a hundredth of a nat in a thousand.
 const FINE: Tolerance = Tolerance {
     projected_gradient: 1e-3,
-    relative_reduction: 1e-6,
+    relative_reduction: 1e-5,
     max_iterations: 30,
 };
 
@@ -275,7 +275,9 @@ pub fn fit_shapes(
             let mut top: Option<(KernelShape, End)> = None;
             for (i, &shape) in shapes.iter().enumerate() {
                 if let Some((_, (p, _))) = top.as_ref().filter(|_| i == 1) {
-                    starts = vec![p.clone(), starts[starts.len() - 1].clone()];
+                    // A fit with few starts has a good one among them: then the end of the first kernel is enough.
+                    let last = starts.pop().filter(|_| starts.len() > 1);
+                    starts = [p.clone()].into_iter().chain(last).collect();
                 }
                 let of_shape = Problem {
                     settings: &FitSettings {

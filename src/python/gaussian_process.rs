@@ -486,7 +486,9 @@ impl Acquisition {
                 &mut scorer,
                 &domain.core,
                 incumbents.view(),
-                &Maximizer::default(),
+                &Maximizer::Default {
+                    effort: self.formula.effort(self.gp.len()),
+                },
                 &mut rng,
                 stop,
             )
