@@ -27,7 +27,7 @@ const PARALLEL_FROM: usize = 100;
 const ALL_ROWS: usize = 150;
 
 /// A level has this many times the rows of the one below it, which has no fewer than `COARSEST`, or this many a column.
-const REFINEMENT: usize = 5;
+const REFINEMENT: usize = 3;
 const COARSEST: usize = 100;
 const COARSEST_PER_COLUMN: usize = 15;
 
@@ -41,7 +41,7 @@ const COARSE: Tolerance = Tolerance {
     max_iterations: 40,
 };
 
-/// For the winner, where there are no more rows to refine it on.
+/// For the winner where there are no more rows to refine it on.
 const LAST: Tolerance = Tolerance {
     projected_gradient: 1e-4,
     relative_reduction: 1e-7,
@@ -51,10 +51,10 @@ const LAST: Tolerance = Tolerance {
 /// Nats by which a kernel has to be better than those before it in the list: strong evidence, after Kass & Raftery 1995.
 const STRONG: f64 = 3.0;
 
-/// For what refines the winner of a part on more rows: to a hundredth of a nat in a thousand.
+/// For what refines the winner of a part on more rows: to a thousandth of a nat in a thousand.
 const FINE: Tolerance = Tolerance {
     projected_gradient: 1e-3,
-    relative_reduction: 1e-5,
+    relative_reduction: 1e-6,
     max_iterations: 30,
 };
 
@@ -209,7 +209,7 @@ impl FitSettings {
 
 /// θ of the largest evidence (times prior) that L-BFGS-B finds from `start` and from random draws.
 ///
-/// From coarse to fine: with many rows the starts compete on a part of them, and only the winner sees them all,
+/// From coarse to fine: with many rows the starts compete on a part of them, and only the winner and the first start see more,
 /// unless θ of before is better there.
 pub fn fit(
     x: ArrayView2<f64>,
@@ -262,46 +262,52 @@ pub fn fit_shapes(
         starts.push(settings.draw(d, rng));
     }
     let levels = levels(data.y.len(), d);
-    let mut tolerance = if levels.len() == 1 { &LAST } else { &FINE };
-    for (level, &n) in levels.iter().enumerate() {
+    // Runs of the coarsest level, by kernel.
+    let part = Part::of(data, levels[0]);
+    let mut top: Option<(KernelShape, End)> = None;
+    for (i, &shape) in shapes.iter().enumerate() {
+        if let Some((_, (p, _))) = top.as_ref().filter(|_| i == 1) {
+            // A fit with few starts has a good one among them: then the end of the first kernel is enough.
+            let last = starts.pop().filter(|_| starts.len() > 1);
+            starts = [p.clone()].into_iter().chain(last).collect();
+        }
+        let problem = Problem {
+            data: part.data(),
+            settings: &FitSettings {
+                shape,
+                ..settings.clone()
+            },
+            bounds: &bounds,
+            tolerance: &COARSE,
+        };
+        let winner = best(climb(&problem, &starts, stop)?);
+        let better = |w: &End| top.as_ref().is_none_or(|(_, top)| w.1 < top.1 - STRONG);
+        if let Some(winner) = winner.filter(better) {
+            top = Some((shape, winner));
+        }
+    }
+    // Where no start has a finite evidence they are all kept.
+    if let Some((shape, (p, _))) = top {
+        (settings.shape, starts) = (shape, vec![p]);
+    }
+    // Then the winner on more and more rows, or once more on those there are.
+    let finer = if levels.len() > 1 {
+        &levels[1..]
+    } else {
+        &levels
+    };
+    for (i, &n) in finer.iter().enumerate() {
         let part = Part::of(data, n);
         let problem = Problem {
             data: part.data(),
-            settings: &settings.clone(),
+            settings: &settings,
             bounds: &bounds,
-            tolerance,
+            tolerance: if levels.len() > 1 { &FINE } else { &LAST },
         };
-        if level == 0 {
-            let mut top: Option<(KernelShape, End)> = None;
-            for (i, &shape) in shapes.iter().enumerate() {
-                if let Some((_, (p, _))) = top.as_ref().filter(|_| i == 1) {
-                    // A fit with few starts has a good one among them: then the end of the first kernel is enough.
-                    let last = starts.pop().filter(|_| starts.len() > 1);
-                    starts = [p.clone()].into_iter().chain(last).collect();
-                }
-                let of_shape = Problem {
-                    settings: &FitSettings {
-                        shape,
-                        ..settings.clone()
-                    },
-                    tolerance: &COARSE,
-                    ..problem
-                };
-                let winner = best(climb(&of_shape, &starts, stop)?);
-                let better = |w: &End| top.as_ref().is_none_or(|(_, top)| w.1 < top.1 - STRONG);
-                if let Some(winner) = winner.filter(better) {
-                    top = Some((shape, winner));
-                }
-            }
-            // Where no start has a finite evidence they are all kept.
-            if let Some((shape, (p, _))) = top {
-                (settings.shape, starts) = (shape, vec![p]);
-            }
-            if levels.len() > 1 {
-                continue;
-            }
-        }
-        if level > 0 && level + 1 == levels.len() && starts.len() == 1 && starts[0] != first {
+        if i == 0 && starts[0] != first {
+            // A part may have missed what the rest shows: where the first start leads on more rows is seen beside it.
+            starts.push(first.clone());
+        } else if n == data.y.len() && starts[0] != first {
             // What a part makes of θ may be worse for all rows than θ of before.
             starts.push(first.clone());
             let look = Problem {
@@ -311,12 +317,8 @@ pub fn fit_shapes(
             let winner = best(climb(&look, &starts, stop)?);
             starts = winner.map_or(starts, |(p, _)| vec![p]);
         }
-        let of_winner = Problem {
-            settings: &settings,
-            ..problem
-        };
-        if let Some((p, _)) = best(climb(&of_winner, &starts, stop)?) {
-            (starts, tolerance) = (vec![p], &FINE);
+        if let Some((p, _)) = best(climb(&problem, &starts, stop)?) {
+            starts = vec![p];
         }
     }
     Ok((settings.shape, settings.decode(&starts[0], d)))
