@@ -256,6 +256,8 @@ impl BayesOpt {
             // The last θ is the best start there is; another one looks whether the data have changed their mind.
             fit_settings.n_restarts = fit_settings.n_restarts.min(WARM_RESTARTS);
         }
+        // A fit needs two matrices of its own, and its end makes this factor useless as a rule.
+        self.model.release();
         let data = Data {
             x: x.view(),
             y: &targets.values,

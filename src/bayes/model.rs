@@ -307,6 +307,11 @@ impl Model {
         Ok(Some((posterior, version)))
     }
 
+    /// Gives the factor's memory back: it can be had again from the rows, bit for bit.
+    pub fn release(&mut self) {
+        self.posterior = None;
+    }
+
     fn invalidate(&mut self) {
         self.posterior = None;
     }
