@@ -161,9 +161,9 @@ pub struct Scorer<'a> {
     gradient: Vec<f64>,
     workspace: Workspace,
     path_workspace: path::Workspace,
-    /// Means under fantasies, then what weights them; Σ_i weight_i α_i.
+    /// Means under fantasies, then their weights in the gradient; the weights of v at the tail.
     means: Vec<f64>,
-    blended: Vec<f64>,
+    by_tail: Vec<f64>,
     scratch: Vec<f64>,
 }
 
@@ -183,7 +183,7 @@ impl<'a> Scorer<'a> {
             path_workspace: path::Workspace::default(),
             means: Vec::new(),
             scratch: Vec::new(),
-            blended: vec![0.0; gp.len()],
+            by_tail: Vec::new(),
         }
     }
 
@@ -249,56 +249,47 @@ impl Objective for Scorer<'_> {
             gradient.copy_from_slice(&self.gradient[..d]);
             return value;
         }
-        let (mean, variance) = self.gp.predict_gradient(&self.point, &mut self.workspace);
-        if let Acquisition::IntegratedLogExpectedImprovement {
-            fantasies,
-            incumbents,
-        } = self.acquisition
-        {
-            self.means.resize(fantasies.len(), 0.0);
-            fantasies.means_at(self.workspace.covariances(), &mut self.means);
-            let (value, by_sigma) =
-                integrated_log_ei(&mut self.means, variance, incumbents, &mut self.scratch);
-            // Σ_i weight_i ∇mu_i = Σ_j (Σ_i weight_i α_i)_j ∇k(x, x_j)
-            fantasies.blend(&self.means, &mut self.blended);
-            self.gp
-                .mean_gradient_with(&self.point, &self.blended, &mut self.workspace);
-            let sigma = floored_sigma(variance);
-            for (k, g) in gradient.iter_mut().enumerate() {
-                *g = self.workspace.mean_gradient[k]
-                    + by_sigma * self.workspace.variance_gradient[k] / (2.0 * sigma);
-            }
-            return value;
-        }
-        let (d_mean, d_variance) = (
-            &self.workspace.mean_gradient,
-            &self.workspace.variance_gradient,
-        );
-        // Weights of ∇mu and ∇sigma in the gradient; ∇sigma = ∇var / (2 sigma).
-        let (sigma, by_mean, by_sigma) = match self.acquisition {
+        let (mean, variance) = self.gp.predict_at(&self.point, &mut self.workspace);
+        let sigma = floored_sigma(variance);
+        self.by_tail.clear();
+        let (value, by_mean, by_sigma) = match self.acquisition {
             Acquisition::UpperConfidenceBound { nu, noise } => {
-                ((variance + noise).max(1e-24).sqrt(), 1.0, *nu)
+                let predictive = (variance + noise).max(1e-24).sqrt();
+                // d sqrt(var + noise) / d sigma
+                (mean + nu * predictive, 1.0, nu * sigma / predictive)
             }
             Acquisition::LogExpectedImprovement { incumbent } => {
-                let sigma = floored_sigma(variance);
                 let u = (mean - incumbent) / sigma;
                 // ∇ log EI = ∇sigma/sigma + h'/h·(∇mu − u ∇sigma)/sigma
-                let slope = log_improvement(u).1;
-                (sigma, slope / sigma, (1.0 - slope * u) / sigma)
+                let (log_h, slope) = log_improvement(u);
+                let value = sigma.ln() + log_h;
+                (value, slope / sigma, (1.0 - slope * u) / sigma)
             }
-            // ∇sigma² = 2 sigma ∇sigma
-            Acquisition::MaxVariance => {
-                let sigma = floored_sigma(variance);
-                (sigma, 0.0, 2.0 * sigma)
+            Acquisition::IntegratedLogExpectedImprovement {
+                fantasies,
+                incumbents,
+            } => {
+                self.means.resize(fantasies.len(), 0.0);
+                fantasies.means_at(mean, self.workspace.half_solved(), &mut self.means);
+                let (value, by_sigma) =
+                    integrated_log_ei(&mut self.means, variance, incumbents, &mut self.scratch);
+                fantasies.blend(&self.means, &mut self.by_tail);
+                (value, sum(&self.means), by_sigma)
             }
-            Acquisition::IntegratedLogExpectedImprovement { .. } | Acquisition::Thompson(_) => {
-                unreachable!("handled above")
-            }
+            Acquisition::MaxVariance => (variance, 0.0, 2.0 * sigma),
+            Acquisition::Thompson(_) => unreachable!("handled above"),
         };
-        for k in 0..d {
-            gradient[k] = by_mean * d_mean[k] + by_sigma * d_variance[k] / (2.0 * sigma);
-        }
-        self.acquisition.of_moments(mean, variance)
+        // ∇sigma = ∇var / (2 sigma)
+        self.gp.gradient(
+            &self.point,
+            by_mean,
+            by_sigma / (2.0 * sigma),
+            &self.by_tail,
+            &mut self.workspace,
+            &mut self.gradient,
+        );
+        gradient.copy_from_slice(&self.gradient[..d]);
+        value
     }
 }
 
@@ -420,7 +411,7 @@ mod tests {
         with_tail
             .set_tail(wave(2, 2, 5.0).view(), &[Target::PosteriorMean; 2])
             .unwrap();
-        let fantasies = with_tail.fantasies(wave(5, 2, 0.3).view()).unwrap();
+        let fantasies = with_tail.fantasies(wave(5, 2, 0.3)).unwrap();
         let acquisitions = [
             Acquisition::MaxVariance,
             Acquisition::IntegratedLogExpectedImprovement {

@@ -549,9 +549,9 @@ fn integrated(
     // Φ⁻¹(u) = −√2 erfc⁻¹(2u)
     let normal =
         |u: f64| -std::f64::consts::SQRT_2 * puruspe::inverfc(2.0 * u.clamp(1e-12, 1.0 - 1e-12));
-    let fantasies = gp.fantasies(outcomes.mapv(normal).view())?;
+    let fantasies = gp.fantasies(outcomes.mapv(normal))?;
     let here = rows_in_context(drawn.view(), context);
-    let values = fantasies.means(gp, here.view());
+    let (values, _) = fantasies.predict(gp, here.view());
     let largest =
         |column: ArrayView1<f64>| column.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     Ok(Acquisition::IntegratedLogExpectedImprovement {

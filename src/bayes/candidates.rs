@@ -15,7 +15,7 @@ use crate::error::{Result, Stop, check};
 use crate::gp::sample::PriorFactor;
 use crate::gp::{BLOCK, GaussianProcess, variance_left};
 use crate::ledger::{Ledger, TrialNumber};
-use crate::linalg::{dot, multiply_transposed};
+use crate::linalg::dot;
 
 /// Up to this many candidates draws are exact; their prior covariance is factorised once, at O(N³).
 pub const MOST_EXACT: usize = 4096;
@@ -119,10 +119,9 @@ impl SolvedCandidates {
             incumbents,
         } = acquisition
         {
-            let z = fantasies.half_solved_targets();
             let mut scratch = Vec::new();
             let mut means = Array2::zeros((mean.len(), fantasies.len()));
-            multiply_transposed(self.v.slice(s![.., ..gp.len()]), z, means.view_mut());
+            fantasies.means(&mean, self.v.slice(s![.., ..gp.len()]), means.view_mut());
             let means = means.rows_mut().into_iter().zip(variance);
             return means
                 .map(|(mut means, variance)| {

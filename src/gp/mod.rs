@@ -17,7 +17,7 @@ use ndarray::{Array2, ArrayView1, ArrayView2, Axis, s};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
-use crate::kernel::{Kernel, KernelShape, ScaledPoints};
+use crate::kernel::{Kernel, KernelShape, ScaledPoints, add_multiple};
 use crate::linalg::{GrowingCholesky, dot};
 use crate::pending::Target;
 
@@ -282,13 +282,13 @@ impl GaussianProcess {
     /// Posterior mean and variance of f, without noise, at the rows of `points`.
     pub fn predict(&self, points: ArrayView2<f64>) -> (Vec<f64>, Vec<f64>) {
         let mut mean = Vec::with_capacity(points.nrows());
-        let variance = self.predict_with(points, &mut |k| {
-            mean.extend(k.rows().into_iter().map(|k| dot_row(k, &self.alpha)));
+        let variance = self.predict_with(points, &mut |v| {
+            mean.extend(v.rows().into_iter().map(|v| dot_row(v, &self.z)));
         });
         (mean, variance)
     }
 
-    /// Posterior variances at the rows of `points`; `look` is shown their covariances with all rows, block by block.
+    /// Posterior variances at the rows of `points`; `look` is shown their v = L⁻¹k(X, x), block by block. Means are vᵀz.
     pub(crate) fn predict_with(
         &self,
         points: ArrayView2<f64>,
@@ -300,8 +300,8 @@ impl GaussianProcess {
         for chunk in points.axis_chunks_iter(Axis(0), BLOCK) {
             let mut v = block.slice_mut(s![..chunk.nrows(), ..]);
             self.kernel.cross(chunk, &self.scaled, v.view_mut());
-            look(v.view());
             self.factor.half_solve(v.view_mut());
+            look(v.view());
             let prior = chunk
                 .rows()
                 .into_iter()
@@ -327,47 +327,48 @@ impl GaussianProcess {
         points.rows().into_iter().map(row).collect()
     }
 
-    /// Posterior mean and variance at one point, with their gradients written to the workspace.
-    pub fn predict_gradient(&self, x: &[f64], workspace: &mut Workspace) -> (f64, f64) {
-        let n = self.len();
-        workspace.resize(n, self.kernel.width());
-        let Workspace {
-            k,
-            slope,
-            solved,
-            mean_gradient,
-            variance_gradient,
-        } = workspace;
-        let (k, slope) = (&mut k[..n], &mut slope[..n]);
-        self.kernel.row_with_slope(x, &self.scaled, k, slope);
-        let mean = dot(k, &self.alpha);
-        // ∇mu = Σ_j α_j ∇k(x, x_j)
-        self.kernel
-            .contract_gradient(x, &self.scaled, slope, &self.alpha, mean_gradient);
-        solved.slice_mut(s![0, ..]).assign(&ArrayView1::from(&*k));
-        self.factor.half_solve(solved.view_mut());
+    /// Posterior mean and variance at one point; the workspace keeps what `gradient` needs.
+    pub fn predict_at(&self, x: &[f64], workspace: &mut Workspace) -> (f64, f64) {
+        let Workspace { v, slope, .. } = workspace;
+        v.resize(self.len(), 0.0);
+        slope.resize(self.len(), 0.0);
+        self.kernel.row_with_slope(x, &self.scaled, v, slope);
+        self.factor.half_solve_vector(v);
         let prior = self.kernel.prior_variance(ArrayView1::from(x));
-        let variance = variance_left(prior, solved.row(0));
-        self.factor.back_solve(solved.view_mut());
-        // ∇var = ∇k(x, x) − 2 Σ_j (A⁻¹k)_j ∇k(x, x_j)
-        let weight = contiguous(solved.row(0));
-        self.kernel
-            .contract_gradient(x, &self.scaled, slope, weight, variance_gradient);
-        variance_gradient.iter_mut().for_each(|g| *g *= -2.0);
-        self.kernel.add_prior_gradient(x, 1.0, variance_gradient);
-        (mean, variance)
+        (dot(v, &self.z), variance_left(prior, ArrayView1::from(&*v)))
     }
 
-    /// Σ_j weight_j ∇k(x, x_j) in place of the mean's gradient, at the point of the last `predict_gradient`.
-    pub fn mean_gradient_with(&self, x: &[f64], weight: &[f64], workspace: &mut Workspace) {
-        let Workspace {
-            slope,
-            mean_gradient,
-            ..
-        } = workspace;
-        let slope = &slope[..self.len()];
+    /// by_mean·∇mu + by_variance·∇var + Σ_i by_tail_i ∇v_i at the point of the last `predict_at`, v_i being the entries
+    /// of v = L⁻¹k(X, x) at the last rows.
+    ///
+    /// With ∇mu = Σ_j α_j ∇k(x, x_j) and ∇v = L⁻¹∇k, all of it is Σ_j c_j ∇k(x, x_j) + by_variance·∇k(x, x) with
+    /// c = by_mean·α + L⁻ᵀ((0, by_tail) − 2 by_variance·v): one solve, one sum.
+    pub fn gradient(
+        &self,
+        x: &[f64],
+        by_mean: f64,
+        by_variance: f64,
+        by_tail: &[f64],
+        workspace: &mut Workspace,
+        out: &mut [f64],
+    ) {
+        let Workspace { v, slope, c } = workspace;
+        c.clear();
+        if by_variance == 0.0 && by_tail.is_empty() {
+            c.extend(self.alpha.iter().map(|a| by_mean * a));
+        } else {
+            c.extend(v.iter().map(|v| -2.0 * by_variance * v));
+            let first = c.len() - by_tail.len();
+            c[first..]
+                .iter_mut()
+                .zip(by_tail)
+                .for_each(|(c, w)| *c += w);
+            self.factor.back_solve_vector(c);
+            add_multiple(by_mean, &self.alpha, c);
+        }
         self.kernel
-            .contract_gradient(x, &self.scaled, slope, weight, mean_gradient);
+            .contract_gradient(x, &self.scaled, slope, c, out);
+        self.kernel.add_prior_gradient(x, by_variance, out);
     }
 
     /// log p(y | X, θ) of all rows (Rasmussen & Williams 2006, eq. 2.30).
@@ -446,30 +447,18 @@ impl GaussianProcess {
     }
 }
 
-/// Buffers that `predict_gradient` reuses, and its gradients (d,).
+/// What `predict_at` leaves for `gradient`, and buffers, all as long as there are rows.
 #[derive(Debug, Default)]
 pub struct Workspace {
-    k: Vec<f64>,
+    v: Vec<f64>,
     slope: Vec<f64>,
-    solved: Array2<f64>,
-    pub mean_gradient: Vec<f64>,
-    pub variance_gradient: Vec<f64>,
+    c: Vec<f64>,
 }
 
 impl Workspace {
-    /// k(x, X) at the point of the last `predict_gradient`.
-    pub fn covariances(&self) -> &[f64] {
-        &self.k
-    }
-
-    fn resize(&mut self, n: usize, d: usize) {
-        if self.solved.dim() != (1, n) {
-            self.k.resize(n, 0.0);
-            self.slope.resize(n, 0.0);
-            self.solved = Array2::zeros((1, n));
-        }
-        self.mean_gradient.resize(d, 0.0);
-        self.variance_gradient.resize(d, 0.0);
+    /// v = L⁻¹k(X, x) at the point of the last `predict_at`.
+    pub fn half_solved(&self) -> &[f64] {
+        &self.v
     }
 }
 
@@ -608,21 +597,45 @@ pub(crate) mod tests {
             let gp = model(shape, 12);
             let x = [0.21, -0.33];
             let mut workspace = Workspace::default();
-            let (mean, variance) = gp.predict_gradient(&x, &mut workspace);
+            let (mean, variance) = gp.predict_at(&x, &mut workspace);
             let at = |x: &[f64]| {
                 let (m, v) = gp.predict(as_row(x.to_vec()).view());
                 (m[0], v[0])
             };
             assert!((mean - at(&x).0).abs() < 1e-12 && (variance - at(&x).1).abs() < 1e-12);
-            for d in 0..2 {
-                let h = 1e-5;
-                let (mut up, mut down) = (x, x);
-                up[d] += h;
-                down[d] -= h;
-                let (up, down) = (at(&up), at(&down));
-                let slope = ((up.0 - down.0) / (2.0 * h), (up.1 - down.1) / (2.0 * h));
-                assert!((workspace.mean_gradient[d] - slope.0).abs() < 1e-6);
-                assert!((workspace.variance_gradient[d] - slope.1).abs() < 1e-6);
+            for (by_mean, by_variance, by_tail) in [
+                (1.0, 0.0, vec![]),
+                (0.0, 1.0, vec![]),
+                (0.7, -0.3, vec![]),
+                (0.2, 0.4, vec![1.0, -2.0, 0.5]),
+            ] {
+                let mut gradient = [0.0; 2];
+                gp.predict_at(&x, &mut workspace);
+                gp.gradient(
+                    &x,
+                    by_mean,
+                    by_variance,
+                    &by_tail,
+                    &mut workspace,
+                    &mut gradient,
+                );
+                let mut weighted = |x: &[f64]| {
+                    let (mean, variance) = gp.predict_at(x, &mut workspace);
+                    let tail: f64 = by_tail
+                        .iter()
+                        .zip(&workspace.half_solved()[9..])
+                        .map(|(w, v)| w * v)
+                        .sum();
+                    by_mean * mean + by_variance * variance + tail
+                };
+                for d in 0..2 {
+                    let h = 1e-5;
+                    let (mut up, mut down) = (x, x);
+                    up[d] += h;
+                    down[d] -= h;
+                    let slope = (weighted(&up) - weighted(&down)) / (2.0 * h);
+                    assert!((gradient[d] - slope).abs() < 1e-6);
+                }
             }
         }
     }

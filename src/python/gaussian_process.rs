@@ -221,24 +221,21 @@ impl GaussianProcess {
         z: PyReadonlyArray1<'py, f64>,
     ) -> PyResult<(f64, f64, Vector<'py>, Vector<'py>)> {
         let z = owned1(z).to_vec();
-        let mut workspace = Workspace::default();
-        let (mean, variance) = detached(py, |_| {
+        let (mut by_mean, mut by_std) = (vec![0.0; z.len()], vec![0.0; z.len()]);
+        let (mean, std) = detached(py, |_| {
             check_finite("z", z.iter())?;
             let gp = self.lock().posterior(z.len())?;
-            Ok(gp.predict_gradient(&z, &mut workspace))
+            let mut workspace = Workspace::default();
+            let (mean, variance) = gp.predict_at(&z, &mut workspace);
+            let std = variance.sqrt();
+            gp.gradient(&z, 1.0, 0.0, &[], &mut workspace, &mut by_mean);
+            if std > 0.0 {
+                let weight = 1.0 / (2.0 * std);
+                gp.gradient(&z, 0.0, weight, &[], &mut workspace, &mut by_std);
+            }
+            Ok((mean, std))
         })?;
-        let std = variance.sqrt();
-        let std_gradient: Vec<f64> = workspace
-            .variance_gradient
-            .iter()
-            .map(|g| if std > 0.0 { g / (2.0 * std) } else { 0.0 })
-            .collect();
-        Ok((
-            mean,
-            std,
-            workspace.mean_gradient.into_pyarray(py),
-            std_gradient.into_pyarray(py),
-        ))
+        Ok((mean, std, by_mean.into_pyarray(py), by_std.into_pyarray(py)))
     }
 
     fn sample<'py>(

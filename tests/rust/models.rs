@@ -115,7 +115,7 @@ proptest! {
         let v = data.theta.variance;
         let possible = |s: &f64| *s >= 0.0 && *s <= v;
         prop_assert!(variance.iter().all(possible), "{variance:?}");
-        let (mean, variance) = gp.predict_gradient(&probe[..d], &mut Workspace::default());
+        let (mean, variance) = gp.predict_at(&probe[..d], &mut Workspace::default());
         prop_assert!(mean.is_finite() && possible(&variance), "{mean} {variance}");
         prop_assert!(!gp.log_marginal_likelihood().is_nan());
         let mut rng = Rng::seed_from_u64(seed);
