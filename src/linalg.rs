@@ -25,8 +25,9 @@ const JITTER_LADDER: [f64; 6] = [0.0, 1e-12, 1e-10, 1e-8, 1e-6, 1e-4];
 /// as anything, and the next row would fail however much its own diagonal is raised.
 const SMALLEST_PIVOT: f64 = 1e-13;
 
-/// From this many rows on a factor or an inverse is computed on several threads.
-const THREADS_FROM: usize = 700;
+/// From this many rows on a factor, and an inverse, are computed on several threads.
+const FACTOR_THREADS_FROM: usize = 700;
+const INVERSE_THREADS_FROM: usize = 300;
 
 /// Rows of L that are kept close by while many right-hand sides pass.
 const TILE: usize = 32;
@@ -396,7 +397,7 @@ fn factor_with_jitter(a: &Array2<f64>, scale: f64) -> Result<(Array2<f64>, f64)>
 pub(crate) fn factor_in_place(a: &mut Array2<f64>) -> std::result::Result<(), usize> {
     let n = a.nrows();
     assert_eq!(n, a.ncols(), "faer accepts other shapes in silence");
-    with_threads_for(n, |par| {
+    with_threads(n >= FACTOR_THREADS_FROM, |par| {
         let scratch = factor::cholesky_in_place_scratch::<f64>(n, par, Default::default());
         factor::cholesky_in_place(
             as_columns_mut(a.view_mut()),
@@ -410,9 +411,9 @@ pub(crate) fn factor_in_place(a: &mut Array2<f64>) -> std::result::Result<(), us
     })
 }
 
-/// Runs with as many threads as pay for n rows.
-fn with_threads_for<T: Send>(n: usize, run: impl FnOnce(Par) -> T + Send) -> T {
-    match pool().filter(|_| n >= THREADS_FROM) {
+/// Runs on several threads where that pays.
+fn with_threads<T: Send>(pays: bool, run: impl FnOnce(Par) -> T + Send) -> T {
+    match pool().filter(|_| pays) {
         Some(pool) => pool.install(|| run(Par::rayon(0))),
         None => run(Par::Seq),
     }
@@ -429,7 +430,7 @@ fn fill_inverse(l: MatRef<'_, f64>, mut out: ArrayViewMut2<f64>) {
     if n == 0 {
         return;
     }
-    with_threads_for(n, |par| {
+    with_threads(n >= INVERSE_THREADS_FROM, |par| {
         let mut memory = MemBuffer::new(inverse::inverse_scratch::<f64>(n, par));
         let columns = as_columns_mut(out.view_mut());
         inverse::inverse(columns, l, par, MemStack::new(&mut memory));
@@ -615,23 +616,30 @@ mod tests {
 
     #[test]
     fn threads_do_not_change_a_bit() {
-        let n = THREADS_FROM + 37;
-        let a = spd(n, 5);
-        let alone = |par: Par| {
-            let (mut l, mut inverse) = (a.clone(), Array2::zeros((n, n)));
-            let scratch = factor::cholesky_in_place_scratch::<f64>(n, par, Default::default())
-                .or(inverse::inverse_scratch::<f64>(n, par));
-            let mut memory = MemBuffer::new(scratch);
-            let stack = MemStack::new(&mut memory);
-            let columns = as_columns_mut(l.view_mut());
-            factor::cholesky_in_place(columns, Default::default(), par, stack, Default::default())
+        for n in [INVERSE_THREADS_FROM + 37, FACTOR_THREADS_FROM + 37] {
+            let a = spd(n, 5);
+            let alone = |par: Par| {
+                let (mut l, mut inverse) = (a.clone(), Array2::zeros((n, n)));
+                let scratch = factor::cholesky_in_place_scratch::<f64>(n, par, Default::default())
+                    .or(inverse::inverse_scratch::<f64>(n, par));
+                let mut memory = MemBuffer::new(scratch);
+                let stack = MemStack::new(&mut memory);
+                let columns = as_columns_mut(l.view_mut());
+                factor::cholesky_in_place(
+                    columns,
+                    Default::default(),
+                    par,
+                    stack,
+                    Default::default(),
+                )
                 .unwrap();
-            let columns = as_columns_mut(inverse.view_mut());
-            inverse::inverse(columns, as_columns(l.view()), par, stack);
-            (l, inverse)
-        };
-        let (l, inverse) = alone(Par::Seq);
-        assert!((l, inverse) == alone(Par::rayon(2)));
+                let columns = as_columns_mut(inverse.view_mut());
+                inverse::inverse(columns, as_columns(l.view()), par, stack);
+                (l, inverse)
+            };
+            let (l, inverse) = alone(Par::Seq);
+            assert!((l, inverse) == alone(Par::rayon(2)));
+        }
     }
 
     #[test]

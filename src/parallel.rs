@@ -5,6 +5,7 @@
 
 use std::sync::Mutex;
 
+use rayon::iter::{IndexedParallelIterator, IntoParallelIterator, ParallelIterator};
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
 /// The process that the pool belongs to, and the pool; None inside where threads cannot be had.
@@ -26,6 +27,30 @@ pub fn pool() -> Option<&'static ThreadPool> {
                 .map(|pool| &*Box::leak(Box::new(pool)));
             *slot = Some((process, pool));
             pool
+        }
+    }
+}
+
+/// What `work` makes of each item, in their order: on this process's pool if it `pays`, else on this thread.
+pub fn map<T: Send, R: Send>(items: Vec<T>, pays: bool, work: impl Fn(T) -> R + Sync) -> Vec<R> {
+    match pool().filter(|_| pays) {
+        Some(pool) => pool.install(|| {
+            let items = items.into_par_iter().with_max_len(1);
+            items.map(&work).collect()
+        }),
+        None => items.into_iter().map(work).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_mapped_keeps_its_order() {
+        let squares: Vec<usize> = (0..1000).map(|i| i * i).collect();
+        for pays in [false, true] {
+            assert_eq!(map((0..1000).collect(), pays, |i: usize| i * i), squares);
         }
     }
 }

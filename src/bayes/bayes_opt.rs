@@ -18,7 +18,8 @@ use crate::bayes::settings::{AcquisitionKind, Beta, BoxSearch, DrawMethod, FitRo
 use crate::bayes::spacing::apart;
 use crate::domain::{Domain, Rng, unit_sequence};
 use crate::error::{Error, Result, Stop, check};
-use crate::gp::fit::{Data, fit_shapes};
+use crate::gp::evidence::Data;
+use crate::gp::fit::fit_shapes;
 use crate::gp::path::Path;
 use crate::gp::{GaussianProcess, as_row};
 use crate::ledger::{Fitted, Ledger, Point, State, TrialNumber};

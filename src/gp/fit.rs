@@ -1,23 +1,21 @@
-//! Hyperparameters by the evidence: its value and gradient, priors on it, and a multi-start maximisation.
+//! Hyperparameters by the evidence: priors on it, and a multi-start maximisation from coarse to fine.
 //!
 //! Notation: p = (log ℓ…, log v, log λ); with one shared lengthscale its first part is a single number.
-//! W = αα ᵀ − A⁻¹, so that ∂ log p(y) / ∂p = ½ tr(W ∂A/∂p) (Rasmussen & Williams 2006, eq. 5.9).
 
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::time::Duration;
 
-use multiversion::multiversion;
 use ndarray::{Array2, ArrayView2, Axis};
 use rand_distr::{Distribution, StandardNormal};
 
-use super::{GaussianProcess, Hyperparameters, as_row, contiguous, dot_row};
+use super::Hyperparameters;
+use super::evidence::{Data, Evidence};
 use crate::domain::Rng;
 use crate::error::{Error, Result, Stop, check};
 use crate::kernel::KernelShape;
 use crate::lbfgsb::{Tolerance, minimize};
-use crate::linalg::{back_solve_with, dot, factor_in_place, half_solve_with, invert_half};
 use crate::parallel::pool;
 
 /// Restarts run side by side from this many rows on; below, starting threads costs more than it gives.
@@ -30,9 +28,6 @@ const ALL_ROWS: usize = 150;
 const REFINEMENT: usize = 3;
 const COARSEST: usize = 100;
 const COARSEST_PER_COLUMN: usize = 15;
-
-/// Rows of the gradient's sums between two looks at whether the answer is still wanted.
-const BETWEEN_LOOKS: usize = 128;
 
 /// For the starts: as far as it takes to see which of them leads where.
 const COARSE: Tolerance = Tolerance {
@@ -51,18 +46,11 @@ const LAST: Tolerance = Tolerance {
 /// Nats by which a kernel has to be better than those before it in the list: strong evidence, after Kass & Raftery 1995.
 const STRONG: f64 = 3.0;
 
-/// For what refines the winner of a part on more rows: to a thousandth of a nat in a thousand.
+/// For what refines the winner of a part on more rows.
 const FINE: Tolerance = Tolerance {
     projected_gradient: 1e-3,
     relative_reduction: 1e-6,
-    max_iterations: 30,
-};
-
-/// For a look at where the starts are.
-const NOWHERE: Tolerance = Tolerance {
-    projected_gradient: 0.0,
-    relative_reduction: 0.0,
-    max_iterations: 0,
+    max_iterations: 15,
 };
 
 /// What is fitted, and how.
@@ -189,6 +177,28 @@ impl FitSettings {
             .collect()
     }
 
+    /// The log evidence, with the log prior if there is one, and its gradient with respect to p.
+    fn value_and_gradient(
+        &self,
+        evidence: &mut Evidence,
+        p: &[f64],
+        d: usize,
+        gradient: &mut [f64],
+        cancelled: &mut dyn FnMut() -> bool,
+    ) -> f64 {
+        let theta = self.decode(p, d);
+        let mut by_theta = vec![0.0; d + 2];
+        let kernel = theta.kernel(self.shape);
+        let value = evidence.value_and_gradient(&kernel, theta.noise, &mut by_theta, cancelled);
+        gradient.fill(0.0);
+        let n_lengthscales = p.len() - 2;
+        for (c, g) in by_theta[..d].iter().enumerate() {
+            gradient[c.min(n_lengthscales - 1)] += g;
+        }
+        gradient[n_lengthscales..].copy_from_slice(&by_theta[d..]);
+        value + self.add_priors(p, d, gradient)
+    }
+
     /// Adds the log prior density and its gradient.
     fn add_priors(&self, p: &[f64], d: usize, gradient: &mut [f64]) -> f64 {
         if !self.priors {
@@ -209,8 +219,8 @@ impl FitSettings {
 
 /// θ of the largest evidence (times prior) that L-BFGS-B finds from `start` and from random draws.
 ///
-/// From coarse to fine: with many rows the starts compete on a part of them, and only the winner and the first start see more,
-/// unless θ of before is better there.
+/// From coarse to fine: with many rows the starts compete on a part of them, and only the winner and the first start see
+/// more, unless θ of before is better there.
 pub fn fit(
     x: ArrayView2<f64>,
     y: &[f64],
@@ -221,15 +231,6 @@ pub fn fit(
 ) -> Result<Hyperparameters> {
     let data = Data { x, y, noise: &[] };
     Ok(fit_shapes(data, start, settings, &[settings.shape], rng, stop)?.1)
-}
-
-/// What θ is fitted to: rows x, their targets y, and the noise variance of those rows where it is known and λ not meant;
-/// an empty list of these stands for none.
-#[derive(Debug, Clone, Copy)]
-pub struct Data<'a> {
-    pub x: ArrayView2<'a, f64>,
-    pub y: &'a [f64],
-    pub noise: &'a [Option<f64>],
 }
 
 /// As `fit`, over several kernels as well: they compete where the starts do, on the coarsest part. The first runs from
@@ -304,18 +305,14 @@ pub fn fit_shapes(
             bounds: &bounds,
             tolerance: if levels.len() > 1 { &FINE } else { &LAST },
         };
-        if i == 0 && starts[0] != first {
+        if i == 0 && levels.len() > 1 && starts[0] != first {
             // A part may have missed what the rest shows: where the first start leads on more rows is seen beside it.
             starts.push(first.clone());
-        } else if n == data.y.len() && starts[0] != first {
+        } else if levels.len() > 1 && n == data.y.len() && starts[0] != first {
             // What a part makes of θ may be worse for all rows than θ of before.
             starts.push(first.clone());
-            let look = Problem {
-                tolerance: &NOWHERE,
-                ..problem
-            };
-            let winner = best(climb(&look, &starts, stop)?);
-            starts = winner.map_or(starts, |(p, _)| vec![p]);
+            starts = vec![problem.better_start(starts)];
+            check(stop)?;
         }
         if let Some((p, _)) = best(climb(&problem, &starts, stop)?) {
             starts = vec![p];
@@ -386,20 +383,41 @@ struct Problem<'d, 'a> {
 }
 
 impl Problem<'_, '_> {
+    /// The first of the starts with the largest evidence.
+    fn better_start(&self, starts: Vec<Vec<f64>>) -> Vec<f64> {
+        let mut evidence = Evidence::new(self.data);
+        let d = self.data.x.ncols();
+        let mut value = |p: &[f64]| {
+            let theta = self.settings.decode(p, d);
+            let kernel = theta.kernel(self.settings.shape);
+            let value = evidence.value(&kernel, theta.noise, &mut || false);
+            value + self.settings.add_priors(p, d, &mut vec![0.0; p.len()])
+        };
+        let values: Vec<f64> = starts.iter().map(|p| value(p)).collect();
+        let at = (1..values.len()).fold(0, |at, i| if values[i] > values[at] { i } else { at });
+        starts.into_iter().nth(at).unwrap_or_default()
+    }
+
     /// The end of one run, and minus the evidence there; `cancelled` makes it end at once.
     fn run(&self, start: &[f64], cancelled: &mut dyn FnMut() -> bool) -> End {
-        let mut evidence = Evidence::new(self.data, self.settings);
+        let mut evidence = Evidence::new(self.data);
+        let d = self.data.x.ncols();
+        // The evidence curves in proportion to the rows. In this unit the first step, which is as long as the gradient,
+        // does not end on a far bound.
+        let unit = 0.5 * self.data.y.len() as f64;
         let mut objective = |p: &[f64], gradient: &mut [f64]| {
             if cancelled() {
                 gradient.fill(0.0);
                 return f64::INFINITY;
             }
-            let value = evidence.value_and_gradient(p, gradient, cancelled);
-            gradient.iter_mut().for_each(|g| *g = -*g);
-            -value
+            let settings = self.settings;
+            let value = settings.value_and_gradient(&mut evidence, p, d, gradient, cancelled);
+            gradient.iter_mut().for_each(|g| *g /= -unit);
+            value / -unit
         };
         let (lower, upper) = self.bounds;
-        minimize(&mut objective, start, lower, upper, self.tolerance)
+        let (p, least) = minimize(&mut objective, start, lower, upper, self.tolerance);
+        (p, least * unit)
     }
 }
 
@@ -447,170 +465,9 @@ fn climb(problem: &Problem, starts: &[Vec<f64>], stop: &mut Stop) -> Result<Vec<
     Ok(ends)
 }
 
-impl GaussianProcess {
-    /// ∂ log p(y) / ∂(log ℓ…, log v, log λ), of all rows.
-    pub fn log_marginal_likelihood_gradient(&self) -> Vec<f64> {
-        let settings = FitSettings {
-            shape: self.kernel().shape,
-            ard: true,
-            lengthscale: None,
-            variance: None,
-            noise: None,
-            priors: false,
-            n_restarts: 1,
-        };
-        let p = settings.encode(&self.hyperparameters());
-        let mut gradient = vec![0.0; p.len()];
-        let own = |noise: &f64| (*noise != self.noise()).then_some(*noise);
-        let noise: Vec<_> = self.row_noise().iter().map(own).collect();
-        let data = Data {
-            x: self.rows(),
-            y: &self.targets(),
-            noise: &noise,
-        };
-        Evidence::new(data, &settings).value_and_gradient(&p, &mut gradient, &mut || false);
-        gradient
-    }
-}
-
-/// The evidence of fixed data as a function of p, with its workspace: two matrices, of which one half is used.
-struct Evidence<'d, 'a> {
-    data: Data<'d>,
-    settings: &'a FitSettings,
-    factor: Array2<f64>,
-    inverse: Array2<f64>,
-    /// A row of K and of its slopes, and what weights them.
-    k: Vec<f64>,
-    slope: Vec<f64>,
-    weights: Vec<f64>,
-}
-
-impl<'d, 'a> Evidence<'d, 'a> {
-    fn new(data: Data<'d>, settings: &'a FitSettings) -> Self {
-        let n = data.y.len();
-        let square = || Array2::zeros((n, n));
-        Self {
-            data,
-            settings,
-            factor: square(),
-            inverse: square(),
-            k: vec![0.0; n],
-            slope: vec![0.0; n],
-            weights: vec![0.0; n],
-        }
-    }
-
-    /// The noise variance of a row where it is known.
-    fn known_noise(&self, row: usize) -> Option<f64> {
-        self.data.noise.get(row).copied().flatten()
-    }
-
-    /// log p(y) plus log prior, and its gradient; −∞ where A cannot be factorised, and once it is `cancelled`.
-    ///
-    /// All matrices are symmetric: sums run over j ≥ i, entries off the diagonal counting twice. Rows of K are cheap,
-    /// and are computed again for the gradient rather than kept.
-    fn value_and_gradient(
-        &mut self,
-        p: &[f64],
-        gradient: &mut [f64],
-        cancelled: &mut dyn FnMut() -> bool,
-    ) -> f64 {
-        let (n, d) = self.data.x.dim();
-        let theta = self.settings.decode(p, d);
-        let kernel = theta.kernel(self.settings.shape);
-        let points = kernel.scale(self.data.x);
-        let mut x = vec![0.0; d];
-        for i in 0..n {
-            if i % BETWEEN_LOOKS == 0 && cancelled() {
-                return f64::NEG_INFINITY;
-            }
-            x.iter_mut()
-                .zip(self.data.x.row(i))
-                .for_each(|(x, v)| *x = *v);
-            let noise = self.known_noise(i).unwrap_or(theta.noise);
-            let Some(row) = self.factor.row_mut(i).into_slice() else {
-                continue; // never: it is a row of a whole array
-            };
-            kernel.row_from(&x, &points, i, &mut row[i..]);
-            row[i] += noise;
-        }
-        gradient.fill(0.0);
-        if cancelled() || factor_in_place(&mut self.factor).is_err() || cancelled() {
-            return f64::NEG_INFINITY;
-        }
-        let mut z = as_row(self.data.y.to_vec());
-        half_solve_with(&self.factor, z.view_mut());
-        let half_log_det: f64 = self.factor.diag().iter().map(|l| l.ln()).sum();
-        let value = -0.5 * dot_row(z.row(0), contiguous(z.row(0)))
-            - half_log_det
-            - 0.5 * n as f64 * (2.0 * std::f64::consts::PI).ln();
-        back_solve_with(&self.factor, z.view_mut());
-        let alpha = z.into_raw_vec_and_offset().0;
-        if cancelled() {
-            return f64::NEG_INFINITY;
-        }
-        invert_half(&self.factor, &mut self.inverse);
-
-        let n_lengthscales = p.len() - 2;
-        let (mut by_variance, mut by_noise) = (0.0, 0.0);
-        for i in 0..n {
-            if i % BETWEEN_LOOKS == 0 && cancelled() {
-                return f64::NEG_INFINITY;
-            }
-            let Some(inverse) = self.inverse.row(i).to_slice() else {
-                continue; // never, as above
-            };
-            let known = self.known_noise(i).is_some();
-            x.iter_mut()
-                .zip(self.data.x.row(i))
-                .for_each(|(x, v)| *x = *v);
-            let (k, slope) = (&mut self.k[i..], &mut self.slope[i..]);
-            kernel.row_with_slope_from(&x, &points, i, k, slope);
-            // −W_ij, the diagonal counting half of the rest.
-            let weights = &mut self.weights[i..];
-            residual_weights(alpha[i], &alpha[i..], &inverse[i..], weights);
-            weights[0] *= 0.5;
-            // ½ W_ij dK_ij/d log v, with dK/d log v = K; ½ W_ii λ for the noise, where it is λ.
-            by_variance -= dot(weights, k);
-            if !known {
-                by_noise -= theta.noise * weights[0];
-            }
-            multiply(weights, slope);
-            for c in 0..d {
-                gradient[c.min(n_lengthscales - 1)] +=
-                    2.0 * kernel.contract_lengthscale(&points.column(c)[i..], weights);
-            }
-        }
-        gradient[n_lengthscales] = by_variance;
-        gradient[n_lengthscales + 1] = by_noise;
-        value + self.settings.add_priors(p, d, gradient)
-    }
-}
-
-#[multiversion(targets(
-    "x86_64+avx512f+avx512dq+avx512vl+avx2+fma",
-    "x86_64+avx2+fma",
-    "aarch64+neon"
-))]
-fn residual_weights(alpha_i: f64, alpha: &[f64], inverse: &[f64], out: &mut [f64]) {
-    for ((w, a), v) in out.iter_mut().zip(alpha).zip(inverse) {
-        *w = v - alpha_i * a;
-    }
-}
-
-#[multiversion(targets(
-    "x86_64+avx512f+avx512dq+avx512vl+avx2+fma",
-    "x86_64+avx2+fma",
-    "aarch64+neon"
-))]
-fn multiply(weights: &mut [f64], slope: &[f64]) {
-    for (w, g) in weights.iter_mut().zip(slope) {
-        *w *= g;
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::GaussianProcess;
     use super::super::tests::{model, wave};
     use super::*;
     use rand::SeedableRng;
@@ -650,10 +507,13 @@ mod tests {
                     ard,
                     ..settings(priors)
                 };
-                let mut evidence = Evidence::new(data, &settings);
+                let mut evidence = Evidence::new(data);
+                let mut evidence = |p: &[f64], g: &mut [f64]| {
+                    settings.value_and_gradient(&mut evidence, p, 2, g, &mut || false)
+                };
                 let p = settings.encode(&gp.hyperparameters());
                 let mut gradient = vec![0.0; p.len()];
-                let value = evidence.value_and_gradient(&p, &mut gradient, &mut || false);
+                let value = evidence(&p, &mut gradient);
                 if ard && !priors {
                     assert!((value - gp.log_marginal_likelihood()).abs() < 1e-9);
                     let own = gp.log_marginal_likelihood_gradient();
@@ -664,7 +524,7 @@ mod tests {
                     let mut at = |h: f64| {
                         let mut p = p.clone();
                         p[i] += h;
-                        evidence.value_and_gradient(&p, &mut vec![0.0; p.len()], &mut || false)
+                        evidence(&p, &mut vec![0.0; p.len()])
                     };
                     let slope = (at(1e-5) - at(-1e-5)) / 2e-5;
                     assert!((gradient[i] - slope).abs() < 1e-5 * slope.abs().max(1.0));

@@ -4,10 +4,11 @@
 //!
 //! mu(x) = k(x, X) α,  var(x) = k(x, x) − |L⁻¹ k(X, x)|²  (Rasmussen & Williams 2006, eqs. 2.25–2.26).
 //!
-//! * [`fit`]: the evidence, its priors and its maximisation
+//! * [`evidence`]: log p(y | X, θ) and its gradient; [`fit`]: priors on it, and its maximisation
 //! * [`sample`]: exact draws at points; [`path`]: draws as functions
 //! * [`fantasy`]: what pending trials may turn out to be
 
+pub mod evidence;
 pub mod fantasy;
 pub mod fit;
 pub mod path;

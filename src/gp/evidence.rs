@@ -1,0 +1,231 @@
+//! The evidence log p(y | X, θ) of fixed data and its gradient, with the workspace that many evaluations share.
+//!
+//! Notation: A = K(X, X) + Λ = L Lᵀ with the noise variances on the diagonal of Λ, α = A⁻¹y and W = αα ᵀ − A⁻¹, so that
+//! ∂ log p(y) / ∂p = ½ tr(W ∂A/∂p) (Rasmussen & Williams 2006, eq. 5.9).
+
+use std::ops::Range;
+
+use multiversion::multiversion;
+use ndarray::{Array2, ArrayView2, Axis};
+
+use super::{GaussianProcess, as_row, contiguous};
+use crate::kernel::{Kernel, ScaledPoints};
+use crate::linalg::{back_solve_with, dot, factor_in_place, half_solve_with, invert_half};
+use crate::parallel;
+
+/// Rows that one thread takes at once. Sums over them are added up in their order, whichever thread made them.
+const STRIP: usize = 64;
+
+/// From this many rows on strips are shared among threads.
+const THREADS_FROM: usize = 300;
+
+/// What θ is fitted to: rows x, their targets y, and the noise variance of those rows where it is known and λ not meant;
+/// an empty list of these stands for none.
+#[derive(Debug, Clone, Copy)]
+pub struct Data<'a> {
+    pub x: ArrayView2<'a, f64>,
+    pub y: &'a [f64],
+    pub noise: &'a [Option<f64>],
+}
+
+impl Data<'_> {
+    /// The noise variance of a row where it is known.
+    fn known_noise(&self, row: usize) -> Option<f64> {
+        self.noise.get(row).copied().flatten()
+    }
+}
+
+/// The evidence of fixed data as a function of θ, with its workspace: two matrices, of which one half is used.
+pub struct Evidence<'d> {
+    data: Data<'d>,
+    factor: Array2<f64>,
+    inverse: Array2<f64>,
+}
+
+impl<'d> Evidence<'d> {
+    pub fn new(data: Data<'d>) -> Self {
+        let n = data.y.len();
+        Self {
+            data,
+            factor: Array2::zeros((n, n)),
+            inverse: Array2::zeros((0, 0)),
+        }
+    }
+
+    /// log p(y); −∞ where A cannot be factorised, and once it is `cancelled`.
+    pub fn value(
+        &mut self,
+        kernel: &Kernel,
+        noise: f64,
+        cancelled: &mut dyn FnMut() -> bool,
+    ) -> f64 {
+        let points = kernel.scale(self.data.x);
+        self.factorise(kernel, noise, &points, cancelled)
+            .map_or(f64::NEG_INFINITY, |z| self.value_of(&z))
+    }
+
+    /// log p(y), and its derivatives by log ℓ (one per column), log v and log λ in `gradient`.
+    ///
+    /// All matrices are symmetric: sums run over j ≥ i, entries off the diagonal counting twice. Rows of K are cheap,
+    /// and are computed again for the gradient rather than kept.
+    pub fn value_and_gradient(
+        &mut self,
+        kernel: &Kernel,
+        noise: f64,
+        gradient: &mut [f64],
+        cancelled: &mut dyn FnMut() -> bool,
+    ) -> f64 {
+        gradient.fill(0.0);
+        let points = kernel.scale(self.data.x);
+        let Some(mut z) = self.factorise(kernel, noise, &points, cancelled) else {
+            return f64::NEG_INFINITY;
+        };
+        let value = self.value_of(&z);
+        back_solve_with(&self.factor, z.view_mut());
+        let alpha = z.into_raw_vec_and_offset().0;
+        if cancelled() {
+            return f64::NEG_INFINITY;
+        }
+        let n = alpha.len();
+        if self.inverse.nrows() != n {
+            self.inverse = Array2::zeros((n, n));
+        }
+        invert_half(&self.factor, &mut self.inverse);
+        if cancelled() {
+            return f64::NEG_INFINITY;
+        }
+        let slopes = Slopes {
+            data: self.data,
+            kernel,
+            noise,
+            points: &points,
+            alpha: &alpha,
+            inverse: &self.inverse,
+        };
+        let strips = (0..n).step_by(STRIP).collect();
+        let parts = parallel::map(strips, n >= THREADS_FROM, |first: usize| {
+            slopes.sums(first..n.min(first + STRIP))
+        });
+        for part in parts {
+            gradient.iter_mut().zip(part).for_each(|(g, p)| *g += p);
+        }
+        value
+    }
+
+    /// Leaves L in the workspace and returns z = L⁻¹y as a row; None where that fails or is cancelled.
+    fn factorise(
+        &mut self,
+        kernel: &Kernel,
+        noise: f64,
+        points: &ScaledPoints,
+        cancelled: &mut dyn FnMut() -> bool,
+    ) -> Option<Array2<f64>> {
+        let data = self.data;
+        let n = data.y.len();
+        let strips = self.factor.axis_chunks_iter_mut(Axis(0), STRIP);
+        let strips = (0..n).step_by(STRIP).zip(strips).collect();
+        parallel::map(strips, n >= THREADS_FROM, |(first, mut strip)| {
+            for (i, mut row) in (first..).zip(strip.rows_mut()) {
+                let row = row.as_slice_mut().expect("rows of a whole array");
+                let x = contiguous(data.x.row(i));
+                kernel.row_from(x, points, i, &mut row[i..]);
+                row[i] += data.known_noise(i).unwrap_or(noise);
+            }
+        });
+        if cancelled() || factor_in_place(&mut self.factor).is_err() || cancelled() {
+            return None;
+        }
+        let mut z = as_row(data.y.to_vec());
+        half_solve_with(&self.factor, z.view_mut());
+        Some(z)
+    }
+
+    /// −½ |z|² − ½ log det A − ½ n log 2π (Rasmussen & Williams 2006, eq. 2.30).
+    fn value_of(&self, z: &Array2<f64>) -> f64 {
+        let z = contiguous(z.row(0));
+        let half_log_det: f64 = self.factor.diag().iter().map(|l| l.ln()).sum();
+        -0.5 * dot(z, z) - half_log_det - 0.5 * z.len() as f64 * (2.0 * std::f64::consts::PI).ln()
+    }
+}
+
+/// What derivatives of the evidence are made from.
+struct Slopes<'a, 'd> {
+    data: Data<'d>,
+    kernel: &'a Kernel,
+    noise: f64,
+    points: &'a ScaledPoints,
+    alpha: &'a [f64],
+    inverse: &'a Array2<f64>,
+}
+
+impl Slopes<'_, '_> {
+    /// What these rows contribute to the gradient.
+    fn sums(&self, rows: Range<usize>) -> Vec<f64> {
+        let (n, d) = self.data.x.dim();
+        let mut sums = vec![0.0; d + 2];
+        let length = n - rows.start;
+        let (mut k, mut slope, mut w) = (vec![0.0; length], vec![0.0; length], vec![0.0; length]);
+        for i in rows {
+            let (k, slope, w) = (&mut k[..n - i], &mut slope[..n - i], &mut w[..n - i]);
+            let x = contiguous(self.data.x.row(i));
+            self.kernel.row_with_slope_from(x, self.points, i, k, slope);
+            // −W_ij, the diagonal counting half of the rest.
+            let inverse = &contiguous(self.inverse.row(i))[i..];
+            residuals(self.alpha[i], &self.alpha[i..], inverse, w);
+            w[0] *= 0.5;
+            // ½ W_ij dK_ij/d log v, with dK/d log v = K; ½ W_ii λ for the noise, where it is λ.
+            sums[d] -= dot(w, k);
+            if self.data.known_noise(i).is_none() {
+                sums[d + 1] -= self.noise * w[0];
+            }
+            multiply(w, slope);
+            for (c, sum) in sums[..d].iter_mut().enumerate() {
+                *sum += 2.0
+                    * self
+                        .kernel
+                        .contract_lengthscale(&self.points.column(c)[i..], w);
+            }
+        }
+        sums
+    }
+}
+
+/// A⁻¹_ij − α_i α_j.
+#[multiversion(targets(
+    "x86_64+avx512f+avx512dq+avx512vl+avx2+fma",
+    "x86_64+avx2+fma",
+    "aarch64+neon"
+))]
+fn residuals(alpha_i: f64, alpha: &[f64], inverse: &[f64], out: &mut [f64]) {
+    for ((w, a), v) in out.iter_mut().zip(alpha).zip(inverse) {
+        *w = v - alpha_i * a;
+    }
+}
+
+#[multiversion(targets(
+    "x86_64+avx512f+avx512dq+avx512vl+avx2+fma",
+    "x86_64+avx2+fma",
+    "aarch64+neon"
+))]
+fn multiply(weights: &mut [f64], slope: &[f64]) {
+    for (w, g) in weights.iter_mut().zip(slope) {
+        *w *= g;
+    }
+}
+
+impl GaussianProcess {
+    /// ∂ log p(y) / ∂(log ℓ…, log v, log λ), of all rows.
+    pub fn log_marginal_likelihood_gradient(&self) -> Vec<f64> {
+        let mut gradient = vec![0.0; self.kernel().width() + 2];
+        let own = |noise: &f64| (*noise != self.noise()).then_some(*noise);
+        let noise: Vec<_> = self.row_noise().iter().map(own).collect();
+        let data = Data {
+            x: self.rows(),
+            y: &self.targets(),
+            noise: &noise,
+        };
+        let mut evidence = Evidence::new(data);
+        evidence.value_and_gradient(self.kernel(), self.noise(), &mut gradient, &mut || false);
+        gradient
+    }
+}
