@@ -41,7 +41,7 @@ impl Acquisition {
     pub fn effort(&self, n: usize) -> f64 {
         match self {
             Acquisition::Thompson(_) => (1200.0 / n as f64).clamp(0.4, 2.0),
-            _ => (300.0 / n as f64).clamp(0.1, 0.7),
+            _ => (300.0 / n as f64).clamp(0.1, 0.4),
         }
     }
 

@@ -225,7 +225,7 @@ class GaussianProcess:
     def log_marginal_likelihood_gradient(self) -> NDArray[np.float64]:
         """With respect to (log lengthscales…, log variance, log noise)."""
 
-    def optimize(self, n_restarts: int = 4, seed: int = 0, priors: bool = True) -> None:
+    def optimize(self, n_restarts: int = 8, seed: int = 0, priors: bool = True) -> None:
         """Set the hyperparameters to the best of several L-BFGS-B runs on the evidence (with the priors: MAP)."""
 
     @property

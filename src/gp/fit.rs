@@ -8,6 +8,7 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use ndarray::{Array2, ArrayView2, Axis};
+use rand::RngExt;
 use rand_distr::{Distribution, StandardNormal};
 
 use super::Hyperparameters;
@@ -88,6 +89,9 @@ fn priors(d: usize) -> [LogNormalPrior; 3] {
 /// Bounds on ℓ, v and λ, wide enough never to matter to data of unit scale in a unit cube.
 const BOUNDS: [(f64, f64); 3] = [(1e-3, 1e3), (1e-6, 1e6), (1e-8, 1e4)];
 
+/// Where ℓ, v and λ of such data usually are: from fast functions without noise to slow ones in much of it.
+const USUAL: [(f64, f64); 3] = [(0.05, 5.0), (0.3, 3.0), (1e-5, 1.0)];
+
 impl FitSettings {
     /// Whether nothing is left to fit; then θ is what was given.
     pub fn given(&self) -> Option<Hyperparameters> {
@@ -160,18 +164,20 @@ impl FitSettings {
         (side(|b| b.0), side(|b| b.1))
     }
 
-    /// A random start: a draw from the priors, or of order one without them.
+    /// A random start: a draw from the priors, or without them from what is usual.
     fn draw(&self, d: usize, rng: &mut Rng) -> Vec<f64> {
         let n = self.n_lengthscales(d);
         let priors = priors(d);
         (0..n + 2)
             .map(|i| {
-                let u: f64 = StandardNormal.sample(rng);
+                let kind = (i + 1).saturating_sub(n);
                 if self.priors {
-                    let (mean, sd) = priors[(i + 1).saturating_sub(n)];
+                    let (mean, sd) = priors[kind];
+                    let u: f64 = StandardNormal.sample(rng);
                     mean + sd.min(1.0) * u
                 } else {
-                    u.exp().ln_1p().ln() // softplus of a standard normal, on the log scale
+                    let (low, high) = USUAL[kind];
+                    rng.random_range(low.ln()..high.ln())
                 }
             })
             .collect()

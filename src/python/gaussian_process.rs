@@ -265,7 +265,7 @@ impl GaussianProcess {
         Ok(gradient.into_pyarray(py))
     }
 
-    #[pyo3(signature = (n_restarts=4, seed=0, priors=true))]
+    #[pyo3(signature = (n_restarts=8, seed=0, priors=true))]
     fn optimize(&self, py: Python<'_>, n_restarts: usize, seed: u64, priors: bool) -> PyResult<()> {
         detached(py, |stop| {
             if n_restarts == 0 {
