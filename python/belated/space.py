@@ -136,13 +136,13 @@ class Space(Mapping[str, Dimension]):
             raise self.point_error(
                 f"{what}={reprlib.repr(params)} is not usable: pass a dict with the names {list(self)}"
             )
-        missing = [name for name in self if name not in params]
-        unknown = [name for name in params if name not in self._dimensions]
-        if missing or unknown:
+        if params.keys() != self._dimensions.keys():
+            missing = [name for name in self if name not in params]
+            unknown = [name for name in params if name not in self._dimensions]
             found = [f"{kind} {names}" for kind, names in (("misses", missing), ("has unknown", unknown)) if names]
             raise self.point_error(f"{what} {' and '.join(found)}: pass exactly the names {list(self)}")
         columns = []
-        for name, dimension in self.items():
+        for name, dimension in self._dimensions.items():
             try:
                 value = dimension.check(params[name])
             except ValueError as expected:

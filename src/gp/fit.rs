@@ -26,14 +26,14 @@ const PARALLEL_FROM: usize = 100;
 const ALL_ROWS: usize = 150;
 
 /// A level has this many times the rows of the one below it, which has no fewer than `COARSEST`, or this many a column.
-const REFINEMENT: usize = 3;
+const REFINEMENT: usize = 2;
 const COARSEST: usize = 100;
 const COARSEST_PER_COLUMN: usize = 15;
 
-/// For the starts: as far as it takes to see which of them leads where.
+/// For all but the last level: as far as it takes to see where a start leads.
 const COARSE: Tolerance = Tolerance {
     projected_gradient: 1e-3,
-    relative_reduction: 1e-4,
+    relative_reduction: 3e-4,
     max_iterations: 40,
 };
 
@@ -47,12 +47,15 @@ const LAST: Tolerance = Tolerance {
 /// Nats by which a kernel has to be better than those before it in the list: strong evidence, after Kass & Raftery 1995.
 const STRONG: f64 = 3.0;
 
-/// For what refines the winner of a part on more rows.
+/// For what refines the winner of a part on all rows. The next fit goes on from there.
 const FINE: Tolerance = Tolerance {
     projected_gradient: 1e-3,
-    relative_reduction: 1e-6,
+    relative_reduction: 1e-5,
     max_iterations: 15,
 };
+
+/// λ of data that are rather noisy.
+const MUCH_NOISE: f64 = 0.05;
 
 /// What is fitted, and how.
 #[derive(Debug, Clone, PartialEq)]
@@ -298,26 +301,27 @@ pub fn fit_shapes(
         (settings.shape, starts) = (shape, vec![p]);
     }
     // Then the winner on more and more rows, or once more on those there are.
-    let finer = if levels.len() > 1 {
-        &levels[1..]
-    } else {
-        &levels
+    let (finer, last) = match levels[1..] {
+        [] => (&levels[..], &LAST),
+        ref finer => (finer, &FINE),
     };
     for (i, &n) in finer.iter().enumerate() {
-        let part = Part::of(data, n);
+        let (part, whole) = (Part::of(data, n), n == data.y.len());
         let problem = Problem {
             data: part.data(),
             settings: &settings,
             bounds: &bounds,
-            tolerance: if levels.len() > 1 { &FINE } else { &LAST },
+            tolerance: if whole { last } else { &COARSE },
         };
-        if i == 0 && levels.len() > 1 && starts[0] != first {
-            // A part may have missed what the rest shows: where the first start leads on more rows is seen beside it.
-            starts.push(first.clone());
-        } else if levels.len() > 1 && n == data.y.len() && starts[0] != first {
-            // What a part makes of θ may be worse for all rows than θ of before.
-            starts.push(first.clone());
-            starts = vec![problem.better_start(starts)];
+        if levels.len() > 1 {
+            // A part may have missed what the rest shows: where the first start leads is seen beside it.
+            if (i == 0 || whole) && starts[0] != first {
+                starts.push(first.clone());
+            }
+            starts = problem.with_more_noise(starts);
+            if i > 0 && whole {
+                starts = vec![problem.better_start(starts)];
+            }
             check(stop)?;
         }
         if let Some((p, _)) = best(climb(&problem, &starts, stop)?) {
@@ -389,6 +393,27 @@ struct Problem<'d, 'a> {
 }
 
 impl Problem<'_, '_> {
+    /// The starts, or what they are with more noise where that is better.
+    ///
+    /// A few rows often look free of noise. From there it takes long to find it in many: d log p / d log λ goes with λ.
+    fn with_more_noise(&self, starts: Vec<Vec<f64>>) -> Vec<Vec<f64>> {
+        let (lower, upper) = self.bounds;
+        let raised = |start: Vec<f64>| {
+            let mut noisy = start.clone();
+            if let (Some(noise), Some(low), Some(high)) =
+                (noisy.last_mut(), lower.last(), upper.last())
+            {
+                *noise = noise.max(MUCH_NOISE.ln()).max(*low).min(*high);
+            }
+            if noisy == start {
+                start
+            } else {
+                self.better_start(vec![start, noisy])
+            }
+        };
+        starts.into_iter().map(raised).collect()
+    }
+
     /// The first of the starts with the largest evidence.
     fn better_start(&self, starts: Vec<Vec<f64>>) -> Vec<f64> {
         let mut evidence = Evidence::new(self.data);
