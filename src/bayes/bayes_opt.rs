@@ -5,18 +5,19 @@
 
 use std::sync::Arc;
 
-use ndarray::{Array2, ArrayView1, ArrayView2, Axis, concatenate};
-use rand::SeedableRng;
+use ndarray::{Array2, ArrayView2};
 
 pub use crate::bayes::settings::Settings;
 
 use crate::acquisition::{Acquisition, Scorer};
 use crate::bayes::candidates::{MOST_EXACT, SolvedCandidates};
+use crate::bayes::design::initial_design;
+use crate::bayes::incumbents::{best_mean, incumbents, integrated};
 use crate::bayes::information::InformationGain;
 use crate::bayes::model::{Model, Version};
-use crate::bayes::settings::{AcquisitionKind, Beta, BoxSearch, DrawMethod, FitRows, Initial};
+use crate::bayes::settings::{AcquisitionKind, Beta, BoxSearch, DrawMethod, FitRows};
 use crate::bayes::spacing::apart;
-use crate::domain::{Domain, Rng, unit_sequence};
+use crate::domain::{Domain, Rng};
 use crate::error::{Error, Result, Stop, check};
 use crate::gp::evidence::Data;
 use crate::gp::fit::fit_shapes;
@@ -27,20 +28,8 @@ use crate::maximize::{Maximizer, Objective, maximize};
 use crate::pending::{PendingPolicy, Target};
 use crate::strategy::{Proposal, Query, Recommendation, Strategy, Surrogate, uniform_point};
 
-/// Quasi-random points after the initial ones.
-const SPARE: usize = 128;
-
-/// How many observed points may be the best as far as the model knows.
-const MOST_CONTENDERS: usize = 16;
-
-/// Points of a box that the information gain is bounded on.
-const SPREAD: usize = 512;
-
 /// Starts of a fit that has one before it.
 const WARM_RESTARTS: usize = 2;
-
-/// How many of the best observed points the search of a box starts around.
-const INCUMBENTS: usize = 5;
 
 /// The strategy: settings, and what is kept between suggestions.
 pub struct BayesOpt {
@@ -119,11 +108,15 @@ impl BayesOpt {
                     pivot: 0,
                     jitter: 0.0,
                 })?;
-        gp.set_tail(tail_rows.view(), &tail_targets)?;
+        // Whoever integrates over pending points replaces the tail anyway.
+        if !matches!(settings.pending, PendingPolicy::Integrate(_)) {
+            gp.set_tail(tail_rows.view(), &tail_targets)?;
+        }
 
         let gamma = match settings.beta {
             Beta::Theory { .. } => {
-                gained(&mut self.information, &self.domain, gp, query.context.len())
+                let kept = &mut self.information;
+                InformationGain::kept(kept, &self.domain, query.context.len(), gp)
                     .bound(log.trials().len(), stop)?
             }
             _ => 0.0,
@@ -390,31 +383,6 @@ impl Strategy for BayesOpt {
     }
 }
 
-/// The first n points: quasi-random ones fill the domain evenly, and there are some more of these; candidates are drawn
-/// without replacement.
-fn initial_design(domain: &Domain, n: usize, initial: Initial, rng: &mut Rng) -> Vec<Point> {
-    let unlisted = |x: ArrayView1<f64>| Point {
-        x: x.to_vec(),
-        index: None,
-    };
-    match (domain, initial) {
-        (Domain::Candidates(list), _) => {
-            rand::seq::index::sample(rng, list.nrows(), n.min(list.nrows()))
-                .into_iter()
-                .map(|i| Point {
-                    x: list.row(i).to_vec(),
-                    index: Some(i),
-                })
-                .collect()
-        }
-        (Domain::Box(_), Initial::Uniform) => (0..n).map(|_| uniform_point(domain, rng)).collect(),
-        (Domain::Box(_), Initial::QuasiRandom) => {
-            let points = domain.quasi_random_and_more(n, SPARE, rng);
-            points.rows().into_iter().map(unlisted).collect()
-        }
-    }
-}
-
 /// The trials that nu_t sums over: those of the last m, observed or not (Algorithm 1 of Verma et al. 2022).
 ///
 /// Without a window only pending ones: nothing else is censored, and a sum over all trials would grow for ever.
@@ -454,44 +422,6 @@ fn width_of_bound(
     beta + variance.iter().map(|v| (v + noise).sqrt()).sum::<f64>()
 }
 
-/// The information gain for this θ, kept while θ is: on the candidates, or on points spread over the box.
-///
-/// Nobody knows which contexts will come: they are spread over the unit cube.
-fn gained<'a>(
-    kept: &'a mut Option<InformationGain>,
-    domain: &Domain,
-    gp: &GaussianProcess,
-    context: usize,
-) -> &'a mut InformationGain {
-    let valid = kept
-        .take()
-        .filter(|kept| kept.is_for(gp.kernel(), gp.noise()));
-    kept.insert(valid.unwrap_or_else(|| {
-        // The same points always: the bound is no matter of chance.
-        let mut rng = Rng::seed_from_u64(0);
-        let x = match domain {
-            Domain::Candidates(list) => list.clone(),
-            Domain::Box(_) => domain.quasi_random(SPREAD, &mut rng),
-        };
-        let contexts = unit_sequence(x.nrows(), context, &mut rng);
-        let points = concatenate![Axis(1), x, contexts];
-        InformationGain::new(gp.kernel(), gp.noise(), points)
-    }))
-}
-
-/// The best observed points of the domain, best first: where a search of a box should also look.
-fn incumbents(domain: &Domain, log: &Ledger, rows: &[TrialNumber], targets: &[f64]) -> Array2<f64> {
-    let mut order: Vec<usize> = (0..rows.len()).collect();
-    order.sort_by(|&a, &b| targets[b].total_cmp(&targets[a]));
-    order.truncate(INCUMBENTS);
-    let mut points = Array2::zeros((order.len(), domain.width()));
-    for (mut point, row) in points.rows_mut().into_iter().zip(order) {
-        let x = &log.trials()[rows[row]].point.x;
-        point.iter_mut().zip(x).for_each(|(p, x)| *p = *x);
-    }
-    points
-}
-
 /// The points of these trials that are out in the same context.
 fn points_out(
     domain: &Domain,
@@ -508,77 +438,6 @@ fn points_out(
         }
     }
     points
-}
-
-/// The incumbent value: the largest posterior mean at the points of observed rows, in this context; the prior
-/// mean where there are none, as improvement on nothing would be infinite everywhere.
-fn best_mean(gp: &GaussianProcess, context: &[f64]) -> f64 {
-    if gp.n_observed() == 0 {
-        return 0.0;
-    }
-    let observed = gp.rows().slice_move(ndarray::s![..gp.n_observed(), ..]);
-    let points = rows_in_context(observed, context);
-    gp.mean(points.view())
-        .into_iter()
-        .fold(f64::NEG_INFINITY, f64::max)
-}
-
-/// These rows, moved to this context.
-fn rows_in_context(rows: ArrayView2<f64>, context: &[f64]) -> Array2<f64> {
-    let mut points = rows.to_owned();
-    let first = points.ncols() - context.len();
-    for (k, z) in context.iter().enumerate() {
-        points.column_mut(first + k).fill(*z);
-    }
-    points
-}
-
-/// Expected improvement averaged over n draws of f at the pending points and at the observed ones that may be best: each
-/// draw has its own incumbent (the noisy expected improvement of Letham et al. 2019, of Balandat et al. 2020 with
-/// pending points). The tail becomes the rows of these points, without noise.
-fn integrated(
-    gp: &mut GaussianProcess,
-    tail: ArrayView2<f64>,
-    n: usize,
-    context: &[f64],
-    rng: &mut Rng,
-) -> Result<Acquisition> {
-    let contenders = contenders(gp, context);
-    let drawn = concatenate![Axis(0), contenders, tail];
-    gp.set_noiseless_tail(drawn.view())?;
-    let outcomes = unit_sequence(n, drawn.nrows(), rng);
-    // Φ⁻¹(u) = −√2 erfc⁻¹(2u)
-    let normal =
-        |u: f64| -std::f64::consts::SQRT_2 * puruspe::inverfc(2.0 * u.clamp(1e-12, 1.0 - 1e-12));
-    let fantasies = gp.fantasies(outcomes.mapv(normal))?;
-    let here = rows_in_context(drawn.view(), context);
-    let (values, _) = fantasies.predict(gp, here.view());
-    let largest =
-        |column: ArrayView1<f64>| column.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    Ok(Acquisition::IntegratedLogExpectedImprovement {
-        incumbents: values.columns().into_iter().map(largest).collect(),
-        fantasies,
-    })
-}
-
-/// Observed points, in this context, whose f has a fair chance to be above that of the best of them, best first.
-fn contenders(gp: &GaussianProcess, context: &[f64]) -> Array2<f64> {
-    let observed = gp.rows().slice_move(ndarray::s![..gp.n_observed(), ..]);
-    let points = rows_in_context(observed, context);
-    let mean = gp.mean(points.view());
-    let mut order: Vec<usize> = (0..mean.len()).collect();
-    order.sort_by(|&a, &b| mean[b].total_cmp(&mean[a]));
-    order.truncate(MOST_CONTENDERS);
-    let (mean, variance) = gp.predict(points.select(Axis(0), &order).view());
-    let bound = |i: usize| mean[i] + 2.0 * variance[i].sqrt();
-    let least = mean
-        .first()
-        .map_or(0.0, |top| top - 2.0 * variance[0].sqrt());
-    let kept: Vec<usize> = (0..order.len())
-        .filter(|&i| bound(i) >= least)
-        .map(|i| order[i])
-        .collect();
-    points.select(Axis(0), &kept)
 }
 
 /// The candidates solved against this posterior, from what was kept of them where that is still valid.

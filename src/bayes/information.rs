@@ -4,10 +4,17 @@
 //! least 1 − 1/e of it (submodularity; Srinivas et al. 2010, section 3), so what that gains, divided by 1 − 1/e, bounds it
 //! from above, on the finite set of points it chooses from. What the trials so far have gained is only a lower bound.
 
-use ndarray::{Array2, Axis};
+use ndarray::{Array2, Axis, concatenate};
+use rand::SeedableRng;
 
+use crate::domain::{Domain, Rng, unit_sequence};
 use crate::error::{Result, Stop, check};
+use crate::gp::GaussianProcess;
 use crate::kernel::{Kernel, ScaledPoints, add_multiple};
+
+/// Points of a box to choose from; and of candidates at most so many, as each choice keeps a number for each of them.
+const SPREAD: usize = 512;
+const MOST_CANDIDATES: usize = 4096;
 
 /// Greedy gains on a set of points, for one θ; further ones are found when they are asked for.
 pub struct InformationGain {
@@ -36,6 +43,34 @@ impl InformationGain {
             columns: Vec::new(),
             gains: vec![0.0],
         }
+    }
+
+    /// That of this θ, kept while θ is: on the candidates, evenly picked if they are many, or on points spread over the box.
+    ///
+    /// Nobody knows which contexts, of so many columns, will come: they are spread over the unit cube.
+    pub fn kept<'a>(
+        slot: &'a mut Option<Self>,
+        domain: &Domain,
+        context: usize,
+        gp: &GaussianProcess,
+    ) -> &'a mut Self {
+        let valid = slot
+            .take()
+            .filter(|kept| kept.is_for(gp.kernel(), gp.noise()));
+        slot.insert(valid.unwrap_or_else(|| {
+            // The same points always: the bound is no matter of chance.
+            let mut rng = Rng::seed_from_u64(0);
+            let x = match domain {
+                Domain::Candidates(list) => {
+                    let n = list.nrows().min(MOST_CANDIDATES);
+                    let picked: Vec<usize> = (0..n).map(|i| i * list.nrows() / n).collect();
+                    list.select(Axis(0), &picked)
+                }
+                Domain::Box(_) => domain.quasi_random(SPREAD, &mut rng),
+            };
+            let contexts = unit_sequence(x.nrows(), context, &mut rng);
+            Self::new(gp.kernel(), gp.noise(), concatenate![Axis(1), x, contexts])
+        }))
     }
 
     pub fn is_for(&self, kernel: &Kernel, noise: f64) -> bool {
