@@ -218,6 +218,20 @@ impl Optimizer {
         Ok(())
     }
 
+    /// As `extend`, for events out of a store, which anybody may have written.
+    pub fn take_in(&mut self, events: Vec<Event>) -> Result<()> {
+        for event in events {
+            if let Event::Suggested { point, .. }
+            | Event::Added { point, .. }
+            | Event::Enqueued { point } = &event
+            {
+                self.check_origin(point)?;
+            }
+            self.extend(vec![event])?;
+        }
+        Ok(())
+    }
+
     /// The event that an action amounts to; None where it changes nothing. Nothing is logged.
     pub fn draft(&self, action: Action, told: Option<f64>) -> Result<Option<Event>> {
         match &action {
@@ -269,10 +283,11 @@ impl Optimizer {
         self.strategy.recommend(&self.ledger, query, &mut rng, stop)
     }
 
-    /// The model; with `pending`, as the next suggestion would see it.
+    /// The model; with `pending`, as the next suggestion would see it, leases counted by a clock on the wall if there are any.
     pub fn surrogate(
         &mut self,
         told: Option<f64>,
+        wall: Option<f64>,
         pending: bool,
         stop: &mut Stop,
     ) -> Result<Option<Surrogate>> {
@@ -280,7 +295,7 @@ impl Optimizer {
         let now = self.ledger.now(told)?;
         let query = Query {
             now,
-            wall: None,
+            wall,
             context: &[],
         };
         self.strategy.surrogate(&self.ledger, query, pending, stop)
@@ -324,7 +339,9 @@ impl Optimizer {
             _ => {}
         }
         if let Event::Suggested {
-            fitted: Some(Fitted { theta, scale, .. }),
+            fitted: Some(Fitted {
+                theta, scale, rows, ..
+            }),
             ..
         } = event
         {
@@ -333,7 +350,8 @@ impl Optimizer {
                 .lengthscale
                 .iter()
                 .chain([&theta.variance, &theta.noise]);
-            if theta.lengthscale.len() != width
+            if *rows > self.ledger.trials().len()
+                || theta.lengthscale.len() != width
                 || !(*scale > 0.0 && scale.is_finite())
                 || !all.clone().all(|p| *p > 0.0 && p.is_finite())
             {
@@ -363,6 +381,19 @@ impl Optimizer {
             return Err(Error::InvalidPoint(format!(
                 "candidate {index} does not exist: there are {}",
                 list.nrows()
+            )));
+        }
+        Ok(())
+    }
+
+    /// As `check_point`, for points that somebody claims to have had from here: in a box, and none of a list.
+    fn check_origin(&self, point: &Point) -> Result<()> {
+        if matches!(self.definition.domain.as_ref(), Domain::Candidates(_)) {
+            return Ok(());
+        }
+        if point.index.is_some() || !point.x.iter().all(|x| (0.0..=1.0).contains(x)) {
+            return Err(Error::InvalidPoint(format!(
+                "{point:?} is none of a box: its columns are from 0 to 1, and no index belongs to it"
             )));
         }
         Ok(())

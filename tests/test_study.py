@@ -246,6 +246,21 @@ def test_a_lapsed_lease_changes_what_is_suggested(store):
     assert next_after(1, "a") == next_after(59, "b") != next_after(61, "c")
 
 
+def test_predictions_know_of_lapsed_leases(store):
+    clock = Clock()
+    settings = {"pending": "hallucinate", "n_initial": 4, "seed": 0}
+    study = bl.Study("s", store, bl.BayesOpt({"x": (0.0, 1.0)}, **settings), time=clock)
+    for trial in study.suggest(6):
+        trial.observe(-((trial.params["x"] - 0.4) ** 2) + 0.1 * trial.number)
+    params = [study.suggest(expires_after=60).params]
+    without = study.predict(params)[1]
+    during = study.predict(params, pending=True)[1]
+    clock.now += 61
+    after = study.predict(params, pending=True)[1]
+    assert during < without
+    np.testing.assert_array_equal(after, without)
+
+
 def test_seconds_are_those_of_the_clock_given(store):
     clock = Clock()
     study = bl.Study("s", store, random_search(clock="seconds"), time=clock)

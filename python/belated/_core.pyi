@@ -172,7 +172,9 @@ class Optimizer:
 
         None while nothing is observed."""
 
-    def surrogate(self, now: float | None, pending: bool) -> tuple[GaussianProcess, float, float] | None:
+    def surrogate(
+        self, now: float | None, pending: bool, wall: float | None = None
+    ) -> tuple[GaussianProcess, float, float] | None:
         """(model, center, scale): the posterior of (f - center) / scale over (x, context) rows.
 
         With ``pending`` the rows that the pending policy adds are in it, as the next suggestion would see them.

@@ -218,6 +218,9 @@ class SharedLog:
 
     # Those that only read.
 
+    def surrogate(self, now: float | None, pending: bool) -> tuple[_core.GaussianProcess, float, float] | None:
+        return self.core.surrogate(now, pending, self.wall())
+
     def __getattr__(self, name: str) -> Any:
         return getattr(self.core, name)
 

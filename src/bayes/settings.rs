@@ -385,7 +385,7 @@ impl Settings {
             RefitClock::Trials => trials.is_multiple_of(self.refit_every),
             RefitClock::Observations => {
                 // Few observations change θ a lot, many only slowly.
-                let interval = (fitted / 5).clamp(1, self.refit_every).max(fitted / 20);
+                let interval = (fitted / 10).clamp(1, self.refit_every).max(fitted / 20);
                 rows >= fitted + interval
             }
         }

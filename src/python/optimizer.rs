@@ -133,7 +133,15 @@ impl Optimizer {
         let (numbers, warnings) =
             detached(py, |stop| self.lock(stop)?.suggest(n, &context, now, stop))?;
         for warning in warnings {
-            warn(py, &warning)?;
+            if let Err(raised) = warn(py, &warning) {
+                // Where warnings are errors nobody will learn of these trials.
+                detached(py, |stop| {
+                    let mut optimizer = self.lock(stop)?;
+                    let mut abandon = |number| optimizer.act(Action::Abandon { number }, now);
+                    numbers.iter().try_for_each(|&number| abandon(number))
+                })?;
+                return Err(raised);
+            }
         }
         Ok(numbers)
     }
@@ -240,7 +248,7 @@ impl Optimizer {
     fn extend(&self, py: Python<'_>, events: Vec<String>) -> PyResult<()> {
         detached(py, |stop| {
             let events: Result<Vec<_>> = events.iter().map(|text| Event::from_json(text)).collect();
-            self.lock(stop)?.extend(events?)
+            self.lock(stop)?.take_in(events?)
         })
     }
 
@@ -345,13 +353,17 @@ impl Optimizer {
         }))
     }
 
+    #[pyo3(signature = (now, pending, wall=None))]
     fn surrogate(
         &self,
         py: Python<'_>,
         now: Option<f64>,
         pending: bool,
+        wall: Option<f64>,
     ) -> PyResult<Option<(GaussianProcess, f64, f64)>> {
-        let surrogate = detached(py, |stop| self.lock(stop)?.surrogate(now, pending, stop))?;
+        let surrogate = detached(py, |stop| {
+            self.lock(stop)?.surrogate(now, wall, pending, stop)
+        })?;
         Ok(surrogate.map(|s| (GaussianProcess::from_core(s.model), s.center, s.scale)))
     }
 

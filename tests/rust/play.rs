@@ -535,7 +535,7 @@ impl Step {
                 optimizer.recommend(&context, later, stop)?;
             }
             Step::Surrogate { pending } => {
-                optimizer.surrogate(later, pending, stop)?;
+                optimizer.surrogate(later, None, pending, stop)?;
             }
             Step::Restore => *optimizer = Optimizer::from_bytes(&optimizer.to_bytes()?)?,
         }
