@@ -3,6 +3,7 @@
 import copy
 import math
 import pickle
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 
@@ -632,3 +633,16 @@ def test_the_model_believes_values_as_far_as_their_std_allows(direction):
     opt.add({"x": 0.97}, np.sin(6 * 0.97), std=0.01)
     opt.suggest()  # fits again: so smooth a model as before could not follow
     assert abs(opt.predict([{"x": 0.5}])[0][0] - 8.0) < 0.5
+
+
+def test_where_warnings_are_errors_no_trial_is_left_behind():
+    optimizer = bl.BayesOpt({"x": (0.0, 1.0)}, n_initial=2, targets="raw", seed=0)
+    for trial in optimizer.suggest(4):
+        trial.observe(1.7e308 * (-1) ** trial.number)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(bl.BelatedWarning, match="overflow"):
+            optimizer.suggest()
+    assert not optimizer.pending_
+    with pytest.warns(bl.BelatedWarning, match="overflow"):
+        assert optimizer.suggest().state == "pending"

@@ -196,7 +196,8 @@ class Optimizer:
 class GaussianProcess:
     """A Gaussian process with zero prior mean and fixed hyperparameters until ``optimize``.
 
-    ``kernel`` is "matern52" (None) or "squared_exponential"; ``lengthscale`` a number (None is 1) or one per column;
+    ``kernel`` is "matern52" (None), "matern32", "matern12", "squared_exponential" or "linear"; ``lengthscale`` a number
+    (None is 1) or one per column;
     ``variance`` the signal variance; ``noise`` the noise *variance*."""
 
     def __new__(

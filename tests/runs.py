@@ -1,0 +1,56 @@
+"""What the tests of runs share: a function, a space, an executor that does what it is told."""
+
+import multiprocessing
+from concurrent.futures import Executor, Future
+
+import numpy as np
+import pytest
+
+SPACE = {"x": (-1.0, 1.0), "n": (1, 8)}
+ROWS = np.array([[i, i % 3] for i in range(12)], dtype=float)
+SECONDS = 120  # nothing here takes so long, unless it hangs
+
+METHODS = pytest.mark.parametrize("method", multiprocessing.get_all_start_methods())
+forks = pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
+failures_expected = pytest.mark.filterwarnings("ignore:trial .* failed:belated.BelatedWarning")
+
+
+def f(params):
+    return -((params["x"] - 0.3) ** 2) - 0.01 * params["n"]
+
+
+def by_params(params):
+    if params["n"] > 4:
+        raise OSError(params["n"], "no such level")
+    return params["x"]
+
+
+def facts(result):
+    return [trial._facts() for trial in result.trials]
+
+
+def states(result):
+    return [trial.state for trial in result.trials]
+
+
+def wait_for(event):
+    assert event.wait(SECONDS)
+
+
+class ByHand(Executor):
+    """Evaluates what it is told to: once call k has come in, those in script[k]."""
+
+    def __init__(self, script=()):
+        self.script = dict(script)
+        self.calls, self.futures = [], []
+
+    def submit(self, fn, /, *args):
+        self.calls.append((fn, args))
+        self.futures.append(future := Future())
+        self.carry_out(*self.script.get(len(self.calls) - 1, ()))
+        return future
+
+    def carry_out(self, *which):
+        for i in which:
+            fn, args = self.calls[i]
+            self.futures[i].set_result(fn(*args))
