@@ -108,24 +108,63 @@ impl GrowingCholesky {
                 Par::Seq,
             );
         }
-        let (l22, jitter) = factor_with_jitter(&schur, scale)?;
-        drop(schur);
+        // The new corner of the buffer is where the matrix waits while its copy is factorised, and where the factor goes.
+        self.write_corner(n, &schur);
+        let jitter = self.factor_with_jitter(n, &mut schur, scale)?;
+        self.write_corner(n, &schur);
         for j in 0..n {
             for i in 0..m {
                 self.buffer[n + i + j * self.capacity] = l21[[i, j]];
             }
         }
-        for j in 0..m {
-            // l22 is column-major in a row-major array: its row j is column j of the factor.
-            // What is above the diagonal is never read: pages that hold nothing else stay untouched.
-            let column = &mut self.buffer[(n + j) * self.capacity..];
-            for i in j..m {
-                column[n + i] = l22[[j, i]];
-            }
-        }
         self.n = n + m;
         self.jitter.resize(self.n, jitter);
         Ok(())
+    }
+
+    /// Puts the lower half of a column-major matrix behind the first n rows and columns.
+    ///
+    /// What is above the diagonal is never read: pages that hold nothing else stay untouched.
+    fn write_corner(&mut self, n: usize, a: &Array2<f64>) {
+        for (j, column) in a.rows().into_iter().enumerate() {
+            let start = (n + j) * self.capacity + n;
+            let target = &mut self.buffer[start + j..start + a.nrows()];
+            target
+                .iter_mut()
+                .zip(column.iter().skip(j))
+                .for_each(|(t, v)| *t = *v);
+        }
+    }
+
+    /// Turns the matrix behind the first n rows and columns, of which `a` is a copy, into its factor there; the jitter
+    /// that it needed.
+    fn factor_with_jitter(&self, n: usize, a: &mut Array2<f64>, scale: f64) -> Result<f64> {
+        let mut failed = Error::NotPositiveDefinite {
+            pivot: 0,
+            jitter: 0.0,
+        };
+        for (attempt, rung) in JITTER_LADDER.into_iter().enumerate() {
+            let jitter = rung * scale;
+            if attempt > 0 {
+                for (j, mut column) in a.rows_mut().into_iter().enumerate() {
+                    let start = (n + j) * self.capacity + n;
+                    let source = &self.buffer[start + j..start + column.len()];
+                    column
+                        .iter_mut()
+                        .skip(j)
+                        .zip(source)
+                        .for_each(|(t, v)| *t = *v);
+                }
+            }
+            a.diag_mut().iter_mut().for_each(|d| *d += jitter);
+            let tiny = |l: &f64| l * l < SMALLEST_PIVOT * scale;
+            let factored = factor_in_place(a);
+            match factored.and_then(|()| a.diag().iter().position(tiny).map_or(Ok(()), Err)) {
+                Ok(()) => return Ok(jitter),
+                Err(pivot) => failed = Error::NotPositiveDefinite { pivot, jitter },
+            }
+        }
+        Err(failed)
     }
 
     /// Replaces every row r of the block by L⁻¹ r.
@@ -373,26 +412,6 @@ fn four_columns(l: &[f64], stride: usize, first: usize, n: usize) -> [&[f64]; CO
     ]
 }
 
-/// Factor of a symmetric matrix and the jitter that it needed; the factor is column-major, i.e. transposed.
-fn factor_with_jitter(a: &Array2<f64>, scale: f64) -> Result<(Array2<f64>, f64)> {
-    let mut failed = Error::NotPositiveDefinite {
-        pivot: 0,
-        jitter: 0.0,
-    };
-    for rung in JITTER_LADDER {
-        let jitter = rung * scale;
-        let mut l = a.clone();
-        l.diag_mut().iter_mut().for_each(|d| *d += jitter);
-        let tiny = |l: &f64| l * l < SMALLEST_PIVOT * scale;
-        let factored = factor_in_place(&mut l);
-        match factored.and_then(|()| l.diag().iter().position(tiny).map_or(Ok(()), Err)) {
-            Ok(()) => return Ok((l, jitter)),
-            Err(pivot) => failed = Error::NotPositiveDefinite { pivot, jitter },
-        }
-    }
-    Err(failed)
-}
-
 /// Cholesky in place; the pivot that failed otherwise.
 pub(crate) fn factor_in_place(a: &mut Array2<f64>) -> std::result::Result<(), usize> {
     let n = a.nrows();
@@ -611,6 +630,22 @@ mod tests {
             let mut at_once = b;
             l.half_solve(at_once.view_mut());
             prop_assert!((together - at_once).iter().all(|e| e.abs() < 1e-9));
+        }
+    }
+
+    #[test]
+    fn a_matrix_that_needs_jitter_gets_the_factor_of_what_it_became() {
+        for n in [3, 90] {
+            let l = fresh(&Array2::from_elem((n, n), 1.0));
+            let mut raised = Array2::from_elem((n, n), 1.0);
+            raised.diag_mut().iter_mut().for_each(|d| *d += l.jitter());
+            factor_in_place(&mut raised).unwrap();
+            assert!(l.jitter() > 0.0);
+            for i in 0..n {
+                for j in 0..=i {
+                    assert_eq!(l.at(i, j), raised[[j, i]]);
+                }
+            }
         }
     }
 

@@ -61,13 +61,16 @@ def encoded(trial):
 def kernel(name, lengthscale, variance, a, b):
     a, b = a / lengthscale, b / lengthscale
     r = np.sqrt(((a[:, None] - b[None]) ** 2).sum(axis=2))
-    return variance * {
-        "squared_exponential": lambda: np.exp(-(r**2) / 2),
-        "matern52": lambda: (1 + np.sqrt(5) * r + 5 / 3 * r**2) * np.exp(-np.sqrt(5) * r),
-        "matern32": lambda: (1 + np.sqrt(3) * r) * np.exp(-np.sqrt(3) * r),
-        "matern12": lambda: np.exp(-r),
-        "linear": lambda: 1 + a @ b.T,
-    }[name]()
+    return (
+        variance
+        * {
+            "squared_exponential": lambda: np.exp(-(r**2) / 2),
+            "matern52": lambda: (1 + np.sqrt(5) * r + 5 / 3 * r**2) * np.exp(-np.sqrt(5) * r),
+            "matern32": lambda: (1 + np.sqrt(3) * r) * np.exp(-np.sqrt(3) * r),
+            "matern12": lambda: np.exp(-r),
+            "linear": lambda: 1 + a @ b.T,
+        }[name]()
+    )
 
 
 KERNELS = ["matern52", "squared_exponential", "matern32", "matern12", "linear"]

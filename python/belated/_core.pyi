@@ -150,9 +150,7 @@ class Optimizer:
         """The log from event number ``start`` on, as JSON."""
 
     def n_events(self) -> int: ...
-    def observe(
-        self, number: int, value: float, now: float | None, amend: bool, std: float | None = None
-    ) -> None: ...
+    def observe(self, number: int, value: float, now: float | None, amend: bool, std: float | None = None) -> None: ...
     def fail(self, number: int, now: float | None) -> None: ...
     def abandon(self, number: int, now: float | None) -> None: ...
     def add(
@@ -216,9 +214,7 @@ class GaussianProcess:
     def predict(self, z: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Posterior mean and standard deviation of f (without noise) at the rows of z."""
 
-    def predict_gradient(
-        self, z: NDArray[np.float64]
-    ) -> tuple[float, float, NDArray[np.float64], NDArray[np.float64]]:
+    def predict_gradient(self, z: NDArray[np.float64]) -> tuple[float, float, NDArray[np.float64], NDArray[np.float64]]:
         """(mean, std, d mean / dz, d std / dz) at one point z (d,)."""
 
     def sample(self, z: NDArray[np.float64], n: int, seed: int) -> NDArray[np.float64]:
@@ -265,7 +261,5 @@ class Acquisition:
     def thompson(gp: GaussianProcess, nu: float = 1.0, n_features: int = 1024, seed: int = 0) -> Acquisition: ...
     def __call__(self, z: NDArray[np.float64]) -> NDArray[np.float64]: ...
     def gradient(self, z: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]: ...
-    def maximize(
-        self, domain: Domain, seed: int = 0
-    ) -> tuple[NDArray[np.float64], int | None, float]:
+    def maximize(self, domain: Domain, seed: int = 0) -> tuple[NDArray[np.float64], int | None, float]:
         """(point, candidate index or None, value) of the largest value found on the domain."""

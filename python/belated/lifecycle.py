@@ -342,7 +342,8 @@ class Optimizer:
             raise InvalidValue(f"value has {len(values)} entries for {len(points)} points: pass one for each")
         stds = list(std) if is_list(std) else [std] * len(points)
         if len(stds) != len(points):
-            raise InvalidValue(f"std has {len(stds)} entries for {len(points)} points: pass one for each, or one for all")
+            count = f"std has {len(stds)} entries for {len(points)} points"
+            raise InvalidValue(f"{count}: pass one for each, or one for all")
         contexts = self._split_context(context, len(points))
         located = [self.domain_.locate(point) for point in points]
         encoded = [self._encode_context(one) for one in contexts]

@@ -53,7 +53,9 @@ _SETTINGS: dict[str, tuple[Callable[[Any], Any], str]] = {
         + ("targets", "thompson", "maximizer"),
         (_text, "a string"),
     ),
-    **dict.fromkeys(("window", "floor", "variance", "noise", "rkhs_bound", "delta"), (finite, "a finite number or None")),
+    **dict.fromkeys(
+        ("window", "floor", "variance", "noise", "rkhs_bound", "delta"), (finite, "a finite number or None")
+    ),
     **dict.fromkeys(("ard", "priors", "predictive_std", "scale_draws"), (_switch, "True or False")),
     **dict.fromkeys(
         ("n_initial", "n_restarts", "refit_every", "n_features", "n_raw", "n_starts", "n_nearest", "n_fantasies"),

@@ -1,7 +1,7 @@
 """The evidence that fits reach, against scikit-learn with ten restarts and BoTorch, priors removed: prints a table.
 
-All search the same bounds for a Matern 5/2 kernel with a lengthscale per column, on 50 data sets of 20 to 350 rows in 1 to
-7 dimensions; what each finds is scored by the same function.
+All search the same bounds for a Matern 5/2 kernel with a lengthscale per column, on 50 data sets of 20 to 350 rows in
+1 to 7 dimensions; what each finds is scored by the same function.
 """
 
 import argparse
@@ -62,7 +62,8 @@ def of_botorch(x, y):
     from gpytorch.mlls import ExactMarginalLogLikelihood
 
     torch.manual_seed(0)
-    matern = MaternKernel(nu=2.5, ard_num_dims=x.shape[1], lengthscale_constraint=Interval(1e-3, 1e3, initial_value=1.0))
+    bounds = Interval(1e-3, 1e3, initial_value=1.0)
+    matern = MaternKernel(nu=2.5, ard_num_dims=x.shape[1], lengthscale_constraint=bounds)
     model = SingleTaskGP(
         torch.tensor(x),
         torch.tensor(y)[:, None],
@@ -121,12 +122,14 @@ def main():
         others = np.max([nats[other] for other in fits if other != name], axis=0)
         short = others - nats[name]
         lost = f", none found in {np.isinf(nats[name]).sum()}" if np.isinf(nats[name]).any() else ""
-        print(f"{name:13} {seconds[name]:7.1f} s{lost}, more than 0.5 nat below the best other in {(short > 0.5).sum()} sets")
+        below = f"more than 0.5 nat below the best other in {(short > 0.5).sum()} sets"
+        print(f"{name:13} {seconds[name]:7.1f} s{lost}, {below}")
     short = best_other - nats["belated"]
     print(f"belated short of the best other: median {np.median(short):.2g}, worst {short.max():.2g} nat")
     for number in np.flatnonzero(short > 0.5):
         x, _ = data_set(number)
-        print(f"  data set {number}: {x.shape}, {({name: round(v[number], 2) for name, v in nats.items()})}")
+        found = {name: round(float(v[number]), 2) for name, v in nats.items()}
+        print(f"  data set {number}: {x.shape}, {found}")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""How long Ctrl-C takes to be answered, for everything that may take long: python tests/benchmarks/interrupt.py [--rows N …].
+"""How long Ctrl-C takes to be answered, for everything that may take long: interrupt.py [--rows N …].
 
 SIGINT is sent at moments spread over each call; latency is from there to the exception of the handler.
 Prints JSON, times in milliseconds.
@@ -79,9 +79,7 @@ CALLS = {
     "GaussianProcess.optimize": process(lambda gp, n: gp.optimize()),
     "GaussianProcess.predict": process(lambda gp, n: gp.predict(CANDIDATES)),
     "GaussianProcess.append": process(lambda gp, n: gp.append(*data(n))),
-    "Acquisition, 20000 points": process(
-        lambda gp, n: _core.Acquisition.upper_confidence_bound(gp, 1.0)(CANDIDATES)
-    ),
+    "Acquisition, 20000 points": process(lambda gp, n: _core.Acquisition.upper_confidence_bound(gp, 1.0)(CANDIDATES)),
 }
 
 
