@@ -171,9 +171,10 @@ class BayesOpt(Optimizer):
     n_initial : int, optional
         Suggestions before the model takes over; None lets the core choose by dimension.
     initial : {"quasi_random", "uniform"}
-    mean : "zero", "median" or float
+    mean : "auto", "estimated", "zero", "median" or float
         Prior mean, a number in your units. "zero", after rescaling: the mean of the observed, or the floor under
-        "censor".
+        "censor". "estimated": a constant fitted with the hyperparameters; as "zero" under "censor" and for raw targets.
+        "auto": estimated from five encoded columns on, else zero.
     targets : {"standardized", "raw"}
         Whether values are rescaled before the model sees them.
     predictive_std : bool
@@ -232,7 +233,7 @@ class BayesOpt(Optimizer):
     initial_theta: tuple[float, float, float] | None = None
     n_initial: int | None = None
     initial: Literal["quasi_random", "uniform"] = "quasi_random"
-    mean: float | Literal["zero", "median"] = "zero"
+    mean: float | Literal["auto", "estimated", "zero", "median"] = "auto"
     targets: Literal["standardized", "raw"] = "standardized"
     predictive_std: bool = False
     scale_draws: bool = True

@@ -14,7 +14,7 @@ use crate::bayes::candidates::{MOST_EXACT, SolvedCandidates};
 use crate::bayes::design::initial_design;
 use crate::bayes::incumbents::{best_mean, incumbents, integrated};
 use crate::bayes::information::InformationGain;
-use crate::bayes::model::{Model, Version};
+use crate::bayes::model::{Model, Version, set_targets};
 use crate::bayes::settings::{AcquisitionKind, Beta, BoxSearch, DrawMethod, FitRows};
 use crate::bayes::spacing::apart;
 use crate::domain::{Domain, Rng};
@@ -95,19 +95,17 @@ impl BayesOpt {
         }
         check(stop)?;
         let settings = &self.settings;
-        let targets = self.model.targets(log);
+        let mut targets = self.model.targets(log);
+        self.model.settle(log, &mut targets, stop)?;
         let (tail, tail_targets) = self.model.tail(log, query, targets.levels);
         let tail_rows = self.model.encode(log, &tail);
         let recent = self.model.encode(log, &recent(log, query.now, settings));
         let incumbents = incumbents(&self.domain, log, self.model.rows(), &targets.values);
         let rows = [self.model.rows(), &tail].concat();
-        let (gp, version) =
-            self.model
-                .posterior(log, &targets, stop)?
-                .ok_or(Error::NotPositiveDefinite {
-                    pivot: 0,
-                    jitter: 0.0,
-                })?;
+        let (gp, version) = self.model.posterior().ok_or(Error::NotPositiveDefinite {
+            pivot: 0,
+            jitter: 0.0,
+        })?;
         // Whoever integrates over pending points replaces the tail anyway.
         if !matches!(settings.pending, PendingPolicy::Integrate(_)) {
             gp.set_tail(tail_rows.view(), &tail_targets)?;
@@ -215,7 +213,6 @@ impl BayesOpt {
         stop: &mut Stop,
     ) -> Result<Fitted> {
         let mut targets = self.model.targets(log);
-        let (tail, tail_targets) = self.model.tail(log, query, targets.levels);
         let with_tail = match self.settings.fit_rows {
             FitRows::Observed => false,
             FitRows::All => true,
@@ -224,9 +221,11 @@ impl BayesOpt {
         let mut numbers = self.model.rows().to_vec();
         let mut noise = self.model.row_noise(targets.scale);
         if with_tail {
+            self.model.settle(log, &mut targets, stop)?;
+            let (tail, tail_targets) = self.model.tail(log, query, targets.levels);
             let tail_rows = self.model.encode(log, &tail);
             // Before any θ the posterior mean is that of the prior.
-            let believed = match self.model.posterior(log, &targets, stop)? {
+            let believed = match self.model.posterior() {
                 Some((gp, _)) => gp.believed(tail_rows.view(), &tail_targets),
                 None => tail_targets
                     .iter()
@@ -256,6 +255,7 @@ impl BayesOpt {
             x: x.view(),
             y: &targets.values,
             noise: &noise,
+            about_mean: self.settings.estimates_mean(x.ncols()),
         };
         let (shape, theta) = fit_shapes(
             data,
@@ -322,18 +322,18 @@ impl Strategy for BayesOpt {
         let width = self.domain.width() + query.context.len();
         // Before the first refit there is still the prior's θ, or the one that was given.
         let unfitted = self.settings.first_theta(width);
-        let targets = self.model.targets(log);
+        let mut targets = self.model.targets(log);
+        let mut own = None;
+        if !self.model.settle(log, &mut targets, stop)? {
+            let mut prior = GaussianProcess::new(self.model.shape(), &unfitted)?;
+            let rows = self.model.encode(log, self.model.rows());
+            prior.append_noisy_rows(rows.view(), &self.model.row_noise(targets.scale))?;
+            set_targets(&mut prior, &mut targets, &self.settings)?;
+            own = Some(prior);
+        }
         let incumbents = incumbents(&self.domain, log, self.model.rows(), &targets.values);
-        let rows = self.model.encode(log, self.model.rows());
-        let mut own;
-        let gp = match self.model.posterior(log, &targets, stop)? {
-            Some((gp, _)) => gp,
-            None => {
-                own = GaussianProcess::new(self.model.shape(), &unfitted)?;
-                own.append_noisy_rows(rows.view(), &self.model.row_noise(targets.scale))?;
-                own.set_targets(&targets.values)?;
-                &mut own
-            }
+        let Some(gp) = own.as_mut().or(self.model.posterior().map(|(gp, _)| gp)) else {
+            return Ok(None);
         };
         let mean = Acquisition::UpperConfidenceBound {
             nu: 0.0,
@@ -366,10 +366,11 @@ impl Strategy for BayesOpt {
         stop: &mut Stop,
     ) -> Result<Option<Surrogate>> {
         self.model.catch_up(log);
-        let targets = self.model.targets(log);
+        let mut targets = self.model.targets(log);
+        self.model.settle(log, &mut targets, stop)?;
         let (tail, tail_targets) = self.model.tail(log, query, targets.levels);
         let tail_rows = self.model.encode(log, &tail);
-        let Some((gp, _)) = self.model.posterior(log, &targets, stop)? else {
+        let Some((gp, _)) = self.model.posterior() else {
             return Ok(None);
         };
         if pending {

@@ -54,6 +54,24 @@ pub struct Model {
     /// Counts the factors built anew.
     generation: u64,
     posterior: Option<GaussianProcess>,
+    /// Rows of the posterior that were factorised at once.
+    settled_base: usize,
+}
+
+/// Gives the rows their targets, which move to the prior mean where that is estimated.
+pub fn set_targets(
+    gp: &mut GaussianProcess,
+    targets: &mut Targets,
+    settings: &Settings,
+) -> Result<()> {
+    if settings.estimates_mean(gp.kernel().width()) {
+        let mean = gp.set_targets_about_mean(&targets.values)?;
+        if (targets.center + mean * targets.scale).is_finite() {
+            targets.move_center(mean);
+            return Ok(());
+        }
+    }
+    gp.set_targets(&targets.values)
 }
 
 impl Model {
@@ -76,6 +94,7 @@ impl Model {
             base: 0,
             generation: 0,
             posterior: None,
+            settled_base: 0,
         }
     }
 
@@ -265,18 +284,14 @@ impl Model {
             .unzip()
     }
 
-    /// The posterior of the rows with these targets, its factor brought up to date. None before any θ.
+    /// Brings the posterior of the rows up to date, with these targets, which move to the prior mean where that is
+    /// estimated. False before any θ.
     ///
     /// The noise that came with values is counted in the unit of the last fit. Without fits the unit is today's, and
     /// as that moves with every value, all rows are factorised each time.
-    pub fn posterior(
-        &mut self,
-        log: &Ledger,
-        targets: &Targets,
-        stop: &mut Stop,
-    ) -> Result<Option<(&mut GaussianProcess, Version)>> {
+    pub fn settle(&mut self, log: &Ledger, targets: &mut Targets, stop: &mut Stop) -> Result<bool> {
         let Some(theta) = &self.theta else {
-            return Ok(None);
+            return Ok(false);
         };
         // With `reordered` a base is yet to be settled by a suggestion: nothing may be kept until then.
         let fits = self.settings.fits();
@@ -299,12 +314,18 @@ impl Model {
             let row: Vec<f64> = log.trials()[self.rows[i]].row().collect();
             posterior.append_noisy_rows(crate::gp::as_row(row).view(), &noise[i..=i])?;
         }
-        posterior.set_targets(&targets.values)?;
+        self.settled_base = base;
+        set_targets(posterior, targets, &self.settings)?;
+        Ok(true)
+    }
+
+    /// The posterior as `settle` left it.
+    pub fn posterior(&mut self) -> Option<(&mut GaussianProcess, Version)> {
         let version = Version {
             generation: self.generation,
-            base,
+            base: self.settled_base,
         };
-        Ok(Some((posterior, version)))
+        Some((self.posterior.as_mut()?, version))
     }
 
     /// Gives the factor's memory back: it can be had again from the rows, bit for bit.

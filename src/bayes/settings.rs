@@ -107,7 +107,15 @@ pub enum PriorMean {
     /// The median of the observed.
     Median,
     Number(f64),
+    /// A constant of prior N(0, 1) after scaling, estimated with θ: not the mean of the observed, as those crowd where f is
+    /// large. As `Zero` where that is not the mean of the observed.
+    Estimated,
+    /// `Estimated` in many columns, `Zero` in few: where space is small the two do equally well.
+    Auto,
 }
+
+/// From so many columns on `PriorMean::Auto` is estimated.
+const MANY_COLUMNS: usize = 5;
 
 /// The units that the model works in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -196,7 +204,7 @@ impl Default for Settings {
             late: Late::Accept,
             n_initial: None,
             initial: Initial::QuasiRandom,
-            mean: PriorMean::Zero,
+            mean: PriorMean::Auto,
             targets: TargetScale::Standardized,
             predictive_std: false,
             scale_draws: true,
@@ -358,6 +366,16 @@ impl Settings {
             priors: self.priors,
             n_restarts: self.n_restarts,
         }
+    }
+
+    /// Whether the prior mean is estimated, for rows of so many columns.
+    pub fn estimates_mean(&self, width: usize) -> bool {
+        let wanted = match self.mean {
+            PriorMean::Estimated => true,
+            PriorMean::Auto => width >= MANY_COLUMNS,
+            _ => false,
+        };
+        wanted && self.targets == TargetScale::Standardized && self.pending != PendingPolicy::Censor
     }
 
     /// Whether anything is fitted.

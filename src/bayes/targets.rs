@@ -51,6 +51,16 @@ impl Targets {
     }
 }
 
+impl Targets {
+    /// The same about another prior mean, which lies at `mean` in the units of now.
+    pub fn move_center(&mut self, mean: f64) {
+        self.center += mean * self.scale;
+        self.values.iter_mut().for_each(|y| *y -= mean);
+        self.levels.floor -= mean;
+        self.levels.lie -= mean;
+    }
+}
+
 /// What the constant liar says, if that is the policy and there is something to refer to.
 fn lie(policy: PendingPolicy, observed: &[f64]) -> Option<f64> {
     let PendingPolicy::Liar(lie) = policy else {
@@ -78,7 +88,7 @@ fn center_and_scale(observed: &[f64], floor: f64, settings: &Settings) -> (f64, 
         standardized(observed, censored.then_some(floor))
     };
     match settings.mean {
-        PriorMean::Zero => {}
+        PriorMean::Zero | PriorMean::Estimated | PriorMean::Auto => {}
         PriorMean::Number(mean) => center = mean,
         PriorMean::Median if observed.is_empty() => {}
         PriorMean::Median => center = median(observed),

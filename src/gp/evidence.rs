@@ -26,6 +26,8 @@ pub struct Data<'a> {
     pub x: ArrayView2<'a, f64>,
     pub y: &'a [f64],
     pub noise: &'a [Option<f64>],
+    /// Whether y is about a constant m of prior N(0, 1), which takes its best value for each θ; otherwise about 0.
+    pub about_mean: bool,
 }
 
 impl Data<'_> {
@@ -61,7 +63,7 @@ impl<'d> Evidence<'d> {
     ) -> f64 {
         let points = kernel.scale(self.data.x);
         self.factorise(kernel, noise, &points, cancelled)
-            .map_or(f64::NEG_INFINITY, |z| self.value_of(&z))
+            .map_or(f64::NEG_INFINITY, |(z, mean)| self.value_of(&z, mean))
     }
 
     /// log p(y), and its derivatives by log ℓ (one per column), log v and log λ in `gradient`.
@@ -77,10 +79,10 @@ impl<'d> Evidence<'d> {
     ) -> f64 {
         gradient.fill(0.0);
         let points = kernel.scale(self.data.x);
-        let Some(mut z) = self.factorise(kernel, noise, &points, cancelled) else {
+        let Some((mut z, mean)) = self.factorise(kernel, noise, &points, cancelled) else {
             return f64::NEG_INFINITY;
         };
-        let value = self.value_of(&z);
+        let value = self.value_of(&z, mean);
         back_solve_with(&self.factor, z.view_mut());
         let alpha = z.into_raw_vec_and_offset().0;
         if cancelled() {
@@ -112,14 +114,16 @@ impl<'d> Evidence<'d> {
         value
     }
 
-    /// Leaves L in the workspace and returns z = L⁻¹y as a row; None where that fails or is cancelled.
+    /// Leaves L in the workspace and returns z = L⁻¹(y − m) as a row, and m; None where that fails or is cancelled.
+    ///
+    /// As m is the best for this θ, derivatives are those with m held.
     fn factorise(
         &mut self,
         kernel: &Kernel,
         noise: f64,
         points: &ScaledPoints,
         cancelled: &mut dyn FnMut() -> bool,
-    ) -> Option<Array2<f64>> {
+    ) -> Option<(Array2<f64>, f64)> {
         let data = self.data;
         let n = data.y.len();
         let strips = self.factor.axis_chunks_iter_mut(Axis(0), STRIP);
@@ -137,14 +141,23 @@ impl<'d> Evidence<'d> {
         }
         let mut z = as_row(data.y.to_vec());
         half_solve_with(&self.factor, z.view_mut());
-        Some(z)
+        let mut mean = 0.0;
+        if data.about_mean {
+            let mut e = as_row(vec![1.0; n]);
+            half_solve_with(&self.factor, e.view_mut());
+            let (e_row, z_row) = (contiguous(e.row(0)), contiguous(z.row(0)));
+            mean = dot(e_row, z_row) / (1.0 + dot(e_row, e_row));
+            z.scaled_add(-mean, &e);
+        }
+        Some((z, mean))
     }
 
-    /// −½ |z|² − ½ log det A − ½ n log 2π (Rasmussen & Williams 2006, eq. 2.30).
-    fn value_of(&self, z: &Array2<f64>) -> f64 {
+    /// −½ |z|² − ½ log det A − ½ n log 2π (Rasmussen & Williams 2006, eq. 2.30), and −½ m² for the prior of m.
+    fn value_of(&self, z: &Array2<f64>, mean: f64) -> f64 {
         let z = contiguous(z.row(0));
         let half_log_det: f64 = self.factor.diag().iter().map(|l| l.ln()).sum();
-        -0.5 * dot(z, z) - half_log_det - 0.5 * z.len() as f64 * (2.0 * std::f64::consts::PI).ln()
+        let log_two_pi = (2.0 * std::f64::consts::PI).ln();
+        -0.5 * dot(z, z) - half_log_det - 0.5 * z.len() as f64 * log_two_pi - 0.5 * mean * mean
     }
 }
 
@@ -223,6 +236,7 @@ impl GaussianProcess {
             x: self.rows(),
             y: &self.targets(),
             noise: &noise,
+            about_mean: false,
         };
         let mut evidence = Evidence::new(data);
         evidence.value_and_gradient(self.kernel(), self.noise(), &mut gradient, &mut || false);

@@ -191,6 +191,17 @@ impl GaussianProcess {
         self.check_range(y.iter().copied())
     }
 
+    /// As `set_targets`, about a constant of prior N(0, 1) that is estimated and returned: mu = 1ᵀA⁻¹y / (1 + 1ᵀA⁻¹1).
+    pub fn set_targets_about_mean(&mut self, y: &[f64]) -> Result<f64> {
+        self.set_targets(y)?;
+        let mut e = vec![1.0; y.len()];
+        self.factor.half_solve_vector(&mut e);
+        let mean = dot(&e, &self.z) / (1.0 + dot(&e, &e));
+        add_multiple(-mean, &e, &mut self.z);
+        self.update_alpha();
+        Ok(mean)
+    }
+
     /// Replaces the tail. A row with a value is treated as an observation of it; a row at the posterior
     /// mean has z = 0, which leaves the mean as it is and shrinks the variance.
     pub fn set_tail(&mut self, x: ArrayView2<f64>, targets: &[Target]) -> Result<()> {
@@ -637,6 +648,30 @@ pub(crate) mod tests {
                     let slope = (weighted(&up) - weighted(&down)) / (2.0 * h);
                     assert!((gradient[d] - slope).abs() < 1e-6);
                 }
+            }
+        }
+    }
+
+    /// A constant of prior N(0, 1) is a kernel that is 1 everywhere.
+    #[test]
+    fn an_estimated_mean_is_a_constant_covariance() {
+        for shape in KernelShape::ALL {
+            let mut gp = model(shape, 12);
+            let y: Vec<f64> = gp.targets().iter().map(|y| y + 3.0).collect();
+            let mut a = gp.kernel().gram(gp.rows()) + 1.0;
+            a.diag_mut().iter_mut().for_each(|a| *a += gp.noise());
+            let mut factor = GrowingCholesky::new();
+            factor.extend(Array2::zeros((12, 0)).view(), a).unwrap();
+            let mut alpha = y.clone();
+            factor.half_solve_vector(&mut alpha);
+            factor.back_solve_vector(&mut alpha);
+            let z = wave(4, 2, 0.9);
+            let mut k = Array2::zeros((4, 12));
+            gp.kernel().cross(z.view(), &gp.scaled, k.view_mut());
+            let mean = gp.set_targets_about_mean(&y).unwrap();
+            for (own, k) in gp.mean(z.view()).iter().zip((k + 1.0).rows()) {
+                let expected = dot_row(k, &alpha);
+                assert!((own + mean - expected).abs() < 1e-9 * expected.abs().max(1.0));
             }
         }
     }

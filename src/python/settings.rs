@@ -130,8 +130,13 @@ pub fn settings(dict: &Bound<'_, PyDict>) -> PyResult<Settings> {
                 settings.mean = match value.extract::<f64>() {
                     Ok(mean) => PriorMean::Number(mean),
                     Err(_) => name("mean")?.one_of(
-                        "\"zero\", \"median\" or a number",
-                        &[("zero", PriorMean::Zero), ("median", PriorMean::Median)],
+                        "\"auto\", \"estimated\", \"zero\", \"median\" or a number",
+                        &[
+                            ("auto", PriorMean::Auto),
+                            ("estimated", PriorMean::Estimated),
+                            ("zero", PriorMean::Zero),
+                            ("median", PriorMean::Median),
+                        ],
                     )?,
                 };
             }

@@ -225,6 +225,8 @@ pub fn settings(candidates: bool, floors: f64) -> impl Strategy<Value = Settings
         any::<bool>(),
         prop_oneof![
             2 => Just(PriorMean::Zero),
+            2 => Just(PriorMean::Estimated),
+            2 => Just(PriorMean::Auto),
             1 => Just(PriorMean::Median),
             1 => number().prop_map(PriorMean::Number)
         ],
@@ -348,7 +350,7 @@ pub fn fitted(settings: Settings) -> Settings {
         variance: None,
         noise: None,
         initial_theta: None,
-        mean: PriorMean::Zero,
+        mean: PriorMean::Auto,
         targets: TargetScale::Standardized,
         ..settings
     }
