@@ -17,10 +17,13 @@ use crate::domain::Rng;
 use crate::error::{Error, Result, Stop, check};
 use crate::kernel::KernelShape;
 use crate::lbfgsb::{Tolerance, minimize};
-use crate::parallel::pool;
+use crate::parallel::{self, pool};
 
 /// Restarts run side by side from this many rows on; below, starting threads costs more than it gives.
 const PARALLEL_FROM: usize = 100;
+
+/// From this many rows on one look at the evidence keeps all threads busy, and takes as much memory as should be taken.
+const ONE_AT_A_TIME_FROM: usize = 700;
 
 /// Up to this many rows every start is run on all of them; above, starts compete on a part.
 const ALL_ROWS: usize = 150;
@@ -320,10 +323,13 @@ pub fn fit_shapes(
             if (i == 0 || whole) && starts[0] != first {
                 starts.push(first.clone());
             }
-            starts = problem.with_more_noise(starts);
-            if i > 0 && whole {
-                starts = vec![problem.better_start(starts)];
-            }
+            let seen = problem.with_more_noise(starts);
+            // One climb over all rows is dear; where nothing is finite it may as well begin anywhere.
+            let top = best(seen.clone()).filter(|_| i > 0 && whole);
+            starts = match top {
+                Some((p, _)) => vec![p],
+                None => seen.into_iter().map(|(p, _)| p).collect(),
+            };
             check(stop)?;
         }
         if let Some((p, _)) = best(climb(&problem, &starts, stop)?) {
@@ -398,40 +404,38 @@ struct Problem<'d, 'a> {
 }
 
 impl Problem<'_, '_> {
-    /// The starts, or what they are with more noise where that is better.
+    /// The starts, or what they are with more noise where that is better, and minus the evidence there.
     ///
     /// A few rows often look free of noise. From there it takes long to find it in many: d log p / d log λ goes with λ.
-    fn with_more_noise(&self, starts: Vec<Vec<f64>>) -> Vec<Vec<f64>> {
-        let (lower, upper) = self.bounds;
-        let raised = |start: Vec<f64>| {
-            let mut noisy = start.clone();
-            if let (Some(noise), Some(low), Some(high)) =
-                (noisy.last_mut(), lower.last(), upper.last())
-            {
-                *noise = noise.max(MUCH_NOISE.ln()).max(*low).min(*high);
+    fn with_more_noise(&self, starts: Vec<Vec<f64>>) -> Vec<End> {
+        let last = self.bounds.0.len() - 1;
+        let (low, high) = (self.bounds.0[last], self.bounds.1[last]);
+        let mut looks = Vec::with_capacity(2 * starts.len());
+        for (i, start) in starts.iter().enumerate() {
+            looks.push((i, start.clone()));
+            let noise = start[last].max(MUCH_NOISE.ln()).max(low).min(high);
+            if noise != start[last] {
+                let mut noisy = start.clone();
+                noisy[last] = noise;
+                looks.push((i, noisy));
             }
-            if noisy == start {
-                start
-            } else {
-                self.better_start(vec![start, noisy])
-            }
-        };
-        starts.into_iter().map(raised).collect()
-    }
-
-    /// The first of the starts with the largest evidence.
-    fn better_start(&self, starts: Vec<Vec<f64>>) -> Vec<f64> {
-        let mut evidence = Evidence::new(self.data);
-        let d = self.data.x.ncols();
-        let mut value = |p: &[f64]| {
-            let theta = self.settings.decode(p, d);
+        }
+        let (n, d) = self.data.x.dim();
+        let several = (PARALLEL_FROM..ONE_AT_A_TIME_FROM).contains(&n);
+        let values = parallel::map(looks, several, |(i, p)| {
+            let theta = self.settings.decode(&p, d);
             let kernel = theta.kernel(self.settings.shape);
-            let value = evidence.value(&kernel, theta.noise, &mut || false);
-            value + self.settings.add_priors(p, d, &mut vec![0.0; p.len()])
-        };
-        let values: Vec<f64> = starts.iter().map(|p| value(p)).collect();
-        let at = (1..values.len()).fold(0, |at, i| if values[i] > values[at] { i } else { at });
-        starts.into_iter().nth(at).unwrap_or_default()
+            let value = Evidence::new(self.data).value(&kernel, theta.noise, &mut || false);
+            let prior = self.settings.add_priors(&p, d, &mut vec![0.0; p.len()]);
+            (i, (p, -(value + prior)))
+        });
+        let mut better: Vec<End> = starts.into_iter().map(|p| (p, f64::INFINITY)).collect();
+        for (i, look) in values {
+            if look.1 < better[i].1 {
+                better[i] = look;
+            }
+        }
+        better
     }
 
     /// The end of one run, and minus the evidence there; `cancelled` makes it end at once.
