@@ -5,6 +5,8 @@
 //! Everything runs on the calling thread, but for factors and inverses of many rows, which take the process's pool; the
 //! bits are the same either way.
 
+mod vectors;
+
 use faer::dyn_stack::{MemBuffer, MemStack};
 use faer::linalg::cholesky::llt::{factor, inverse};
 use faer::linalg::matmul::{matmul, triangular};
@@ -12,11 +14,13 @@ use faer::linalg::triangular_solve::{
     solve_lower_triangular_in_place, solve_upper_triangular_in_place,
 };
 use faer::{Accum, MatMut, MatRef, Par};
-use multiversion::multiversion;
 use ndarray::{Array2, ArrayView2, ArrayViewMut2};
 
 use crate::error::{Error, Result, Stop, check};
 use crate::parallel::pool;
+
+pub use vectors::{dot, sum};
+use vectors::{substitute_backward, substitute_forward};
 
 /// Multiples of the mean diagonal that are added in turn until the factorisation succeeds.
 const JITTER_LADDER: [f64; 6] = [0.0, 1e-12, 1e-10, 1e-8, 1e-6, 1e-4];
@@ -301,117 +305,6 @@ impl GrowingCholesky {
     }
 }
 
-/// Columns that a substitution takes at once: the vector is read and written once for all of them.
-const COLUMNS: usize = 4;
-
-/// Replaces b by L⁻¹ b, for L in columns that are `stride` apart.
-#[multiversion(targets(
-    "x86_64+avx512f+avx512dq+avx512vl+avx2+fma",
-    "x86_64+avx2+fma",
-    "aarch64+neon"
-))]
-fn substitute_forward(l: &[f64], stride: usize, b: &mut [f64]) {
-    let n = b.len();
-    let whole = n - n % COLUMNS;
-    for first in (0..whole).step_by(COLUMNS) {
-        let [l0, l1, l2, l3] = four_columns(l, stride, first, n);
-        let b = &mut b[first..];
-        let b0 = b[0] * (1.0 / l0[0]);
-        let b1 = (b[1] - l0[1] * b0) * (1.0 / l1[1]);
-        let b2 = (b[2] - l0[2] * b0 - l1[2] * b1) * (1.0 / l2[2]);
-        let b3 = (b[3] - l0[3] * b0 - l1[3] * b1 - l2[3] * b2) * (1.0 / l3[3]);
-        b[..COLUMNS].copy_from_slice(&[b0, b1, b2, b3]);
-        let columns = l0[4..].iter().zip(&l1[4..]).zip(&l2[4..]).zip(&l3[4..]);
-        for (b, (((l0, l1), l2), l3)) in b[4..].iter_mut().zip(columns) {
-            *b -= (l0 * b0 + l1 * b1) + (l2 * b2 + l3 * b3);
-        }
-    }
-    for j in whole..n {
-        let column = &l[j * stride..j * stride + n];
-        b[j] /= column[j];
-        let r = b[j];
-        for (b, l) in b[j + 1..].iter_mut().zip(&column[j + 1..]) {
-            *b -= r * l;
-        }
-    }
-}
-
-/// Replaces b by L⁻ᵀ b, for L in columns that are `stride` apart.
-#[multiversion(targets(
-    "x86_64+avx512f+avx512dq+avx512vl+avx2+fma",
-    "x86_64+avx2+fma",
-    "aarch64+neon"
-))]
-fn substitute_backward(l: &[f64], stride: usize, b: &mut [f64]) {
-    let n = b.len();
-    let whole = n - n % COLUMNS;
-    for j in (whole..n).rev() {
-        let column = &l[j * stride..j * stride + n];
-        for i in j + 1..n {
-            b[j] -= column[i] * b[i];
-        }
-        b[j] /= column[j];
-    }
-    for first in (0..whole).step_by(COLUMNS).rev() {
-        let [l0, l1, l2, l3] = four_columns(l, stride, first, n);
-        let b = &mut b[first..];
-        let [s0, s1, s2, s3] = four_dots([&l0[4..], &l1[4..], &l2[4..], &l3[4..]], &b[4..]);
-        let b3 = (b[3] - s3) * (1.0 / l3[3]);
-        let b2 = (b[2] - s2 - l2[3] * b3) * (1.0 / l2[2]);
-        let b1 = (b[1] - s1 - l1[3] * b3 - l1[2] * b2) * (1.0 / l1[1]);
-        let b0 = (b[0] - s0 - l0[3] * b3 - l0[2] * b2 - l0[1] * b1) * (1.0 / l0[0]);
-        b[..COLUMNS].copy_from_slice(&[b0, b1, b2, b3]);
-    }
-}
-
-/// Σ_i l_i b_i for four l, each in eight interleaved sums.
-///
-/// No closures here: they would not be compiled for the instruction set of the function that this becomes a part of.
-#[inline(always)]
-fn four_dots(l: [&[f64]; COLUMNS], b: &[f64]) -> [f64; COLUMNS] {
-    let mut sums = [[0.0; 8]; COLUMNS];
-    let (b8, b_rest) = b.as_chunks::<8>();
-    let (l0, l0_rest) = l[0].as_chunks::<8>();
-    let (l1, l1_rest) = l[1].as_chunks::<8>();
-    let (l2, l2_rest) = l[2].as_chunks::<8>();
-    let (l3, l3_rest) = l[3].as_chunks::<8>();
-    let columns = l0.iter().zip(l1).zip(l2).zip(l3);
-    for (b, (((l0, l1), l2), l3)) in b8.iter().zip(columns) {
-        for i in 0..8 {
-            sums[0][i] += l0[i] * b[i];
-            sums[1][i] += l1[i] * b[i];
-            sums[2][i] += l2[i] * b[i];
-            sums[3][i] += l3[i] * b[i];
-        }
-    }
-    let mut totals = [0.0; COLUMNS];
-    let rests = l0_rest.iter().zip(l1_rest).zip(l2_rest).zip(l3_rest);
-    for (b, (((l0, l1), l2), l3)) in b_rest.iter().zip(rests) {
-        totals[0] += l0 * b;
-        totals[1] += l1 * b;
-        totals[2] += l2 * b;
-        totals[3] += l3 * b;
-    }
-    for (total, sums) in totals.iter_mut().zip(sums) {
-        for s in sums {
-            *total += s;
-        }
-    }
-    totals
-}
-
-/// The four columns of L from this one on, from their diagonal block down to row n.
-#[inline(always)]
-fn four_columns(l: &[f64], stride: usize, first: usize, n: usize) -> [&[f64]; COLUMNS] {
-    let columns = &l[first * stride..];
-    [
-        &columns[first..n],
-        &columns[stride + first..stride + n],
-        &columns[2 * stride + first..2 * stride + n],
-        &columns[3 * stride + first..3 * stride + n],
-    ]
-}
-
 /// Cholesky in place; the pivot that failed otherwise.
 pub(crate) fn factor_in_place(a: &mut Array2<f64>) -> std::result::Result<(), usize> {
     let n = a.nrows();
@@ -511,42 +404,6 @@ fn mirror(a: &mut Array2<f64>) {
             a[[i, j]] = a[[j, i]];
         }
     }
-}
-
-/// Σ aᵢ bᵢ in eight interleaved sums, which vectorises and does not depend on the machine.
-#[multiversion(targets(
-    "x86_64+avx512f+avx512dq+avx512vl+avx2+fma",
-    "x86_64+avx2+fma",
-    "aarch64+neon"
-))]
-pub fn dot(a: &[f64], b: &[f64]) -> f64 {
-    let mut sums = [0.0; 8];
-    let (a8, a_rest) = a.as_chunks::<8>();
-    let (b8, b_rest) = b.as_chunks::<8>();
-    for (a, b) in a8.iter().zip(b8) {
-        for i in 0..8 {
-            sums[i] += a[i] * b[i];
-        }
-    }
-    let rest: f64 = a_rest.iter().zip(b_rest).map(|(a, b)| a * b).sum();
-    sums.iter().sum::<f64>() + rest
-}
-
-/// Σ aᵢ in eight interleaved sums, likewise.
-#[multiversion(targets(
-    "x86_64+avx512f+avx512dq+avx512vl+avx2+fma",
-    "x86_64+avx2+fma",
-    "aarch64+neon"
-))]
-pub fn sum(a: &[f64]) -> f64 {
-    let mut sums = [0.0; 8];
-    let (a8, a_rest) = a.as_chunks::<8>();
-    for a in a8 {
-        for i in 0..8 {
-            sums[i] += a[i];
-        }
-    }
-    sums.iter().sum::<f64>() + a_rest.iter().sum::<f64>()
 }
 
 /// The rows of a view as columns of a faer matrix; rows may be prefixes of longer ones.

@@ -1,0 +1,93 @@
+//! The rows of pending trials: what they count as, and how they come and go.
+
+use ndarray::{ArrayView1, ArrayView2};
+
+use super::GaussianProcess;
+use crate::error::{Error, Result};
+use crate::pending::Target;
+
+impl GaussianProcess {
+    /// Replaces the tail. A row with a value is treated as an observation of it; a row at the posterior
+    /// mean has z = 0, which leaves the mean as it is and shrinks the variance.
+    pub fn set_tail(&mut self, x: ArrayView2<f64>, targets: &[Target]) -> Result<()> {
+        if x.nrows() != targets.len() {
+            return Err(Error::Shape(format!(
+                "{} targets for a tail of {} rows",
+                targets.len(),
+                x.nrows()
+            )));
+        }
+        self.drop_tail();
+        if targets.is_empty() {
+            return Ok(());
+        }
+        let targets = self.resolved(x, targets);
+        self.extend(x, &vec![self.noise; x.nrows()])?;
+        for (i, target) in (self.n_observed..).zip(&targets) {
+            // Row i of L z = y, solved for z_i.
+            let z = match target {
+                None => 0.0,
+                Some(y) => {
+                    let known: f64 = (0..i).map(|j| self.factor.at(i, j) * self.z[j]).sum();
+                    (y - known) / self.factor.at(i, i)
+                }
+            };
+            self.z.push(z);
+        }
+        self.update_alpha();
+        self.check_range(targets.into_iter().flatten())
+    }
+
+    /// What rows of a tail would count as: the posterior mean, where that is their target.
+    pub fn believed(&self, x: ArrayView2<f64>, targets: &[Target]) -> Vec<f64> {
+        let resolved = self.resolved(x, targets).into_iter();
+        let means = resolved.zip(self.mean(x));
+        means.map(|(value, mean)| value.unwrap_or(mean)).collect()
+    }
+
+    /// Replaces the tail by rows that stand for f itself, without noise, at its posterior mean.
+    pub fn set_noiseless_tail(&mut self, x: ArrayView2<f64>) -> Result<()> {
+        self.drop_tail();
+        self.extend(x, &vec![0.0; x.nrows()])?;
+        self.z.resize(self.len(), 0.0);
+        self.update_alpha();
+        Ok(())
+    }
+
+    /// Targets of tail rows as numbers, before the tail is there; None is the posterior mean.
+    fn resolved(&self, x: ArrayView2<f64>, targets: &[Target]) -> Vec<Option<f64>> {
+        let mut observed = None;
+        let targets = x.rows().into_iter().zip(targets);
+        targets
+            .map(|(x, target)| match *target {
+                Target::PosteriorMean => None,
+                Target::Value(y) => Some(y),
+                Target::NearestMean(k) => {
+                    let means = observed.get_or_insert_with(|| self.mean(self.rows.view()));
+                    Some(self.mean_of_nearest(k, x, means))
+                }
+            })
+            .collect()
+    }
+
+    /// The mean of those of `values` (n_observed,) that belong to the k observed rows nearest to x, distances
+    /// being measured in lengthscales; 0, the prior mean, where nothing is observed.
+    fn mean_of_nearest(&self, k: usize, x: ArrayView1<f64>, values: &[f64]) -> f64 {
+        let distance = |row: ArrayView1<f64>| -> f64 {
+            let offsets = row.iter().zip(x).zip(&self.kernel.lengthscale);
+            offsets.map(|((a, b), l)| ((a - b) / l).powi(2)).sum()
+        };
+        let mut near: Vec<(f64, f64)> = self
+            .rows
+            .rows()
+            .into_iter()
+            .map(distance)
+            .zip(values.iter().copied())
+            .collect();
+        near.sort_by(|a, b| a.0.total_cmp(&b.0));
+        near.truncate(k);
+        near.iter()
+            .map(|(_, value)| value / near.len() as f64)
+            .sum()
+    }
+}
