@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::gp::Hyperparameters;
-use crate::gp::fit::FitSettings;
+use crate::gp::fit::{Draws, FitSettings};
 use crate::kernel::KernelShape;
 use crate::pending::{Lie, PendingPolicy};
 
@@ -365,6 +365,7 @@ impl Settings {
             noise: self.noise,
             priors: self.priors,
             n_restarts: self.n_restarts,
+            draws: Draws::Unit,
         }
     }
 

@@ -74,6 +74,17 @@ pub struct FitSettings {
     pub priors: bool,
     /// L-BFGS-B runs: the first from `start`, the others from random draws.
     pub n_restarts: usize,
+    /// Where those are drawn from without priors; with them from the priors.
+    pub draws: Draws,
+}
+
+/// Where random starts come from where there are no priors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Draws {
+    /// Softplus of a standard normal: as the literature's code does, all of order one.
+    Unit,
+    /// From fast functions without noise to slow ones in much of it.
+    Wide,
 }
 
 /// A Gaussian prior on one entry of p: mean and standard deviation.
@@ -92,7 +103,7 @@ fn priors(d: usize) -> [LogNormalPrior; 3] {
 /// Bounds on ℓ, v and λ, wide enough never to matter to data of unit scale in a unit cube.
 const BOUNDS: [(f64, f64); 3] = [(1e-3, 1e3), (1e-6, 1e6), (1e-8, 1e4)];
 
-/// Where ℓ, v and λ of such data usually are: from fast functions without noise to slow ones in much of it.
+/// Where ℓ, v and λ of such data usually are.
 const USUAL: [(f64, f64); 3] = [(0.05, 5.0), (0.3, 3.0), (1e-5, 1.0)];
 
 impl FitSettings {
@@ -167,7 +178,7 @@ impl FitSettings {
         (side(|b| b.0), side(|b| b.1))
     }
 
-    /// A random start: a draw from the priors, or without them from what is usual.
+    /// A random start.
     fn draw(&self, d: usize, rng: &mut Rng) -> Vec<f64> {
         let n = self.n_lengthscales(d);
         let priors = priors(d);
@@ -178,9 +189,12 @@ impl FitSettings {
                     let (mean, sd) = priors[kind];
                     let u: f64 = StandardNormal.sample(rng);
                     mean + sd.min(1.0) * u
-                } else {
+                } else if self.draws == Draws::Wide {
                     let (low, high) = USUAL[kind];
                     rng.random_range(low.ln()..high.ln())
+                } else {
+                    let u: f64 = StandardNormal.sample(rng);
+                    u.exp().ln_1p().ln()
                 }
             })
             .collect()
@@ -521,6 +535,7 @@ mod tests {
             noise: None,
             priors,
             n_restarts: 4,
+            draws: Draws::Wide,
         }
     }
 

@@ -11,7 +11,7 @@ use crate::acquisition::{Acquisition as Formula, Scorer};
 use crate::bayes::settings::MOST;
 use crate::domain::Rng;
 use crate::error::{Error, Result, check};
-use crate::gp::fit::{FitSettings, fit};
+use crate::gp::fit::{Draws, FitSettings, fit};
 use crate::gp::path::Path;
 use crate::gp::{BLOCK, GaussianProcess as Core, Hyperparameters, Workspace};
 use crate::kernel::KernelShape;
@@ -284,6 +284,7 @@ impl GaussianProcess {
                 noise: None,
                 priors,
                 n_restarts,
+                draws: Draws::Wide,
             };
             let (rows, targets, n) = (gp.rows(), gp.targets(), gp.n_observed());
             let x = rows.slice(ndarray::s![..n, ..]);

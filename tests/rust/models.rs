@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use belated::domain::Rng;
 use belated::error::Error;
-use belated::gp::fit::{FitSettings, fit};
+use belated::gp::fit::{Draws, FitSettings, fit};
 use belated::gp::{GaussianProcess, Hyperparameters, Workspace};
 use belated::kernel::KernelShape;
 use belated::pending::Target;
@@ -150,6 +150,7 @@ fn check_fit(data: &Data, priors: bool, seed: u64) -> Result<(), TestCaseError> 
         noise: None,
         priors,
         n_restarts: 2,
+        draws: Draws::Unit,
     };
     let start = settings.prior_mode(data.rows.ncols());
     let mut rng = Rng::seed_from_u64(seed);
