@@ -337,14 +337,13 @@ pub fn fit_shapes(
             if (i == 0 || whole) && starts[0] != first {
                 starts.push(first.clone());
             }
-            let seen = problem.with_more_noise(starts);
+            let seen = problem.with_more_noise(starts, stop)?;
             // One climb over all rows is dear; where nothing is finite it may as well begin anywhere.
             let top = best(seen.clone()).filter(|_| i > 0 && whole);
             starts = match top {
                 Some((p, _)) => vec![p],
                 None => seen.into_iter().map(|(p, _)| p).collect(),
             };
-            check(stop)?;
         }
         if let Some((p, _)) = best(climb(&problem, &starts, stop)?) {
             starts = vec![p];
@@ -421,7 +420,7 @@ impl Problem<'_, '_> {
     /// The starts, or what they are with more noise where that is better, and minus the evidence there.
     ///
     /// A few rows often look free of noise. From there it takes long to find it in many: d log p / d log λ goes with λ.
-    fn with_more_noise(&self, starts: Vec<Vec<f64>>) -> Vec<End> {
+    fn with_more_noise(&self, starts: Vec<Vec<f64>>, stop: &mut Stop) -> Result<Vec<End>> {
         let last = self.bounds.0.len() - 1;
         let (low, high) = (self.bounds.0[last], self.bounds.1[last]);
         let mut looks = Vec::with_capacity(2 * starts.len());
@@ -435,21 +434,35 @@ impl Problem<'_, '_> {
             }
         }
         let (n, d) = self.data.x.dim();
-        let several = (PARALLEL_FROM..ONE_AT_A_TIME_FROM).contains(&n);
-        let values = parallel::map(looks, several, |(i, p)| {
-            let theta = self.settings.decode(&p, d);
+        let look = |p: &[f64], cancelled: &mut dyn FnMut() -> bool| {
+            let theta = self.settings.decode(p, d);
             let kernel = theta.kernel(self.settings.shape);
-            let value = Evidence::new(self.data).value(&kernel, theta.noise, &mut || false);
-            let prior = self.settings.add_priors(&p, d, &mut vec![0.0; p.len()]);
-            (i, (p, -(value + prior)))
-        });
+            let value = Evidence::new(self.data).value(&kernel, theta.noise, cancelled);
+            -value - self.settings.add_priors(p, d, &mut vec![0.0; p.len()])
+        };
         let mut better: Vec<End> = starts.into_iter().map(|p| (p, f64::INFINITY)).collect();
-        for (i, look) in values {
-            if look.1 < better[i].1 {
-                better[i] = look;
+        let mut keep = |i: usize, p: Vec<f64>, value: f64| {
+            if value < better[i].1 {
+                better[i] = (p, value);
+            }
+        };
+        if (PARALLEL_FROM..ONE_AT_A_TIME_FROM).contains(&n) {
+            let values = parallel::map(looks, true, |(i, p)| {
+                let value = look(&p, &mut || false);
+                (i, p, value)
+            });
+            values
+                .into_iter()
+                .for_each(|(i, p, value)| keep(i, p, value));
+        } else {
+            for (i, p) in looks {
+                let value = look(&p, &mut || stop() == ControlFlow::Break(()));
+                check(stop)?;
+                keep(i, p, value);
             }
         }
-        better
+        check(stop)?;
+        Ok(better)
     }
 
     /// The end of one run, and minus the evidence there; `cancelled` makes it end at once.
