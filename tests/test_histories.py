@@ -136,6 +136,14 @@ class Dense:
         unit = self.unit_of_noise(opt)
         noise = [self.noise if std is None else (std / unit) ** 2 for std in self.known]
         self.a = self.covariance(self.x) + np.diag(noise + [self.noise] * len(tail))
+        estimated = opt.mean == "estimated" or (opt.mean == "auto" and width >= 5)
+        if estimated and opt.targets == "standardized" and opt.pending != "censor":
+            # The constant of prior N(0, 1), in the model's unit, that explains the rows best.
+            n = self.n_rows
+            weights = np.linalg.solve(self.a[:n, :n], np.ones(n))
+            mean = weights @ self.y[:n] / (1 + weights.sum())
+            self.center += mean * self.scale
+            self.y -= mean
         if opt.pending == "nearest" and len(tail):
             means = self.predict(x)[0] if len(x) else np.zeros(0)
             distance = (((tail[:, None] - x[None]) / self.lengthscale) ** 2).sum(axis=2)
@@ -160,7 +168,7 @@ class Dense:
             scale = largest or 1.0  # nothing to scale by
         if opt.mean == "median":
             center = np.median(y) if y.size else center
-        elif opt.mean != "zero":
+        elif opt.mean not in ("zero", "estimated", "auto"):
             center = sign * opt.mean
         return center, scale
 
@@ -209,7 +217,7 @@ def histories(draw, **fixed):
         "clock": draw(st.sampled_from(["iterations", "seconds"])),
         "window": draw(st.sampled_from([None, 1.5, 5.0])),
         "targets": draw(st.sampled_from(["standardized", "raw"])),
-        "mean": draw(st.sampled_from(["zero", "median", 0.7])),
+        "mean": draw(st.sampled_from(["zero", "estimated", "auto", "median", 0.7])),
         "predictive_std": draw(st.booleans()),
         "n_initial": draw(st.integers(0, 4)),
         "noise": draw(st.sampled_from([1e-3, 1e-1])),
