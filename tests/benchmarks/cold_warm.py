@@ -1,8 +1,9 @@
 """What a suggestion costs with defaults as data grow, against others in the same run: prints a table and JSON.
 
 Hartmann6 with noise 0.2 and 8 trials out. *Cold*: the data are added to a new optimizer, and one suggestion is made
-with hyperparameters from scratch. *Warm*: the mean over the suggest / observe pairs that follow, refits included. Optimizers
-that keep nothing between suggestions pay the cold price each time. Every figure is measured in a process of its own.
+with hyperparameters from scratch. *Warm*: the mean over the suggest / observe pairs that follow, refits included.
+Optimizers that keep nothing between suggestions pay the cold price each time. Every figure is measured in a process of
+its own.
 """
 
 import argparse
