@@ -13,20 +13,14 @@
 //! suggests the same points, bit for bit.
 
 pub mod acquisition;
-pub mod bayes;
 pub mod domain;
-mod elementary;
 pub mod error;
 pub mod gp;
-pub mod kernel;
-pub mod lbfgsb;
 pub mod ledger;
-pub mod linalg;
 pub mod maximize;
+pub mod numerics;
 pub mod optimizer;
-pub mod parallel;
-pub mod pending;
 #[cfg(feature = "python")]
 mod python;
-pub mod random_search;
+pub mod random;
 pub mod strategy;

@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::bayes::bayes_opt::{BayesOpt, Settings};
-use crate::domain::{Domain, MOST_COLUMNS, Rng};
+use crate::domain::{Domain, MAX_COLUMNS};
 use crate::error::{Error, Result, Stop, check};
 use crate::ledger::{Action, Clock, Event, Fitted, Ledger, Point, TrialNumber};
-use crate::random_search::RandomSearch;
+use crate::random::Rng;
+use crate::strategy::bayes::bayes_opt::{BayesOpt, Settings};
+use crate::strategy::random_search::RandomSearch;
 use crate::strategy::{Query, Recommendation, Strategy, Surrogate};
 
 /// Which strategy, with its settings.
@@ -31,9 +32,9 @@ pub struct Definition {
 
 impl Definition {
     fn strategy(&self) -> Result<Box<dyn Strategy>> {
-        if self.context_width > MOST_COLUMNS {
+        if self.context_width > MAX_COLUMNS {
             return Err(Error::InvalidContext(format!(
-                "a context of {} columns is more than {MOST_COLUMNS}; merge some choices",
+                "a context of {} columns is more than {MAX_COLUMNS}; merge some choices",
                 self.context_width
             )));
         }
@@ -132,10 +133,10 @@ impl Optimizer {
         &mut self,
         n: usize,
         context: &[f64],
-        told: Option<f64>,
+        now: Option<f64>,
         stop: &mut Stop,
     ) -> Result<(Vec<TrialNumber>, Vec<String>)> {
-        let (events, warnings) = self.propose(n, context, told, Lease::default(), stop)?;
+        let (events, warnings) = self.propose(n, context, now, Lease::default(), stop)?;
         let first = self.ledger.trials().len();
         self.extend(events)?;
         Ok(((first..self.ledger.trials().len()).collect(), warnings))
@@ -147,14 +148,14 @@ impl Optimizer {
         &mut self,
         n: usize,
         context: &[f64],
-        told: Option<f64>,
+        now: Option<f64>,
         lease: Lease,
         stop: &mut Stop,
     ) -> Result<(Vec<Event>, Vec<String>)> {
         self.check_context(context)?;
-        self.ledger.now(told)?;
+        self.ledger.now(now)?;
         self.rewind()?;
-        let result = self.propose_each(n, context, told, lease, stop);
+        let result = self.propose_each(n, context, now, lease, stop);
         match &result {
             Ok((events, _)) => self.proposed = Some((self.ledger.events().len(), events.clone())),
             // The strategy may have gone ahead of the log; a new one starts from the log alone.
@@ -167,7 +168,7 @@ impl Optimizer {
         &mut self,
         n: usize,
         context: &[f64],
-        told: Option<f64>,
+        now: Option<f64>,
         lease: Lease,
         stop: &mut Stop,
     ) -> Result<(Vec<Event>, Vec<String>)> {
@@ -175,7 +176,7 @@ impl Optimizer {
         let mut draft: Option<Ledger> = None;
         for i in 0..n {
             let ledger = draft.as_ref().unwrap_or(&self.ledger);
-            let now = ledger.now(told)?;
+            let now = ledger.now(now)?;
             let (point, fitted, queued) = match ledger.next_queued() {
                 Some(point) => (point.clone(), None, true),
                 None => {
@@ -219,7 +220,7 @@ impl Optimizer {
     }
 
     /// As `extend`, for events out of a store, which anybody may have written.
-    pub fn take_in(&mut self, events: Vec<Event>) -> Result<()> {
+    pub fn apply_untrusted(&mut self, events: Vec<Event>) -> Result<()> {
         for event in events {
             if let Event::Suggested { point, .. }
             | Event::Added { point, .. }
@@ -233,7 +234,7 @@ impl Optimizer {
     }
 
     /// The event that an action amounts to; None where it changes nothing. Nothing is logged.
-    pub fn draft(&self, action: Action, told: Option<f64>) -> Result<Option<Event>> {
+    pub fn draft(&self, action: Action, now: Option<f64>) -> Result<Option<Event>> {
         match &action {
             Action::Add { point, context, .. } => {
                 self.check_point(point)?;
@@ -242,12 +243,12 @@ impl Optimizer {
             Action::Enqueue { point } => self.check_point(point)?,
             Action::Observe { .. } | Action::Fail { .. } | Action::Abandon { .. } => {}
         }
-        self.ledger.draft(action, self.ledger.now(told)?)
+        self.ledger.draft(action, self.ledger.now(now)?)
     }
 
     /// Logs an action.
-    pub fn act(&mut self, action: Action, told: Option<f64>) -> Result<()> {
-        match self.draft(action, told)? {
+    pub fn act(&mut self, action: Action, now: Option<f64>) -> Result<()> {
+        match self.draft(action, now)? {
             Some(event) => self.ledger.append(event),
             None => Ok(()),
         }
@@ -268,12 +269,12 @@ impl Optimizer {
     pub fn recommend(
         &mut self,
         context: &[f64],
-        told: Option<f64>,
+        now: Option<f64>,
         stop: &mut Stop,
     ) -> Result<Option<Recommendation>> {
         self.check_context(context)?;
         self.rewind()?;
-        let now = self.ledger.now(told)?;
+        let now = self.ledger.now(now)?;
         let mut rng = self.definition.stream(RECOMMENDATION);
         let query = Query {
             now,
@@ -286,13 +287,13 @@ impl Optimizer {
     /// The model; with `pending`, as the next suggestion would see it, leases counted by a clock on the wall if there are any.
     pub fn surrogate(
         &mut self,
-        told: Option<f64>,
+        now: Option<f64>,
         wall: Option<f64>,
         pending: bool,
         stop: &mut Stop,
     ) -> Result<Option<Surrogate>> {
         self.rewind()?;
-        let now = self.ledger.now(told)?;
+        let now = self.ledger.now(now)?;
         let query = Query {
             now,
             wall,

@@ -55,7 +55,7 @@ def test_arguments_that_cannot_be_read_are_refused(arguments, capsys):
 
 def test_a_missing_library_is_named_with_the_extra_that_brings_it(capsys, monkeypatch):
     pytest.importorskip("sklearn")
-    from belated.experiments import replay
+    from belated.experiments import runner as replay
 
     monkeypatch.setattr(replay, "find_spec", lambda name: None)
     assert run("replay", "lr") == cli.FAILED

@@ -13,16 +13,17 @@ from belated._core import (
     UnknownTrial,
     __version__,
 )
-from belated.algorithms import algorithm, algorithms
-from belated.dimensions import Categorical, Integer, Real
-from belated.evaluation import RunError
-from belated.lifecycle import NotFitted, Optimizer
-from belated.optimizers import BayesOpt, RandomSearch
-from belated.run import Result, StopRun, maximize, minimize
-from belated.space import Space
+from belated.optimizers.algorithms import algorithm, algorithms
+from belated.space.dimensions import Categorical, Integer, Real
+from belated.run.evaluations import RunError
+from belated.optimizers.life_cycle import NotFitted, Optimizer
+from belated.optimizers.bayes import BayesOpt
+from belated.optimizers.random_search import RandomSearch
+from belated.run.run import Result, StopRun, maximize, minimize
+from belated.space.space import Space
 from belated.store import StoreError
-from belated.study import Study
-from belated.trial import Trial
+from belated.study.study import Study
+from belated.optimizers.trial import Trial
 
 __all__ = [
     "AlreadyObserved",

@@ -7,7 +7,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from belated import _core, experiments, study_cli
+from belated import _core, experiments
+from belated.study import commands as study_commands
 
 # Exit codes; argparse itself ends with 2 on arguments that it cannot read.
 DONE, FAILED, INTERRUPTED = 0, 1, 130
@@ -50,7 +51,7 @@ def parser() -> argparse.ArgumentParser:
         "--workers", metavar="N", type=natural, help="processes (default: one per processor; 0: this one)"
     )
     replay.set_defaults(command=replay_command)
-    study_cli.add_to(commands)
+    study_commands.add_to(commands)
     return top
 
 
@@ -61,10 +62,10 @@ def replay_command(arguments: argparse.Namespace) -> int:
         for name, (_, what) in experiments.REPLAYS.items():
             print(f"{name:{width}}  {what}")
         return DONE
-    from belated.experiments import replay
+    from belated.experiments import runner
 
     settings = {name: value for name, value in vars(arguments).items() if name not in ("name", "command")}
-    replay.carry_out(experiments.load(arguments.name), replay.Options(**settings))
+    runner.carry_out(experiments.load(arguments.name), runner.Options(**settings))
     return DONE
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from belated.dimensions import Real
+from belated.space.dimensions import Real
 
 __all__ = ["BRANIN", "CURRIN_EXPONENTIAL", "HARTMANN3", "HARTMANN6", "PARK1", "PARK2", "Function", "box"]
 

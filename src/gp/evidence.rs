@@ -9,9 +9,11 @@ use multiversion::multiversion;
 use ndarray::{Array2, ArrayView2, Axis};
 
 use super::{GaussianProcess, as_row, contiguous};
-use crate::kernel::{Kernel, ScaledPoints};
-use crate::linalg::{back_solve_with, dot, factor_in_place, half_solve_with, invert_half};
-use crate::parallel;
+use crate::gp::kernel::{Kernel, ScaledPoints};
+use crate::numerics::cholesky::{
+    backward_substitution_with, dot, factor_in_place, forward_substitution_with, invert_half,
+};
+use crate::numerics::threads::parallel_map;
 
 /// Rows that one thread takes at once. Sums over them are added up in their order, whichever thread made them.
 const STRIP: usize = 64;
@@ -83,7 +85,7 @@ impl<'d> Evidence<'d> {
             return f64::NEG_INFINITY;
         };
         let value = self.value_of(&z, mean);
-        back_solve_with(&self.factor, z.view_mut());
+        backward_substitution_with(&self.factor, z.view_mut());
         let alpha = z.into_raw_vec_and_offset().0;
         if cancelled() {
             return f64::NEG_INFINITY;
@@ -105,7 +107,7 @@ impl<'d> Evidence<'d> {
             inverse: &self.inverse,
         };
         let strips = (0..n).step_by(STRIP).collect();
-        let parts = parallel::map(strips, n >= THREADS_FROM, |first: usize| {
+        let parts = parallel_map(strips, n >= THREADS_FROM, |first: usize| {
             slopes.sums(first..n.min(first + STRIP))
         });
         for part in parts {
@@ -128,7 +130,7 @@ impl<'d> Evidence<'d> {
         let n = data.y.len();
         let strips = self.factor.axis_chunks_iter_mut(Axis(0), STRIP);
         let strips = (0..n).step_by(STRIP).zip(strips).collect();
-        parallel::map(strips, n >= THREADS_FROM, |(first, mut strip)| {
+        parallel_map(strips, n >= THREADS_FROM, |(first, mut strip)| {
             for (i, mut row) in (first..).zip(strip.rows_mut()) {
                 let row = row.as_slice_mut().expect("rows of a whole array");
                 let x = contiguous(data.x.row(i));
@@ -140,11 +142,11 @@ impl<'d> Evidence<'d> {
             return None;
         }
         let mut z = as_row(data.y.to_vec());
-        half_solve_with(&self.factor, z.view_mut());
+        forward_substitution_with(&self.factor, z.view_mut());
         let mut mean = 0.0;
         if data.about_mean {
             let mut e = as_row(vec![1.0; n]);
-            half_solve_with(&self.factor, e.view_mut());
+            forward_substitution_with(&self.factor, e.view_mut());
             let (e_row, z_row) = (contiguous(e.row(0)), contiguous(z.row(0)));
             mean = dot(e_row, z_row) / (1.0 + dot(e_row, e_row));
             z.scaled_add(-mean, &e);

@@ -13,11 +13,11 @@ use rand_distr::{Distribution, StandardNormal};
 
 use super::Hyperparameters;
 use super::evidence::{Data, Evidence};
-use crate::domain::Rng;
 use crate::error::{Error, Result, Stop, check};
-use crate::kernel::KernelShape;
-use crate::lbfgsb::{Tolerance, minimize};
-use crate::parallel::{self, pool};
+use crate::gp::kernel::KernelFamily;
+use crate::numerics::lbfgsb::{Tolerance, minimize};
+use crate::numerics::threads::{parallel_map, pool};
+use crate::random::Rng;
 
 /// Restarts run side by side from this many rows on; below, starting threads costs more than it gives.
 const PARALLEL_FROM: usize = 100;
@@ -48,7 +48,7 @@ const LAST: Tolerance = Tolerance {
 };
 
 /// Nats by which a kernel has to be better than those before it in the list: strong evidence, after Kass & Raftery 1995.
-const STRONG: f64 = 3.0;
+const MIN_LOG_BAYES_FACTOR: f64 = 3.0;
 
 /// For what refines the winner of a part on all rows. The next fit goes on from there.
 const FINE: Tolerance = Tolerance {
@@ -63,7 +63,7 @@ const MUCH_NOISE: f64 = 0.05;
 /// What is fitted, and how.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FitSettings {
-    pub shape: KernelShape,
+    pub family: KernelFamily,
     /// One lengthscale per column; false shares one among all.
     pub ard: bool,
     /// Parts of θ that are given, not fitted.
@@ -211,7 +211,7 @@ impl FitSettings {
     ) -> f64 {
         let theta = self.decode(p, d);
         let mut by_theta = vec![0.0; d + 2];
-        let kernel = theta.kernel(self.shape);
+        let kernel = theta.kernel(self.family);
         let value = evidence.value_and_gradient(&kernel, theta.noise, &mut by_theta, cancelled);
         gradient.fill(0.0);
         let n_lengthscales = p.len() - 2;
@@ -258,23 +258,23 @@ pub fn fit(
         noise: &[],
         about_mean: false,
     };
-    Ok(fit_shapes(data, start, settings, &[settings.shape], rng, stop)?.1)
+    Ok(fit_families(data, start, settings, &[settings.family], rng, stop)?.1)
 }
 
 /// As `fit`, over several kernels as well: they compete where the starts do, on the coarsest part. The first runs from
 /// every start, the others from where it ended and from the last start; they need strong evidence to replace it.
-pub fn fit_shapes(
+pub fn fit_families(
     data: Data,
     start: &Hyperparameters,
     settings: &FitSettings,
-    shapes: &[KernelShape],
+    shapes: &[KernelFamily],
     rng: &mut Rng,
     stop: &mut Stop,
-) -> Result<(KernelShape, Hyperparameters)> {
+) -> Result<(KernelFamily, Hyperparameters)> {
     let d = data.x.ncols();
     let mut settings = settings.clone();
-    if let (Some(theta), &[shape]) = (settings.given(), shapes) {
-        return Ok((shape, theta));
+    if let (Some(theta), &[family]) = (settings.given(), shapes) {
+        return Ok((family, theta));
     }
     let mut first = settings.encode(start);
     for (value, given) in [
@@ -293,8 +293,8 @@ pub fn fit_shapes(
     let levels = levels(data.y.len(), d);
     // Runs of the coarsest level, by kernel.
     let part = Part::of(data, levels[0]);
-    let mut top: Option<(KernelShape, End)> = None;
-    for (i, &shape) in shapes.iter().enumerate() {
+    let mut top: Option<(KernelFamily, End)> = None;
+    for (i, &family) in shapes.iter().enumerate() {
         if let Some((_, (p, _))) = top.as_ref().filter(|_| i == 1) {
             // A fit with few starts has a good one among them: then the end of the first kernel is enough.
             let last = starts.pop().filter(|_| starts.len() > 1);
@@ -303,21 +303,24 @@ pub fn fit_shapes(
         let problem = Problem {
             data: part.data(),
             settings: &FitSettings {
-                shape,
+                family,
                 ..settings.clone()
             },
             bounds: &bounds,
             tolerance: &COARSE,
         };
         let winner = best(climb(&problem, &starts, stop)?);
-        let better = |w: &End| top.as_ref().is_none_or(|(_, top)| w.1 < top.1 - STRONG);
+        let better = |w: &End| {
+            top.as_ref()
+                .is_none_or(|(_, top)| w.1 < top.1 - MIN_LOG_BAYES_FACTOR)
+        };
         if let Some(winner) = winner.filter(better) {
-            top = Some((shape, winner));
+            top = Some((family, winner));
         }
     }
     // Where no start has a finite evidence they are all kept.
-    if let Some((shape, (p, _))) = top {
-        (settings.shape, starts) = (shape, vec![p]);
+    if let Some((family, (p, _))) = top {
+        (settings.family, starts) = (family, vec![p]);
     }
     // Then the winner on more and more rows, or once more on those there are.
     let (finer, last) = match levels[1..] {
@@ -349,7 +352,7 @@ pub fn fit_shapes(
             starts = vec![p];
         }
     }
-    Ok((settings.shape, settings.decode(&starts[0], d)))
+    Ok((settings.family, settings.decode(&starts[0], d)))
 }
 
 /// Where a run ended: p, and minus the evidence.
@@ -436,7 +439,7 @@ impl Problem<'_, '_> {
         let (n, d) = self.data.x.dim();
         let look = |p: &[f64], cancelled: &mut dyn FnMut() -> bool| {
             let theta = self.settings.decode(p, d);
-            let kernel = theta.kernel(self.settings.shape);
+            let kernel = theta.kernel(self.settings.family);
             let value = Evidence::new(self.data).value(&kernel, theta.noise, cancelled);
             -value - self.settings.add_priors(p, d, &mut vec![0.0; p.len()])
         };
@@ -447,7 +450,7 @@ impl Problem<'_, '_> {
             }
         };
         if (PARALLEL_FROM..ONE_AT_A_TIME_FROM).contains(&n) {
-            let values = parallel::map(looks, true, |(i, p)| {
+            let values = parallel_map(looks, true, |(i, p)| {
                 let value = look(&p, &mut || false);
                 (i, p, value)
             });
@@ -541,7 +544,7 @@ mod tests {
 
     fn settings(priors: bool) -> FitSettings {
         FitSettings {
-            shape: KernelShape::Matern52,
+            family: KernelFamily::Matern52,
             ard: true,
             lengthscale: None,
             variance: None,
@@ -554,14 +557,14 @@ mod tests {
 
     #[test]
     fn evidence_is_the_factor_s_and_its_gradient_the_finite_difference() {
-        for shape in KernelShape::ALL {
-            let plain = model(shape, 25);
+        for family in KernelFamily::ALL {
+            let plain = model(family, 25);
             let y = plain.targets();
             // Every third row has a noise of its own.
             let noise: Vec<_> = (0..25)
                 .map(|i| (i % 3 == 0).then_some(0.02 * i as f64 + 0.013))
                 .collect();
-            let mut gp = GaussianProcess::new(shape, &plain.hyperparameters()).unwrap();
+            let mut gp = GaussianProcess::new(family, &plain.hyperparameters()).unwrap();
             gp.append_noisy_rows(plain.rows(), &noise).unwrap();
             gp.set_targets(&y).unwrap();
             let data = Data {
@@ -578,7 +581,7 @@ mod tests {
             ] {
                 let data = Data { about_mean, ..data };
                 let settings = FitSettings {
-                    shape,
+                    family,
                     ard,
                     ..settings(priors)
                 };
@@ -623,7 +626,7 @@ mod tests {
             let theta = fit(x.view(), &y, &start, &settings, &mut rng, &mut go_on).unwrap();
             assert!((theta.noise - 1e-3).abs() < 1e-15);
             let evidence = |theta: &Hyperparameters| {
-                let mut gp = GaussianProcess::new(KernelShape::Matern52, theta).unwrap();
+                let mut gp = GaussianProcess::new(KernelFamily::Matern52, theta).unwrap();
                 gp.append_rows(x.view()).unwrap();
                 gp.set_targets(&y).unwrap();
                 gp.log_marginal_likelihood()

@@ -5,22 +5,22 @@
 //! mu(x) = k(x, X) α,  var(x) = k(x, x) − |L⁻¹ k(X, x)|²  (Rasmussen & Williams 2006, eqs. 2.25–2.26).
 //!
 //! * [`evidence`]: log p(y | X, θ) and its gradient; [`fit`]: priors on it, and its maximisation
-//! * [`sample`]: exact draws at points; [`path`]: draws as functions
-//! * [`tail`]: rows of pending trials; [`fantasy`]: what pending trials may turn out to be
+//! * [`draw`]: exact draws at points, and draws as functions; [`kernel`]: covariance functions
+//! * [`tail`]: rows of pending trials; [`fantasies`]: what pending trials may turn out to be
 
+pub mod draw;
 pub mod evidence;
-pub mod fantasy;
+pub mod fantasies;
 pub mod fit;
-pub mod path;
-pub mod sample;
+pub mod kernel;
 mod tail;
 
 use ndarray::{Array2, ArrayView1, ArrayView2, Axis, s};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
-use crate::kernel::{Kernel, KernelShape, ScaledPoints, add_multiple};
-use crate::linalg::{GrowingCholesky, dot};
+use crate::gp::kernel::{Kernel, KernelFamily, ScaledPoints, add_multiple};
+use crate::numerics::cholesky::{GrowingCholesky, dot};
 
 /// Test points are handled in blocks of this many, so that a block and its solve stay in cache.
 pub(crate) const BLOCK: usize = 256;
@@ -37,9 +37,9 @@ pub struct Hyperparameters {
 }
 
 impl Hyperparameters {
-    pub fn kernel(&self, shape: KernelShape) -> Kernel {
+    pub fn kernel(&self, family: KernelFamily) -> Kernel {
         Kernel {
-            shape,
+            family,
             lengthscale: self.lengthscale.clone(),
             variance: self.variance,
         }
@@ -63,7 +63,7 @@ pub struct GaussianProcess {
 
 impl GaussianProcess {
     /// A posterior without rows: the prior.
-    pub fn new(shape: KernelShape, theta: &Hyperparameters) -> Result<Self> {
+    pub fn new(family: KernelFamily, theta: &Hyperparameters) -> Result<Self> {
         let positive = |v: f64| v > 0.0 && v.is_finite();
         let complaint = |name, got: f64| Error::InvalidSetting {
             name,
@@ -90,7 +90,7 @@ impl GaussianProcess {
                 expected: "give a finite variance, 0 or above",
             });
         }
-        let kernel = theta.kernel(shape);
+        let kernel = theta.kernel(family);
         Ok(Self {
             rows: Array2::zeros((0, kernel.width())),
             kernel,
@@ -144,7 +144,7 @@ impl GaussianProcess {
     }
 
     /// z = L⁻¹y, 0 at hallucinated rows.
-    pub fn half_solved_targets(&self) -> &[f64] {
+    pub fn whitened_targets(&self) -> &[f64] {
         &self.z
     }
 
@@ -185,7 +185,7 @@ impl GaussianProcess {
         }
         self.drop_tail();
         let mut z = as_row(y.to_vec());
-        self.factor.half_solve(z.view_mut());
+        self.factor.forward_substitution(z.view_mut());
         self.z = z.into_raw_vec_and_offset().0;
         self.update_alpha();
         self.check_range(y.iter().copied())
@@ -195,7 +195,7 @@ impl GaussianProcess {
     pub fn set_targets_about_mean(&mut self, y: &[f64]) -> Result<f64> {
         self.set_targets(y)?;
         let mut e = vec![1.0; y.len()];
-        self.factor.half_solve_vector(&mut e);
+        self.factor.forward_substitution_vector(&mut e);
         let mean = dot(&e, &self.z) / (1.0 + dot(&e, &e));
         add_multiple(-mean, &e, &mut self.z);
         self.update_alpha();
@@ -228,7 +228,7 @@ impl GaussianProcess {
         for chunk in points.axis_chunks_iter(Axis(0), BLOCK) {
             let mut v = block.slice_mut(s![..chunk.nrows(), ..]);
             self.kernel.cross(chunk, &self.scaled, v.view_mut());
-            self.factor.half_solve(v.view_mut());
+            self.factor.forward_substitution(v.view_mut());
             look(v.view());
             let prior = chunk
                 .rows()
@@ -261,7 +261,7 @@ impl GaussianProcess {
         v.resize(self.len(), 0.0);
         slope.resize(self.len(), 0.0);
         self.kernel.row_with_slope(x, &self.scaled, v, slope);
-        self.factor.half_solve_vector(v);
+        self.factor.forward_substitution_vector(v);
         let prior = self.kernel.prior_variance(ArrayView1::from(x));
         (dot(v, &self.z), variance_left(prior, ArrayView1::from(&*v)))
     }
@@ -291,7 +291,7 @@ impl GaussianProcess {
                 .iter_mut()
                 .zip(by_tail)
                 .for_each(|(c, w)| *c += w);
-            self.factor.back_solve_vector(c);
+            self.factor.backward_substitution_vector(c);
             add_multiple(by_mean, &self.alpha, c);
         }
         self.kernel
@@ -370,7 +370,7 @@ impl GaussianProcess {
             return; // rows still wait for their targets
         }
         let mut alpha = as_row(self.z.clone());
-        self.factor.back_solve(alpha.view_mut());
+        self.factor.backward_substitution(alpha.view_mut());
         self.alpha = alpha.into_raw_vec_and_offset().0;
     }
 }
@@ -385,7 +385,7 @@ pub struct Workspace {
 
 impl Workspace {
     /// v = L⁻¹k(X, x) at the point of the last `predict_at`.
-    pub fn half_solved(&self) -> &[f64] {
+    pub fn whitened(&self) -> &[f64] {
         &self.v
     }
 }
@@ -411,7 +411,7 @@ pub(crate) fn contiguous<'a>(row: ArrayView1<'a, f64>) -> &'a [f64] {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use crate::pending::Target;
+    use crate::strategy::bayes::pending::Target;
 
     #[test]
     fn targets_that_overflow_are_refused_and_large_ones_are_not() {
@@ -421,7 +421,7 @@ pub(crate) mod tests {
             noise: 1e-6,
         };
         let rows = ndarray::arr2(&[[0.1, 0.2], [0.1, 0.2], [0.9, 0.3]]);
-        let mut gp = GaussianProcess::new(KernelShape::Matern52, &theta).unwrap();
+        let mut gp = GaussianProcess::new(KernelFamily::Matern52, &theta).unwrap();
         gp.append_rows(rows.view()).unwrap();
         let refused = gp.set_targets(&[1e305, -1e305, 1.0]);
         assert_eq!(refused, Err(Error::Overflow { largest: 1e305 }));
@@ -437,13 +437,13 @@ pub(crate) mod tests {
         })
     }
 
-    pub(crate) fn model(shape: KernelShape, n: usize) -> GaussianProcess {
+    pub(crate) fn model(family: KernelFamily, n: usize) -> GaussianProcess {
         let theta = Hyperparameters {
             lengthscale: vec![0.7, 1.1],
             variance: 1.3,
             noise: 0.01,
         };
-        let mut gp = GaussianProcess::new(shape, &theta).unwrap();
+        let mut gp = GaussianProcess::new(family, &theta).unwrap();
         let x = wave(n, 2, 0.4);
         gp.append_rows(x.view()).unwrap();
         let y: Vec<f64> = x.rows().into_iter().map(|r| r[0] * 2.0 - r[1]).collect();
@@ -453,8 +453,8 @@ pub(crate) mod tests {
 
     #[test]
     fn hallucinated_rows_leave_the_mean_and_shrink_the_variance() {
-        for shape in KernelShape::ALL {
-            let mut gp = model(shape, 20);
+        for family in KernelFamily::ALL {
+            let mut gp = model(family, 20);
             let z = wave(9, 2, 3.3);
             let (mean, variance) = gp.predict(z.view());
             let tail = wave(3, 2, 8.8);
@@ -466,20 +466,20 @@ pub(crate) mod tests {
                 assert!(variance_after[i] <= variance[i] + 1e-12);
             }
             assert!(variance_after.iter().sum::<f64>() < variance.iter().sum::<f64>());
-            let believed = gp.targets();
-            assert!((believed[20] - gp.mean(tail.view())[0]).abs() < 1e-9);
+            let tail_means = gp.targets();
+            assert!((tail_means[20] - gp.mean(tail.view())[0]).abs() < 1e-9);
         }
     }
 
     #[test]
     fn nearest_means_are_those_of_a_search_through_all_rows() {
-        let mut gp = model(KernelShape::Matern52, 20);
+        let mut gp = model(KernelFamily::Matern52, 20);
         let tail = wave(4, 2, 8.8);
         let (rows, mean) = (gp.rows().to_owned(), gp.mean(gp.rows()));
         for k in [1, 3, 20, 99] {
             gp.set_tail(tail.view(), &[Target::NearestMean(k); 4])
                 .unwrap();
-            let believed = gp.targets();
+            let tail_means = gp.targets();
             for (i, x) in tail.rows().into_iter().enumerate() {
                 let distance =
                     |j: usize| ((rows[[j, 0]] - x[0]) / 0.7).hypot((rows[[j, 1]] - x[1]) / 1.1);
@@ -487,10 +487,11 @@ pub(crate) mod tests {
                 order.sort_by(|&a, &b| distance(a).total_cmp(&distance(b)));
                 let expected =
                     order[..k.min(20)].iter().map(|&j| mean[j]).sum::<f64>() / k.min(20) as f64;
-                assert!((believed[20 + i] - expected).abs() < 1e-9);
+                assert!((tail_means[20 + i] - expected).abs() < 1e-9);
             }
         }
-        let mut empty = GaussianProcess::new(KernelShape::Matern52, &gp.hyperparameters()).unwrap();
+        let mut empty =
+            GaussianProcess::new(KernelFamily::Matern52, &gp.hyperparameters()).unwrap();
         empty.set_targets(&[]).unwrap();
         empty
             .set_tail(tail.view(), &[Target::NearestMean(2); 4])
@@ -500,13 +501,13 @@ pub(crate) mod tests {
 
     #[test]
     fn a_tail_of_values_is_data_and_goes_away_again() {
-        let mut gp = model(KernelShape::Matern52, 15);
+        let mut gp = model(KernelFamily::Matern52, 15);
         let (x, z) = (wave(2, 2, 5.0), wave(4, 2, 9.0));
         let before = gp.predict(z.view());
         gp.set_tail(x.view(), &[Target::Value(-1.0), Target::Value(0.5)])
             .unwrap();
         let with_tail = gp.predict(z.view());
-        let mut other = model(KernelShape::Matern52, 15);
+        let mut other = model(KernelFamily::Matern52, 15);
         let mut y = other.targets();
         other.append_rows(x.view()).unwrap();
         y.extend([-1.0, 0.5]);
@@ -522,8 +523,8 @@ pub(crate) mod tests {
 
     #[test]
     fn gradients_are_finite_differences() {
-        for shape in KernelShape::ALL {
-            let gp = model(shape, 12);
+        for family in KernelFamily::ALL {
+            let gp = model(family, 12);
             let x = [0.21, -0.33];
             let mut workspace = Workspace::default();
             let (mean, variance) = gp.predict_at(&x, &mut workspace);
@@ -552,7 +553,7 @@ pub(crate) mod tests {
                     let (mean, variance) = gp.predict_at(x, &mut workspace);
                     let tail: f64 = by_tail
                         .iter()
-                        .zip(&workspace.half_solved()[9..])
+                        .zip(&workspace.whitened()[9..])
                         .map(|(w, v)| w * v)
                         .sum();
                     by_mean * mean + by_variance * variance + tail
@@ -572,16 +573,16 @@ pub(crate) mod tests {
     /// A constant of prior N(0, 1) is a kernel that is 1 everywhere.
     #[test]
     fn an_estimated_mean_is_a_constant_covariance() {
-        for shape in KernelShape::ALL {
-            let mut gp = model(shape, 12);
+        for family in KernelFamily::ALL {
+            let mut gp = model(family, 12);
             let y: Vec<f64> = gp.targets().iter().map(|y| y + 3.0).collect();
             let mut a = gp.kernel().gram(gp.rows()) + 1.0;
             a.diag_mut().iter_mut().for_each(|a| *a += gp.noise());
             let mut factor = GrowingCholesky::new();
             factor.extend(Array2::zeros((12, 0)).view(), a).unwrap();
             let mut alpha = y.clone();
-            factor.half_solve_vector(&mut alpha);
-            factor.back_solve_vector(&mut alpha);
+            factor.forward_substitution_vector(&mut alpha);
+            factor.backward_substitution_vector(&mut alpha);
             let z = wave(4, 2, 0.9);
             let mut k = Array2::zeros((4, 12));
             gp.kernel().cross(z.view(), &gp.scaled, k.view_mut());
@@ -608,7 +609,7 @@ pub(crate) mod tests {
                 noise,
             };
             assert!(matches!(
-                GaussianProcess::new(KernelShape::Matern52, &theta),
+                GaussianProcess::new(KernelFamily::Matern52, &theta),
                 Err(Error::InvalidSetting { .. })
             ));
         }

@@ -4,7 +4,7 @@ use ndarray::{ArrayView1, ArrayView2};
 
 use super::GaussianProcess;
 use crate::error::{Error, Result};
-use crate::pending::Target;
+use crate::strategy::bayes::pending::Target;
 
 impl GaussianProcess {
     /// Replaces the tail. A row with a value is treated as an observation of it; a row at the posterior
@@ -39,7 +39,7 @@ impl GaussianProcess {
     }
 
     /// What rows of a tail would count as: the posterior mean, where that is their target.
-    pub fn believed(&self, x: ArrayView2<f64>, targets: &[Target]) -> Vec<f64> {
+    pub fn tail_means(&self, x: ArrayView2<f64>, targets: &[Target]) -> Vec<f64> {
         let resolved = self.resolved(x, targets).into_iter();
         let means = resolved.zip(self.mean(x));
         means.map(|(value, mean)| value.unwrap_or(mean)).collect()

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::gp::Hyperparameters;
-use crate::kernel::KernelShape;
+use crate::gp::kernel::KernelFamily;
 
 /// Trials are numbered from 0 in the order in which they were suggested or added.
 pub type TrialNumber = usize;
@@ -14,14 +14,14 @@ pub type TrialNumber = usize;
 pub enum Clock {
     /// Suggestions started. A result seen before the next suggestion has delay 1.
     Iterations,
-    /// Seconds, told by the caller.
+    /// Seconds, now by the caller.
     Seconds,
 }
 
 /// A fit made for a suggestion: the kernel, θ and the number of rows that it was made for.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Fitted {
-    pub shape: KernelShape,
+    pub family: KernelFamily,
     pub theta: Hyperparameters,
     pub rows: usize,
     /// The unit of the targets it was made for: standard deviations that come with values are counted in it.
@@ -140,7 +140,7 @@ mod tests {
                     context: vec![],
                     now: 0.1,
                     fitted: Some(Fitted {
-                        shape: KernelShape::Matern32,
+                        family: KernelFamily::Matern32,
                         theta: Hyperparameters { lengthscale: vec![x], variance: x, noise: 1e-300 },
                         rows: 3,
                         scale: 1.0,

@@ -190,12 +190,12 @@ impl Ledger {
     }
 
     /// The time: suggestions started so far, or the caller's seconds.
-    pub fn now(&self, told: Option<f64>) -> Result<f64> {
-        match (self.clock, told) {
+    pub fn now(&self, now: Option<f64>) -> Result<f64> {
+        match (self.clock, now) {
             (Clock::Iterations, _) => Ok(self.n_suggested as f64),
             (Clock::Seconds, Some(now)) if now.is_finite() => Ok(now),
-            (Clock::Seconds, told) => Err(Error::InvalidTime {
-                got: told.unwrap_or(f64::NAN),
+            (Clock::Seconds, now) => Err(Error::InvalidTime {
+                got: now.unwrap_or(f64::NAN),
                 expected: "clock=\"seconds\" needs a finite number of seconds",
             }),
         }

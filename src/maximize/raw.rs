@@ -8,7 +8,8 @@ use rand::seq::SliceRandom;
 use rand_distr::StandardNormal;
 
 use super::{ENUMERATED, Plan};
-use crate::domain::{Coordinate, Domain, Rng, columns, unit_sequence, write_quantiles};
+use crate::domain::{Coordinate, Domain, columns, unit_sequence, write_quantiles};
+use crate::random::Rng;
 
 /// Standard deviations of the steps away from incumbents.
 const STEPS: [f64; 4] = [0.2, 0.05, 0.01, 0.002];

@@ -8,17 +8,17 @@ use pyo3::prelude::*;
 use rand::SeedableRng;
 
 use crate::acquisition::{Acquisition as Formula, Scorer};
-use crate::bayes::settings::MOST;
-use crate::domain::Rng;
 use crate::error::{Error, Result, check};
+use crate::gp::draw::path::Path;
 use crate::gp::fit::{Draws, FitSettings, fit};
-use crate::gp::path::Path;
+use crate::gp::kernel::KernelFamily;
 use crate::gp::{BLOCK, GaussianProcess as Core, Hyperparameters, Workspace};
-use crate::kernel::KernelShape;
 use crate::maximize::{Maximizer, Objective, maximize};
 use crate::python::domain::Domain;
 use crate::python::interrupt::detached;
 use crate::python::{owned1, owned2};
+use crate::random::Rng;
+use crate::strategy::bayes::settings::MAX_COUNT;
 
 type Vector<'py> = Bound<'py, PyArray1<f64>>;
 
@@ -32,17 +32,17 @@ pub struct GaussianProcess {
 #[derive(Clone)]
 enum Model {
     Unfitted {
-        shape: KernelShape,
+        family: KernelFamily,
         theta: Hyperparameters,
     },
     Fitted(Box<Core>),
 }
 
 impl Model {
-    fn shape(&self) -> KernelShape {
+    fn family(&self) -> KernelFamily {
         match self {
-            Model::Unfitted { shape, .. } => *shape,
-            Model::Fitted(gp) => gp.kernel().shape,
+            Model::Unfitted { family, .. } => *family,
+            Model::Fitted(gp) => gp.kernel().family,
         }
     }
 
@@ -81,7 +81,7 @@ impl Model {
                 "points of {width} columns for a process fitted to {}",
                 gp.kernel().width()
             ))),
-            Model::Unfitted { shape, .. } => Core::new(*shape, &self.theta_for(width)?),
+            Model::Unfitted { family, .. } => Core::new(*family, &self.theta_for(width)?),
         }
     }
 }
@@ -127,9 +127,9 @@ impl GaussianProcess {
         variance: f64,
         noise: f64,
     ) -> PyResult<Self> {
-        let shape = match kernel {
+        let family = match kernel {
             Some(kernel) => crate::python::settings::kernel(py, kernel)?,
-            None => KernelShape::Matern52,
+            None => KernelFamily::Matern52,
         };
         let lengthscale = match lengthscale {
             None => vec![1.0],
@@ -143,9 +143,9 @@ impl GaussianProcess {
             variance,
             noise,
         };
-        detached(py, |_| Core::new(shape, &theta).map(|_| ()))?;
+        detached(py, |_| Core::new(family, &theta).map(|_| ()))?;
         Ok(Self {
-            model: Mutex::new(Model::Unfitted { shape, theta }),
+            model: Mutex::new(Model::Unfitted { family, theta }),
         })
     }
 
@@ -160,7 +160,7 @@ impl GaussianProcess {
             check_finite("x", x.iter())?;
             check_finite("y", y.iter())?;
             let mut model = self.lock();
-            let mut gp = Core::new(model.shape(), &model.theta_for(x.ncols())?)?;
+            let mut gp = Core::new(model.family(), &model.theta_for(x.ncols())?)?;
             gp.append_rows(x.view())?;
             gp.set_targets(&y.to_vec())?;
             *model = Model::Fitted(Box::new(gp));
@@ -277,7 +277,7 @@ impl GaussianProcess {
             }
             let gp = self.fitted()?;
             let settings = FitSettings {
-                shape: gp.kernel().shape,
+                family: gp.kernel().family,
                 ard: true,
                 lengthscale: None,
                 variance: None,
@@ -291,7 +291,7 @@ impl GaussianProcess {
             let mut rng = Rng::seed_from_u64(seed);
             let start = gp.hyperparameters();
             let theta = fit(x, &targets[..n], &start, &settings, &mut rng, stop)?;
-            let mut better = Core::new(settings.shape, &theta)?;
+            let mut better = Core::new(settings.family, &theta)?;
             better.append_rows(x)?;
             better.set_targets(&targets[..n])?;
             *self.lock() = Model::Fitted(Box::new(better));
@@ -301,12 +301,12 @@ impl GaussianProcess {
 
     #[getter]
     fn kernel(&self, py: Python<'_>) -> &'static str {
-        match py.detach(|| self.lock().shape()) {
-            KernelShape::SquaredExponential => "squared_exponential",
-            KernelShape::Matern52 => "matern52",
-            KernelShape::Matern32 => "matern32",
-            KernelShape::Matern12 => "matern12",
-            KernelShape::Linear => "linear",
+        match py.detach(|| self.lock().family()) {
+            KernelFamily::SquaredExponential => "squared_exponential",
+            KernelFamily::Matern52 => "matern52",
+            KernelFamily::Matern32 => "matern32",
+            KernelFamily::Matern12 => "matern12",
+            KernelFamily::Linear => "linear",
         }
     }
 
@@ -410,7 +410,7 @@ impl Acquisition {
         seed: u64,
     ) -> PyResult<Self> {
         detached(py, |stop| {
-            if !(1..=MOST).contains(&n_features) {
+            if !(1..=MAX_COUNT).contains(&n_features) {
                 return Err(Error::InvalidSetting {
                     name: "n_features",
                     got: n_features.to_string(),

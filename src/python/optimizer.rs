@@ -248,7 +248,7 @@ impl Optimizer {
     fn extend(&self, py: Python<'_>, events: Vec<String>) -> PyResult<()> {
         detached(py, |stop| {
             let events: Result<Vec<_>> = events.iter().map(|text| Event::from_json(text)).collect();
-            self.lock(stop)?.take_in(events?)
+            self.lock(stop)?.apply_untrusted(events?)
         })
     }
 

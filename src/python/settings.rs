@@ -3,15 +3,15 @@
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::bayes::settings::{
+use crate::error::{Error, Result};
+use crate::gp::kernel::KernelFamily;
+use crate::ledger::Clock;
+use crate::python::errors::raise;
+use crate::strategy::bayes::pending::{Lie, PendingPolicy};
+use crate::strategy::bayes::settings::{
     AcquisitionKind, Beta, BoxSearch, DrawMethod, FANTASIES, FitRows, Initial, Late, PriorMean,
     RefitClock, Settings, TargetScale,
 };
-use crate::error::{Error, Result};
-use crate::kernel::KernelShape;
-use crate::ledger::Clock;
-use crate::pending::{Lie, PendingPolicy};
-use crate::python::errors::raise;
 
 /// Settings from a dict; absent keys and None keep their defaults.
 pub fn settings(dict: &Bound<'_, PyDict>) -> PyResult<Settings> {
@@ -29,7 +29,7 @@ pub fn settings(dict: &Bound<'_, PyDict>) -> PyResult<Settings> {
         match key.as_str() {
             "kernel" => {
                 settings.kernels = match value.extract::<&str>() {
-                    Ok("auto") => vec![KernelShape::Matern52, KernelShape::SquaredExponential],
+                    Ok("auto") => vec![KernelFamily::Matern52, KernelFamily::SquaredExponential],
                     _ => vec![kernel(py, &value)?],
                 };
             }
@@ -218,15 +218,15 @@ pub fn settings(dict: &Bound<'_, PyDict>) -> PyResult<Settings> {
     Ok(settings)
 }
 
-pub fn kernel(py: Python<'_>, value: &Bound<'_, PyAny>) -> PyResult<KernelShape> {
+pub fn kernel(py: Python<'_>, value: &Bound<'_, PyAny>) -> PyResult<KernelFamily> {
     word(py, value, "kernel")?.one_of(
         "\"matern12\", \"matern32\", \"matern52\", \"squared_exponential\" or \"linear\"",
         &[
-            ("matern12", KernelShape::Matern12),
-            ("matern32", KernelShape::Matern32),
-            ("matern52", KernelShape::Matern52),
-            ("linear", KernelShape::Linear),
-            ("squared_exponential", KernelShape::SquaredExponential),
+            ("matern12", KernelFamily::Matern12),
+            ("matern32", KernelFamily::Matern32),
+            ("matern52", KernelFamily::Matern52),
+            ("linear", KernelFamily::Linear),
+            ("squared_exponential", KernelFamily::SquaredExponential),
         ],
     )
 }

@@ -8,8 +8,8 @@ from functools import partial
 import numpy as np
 
 from belated import functions
-from belated.dimensions import Categorical, Integer
-from belated.experiments import sdf_synthetic
+from belated.space.dimensions import Categorical, Integer
+from belated.experiments.replays import sdf_synthetic
 from belated.functions import Function, box
 from belated.simulate import DelayLaw, Exponential, HalfNormal, Pareto, Poisson, Uniform
 

@@ -18,7 +18,7 @@ from pathlib import Path
 import harness
 
 import belated as bl
-from belated.store import events
+from belated.store import checksums as events
 
 MEMORY = 3 << 30  # bytes of address space a reader may use
 TIME = 60.0  # seconds

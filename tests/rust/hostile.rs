@@ -3,11 +3,11 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use belated::bayes::settings::Settings;
 use belated::domain::{Coordinate, Domain};
 use belated::error::Error;
 use belated::ledger::{Clock, Event};
 use belated::optimizer::{Definition, Method, Optimizer};
+use belated::strategy::bayes::settings::Settings;
 use ndarray::Array2;
 use proptest::prelude::{TestCaseError, prop_assert, prop_assert_eq, proptest};
 use rand::SeedableRng;
@@ -67,7 +67,7 @@ proptest! {
         check_log(&optimizer)?;
         prop_assert!(is_consistent(&optimizer));
 
-        let mut rng = belated::domain::Rng::seed_from_u64(probe);
+        let mut rng = belated::random::Rng::seed_from_u64(probe);
         let domain = case.definition.domain.clone();
         let context = vec![0.5; case.definition.context_width];
         let rows = (0..5).flat_map(|_| [domain.sample_uniform(&mut rng).0, context.clone()].concat());

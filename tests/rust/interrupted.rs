@@ -3,12 +3,12 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use belated::bayes::settings::{AcquisitionKind, Settings};
 use belated::domain::{Coordinate, Domain};
 use belated::error::Error;
 use belated::ledger::{Action, Clock};
 use belated::optimizer::{Definition, Method, Optimizer};
-use belated::pending::PendingPolicy;
+use belated::strategy::bayes::pending::PendingPolicy;
+use belated::strategy::bayes::settings::{AcquisitionKind, Settings};
 use proptest::prelude::{prop_assert, prop_assert_eq, proptest};
 
 use crate::cases;

@@ -2,12 +2,12 @@
 
 use std::ops::Range;
 
-use belated::domain::Rng;
 use belated::error::Error;
 use belated::gp::fit::{Draws, FitSettings, fit};
+use belated::gp::kernel::KernelFamily;
 use belated::gp::{GaussianProcess, Hyperparameters, Workspace};
-use belated::kernel::KernelShape;
-use belated::pending::Target;
+use belated::random::Rng;
+use belated::strategy::bayes::pending::Target;
 use ndarray::{Array2, s};
 use proptest::collection::vec;
 use proptest::prelude::{Just, Strategy, TestCaseError, prop_assert, prop_oneof, proptest};
@@ -19,7 +19,7 @@ use crate::{cases, heavy};
 
 #[derive(Debug, Clone)]
 struct Data {
-    shape: KernelShape,
+    family: KernelFamily,
     theta: Hyperparameters,
     rows: Array2<f64>,
     y: Vec<f64>,
@@ -50,13 +50,13 @@ fn data(n: Range<usize>) -> impl Strategy<Value = Data> {
             number().prop_map(move |y| vec![y; n]),
             vec(number(), n),
         ];
-        let shape = prop_oneof![
-            Just(KernelShape::Matern52),
-            Just(KernelShape::SquaredExponential)
+        let family = prop_oneof![
+            Just(KernelFamily::Matern52),
+            Just(KernelFamily::SquaredExponential)
         ];
         let noise = prop_oneof![3 => size(1e-3), 1 => Just(0.0)];
         (
-            shape,
+            family,
             vec(size(0.3), d),
             size(1.0),
             noise,
@@ -65,8 +65,8 @@ fn data(n: Range<usize>) -> impl Strategy<Value = Data> {
             0..n,
         )
             .prop_map(
-                move |(shape, lengthscale, variance, noise, rows, y, tail)| Data {
-                    shape,
+                move |(family, lengthscale, variance, noise, rows, y, tail)| Data {
+                    family,
                     theta: Hyperparameters {
                         lengthscale,
                         variance,
@@ -82,7 +82,7 @@ fn data(n: Range<usize>) -> impl Strategy<Value = Data> {
 
 /// The posterior of the data, its last `tail` rows pending: hallucinated or at their values, in turn.
 fn posterior(data: &Data) -> Result<GaussianProcess, Error> {
-    let mut gp = GaussianProcess::new(data.shape, &data.theta)?;
+    let mut gp = GaussianProcess::new(data.family, &data.theta)?;
     let n = data.y.len() - data.tail;
     gp.append_rows(data.rows.slice(s![..n / 2, ..]))?;
     for i in n / 2..n {
@@ -143,7 +143,7 @@ proptest! {
 
 fn check_fit(data: &Data, priors: bool, seed: u64) -> Result<(), TestCaseError> {
     let settings = FitSettings {
-        shape: data.shape,
+        family: data.family,
         ard: seed.is_multiple_of(2),
         lengthscale: None,
         variance: None,
@@ -168,6 +168,6 @@ fn check_fit(data: &Data, priors: bool, seed: u64) -> Result<(), TestCaseError> 
         .iter()
         .chain([&theta.variance, &theta.noise]);
     prop_assert!(all.clone().all(|p| *p > 0.0 && p.is_finite()), "{theta:?}");
-    prop_assert!(GaussianProcess::new(data.shape, &theta).is_ok());
+    prop_assert!(GaussianProcess::new(data.family, &theta).is_ok());
     Ok(())
 }

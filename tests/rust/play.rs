@@ -3,16 +3,17 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use belated::bayes::settings::{
+use belated::domain::{Coordinate, Domain};
+use belated::error::{Error, Stop};
+use belated::gp::kernel::KernelFamily;
+use belated::ledger::{Action, Clock, Point, State};
+use belated::optimizer::{Definition, Method, Optimizer};
+use belated::random::Rng;
+use belated::strategy::bayes::pending::{Lie, PendingPolicy};
+use belated::strategy::bayes::settings::{
     AcquisitionKind, Beta, BoxSearch, DrawMethod, FitRows, Initial, Late, PriorMean, RefitClock,
     Settings, TargetScale,
 };
-use belated::domain::{Coordinate, Domain, Rng};
-use belated::error::{Error, Stop};
-use belated::kernel::KernelShape;
-use belated::ledger::{Action, Clock, Point, State};
-use belated::optimizer::{Definition, Method, Optimizer};
-use belated::pending::{Lie, PendingPolicy};
 use ndarray::Array2;
 use proptest::collection::vec;
 use proptest::option;
@@ -168,8 +169,8 @@ fn positive(usual: f64) -> impl Strategy<Value = f64> {
 pub fn settings(candidates: bool, floors: f64) -> impl Strategy<Value = Settings> {
     let model = (
         prop_oneof![
-            4 => select(KernelShape::ALL.to_vec()).prop_map(|shape| vec![shape]),
-            1 => Just(vec![KernelShape::Matern52, KernelShape::SquaredExponential]),
+            4 => select(KernelFamily::ALL.to_vec()).prop_map(|family| vec![family]),
+            1 => Just(vec![KernelFamily::Matern52, KernelFamily::SquaredExponential]),
         ],
         any::<bool>(),
         prop_oneof![
@@ -343,7 +344,7 @@ fn step(value: impl Strategy<Value = f64> + Clone) -> impl Strategy<Value = Step
 pub fn fitted(settings: Settings) -> Settings {
     Settings {
         kernels: match settings.kernels[0] {
-            KernelShape::Linear => vec![KernelShape::Matern52],
+            KernelFamily::Linear => vec![KernelFamily::Matern52],
             _ => settings.kernels,
         },
         lengthscale: None,

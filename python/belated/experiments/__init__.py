@@ -1,7 +1,7 @@
 """Replayed experiments, one module each; `belated replay NAME` runs them.
 
 Every module offers ``DEFAULT_RUNS``, ``NEEDS`` (the libraries it imports), ``run(options) -> report``,
-``table(report) -> str`` and ``draw(report, path)``; what they share is in `belated.experiments.replay`.
+``table(report) -> str`` and ``draw(report, path)``; what they share is in `belated.experiments.runner`.
 """
 
 from __future__ import annotations
@@ -18,4 +18,4 @@ REPLAYS = {  # name: (module, what it replays)
 
 def load(name: str) -> ModuleType:
     """The module of a replay, imported only now because it stands on heavy libraries."""
-    return import_module(f"{__name__}.{REPLAYS[name][0]}")
+    return import_module(f"{__name__}.replays.{REPLAYS[name][0]}")

@@ -13,7 +13,8 @@ import struct
 from collections.abc import Iterator
 from typing import Any
 
-from belated.store.events import Header, Record, StoreError, intact, read_header
+from belated.store.checksums import intact, read_header
+from belated.store.interface import Header, Record, StoreError
 
 _NUMBER = rb"[\x01-\x09]"
 _VARINT = rb"[\x80-\xff]{0,5}[\x00-\x7f]"

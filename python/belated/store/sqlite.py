@@ -17,7 +17,7 @@ from pathlib import Path
 from reprlib import repr as short_repr
 from typing import Any, TypeVar
 
-from belated.store.events import Header, Record, StoreError
+from belated.store.interface import Header, Record, StoreError
 
 T = TypeVar("T")
 

@@ -1,0 +1,233 @@
+"""The six algorithms of Verma et al. 2022 on a tuning task under the paper's two delay settings (section 6.2).
+
+*Iteration* i counts the suggestions beyond the initial points: the curve at i is the best result that is in after
+N_INITIAL + i trials were started, as in the authors' published runs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import belated as bl
+from belated import plotting
+from belated.experiments import runner as replay
+from belated.simulate import Constant, DelayLaw, Poisson, best_converted, simulate
+
+UCB_FAMILY = ("GP-UCB-SDF", "GP-UCB", "GP-BUCB")
+TS_FAMILY = ("GP-TS-SDF", "asy-TS", "GP-BTS")
+ALGORITHMS = UCB_FAMILY + TS_FAMILY
+FAMILIES = {"UCB": UCB_FAMILY, "TS": TS_FAMILY}
+
+N_INITIAL = 5  # uniform, suggested first and late like all others: the authors' code, the paper is silent
+ITERATIONS = 100
+REPORTED = (20, 30, 50, 80, 99)
+
+#: What the authors' code does and the paper does not say, as settings of `belated.BayesOpt`: for all six …
+FAITHFUL: Mapping[str, Any] = {
+    "kernel": "squared_exponential",
+    "ard": False,
+    "mean": "zero",
+    "targets": "raw",
+    "priors": False,
+    "initial_theta": (0.1, 1.0, 1.0),  # lengthscale, variance, noise
+    "n_restarts": 10,
+    "refit_every": 10,
+    "refit_clock": "trials",
+    "fit_rows": "all",
+    "predictive_std": True,
+    "initial": "uniform",
+    "n_initial": N_INITIAL,
+}
+#: … for those that censor, for those that draw, and what only a box has.
+FAITHFUL_SDF: Mapping[str, Any] = {"late": "discard"}
+FAITHFUL_TS: Mapping[str, Any] = {"scale_draws": False}
+FAITHFUL_BOX: Mapping[str, Any] = {"maximizer": "multistart", "n_raw": 10_000, "n_starts": 100}
+FAITHFUL_TS_BOX: Mapping[str, Any] = {"thompson": "weight_space", "n_features": 200}
+
+
+def is_sdf(algorithm: str) -> bool:
+    """Whether an algorithm censors pending trials, and so has a window and a floor."""
+    return algorithm.endswith("-SDF")
+
+
+def faithful_settings(algorithm: str, *, on_a_box: bool) -> dict[str, Any]:
+    """The authors' choices for one of their algorithms."""
+    settings = dict(FAITHFUL)
+    if is_sdf(algorithm):
+        settings |= FAITHFUL_SDF
+    if algorithm in TS_FAMILY:
+        settings |= FAITHFUL_TS
+    if on_a_box:
+        settings |= FAITHFUL_BOX
+        if algorithm in TS_FAMILY:
+            settings |= FAITHFUL_TS_BOX
+    return settings
+
+
+def tasks(
+    options: replay.Options,
+    n_runs: int,
+    initial_points: Callable[[np.random.Generator], Sequence[dict[str, Any]]],
+    published: Callable[[str, str, int], tuple[Sequence[dict[str, Any]], Sequence[float]] | None] = lambda *_: None,
+) -> list[Task]:
+    """All runs of all settings, setting by setting.
+
+    The algorithms share the initial points of a run, and its delays unless these are published.
+
+    Parameters
+    ----------
+    initial_points : callable
+        Draws the initial points of a run.
+    published : callable
+        (algorithm, delays, run) → the published initial points and delays of that run, or None.
+    """
+    n_trials = N_INITIAL + (ITERATIONS if options.iterations is None else options.iterations)
+    listed = []
+    for algorithm, delays, run in settings_and_runs(n_runs):
+        initial = initial_points(np.random.default_rng(replay.seed_of(options.seed, "initial", run)))
+        delay_rng = np.random.default_rng(replay.seed_of(options.seed, "delays", delays, run))
+        delay = DELAYS[delays].law.sample(delay_rng, n_trials)
+        given = published(algorithm, delays, run)
+        if given is not None:
+            initial = given[0]
+            n_given = min(n_trials, len(given[1]))
+            delay[:n_given] = given[1][:n_given]
+        seed = replay.seed_of(options.seed, "optimizer", algorithm, delays, run)
+        task = Task(algorithm, delays, run, tuple(initial), tuple(delay), seed, options.faithful, options.data)
+        listed.append(task)
+    return listed
+
+
+def settings_and_runs(n_runs: int) -> Iterator[tuple[str, str, int]]:
+    """(algorithm, delays, run), the order of the tasks and of their results."""
+    for delays in DELAYS:
+        for algorithm in ALGORITHMS:
+            for run in range(n_runs):
+                yield algorithm, delays, run
+
+
+def play(task: Task, space: Mapping[str, Any], accuracy: Callable[[dict[str, Any]], float]) -> Played:
+    """One run of one algorithm, maximising a validation accuracy in [0, 1], whose floor is 0."""
+    window = DELAYS[task.delays].window
+    settings = faithful_settings(task.algorithm, on_a_box=True) if task.faithful else {}
+    optimizer = bl.algorithm(task.algorithm, space, window=window, floor=0.0, seed=task.seed, **settings)
+    history = simulate(optimizer, accuracy, len(task.delay), task.delay, initial=task.initial)
+    discards = settings.get("late") == "discard"
+    best = best_converted(history, longest=window if discards else math.inf)
+    return Played(error=100.0 * (1.0 - best[N_INITIAL:]), seconds=float(history.seconds[N_INITIAL:].mean()))
+
+
+def summarise(played: Sequence[Played], n_runs: int) -> list[dict[str, Any]]:
+    """One dict per setting: mean and standard error of the validation error in % at the reported iterations."""
+    settings = []
+    names = [(algorithm, delays) for algorithm, delays, run in settings_and_runs(n_runs) if run == 0]
+    for i, (algorithm, delays) in enumerate(names):
+        runs = played[i * n_runs : (i + 1) * n_runs]
+        errors = np.array([run.error for run in runs])
+        last = errors.shape[1] - 1
+        iteration = [i for i in REPORTED if i <= last] or [last]
+        mean, stderr = replay.mean_stderr(errors)
+        settings.append(
+            {
+                "algorithm": algorithm,
+                "delays": delays,
+                "iteration": iteration,
+                "mean": mean[iteration],
+                "stderr": stderr[iteration],
+                "seconds_per_suggestion": float(np.mean([run.seconds for run in runs])),
+                "error_per_run": errors[:, iteration],
+                "curve_mean": mean,
+                "curve_stderr": stderr,
+            }
+        )
+    return settings
+
+
+def tables(
+    settings: Sequence[dict[str, Any]],
+    extra_columns: Mapping[str, Callable[[dict[str, Any]], str]] | None = None,
+    extra_row: Callable[[dict[str, Any]], list[str] | None] = lambda setting: None,
+) -> str:
+    """A table per delay setting: mean ± standard error per algorithm and iteration, seconds per suggestion.
+
+    Parameters
+    ----------
+    extra_columns : mapping
+        Header → cell of a setting.
+    extra_row : callable
+        A setting → the cells of a second row under it, or None.
+    """
+    extra_columns = extra_columns or {}
+    parts = []
+    for delays, setting_of_delays in DELAYS.items():
+        chosen = [setting for setting in settings if setting["delays"] == delays]
+        header = ["iteration", *map(str, chosen[0]["iteration"]), *extra_columns, "s/suggestion"]
+        rows = []
+        for setting in chosen:
+            means = [replay.pm(*pair) for pair in zip(setting["mean"], setting["stderr"], strict=True)]
+            extra = [cell(setting) for cell in extra_columns.values()]
+            rows.append([setting["algorithm"], *means, *extra, replay.seconds(setting)])
+            second = extra_row(setting)
+            if second is not None:
+                rows.append(second + [""] * (len(header) - len(second)))
+        parts.append(f"Delays {setting_of_delays.title}: validation error in %\n" + replay.format_table(header, rows))
+    return "\n\n".join(parts)
+
+
+def draw(settings: Sequence[dict[str, Any]], path: Path) -> None:
+    """The four panels of a tuning figure: UCB and TS family, stochastic and constant delay; published curves dotted."""
+    panels = [(family, delays) for family in FAMILIES for delays in DELAYS]
+    figure, axes = plotting.grid(len(FAMILIES), len(DELAYS))
+    for (family, delays), letter, ax in zip(panels, "abcd", axes, strict=True):
+        members = [s for s in settings if s["delays"] == delays and s["algorithm"] in FAMILIES[family]]
+        published = [("_published", s["published_curve_mean"], 0.0) for s in members if "published_mean" in s]
+        title = f"({letter}) {DELAYS[delays].title}"
+        plotting.plot_curves(published, ax, dashes=[":"], bands=False)  # its underscore keeps a label out of the legend
+        curves = [(s["algorithm"], s["curve_mean"], s["curve_stderr"]) for s in members]
+        plotting.plot_curves(curves, ax, title=title, ylabel="Validation error (%)", dashes=["-"])
+    if any("published_mean" in s for s in settings):
+        figure.suptitle("Dotted: as published")
+    plotting.save(figure, path)
+
+
+@dataclass(frozen=True)
+class Delays:
+    """A delay setting: its title, its law and the window m = 2·mean, or m = 10 where no delay exceeds 10."""
+
+    title: str
+    law: DelayLaw
+    window: int
+
+
+DELAYS = {
+    "poisson10": Delays("Poisson(10), m = 20", Poisson(10.0), 20),
+    "fixed10": Delays("constant 10, m = 10", Constant(10.0), 10),
+}
+
+
+@dataclass(frozen=True)
+class Task:
+    """One run of one algorithm under one delay setting, with all that makes it reproducible."""
+
+    algorithm: str
+    delays: str
+    run: int
+    initial: tuple[dict[str, Any], ...]
+    delay: tuple[float, ...]
+    seed: int
+    faithful: bool
+    data: Path | None
+
+
+@dataclass(frozen=True)
+class Played:
+    """What a run gave: the best converted error in % after 0, 1, 2, … iterations, and seconds per suggestion."""
+
+    error: np.ndarray
+    seconds: float

@@ -1,0 +1,1 @@
+"""Replays, one module each."""

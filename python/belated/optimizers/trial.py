@@ -1,0 +1,152 @@
+"""A trial: one numbered point, what became of it, and the way to report that."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from belated.optimizers.life_cycle import Optimizer
+
+
+def html_table(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """An HTML table of the reprs of `rows` (strings as they are), everything escaped."""
+
+    def line(cells: Sequence[Any], tag: str) -> str:
+        texts = (cell if isinstance(cell, str) else repr(cell) for cell in cells)
+        return "<tr>" + "".join(f"<{tag}>{html.escape(text)}</{tag}>" for text in texts) + "</tr>"
+
+    body = "".join(line(row, "td") for row in rows)
+    return f"<table><thead>{line(head, 'th')}</thead><tbody>{body}</tbody></table>"
+
+
+class Trial:
+    """One trial of an optimizer, as it stands now.
+
+    Trials come from ``suggest``, ``add`` and ``trials``; they are views that read the optimizer's
+    log at each access, so they are never out of date. Two are equal when they have the same number in
+    the same optimizer. A pickled trial takes its optimizer along: send a worker `params` (or `x`)
+    and `number`, and report the value to the optimizer that suggested the trial.
+
+    Examples
+    --------
+    >>> import belated as bl
+    >>> optimizer = bl.RandomSearch({"lr": bl.Real(1e-4, 1, log=True)}, seed=0)
+    >>> trial = optimizer.suggest()
+    >>> trial.state, trial.value, list(trial.params)
+    ('pending', None, ['lr'])
+    >>> trial.observe(0.25)
+    >>> trial.state, trial.value
+    ('observed', 0.25)
+    """
+
+    __slots__ = ("_number", "_optimizer")
+
+    def __init__(self, optimizer: Optimizer, number: int) -> None:
+        self._optimizer = optimizer
+        self._number = number
+
+    @property
+    def number(self) -> int:
+        """The trial's number, counted from 0."""
+        return self._number
+
+    @property
+    def params(self) -> dict[str, Any]:
+        """Values by name; for candidates, which have no names, an empty dict."""
+        point = self._optimizer.point_of(self)
+        return point if isinstance(point, dict) else {}
+
+    @property
+    def x(self) -> NDArray[Any] | None:
+        """The candidate's row, shape (d,), as it was given; None in a space."""
+        point = self._optimizer.point_of(self)
+        return None if isinstance(point, dict) else point
+
+    @property
+    def index(self) -> int | None:
+        """The candidate's row number; None in a space."""
+        return self._optimizer.record_of(self).index
+
+    @property
+    def context(self) -> dict[str, Any] | None:
+        """The context it was suggested in; None where none was declared."""
+        return self._optimizer.context_of(self)
+
+    @property
+    def state(self) -> str:
+        """``"pending"``, ``"observed"``, ``"failed"`` or ``"abandoned"``."""
+        return self._optimizer.record_of(self).state
+
+    @property
+    def value(self) -> float | None:
+        """The observed value, None until there is one."""
+        return self._optimizer.value_of(self)
+
+    @property
+    def std(self) -> float | None:
+        """The standard deviation of the value's noise, where it was reported with it."""
+        return self._optimizer.record_of(self).std
+
+    @property
+    def suggested_at(self) -> float:
+        """When it started, on the optimizer's clock: in seconds, or in suggestions started."""
+        return self._optimizer.record_of(self).suggested_at
+
+    @property
+    def observed_at(self) -> float | None:
+        """When its value came, on the same clock; None until then."""
+        return self._optimizer.record_of(self).observed_at
+
+    @property
+    def delay(self) -> float | None:
+        """From suggestion to observation, in seconds or in suggestions started; None until observed."""
+        record = self._optimizer.record_of(self)
+        return None if record.observed_at is None else record.observed_at - record.suggested_at
+
+    def observe(self, value: float, amend: bool = False, *, std: float | None = None) -> None:
+        """Report the value; see `Optimizer.observe`."""
+        self._optimizer.observe(self, value, amend=amend, std=std)
+
+    def fail(self) -> None:
+        """Report that it crashed; see `Optimizer.fail`."""
+        self._optimizer.fail(self)
+
+    def abandon(self) -> None:
+        """Forget its point; see `Optimizer.abandon`."""
+        self._optimizer.abandon(self)
+
+    def _facts(self) -> dict[str, Any]:
+        """What identifies the trial and what is known about it, in the order it is shown."""
+        x, context, value = self.x, self.context, self.value
+        facts: dict[str, Any] = {"number": self.number}
+        facts |= {"params": self.params} if x is None else {"index": self.index, "x": x}
+        if context is not None:
+            facts["context"] = context
+        facts["state"] = self.state
+        if value is not None:
+            facts["value"] = value
+        if self.std is not None:
+            facts["std"] = self.std
+        return facts
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Trial):
+            return NotImplemented
+        return self.number == other.number and self._optimizer.token == other._optimizer.token
+
+    def __hash__(self) -> int:
+        return hash((self._optimizer.token, self.number))
+
+    def __repr__(self) -> str:
+        return f"Trial({', '.join(f'{name}={fact!r}' for name, fact in self._facts().items())})"
+
+    def _repr_html_(self) -> str:
+        facts = self._facts()
+        delay = self.delay
+        if delay is not None:
+            facts["delay"] = delay
+        return html_table(["Trial", ""], facts.items())

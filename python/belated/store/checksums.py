@@ -1,0 +1,96 @@
+"""The form of a stored log: records and headers with a checksum each.
+
+The checksum of a record covers everything else in it and the study it belongs to, so that no record can change,
+move or be mistaken for another unnoticed.
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+from hashlib import blake2b
+from reprlib import repr as short_repr
+from typing import Any
+
+from belated.store.interface import Header, Record, StoreError
+
+VERSION = 1
+
+
+def _digest(*parts: object) -> bytes:
+    # As a JSON list: no two lists of parts give the same text.
+    return blake2b(json.dumps(parts).encode(), digest_size=16).digest()
+
+
+def _checksum(study: int, seq: int, version: int, key: str | None, at: float, body: str) -> bytes:
+    name = "" if key is None else json.dumps(key)
+    text = f"{study} {seq} {version} {at!r} {name}\n{body}"
+    return blake2b(text.encode(errors="surrogatepass"), digest_size=16).digest()
+
+
+def sealed(study: int, seq: int, key: str | None, at: float, body: str) -> Record:
+    """The record of an event of the study with this id."""
+    return Record(seq, VERSION, key, at, body, _checksum(study, seq, VERSION, key, at, body))
+
+
+def intact(study: int, record: Record) -> bool:
+    """Whether a record is, to the last bit, one that was written for the study with this id."""
+    seq, version, key, at, body, checksum = record
+    return (
+        type(body) is str
+        and type(seq) is int
+        and type(version) is int
+        and type(at) is float
+        and (key is None or type(key) is str)
+        and checksum == _checksum(study, seq, version, key, at, body)
+    )
+
+
+def opened(name: str, study: int, start: int, records: Iterable[Record]) -> list[Record]:
+    """Records from number `start` on, each checked; StoreError at the first that is not what was written."""
+    checked = []
+    for seq, record in enumerate(records, start):
+        if type(record.version) is int and record.version > VERSION:
+            raise _newer(f"event {seq} of study {name!r}")
+        if record.seq != seq or not intact(study, record):
+            raise StoreError(
+                f"event {seq} of study {name!r} is damaged or missing: restore a copy of the store, "
+                "or save what is intact with: belated study export --salvage STORE"
+            )
+        checked.append(record)
+    return checked
+
+
+def _newer(what: str) -> StoreError:
+    return StoreError(f"{what} was made by a newer belated than this one: upgrade belated")
+
+
+def header(study: int, name: str, definition: Mapping[str, Any], at: float) -> Header:
+    """The header of a new study."""
+    text = json.dumps(definition, allow_nan=False, separators=(",", ":"))
+    return Header(study, name, text, at, VERSION, _digest(study, name, text, at, VERSION))
+
+
+def read_header(stored: Header) -> dict[str, Any]:
+    """The definition in a header; StoreError where it is damaged, or newer than this belated."""
+    study, name, text, at, version, checksum = stored
+    if type(version) is int and version > VERSION:
+        raise _newer(f"study {name!r}")
+    whole = (
+        type(study) is int and type(name) is str and type(text) is str and type(at) is float and type(version) is int
+    )
+    try:
+        if not whole or checksum != _digest(study, name, text, at, version):
+            raise ValueError("its checksum does not fit")
+        definition = json.loads(text, parse_constant=_refuse_constant)
+        if not isinstance(definition, dict) or set(definition) != {"optimizer", "arguments"}:
+            raise ValueError("it is no definition")
+        if not isinstance(definition["arguments"], dict):
+            raise ValueError("it is no definition")
+    except (ValueError, RecursionError) as error:
+        raise StoreError(
+            f"the definition of study {short_repr(name)} is damaged ({error}): restore a copy of the store"
+        ) from None
+    return definition
+
+
+def _refuse_constant(text: str) -> float:
+    raise ValueError(f"{text} is no number")

@@ -1,0 +1,157 @@
+"""`belated study`: what is in a store, whether it is sound, and its events as lines of JSON."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Iterable
+from typing import Any
+
+from belated._core import BelatedError
+from belated.store import Store, StoreError, open_store
+from belated.store.checksums import opened, read_header
+from belated.store.interface import Header, Record
+from belated.store.salvage import salvage
+from belated.store.sqlite import SqliteStore
+from belated.study.study import Study
+
+DONE, FAILED = 0, 1
+
+_TRIALS_SHOWN = 10
+
+
+def add_to(commands: Any) -> None:
+    """Add ``study`` and its subcommands."""
+    study = commands.add_parser(
+        "study", help="look into a store of studies", description="Look into a store of studies."
+    )
+    study.set_defaults(command=lambda arguments: _help(study))
+    actions = study.add_subparsers(title="commands", metavar="COMMAND")
+    for name, command, text in (
+        ("list", list_command, "the studies there are"),
+        ("show", show_command, "settings, best and last trials of studies"),
+        ("export", export_command, "all events, one line of JSON each"),
+        ("check", check_command, "whether everything in the store is as it was written"),
+    ):
+        action = actions.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.")
+        action.add_argument("store", metavar="STORE", help="sqlite:///file.db, or the path of the file")
+        if name in ("show", "export"):
+            action.add_argument("name", metavar="NAME", nargs="?", help="which study (default: all)")
+        if name == "export":
+            action.add_argument("--salvage", action="store_true", help="from a damaged file: whatever is intact")
+        action.set_defaults(command=command)
+
+
+def _store(text: str) -> SqliteStore | Store:
+    store = open_store(text if ":///" in text else f"sqlite:///{text}")
+    if isinstance(store, SqliteStore) and not os.path.isfile(store.path):
+        raise StoreError(f"store {store.path}: there is no such file")
+    return store
+
+
+def _names(store: Store, name: str | None) -> list[str]:
+    names = store.names()
+    if name is None:
+        return names
+    if name not in names:
+        raise StoreError(f"there is no study {name!r} in {store.url}: it has {names}")
+    return [name]
+
+
+def list_command(arguments: argparse.Namespace) -> int:
+    """A line for each study; of a damaged one, what ails it."""
+    store, code = _store(arguments.store), DONE
+    for name in store.names():
+        try:
+            study = Study.load(name, store)
+        except BelatedError as error:
+            print(f"{name}: {error}")
+            code = FAILED
+        else:
+            facts = f"{study.n_trials} trials, {len(study.pending_)} pending, best {study.best_value_}"
+            print(f"{name}: {type(study._optimizer).__name__}, {facts}")
+    return code
+
+
+def show_command(arguments: argparse.Namespace) -> int:
+    """Settings, best trial and last trials."""
+    store = _store(arguments.store)
+    for name in _names(store, arguments.name):
+        study = Study.load(name, store)
+        trials = study.trials
+        print(f"{study!r}\n{len(trials)} trials, {len(study.pending_)} pending\nbest: {study.best_trial_}")
+        for trial in trials[-_TRIALS_SHOWN:]:
+            print(f"  {trial}")
+    return DONE
+
+
+def export_command(arguments: argparse.Namespace) -> int:
+    """Definitions and events as lines of JSON."""
+    store = _store(arguments.store)
+    if not arguments.salvage:
+        for name in _names(store, arguments.name):
+            found = store.header(name)
+            if found is not None:
+                read_header(found)
+                print(header_line(found))
+                _print_events(found.name, found.id, opened(name, found.id, 0, store.events(name, 0)))
+        return DONE
+    if not isinstance(store, SqliteStore):
+        raise StoreError("--salvage reads SQLite files only")
+    headers, events = salvage(store.path)
+    names = {found.id: found.name for found in headers}
+    for found in headers:
+        if arguments.name in (None, found.name):
+            print(header_line(found))
+    for study, record in events:
+        if arguments.name in (None, names.get(study)):
+            _print_events(names.get(study), study, [record])
+    print(f"belated: {len(headers)} studies and {len(events)} events are intact", file=sys.stderr)
+    return DONE
+
+
+def header_line(found: Header) -> str:
+    """A study's definition as a line of JSON."""
+    facts: dict[str, Any] = {"study": found.name, "id": found.id, "version": found.version, "at": found.at}
+    facts["checksum"] = found.checksum.hex()
+    return f'{json.dumps(facts)[:-1]}, "definition": {found.definition}}}'
+
+
+def event_line(name: str | None, study: int, record: Record) -> str:
+    """An event as a line of JSON, its body as it was stored; `name` is None where the definition is lost."""
+    facts: dict[str, Any] = {
+        "study": name,
+        "id": study,
+        "seq": record.seq,
+        "version": record.version,
+        "key": record.key,
+    }
+    facts |= {"at": record.at, "checksum": record.checksum.hex()}
+    return f'{json.dumps(facts)[:-1]}, "event": {record.body}}}'
+
+
+def _print_events(name: str | None, study: int, records: Iterable[Record]) -> None:
+    sys.stdout.writelines(f"{event_line(name, study, record)}\n" for record in records)
+
+
+def check_command(arguments: argparse.Namespace) -> int:
+    """Whether the file is sound, every checksum right, every number there and every log possible."""
+    store, code = _store(arguments.store), DONE
+    if isinstance(store, SqliteStore):
+        store.check()
+    for name in store.names():
+        try:
+            study = Study.load(name, store)
+        except BelatedError as error:
+            print(f"{name}: {error}")
+            code = FAILED
+        else:
+            print(f"{name}: ok, {study._log.core.n_events()} events")
+    return code
+
+
+def _help(parser: argparse.ArgumentParser) -> int:
+    parser.print_help()
+    return DONE

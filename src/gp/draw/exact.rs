@@ -1,0 +1,166 @@
+//! Exact joint draws on finitely many points: from the posterior, and from the prior with its factor kept.
+
+use ndarray::{Array2, ArrayView2, Axis, concatenate, s};
+use rand_distr::{Distribution, StandardNormal};
+
+use crate::error::Result;
+use crate::gp::kernel::Kernel;
+use crate::gp::{GaussianProcess, as_row};
+use crate::numerics::cholesky::{GrowingCholesky, multiply_transposed};
+use crate::random::Rng;
+
+/// n standard normal numbers.
+pub(crate) fn standard_normal(n: usize, rng: &mut Rng) -> Vec<f64> {
+    (0..n).map(|_| StandardNormal.sample(rng)).collect()
+}
+
+impl GaussianProcess {
+    /// n exact joint draws of f at the rows of `points` (N, d), as rows of an (n, N) array: O(N³).
+    pub fn sample(&self, points: ArrayView2<f64>, n: usize, rng: &mut Rng) -> Result<Array2<f64>> {
+        let count = points.nrows();
+        let mean = self.mean(points);
+        let mut v = Array2::zeros((count, self.len()));
+        self.kernel()
+            .cross(points, self.scaled_rows(), v.view_mut());
+        self.factor().forward_substitution(v.view_mut());
+        let mut covariance = self.kernel().gram(points);
+        if !self.is_empty() {
+            let mut explained = Array2::zeros((count, count));
+            multiply_transposed(v.view(), v.view(), explained.view_mut());
+            covariance -= &explained;
+        }
+        let mut root = GrowingCholesky::new();
+        root.extend(Array2::zeros((count, 0)).view(), covariance)?;
+        let mut out = Array2::zeros((n, count));
+        for mut row in out.rows_mut() {
+            let deviation = root.multiply(&standard_normal(count, rng));
+            for i in 0..count {
+                row[i] = mean[i] + deviation[i];
+            }
+        }
+        Ok(out)
+    }
+
+    /// L⁻¹ (g + ε) for prior values g at all rows and fresh noise ε ~ N(0, λ_i).
+    pub(crate) fn whitened_prior(&self, prior: &[f64], rng: &mut Rng) -> Vec<f64> {
+        let noise = standard_normal(self.len(), rng).into_iter();
+        let noise = noise.zip(self.row_noise()).map(|(e, v)| v.sqrt() * e);
+        let mut row = as_row(prior.iter().zip(noise).map(|(g, e)| g + e).collect());
+        self.factor().forward_substitution(row.view_mut());
+        row.into_raw_vec_and_offset().0
+    }
+}
+
+/// Exact joint draws from the prior at a set of points that may grow: the factor is kept, a draw is one product.
+#[derive(Debug, Clone)]
+pub struct PriorFactor {
+    kernel: Kernel,
+    points: Array2<f64>,
+    root: GrowingCholesky,
+}
+
+impl PriorFactor {
+    pub fn new(kernel: &Kernel, points: Array2<f64>) -> Result<Self> {
+        let mut root = GrowingCholesky::new();
+        root.extend(
+            Array2::zeros((points.nrows(), 0)).view(),
+            kernel.gram(points.view()),
+        )?;
+        Ok(Self {
+            kernel: kernel.clone(),
+            points,
+            root,
+        })
+    }
+
+    /// Adds further points after those there are.
+    pub fn include(&mut self, more: ArrayView2<f64>) -> Result<()> {
+        let mut cross = Array2::zeros((more.nrows(), self.points.nrows()));
+        let scaled = self.kernel.scale(self.points.view());
+        self.kernel.cross(more, &scaled, cross.view_mut());
+        self.root.extend(cross.view(), self.kernel.gram(more))?;
+        self.points = concatenate(Axis(0), &[self.points.view(), more]).expect("widths agree");
+        Ok(())
+    }
+
+    /// Forgets all points but the first n.
+    pub fn truncate(&mut self, n: usize) {
+        self.root.truncate(n);
+        self.points = self.points.slice(s![..n, ..]).to_owned();
+    }
+
+    pub fn len(&self) -> usize {
+        self.points.nrows()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// One joint draw at all points, in their order.
+    pub fn draw(&self, rng: &mut Rng) -> Vec<f64> {
+        self.root.multiply(&standard_normal(self.len(), rng))
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use crate::gp::kernel::KernelFamily;
+    use crate::gp::tests::{model, wave};
+    use rand::SeedableRng;
+
+    /// Means and covariances over many draws, against the posterior: 5 standard errors.
+    pub(crate) fn check_moments(
+        draws: &[Vec<f64>],
+        mean: &[f64],
+        covariance: &Array2<f64>,
+        slack: f64,
+    ) {
+        let n = draws.len() as f64;
+        for i in 0..mean.len() {
+            let m = draws.iter().map(|f| f[i]).sum::<f64>() / n;
+            let tolerance = 5.0 * (covariance[[i, i]] / n).sqrt() + slack;
+            assert!((m - mean[i]).abs() < tolerance, "{m} {}", mean[i]);
+            for j in 0..mean.len() {
+                let c = draws
+                    .iter()
+                    .map(|f| (f[i] - mean[i]) * (f[j] - mean[j]))
+                    .sum::<f64>()
+                    / n;
+                let spread = (2.0 * covariance[[i, i]] * covariance[[j, j]] / n).sqrt();
+                assert!((c - covariance[[i, j]]).abs() < 5.0 * spread + slack);
+            }
+        }
+    }
+
+    pub(crate) fn posterior(gp: &GaussianProcess, z: ArrayView2<f64>) -> (Vec<f64>, Array2<f64>) {
+        let mut v = Array2::zeros((z.nrows(), gp.len()));
+        gp.kernel().cross(z, gp.scaled_rows(), v.view_mut());
+        gp.factor().forward_substitution(v.view_mut());
+        (gp.mean(z), gp.kernel().gram(z) - v.dot(&v.t()))
+    }
+
+    #[test]
+    fn exact_draws_have_the_posterior_s_moments() {
+        let mut rng = Rng::seed_from_u64(5);
+        let gp = model(KernelFamily::Matern52, 6);
+        let z = wave(4, 2, 7.7);
+        let (mean, covariance) = posterior(&gp, z.view());
+        let draws = gp.sample(z.view(), 20_000, &mut rng).unwrap();
+        let draws: Vec<_> = draws.rows().into_iter().map(|r| r.to_vec()).collect();
+        check_moments(&draws, &mean, &covariance, 1e-6);
+    }
+
+    #[test]
+    fn prior_draws_extended_have_the_kernel_as_covariance() {
+        let mut rng = Rng::seed_from_u64(8);
+        let kernel = model(KernelFamily::Matern52, 1).kernel().clone();
+        let z = wave(5, 2, 2.2);
+        let mut prior =
+            PriorFactor::new(&kernel, z.slice(ndarray::s![..3, ..]).to_owned()).unwrap();
+        prior.include(z.slice(ndarray::s![3.., ..])).unwrap();
+        let draws: Vec<_> = (0..20_000).map(|_| prior.draw(&mut rng)).collect();
+        check_moments(&draws, &[0.0; 5], &kernel.gram(z.view()), 1e-6);
+    }
+}

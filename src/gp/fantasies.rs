@@ -1,0 +1,123 @@
+//! Posteriors that differ only in what the pending trials turn out to be.
+//!
+//! Notation: L z = y over all rows, the tail last; v(x) = L⁻¹k(X, x). With z of the tail standard normal, y of the tail is
+//! a joint draw from what the model expects of it. Fantasy i has other z there, by δ_i, and so the mean
+//! mu_i(x) = mu(x) + v(x)ᵀ(0, δ_i); the variance is the same for all, as it does not depend on values.
+
+use ndarray::{Array2, ArrayView2, ArrayViewMut2, s};
+
+use super::{GaussianProcess, contiguous, dot_row};
+use crate::error::{Error, Result};
+use crate::gp::kernel::add_multiple;
+use crate::numerics::cholesky::multiply_transposed;
+
+/// Several outcomes of the tail.
+#[derive(Debug, Clone)]
+pub struct Fantasies {
+    /// δ, one row per fantasy: (m, rows of the tail).
+    shifts: Array2<f64>,
+}
+
+impl GaussianProcess {
+    /// Fantasies with these z of the tail, one row each: (m, rows of the tail).
+    pub fn fantasies(&self, z: Array2<f64>) -> Result<Fantasies> {
+        let tail = &self.whitened_targets()[self.n_observed()..];
+        if z.ncols() != tail.len() {
+            return Err(Error::Shape(format!(
+                "fantasies of {} values for a tail of {} rows",
+                z.ncols(),
+                tail.len()
+            )));
+        }
+        Ok(Fantasies {
+            shifts: z - ndarray::ArrayView1::from(tail),
+        })
+    }
+}
+
+impl Fantasies {
+    pub fn len(&self) -> usize {
+        self.shifts.nrows()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Posterior means under every fantasy, one column each, for the rows of points that have this mean and v.
+    pub fn means(&self, mean: &[f64], v: ArrayView2<f64>, mut out: ArrayViewMut2<f64>) {
+        let tail = v.ncols() - self.shifts.ncols();
+        multiply_transposed(v.slice(s![.., tail..]), self.shifts.view(), out.view_mut());
+        for (mut row, mean) in out.rows_mut().into_iter().zip(mean) {
+            row += *mean;
+        }
+    }
+
+    /// Posterior means at the rows of `points`, one column per fantasy, and variances.
+    pub fn predict(
+        &self,
+        gp: &GaussianProcess,
+        points: ArrayView2<f64>,
+    ) -> (Array2<f64>, Vec<f64>) {
+        let z = gp.whitened_targets();
+        let mut means = Array2::zeros((points.nrows(), self.len()));
+        let (mut done, mut mean) = (0, Vec::new());
+        let variance = gp.predict_with(points, &mut |v| {
+            mean.clear();
+            mean.extend(v.rows().into_iter().map(|v| dot_row(v, z)));
+            let block = means.slice_mut(s![done..done + v.nrows(), ..]);
+            self.means(&mean, v, block);
+            done += v.nrows();
+        });
+        (means, variance)
+    }
+
+    /// As `means`, for a single point.
+    pub fn means_at(&self, mean: f64, v: &[f64], out: &mut [f64]) {
+        let tail = &v[v.len() - self.shifts.ncols()..];
+        for (out, shift) in out.iter_mut().zip(self.shifts.rows()) {
+            *out = mean + dot_row(shift, tail);
+        }
+    }
+
+    /// Σ_i weight_i δ_i, by which Σ_i weight_i mu_i depends on v of the tail.
+    pub fn blend(&self, weights: &[f64], out: &mut Vec<f64>) {
+        out.clear();
+        out.resize(self.shifts.ncols(), 0.0);
+        for (weight, shift) in weights.iter().zip(self.shifts.rows()) {
+            add_multiple(*weight, contiguous(shift), out);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{model, wave};
+    use crate::gp::kernel::KernelFamily;
+    use crate::strategy::bayes::pending::Target;
+
+    #[test]
+    fn a_fantasy_is_the_posterior_that_its_values_would_give() {
+        for family in KernelFamily::ALL {
+            let (tail, points) = (wave(3, 2, 8.8), wave(300, 2, 3.3));
+            let mut gp = model(family, 12);
+            gp.set_tail(tail.view(), &[Target::PosteriorMean; 3])
+                .unwrap();
+            let z = ndarray::arr2(&[[0.3, -1.2, 0.4], [2.0, 0.1, -0.7]]);
+            let fantasies = gp.fantasies(z.clone()).unwrap();
+            let (means, _) = fantasies.predict(&gp, points.view());
+            for i in 0..2 {
+                let mut all = gp.whitened_targets()[..12].to_vec();
+                all.extend(z.row(i));
+                let y = gp.factor().multiply(&all);
+                let mut other = model(family, 12);
+                let values: Vec<_> = y[12..].iter().map(|y| Target::Value(*y)).collect();
+                other.set_tail(tail.view(), &values).unwrap();
+                for (a, b) in means.column(i).iter().zip(other.mean(points.view())) {
+                    assert!((a - b).abs() < 1e-9 * b.abs().max(1.0), "{a} {b}");
+                }
+            }
+            assert!(gp.fantasies(wave(2, 4, 1.0)).is_err());
+        }
+    }
+}

@@ -1,0 +1,214 @@
+//! A finite domain solved against the factor once and kept: a new row costs O(nN), a suggestion little more.
+//!
+//! Notation: N candidates, V (N, n) with rows v_i = L⁻¹k(X, x_i). Then mu_i = v_iᵀz, var_i = v − |v_i|², and a draw is
+//! mu_i + ν·(g_i − v_iᵀL⁻¹(g(X) + ε)) with g an exact draw from the prior (Matheron's rule).
+//!
+//! V and the prior's factor grow as the factor of the rows does: the base at once, later rows singly, and a tail
+//! that is dropped again. So their bits follow from the rows alone, not from when they were asked for.
+
+use ndarray::{Array2, ArrayView2, Axis, s};
+
+use crate::acquisition::{Acquisition, log_noisy_ei};
+use crate::error::{Result, Stop, check};
+use crate::gp::draw::exact::PriorFactor;
+use crate::gp::{BLOCK, GaussianProcess, variance_left};
+use crate::ledger::{Ledger, TrialNumber};
+use crate::numerics::cholesky::dot;
+use crate::random::Rng;
+use crate::strategy::bayes::model::Version;
+
+/// Up to this many candidates draws are exact; their prior covariance is factorised once, at O(N³).
+pub const MAX_EXACT: usize = 4096;
+
+/// V for one θ and one context, and the prior's factor if draws are wanted.
+pub struct SolvedCandidates {
+    version: Version,
+    context: Vec<f64>,
+    /// Candidates with the context's columns appended.
+    points: Array2<f64>,
+    /// V in rows with room to grow; the first `solved` columns are those of observed rows.
+    v: Array2<f64>,
+    solved: usize,
+    prior: Option<Prior>,
+}
+
+/// A factor of the prior covariance of the candidates, then of rows that lie elsewhere.
+struct Prior {
+    factor: PriorFactor,
+    /// Where each row so far stands among the points of the factor.
+    places: Vec<usize>,
+}
+
+impl SolvedCandidates {
+    /// Nothing solved yet, for this factor and context.
+    pub fn new(candidates: ArrayView2<f64>, context: &[f64], version: Version) -> Self {
+        let (n, d) = candidates.dim();
+        let mut points = Array2::zeros((n, d + context.len()));
+        points.slice_mut(s![.., ..d]).assign(&candidates);
+        for (k, z) in context.iter().enumerate() {
+            points.column_mut(d + k).fill(*z);
+        }
+        Self {
+            version,
+            context: context.to_vec(),
+            points,
+            v: Array2::zeros((n, 0)),
+            solved: 0,
+            prior: None,
+        }
+    }
+
+    pub fn is_for(&self, context: &[f64], version: Version) -> bool {
+        self.version == version && self.context == context
+    }
+
+    /// Brings V up to date with the posterior's rows, tail included; what is known of observed rows is kept.
+    pub fn update(&mut self, gp: &GaussianProcess, stop: &mut Stop) -> Result<()> {
+        let n = gp.len();
+        if n > self.v.ncols() {
+            let mut wider = Array2::zeros((self.points.nrows(), n + n / 4 + 8));
+            wider
+                .slice_mut(s![.., ..self.solved])
+                .assign(&self.v.slice(s![.., ..self.solved]));
+            self.v = wider;
+        }
+        let fresh = gp.kernel().scale(gp.rows().slice(s![self.solved.., ..]));
+        let base = self.version.base;
+        let points = self.points.axis_chunks_iter(Axis(0), BLOCK);
+        for (points, mut v) in points.zip(self.v.axis_chunks_iter_mut(Axis(0), BLOCK)) {
+            check(stop)?;
+            let columns = v.slice_mut(s![.., self.solved..n]);
+            gp.kernel().cross(points, &fresh, columns);
+            if self.solved < base {
+                gp.factor()
+                    .forward_substitution_leading(v.slice_mut(s![.., ..base]));
+            }
+        }
+        gp.factor().forward_substitution_singly(
+            self.solved.max(base),
+            self.v.slice_mut(s![.., ..n]),
+            stop,
+        )?;
+        self.solved = gp.n_observed();
+        Ok(())
+    }
+
+    /// Posterior means and variances of all candidates.
+    pub fn moments(&self, gp: &GaussianProcess) -> (Vec<f64>, Vec<f64>) {
+        let v = self.v.slice(s![.., ..gp.len()]);
+        let z = gp.whitened_targets();
+        let prior = self
+            .points
+            .rows()
+            .into_iter()
+            .map(|x| gp.kernel().prior_variance(x));
+        v.rows()
+            .into_iter()
+            .zip(prior)
+            .map(|(v, prior)| {
+                let mean = v.to_slice().map_or(f64::NAN, |v| dot(v, z));
+                (mean, variance_left(prior, v))
+            })
+            .unzip()
+    }
+
+    /// The acquisition at every candidate.
+    pub fn score(&self, gp: &GaussianProcess, acquisition: &Acquisition) -> Vec<f64> {
+        let (mean, variance) = self.moments(gp);
+        if let Acquisition::LogNoisyExpectedImprovement {
+            fantasies,
+            incumbents,
+        } = acquisition
+        {
+            let mut scratch = Vec::new();
+            let mut means = Array2::zeros((mean.len(), fantasies.len()));
+            fantasies.means(&mean, self.v.slice(s![.., ..gp.len()]), means.view_mut());
+            let means = means.rows_mut().into_iter().zip(variance);
+            return means
+                .map(|(mut means, variance)| {
+                    means.as_slice_mut().map_or(f64::NAN, |means| {
+                        log_noisy_ei(means, variance, incumbents, &mut scratch).0
+                    })
+                })
+                .collect();
+        }
+        mean.into_iter()
+            .zip(variance)
+            .map(|(mean, variance)| acquisition.of_moments(mean, variance))
+            .collect()
+    }
+
+    /// One draw from GP(mu, ν²·Σ) at every candidate; `rows` are the trials of the posterior's rows.
+    pub fn draw(
+        &mut self,
+        gp: &GaussianProcess,
+        log: &Ledger,
+        rows: &[TrialNumber],
+        nu: f64,
+        rng: &mut Rng,
+    ) -> Result<Vec<f64>> {
+        let mut prior = match self.prior.take() {
+            Some(prior) => prior,
+            None => Prior {
+                factor: PriorFactor::new(gp.kernel(), self.points.clone())?,
+                places: Vec::new(),
+            },
+        };
+        self.place(&mut prior, gp, log, rows)?;
+        let g = prior.factor.draw(rng);
+        let at_rows: Vec<f64> = prior.places.iter().map(|&place| g[place]).collect();
+        prior.forget_tail(gp.n_observed(), self.points.nrows());
+        self.prior = Some(prior);
+        let w = gp.whitened_prior(&at_rows, rng);
+        // v_iᵀz + ν(g_i − v_iᵀw) = ν g_i + v_iᵀ(z − ν w)
+        let combined: Vec<f64> = gp
+            .whitened_targets()
+            .iter()
+            .zip(&w)
+            .map(|(z, w)| z - nu * w)
+            .collect();
+        let v = self.v.slice(s![.., ..gp.len()]);
+        Ok(v.rows()
+            .into_iter()
+            .zip(&g)
+            .map(|(v, g)| nu * g + v.to_slice().map_or(f64::NAN, |v| dot(v, &combined)))
+            .collect())
+    }
+
+    /// Gives every row of the posterior its place among the points of the prior's factor.
+    fn place(
+        &self,
+        prior: &mut Prior,
+        gp: &GaussianProcess,
+        log: &Ledger,
+        rows: &[TrialNumber],
+    ) -> Result<()> {
+        while prior.places.len() < rows.len() {
+            let first = prior.places.len();
+            let next = self.version.base.max(first + 1);
+            let mut elsewhere = Vec::new();
+            for (row, &number) in (first..next).zip(&rows[first..]) {
+                let trial = &log.trials()[number];
+                let listed = trial.point.index.filter(|_| trial.context == self.context);
+                prior.places.push(listed.unwrap_or_else(|| {
+                    elsewhere.push(row);
+                    prior.factor.len() + elsewhere.len() - 1
+                }));
+            }
+            if !elsewhere.is_empty() {
+                let points = gp.rows().select(Axis(0), &elsewhere);
+                prior.factor.include(points.view())?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Prior {
+    /// Forgets the rows after the observed ones, and those of their points that are no candidates.
+    fn forget_tail(&mut self, observed: usize, candidates: usize) {
+        self.places.truncate(observed);
+        let elsewhere = self.places.iter().filter(|place| **place >= candidates);
+        self.factor.truncate(candidates + elsewhere.count());
+    }
+}

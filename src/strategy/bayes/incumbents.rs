@@ -1,0 +1,105 @@
+//! The best of the observed points: where searches start, and what improvement is measured against.
+
+use ndarray::{Array2, ArrayView1, ArrayView2, Axis, concatenate};
+
+use crate::acquisition::Acquisition;
+use crate::domain::{Domain, unit_sequence};
+use crate::error::Result;
+use crate::gp::GaussianProcess;
+use crate::ledger::{Ledger, TrialNumber};
+use crate::random::Rng;
+
+/// How many observed points may be the best as far as the model knows.
+const MAX_BASELINE: usize = 16;
+
+/// How many of the best observed points the search of a box starts around.
+const INCUMBENTS: usize = 5;
+
+/// The best observed points of the domain, best first: where a search of a box should also look.
+pub fn incumbents(
+    domain: &Domain,
+    log: &Ledger,
+    rows: &[TrialNumber],
+    targets: &[f64],
+) -> Array2<f64> {
+    let mut order: Vec<usize> = (0..rows.len()).collect();
+    order.sort_by(|&a, &b| targets[b].total_cmp(&targets[a]));
+    order.truncate(INCUMBENTS);
+    let mut points = Array2::zeros((order.len(), domain.width()));
+    for (mut point, row) in points.rows_mut().into_iter().zip(order) {
+        let x = &log.trials()[rows[row]].point.x;
+        point.iter_mut().zip(x).for_each(|(p, x)| *p = *x);
+    }
+    points
+}
+
+/// The incumbent value: the largest posterior mean at the points of observed rows, in this context; the prior
+/// mean where there are none, as improvement on nothing would be infinite everywhere.
+pub fn best_mean(gp: &GaussianProcess, context: &[f64]) -> f64 {
+    if gp.n_observed() == 0 {
+        return 0.0;
+    }
+    let observed = gp.rows().slice_move(ndarray::s![..gp.n_observed(), ..]);
+    let points = rows_in_context(observed, context);
+    gp.mean(points.view())
+        .into_iter()
+        .fold(f64::NEG_INFINITY, f64::max)
+}
+
+/// These rows, moved to this context.
+fn rows_in_context(rows: ArrayView2<f64>, context: &[f64]) -> Array2<f64> {
+    let mut points = rows.to_owned();
+    let first = points.ncols() - context.len();
+    for (k, z) in context.iter().enumerate() {
+        points.column_mut(first + k).fill(*z);
+    }
+    points
+}
+
+/// Expected improvement averaged over n draws of f at the pending points and at the observed ones that may be best: each
+/// draw has its own incumbent (the noisy expected improvement of Letham et al. 2019, of Balandat et al. 2020 with
+/// pending points). The tail becomes the rows of these points, without noise.
+pub fn integrated(
+    gp: &mut GaussianProcess,
+    tail: ArrayView2<f64>,
+    n: usize,
+    context: &[f64],
+    rng: &mut Rng,
+) -> Result<Acquisition> {
+    let baseline_points = baseline_points(gp, context);
+    let drawn = concatenate![Axis(0), baseline_points, tail];
+    gp.set_noiseless_tail(drawn.view())?;
+    let outcomes = unit_sequence(n, drawn.nrows(), rng);
+    // Φ⁻¹(u) = −√2 erfc⁻¹(2u)
+    let normal =
+        |u: f64| -std::f64::consts::SQRT_2 * puruspe::inverfc(2.0 * u.clamp(1e-12, 1.0 - 1e-12));
+    let fantasies = gp.fantasies(outcomes.mapv(normal))?;
+    let here = rows_in_context(drawn.view(), context);
+    let (values, _) = fantasies.predict(gp, here.view());
+    let largest =
+        |column: ArrayView1<f64>| column.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    Ok(Acquisition::LogNoisyExpectedImprovement {
+        incumbents: values.columns().into_iter().map(largest).collect(),
+        fantasies,
+    })
+}
+
+/// Observed points, in this context, whose f has a fair chance to be above that of the best of them, best first.
+fn baseline_points(gp: &GaussianProcess, context: &[f64]) -> Array2<f64> {
+    let observed = gp.rows().slice_move(ndarray::s![..gp.n_observed(), ..]);
+    let points = rows_in_context(observed, context);
+    let mean = gp.mean(points.view());
+    let mut order: Vec<usize> = (0..mean.len()).collect();
+    order.sort_by(|&a, &b| mean[b].total_cmp(&mean[a]));
+    order.truncate(MAX_BASELINE);
+    let (mean, variance) = gp.predict(points.select(Axis(0), &order).view());
+    let bound = |i: usize| mean[i] + 2.0 * variance[i].sqrt();
+    let least = mean
+        .first()
+        .map_or(0.0, |top| top - 2.0 * variance[0].sqrt());
+    let kept: Vec<usize> = (0..order.len())
+        .filter(|&i| bound(i) >= least)
+        .map(|i| order[i])
+        .collect();
+    points.select(Axis(0), &kept)
+}

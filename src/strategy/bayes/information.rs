@@ -1,0 +1,149 @@
+//! The maximum information gain gamma_t that theory's confidence widths are made of, bounded greedily.
+//!
+//! Notation: gamma_t = max over t points of ½ log det(I + K/λ). Taking the point of largest variance t times reaches at
+//! least 1 − 1/e of it (submodularity; Srinivas et al. 2010, section 3), so what that gains, divided by 1 − 1/e, bounds it
+//! from above, on the finite set of points it chooses from. What the trials so far have gained is only a lower bound.
+
+use ndarray::{Array2, Axis, concatenate};
+use rand::SeedableRng;
+
+use crate::domain::{Domain, unit_sequence};
+use crate::error::{Result, Stop, check};
+use crate::gp::GaussianProcess;
+use crate::gp::kernel::{Kernel, ScaledPoints, add_multiple};
+use crate::random::Rng;
+
+/// Points of a box to choose from; and of candidates at most so many, as each choice keeps a number for each of them.
+const SPREAD: usize = 512;
+const MAX_CANDIDATES: usize = 4096;
+
+/// Greedy gains on a set of points, for one θ; further ones are found when they are asked for.
+pub struct InformationGain {
+    kernel: Kernel,
+    noise: f64,
+    points: Array2<f64>,
+    scaled: ScaledPoints,
+    /// What is left of the variance at every point.
+    variance: Vec<f64>,
+    /// Columns of the partial factor: var = k(x, x) − Σ c².
+    columns: Vec<Vec<f64>>,
+    /// ½ log det of the first 0, 1, 2, … choices.
+    gains: Vec<f64>,
+}
+
+impl InformationGain {
+    /// `points` (N, d) are what can be chosen, `noise` is λ > 0.
+    pub fn new(kernel: &Kernel, noise: f64, points: Array2<f64>) -> Self {
+        let prior = points.axis_iter(Axis(0)).map(|x| kernel.prior_variance(x));
+        Self {
+            variance: prior.collect(),
+            scaled: kernel.scale(points.view()),
+            kernel: kernel.clone(),
+            noise,
+            points,
+            columns: Vec::new(),
+            gains: vec![0.0],
+        }
+    }
+
+    /// That of this θ, kept while θ is: on the candidates, evenly picked if they are many, or on points spread over the box.
+    ///
+    /// Nobody knows which contexts, of so many columns, will come: they are spread over the unit cube.
+    pub fn kept<'a>(
+        slot: &'a mut Option<Self>,
+        domain: &Domain,
+        context: usize,
+        gp: &GaussianProcess,
+    ) -> &'a mut Self {
+        let valid = slot
+            .take()
+            .filter(|kept| kept.is_for(gp.kernel(), gp.noise()));
+        slot.insert(valid.unwrap_or_else(|| {
+            // The same points always: the bound is no matter of chance.
+            let mut rng = Rng::seed_from_u64(0);
+            let x = match domain {
+                Domain::Candidates(list) => {
+                    let n = list.nrows().min(MAX_CANDIDATES);
+                    let picked: Vec<usize> = (0..n).map(|i| i * list.nrows() / n).collect();
+                    list.select(Axis(0), &picked)
+                }
+                Domain::Box(_) => domain.quasi_random(SPREAD, &mut rng),
+            };
+            let contexts = unit_sequence(x.nrows(), context, &mut rng);
+            Self::new(gp.kernel(), gp.noise(), concatenate![Axis(1), x, contexts])
+        }))
+    }
+
+    pub fn is_for(&self, kernel: &Kernel, noise: f64) -> bool {
+        self.kernel == *kernel && self.noise == noise
+    }
+
+    /// An upper bound on gamma_t: O(N t) for each t that is new.
+    pub fn bound(&mut self, t: usize, stop: &mut Stop) -> Result<f64> {
+        while self.gains.len() <= t {
+            check(stop)?;
+            self.choose();
+        }
+        Ok(self.gains[t] / (1.0 - (-1f64).exp()))
+    }
+
+    fn choose(&mut self) {
+        let largest = self.variance.iter().enumerate();
+        let Some((i, &variance)) = largest.max_by(|a, b| a.1.total_cmp(b.1)) else {
+            self.gains.push(0.0); // nothing can be learnt of no points
+            return;
+        };
+        // c = (k(x_i, ·) − Σ_s c_s(x_i) c_s) / sqrt(var_i + λ)
+        let mut column = vec![0.0; self.variance.len()];
+        let x: Vec<f64> = self.points.row(i).to_vec();
+        self.kernel.row(&x, &self.scaled, &mut column);
+        for earlier in &self.columns {
+            add_multiple(-earlier[i], earlier, &mut column);
+        }
+        let root = (variance + self.noise).sqrt();
+        for (c, left) in column.iter_mut().zip(&mut self.variance) {
+            *c /= root;
+            *left = (*left - *c * *c).max(0.0);
+        }
+        self.columns.push(column);
+        let so_far = self.gains[self.gains.len() - 1];
+        self.gains
+            .push(so_far + 0.5 * (variance / self.noise).ln_1p());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gp::kernel::KernelFamily;
+    use crate::gp::tests::{model, wave};
+    use crate::numerics::cholesky::factor_in_place;
+    use std::ops::ControlFlow;
+
+    fn gain(kernel: &Kernel, noise: f64, points: &Array2<f64>, chosen: &[usize]) -> f64 {
+        let mut a = kernel.gram(points.select(Axis(0), chosen).view()) / noise;
+        a.diag_mut().iter_mut().for_each(|a| *a += 1.0);
+        factor_in_place(&mut a).unwrap();
+        a.diag().iter().map(|l| l.ln()).sum()
+    }
+
+    #[test]
+    fn the_bound_holds_and_is_not_idle() {
+        let mut go_on = || ControlFlow::Continue(());
+        for family in KernelFamily::ALL {
+            let kernel = model(family, 1).kernel().clone();
+            let points = wave(7, 2, 0.9);
+            let mut gains = InformationGain::new(&kernel, 0.1, points.clone());
+            let bound = gains.bound(3, &mut go_on).unwrap();
+            // Every choice of three points, repetitions included.
+            let all = (0..343).map(|i| gain(&kernel, 0.1, &points, &[i % 7, i / 7 % 7, i / 49]));
+            let best = all.fold(0.0, f64::max);
+            assert!(
+                best <= bound && bound <= best / (1.0 - (-1f64).exp()) + 1e-9,
+                "{best} {bound}"
+            );
+            assert!(gains.bound(2, &mut go_on).unwrap() < bound);
+            assert!(gains.is_for(&kernel, 0.1) && !gains.is_for(&kernel, 0.2));
+        }
+    }
+}

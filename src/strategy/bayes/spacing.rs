@@ -1,0 +1,164 @@
+//! A trial that is out already is not started again: a proposal on top of a pending one moves aside.
+//!
+//! With noise in the model a pending trial leaves some variance at its point, and where the mean is best the
+//! acquisition may be largest there still. Several workers are then better used a little apart.
+
+use ndarray::{Array2, ArrayView2};
+use rand_distr::{Distribution, StandardNormal};
+
+use crate::domain::{Coordinate, Domain};
+use crate::ledger::Point;
+use crate::maximize::Objective;
+use crate::random::Rng;
+
+/// The least distance between pending trials, as a part of the diagonal of the box.
+const MIN_SEPARATION: f64 = 1.5e-3;
+
+/// Multiples of it that are tried around the proposal, so many points each; and so many from all over the box.
+const STEPS: [f64; 4] = [1.5, 4.0, 15.0, 60.0];
+const PER_STEP: usize = 32;
+const ELSEWHERE: usize = 64;
+
+/// The proposal itself if no pending point is too near; otherwise the best of points around it, and elsewhere, that are
+/// far enough from all. Where there is no such point, and on domains without a continuous coordinate, the proposal.
+pub fn enforce_separation(
+    objective: &mut dyn Objective,
+    domain: &Domain,
+    proposal: Point,
+    pending: ArrayView2<f64>,
+    rng: &mut Rng,
+) -> Point {
+    let Domain::Box(coordinates) = domain else {
+        return proposal;
+    };
+    if !coordinates.contains(&Coordinate::Continuous) {
+        return proposal;
+    }
+    let least = MIN_SEPARATION * (coordinates.len() as f64).sqrt();
+    let free = |x: &[f64]| {
+        pending.rows().into_iter().all(|row| {
+            let squares = row.iter().zip(x).map(|(a, b)| (a - b) * (a - b));
+            squares.sum::<f64>() >= least * least
+        })
+    };
+    if free(&proposal.x) {
+        return proposal;
+    }
+    let mut places: Vec<Vec<f64>> = Vec::new();
+    for step in STEPS {
+        for _ in 0..PER_STEP {
+            let direction: Vec<f64> = proposal
+                .x
+                .iter()
+                .map(|_| StandardNormal.sample(rng))
+                .collect();
+            let length = direction
+                .iter()
+                .map(|u| u * u)
+                .sum::<f64>()
+                .sqrt()
+                .max(1e-300);
+            let along = direction.iter().map(|u| step * least * u / length);
+            let mut x: Vec<f64> = proposal.x.iter().zip(along).map(|(x, u)| x + u).collect();
+            domain.snap(&mut x);
+            places.push(x);
+        }
+    }
+    let spread = domain.quasi_random(ELSEWHERE, rng);
+    places.extend(spread.rows().into_iter().map(|row| row.to_vec()));
+    places.retain(|x| free(x));
+    let mut points = Array2::zeros((places.len(), domain.width()));
+    for (mut row, x) in points.rows_mut().into_iter().zip(&places) {
+        row.iter_mut().zip(x).for_each(|(p, x)| *p = *x);
+    }
+    let mut values = vec![0.0; places.len()];
+    objective.values(points.view(), &mut values);
+    let best = (0..places.len())
+        .filter(|&i| !values[i].is_nan())
+        .max_by(|&i, &j| values[i].total_cmp(&values[j]));
+    match best {
+        Some(best) => Point {
+            x: places.swap_remove(best),
+            index: None,
+        },
+        None => proposal,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand::SeedableRng;
+
+    /// Increases towards the corner of ones.
+    struct Sum;
+
+    impl Objective for Sum {
+        fn values(&mut self, points: ArrayView2<f64>, out: &mut [f64]) {
+            for (row, out) in points.rows().into_iter().zip(out) {
+                *out = row.sum();
+            }
+        }
+
+        fn value_and_gradient(&mut self, x: &[f64], gradient: &mut [f64]) -> f64 {
+            gradient.fill(1.0);
+            x.iter().sum()
+        }
+    }
+
+    fn corner(d: usize) -> Point {
+        Point {
+            x: vec![1.0; d],
+            index: None,
+        }
+    }
+
+    #[test]
+    fn proposals_on_one_corner_spread_out_but_stay_near() {
+        let mut rng = Rng::seed_from_u64(4);
+        for d in [1, 2, 6] {
+            let domain = Domain::new_box(vec![Coordinate::Continuous; d]).unwrap();
+            let mut pending = Array2::zeros((0, d));
+            for _ in 0..16 {
+                let x =
+                    enforce_separation(&mut Sum, &domain, corner(d), pending.view(), &mut rng).x;
+                assert!(domain.contains(&x));
+                for row in pending.rows() {
+                    let distance: f64 = row.iter().zip(&x).map(|(a, b)| (a - b).powi(2)).sum();
+                    assert!(distance.sqrt() >= 1e-3 * (d as f64).sqrt());
+                }
+                assert!(x.iter().all(|x| *x > 0.5), "{x:?}");
+                pending.push_row(ndarray::ArrayView1::from(&x)).unwrap();
+            }
+        }
+    }
+
+    #[test]
+    fn discrete_boxes_and_free_proposals_are_left_alone() {
+        let mut rng = Rng::seed_from_u64(4);
+        let pending = Array2::from_elem((1, 1), 1.0);
+        let discrete = Domain::new_box(vec![Coordinate::Integer {
+            low: 0,
+            high: 3,
+            log: false,
+        }])
+        .unwrap();
+        assert_eq!(
+            enforce_separation(&mut Sum, &discrete, corner(1), pending.view(), &mut rng),
+            corner(1)
+        );
+        let continuous = Domain::new_box(vec![Coordinate::Continuous]).unwrap();
+        let elsewhere = Point {
+            x: vec![0.9],
+            index: None,
+        };
+        let kept = enforce_separation(
+            &mut Sum,
+            &continuous,
+            elsewhere.clone(),
+            pending.view(),
+            &mut rng,
+        );
+        assert_eq!(kept, elsewhere);
+    }
+}

@@ -1,0 +1,301 @@
+//! From observed values to the targets of the model: center, scale, and what failed and discarded trials count as.
+//!
+//! A target is (y − center)/scale. The prior mean of the model is 0, so the center is the prior mean of f.
+
+use crate::ledger::{State, Trial};
+use crate::strategy::bayes::pending::{Levels, Lie, PendingPolicy};
+use crate::strategy::bayes::settings::{PriorMean, Settings, TargetScale};
+
+/// The targets of rows, and the units they are in.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Targets {
+    pub values: Vec<f64>,
+    pub center: f64,
+    pub scale: f64,
+    pub levels: Levels,
+}
+
+impl Targets {
+    /// Targets of trials in this order. `discarded` trials count as the floor, failed ones as the worst observed value.
+    pub fn of<'a>(
+        trials: impl Iterator<Item = (&'a Trial, bool)> + Clone,
+        settings: &Settings,
+    ) -> Self {
+        let observed: Vec<f64> = trials
+            .clone()
+            .filter(|(_, discarded)| !discarded)
+            .filter_map(|(trial, _)| trial.value)
+            .collect();
+        let worst = observed.iter().copied().reduce(f64::min);
+        let floor = settings.floor.or(worst).unwrap_or(0.0);
+        let (center, scale) = center_and_scale(&observed, floor, settings);
+        // Divided one by one: the difference of two large numbers may overflow, that of their quotients not.
+        let target = |y: f64| y / scale - center / scale;
+        let values = trials
+            .map(|(trial, discarded)| match (discarded, trial.state) {
+                (true, _) => floor,
+                (false, State::Failed) => worst.unwrap_or(center),
+                _ => trial.value.unwrap_or(floor),
+            })
+            .map(target)
+            .collect();
+        Self {
+            values,
+            center,
+            scale,
+            levels: Levels {
+                floor: target(floor),
+                lie: lie(settings.pending, &observed).map_or(0.0, target),
+            },
+        }
+    }
+}
+
+impl Targets {
+    /// The same about another prior mean, which lies at `mean` in the units of now.
+    pub fn move_center(&mut self, mean: f64) {
+        self.center += mean * self.scale;
+        self.values.iter_mut().for_each(|y| *y -= mean);
+        self.levels.floor -= mean;
+        self.levels.lie -= mean;
+    }
+}
+
+/// What the constant liar says, if that is the policy and there is something to refer to.
+fn lie(policy: PendingPolicy, observed: &[f64]) -> Option<f64> {
+    let PendingPolicy::Liar(lie) = policy else {
+        return None;
+    };
+    match lie {
+        Lie::Number(value) => Some(value),
+        Lie::Min => observed.iter().copied().reduce(f64::min),
+        Lie::Max => observed.iter().copied().reduce(f64::max),
+        Lie::Mean if observed.is_empty() => None,
+        Lie::Mean => {
+            // Divided one by one, as the sum may overflow; rounding may still take it a little too far.
+            let mean: f64 = observed.iter().map(|y| y / observed.len() as f64).sum();
+            Some(mean.clamp(f64::MIN, f64::MAX))
+        }
+    }
+}
+
+/// The prior mean of f and the unit of the model.
+fn center_and_scale(observed: &[f64], floor: f64, settings: &Settings) -> (f64, f64) {
+    let censored = settings.pending == PendingPolicy::Censor;
+    let (mut center, scale) = if settings.targets == TargetScale::Raw {
+        (0.0, 1.0)
+    } else {
+        standardized(observed, censored.then_some(floor))
+    };
+    match settings.mean {
+        PriorMean::Zero | PriorMean::Estimated | PriorMean::Auto => {}
+        PriorMean::Number(mean) => center = mean,
+        PriorMean::Median if observed.is_empty() => {}
+        PriorMean::Median => center = median(observed),
+    }
+    if settings.targets == TargetScale::Raw {
+        return (center, scale);
+    }
+    let now = match settings.pending {
+        PendingPolicy::Censor => Some(floor),
+        PendingPolicy::Liar(Lie::Number(lie)) => Some(lie),
+        _ => None,
+    };
+    // So far from the prior mean nothing of a unit would survive rounding. In halves, which do not overflow.
+    let half_reach = observed
+        .iter()
+        .chain(&now)
+        .map(|y| (0.5 * y - 0.5 * center).abs())
+        .fold(0.0, f64::max);
+    if half_reach > 1e12 * scale {
+        (center, half_reach)
+    } else {
+        (center, scale)
+    }
+}
+
+/// Mean and standard deviation of the observed; with a floor, that and the largest distance from it.
+fn standardized(observed: &[f64], floor: Option<f64>) -> (f64, f64) {
+    let largest = observed.iter().fold(0.0, |m: f64, y| m.max(y.abs()));
+    if largest == 0.0 {
+        return (floor.unwrap_or(0.0), 1.0);
+    }
+    match floor {
+        // Moments of y / max|y|, which neither over- nor underflow.
+        None => {
+            let n = observed.len() as f64;
+            let mean = observed.iter().map(|y| y / largest).sum::<f64>() / n;
+            let squares = observed.iter().map(|y| (y / largest - mean).powi(2));
+            let variance = squares.sum::<f64>() / n;
+            (mean * largest, usable_scale(variance.sqrt(), largest))
+        }
+        // Standardising by the observed alone would put the floor of an accuracy tens of standard deviations away.
+        Some(floor) => {
+            let reach = observed
+                .iter()
+                .map(|y| (y / largest - floor / largest).abs())
+                .fold(0.0, f64::max);
+            (floor, usable_scale(reach, largest))
+        }
+    }
+}
+
+/// spread·largest, or the size of the values themselves where they are equal up to rounding.
+fn usable_scale(spread: f64, largest: f64) -> f64 {
+    let scale = spread * largest;
+    if spread > 1e-12 && scale.is_normal() {
+        scale
+    } else if largest.is_normal() {
+        largest
+    } else {
+        1.0
+    }
+}
+
+fn median(values: &[f64]) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let (low, high) = (sorted[(sorted.len() - 1) / 2], sorted[sorted.len() / 2]);
+    0.5 * low + 0.5 * high
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ledger::Point;
+
+    fn trials(values: &[Option<f64>]) -> Vec<Trial> {
+        values
+            .iter()
+            .map(|&value| Trial {
+                point: Point {
+                    x: vec![0.0],
+                    index: None,
+                },
+                context: vec![],
+                state: if value.is_some() {
+                    State::Observed
+                } else {
+                    State::Failed
+                },
+                value,
+                std: None,
+                suggested_at: 0.0,
+                observed_at: None,
+                suggested: true,
+                expires_at: None,
+            })
+            .collect()
+    }
+
+    fn of(values: &[Option<f64>], settings: &Settings) -> Targets {
+        let trials = trials(values);
+        Targets::of(trials.iter().map(|t| (t, false)), settings)
+    }
+
+    #[test]
+    fn standardised_targets_have_mean_zero_and_unit_spread_and_failures_the_worst() {
+        let targets = of(&[Some(1.0), None, Some(3.0)], &Settings::default());
+        assert_eq!(targets.values, [-1.0, -1.0, 1.0]);
+        assert_eq!((targets.center, targets.scale), (2.0, 1.0));
+    }
+
+    #[test]
+    fn censored_targets_are_measured_from_the_floor() {
+        let settings = Settings {
+            pending: PendingPolicy::Censor,
+            floor: Some(0.5),
+            ..Settings::default()
+        };
+        let targets = of(&[Some(1.0), Some(2.5)], &settings);
+        assert_eq!(targets.values, [0.25, 1.0]);
+        assert_eq!(targets.levels.floor, 0.0);
+        let trials = trials(&[Some(1.0), Some(2.5)]);
+        let discarded = Targets::of(trials.iter().zip([true, false]), &settings);
+        assert_eq!(discarded.values, [0.0, 1.0]);
+    }
+
+    #[test]
+    fn the_liar_speaks_in_the_model_s_units() {
+        for (lie, expected) in [
+            (Lie::Min, -1.0),
+            (Lie::Mean, 0.0),
+            (Lie::Max, 1.0),
+            (Lie::Number(4.0), 2.0),
+        ] {
+            let settings = Settings {
+                pending: PendingPolicy::Liar(lie),
+                ..Settings::default()
+            };
+            assert_eq!(of(&[Some(1.0), Some(3.0)], &settings).levels.lie, expected);
+            assert!(of(&[], &settings).levels.lie.is_finite());
+        }
+    }
+
+    #[test]
+    fn raw_targets_move_only_by_the_prior_mean() {
+        let settings = Settings {
+            targets: TargetScale::Raw,
+            mean: PriorMean::Median,
+            ..Settings::default()
+        };
+        assert_eq!(
+            of(&[Some(1.0), Some(5.0), Some(2.0)], &settings).values,
+            [-1.0, 3.0, 0.0]
+        );
+    }
+
+    #[test]
+    fn a_prior_mean_out_of_all_proportion_becomes_the_unit() {
+        for (values, mean, floor) in [
+            (vec![Some(1e-300)], 1e300, None),
+            (vec![Some(1.0), Some(2.0)], f64::MAX, Some(f64::MIN)),
+            (vec![Some(0.0)], 0.0, Some(1e300)),
+            (vec![None], 1e300, Some(-1e300)),
+        ] {
+            for pending in [
+                PendingPolicy::Ignore,
+                PendingPolicy::Censor,
+                PendingPolicy::Liar(Lie::Number(floor.unwrap_or(7.0))),
+            ] {
+                let settings = Settings {
+                    mean: PriorMean::Number(mean),
+                    floor,
+                    pending,
+                    ..Settings::default()
+                };
+                let targets = of(&values, &settings);
+                assert_eq!(targets.center, mean);
+                assert!(targets.levels.lie.abs() <= 2.0);
+                assert!(targets.values.iter().all(|y| y.abs() <= 2.0), "{targets:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn extreme_and_constant_values_stay_finite() {
+        for values in [
+            vec![1e300, -1e300],
+            vec![f64::MAX, f64::MIN],
+            vec![1e-300, 2e-300],
+            vec![5e-324, 0.0],
+            vec![7.0, 7.0],
+            vec![0.0, 0.0],
+            vec![1e300, 1e300_f64.next_down()],
+        ] {
+            let values: Vec<_> = values.into_iter().map(Some).collect();
+            for pending in [PendingPolicy::Ignore, PendingPolicy::Censor] {
+                let settings = Settings {
+                    pending,
+                    ..Settings::default()
+                };
+                let targets = of(&values, &settings);
+                assert!(
+                    targets.values.iter().all(|y| y.abs() < 10.0),
+                    "{values:?} {targets:?}"
+                );
+                assert!(targets.scale > 0.0);
+            }
+        }
+    }
+}

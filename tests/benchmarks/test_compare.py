@@ -1,0 +1,133 @@
+"""The comparison of optimizers: its clocks against their definitions and `belated.simulate`, its files, its tables."""
+
+import importlib
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from belated import RandomSearch
+from belated.simulate import Exponential, Poisson, simulate
+
+pytest.importorskip("scipy")
+
+_FOLDER = Path(__file__).parent
+
+
+@pytest.fixture
+def compare(monkeypatch):
+    monkeypatch.syspath_prepend(_FOLDER)
+    module = importlib.import_module("compare")
+    short = {"hartmann3-poisson10": 14, "branin-uniform": 10}
+    monkeypatch.setattr(
+        module, "SETTINGS", {name: replace(module.SETTINGS[name], n_evaluations=n) for name, n in short.items()}
+    )
+    return module
+
+
+def test_on_the_iteration_clock_a_run_is_that_of_simulate(compare):
+    setting = compare.SETTINGS["hartmann3-poisson10"]
+    function = setting.problem(3)
+    ours = compare.play(compare.peers.make("random", function.space, 3), function, setting, 3)
+    theirs = simulate(RandomSearch(function.space, seed=3), function, 14, Poisson(10), noise=0.2, seed=3)
+    np.testing.assert_array_equal(ours.arrivals, theirs.arrivals)
+    np.testing.assert_array_equal(ours.values, theirs.values)
+    np.testing.assert_allclose(ours.observed, theirs.observed, rtol=1e-15)
+
+
+def test_a_free_worker_starts_at_once_and_none_does_two_things(compare):
+    setting = replace(compare.SETTINGS["branin-uniform"], law=Exponential(), n_evaluations=200, workers=3)
+    started, arrivals, *_ = compare.schedule(setting, 0)
+    busy = np.sum((started <= started[:, None]) & (arrivals > started[:, None]), axis=1)
+    assert np.all(busy[3:] == 3) and np.all(started[:3] == 0)
+    assert np.isin(started[3:], arrivals).all()
+
+
+@pytest.mark.parametrize("name", ["hartmann3-poisson10", "branin-uniform"])
+def test_regret_counts_what_is_in_and_never_rises(compare, name):
+    record = compare.measure("random", name, 1)
+    assert np.all(np.diff(record["regret"]) <= 0)
+
+    setting = compare.SETTINGS[name]
+    function = setting.problem(1)
+    history = compare.play(compare.peers.make("random", function.space, 1), function, setting, 1)
+    at = compare.readings(setting, history.arrivals)
+    known = [history.values[history.arrivals <= now] for now in at]
+    np.testing.assert_allclose(record["regret"], [function.optimum - v.max() for v in known], rtol=1e-5)
+    assert record["score"] == pytest.approx(np.mean(np.log10(record["regret"])), abs=1e-4)
+    assert len(at) == 10 if setting.workers else at[0] == history.arrivals.min()
+
+
+def test_every_problem_has_values_below_its_optimum(compare):
+    problems = importlib.import_module("problems")
+    for name, setting in problems.SETTINGS.items():
+        function = setting.problem(0)
+        values = [function(trial.params) for trial in RandomSearch(function.space, seed=0).suggest(n=200)]
+        assert max(values) < function.optimum, name
+
+
+@pytest.mark.parametrize(
+    ("name", "x"),
+    [
+        ("ackley10-uniform", [0.0] * 10),
+        ("levy16-uniform", [1.0] * 16),
+        ("styblinski-student", [-2.903534] * 5),
+        ("mixed-uniform", ["b", "disc", 7, 0.3, 0.7, 0.7]),
+    ],
+)
+def test_the_optimum_of_a_problem_is_where_it_should_be(compare, name, x):
+    problems = importlib.import_module("problems")
+    function = problems.SETTINGS[name].problem(0)
+    assert function(dict(zip(function.space, x, strict=True))) == pytest.approx(function.optimum, abs=1e-9)
+
+
+def test_optimizers_of_a_seed_meet_the_same_delays_and_noise(compare):
+    setting = compare.SETTINGS["branin-uniform"]
+    function = setting.problem(0)
+    one, other = (
+        compare.play(compare.peers.make(text, function.space, 0), function, setting, 0)
+        for text in ("belated", "random")
+    )
+    np.testing.assert_array_equal(one.arrivals, other.arrivals)
+    np.testing.assert_allclose(one.observed - one.values, other.observed - other.values, atol=1e-12)
+    assert one.points != other.points
+
+
+def test_a_run_goes_on_where_it_stopped_and_is_shown(compare, tmp_path, capsys):
+    out = tmp_path / "results.jsonl"
+    command = ["run", "--settings", *compare.SETTINGS, "--out", str(out), "--optimizers", "random"]
+    assert compare.main([*command, "--seeds", "0"]) == 0
+    before = out.read_text()
+    tuned = 'tuned=belated:{"acquisition": "ucb"}'
+    assert compare.main([*command, "belated-algorithm:GP-UCB", tuned, "--seeds", "0:2"]) == 0
+    assert out.read_text().startswith(before)
+    records = [json.loads(line) for line in out.read_text().splitlines()]
+    assert len({compare.key(record) for record in records}) == len(records) == 12
+
+    capsys.readouterr()
+    compare.main(["table", str(out), "--settings", *compare.SETTINGS, "--against", "random"])
+    lines = capsys.readouterr().out.splitlines()
+    row = next(line.split(" | ") for line in lines if line.startswith("| branin-uniform"))
+    mean = {
+        label: np.mean([r["score"] for r in records if (r["setting"], r["optimizer"]) == ("branin-uniform", label)])
+        for label in ("random", "tuned")
+    }
+    assert row[1] == "2" and row[2].startswith(f"{mean['random']:.3f} ±")
+    assert f"({mean['tuned'] - mean['random']:+.3f} ±" in row[4]
+
+    pytest.importorskip("matplotlib")
+    compare.main(["draw", str(out), "--settings", *compare.SETTINGS, "--out", str(tmp_path / "figure.png")])
+    assert (tmp_path / "figure.png").stat().st_size > 0
+
+
+def test_what_cannot_be_run_is_said_and_not_recorded(compare, tmp_path, capsys):
+    out = tmp_path / "results.jsonl"
+    with pytest.raises(compare.peers.Unavailable, match="'nobody' is not an optimizer"):
+        compare.main(["run", "--settings", "branin-uniform", "--out", str(out), "--optimizers", "nobody"])
+    wrong = 'belated:{"acquisition": "luck"}'
+    assert compare.main(
+        ["run", "--settings", "branin-uniform", "--seeds", "0", "--out", str(out), "--optimizers", wrong]
+    )
+    assert "luck" in capsys.readouterr().err and not out.exists()

@@ -1,0 +1,259 @@
+"""The replays: the published figures recomputed from the published runs, the tasks, and small replays end to end."""
+
+from __future__ import annotations
+
+import os
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("sklearn")
+
+import belated as bl
+from belated import experiments, plotting
+from belated.experiments import runner as replay
+from belated.experiments.papers import verma
+from belated.experiments.replays import lr, sdf_synthetic, svm
+from belated.simulate import History, arrival_steps, best_converted
+
+DATA = Path(os.environ["BELATED_DATA"]) if "BELATED_DATA" in os.environ else None
+needs_data = pytest.mark.skipif(DATA is None, reason="BELATED_DATA does not name the data folder")
+
+# Verma et al. 2022, Figure 2 (a)-(d), read off the authors' runs at iterations 20, 30, 50, 80, 99.
+PUBLISHED = {
+    ("GP-UCB-SDF", "poisson10"): "31.52±1.59 27.06±1.52 24.76±1.11 24.33±0.75 24.29±0.71",
+    ("GP-UCB", "poisson10"): "34.85±0.21 33.12±0.73 29.18±1.39 29.00±1.45 29.00±1.45",
+    ("GP-BUCB", "poisson10"): "32.86±1.40 28.79±1.64 27.75±1.55 27.75±1.55 26.67±1.37",
+    ("GP-TS-SDF", "poisson10"): "26.06±1.42 23.77±0.04 23.64±0.16 23.29±0.25 23.29±0.25",
+    ("asy-TS", "poisson10"): "30.56±1.74 26.06±1.42 24.94±1.07 24.42±1.14 24.24±1.16",
+    ("GP-BTS", "poisson10"): "29.74±1.69 25.32±1.04 23.81±0.00 23.77±0.04 23.20±0.27",
+    ("GP-UCB-SDF", "fixed10"): "32.94±1.34 27.40±1.59 24.07±0.19 23.72±0.13 23.59±0.14",
+    ("GP-UCB", "fixed10"): "35.06±0.00 33.38±1.14 30.65±1.42 29.05±1.57 28.53±1.63",
+    ("GP-BUCB", "fixed10"): "34.98±0.08 32.03±1.37 27.97±1.64 27.84±1.67 27.84±1.67",
+    ("GP-TS-SDF", "fixed10"): "29.61±1.73 27.32±1.61 23.64±0.16 23.25±0.27 23.25±0.27",
+    ("asy-TS", "fixed10"): "31.52±1.73 26.80±1.73 25.63±1.52 24.50±1.15 23.16±0.29",
+    ("GP-BTS", "fixed10"): "33.90±1.11 25.41±1.12 24.07±0.50 23.90±0.54 23.90±0.54",
+}
+
+
+def recorded(run: dict, accuracy: np.ndarray) -> History:
+    """A published run as a history; its initial points' accuracies are not in the file."""
+    delays = np.array(run["delay"], dtype=float)
+    unknown = np.full(len(delays), np.nan)
+    return History([], accuracy, accuracy, delays, np.arange(len(delays)), arrival_steps(delays), unknown)
+
+
+@needs_data
+@pytest.mark.parametrize("setting", PUBLISHED)
+def test_the_published_table_comes_out_of_the_published_runs(setting):
+    mean, stderr = replay.mean_stderr(svm.published_errors(svm.published_runs(DATA), *setting))
+    printed = " ".join(f"{mean[i]:.2f}±{stderr[i]:.2f}" for i in verma.REPORTED)
+    assert printed == PUBLISHED[setting]
+
+
+@needs_data
+def test_best_converted_means_what_the_authors_mean():
+    for run in svm.published_runs(DATA).values():
+        initial = [svm.accuracy(DATA, *svm.to_params(row).values()) for row in run["init"]]
+        history = recorded(run, np.array([*initial, *run["accuracy"]]))
+        longest = verma.DELAYS[run["delays"]].window if verma.is_sdf(run["algorithm"]) else np.inf
+        ours = best_converted(history, longest=longest)[verma.N_INITIAL : verma.N_INITIAL + 101]
+        np.testing.assert_allclose(ours, np.array(run["best_converted"], dtype=float), atol=1e-6)
+
+
+@needs_data
+def test_our_training_gives_the_recorded_accuracies():
+    runs = svm.published_runs(DATA)
+    point_and_accuracy = [
+        (row, accuracy)
+        for key in [("GP-TS-SDF", "poisson10", 0), ("GP-BUCB", "fixed10", 3)]
+        for row, accuracy in zip(runs[key]["points"], runs[key]["accuracy"], strict=True)
+    ]
+    same = [
+        abs(svm.accuracy(DATA, *svm.to_params(row).values()) - accuracy) < 1e-6 for row, accuracy in point_and_accuracy
+    ]
+    assert np.mean(same) >= 0.98  # the file rounds its points
+
+
+@needs_data
+def test_runs_take_their_published_start():
+    runs = svm.published_runs(DATA)
+    options = replay.Options(data=DATA)
+    tasks = verma.tasks(options, 11, svm.initial_points, partial(svm._published_start, runs))
+    assert len(tasks) == 12 * 11
+    for task in tasks:
+        assert len(task.initial) == verma.N_INITIAL
+        assert len(task.delay) == verma.N_INITIAL + verma.ITERATIONS
+        if task.run < 10:
+            published = runs[task.algorithm, task.delays, task.run]
+            assert list(task.delay) == published["delay"]
+            assert task.initial[0] == svm.to_params(published["init"][0])
+
+
+def test_algorithms_share_initial_points_and_delays_and_no_optimizer_seed():
+    tasks = verma.tasks(replay.Options(seed=5), 3, lr.initial_points)
+    starts = {(task.run, str(task.initial)) for task in tasks}
+    delays = {(task.delays, task.run, task.delay) for task in tasks}
+    assert len(starts) == 3
+    assert len(delays) == 6
+    assert len({task.seed for task in tasks}) == len(tasks)
+
+
+def test_without_data_the_svm_replay_says_what_to_put_where(tmp_path, monkeypatch):
+    with pytest.raises(bl.BelatedError, match=r"pima_diabetes\.csv.*--data"):
+        svm.pima_diabetes(tmp_path)
+    (tmp_path / svm.DATA_FILE).write_text("a,b\n1,2\n")
+    with pytest.raises(bl.BelatedError, match="not the table"):
+        svm.pima_diabetes(tmp_path)
+
+    def no_network(**kwargs):
+        raise OSError("no route to host")
+
+    monkeypatch.setattr("sklearn.datasets.fetch_openml", no_network)
+    with pytest.raises(bl.BelatedError, match=r"no route to host.*--data"):
+        svm.pima_diabetes(None)
+
+
+def test_the_margin_is_two_standard_errors_of_the_difference_and_a_half():
+    published = {
+        ("GP-UCB", "fixed10", run): {"best_converted": [0.7 + 0.01 * (run % 2)] * 101} for run in range(4)
+    }  # 29.5 ± 0.25
+    setting = {
+        "algorithm": "GP-UCB",
+        "delays": "fixed10",
+        "iteration": [50, 99],
+        "mean": np.array([30.0, 25.0]),
+        "stderr": np.array([0.1, 0.1]),
+        "error_per_run": np.zeros((4, 2)),
+    }
+    svm._compare(setting, published)
+    margin = 2 * np.hypot(0.1, 0.25) + 0.5
+    assert [c["margin"] for c in setting["comparison"]] == pytest.approx([margin, margin])
+    assert [c["within"] for c in setting["comparison"]] == [True, False]
+    verdict = svm._verdict([setting])
+    assert (verdict["comparisons"], verdict["within"], verdict["not_worse"]) == (2, 1, 2)
+
+
+def test_logistic_regression_is_really_trained():
+    good = lr.accuracy({"batch_size": 32, "learning_rate": 0.1, "decay": 1e-3}, seed=0)
+    untrained = np.mean(
+        [lr.accuracy({"batch_size": 32, "learning_rate": 1e-6, "decay": 1e-3}, seed=seed) for seed in range(5)]
+    )
+    assert good > 0.95 > untrained
+
+
+def test_one_step_of_training_follows_the_gradient_of_the_logistic_loss(monkeypatch):
+    monkeypatch.setattr(lr, "EPOCHS", 1)
+    x, y, _, _ = lr.breast_cancer()
+    start = lr.train(x, y, len(y), 0.0, 0.0, np.random.default_rng(4))
+    end = lr.train(x, y, len(y), 0.5, 0.0, np.random.default_rng(4))
+
+    def loss(w, b):
+        z = x @ w + b
+        return np.mean(np.logaddexp(0, z) - y * z)
+
+    h = 1e-6
+    for j in range(3):
+        e = np.zeros(x.shape[1])
+        e[j] = h
+        slope = (loss(start[0] + e, start[1]) - loss(start[0] - e, start[1])) / (2 * h)
+        assert end[0][j] - start[0][j] == pytest.approx(-0.5 * slope, rel=1e-5)
+
+
+def test_synthetic_functions_and_delays_are_shared_and_comparable():
+    f = sdf_synthetic.sample(1)
+    assert (f.min(), f.max()) == (0.0, 1.0)
+    # SE kernel: E (f(x + h) − f(x))² = 2·(1 − exp(−h²/2ℓ²))·var; at h = ℓ that is 0.787·var.
+    ratios = []
+    for seed in range(30):
+        f = sdf_synthetic.sample(seed)
+        ratios.append([np.mean((f[20:] - f[:-20]) ** 2), f.var()])
+    ratio = np.divide(*np.mean(ratios, axis=0))
+    assert ratio == pytest.approx(2 * (1 - np.exp(-0.5)), rel=0.15)
+    u = np.random.default_rng(0).random(200)
+    short, long = (sdf_synthetic.delays(sdf_synthetic.sdf(mu, 2 * mu), u) for mu in (5, 30))
+    assert (short <= long).all()
+
+
+def test_wilcoxon_says_which_is_worse():
+    rng = np.random.default_rng(0)
+    a = rng.random(40)
+    assert sdf_synthetic.worse(a + 0.1 + 0.01 * rng.random(40), a)["holds"]
+    assert not sdf_synthetic.worse(a, a + 0.1)["holds"]
+    assert sdf_synthetic.worse(a, a)["p"] == 1.0
+
+
+def test_seeds_differ_by_purpose_and_run_and_stay_what_they_are():
+    seeds = {replay.seed_of(s, what, run) for s in range(3) for what in ("f", "delays") for run in range(3)}
+    assert len(seeds) == 18
+    assert replay.seed_of(0, "f", 1) == replay.seed_of(0, "f", 1)
+
+
+def test_spread_keeps_the_order_and_reports_failures():
+    tasks = [3, -1, 2, -7, 5]
+    assert replay.spread(abs, tasks, 0, "") == replay.spread(abs, tasks, 2, "") == [3, 1, 2, 7, 5]
+    with pytest.raises(ValueError, match="invalid literal"):
+        replay.spread(int, ["1", "x", "3"], 2, "")
+
+
+@pytest.mark.parametrize("algorithm", verma.ALGORITHMS)
+@pytest.mark.parametrize("where", ["box", "candidates"])
+def test_the_faithful_settings_are_settings(algorithm, where):
+    on_a_box = where == "box"
+    settings = verma.faithful_settings(algorithm, on_a_box=on_a_box)
+    settings |= {"n_raw": 200, "n_starts": 3} if on_a_box else {}
+    domain = {"space": svm.space()} if on_a_box else {"candidates": np.linspace(0, 1, 50).reshape(-1, 1)}
+    optimizer = bl.algorithm(algorithm, **domain, window=3, floor=0.0, seed=0, **settings)
+    trials = [optimizer.suggest() for _ in range(6)]
+    for trial in trials[:4]:
+        optimizer.observe(trial, 0.65 + 0.01 * trial.number)
+    assert [optimizer.suggest().number for _ in range(3)] == [6, 7, 8]
+
+
+@pytest.mark.parametrize("faithful", [False, True])
+def test_a_replay_is_the_same_with_any_number_of_workers(faithful):
+    reports = [lr.run(replay.Options(runs=1, iterations=8, workers=workers, faithful=faithful)) for workers in (1, 2)]
+    curves = [np.array([setting["curve_mean"] for setting in report["settings"]]) for report in reports]
+    assert curves[0].shape == (12, 9)
+    np.testing.assert_array_equal(*curves)
+
+
+def test_the_synthetic_replay_end_to_end():
+    report = sdf_synthetic.run(replay.Options(runs=2, iterations=12, workers=2))
+    text = sdf_synthetic.table(report)
+    assert all(f"Figure {panel}" in text for panel in sdf_synthetic.PANELS)
+    assert all(len(order) == 6 for at in report["ranking"].values() for order in at.values())
+    assert len(report["settings"]) == 20
+    for setting in report["settings"]:
+        assert setting["curve_mean"].shape == (13,)
+        assert (np.diff(setting["curve_mean"]) <= 0).all()
+
+
+@needs_data
+def test_the_svm_replay_end_to_end():
+    report = svm.run(replay.Options(runs=1, iterations=6, workers=2, data=DATA))
+    text = svm.table(report)
+    assert text.count("  published") == 12
+    assert {setting["delays"] for setting in report["settings"]} == {"poisson10", "fixed10"}
+
+
+def test_every_listed_replay_is_a_module_with_the_common_parts():
+    for name in experiments.REPLAYS:
+        module = experiments.load(name)
+        assert all(hasattr(module, part) for part in ("DEFAULT_RUNS", "NEEDS", "run", "table", "draw"))
+
+
+@pytest.mark.parametrize(("direction", "best"), [("maximize", [1, 3, 3]), ("minimize", [1, 1, 0])])
+def test_convergence_is_drawn_in_the_order_of_arrival(direction, best):
+    figure = pytest.importorskip("matplotlib.figure").Figure()
+    optimizer = bl.RandomSearch({"x": bl.Real(0.0, 1.0)}, direction=direction, seed=0)
+    a, b, c, _ = (optimizer.suggest() for _ in range(4))
+    for trial, value in [(c, 1.0), (a, 3.0), (b, 0.0)]:
+        optimizer.observe(trial, value)
+        optimizer.suggest()
+    points, line = plotting.plot_convergence(optimizer, figure.subplots()).lines
+    assert list(points.get_ydata()) == [1, 3, 0]
+    assert list(line.get_ydata()) == best
+    assert list(line.get_xdata()) == [4, 5, 6]

@@ -1,0 +1,529 @@
+"""Runs: a function evaluated on many workers, and how they end."""
+
+import multiprocessing
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import threading
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+import belated as bl
+from tests.run.runs import (
+    METHODS,
+    ROWS,
+    SECONDS,
+    SPACE,
+    ByHand,
+    by_params,
+    f,
+    facts,
+    failures_expected,
+    forks,
+    states,
+    wait_for,
+)
+
+# What is found.
+
+
+def test_it_finds_the_best():
+    best = bl.maximize(f, SPACE, n_trials=30, seed=0)
+    assert best.best_value == max(trial.value for trial in best.trials) == f(best.best_params)
+    assert best.best_value > -0.05 and best.recommend() == best.optimizer.recommend()
+    assert best.best_trial.params == best.best_params
+    assert best.why == "n_trials" and best.n_failed == 0 and best.seconds > 0
+    lowest = bl.minimize(lambda params: -f(params), SPACE, n_trials=30, seed=0)
+    assert lowest.best_value == -best.best_value and lowest.best_params == best.best_params
+
+
+def test_settings_are_those_of_bayes_opt():
+    optimizer = bl.minimize(f, SPACE, n_trials=1, seed=3, acquisition="ucb", pending="ignore").optimizer
+    assert repr(optimizer) == repr(
+        bl.BayesOpt(SPACE, seed=3, acquisition="ucb", pending="ignore", direction="minimize")
+    )
+
+
+def test_candidates_come_as_rows():
+    seen = []
+    best = bl.maximize(lambda x: seen.append(x) or x[0], candidates=ROWS, n_trials=12, seed=0)
+    assert all((x == trial.x).all() for x, trial in zip(seen, best.trials, strict=True))
+    assert best.best_params[0] == best.best_value
+
+
+def test_what_f_does_to_its_argument_stays_there():
+    def careless(params):
+        value = params.pop("x")
+        params.clear()
+        return value
+
+    best = bl.maximize(careless, SPACE, n_trials=3, seed=0)
+    assert [trial.params["x"] for trial in best.trials] == [trial.value for trial in best.trials]
+
+    def careless_row(x):
+        x[:] = 0
+        return 1
+
+    assert set(bl.maximize(careless_row, candidates=ROWS, n_trials=3).best_params) <= set(ROWS.ravel())
+
+
+@pytest.mark.parametrize("workers", [{}, {"n_workers": 1}, {"timeout": SECONDS}, {"executor": ThreadPoolExecutor(1)}])
+def test_one_worker_is_a_loop(workers):
+    loop = bl.BayesOpt(SPACE, seed=5)
+    for _ in range(15):
+        trial = loop.suggest()
+        loop.observe(trial, f(trial.params))
+    for _ in range(2):
+        assert facts(bl.maximize(f, SPACE, n_trials=15, seed=5, **workers)) == [t._facts() for t in loop.trials]
+
+
+def test_a_result_can_be_looked_at_and_kept():
+    best = bl.maximize(f, SPACE, n_trials=4, seed=0)
+    assert repr(best).startswith("Result(n_trials=4, best_value=") and "why='n_trials'" in repr(best)
+    assert "<table>" in best._repr_html_() and "best_params" in best._repr_html_()
+    with pytest.raises(AttributeError):
+        best.why = "bored"
+    assert facts(pickle.loads(pickle.dumps(best))) == facts(best)
+    best.optimizer.observe(best.optimizer.suggest(), 100)
+    assert best.best_value == 100 and len(best.trials) == 4
+
+
+# Where f is evaluated.
+
+
+def test_one_worker_is_the_calling_thread():
+    here = threading.get_ident()
+    assert bl.maximize(lambda params: threading.get_ident() == here and 1, SPACE, n_trials=3).n_failed == 0
+    elsewhere = bl.maximize(lambda params: threading.get_ident() != here and 1, SPACE, n_trials=3, n_workers=2)
+    assert elsewhere.n_failed == 0
+
+
+def test_as_many_evaluations_at_a_time_as_workers():
+    barrier = threading.Barrier(4)  # passed only by four evaluations that are running at once
+    running, most, lock = 0, 0, threading.Lock()
+
+    def together(params):
+        nonlocal running, most
+        with lock:
+            running += 1
+            most = max(most, running)
+        barrier.wait(SECONDS)
+        with lock:
+            running -= 1
+        return f(params)
+
+    best = bl.maximize(together, SPACE, n_trials=20, n_workers=4, seed=0)
+    assert states(best) == ["observed"] * 20 and most == 4
+
+
+def test_a_slow_evaluation_keeps_nobody_waiting():
+    slow, quick = [], []
+    others_done = threading.Event()
+    lock = threading.Lock()
+
+    def first_is_slow(params):
+        with lock:
+            mine = quick if slow else slow
+            mine.append(params)
+        if mine is slow:
+            wait_for(others_done)
+        elif len(quick) == 9:
+            others_done.set()
+        return f(params)
+
+    best = bl.maximize(first_is_slow, SPACE, n_trials=10, n_workers=2, seed=0)
+    assert len(slow) == 1 and states(best) == ["observed"] * 10
+    assert max(best.trials, key=lambda trial: trial.delay).params == slow[0]
+
+
+def test_suggestions_know_all_that_has_come_in():
+    hand, known = ByHand({2: [0], 5: [3, 4, 5]}), []
+
+    def watch(optimizer, trial):
+        known.append((trial.number, optimizer.n_trials))
+        if trial.number == 0:
+            hand.carry_out(1, 2)
+
+    bl.maximize(f, SPACE, n_trials=6, executor=hand, n_workers=3, callbacks=[watch])
+    assert known == [(0, 3), (1, 3), (2, 3), (3, 6), (4, 6), (5, 6)]
+
+
+@pytest.mark.parametrize("n_workers", [1, 4])
+def test_long_runs_end(n_workers):
+    best = bl.maximize(f, optimizer=bl.RandomSearch(SPACE), n_trials=20_000, n_workers=n_workers)
+    assert best.why == "n_trials" and len(best.trials) == 20_000
+
+
+def test_own_threads_end_with_the_run():
+    bl.maximize(f, SPACE, n_trials=8, n_workers=4)
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("belated")]
+
+
+def test_an_executor_stays_open_and_says_its_size():
+    barrier = threading.Barrier(3)
+
+    def together(params):
+        barrier.wait(SECONDS)
+        return f(params)
+
+    with ThreadPoolExecutor(3) as pool:
+        assert states(bl.maximize(together, SPACE, n_trials=6, executor=pool)) == ["observed"] * 6
+        assert pool.submit(int, "7").result(SECONDS) == 7
+    with pytest.raises(bl.InvalidSetting, match="^n_workers is missing: ByHand"):
+        bl.maximize(f, SPACE, n_trials=3, executor=ByHand())
+
+
+def value_and_process(params):
+    if params["x"] < 0:
+        raise ValueError(f"x={params['x']}")
+    return os.getpid()
+
+
+@METHODS
+@forks
+@failures_expected
+def test_processes(method):
+    with ProcessPoolExecutor(2, multiprocessing.get_context(method)) as pool:
+        best = bl.maximize(value_and_process, SPACE, n_trials=20, executor=pool, seed=0)
+        children = {int(trial.value) for trial in best.trials if trial.value is not None}
+        assert children and os.getpid() not in children
+        assert states(best) == ["failed" if trial.params["x"] < 0 else "observed" for trial in best.trials]
+        assert pool.submit(int, "7").result(SECONDS) == 7
+
+
+# The end.
+
+
+@pytest.fixture
+def endless(monkeypatch):
+    """An objective that ends with the test, an optimizer, and a way to have the time be up once so many trials run."""
+    running, go_on = threading.Semaphore(0), threading.Event()
+    opt = bl.RandomSearch(SPACE)
+
+    def objective(params):
+        running.release()
+        wait_for(go_on)
+        return f(params)
+
+    def ends_when(n_trials, n_running):
+        def clock():
+            if opt.n_trials < n_trials:
+                return 0.0
+            for _ in range(n_running):
+                assert running.acquire(timeout=SECONDS)
+            for _ in range(n_running):
+                running.release()
+            return 1e9
+
+        monkeypatch.setattr("belated.evaluation.monotonic", clock)
+
+    yield objective, opt, ends_when
+    go_on.set()
+
+
+def test_the_time_is_up(endless):
+    objective, opt, ends_when = endless
+    ends_when(n_trials=2, n_running=2)
+    best = bl.maximize(objective, optimizer=opt, n_workers=2, timeout=60)
+    assert best.why == "timeout" and states(best) == ["pending"] * 2 and best.best_value is None
+    opt.observe(best.trials[0], 3.0)
+    assert best.best_value == 3.0
+
+
+def test_one_worker_does_not_hold_up_the_end(endless):
+    objective, opt, ends_when = endless
+    ends_when(n_trials=1, n_running=1)
+    assert states(bl.maximize(objective, optimizer=opt, n_trials=9, timeout=60)) == ["pending"]
+
+
+def test_what_has_not_begun_is_abandoned(endless):
+    objective, opt, ends_when = endless
+    pool = ThreadPoolExecutor(1)
+    ends_when(n_trials=3, n_running=1)
+    best = bl.maximize(objective, optimizer=opt, executor=pool, n_workers=3, timeout=60)
+    assert states(best) == ["pending", "abandoned", "abandoned"]
+
+
+@failures_expected
+def test_a_run_that_only_failed_until_the_end(endless):
+    objective, opt, ends_when = endless
+    opt.enqueue([{"x": 0.5, "n": n} for n in (8, 1)])
+    ends_when(n_trials=2, n_running=1)
+    with pytest.raises(bl.RunError, match="none of 2 trials succeeded, and 1 failed: the last time f raised KeyError"):
+        bl.maximize(lambda p: {}[0] if p["n"] == 8 else objective(p), optimizer=opt, n_trials=9, timeout=60)
+
+
+def test_a_time_that_is_not_needed():
+    assert bl.maximize(f, SPACE, n_trials=5, timeout=SECONDS, n_workers=2).why == "n_trials"
+
+
+def test_callbacks_see_each_trial_that_is_over():
+    seen, here = [], threading.get_ident()
+    opt = bl.BayesOpt(SPACE, seed=0)
+
+    def look(optimizer, trial):
+        assert optimizer is opt and threading.get_ident() == here
+        seen.append((trial.number, trial.state))
+
+    with pytest.warns(bl.BelatedWarning):
+        best = bl.maximize(by_params, optimizer=opt, n_trials=12, n_workers=3, callbacks=[look, look])
+    assert seen[::2] == seen[1::2] and sorted(seen[::2]) == list(enumerate(states(best)))
+
+
+@pytest.mark.parametrize("workers", [{}, {"n_workers": 3}])
+def test_a_callback_ends_the_run(workers):
+    def enough(optimizer, trial):
+        if trial.number == 4:
+            raise bl.StopRun
+
+    best = bl.maximize(f, optimizer=bl.RandomSearch(SPACE), timeout=SECONDS, callbacks=[enough], **workers)
+    assert best.why == "stopped" and best.trials[4].state == "observed"
+
+
+def test_what_has_arrived_by_the_end_is_reported():
+    hand = ByHand({3: [0]})
+
+    def stop(optimizer, trial):
+        hand.carry_out(2)
+        raise bl.StopRun
+
+    best = bl.maximize(f, SPACE, n_trials=9, executor=hand, n_workers=4, callbacks=[stop])
+    assert best.why == "stopped" and states(best) == ["observed", "abandoned", "observed", "abandoned"]
+
+
+def test_an_error_of_a_callback_surfaces():
+    opt = bl.BayesOpt(SPACE, seed=0)
+    with pytest.raises(ZeroDivisionError):
+        bl.maximize(f, optimizer=opt, n_trials=9, n_workers=2, callbacks=[lambda optimizer, trial: 1 / 0])
+    assert "observed" in [trial.state for trial in opt.trials]
+
+
+SCRIPT = """
+import os, sys, threading, time
+import belated as bl
+
+go_on = threading.Event()
+
+def f(params):
+    if params["n"] == 1:
+        return 1.0
+    os.write(1, b"running\\n")
+    {wait}
+
+opt = bl.RandomSearch({{"n": (1, 8)}}, seed=0)
+opt.enqueue([{{"n": 1}}, {{"n": 8}}, {{"n": 8}}])
+best = bl.maximize(f, optimizer=opt, n_trials=50, {workers})
+go_on.set()
+print(best.why, best.best_value, *[trial.state for trial in best.trials], flush=True)
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="sends a signal to another process")
+@pytest.mark.parametrize(
+    ("workers", "wait", "end"),
+    [
+        ("n_workers=1", "time.sleep(1000)", "interrupted 1.0 observed pending"),
+        ("n_workers=2", "go_on.wait()", "interrupted 1.0 observed pending pending"),
+        ("timeout=1000", "go_on.wait()", "interrupted 1.0 observed pending"),
+    ],
+)
+def test_ctrl_c(workers, wait, end):
+    script = SCRIPT.format(workers=workers, wait=wait)
+    child = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        for _ in range(end.count("pending")):
+            assert child.stdout.readline() == "running\n"
+        child.send_signal(signal.SIGINT)
+        out, err = child.communicate(timeout=SECONDS)
+    finally:
+        child.kill()
+        child.wait()
+    assert (child.returncode, err) == (0, "") and out == end + "\n"
+
+
+PROCESSES = """
+import multiprocessing, os, time
+from concurrent.futures import ProcessPoolExecutor
+import belated as bl
+
+def f(params):
+    os.write(1, b"running\\n")
+    time.sleep(1000)
+
+if __name__ == "__main__":
+    pool = ProcessPoolExecutor(2, multiprocessing.get_context("{method}"))
+    best = bl.maximize(f, {{"n": (1, 8)}}, n_trials=50, executor=pool)
+    print(best.why, *[trial.state for trial in best.trials], flush=True)
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="sends a signal to a group of processes")
+@METHODS
+def test_ctrl_c_with_processes(method, tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(PROCESSES.format(method=method))
+    # A terminal sends Ctrl-C to all of its foreground processes.
+    child = subprocess.Popen(
+        [sys.executable, str(script)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+    try:
+        for _ in range(2):
+            assert child.stdout.readline() == "running\n"
+        os.killpg(child.pid, signal.SIGINT)
+        out, _ = child.communicate(timeout=SECONDS)
+    finally:
+        child.kill()
+        child.wait()
+    assert out == "interrupted pending pending\n"
+
+
+def test_a_second_ctrl_c_is_raised():
+    class Pressed(Future):
+        def cancel(self):
+            raise KeyboardInterrupt("the second")
+
+    class Presses(Executor):
+        def submit(self, fn, /, *args):
+            if opt.n_trials == 2:
+                raise KeyboardInterrupt("the first")
+            return Pressed()
+
+    opt = bl.RandomSearch(SPACE)
+    with pytest.raises(KeyboardInterrupt, match="the second"):
+        bl.maximize(f, optimizer=opt, n_trials=9, executor=Presses(), n_workers=2)
+    assert len(opt.pending_) == 2
+
+
+# Optimizers and studies that go on.
+
+
+def test_trials_of_others_are_left_alone():
+    opt = bl.BayesOpt(SPACE, seed=0)
+    earlier = opt.suggest(n=3)
+    earlier[0].observe(0.5)
+    best = bl.maximize(f, optimizer=opt, n_trials=4, n_workers=2)
+    assert [trial.number for trial in best.trials] == [3, 4, 5, 6]
+    assert best.best_value == 0.5 and best.best_trial == earlier[0]
+    assert opt.pending_ == earlier[1:]
+    assert len(bl.maximize(f, optimizer=opt, n_trials=2).trials) == 2 and opt.n_trials == 9
+
+
+def test_a_value_reported_elsewhere_stays():
+    hand = ByHand({2: [0]})
+
+    def meddle(optimizer, trial):
+        if trial.number == 0:
+            for other in optimizer.pending_:
+                other.observe(7)
+            hand.carry_out(1, 2)
+
+    with pytest.warns(bl.BelatedWarning, match="has the value 7.0 already.*that value stays") as warned:
+        best = bl.maximize(f, SPACE, n_trials=3, executor=hand, n_workers=3, callbacks=[meddle])
+    assert len(warned) == 1 and [trial.value for trial in best.trials][1:] == [7, 7]
+
+
+CRASH = """
+import os, sys
+import belated as bl
+
+def f(params):
+    if study.n_trials == 6:
+        os._exit(9)
+    return params["x"]
+
+study = bl.Study("s", sys.argv[1], bl.BayesOpt({"x": (0.0, 1.0)}, seed=0))
+bl.maximize(f, optimizer=study, n_trials=50)
+"""
+
+
+def test_a_study_goes_on_after_a_crash(tmp_path):
+    store = f"sqlite:///{tmp_path / 'studies.db'}"
+    crashed = subprocess.run([sys.executable, "-c", CRASH, store], timeout=SECONDS)
+    assert crashed.returncode == 9
+    study = bl.Study.load("s", store)
+    assert study.n_trials == 6 and [trial.number for trial in study.pending_] == [5]
+    best = bl.maximize(lambda params: params["x"], optimizer=study, n_trials=20 - study.n_trials, n_workers=3)
+    assert best.optimizer is study and study.n_trials == 20
+    assert bl.Study.load("s", store).best_value_ == best.best_value == max(t.value for t in study.trials if t.value)
+    study.observe(5, 2.0)
+    assert best.best_value == 2.0
+
+
+# Progress.
+
+
+def test_progress(capsys):
+    pytest.importorskip("tqdm")
+    with pytest.warns(bl.BelatedWarning):
+        best = bl.maximize(by_params, SPACE, n_trials=12, progress=True, seed=0)
+    shown = capsys.readouterr().err
+    assert "12/12" in shown and f"best={best.best_value:.3g}" in shown and f"failed={best.n_failed}" in shown
+    bl.maximize(f, SPACE, n_trials=3, progress=False)
+    bl.maximize(f, SPACE, n_trials=3)
+    assert capsys.readouterr().err == ""  # which is no terminal
+
+
+def test_progress_without_tqdm(monkeypatch):
+    monkeypatch.setitem(sys.modules, "tqdm", None)
+    monkeypatch.setitem(sys.modules, "tqdm.auto", None)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    opt = bl.BayesOpt(SPACE)
+    with pytest.raises(ImportError, match=r"belated\[progress\]"):
+        bl.maximize(f, optimizer=opt, n_trials=3, progress=True)
+    assert opt.n_trials == 0
+    assert bl.maximize(f, optimizer=opt, n_trials=3).why == "n_trials"
+
+
+# What is refused.
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        ({"n_trials": None}, "^n_trials and timeout"),
+        ({"n_trials": 0}, "^n_trials=0"),
+        ({"n_trials": 2.5}, "^n_trials=2.5"),
+        ({"timeout": 0}, "^timeout=0"),
+        ({"timeout": np.nan}, "^timeout=nan"),
+        ({"n_workers": 0}, "^n_workers=0"),
+        ({"n_workers": True}, "^n_workers=True"),
+        ({"executor": 4}, "^executor=4.*concurrent.futures"),
+        ({"catch": "ValueError"}, "^catch='ValueError'"),
+        ({"catch": (ValueError, 3)}, "^catch="),
+        ({"callbacks": print}, "^callbacks="),
+        ({"callbacks": [None]}, "^callbacks="),
+        ({"progress": "yes"}, "^progress='yes'"),
+        ({"f": {}}, "^f={}"),
+        ({"optimizer": "GP-EI"}, "^optimizer='GP-EI'"),
+        ({"space": SPACE}, r"^\['space'\] belong"),
+        ({"seed": 3}, r"^\['seed'\] belong"),
+        ({"candidates": ROWS}, r"^\['candidates'\] belong"),
+        ({"direction": "maximize"}, "^direction is fixed"),
+        ({"n_trial": 3}, "^n_trial=3 is no argument of maximize: did you mean n_trials?"),
+        ({"zzz": 3}, "^zzz=3 is no argument of maximize: it passes"),
+        ({"optimizer": None, "space": bl.BayesOpt(SPACE)}, "pass it as optimizer="),
+        ({"optimizer": None, "space": SPACE, "direction": "minimize"}, "^direction is fixed"),
+        ({"optimizer": None, "space": SPACE, "windw": 4}, "^windw=4.*did you mean window"),
+        ({"optimizer": None, "space": SPACE, "window": -1}, "window"),
+        ({"optimizer": None}, "neither of space and candidates"),
+        ({"optimizer": bl.BayesOpt(SPACE, direction="minimize")}, "^optimizer has direction='minimize': call minimize"),
+        ({"optimizer": bl.BayesOpt(SPACE, context={"age": (0, 9)})}, "^a context is given with each suggestion"),
+    ],
+)
+def test_bad_arguments(arguments, complaint):
+    opt = bl.BayesOpt(SPACE)
+    call = {"f": f, "optimizer": opt, "n_trials": 3} | arguments
+    with pytest.raises((bl.InvalidSetting, bl.InvalidSpace), match=complaint):
+        bl.maximize(**call)
+    assert opt.n_trials == 0
+
+
+def test_the_direction_of_a_study_counts(tmp_path):
+    study = bl.Study("s", f"sqlite:///{tmp_path / 'studies.db'}", bl.RandomSearch(SPACE, direction="minimize"))
+    with pytest.raises(bl.InvalidSetting, match="call minimize"):
+        bl.maximize(f, optimizer=study, n_trials=3)
+    assert bl.minimize(f, optimizer=study, n_trials=3).best_value == min(trial.value for trial in study.trials)

@@ -1,0 +1,356 @@
+"""The SQLite store: damage, hostile files, busy files, and what the command line makes of them."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import sqlite3
+import sys
+import time
+
+import pytest
+
+import belated as bl
+from belated import cli
+from belated.store import checksums as form
+from belated.store import sqlite
+from belated.store.salvage import salvage
+
+
+def random_search():
+    return bl.RandomSearch({"x": (0.0, 1.0), "y": (0.0, 1.0)}, seed=1)
+
+
+@pytest.fixture
+def path(tmp_path):
+    return str(tmp_path / "studies.db")
+
+
+@pytest.fixture
+def filled(path):
+    """A store at rest with a study "s" of 120 events."""
+    study = bl.Study("s", f"sqlite:///{path}", random_search())
+    for k in range(60):
+        study.observe(study.suggest(key=f"k{k}"), k / 7)
+    del study
+    assert os.listdir(os.path.dirname(path)) == ["studies.db"]
+    return path
+
+
+def load(path):
+    return bl.Study.load("s", f"sqlite:///{path}")
+
+
+def edit(path, *statements):
+    connection = sqlite3.connect(path, isolation_level=None)
+    for statement in statements:
+        connection.execute(*statement) if isinstance(statement, tuple) else connection.execute(statement)
+    connection.close()
+
+
+# Damage.
+
+
+def test_damaged_files_give_right_data_or_a_store_error(filled):
+    full = load(filled)._log.core.events(0)
+    with open(filled, "rb") as file:
+        sound = file.read()
+    generator = random.Random(0)
+    outcomes = set()
+    for k in range(150):
+        data = bytearray(sound)
+        if k % 4:
+            data[generator.randrange(len(data))] ^= 1 << generator.randrange(8)
+        else:
+            del data[generator.randrange(len(data)) :]
+        with open(filled, "wb") as file:
+            file.write(data)
+        study = None
+        try:
+            study = bl.Study("s", f"sqlite:///{filled}", random_search() if k % 2 and data else None)
+            assert study._log.core.events(0) == full
+            outcomes.add("right")
+        except bl.StoreError:
+            outcomes.add("refused")
+    assert outcomes == {"right", "refused"}
+
+
+def test_salvage_returns_the_intact_events(filled):
+    headers, records = salvage(filled)
+    assert [header.name for header in headers] == ["s"]
+    assert [record.seq for _, record in records] == list(range(120))
+    with open(filled, "rb") as file:
+        data = bytearray(file.read())
+    lost = 7
+    at = data.index(records[lost][1].body.encode())
+    data[at + 20] ^= 4
+    data[:100] = bytes(100)
+    with open(filled, "wb") as file:
+        file.write(data)
+    _, again = salvage(filled)
+    assert again == records[:lost] + records[lost + 1 :]
+
+
+def test_salvage_reads_the_write_ahead_log_and_overflow_pages(path):
+    space = {f"x{k}": (0.0, 1.0) for k in range(400)}
+    study = bl.Study("wide", f"sqlite:///{path}", bl.RandomSearch(space, seed=0))
+    study.suggest(5)
+    assert os.path.getsize(path + "-wal") > 0
+    for _ in range(2):
+        headers, records = salvage(path)
+        assert [header.name for header in headers] == ["wide"]
+        assert [record.body for _, record in records] == study._log.core.events(0)
+        study.suggest(5)
+        study._store._disconnect()  # from now on all is in the main file
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE events SET body = replace(body, '\"number\":3', '\"number\":4') WHERE seq = 7",
+        "UPDATE events SET at = at + 1 WHERE seq = 7",
+        "UPDATE events SET key = 'suggest:0:other' WHERE seq = 0",
+        "UPDATE events SET seq = -1 WHERE seq = 7",
+        "UPDATE events SET body = x'00ff' WHERE seq = 7",
+        "UPDATE events SET body = CAST(x'80ff' AS TEXT) WHERE seq = 7",
+        "UPDATE events SET version = 'one' WHERE seq = 7",
+        "UPDATE events SET checksum = zeroblob(300000000) WHERE seq = 7",
+        "DELETE FROM events WHERE seq = 119",
+        "DELETE FROM events WHERE seq = 0",
+        "DELETE FROM events",
+        "DELETE FROM heads",
+        "UPDATE heads SET n = 'many'",
+        "UPDATE heads SET n = 119",
+        "UPDATE heads SET n = -1",
+        "UPDATE studies SET definition = replace(definition, 'maximize', 'minimize')",
+        "UPDATE studies SET id = 5",
+        "DELETE FROM studies",
+    ],
+)
+def test_events_that_were_changed_are_refused(filled, statement):
+    edit(filled, statement)
+    with pytest.raises(bl.StoreError):
+        load(filled)
+    assert cli.main(["study", "check", filled]) == cli.FAILED
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "CREATE TRIGGER t AFTER INSERT ON events BEGIN DELETE FROM events; END",
+        "CREATE VIEW v AS SELECT load_extension('x')",
+        "CREATE TABLE more (x)",
+        "CREATE INDEX more ON events (abs(seq))",
+        "DROP INDEX keys",
+        "DROP TABLE heads",
+        "PRAGMA application_id = 0",
+        "PRAGMA application_id = 77",
+        "PRAGMA user_version = 0",
+        "PRAGMA user_version = 2",
+    ],
+)
+def test_databases_of_another_make_are_refused(filled, statement):
+    edit(filled, statement)
+    for optimizer in (None, random_search()):
+        with pytest.raises(bl.StoreError, match="newer" if statement.endswith("= 2") else "store"):
+            bl.Study("s", f"sqlite:///{filled}", optimizer)
+
+
+def forge(path, definition=None, bodies=(), version=form.VERSION):
+    """A study with right checksums and hostile contents."""
+    if definition is None:
+        definition = form.definition_of(random_search())
+    header = form.header(7, "s", {}, 0.0)._replace(
+        definition=definition if isinstance(definition, str) else json.dumps(definition), version=version
+    )
+    header = header._replace(checksum=form._digest(*header[:-1]))
+    records = [form.sealed(7, seq, None, 0.0, body) for seq, body in enumerate(bodies)]
+    sqlite.SqliteStore(path).create(header, records)
+
+
+def altered(**arguments):
+    definition = form.definition_of(random_search())
+    return {**definition, "arguments": {**definition["arguments"], **arguments}}
+
+
+@pytest.mark.parametrize(
+    "definition",
+    [
+        "",
+        "[]",
+        "nonsense",
+        "[" * 100_000,
+        '{"optimizer": "RandomSearch", "arguments": {"seed": NaN}}',
+        {"optimizer": "RandomSearch", "arguments": []},
+        {"optimizer": "RandomSearch", "arguments": {}},
+        {"optimizer": "os.system", "arguments": {}},
+        {"optimizer": ["RandomSearch"], "arguments": {}},
+        {"optimizer": "Optimizer", "arguments": {}},
+        altered(time="print"),
+        altered(unknown=1),
+        altered(space=3),
+        altered(space=[3]),
+        altered(space=[{"name": "x", "type": "Path"}]),
+        altered(space=[{"name": "x", "type": ["Real"]}]),
+        altered(space=[{"name": "x", "type": "Real", "low": "0", "high": 1}]),
+        altered(space=[{"name": "x", "type": "Real", "low": 0, "high": 1, "extra": 1}]),
+        altered(space=[{"name": ["x"], "type": "Real", "low": 0, "high": 1}]),
+        altered(space=None, candidates={"kind": "O", "rows": [[1]]}),
+        altered(space=None, candidates={"kind": "f", "rows": [[1], [1, 2]]}),
+        altered(space=None, candidates={"kind": "f", "rows": "abc"}),
+        altered(space=None, candidates=[[1, 2]]),
+        altered(seed=-1),
+        altered(seed=10**400),
+        altered(clock=["seconds"]),
+        altered(direction={}),
+    ],
+)
+def test_hostile_definitions_are_refused(path, definition):
+    forge(path, definition)
+    with pytest.raises(bl.StoreError):
+        load(path)
+
+
+SUGGESTED = (
+    '{"Suggested":{"point":{"x":[0.5,0.5],"index":null},"context":[],"now":0.0,"fitted":null,"queued":false,'
+    '"expires_at":null}}'
+)
+
+
+@pytest.mark.parametrize(
+    "bodies",
+    [
+        ["nonsense"],
+        ["null"],
+        ["[" * 100_000],
+        ['{"Exploded":{}}'],
+        ['{"Observed":{"number":0,"value":1.0,"now":0.0}}'],
+        [SUGGESTED, '{"Observed":{"number":0,"value":1e999,"now":0.0}}'],
+        [SUGGESTED, '{"Observed":{"number":0,"value":"1","now":0.0}}'],
+        [SUGGESTED, '{"Amended":{"number":0,"value":1.0}}'],
+        [SUGGESTED.replace("0.5,0.5", "0.5")],
+        [SUGGESTED.replace("0.5,0.5", "null,0.5")],
+    ],
+)
+def test_hostile_events_are_refused(path, bodies):
+    forge(path, bodies=bodies)
+    with pytest.raises(bl.StoreError):
+        load(path)
+
+
+def test_newer_studies_and_events_say_so(path, filled):
+    edit(filled, "UPDATE events SET version = 2 WHERE seq = 7")
+    with pytest.raises(bl.StoreError, match="newer"):
+        load(filled)
+    os.remove(filled)
+    forge(path, version=2)
+    with pytest.raises(bl.StoreError, match="newer"):
+        load(path)
+
+
+# The file and its place.
+
+
+def test_files_that_are_no_stores(path, tmp_path):
+    with pytest.raises(bl.StoreError, match="no study"):
+        load(path)
+    assert not os.path.exists(path)
+    with open(path, "w") as file:
+        file.write("this is a letter, not a database " * 100)
+    with pytest.raises(bl.StoreError, match="not a database"):
+        bl.Study("s", f"sqlite:///{path}", random_search())
+    with pytest.raises(bl.StoreError):
+        bl.Study("s", f"sqlite:///{tmp_path}", random_search())
+    with pytest.raises(bl.StoreError, match="folder"):
+        bl.Study("s", f"sqlite:///{tmp_path}/none/a.db", random_search())
+
+
+def test_a_file_that_was_replaced_is_noticed(filled):
+    study = load(filled)
+    os.rename(filled, filled + ".old")
+    with pytest.raises(bl.StoreError, match="moved"):
+        study.suggest()
+    os.rename(filled + ".old", filled)
+    study.suggest()
+
+
+def test_network_file_systems_are_refused(path, monkeypatch):
+    monkeypatch.setattr(sqlite, "file_system", lambda path: "nfs4")
+    with pytest.raises(bl.StoreError, match="nfs4"):
+        bl.Study("s", f"sqlite:///{path}", random_search())
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
+def test_the_file_system_is_found(path):
+    assert sqlite.file_system("/proc/self/x") == "proc"
+    assert sqlite.file_system(path) not in ("", "proc")
+
+
+def test_a_busy_file_is_waited_for_and_then_complained_about(filled, monkeypatch):
+    study = load(filled)
+    holder = sqlite3.connect(filled, isolation_level=None)
+    holder.execute("BEGIN IMMEDIATE")
+    monkeypatch.setattr(sqlite, "PATIENCE", 0.3)
+    start = time.monotonic()
+    with pytest.raises(bl.StoreError, match="stopped"):
+        study.suggest()
+    assert time.monotonic() - start > 0.3
+    assert study.n_trials == 60  # reading goes on
+    holder.execute("ROLLBACK")
+    holder.close()
+    assert study.suggest().number == 60
+
+
+def test_settings_of_a_connection(filled):
+    connection = load(filled)._store
+    connection.names()
+    asked = {
+        name: connection._connection.execute(f"PRAGMA {name}").fetchone()[0]
+        for name in ("trusted_schema", "foreign_keys", "synchronous", "journal_mode", "application_id")
+    }
+    assert asked == {
+        "trusted_schema": 0,
+        "foreign_keys": 1,
+        "synchronous": 2,
+        "journal_mode": "wal",
+        "application_id": 0x62656C61,
+    }
+
+
+# The command line.
+
+
+def run(*arguments):
+    return cli.main(["study", *arguments])
+
+
+def test_list_show_and_check(filled, capsys):
+    assert run("list", filled) == cli.DONE
+    assert capsys.readouterr().out.startswith("s: RandomSearch, 60 trials, 0 pending, best 8.4")
+    assert run("show", f"sqlite:///{filled}", "s") == cli.DONE
+    assert "best: Trial(number=59" in capsys.readouterr().out
+    assert run("check", filled) == cli.DONE
+    assert capsys.readouterr().out == "s: ok, 120 events\n"
+    assert run("show", filled, "other") == cli.FAILED
+    assert run("list", filled + "x") == cli.FAILED
+    assert run() == cli.DONE
+
+
+def test_export_is_the_log_with_or_without_salvage(filled, capsys):
+    assert run("export", filled) == cli.DONE
+    plain = capsys.readouterr().out
+    first, *rest = map(json.loads, plain.splitlines())
+    assert first["study"] == "s" and first["definition"]["optimizer"] == "RandomSearch"
+    assert [line["seq"] for line in rest] == list(range(120))
+    assert rest[0]["key"] == "suggest:0:k0" and "Suggested" in rest[0]["event"]
+    assert run("export", "--salvage", filled, "s") == cli.DONE
+    assert capsys.readouterr().out == plain
+
+
+def test_a_damaged_store_is_listed_and_salvaged(filled, capsys):
+    edit(filled, "UPDATE events SET at = 1.0 WHERE seq = 7", "DELETE FROM studies")
+    assert run("check", filled) == cli.FAILED
+    assert run("export", "--salvage", filled) == cli.DONE
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert {line["seq"] for line in lines if "seq" in line} >= set(range(120)) - {7}
