@@ -14,6 +14,7 @@ import pytest
 import belated as bl
 from belated import cli
 from belated.store import checksums as form
+from belated.study.definition import definition_of
 from belated.store import sqlite
 from belated.store.salvage import salvage
 
@@ -160,7 +161,7 @@ def test_databases_of_another_make_are_refused(filled, statement):
 def forge(path, definition=None, bodies=(), version=form.VERSION):
     """A study with right checksums and hostile contents."""
     if definition is None:
-        definition = form.definition_of(random_search())
+        definition = definition_of(random_search())
     header = form.header(7, "s", {}, 0.0)._replace(
         definition=definition if isinstance(definition, str) else json.dumps(definition), version=version
     )
@@ -170,7 +171,7 @@ def forge(path, definition=None, bodies=(), version=form.VERSION):
 
 
 def altered(**arguments):
-    definition = form.definition_of(random_search())
+    definition = definition_of(random_search())
     return {**definition, "arguments": {**definition["arguments"], **arguments}}
 
 
