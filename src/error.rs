@@ -17,6 +17,10 @@ pub enum Error {
         expected: &'static str,
     },
 
+    /// A definition in JSON that is not one of an optimizer.
+    #[error("{got} does not define an optimizer: {expected}")]
+    InvalidDefinition { got: String, expected: String },
+
     /// A value that is not one finite number.
     #[error(
         "value={got} for trial {number} is not a finite number; observe a finite value, or call fail or abandon (the trial is unchanged)"
@@ -28,6 +32,12 @@ pub enum Error {
         "std={got} for trial {number} is not a finite number of 0 or above; give the standard deviation of the value's noise (the trial is unchanged)"
     )]
     InvalidDeviation { number: usize, got: f64 },
+
+    /// A cost that is not one finite number.
+    #[error(
+        "cost={got} for trial {number} is not a finite number; give what the evaluation cost (the trial is unchanged)"
+    )]
+    InvalidCost { number: usize, got: f64 },
 
     /// A point that does not belong to the domain.
     #[error("{0}")]
@@ -66,6 +76,19 @@ pub enum Error {
         "targets as large as {largest:e} overflow in the posterior; scale the values down (targets=\"standardized\" does)"
     )]
     Overflow { largest: f64 },
+
+    /// Something that the strategy declares it cannot do.
+    #[error("{strategy} does not support {what}: leave it out, or use another optimizer")]
+    Unsupported {
+        strategy: &'static str,
+        what: &'static str,
+    },
+
+    /// Saved bytes of another version of the format.
+    #[error(
+        "the saved optimizer has format {found}, and this belated reads format {known}: use the version that wrote it"
+    )]
+    UnknownFormat { found: u8, known: u8 },
 
     /// Saved bytes that do not decode to an optimizer.
     #[error("the saved state cannot be read: {0}")]

@@ -297,7 +297,7 @@ mod tests {
     use crate::gp::kernel::KernelFamily;
     use crate::gp::tests::{model, wave};
     use crate::random::Rng;
-    use crate::strategy::bayes::pending::Target;
+    use crate::gp::tail::Target;
     use rand::SeedableRng;
 
     #[test]

@@ -94,7 +94,7 @@ impl Fantasies {
 mod tests {
     use super::super::tests::{model, wave};
     use crate::gp::kernel::KernelFamily;
-    use crate::strategy::bayes::pending::Target;
+    use crate::gp::tail::Target;
 
     #[test]
     fn a_fantasy_is_the_posterior_that_its_values_would_give() {

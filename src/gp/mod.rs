@@ -13,7 +13,7 @@ pub mod evidence;
 pub mod fantasies;
 pub mod fit;
 pub mod kernel;
-mod tail;
+pub mod tail;
 
 use ndarray::{Array2, ArrayView1, ArrayView2, Axis, s};
 use serde::{Deserialize, Serialize};
@@ -411,7 +411,7 @@ pub(crate) fn contiguous<'a>(row: ArrayView1<'a, f64>) -> &'a [f64] {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use crate::strategy::bayes::pending::Target;
+    use crate::gp::tail::Target;
 
     #[test]
     fn targets_that_overflow_are_refused_and_large_ones_are_not() {

@@ -4,7 +4,17 @@ use ndarray::{ArrayView1, ArrayView2};
 
 use super::GaussianProcess;
 use crate::error::{Error, Result};
-use crate::strategy::bayes::pending::Target;
+
+/// What the model takes a pending trial's value to be.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Target {
+    /// A number, in the model's units.
+    Value(f64),
+    /// Whatever the posterior mean is at the point.
+    PosteriorMean,
+    /// The mean of the posterior means at the k nearest observed points.
+    NearestMean(usize),
+}
 
 impl GaussianProcess {
     /// Replaces the tail. A row with a value is treated as an observation of it; a row at the posterior

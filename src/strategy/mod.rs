@@ -1,22 +1,60 @@
 //! What proposes the next trial: the trait that every strategy implements, and what it takes and gives.
+//!
+//! * [`registry`]: every strategy by its name, made from settings in JSON
+//! * [`random_search`]: uniformly random points
+//! * [`bayes`]: Bayesian optimisation with a Gaussian process
+//!
+//! A strategy is a fold and a proposal: it folds the log into whatever it keeps, and proposes a point from that.
 
 pub mod bayes;
 pub mod random_search;
+pub mod registry;
 
-use crate::domain::Domain;
-use crate::error::{Result, Stop};
-use crate::gp::GaussianProcess;
-use crate::ledger::{Fitted, Ledger, Point};
+use std::sync::Arc;
+
+use crate::domain::{Coordinate, Domain};
+use crate::error::{Error, Result, Stop};
+use crate::ledger::{Clock, Ledger, Point};
 use crate::random::Rng;
 
-/// Where the next trial should be, and what was learnt on the way.
+/// What a strategy is made for.
+#[derive(Debug, Clone)]
+pub struct Setup {
+    pub domain: Arc<Domain>,
+    /// Coordinates of the context, empty where none is declared.
+    pub context: Vec<Coordinate>,
+    pub clock: Clock,
+}
+
+impl Setup {
+    /// Encoded columns of a context.
+    pub fn context_width(&self) -> usize {
+        self.context.iter().map(Coordinate::width).sum()
+    }
+}
+
+/// Where the next trial should be, and what the log should keep of how it was found.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Proposal {
     pub point: Point,
-    /// Hyperparameters, if they were fitted for this proposal.
-    pub fitted: Option<Fitted>,
+    /// Share of a full evaluation, in [0, 1], for strategies that choose it.
+    pub fidelity: Option<f64>,
+    /// What the strategy reads when it folds the event: nothing else that it learnt survives.
+    pub note: Option<String>,
     /// Something that did not stop the proposal but that the user should know.
     pub warning: Option<String>,
+}
+
+impl Proposal {
+    /// A point alone.
+    pub fn at(point: Point) -> Self {
+        Self {
+            point,
+            fidelity: None,
+            note: None,
+            warning: None,
+        }
+    }
 }
 
 /// The point to use when the search is over.
@@ -27,30 +65,68 @@ pub struct Recommendation {
     pub std: f64,
 }
 
-/// The posterior of (f − center)/scale that a strategy works with.
-#[derive(Debug, Clone)]
-pub struct Surrogate {
-    pub model: GaussianProcess,
-    pub center: f64,
-    pub scale: f64,
-}
-
 /// When and where a proposal is wanted.
 #[derive(Debug, Clone, Copy)]
 pub struct Query<'a> {
     /// Time on the ledger's clock.
     pub now: f64,
-    /// Seconds on the wall, where leases are given out.
-    pub wall: Option<f64>,
+    /// Seconds of the wall clock, where leases are given out.
+    pub wall_time: Option<f64>,
     /// Encoded context, empty where none is declared.
     pub context: &'a [f64],
 }
 
+/// What a strategy can do; asking for anything else is refused when the optimizer is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Supports {
+    pub contexts: bool,
+    pub candidates: bool,
+    /// `clock="seconds"`.
+    pub seconds: bool,
+}
+
+impl Supports {
+    pub const EVERYTHING: Supports = Supports {
+        contexts: true,
+        candidates: true,
+        seconds: true,
+    };
+
+    /// Refuses a setup that the strategy of this name cannot serve.
+    pub fn check(self, strategy: &'static str, setup: &Setup) -> Result<()> {
+        let candidates = matches!(*setup.domain, Domain::Candidates(_));
+        for (supported, asked, what) in [
+            (self.contexts, !setup.context.is_empty(), "a context"),
+            (self.candidates, candidates, "candidates"),
+            (
+                self.seconds,
+                setup.clock == Clock::Seconds,
+                "clock=\"seconds\"",
+            ),
+        ] {
+            if asked && !supported {
+                return Err(Error::Unsupported { strategy, what });
+            }
+        }
+        Ok(())
+    }
+}
+
 /// A rule that chooses the next point from the log alone.
 ///
-/// A strategy may keep what it has computed, but nothing that does not follow from the log: two of them
-/// with the same settings, log and random stream propose the same point, bit for bit.
+/// Two strategies with the same settings, log and random stream propose the same point, bit for bit. Whatever is
+/// kept between calls follows from the log, or is a cache that changes no result.
 pub trait Strategy: Send {
+    /// What it can do.
+    fn supports(&self) -> Supports;
+
+    /// Folds the events since the last time.
+    fn catch_up(&mut self, log: &Ledger) -> Result<()>;
+
+    /// Drops what was folded beyond the end of a log that was truncated: as if it had never been there.
+    fn rewind(&mut self, log: &Ledger);
+
+    /// The next point, for a log that it has caught up with. Nothing that follows from the log changes.
     fn propose(
         &mut self,
         log: &Ledger,
@@ -59,7 +135,15 @@ pub trait Strategy: Send {
         stop: &mut Stop,
     ) -> Result<Proposal>;
 
-    /// The best point by what the strategy believes; the default knows nothing beyond the values.
+    /// Refuses a note that this strategy cannot have written for the trial that comes next in the log.
+    fn check_note(&self, _log: &Ledger, note: &str) -> Result<()> {
+        Err(Error::Corrupt(format!(
+            "the note {note:?} is not one of this strategy, which writes none"
+        )))
+    }
+
+    /// The best point as the strategy sees it, for a log that it has caught up with; the default knows nothing
+    /// beyond the values.
     fn recommend(
         &mut self,
         log: &Ledger,
@@ -67,30 +151,21 @@ pub trait Strategy: Send {
         _rng: &mut Rng,
         _stop: &mut Stop,
     ) -> Result<Option<Recommendation>> {
-        Ok(log.best().map(|number| {
-            let trial = &log.trials()[number];
-            Recommendation {
-                point: trial.point.clone(),
-                mean: trial.value.unwrap_or(f64::NAN),
-                std: f64::NAN,
-            }
+        Ok(log.best().map(|number| Recommendation {
+            point: log.point(number),
+            mean: log.trials()[number].value.unwrap_or(f64::NAN),
+            std: f64::NAN,
         }))
     }
 
-    /// The model behind the proposals, if there is one and it has been fitted.
-    fn surrogate(
-        &mut self,
-        _log: &Ledger,
-        _query: Query,
-        _pending: bool,
-        _stop: &mut Stop,
-    ) -> Result<Option<Surrogate>> {
-        Ok(None)
+    /// Access to the posterior of strategies that have one.
+    fn model_based(&mut self) -> Option<&mut dyn bayes::ModelBased> {
+        None
     }
 }
 
 /// A uniformly random point of a domain.
 pub(crate) fn uniform_point(domain: &Domain, rng: &mut Rng) -> Point {
     let (x, index) = domain.sample_uniform(rng);
-    Point { x, index }
+    Point::new(x, index)
 }

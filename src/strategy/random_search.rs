@@ -2,11 +2,18 @@
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use crate::domain::Domain;
 use crate::error::{Result, Stop};
 use crate::ledger::Ledger;
 use crate::random::Rng;
-use crate::strategy::{Proposal, Query, Strategy, uniform_point};
+use crate::strategy::{Proposal, Query, Setup, Strategy, Supports, uniform_point};
+
+/// There is nothing to choose.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Settings {}
 
 /// Draws every point uniformly from the domain, whatever has been observed.
 pub struct RandomSearch {
@@ -14,12 +21,24 @@ pub struct RandomSearch {
 }
 
 impl RandomSearch {
-    pub fn new(domain: Arc<Domain>) -> Self {
-        Self { domain }
+    pub fn new(setup: &Setup) -> Self {
+        Self {
+            domain: setup.domain.clone(),
+        }
     }
 }
 
 impl Strategy for RandomSearch {
+    fn supports(&self) -> Supports {
+        Supports::EVERYTHING
+    }
+
+    fn catch_up(&mut self, _log: &Ledger) -> Result<()> {
+        Ok(())
+    }
+
+    fn rewind(&mut self, _log: &Ledger) {}
+
     fn propose(
         &mut self,
         _log: &Ledger,
@@ -27,10 +46,6 @@ impl Strategy for RandomSearch {
         rng: &mut Rng,
         _stop: &mut Stop,
     ) -> Result<Proposal> {
-        Ok(Proposal {
-            point: uniform_point(&self.domain, rng),
-            fitted: None,
-            warning: None,
-        })
+        Ok(Proposal::at(uniform_point(&self.domain, rng)))
     }
 }

@@ -2,43 +2,101 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::gp::tail::Target;
+
 /// How pending trials enter the posterior.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub enum PendingPolicy {
+#[serde(tag = "kind", deny_unknown_fields)]
+pub enum Pending {
     /// They do not (GP-UCB, asy-TS, asyUCB, asyEI).
-    Ignore,
+    Ignore {},
     /// Their variance is removed, the mean stays (GP-BUCB, GP-BTS, asyHTS; Desautels et al. 2014).
-    Hallucinate,
+    Hallucinate {},
     /// They count as the floor, and go on doing so after their window (GP-UCB-SDF, GP-TS-SDF; Verma et al. 2022).
-    Censor,
+    Censor(Censor),
     /// They count as one and the same value (the constant liar of Ginsbourger et al. 2010).
-    Liar(Lie),
+    Liar(Liar),
     /// Each counts as the mean of the posterior means at the k nearest observed points (Verma et al. 2022, footnote 3).
-    Nearest(usize),
-    /// The acquisition is averaged over this many quasi-random values of theirs (Snoek et al. 2012, section 3.2).
-    Integrate(usize),
+    Nearest(Nearest),
+    /// The acquisition is averaged over quasi-random values of theirs (Snoek et al. 2012, section 3.2).
+    Integrate(Integrate),
 }
 
-/// What the constant liar says.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Censor {
+    /// The known or assumed minimum of f; the worst observed value if None.
+    pub floor: Option<f64>,
+    pub late: Late,
+}
+
+/// What a value that arrives after its window is worth to the model. The log keeps it either way.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Late {
+    #[default]
+    Accept,
+    /// The trial stays at the floor for good, as in the experiments of Verma et al. 2022.
+    Discard,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Liar {
+    pub value: Lie,
+}
+
+/// The value that a constant liar reports.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(
+    untagged,
+    expecting = "expected a value of f, \"min\", \"mean\" or \"max\""
+)]
 pub enum Lie {
-    /// The smallest, mean or largest observed value.
+    /// A value of f.
+    Number(f64),
+    Of(Statistic),
+}
+
+/// Of the observed values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Statistic {
     Min,
     Mean,
     Max,
-    /// A value of f.
-    Number(f64),
 }
 
-/// What the model takes a pending trial's value to be.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Target {
-    /// A number, in the model's units.
-    Value(f64),
-    /// Whatever the posterior mean is at the point.
-    PosteriorMean,
-    /// The mean of the posterior means at the k nearest observed points.
-    NearestMean(usize),
+impl Default for Lie {
+    fn default() -> Self {
+        Lie::Of(Statistic::Mean)
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Nearest {
+    /// How many observed points.
+    pub k: usize,
+}
+
+impl Default for Nearest {
+    fn default() -> Self {
+        Self { k: 3 }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Integrate {
+    /// Quasi-random outcomes that the acquisition is averaged over; more of them decide no better.
+    pub n: usize,
+}
+
+impl Default for Integrate {
+    fn default() -> Self {
+        Self { n: 32 }
+    }
 }
 
 /// Values that policies refer to, in the model's units.
@@ -46,23 +104,40 @@ pub enum Target {
 pub struct Levels {
     /// The smallest value that f can take.
     pub floor: f64,
-    /// What the constant liar says.
+    /// What the constant liar reports.
     pub lie: f64,
 }
 
-impl PendingPolicy {
+impl Pending {
+    pub fn is_censor(&self) -> bool {
+        matches!(self, Pending::Censor(_))
+    }
+
+    /// The known or assumed minimum of f, where the policy has one.
+    pub fn floor(&self) -> Option<f64> {
+        match self {
+            Pending::Censor(censor) => censor.floor,
+            _ => None,
+        }
+    }
+
+    /// Whether values that come after their window are discarded.
+    pub fn discards_late(&self) -> bool {
+        matches!(self, Pending::Censor(censor) if censor.late == Late::Discard)
+    }
+
     /// The target of a pending trial; None leaves it out of the model.
     ///
-    /// `window_passed` trials no longer count as arriving, which Censor alone holds against them.
-    pub fn target(self, window_passed: bool, levels: Levels) -> Option<Target> {
+    /// Trials that are not `arriving` any more are dropped, except under `Censor`, where they stay at the floor.
+    pub fn target(&self, arriving: bool, levels: Levels) -> Option<Target> {
         match self {
-            PendingPolicy::Censor => Some(Target::Value(levels.floor)),
-            _ if window_passed => None,
-            PendingPolicy::Ignore => None,
+            Pending::Censor(_) => Some(Target::Value(levels.floor)),
+            _ if !arriving => None,
+            Pending::Ignore {} => None,
             // A fantasy is a deviation from the mean: the tail is the same.
-            PendingPolicy::Hallucinate | PendingPolicy::Integrate(_) => Some(Target::PosteriorMean),
-            PendingPolicy::Liar(_) => Some(Target::Value(levels.lie)),
-            PendingPolicy::Nearest(k) => Some(Target::NearestMean(k)),
+            Pending::Hallucinate {} | Pending::Integrate(_) => Some(Target::PosteriorMean),
+            Pending::Liar(_) => Some(Target::Value(levels.lie)),
+            Pending::Nearest(nearest) => Some(Target::NearestMean(nearest.k)),
         }
     }
 }
@@ -72,23 +147,29 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lapsed_trials_stay_at_the_floor_or_leave() {
+    fn trials_past_their_window_stay_at_the_floor_or_leave() {
         let levels = Levels {
             floor: -1.5,
             lie: 0.25,
         };
         for (policy, target) in [
-            (PendingPolicy::Ignore, None),
-            (PendingPolicy::Hallucinate, Some(Target::PosteriorMean)),
-            (PendingPolicy::Integrate(8), Some(Target::PosteriorMean)),
-            (PendingPolicy::Liar(Lie::Mean), Some(Target::Value(0.25))),
-            (PendingPolicy::Nearest(3), Some(Target::NearestMean(3))),
+            (Pending::Ignore {}, None),
+            (Pending::Hallucinate {}, Some(Target::PosteriorMean)),
+            (
+                Pending::Integrate(Integrate::default()),
+                Some(Target::PosteriorMean),
+            ),
+            (Pending::Liar(Liar::default()), Some(Target::Value(0.25))),
+            (
+                Pending::Nearest(Nearest { k: 3 }),
+                Some(Target::NearestMean(3)),
+            ),
         ] {
-            assert_eq!(policy.target(false, levels), target);
-            assert_eq!(policy.target(true, levels), None);
+            assert_eq!(policy.target(true, levels), target);
+            assert_eq!(policy.target(false, levels), None);
         }
-        for window_passed in [false, true] {
-            let target = PendingPolicy::Censor.target(window_passed, levels);
+        for arriving in [false, true] {
+            let target = Pending::Censor(Censor::default()).target(arriving, levels);
             assert_eq!(target, Some(Target::Value(-1.5)));
         }
     }

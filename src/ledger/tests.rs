@@ -1,0 +1,311 @@
+//! Tests of the log and its views.
+
+use super::*;
+use proptest::prelude::*;
+
+/// The ledger that these events lead to.
+fn replay(events: impl Iterator<Item = Event>) -> Result<Ledger> {
+    let mut ledger = Ledger::new(Clock::Iterations, 1, 0);
+    for event in events {
+        ledger.append(event)?;
+    }
+    Ok(ledger)
+}
+
+/// The best trial, by a look at all of them.
+fn best_of_all(ledger: &Ledger) -> Option<TrialNumber> {
+    let mut best: Option<(TrialNumber, f64)> = None;
+    for (number, trial) in ledger.trials().iter().enumerate() {
+        if let Some(value) = trial.value
+            && best.is_none_or(|(_, top)| value > top)
+        {
+            best = Some((number, value));
+        }
+    }
+    best.map(|(number, _)| number)
+}
+
+/// Logs an action, as the optimizer does.
+fn act(ledger: &mut Ledger, action: Action, now: f64) -> Result<()> {
+    ledger
+        .validate(action, now)?
+        .map_or(Ok(()), |event| ledger.append(event))
+}
+
+fn observe(
+    ledger: &mut Ledger,
+    number: usize,
+    value: f64,
+    now: f64,
+    amend: bool,
+) -> Result<()> {
+    act(ledger, Action::observe(number, value, None, amend), now)
+}
+
+fn suggest(ledger: &mut Ledger, point: Point, now: f64, queued: bool) {
+    let event = Event::Suggested {
+        point,
+        context: vec![],
+        now,
+        fidelity: None,
+ note: None, attrs: None,
+        queued,
+        expires_at: None,
+    };
+    ledger.append(event).unwrap();
+}
+
+fn started(clock: Clock, n: usize) -> Ledger {
+    let mut ledger = Ledger::new(clock, 1, 0);
+    for k in 0..n {
+        let now = ledger.now(Some(10.0 * k as f64)).unwrap();
+        suggest(&mut ledger, point(k as f64), now, false);
+    }
+    ledger
+}
+
+fn point(x: f64) -> Point {
+    Point::new(vec![x], None)
+}
+
+#[test]
+fn a_value_is_accepted_from_every_state() {
+    let mut ledger = started(Clock::Iterations, 3);
+    act(&mut ledger, Action::fail(1), 3.0).unwrap();
+    act(&mut ledger, Action::Abandon { number: 2 }, 3.0).unwrap();
+    for number in 0..3 {
+        observe(&mut ledger, number, number as f64, 3.0, false).unwrap();
+        assert_eq!(ledger.trial(number).unwrap().state, State::Observed);
+    }
+    assert_eq!(ledger.best(), Some(2));
+    assert!(ledger.pending().is_empty());
+}
+
+#[test]
+fn delays_count_suggestions_or_seconds() {
+    let mut ledger = started(Clock::Iterations, 5);
+    observe(&mut ledger, 4, 0.5, 5.0, false).unwrap();
+    observe(&mut ledger, 1, 0.5, 5.0, false).unwrap();
+    assert_eq!(ledger.trial(4).unwrap().delay(), Some(1.0));
+    assert_eq!(ledger.trial(1).unwrap().delay(), Some(4.0));
+    let mut ledger = started(Clock::Seconds, 2);
+    observe(&mut ledger, 1, 0.5, 99.5, false).unwrap();
+    assert_eq!(ledger.trial(1).unwrap().delay(), Some(89.5));
+    assert!(matches!(ledger.now(None), Err(Error::InvalidTime { .. })));
+}
+
+#[test]
+fn refusals_leave_the_ledger_as_it_was() {
+    let mut ledger = started(Clock::Iterations, 2);
+    observe(&mut ledger, 0, 1.0, 2.0, false).unwrap();
+    let before = ledger.events(0).collect::<Vec<_>>();
+    observe(&mut ledger, 0, 1.0, 7.0, false).unwrap(); // the same again: nothing happens
+    for (result, expected) in [
+        (
+            observe(&mut ledger, 0, 2.0, 2.0, false),
+            Error::AlreadyObserved {
+                number: 0,
+                value: 1.0,
+            },
+        ),
+        (
+            act(&mut ledger, Action::fail(0), 2.0),
+            Error::AlreadyObserved {
+                number: 0,
+                value: 1.0,
+            },
+        ),
+        (
+            observe(&mut ledger, 1, f64::INFINITY, 2.0, false),
+            Error::InvalidValue {
+                number: 1,
+                got: f64::INFINITY,
+            },
+        ),
+        (
+            act(&mut ledger, Action::Abandon { number: 2 }, 2.0),
+            Error::UnknownTrial {
+                number: 2,
+                known: 2,
+            },
+        ),
+    ] {
+        assert_eq!(result, Err(expected));
+    }
+    assert!(
+        act(
+            &mut ledger,
+            Action::add(point(0.0), vec![], Some(f64::NAN), None),
+            2.0
+        )
+        .is_err()
+    );
+    assert_eq!(ledger.events(0).collect::<Vec<_>>(), before);
+    assert_eq!(ledger.trial(1).unwrap().state, State::Pending);
+}
+
+#[test]
+fn amending_the_best_value_finds_the_new_best() {
+    let mut ledger = started(Clock::Iterations, 3);
+    for (number, value) in [(0, 1.0), (1, 3.0), (2, 2.0)] {
+        observe(&mut ledger, number, value, 3.0, false).unwrap();
+    }
+    observe(&mut ledger, 1, 0.0, 3.0, true).unwrap();
+    assert_eq!(ledger.best(), Some(2));
+}
+
+proptest! {
+    /// State = log: replaying the events gives the same views, and every trial is in exactly one state.
+    #[test]
+    fn replaying_the_log_gives_the_same_ledger(steps in prop::collection::vec((0u8..6, 0usize..12, -3i8..3), 0..80)) {
+        let mut ledger = Ledger::new(Clock::Iterations, 1, 0);
+        for (kind, number, value) in steps {
+            let now = ledger.now(None).unwrap();
+            match kind {
+                0 => act(&mut ledger, Action::enqueue(point(value.into())), now).unwrap(),
+                1 => { observe(&mut ledger, number, value.into(), now, value < 0).ok(); }
+                2 => { act(&mut ledger, Action::fail(number), now).ok(); }
+                3 => { act(&mut ledger, Action::Abandon { number }, now).ok(); }
+                4 => { act(&mut ledger, Action::add(point(value.into()), vec![], (value > 0).then_some(value.into()), None), now).unwrap(); }
+                _ => {
+                    let queued = ledger.next_queued().map(|next| next.point.clone());
+                    let (is_queued, at) = (queued.is_some(), queued.unwrap_or(point(0.5)));
+                    suggest(&mut ledger, at, now, is_queued);
+                }
+            }
+        }
+        let again = replay(ledger.events(0)).unwrap();
+            prop_assert!(again.entries() == ledger.entries() && again.rows == ledger.rows);
+        prop_assert_eq!(again.trials(), ledger.trials());
+        prop_assert_eq!(again.best(), ledger.best());
+        prop_assert_eq!(again.best(), best_of_all(&again));
+        prop_assert_eq!(again.next_queued(), ledger.next_queued());
+        prop_assert_eq!(again.pending(), ledger.pending());
+        for (number, trial) in ledger.trials().iter().enumerate() {
+            prop_assert_eq!(trial.state == State::Pending, ledger.pending().contains(&number));
+            prop_assert_eq!(trial.state == State::Observed, trial.value.is_some());
+        }
+    }
+}
+
+#[test]
+fn events_that_could_not_have_happened_are_refused() {
+    let value = |number, value| Event::Observed {
+        number,
+        value,
+        std: None, cost: None,
+        now: 2.0,
+    };
+    let mut ledger = started(Clock::Iterations, 2);
+    observe(&mut ledger, 0, 1.0, 2.0, false).unwrap();
+    let possible = ledger.events(0).collect::<Vec<_>>();
+    let replayed = |event| {
+        let events = [possible.clone(), vec![event]].concat();
+        replay(events.into_iter()).map(|_| ())
+    };
+    assert_eq!(replayed(value(1, 1.0)), Ok(()));
+    for event in [
+        value(0, 2.0),
+        value(1, f64::NAN),
+        Event::Amended {
+            number: 1,
+            value: 1.0,
+            std: None, cost: None,
+        },
+        Event::Amended {
+            number: 0,
+            value: 1.0,
+            std: Some(-1.0), cost: None,
+        },
+        Event::Observed {
+            number: 1,
+            value: 1.0,
+            std: Some(f64::INFINITY), cost: None,
+            now: 2.0,
+        },
+        Event::Failed {
+            number: 0,
+            now: 2.0, error: None,
+        },
+        Event::Suggested {
+            point: point(0.0),
+            context: vec![],
+            now: 2.0,
+            fidelity: None,
+ note: None, attrs: None,
+            queued: true,
+            expires_at: None,
+        },
+        Event::Added {
+            point: point(0.0),
+            context: vec![],
+            fidelity: None, attrs: None, value: None,
+            std: None, cost: None,
+            now: f64::INFINITY,
+        },
+        Event::Added {
+            point: point(0.0),
+            context: vec![],
+            fidelity: None, attrs: None, value: None,
+            std: Some(1.0), cost: None,
+            now: 2.0,
+        },
+    ] {
+        assert!(matches!(replayed(event), Err(Error::Corrupt(_))));
+    }
+    assert!(matches!(
+        replayed(value(2, 1.0)),
+        Err(Error::UnknownTrial { .. })
+    ));
+}
+
+#[test]
+fn truncated_drafts_leave_no_trace() {
+    let mut ledger = started(Clock::Iterations, 3);
+    observe(&mut ledger, 1, 0.5, 3.0, false).unwrap();
+    act(&mut ledger, Action::enqueue(point(0.25)), 3.0).unwrap();
+    let before = ledger.clone();
+    let queued = ledger.next_queued().unwrap().point.clone();
+    suggest(&mut ledger, queued, 3.0, true);
+    suggest(&mut ledger, point(0.75), 4.0, false);
+    assert_eq!(ledger.pending().len(), 4);
+    ledger.truncate(before.len());
+    assert_eq!(ledger.entries(), before.entries());
+    assert_eq!(ledger.trials(), before.trials());
+    assert_eq!(ledger.rows, before.rows);
+    assert_eq!(ledger.pending(), before.pending());
+    assert_eq!(ledger.next_queued(), before.next_queued());
+    assert_eq!(ledger.now(None), before.now(None));
+    // An observation is no draft.
+    ledger.truncate(0);
+    assert_eq!(ledger.len(), before.len());
+}
+
+#[test]
+fn points_of_another_width_or_out_of_turn_are_refused() {
+    let mut ledger = started(Clock::Iterations, 1);
+    act(&mut ledger, Action::enqueue(point(0.25)), 1.0).unwrap();
+    for (at, context, queued) in [
+        (Point::new(vec![0.1, 0.2], None), vec![], false),
+        (point(0.5), vec![1.0], false),
+        (point(0.5), vec![], true),
+        (Point::new(vec![0.1], Some(1 << 40)), vec![], false),
+    ] {
+        let event = Event::Suggested {
+            point: at,
+            context,
+            fidelity: None,
+            now: 1.0,
+            expires_at: None,
+            queued,
+            note: None,
+            attrs: None,
+        };
+        assert!(matches!(ledger.append(event), Err(Error::Corrupt(_))));
+    }
+}
+
+#[test]
+fn a_trial_fits_in_64_bytes_and_an_entry_in_32() {
+    assert!(size_of::<Trial>() <= 64 && size_of::<Entry>() <= 32);
+}

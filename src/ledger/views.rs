@@ -1,0 +1,180 @@
+//! A trial as the log tells it, and the order of observed values.
+
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
+
+use crate::ledger::event::TrialNumber;
+
+/// Where a trial is in its life; `Observed` can be reached from every other state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum State {
+    Pending,
+    Observed,
+    Failed,
+    Abandoned,
+}
+
+impl State {
+    pub const ALL: [State; 4] = [
+        State::Pending,
+        State::Observed,
+        State::Failed,
+        State::Abandoned,
+    ];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            State::Pending => "pending",
+            State::Observed => "observed",
+            State::Failed => "failed",
+            State::Abandoned => "abandoned",
+        }
+    }
+}
+
+/// What became of a trial. Its point and context are rows of the [`crate::ledger::Ledger`].
+#[derive(Debug, Clone, PartialEq)]
+pub struct Trial {
+    pub state: State,
+    /// Whether this optimizer suggested it, as against added.
+    pub suggested: bool,
+    /// The row of the candidates that it is, on such a domain.
+    pub index: Option<u32>,
+    pub value: Option<f64>,
+    /// On the clock; for an added trial, when it was added.
+    pub suggested_at: f64,
+    pub observed_at: Option<f64>,
+    /// What few trials have; a million trials without it take a quarter of the memory.
+    pub(super) details: Option<Box<Details>>,
+}
+
+/// Facts that most trials lack.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Details {
+    pub given: Option<Vec<f64>>,
+    pub fidelity: Option<f64>,
+    pub expires_at: Option<f64>,
+    pub note: Option<String>,
+    pub attrs: Option<String>,
+    pub std: Option<f64>,
+    pub cost: Option<f64>,
+    pub error: Option<String>,
+}
+
+impl Details {
+    /// None where there is nothing to keep.
+    pub(super) fn boxed(self) -> Option<Box<Self>> {
+        (self != Self::default()).then(|| Box::new(self))
+    }
+}
+
+impl Trial {
+    /// Time from suggestion to observation.
+    pub fn delay(&self) -> Option<f64> {
+        self.observed_at.map(|at| at - self.suggested_at)
+    }
+
+    /// The standard deviation of the value's noise, where it came with it.
+    pub fn std(&self) -> Option<f64> {
+        self.details.as_ref()?.std
+    }
+
+    pub fn cost(&self) -> Option<f64> {
+        self.details.as_ref()?.cost
+    }
+
+    pub fn fidelity(&self) -> Option<f64> {
+        self.details.as_ref()?.fidelity
+    }
+
+    /// Wall-clock seconds after which it no longer counts as arriving.
+    pub fn expires_at(&self) -> Option<f64> {
+        self.details.as_ref()?.expires_at
+    }
+
+    /// What the strategy that suggested it wrote down.
+    pub fn note(&self) -> Option<&str> {
+        self.details.as_ref()?.note.as_deref()
+    }
+
+    /// The user's attributes, as JSON.
+    pub fn attrs(&self) -> Option<&str> {
+        self.details.as_ref()?.attrs.as_deref()
+    }
+
+    /// What went wrong, where that was reported.
+    pub fn error(&self) -> Option<&str> {
+        self.details.as_ref()?.error.as_deref()
+    }
+
+    /// The coordinates as the user gave them.
+    pub fn given(&self) -> Option<&[f64]> {
+        self.details.as_ref()?.given.as_deref()
+    }
+
+    pub(super) fn set_report(&mut self, std: Option<f64>, cost: Option<f64>) {
+        if self.details.is_some() || std.is_some() || cost.is_some() {
+            let details = self.details.get_or_insert_default();
+            (details.std, details.cost) = (std, cost);
+        }
+    }
+
+    pub(super) fn set_error(&mut self, error: Option<String>) {
+        if self.details.is_some() || error.is_some() {
+            self.details.get_or_insert_default().error = error;
+        }
+    }
+}
+
+/// The largest of the current values, the smallest number among equals; values may be replaced.
+///
+/// A heap of all values there ever were. One that is not its trial's value any more is dropped when it reaches the
+/// top, so that replacing a value costs O(log n) rather than a look at every trial.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Ranking {
+    heap: BinaryHeap<Ranked>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+struct Ranked {
+    value: f64,
+    number: u32,
+}
+
+impl Eq for Ranked {}
+
+impl Ord for Ranked {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let by_value = self.value.total_cmp(&other.value);
+        by_value.then_with(|| other.number.cmp(&self.number))
+    }
+}
+
+impl PartialOrd for Ranked {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ranking {
+    /// Takes in the current value of a trial; `value_of` gives that of any trial.
+    pub fn insert(
+        &mut self,
+        number: TrialNumber,
+        value: f64,
+        value_of: impl Fn(TrialNumber) -> Option<f64>,
+    ) {
+        self.heap.push(Ranked {
+            value: value + 0.0, // −0.0 and 0.0 are equal values
+            number: number as u32,
+        });
+        let outdated = |top: &Ranked| value_of(top.number as usize) != Some(top.value);
+        while self.heap.peek().is_some_and(&outdated) {
+            self.heap.pop();
+        }
+    }
+
+    pub fn best(&self) -> Option<TrialNumber> {
+        self.heap.peek().map(|top| top.number as usize)
+    }
+}
