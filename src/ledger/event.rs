@@ -141,7 +141,7 @@ mod tests {
                     now: 0.1,
                     fitted: Some(Fitted {
                         family: KernelFamily::Matern32,
-                        theta: Hyperparameters { lengthscale: vec![x], variance: x, noise: 1e-300 },
+                        theta: Hyperparameters { lengthscale: vec![x], signal_variance: x, noise_variance: 1e-300 },
                         rows: 3,
                         scale: 1.0,
                     }),
