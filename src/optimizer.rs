@@ -350,7 +350,7 @@ impl Optimizer {
             let all = theta
                 .lengthscale
                 .iter()
-                .chain([&theta.variance, &theta.noise]);
+                .chain([&theta.signal_variance, &theta.noise_variance]);
             if *rows > self.ledger.trials().len()
                 || theta.lengthscale.len() != width
                 || !(*scale > 0.0 && scale.is_finite())

@@ -232,7 +232,7 @@ impl GaussianProcess {
     /// ∂ log p(y) / ∂(log ℓ…, log v, log λ), of all rows.
     pub fn log_marginal_likelihood_gradient(&self) -> Vec<f64> {
         let mut gradient = vec![0.0; self.kernel().width() + 2];
-        let own = |noise: &f64| (*noise != self.noise()).then_some(*noise);
+        let own = |noise: &f64| (*noise != self.noise_variance()).then_some(*noise);
         let noise: Vec<_> = self.row_noise().iter().map(own).collect();
         let data = Data {
             x: self.rows(),
@@ -241,7 +241,12 @@ impl GaussianProcess {
             about_mean: false,
         };
         let mut evidence = Evidence::new(data);
-        evidence.value_and_gradient(self.kernel(), self.noise(), &mut gradient, &mut || false);
+        evidence.value_and_gradient(
+            self.kernel(),
+            self.noise_variance(),
+            &mut gradient,
+            &mut || false,
+        );
         gradient
     }
 }

@@ -68,8 +68,8 @@ pub struct FitSettings {
     pub ard: bool,
     /// Parts of θ that are given, not fitted.
     pub lengthscale: Option<Vec<f64>>,
-    pub variance: Option<f64>,
-    pub noise: Option<f64>,
+    pub signal_variance: Option<f64>,
+    pub noise_variance: Option<f64>,
     /// Adds the log density of [`priors`]: maximum a posteriori instead of maximum likelihood.
     pub priors: bool,
     /// L-BFGS-B runs: the first from `start`, the others from random draws.
@@ -111,18 +111,21 @@ impl FitSettings {
     pub fn given(&self) -> Option<Hyperparameters> {
         Some(Hyperparameters {
             lengthscale: self.lengthscale.clone()?,
-            variance: self.variance?,
-            noise: self.noise?,
+            signal_variance: self.signal_variance?,
+            noise_variance: self.noise_variance?,
         })
     }
 
     /// θ before any data: the modes of the priors, or what was given.
     pub fn prior_mode(&self, d: usize) -> Hyperparameters {
-        let [l, v, noise] = priors(d).map(|(mean, _)| mean.exp());
+        let [lengthscale, signal_variance, noise_variance] = priors(d).map(|(mean, _)| mean.exp());
         Hyperparameters {
-            lengthscale: self.lengthscale.clone().unwrap_or_else(|| vec![l; d]),
-            variance: self.variance.unwrap_or(v),
-            noise: self.noise.unwrap_or(noise),
+            lengthscale: self
+                .lengthscale
+                .clone()
+                .unwrap_or_else(|| vec![lengthscale; d]),
+            signal_variance: self.signal_variance.unwrap_or(signal_variance),
+            noise_variance: self.noise_variance.unwrap_or(noise_variance),
         }
     }
 
@@ -138,7 +141,7 @@ impl FitSettings {
     fn encode(&self, theta: &Hyperparameters) -> Vec<f64> {
         let n = self.n_lengthscales(theta.lengthscale.len());
         let mut p: Vec<f64> = theta.lengthscale[..n].iter().map(|l| l.ln()).collect();
-        p.extend([theta.variance.ln(), theta.noise.ln()]);
+        p.extend([theta.signal_variance.ln(), theta.noise_variance.ln()]);
         p
     }
 
@@ -149,8 +152,8 @@ impl FitSettings {
             lengthscale: (0..d)
                 .map(|k| lengthscale[k.min(lengthscale.len() - 1)].exp())
                 .collect(),
-            variance: rest[0].exp(),
-            noise: rest[1].exp(),
+            signal_variance: rest[0].exp(),
+            noise_variance: rest[1].exp(),
         }
     }
 
@@ -159,8 +162,8 @@ impl FitSettings {
         let n = self.n_lengthscales(d);
         let free = [
             &self.lengthscale.as_ref().map(|_| ()),
-            &self.variance.map(|_| ()),
-            &self.noise.map(|_| ()),
+            &self.signal_variance.map(|_| ()),
+            &self.noise_variance.map(|_| ()),
         ]
         .map(Option::is_none);
         let side = |pick: fn((f64, f64)) -> f64| -> Vec<f64> {
@@ -212,7 +215,8 @@ impl FitSettings {
         let theta = self.decode(p, d);
         let mut by_theta = vec![0.0; d + 2];
         let kernel = theta.kernel(self.family);
-        let value = evidence.value_and_gradient(&kernel, theta.noise, &mut by_theta, cancelled);
+        let value =
+            evidence.value_and_gradient(&kernel, theta.noise_variance, &mut by_theta, cancelled);
         gradient.fill(0.0);
         let n_lengthscales = p.len() - 2;
         for (c, g) in by_theta[..d].iter().enumerate() {
@@ -278,8 +282,8 @@ pub fn fit_families(
     }
     let mut first = settings.encode(start);
     for (value, given) in [
-        (first.len() - 2, settings.variance),
-        (first.len() - 1, settings.noise),
+        (first.len() - 2, settings.signal_variance),
+        (first.len() - 1, settings.noise_variance),
     ] {
         if let Some(given) = given {
             first[value] = given.ln();
@@ -440,7 +444,7 @@ impl Problem<'_, '_> {
         let look = |p: &[f64], cancelled: &mut dyn FnMut() -> bool| {
             let theta = self.settings.decode(p, d);
             let kernel = theta.kernel(self.settings.family);
-            let value = Evidence::new(self.data).value(&kernel, theta.noise, cancelled);
+            let value = Evidence::new(self.data).value(&kernel, theta.noise_variance, cancelled);
             -value - self.settings.add_priors(p, d, &mut vec![0.0; p.len()])
         };
         let mut better: Vec<End> = starts.into_iter().map(|p| (p, f64::INFINITY)).collect();
@@ -547,8 +551,8 @@ mod tests {
             family: KernelFamily::Matern52,
             ard: true,
             lengthscale: None,
-            variance: None,
-            noise: None,
+            signal_variance: None,
+            noise_variance: None,
             priors,
             n_restarts: 4,
             draws: Draws::Wide,
@@ -617,14 +621,14 @@ mod tests {
             let x = wave(n, 2, 1.1);
             let y: Vec<f64> = x.rows().into_iter().map(|r| (3.0 * r[0]).sin()).collect();
             let settings = FitSettings {
-                noise: Some(1e-3),
+                noise_variance: Some(1e-3),
                 ..settings(false)
             };
             let start = settings.prior_mode(2);
             let mut rng = Rng::seed_from_u64(3);
             let mut go_on = || ControlFlow::Continue(());
             let theta = fit(x.view(), &y, &start, &settings, &mut rng, &mut go_on).unwrap();
-            assert!((theta.noise - 1e-3).abs() < 1e-15);
+            assert!((theta.noise_variance - 1e-3).abs() < 1e-15);
             let evidence = |theta: &Hyperparameters| {
                 let mut gp = GaussianProcess::new(KernelFamily::Matern52, theta).unwrap();
                 gp.append_rows(x.view()).unwrap();

@@ -30,10 +30,10 @@ pub(crate) const BLOCK: usize = 256;
 pub struct Hyperparameters {
     /// ℓ, one per column.
     pub lengthscale: Vec<f64>,
-    /// v, the signal variance.
-    pub variance: f64,
+    /// s², the signal variance.
+    pub signal_variance: f64,
     /// λ, the noise variance.
-    pub noise: f64,
+    pub noise_variance: f64,
 }
 
 impl Hyperparameters {
@@ -41,7 +41,7 @@ impl Hyperparameters {
         Kernel {
             family,
             lengthscale: self.lengthscale.clone(),
-            variance: self.variance,
+            signal_variance: self.signal_variance,
         }
     }
 }
@@ -49,8 +49,8 @@ impl Hyperparameters {
 /// A posterior: observed rows in the order of their arrival, then the pending tail.
 #[derive(Debug, Clone)]
 pub struct GaussianProcess {
-    pub(crate) kernel: Kernel,
-    pub(crate) noise: f64,
+    kernel: Kernel,
+    noise_variance: f64,
     rows: Array2<f64>,
     scaled: ScaledPoints,
     /// The noise variance of each row: λ, unless another one was given with it.
@@ -80,13 +80,13 @@ impl GaussianProcess {
         if let Some(&bad) = theta.lengthscale.iter().find(|l| !positive(**l)) {
             return Err(complaint("lengthscale", bad));
         }
-        if !positive(theta.variance) {
-            return Err(complaint("variance", theta.variance));
+        if !positive(theta.signal_variance) {
+            return Err(complaint("variance", theta.signal_variance));
         }
-        if !(theta.noise >= 0.0 && theta.noise.is_finite()) {
+        if !(theta.noise_variance >= 0.0 && theta.noise_variance.is_finite()) {
             return Err(Error::InvalidSetting {
                 name: "noise",
-                got: theta.noise.to_string(),
+                got: theta.noise_variance.to_string(),
                 expected: "give a finite variance, 0 or above",
             });
         }
@@ -94,7 +94,7 @@ impl GaussianProcess {
         Ok(Self {
             rows: Array2::zeros((0, kernel.width())),
             kernel,
-            noise: theta.noise,
+            noise_variance: theta.noise_variance,
             scaled: ScaledPoints::default(),
             row_noise: Vec::new(),
             factor: GrowingCholesky::new(),
@@ -107,8 +107,8 @@ impl GaussianProcess {
     pub fn hyperparameters(&self) -> Hyperparameters {
         Hyperparameters {
             lengthscale: self.kernel.lengthscale.clone(),
-            variance: self.kernel.variance,
-            noise: self.noise,
+            signal_variance: self.kernel.signal_variance,
+            noise_variance: self.noise_variance,
         }
     }
 
@@ -116,8 +116,9 @@ impl GaussianProcess {
         &self.kernel
     }
 
-    pub fn noise(&self) -> f64 {
-        self.noise
+    /// λ.
+    pub fn noise_variance(&self) -> f64 {
+        self.noise_variance
     }
 
     /// All rows, tail included.
@@ -168,7 +169,10 @@ impl GaussianProcess {
             )));
         }
         self.drop_tail();
-        let noise: Vec<f64> = noise.iter().map(|v| v.unwrap_or(self.noise)).collect();
+        let noise: Vec<f64> = noise
+            .iter()
+            .map(|v| v.unwrap_or(self.noise_variance))
+            .collect();
         self.extend(x, &noise)?;
         self.n_observed = self.len();
         Ok(())
@@ -417,8 +421,8 @@ pub(crate) mod tests {
     fn targets_that_overflow_are_refused_and_large_ones_are_not() {
         let theta = Hyperparameters {
             lengthscale: vec![0.7, 1.1],
-            variance: 1.0,
-            noise: 1e-6,
+            signal_variance: 1.0,
+            noise_variance: 1e-6,
         };
         let rows = ndarray::arr2(&[[0.1, 0.2], [0.1, 0.2], [0.9, 0.3]]);
         let mut gp = GaussianProcess::new(KernelFamily::Matern52, &theta).unwrap();
@@ -440,8 +444,8 @@ pub(crate) mod tests {
     pub(crate) fn model(family: KernelFamily, n: usize) -> GaussianProcess {
         let theta = Hyperparameters {
             lengthscale: vec![0.7, 1.1],
-            variance: 1.3,
-            noise: 0.01,
+            signal_variance: 1.3,
+            noise_variance: 0.01,
         };
         let mut gp = GaussianProcess::new(family, &theta).unwrap();
         let x = wave(n, 2, 0.4);
@@ -577,7 +581,9 @@ pub(crate) mod tests {
             let mut gp = model(family, 12);
             let y: Vec<f64> = gp.targets().iter().map(|y| y + 3.0).collect();
             let mut a = gp.kernel().gram(gp.rows()) + 1.0;
-            a.diag_mut().iter_mut().for_each(|a| *a += gp.noise());
+            a.diag_mut()
+                .iter_mut()
+                .for_each(|a| *a += gp.noise_variance());
             let mut factor = GrowingCholesky::new();
             factor.extend(Array2::zeros((12, 0)).view(), a).unwrap();
             let mut alpha = y.clone();
@@ -596,7 +602,7 @@ pub(crate) mod tests {
 
     #[test]
     fn bad_hyperparameters_are_refused() {
-        for (lengthscale, variance, noise) in [
+        for (lengthscale, signal_variance, noise_variance) in [
             (0.0, 1.0, 1.0),
             (f64::NAN, 1.0, 1.0),
             (1.0, -1.0, 1.0),
@@ -605,8 +611,8 @@ pub(crate) mod tests {
         ] {
             let theta = Hyperparameters {
                 lengthscale: vec![lengthscale],
-                variance,
-                noise,
+                signal_variance,
+                noise_variance,
             };
             assert!(matches!(
                 GaussianProcess::new(KernelFamily::Matern52, &theta),

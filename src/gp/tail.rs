@@ -32,7 +32,7 @@ impl GaussianProcess {
             return Ok(());
         }
         let targets = self.resolved(x, targets);
-        self.extend(x, &vec![self.noise; x.nrows()])?;
+        self.extend(x, &vec![self.noise_variance; x.nrows()])?;
         for (i, target) in (self.n_observed..).zip(&targets) {
             // Row i of L z = y, solved for z_i.
             let z = match target {

@@ -140,8 +140,8 @@ impl GaussianProcess {
         };
         let theta = Hyperparameters {
             lengthscale,
-            variance,
-            noise,
+            signal_variance: variance,
+            noise_variance: noise,
         };
         detached(py, |_| Core::new(family, &theta).map(|_| ()))?;
         Ok(Self {
@@ -280,8 +280,8 @@ impl GaussianProcess {
                 family: gp.kernel().family,
                 ard: true,
                 lengthscale: None,
-                variance: None,
-                noise: None,
+                signal_variance: None,
+                noise_variance: None,
                 priors,
                 n_restarts,
                 draws: Draws::Wide,
@@ -318,12 +318,12 @@ impl GaussianProcess {
 
     #[getter]
     fn variance(&self, py: Python<'_>) -> f64 {
-        py.detach(|| self.lock().theta().variance)
+        py.detach(|| self.lock().theta().signal_variance)
     }
 
     #[getter]
     fn noise(&self, py: Python<'_>) -> f64 {
-        py.detach(|| self.lock().theta().noise)
+        py.detach(|| self.lock().theta().noise_variance)
     }
 
     #[getter]

@@ -79,7 +79,7 @@ BODIES |= {
     }.items()
 }
 SUGGESTED = '{"Suggested":{"point":%s,"context":[],"now":%s,"fitted":%s,"queued":%s,"expires_at":%s}}'
-THETA = '{"theta":{"lengthscale":%s,"variance":%s,"noise":%s},"rows":%s}'
+THETA = '{"theta":{"lengthscale":%s,"signal_variance":%s,"noise_variance":%s},"rows":%s}'
 BODIES |= {
     f"suggested: {what}": SUGGESTED % fields
     for what, fields in {

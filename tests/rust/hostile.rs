@@ -43,7 +43,7 @@ fn check_log(optimizer: &Optimizer) -> Result<(), TestCaseError> {
             let all = theta
                 .lengthscale
                 .iter()
-                .chain([&theta.variance, &theta.noise]);
+                .chain([&theta.signal_variance, &theta.noise_variance]);
             prop_assert!(all.clone().all(|p| *p > 0.0 && p.is_finite()), "{theta:?}");
         }
     }

@@ -69,8 +69,8 @@ fn data(n: Range<usize>) -> impl Strategy<Value = Data> {
                     family,
                     theta: Hyperparameters {
                         lengthscale,
-                        variance,
-                        noise,
+                        signal_variance: variance,
+                        noise_variance: noise,
                     },
                     rows: Array2::from_shape_vec((n, d), rows).unwrap(),
                     y,
@@ -112,7 +112,7 @@ proptest! {
         let d = data.rows.ncols();
         let (mean, variance) = gp.predict(data.rows.view());
         prop_assert!(mean.iter().all(|m| m.is_finite()), "{mean:?}");
-        let v = data.theta.variance;
+        let v = data.theta.signal_variance;
         let possible = |s: &f64| *s >= 0.0 && *s <= v;
         prop_assert!(variance.iter().all(possible), "{variance:?}");
         let (mean, variance) = gp.predict_at(&probe[..d], &mut Workspace::default());
@@ -146,8 +146,8 @@ fn check_fit(data: &Data, priors: bool, seed: u64) -> Result<(), TestCaseError> 
         family: data.family,
         ard: seed.is_multiple_of(2),
         lengthscale: None,
-        variance: None,
-        noise: None,
+        signal_variance: None,
+        noise_variance: None,
         priors,
         n_restarts: 2,
         draws: Draws::Unit,
@@ -166,7 +166,7 @@ fn check_fit(data: &Data, priors: bool, seed: u64) -> Result<(), TestCaseError> 
     let all = theta
         .lengthscale
         .iter()
-        .chain([&theta.variance, &theta.noise]);
+        .chain([&theta.signal_variance, &theta.noise_variance]);
     prop_assert!(all.clone().all(|p| *p > 0.0 && p.is_finite()), "{theta:?}");
     prop_assert!(GaussianProcess::new(data.family, &theta).is_ok());
     Ok(())

@@ -162,7 +162,7 @@ impl Path {
     ) -> Result<Self> {
         let features = Features::draw(gp.kernel(), n, rng);
         let n = features.len();
-        let amplitude = gp.kernel().variance.sqrt() * features.amplitude();
+        let amplitude = gp.kernel().signal_variance.sqrt() * features.amplitude();
         let mut w = standard_normal(n, rng);
         w.iter_mut().for_each(|w| *w *= amplitude);
         let (mut sines, mut cosines) = (vec![0.0; n], vec![0.0; n]);
@@ -198,7 +198,7 @@ impl Path {
     ) -> Result<Self> {
         let features = Features::draw(gp.kernel(), n, rng);
         let n = features.len();
-        let scale = gp.kernel().variance.sqrt();
+        let scale = gp.kernel().signal_variance.sqrt();
         let mut phi = Array2::zeros((gp.len(), n));
         let (mut sines, mut cosines) = (vec![0.0; n], vec![0.0; n]);
         for (x, mut row) in gp.rows().rows().into_iter().zip(phi.rows_mut()) {
@@ -207,20 +207,26 @@ impl Path {
             row.assign(&ArrayView1::from(&cosines));
             row *= scale / dot(&cosines, &cosines).sqrt();
         }
-        let counts = gp.row_noise().iter().map(|v| (gp.noise() / v).sqrt());
+        let counts = gp
+            .row_noise()
+            .iter()
+            .map(|v| (gp.noise_variance() / v).sqrt());
         let mut y = gp.targets();
         for ((mut row, y), count) in phi.rows_mut().into_iter().zip(&mut y).zip(counts) {
             row *= count;
             *y *= count;
         }
         let mut sigma = gram(phi.view());
-        sigma.diag_mut().iter_mut().for_each(|s| *s += gp.noise());
+        sigma
+            .diag_mut()
+            .iter_mut()
+            .for_each(|s| *s += gp.noise_variance());
         let mut root = GrowingCholesky::new();
         root.extend(Array2::zeros((n, 0)).view(), sigma)?;
         // w = L⁻ᵀ(L⁻¹ Φᵀy + sqrt(λ) ξ)
         let mut w = as_row(phi.t().dot(&ArrayView1::from(&y)).to_vec());
         root.forward_substitution(w.view_mut());
-        let sd = gp.noise().sqrt();
+        let sd = gp.noise_variance().sqrt();
         for (w, xi) in w.iter_mut().zip(standard_normal(n, rng)) {
             *w += sd * xi;
         }

@@ -46,7 +46,7 @@ pub struct Kernel {
     /// ℓ, one per column.
     pub lengthscale: Vec<f64>,
     /// v, the signal variance.
-    pub variance: f64,
+    pub signal_variance: f64,
 }
 
 /// Points scaled by 1/ℓ and transposed: column d of point j at `values[d * capacity + j]`.
@@ -101,11 +101,11 @@ impl Kernel {
     pub fn row_from(&self, z: &[f64], x: &ScaledPoints, from: usize, out: &mut [f64]) {
         self.arguments(z, x, from, out);
         match self.family {
-            KernelFamily::SquaredExponential => squared_exponential(self.variance, out),
-            KernelFamily::Matern52 => matern52(self.variance, out),
-            KernelFamily::Matern32 => matern32(self.variance, out),
-            KernelFamily::Matern12 => matern12(self.variance, out),
-            KernelFamily::Linear => linear(self.variance, out),
+            KernelFamily::SquaredExponential => squared_exponential(self.signal_variance, out),
+            KernelFamily::Matern52 => matern52(self.signal_variance, out),
+            KernelFamily::Matern32 => matern32(self.signal_variance, out),
+            KernelFamily::Matern12 => matern12(self.signal_variance, out),
+            KernelFamily::Linear => linear(self.signal_variance, out),
         }
     }
 
@@ -126,18 +126,18 @@ impl Kernel {
         self.arguments(z, x, from, out);
         match self.family {
             KernelFamily::SquaredExponential => {
-                squared_exponential(self.variance, out);
+                squared_exponential(self.signal_variance, out);
                 // g = −k/2.
                 for (g, k) in slope.iter_mut().zip(out.iter()) {
                     *g = -0.5 * k;
                 }
             }
-            KernelFamily::Matern52 => matern52_with_slope(self.variance, out, slope),
-            KernelFamily::Matern32 => matern32_with_slope(self.variance, out, slope),
-            KernelFamily::Matern12 => matern12_with_slope(self.variance, out, slope),
+            KernelFamily::Matern52 => matern52_with_slope(self.signal_variance, out, slope),
+            KernelFamily::Matern32 => matern32_with_slope(self.signal_variance, out, slope),
+            KernelFamily::Matern12 => matern12_with_slope(self.signal_variance, out, slope),
             KernelFamily::Linear => {
-                linear(self.variance, out);
-                slope.fill(self.variance);
+                linear(self.signal_variance, out);
+                slope.fill(self.signal_variance);
             }
         }
     }
@@ -148,9 +148,9 @@ impl Kernel {
             KernelFamily::Linear => {
                 let squares = z.iter().zip(&self.lengthscale);
                 let squares = squares.map(|(z, l)| self.scaled(*z, *l).powi(2));
-                self.variance * (1.0 + squares.sum::<f64>())
+                self.signal_variance * (1.0 + squares.sum::<f64>())
             }
-            _ => self.variance,
+            _ => self.signal_variance,
         }
     }
 
@@ -158,7 +158,7 @@ impl Kernel {
     pub fn add_prior_gradient(&self, z: &[f64], weight: f64, gradient: &mut [f64]) {
         if self.family == KernelFamily::Linear {
             for ((g, z), l) in gradient.iter_mut().zip(z).zip(&self.lengthscale) {
-                *g += weight * 2.0 * self.variance * self.scaled(*z, *l) / l;
+                *g += weight * 2.0 * self.signal_variance * self.scaled(*z, *l) / l;
             }
         }
     }
@@ -458,7 +458,7 @@ mod tests {
         Kernel {
             family,
             lengthscale: vec![0.3, 1.7],
-            variance: 2.5,
+            signal_variance: 2.5,
         }
     }
 
@@ -471,7 +471,7 @@ mod tests {
             let kernel = Kernel {
                 family,
                 lengthscale: vec![0.3, 1e-300],
-                variance: 2.5,
+                signal_variance: 2.5,
             };
             let x = ndarray::arr2(&[[f64::MAX, 1e300], [0.5, f64::MIN], [1e300, 0.5]]);
             let points = kernel.scale(x.view());
@@ -492,20 +492,20 @@ mod tests {
             .map(|d| ((a[d] - b[d]) / kernel.lengthscale[d]).powi(2))
             .sum();
         match kernel.family {
-            KernelFamily::SquaredExponential => kernel.variance * (-0.5 * r2).exp(),
+            KernelFamily::SquaredExponential => kernel.signal_variance * (-0.5 * r2).exp(),
             KernelFamily::Matern52 => {
                 let a = (5.0 * r2).sqrt();
-                kernel.variance * (1.0 + a + 5.0 / 3.0 * r2) * (-a).exp()
+                kernel.signal_variance * (1.0 + a + 5.0 / 3.0 * r2) * (-a).exp()
             }
             KernelFamily::Matern32 => {
                 let a = (3.0 * r2).sqrt();
-                kernel.variance * (1.0 + a) * (-a).exp()
+                kernel.signal_variance * (1.0 + a) * (-a).exp()
             }
-            KernelFamily::Matern12 => kernel.variance * (-r2.sqrt()).exp(),
+            KernelFamily::Matern12 => kernel.signal_variance * (-r2.sqrt()).exp(),
             KernelFamily::Linear => {
                 let l = &kernel.lengthscale;
                 let products = (0..a.len()).map(|d| a[d] * b[d] / (l[d] * l[d]));
-                kernel.variance * (1.0 + products.sum::<f64>())
+                kernel.signal_variance * (1.0 + products.sum::<f64>())
             }
         }
     }
@@ -520,7 +520,7 @@ mod tests {
                 for i in 0..n {
                     for j in 0..n {
                         let expected = direct(&kernel, x.row(i).as_slice().unwrap(), x.row(j).as_slice().unwrap());
-                        prop_assert!((gram[[i, j]] - expected).abs() <= 1e-13 * kernel.variance);
+                        prop_assert!((gram[[i, j]] - expected).abs() <= 1e-13 * kernel.signal_variance);
                         prop_assert_eq!(gram[[i, j]], gram[[j, i]]);
                     }
                 }
@@ -587,7 +587,7 @@ mod tests {
                 })
                 .sum::<f64>()
                 / n as f64;
-            let expected = direct(&kernel, &offset, &[0.0, 0.0]) / kernel.variance;
+            let expected = direct(&kernel, &offset, &[0.0, 0.0]) / kernel.signal_variance;
             // 5 standard errors of a mean of cosines.
             assert!(
                 (mean - expected).abs() < 5.0 / (n as f64).sqrt(),

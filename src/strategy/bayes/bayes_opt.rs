@@ -124,7 +124,7 @@ impl BayesOpt {
         let acquisition = match settings.acquisition {
             AcquisitionKind::UpperConfidenceBound => {
                 let noise = if settings.predictive_std {
-                    gp.noise()
+                    gp.noise_variance()
                 } else {
                     0.0
                 };
@@ -414,9 +414,11 @@ fn width_of_bound(
     settings: &Settings,
 ) -> f64 {
     let (d, j) = (gp.kernel().width(), log.trials().len() + 1);
-    let beta = settings.beta.width(d, j, gamma, gp.noise(), settings);
+    let beta = settings
+        .beta
+        .width(d, j, gamma, gp.noise_variance(), settings);
     let noise = if settings.predictive_std {
-        gp.noise()
+        gp.noise_variance()
     } else {
         0.0
     };

@@ -57,7 +57,7 @@ impl InformationGain {
     ) -> &'a mut Self {
         let valid = slot
             .take()
-            .filter(|kept| kept.is_for(gp.kernel(), gp.noise()));
+            .filter(|kept| kept.is_for(gp.kernel(), gp.noise_variance()));
         slot.insert(valid.unwrap_or_else(|| {
             // The same points always: the bound is no matter of chance.
             let mut rng = Rng::seed_from_u64(0);
@@ -70,7 +70,11 @@ impl InformationGain {
                 Domain::Box(_) => domain.quasi_random(SPREAD, &mut rng),
             };
             let contexts = unit_sequence(x.nrows(), context, &mut rng);
-            Self::new(gp.kernel(), gp.noise(), concatenate![Axis(1), x, contexts])
+            Self::new(
+                gp.kernel(),
+                gp.noise_variance(),
+                concatenate![Axis(1), x, contexts],
+            )
         }))
     }
 

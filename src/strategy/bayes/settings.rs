@@ -361,8 +361,8 @@ impl Settings {
             family: self.kernels[0],
             ard: self.ard,
             lengthscale: self.lengthscale.clone(),
-            variance: self.variance,
-            noise: self.noise,
+            signal_variance: self.variance,
+            noise_variance: self.noise,
             priors: self.priors,
             n_restarts: self.n_restarts,
             draws: Draws::Unit,
@@ -391,8 +391,8 @@ impl Settings {
             if self.lengthscale.is_none() {
                 theta.lengthscale.fill(lengthscale);
             }
-            theta.variance = self.variance.unwrap_or(variance);
-            theta.noise = self.noise.unwrap_or(noise);
+            theta.signal_variance = self.variance.unwrap_or(variance);
+            theta.noise_variance = self.noise.unwrap_or(noise);
         }
         theta
     }
