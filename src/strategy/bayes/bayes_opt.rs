@@ -1,13 +1,11 @@
 //! Bayesian optimisation with pending trials: catch up with the log, refit, add the tail, maximise an acquisition.
 //!
-//! Notation follows Verma et al. 2022: m the window, nu_t the width of the bound, beta_t its part that does not come
+//! Notation follows Verma et al. 2022: m the window, nu_t the multiplier of sigma, beta_t its part that does not come
 //! from delays, B_y = 1 the bound on |y| in the model's units.
 
 use std::sync::Arc;
 
 use ndarray::{Array2, ArrayView2};
-
-pub use crate::strategy::bayes::settings::Settings;
 
 use crate::acquisition::{Acquisition, Scorer};
 use crate::domain::Domain;
@@ -15,19 +13,22 @@ use crate::error::{Error, Result, Stop, check};
 use crate::gp::draw::path::Path;
 use crate::gp::evidence::Data;
 use crate::gp::fit::fit_families;
+use crate::gp::tail::Target;
 use crate::gp::{GaussianProcess, as_row};
-use crate::ledger::{Fitted, Ledger, Point, State, TrialNumber};
+use crate::ledger::{Ledger, Point, State, TrialNumber};
 use crate::maximize::{Maximizer, Objective, maximize};
 use crate::random::Rng;
 use crate::strategy::bayes::candidates::{MAX_EXACT, SolvedCandidates};
 use crate::strategy::bayes::design::initial_design;
 use crate::strategy::bayes::incumbents::{best_mean, incumbents, integrated};
 use crate::strategy::bayes::information::InformationGain;
-use crate::strategy::bayes::model::{Model, Version, set_targets};
-use crate::strategy::bayes::pending::{PendingPolicy, Target};
-use crate::strategy::bayes::settings::{AcquisitionKind, Beta, BoxSearch, DrawMethod, FitRows};
+use crate::strategy::bayes::note::Fit;
+use crate::strategy::bayes::pending::Pending;
+use crate::strategy::bayes::settings::{self, DrawMethod, FitRows, Multistart, Settings};
 use crate::strategy::bayes::spacing::enforce_separation;
-use crate::strategy::{Proposal, Query, Recommendation, Strategy, Surrogate, uniform_point};
+use crate::strategy::bayes::training_set::{Posterior, TrainingSet, Version, set_targets};
+use crate::strategy::bayes::{ModelBased, Surrogate};
+use crate::strategy::{Proposal, Query, Recommendation, Setup, Strategy, Supports, uniform_point};
 
 /// Starts of a fit that has one before it.
 const WARM_RESTARTS: usize = 2;
@@ -36,43 +37,41 @@ const WARM_RESTARTS: usize = 2;
 pub struct BayesOpt {
     domain: Arc<Domain>,
     settings: Settings,
+    /// Columns of a context.
+    context_width: usize,
     /// The initial points, then some to go on with while nothing is known.
     design: Vec<Point>,
     n_initial: usize,
-    model: Model,
+    training: TrainingSet,
     candidates: Option<SolvedCandidates>,
     information: Option<InformationGain>,
 }
 
 impl BayesOpt {
-    /// `design` is the generator of the initial points.
-    pub fn new(
-        domain: Arc<Domain>,
-        context_width: usize,
-        settings: Settings,
-        design: &mut Rng,
-    ) -> Result<Self> {
+    /// The generator is that of the initial points.
+    pub fn new(setup: &Setup, settings: Settings, rng: &mut Rng) -> Result<Self> {
+        let domain = setup.domain.clone();
+        let context_width = setup.context_width();
         let width = domain.width() + context_width;
-        let settings = settings.checked(width, matches!(domain.as_ref(), Domain::Candidates(_)))?;
-        let n_initial = settings
-            .n_initial
-            .unwrap_or((2 * domain.width()).clamp(4, 20));
+        settings.check(width, matches!(domain.as_ref(), Domain::Candidates(_)))?;
+        let design = settings.design();
+        let n_initial = design.n.unwrap_or((2 * domain.width()).clamp(4, 20));
         Ok(Self {
-            design: initial_design(&domain, n_initial, settings.initial, design),
+            design: initial_design(&domain, n_initial, design.how, rng),
             n_initial,
-            model: Model::new(settings.clone(), width),
+            training: TrainingSet::new(settings.clone(), width),
             settings,
             domain,
+            context_width,
             candidates: None,
             information: None,
         })
     }
 
     /// A point of the initial design while it lasts, and while there is nothing to learn from.
-    fn without_model(&self, log: &Ledger, rng: &mut Rng) -> Option<Point> {
+    fn initial_point(&self, log: &Ledger, rng: &mut Rng) -> Option<Point> {
         let number = log.trials().len();
-        let informed = log.n_observed() > 0
-            || (self.settings.pending == PendingPolicy::Censor && self.settings.floor.is_some());
+        let informed = log.n_observed() > 0 || self.settings.pending().floor().is_some();
         if informed && number >= self.n_initial {
             return None;
         }
@@ -80,128 +79,71 @@ impl BayesOpt {
         Some(designed.unwrap_or_else(|| uniform_point(&self.domain, rng)))
     }
 
-    /// The proposal once there is something to learn from; θ goes to `fitted` as soon as it is found.
-    fn with_model(
+    /// The proposal once there is something to learn from; the fit goes to `fitted` as soon as it is found.
+    fn point_by_model(
         &mut self,
         log: &Ledger,
         query: Query,
-        fitted: &mut Option<Fitted>,
+        fitted: &mut Option<Arc<Fit>>,
         rng: &mut Rng,
         stop: &mut Stop,
     ) -> Result<Point> {
-        if self.model.refit_due(log) {
-            let found = self.refit(log, query, rng, stop)?;
-            self.model.adopt(&found);
-            *fitted = Some(found);
+        if self.training.refit_due(log) {
+            let fit = Arc::new(self.refit(log, query, rng, stop)?);
+            self.training.adopt(fit.clone());
+            *fitted = Some(fit);
         }
         check(stop)?;
         let settings = &self.settings;
-        let mut targets = self.model.targets(log);
-        self.model.update_posterior(log, &mut targets, stop)?;
-        let (tail, tail_targets) = self.model.tail(log, query, targets.levels);
-        let tail_rows = self.model.encode(log, &tail);
-        let recent = self.model.encode(log, &recent(log, query.now, settings));
-        let incumbents = incumbents(&self.domain, log, self.model.rows(), &targets.values);
-        let rows = [self.model.rows(), &tail].concat();
-        let (gp, version) = self.model.posterior().ok_or(Error::NotPositiveDefinite {
-            pivot: 0,
-            jitter: 0.0,
-        })?;
+        let recent = recent_trials(log, query.now, settings);
+        let recent = self.training.encode(log, &recent);
+        let mut posterior = self
+            .training
+            .posterior(log, query, stop)?
+            .ok_or(Error::NotPositiveDefinite {
+                pivot: 0,
+                jitter: 0.0,
+            })?;
         // Whoever integrates over pending points replaces the tail anyway.
-        if !matches!(settings.pending, PendingPolicy::Integrate(_)) {
-            gp.set_tail(tail_rows.view(), &tail_targets)?;
+        if !matches!(settings.pending(), Pending::Integrate(_)) {
+            posterior.set_tail()?;
         }
-
-        let gamma = match settings.beta {
-            Beta::Theory { .. } => {
-                let kept = &mut self.information;
-                InformationGain::kept(kept, &self.domain, query.context.len(), gp)
-                    .bound(log.trials().len(), stop)?
-            }
-            _ => 0.0,
-        };
-        let nu = width_of_bound(gp, log, &recent, gamma, settings);
-        let acquisition = match settings.acquisition {
-            AcquisitionKind::UpperConfidenceBound => {
-                let noise = if settings.predictive_std {
-                    gp.noise_variance()
+        let nu = match settings.acquisition.bound() {
+            None => 1.0,
+            Some(bound) => {
+                let gamma = if bound.is_theory() {
+                    let context_width = query.context.len();
+                    let kept = &mut self.information;
+                    InformationGain::kept(kept, &self.domain, context_width, posterior.gp)
+                        .bound(log.trials().len(), stop)?
                 } else {
                     0.0
                 };
-                Some(Acquisition::UpperConfidenceBound { nu, noise })
+                multiplier(posterior.gp, log, &recent, gamma, bound, settings)
             }
-            AcquisitionKind::LogExpectedImprovement => Some(match settings.pending {
-                PendingPolicy::Integrate(n) => {
-                    integrated(gp, tail_rows.view(), n, query.context, rng)?
-                }
-                _ => Acquisition::LogExpectedImprovement {
-                    incumbent: best_mean(gp, query.context),
-                },
-            }),
-            AcquisitionKind::MaxVariance => Some(Acquisition::MaxVariance),
-            AcquisitionKind::Thompson => None,
         };
-        let gp = &*gp;
-        // GP-TS-SDF draws from GP(mu, nu_t²·Sigma), the others from the posterior itself.
-        let spread = match settings.pending {
-            PendingPolicy::Censor if settings.scale_draws => nu,
-            _ => 1.0,
+        let chosen = acquisition(&mut posterior, nu, settings, query, rng)?;
+        let incumbents = incumbents(
+            &self.domain,
+            log,
+            posterior.rows,
+            &posterior.targets.values,
+        );
+        let mut search = Search {
+            domain: &self.domain,
+            settings,
+            log,
+            query,
+            incumbents,
+            nu,
+            rng,
+            stop,
         };
-        let all = Maximizer::default();
-        let list = match self.domain.as_ref() {
-            Domain::Candidates(list) => Some(list),
-            Domain::Box(_) => None,
-        };
-        match (list, acquisition) {
-            (Some(list), Some(acquisition)) => {
-                let solved = solved(&mut self.candidates, list, query, version, gp, stop)?;
-                let mut scores = Listed::new(solved.score(gp, &acquisition));
-                argmax(&mut scores, &self.domain, &incumbents, &all, rng, stop)
+        match self.domain.as_ref() {
+            Domain::Candidates(list) if chosen.is_some() || list.nrows() <= MAX_EXACT => {
+                search.candidates(&mut self.candidates, list, &posterior, chosen)
             }
-            (Some(list), None) if list.nrows() <= MAX_EXACT => {
-                let solved = solved(&mut self.candidates, list, query, version, gp, stop)?;
-                let mut scores = Listed::new(solved.draw(gp, log, &rows, spread, rng)?);
-                argmax(&mut scores, &self.domain, &incumbents, &all, rng, stop)
-            }
-            (_, acquisition) => {
-                let acquisition = match acquisition {
-                    Some(acquisition) => acquisition,
-                    None => Acquisition::Thompson(Box::new(match settings.thompson {
-                        DrawMethod::Pathwise => {
-                            Path::pathwise(gp, spread, settings.n_features, rng, stop)?
-                        }
-                        DrawMethod::WeightSpace => {
-                            Path::weight_space(gp, settings.n_features, rng, stop)?
-                        }
-                    })),
-                };
-                let maximizer = match settings.maximizer {
-                    BoxSearch::Default => Maximizer::Default {
-                        effort: acquisition.effort(gp.len()),
-                    },
-                    BoxSearch::Multistart { n_raw, n_starts } => {
-                        Maximizer::Multistart { n_raw, n_starts }
-                    }
-                };
-                let mut scorer = Scorer::new(gp, &acquisition, query.context);
-                let best = argmax(
-                    &mut scorer,
-                    &self.domain,
-                    &incumbents,
-                    &maximizer,
-                    rng,
-                    stop,
-                )?;
-                // Policies that look at pending trials do not repeat them; the literature's search is left as it is.
-                let repeats = settings.pending == PendingPolicy::Ignore
-                    || settings.maximizer != BoxSearch::Default;
-                Ok(if repeats {
-                    best
-                } else {
-                    let out = points_out(&self.domain, log, &tail, query.context);
-                    enforce_separation(&mut scorer, &self.domain, best, out.view(), rng)
-                })
-            }
+            _ => search.functions(&posterior, chosen),
         }
     }
 
@@ -212,70 +154,86 @@ impl BayesOpt {
         query: Query,
         rng: &mut Rng,
         stop: &mut Stop,
-    ) -> Result<Fitted> {
-        let mut targets = self.model.targets(log);
-        let with_tail = match self.settings.fit_rows {
+    ) -> Result<Fit> {
+        let gp_settings = self.settings.gp();
+        let with_tail = match gp_settings.fit_rows {
             FitRows::Observed => false,
             FitRows::All => true,
-            FitRows::Policy => self.settings.pending == PendingPolicy::Censor,
+            FitRows::Policy => self.settings.pending().is_censor(),
         };
-        let mut numbers = self.model.rows().to_vec();
-        let mut noise = self.model.row_noise(targets.scale);
+        let mut targets = self.training.targets(log);
+        let mut numbers = self.training.rows().to_vec();
+        let mut noise = self.training.row_noise(targets.scale);
         if with_tail {
-            self.model.update_posterior(log, &mut targets, stop)?;
-            let (tail, tail_targets) = self.model.tail(log, query, targets.levels);
-            let tail_rows = self.model.encode(log, &tail);
-            // Before any θ the posterior mean is that of the prior.
-            let tail_means = match self.model.posterior() {
-                Some((gp, _)) => gp.tail_means(tail_rows.view(), &tail_targets),
-                None => tail_targets
-                    .iter()
-                    .map(|target| match target {
-                        Target::Value(y) => *y,
-                        Target::PosteriorMean | Target::NearestMean(_) => 0.0,
-                    })
-                    .collect(),
+            let tail = match self.training.posterior(log, query, stop)? {
+                Some(posterior) => {
+                    targets = posterior.targets;
+                    let means = posterior
+                        .gp
+                        .tail_means(posterior.tail.rows.view(), &posterior.tail.targets);
+                    targets.values.extend(means);
+                    posterior.tail
+                }
+                None => {
+                    let tail = self.training.tail(log, query, targets.levels);
+                    // Before any θ the posterior mean is that of the prior.
+                    targets.values.extend(tail.targets.iter().map(prior_mean));
+                    tail
+                }
             };
-            targets.values.extend(tail_means);
-            numbers.extend(&tail);
+            numbers.extend(&tail.trials);
             noise.resize(numbers.len(), None);
         }
-        let x = self.model.encode(log, &numbers);
-        let start = match self.model.theta() {
-            Some(theta) => theta.clone(),
-            None => self.settings.first_theta(x.ncols()),
+        let x = self.training.encode(log, &numbers);
+        let mut fit_settings = gp_settings.fit_settings(x.ncols());
+        let start = match self.training.fit() {
+            Some(fit) => {
+                // The last θ is the best start there is; another one tries whether the data have changed their mind.
+                fit_settings.n_restarts = fit_settings.n_restarts.min(WARM_RESTARTS);
+                fit.theta.clone()
+            }
+            None => gp_settings.first_theta(x.ncols()),
         };
-        let mut fit_settings = self.settings.fit_settings();
-        if self.model.theta().is_some() {
-            // The last θ is the best start there is; another one looks whether the data have changed their mind.
-            fit_settings.n_restarts = fit_settings.n_restarts.min(WARM_RESTARTS);
-        }
         // A fit needs two matrices of its own, and its end makes this factor useless as a rule.
-        self.model.drop_factor();
+        self.training.drop_factor();
         let data = Data {
             x: x.view(),
             y: &targets.values,
             noise: &noise,
             about_mean: self.settings.estimates_mean(x.ncols()),
         };
-        let (family, theta) = fit_families(
-            data,
-            &start,
-            &fit_settings,
-            &self.settings.kernels,
-            rng,
-            stop,
-        )?;
-        Ok(Fitted {
+        let families = gp_settings.families();
+        let (family, theta) = fit_families(data, &start, &fit_settings, &families, rng, stop)?;
+        Ok(Fit {
             family,
             theta,
-            rows: self.model.n_rows(),
+            rows: Some(self.training.rows().len()),
             scale: targets.scale,
         })
     }
 }
 
+/// A tail row's target before any θ.
+fn prior_mean(target: &Target) -> f64 {
+    match target {
+        Target::Value(y) => *y,
+        Target::PosteriorMean | Target::NearestMean(_) => 0.0,
+    }
+}
+
 impl Strategy for BayesOpt {
+    fn supports(&self) -> Supports {
+        Supports::EVERYTHING
+    }
+
+    fn catch_up(&mut self, log: &Ledger) -> Result<()> {
+        self.training.catch_up(log)
+    }
+
+    fn rewind(&mut self, log: &Ledger) {
+        self.training.rewind(log);
+    }
+
     fn propose(
         &mut self,
         log: &Ledger,
@@ -283,17 +241,12 @@ impl Strategy for BayesOpt {
         rng: &mut Rng,
         stop: &mut Stop,
     ) -> Result<Proposal> {
-        self.model.catch_up(log);
-        self.model.before_suggestion(query.now);
-        if let Some(point) = self.without_model(log, rng) {
-            return Ok(Proposal {
-                point,
-                fitted: None,
-                warning: None,
-            });
+        self.training.before_suggestion(query.now);
+        if let Some(point) = self.initial_point(log, rng) {
+            return Ok(Proposal::at(point));
         }
         let mut fitted = None;
-        let (point, warning) = match self.with_model(log, query, &mut fitted, rng, stop) {
+        let (point, warning) = match self.point_by_model(log, query, &mut fitted, rng, stop) {
             Ok(point) => (point, None),
             // Suggesting never fails for numerical reasons.
             Err(error @ (Error::NotPositiveDefinite { .. } | Error::Overflow { .. })) => (
@@ -303,10 +256,15 @@ impl Strategy for BayesOpt {
             Err(error) => return Err(error),
         };
         Ok(Proposal {
-            point,
-            fitted,
+            note: fitted.map(|fit| fit.to_note()).transpose()?,
             warning,
+            ..Proposal::at(point)
         })
+    }
+
+    fn check_note(&self, log: &Ledger, note: &str) -> Result<()> {
+        let width = self.domain.width() + self.context_width;
+        Fit::check_note(note, log.trials().len(), width)
     }
 
     fn recommend(
@@ -319,27 +277,30 @@ impl Strategy for BayesOpt {
         if log.n_observed() == 0 {
             return Ok(None);
         }
-        self.model.catch_up(log);
-        let width = self.domain.width() + query.context.len();
-        // Before the first refit there is still the prior's θ, or the one that was given.
-        let unfitted = self.settings.first_theta(width);
-        let mut targets = self.model.targets(log);
-        let mut own = None;
-        if !self.model.update_posterior(log, &mut targets, stop)? {
-            let mut prior = GaussianProcess::new(self.model.family(), &unfitted)?;
-            let rows = self.model.encode(log, self.model.rows());
-            prior.append_noisy_rows(rows.view(), &self.model.row_noise(targets.scale))?;
-            set_targets(&mut prior, &mut targets, &self.settings)?;
-            own = Some(prior);
-        }
-        let incumbents = incumbents(&self.domain, log, self.model.rows(), &targets.values);
-        let Some(gp) = own.as_mut().or(self.model.posterior().map(|(gp, _)| gp)) else {
-            return Ok(None);
+        let mut prior;
+        let (gp, targets) = match self.training.fit() {
+            Some(_) => match self.training.posterior(log, query, stop)? {
+                Some(posterior) => (&*posterior.gp, posterior.targets),
+                None => return Ok(None),
+            },
+            // Before the first fit there is still the prior's θ, or the one that was given.
+            None => {
+                let gp_settings = self.settings.gp();
+                let theta = gp_settings.first_theta(self.domain.width() + self.context_width);
+                prior = GaussianProcess::new(gp_settings.families()[0], &theta)?;
+                let mut targets = self.training.targets(log);
+                let rows = self.training.encode(log, self.training.rows());
+                prior.append_noisy_rows(rows.view(), &self.training.row_noise(targets.scale))?;
+                set_targets(&mut prior, &mut targets, &self.settings)?;
+                (&prior, targets)
+            }
         };
         let mean = Acquisition::UpperConfidenceBound {
             nu: 0.0,
             noise: 0.0,
         };
+        let rows = self.training.rows();
+        let incumbents = incumbents(&self.domain, log, rows, &targets.values);
         let mut scorer = Scorer::new(gp, &mean, query.context);
         let maximizer = Maximizer::default();
         let point = argmax(
@@ -359,28 +320,29 @@ impl Strategy for BayesOpt {
         }))
     }
 
+    fn model_based(&mut self) -> Option<&mut dyn ModelBased> {
+        Some(self)
+    }
+}
+
+impl ModelBased for BayesOpt {
     fn surrogate(
         &mut self,
         log: &Ledger,
         query: Query,
         pending: bool,
         stop: &mut Stop,
-    ) -> Result<Option<Surrogate>> {
-        self.model.catch_up(log);
-        let mut targets = self.model.targets(log);
-        self.model.update_posterior(log, &mut targets, stop)?;
-        let (tail, tail_targets) = self.model.tail(log, query, targets.levels);
-        let tail_rows = self.model.encode(log, &tail);
-        let Some((gp, _)) = self.model.posterior() else {
+    ) -> Result<Option<Surrogate<'_>>> {
+        let Some(mut posterior) = self.training.posterior(log, query, stop)? else {
             return Ok(None);
         };
         if pending {
-            gp.set_tail(tail_rows.view(), &tail_targets)?;
+            posterior.set_tail()?;
         }
         Ok(Some(Surrogate {
-            model: gp.clone(),
-            center: targets.center,
-            scale: targets.scale,
+            gp: posterior.gp,
+            center: posterior.targets.center,
+            scale: posterior.targets.scale,
         }))
     }
 }
@@ -388,8 +350,8 @@ impl Strategy for BayesOpt {
 /// The trials that nu_t sums over: those of the last m, observed or not (Algorithm 1 of Verma et al. 2022).
 ///
 /// Without a window only pending ones: nothing else is censored, and a sum over all trials would grow for ever.
-fn recent(log: &Ledger, now: f64, settings: &Settings) -> Vec<TrialNumber> {
-    if settings.pending != PendingPolicy::Censor {
+fn recent_trials(log: &Ledger, now: f64, settings: &Settings) -> Vec<TrialNumber> {
+    if !settings.pending().is_censor() {
         return Vec::new();
     }
     let Some(window) = settings.window else {
@@ -406,24 +368,161 @@ fn recent(log: &Ledger, now: f64, settings: &Settings) -> Vec<TrialNumber> {
 }
 
 /// nu_t = B_y·Σ_{s=max(1,t−m)}^{t−1} sigma_{t−1}(x_s) + beta_t under `Censor`, beta_t otherwise.
-fn width_of_bound(
+fn multiplier(
     gp: &GaussianProcess,
     log: &Ledger,
     recent: &Array2<f64>,
     gamma: f64,
+    bound: settings::Bound,
     settings: &Settings,
 ) -> f64 {
     let (d, j) = (gp.kernel().width(), log.trials().len() + 1);
-    let beta = settings
-        .beta
-        .width(d, j, gamma, gp.noise_variance(), settings);
-    let noise = if settings.predictive_std {
-        gp.noise_variance()
-    } else {
-        0.0
-    };
+    let noise = gp.noise_variance();
+    let beta = bound.multiplier(d, j, gamma, noise, settings.pending().is_censor());
+    let noise = if bound.predictive_std { noise } else { 0.0 };
     let (_, variance) = gp.predict(recent.view());
     beta + variance.iter().map(|v| (v + noise).sqrt()).sum::<f64>()
+}
+
+/// The formula to maximise; None for Thompson sampling, whose draw depends on the domain.
+fn acquisition(
+    posterior: &mut Posterior,
+    nu: f64,
+    settings: &Settings,
+    query: Query,
+    rng: &mut Rng,
+) -> Result<Option<Acquisition>> {
+    let gp = &mut *posterior.gp;
+    Ok(match &settings.acquisition {
+        settings::Acquisition::UCB(ucb) => {
+            let noise = if ucb.predictive_std {
+                gp.noise_variance()
+            } else {
+                0.0
+            };
+            Some(Acquisition::UpperConfidenceBound { nu, noise })
+        }
+        settings::Acquisition::LogEI(_) => Some(match settings.pending() {
+            Pending::Integrate(integrate) => {
+                let tail = posterior.tail.rows.view();
+                integrated(gp, tail, integrate.n, query.context, rng)?
+            }
+            _ => Acquisition::LogExpectedImprovement {
+                incumbent: best_mean(gp, query.context),
+            },
+        }),
+        settings::Acquisition::MaxVariance(_) => Some(Acquisition::MaxVariance),
+        settings::Acquisition::ThompsonSampling(_) => None,
+    })
+}
+
+/// The maximisation of an acquisition, or of a draw, over the domain.
+struct Search<'a, 's> {
+    domain: &'a Domain,
+    settings: &'a Settings,
+    log: &'a Ledger,
+    query: Query<'a>,
+    incumbents: Array2<f64>,
+    nu: f64,
+    rng: &'a mut Rng,
+    stop: &'a mut Stop<'s>,
+}
+
+impl Search<'_, '_> {
+    /// How far draws deviate from the mean: GP-TS-SDF draws from GP(mu, nu_t²·Sigma), the others from the posterior.
+    fn spread(&self) -> f64 {
+        match &self.settings.acquisition {
+            settings::Acquisition::ThompsonSampling(ts)
+                if ts.widen && self.settings.pending().is_censor() =>
+            {
+                self.nu
+            }
+            _ => 1.0,
+        }
+    }
+
+    /// Every candidate is scored, against what was kept of them where that is still valid.
+    fn candidates(
+        &mut self,
+        kept: &mut Option<SolvedCandidates>,
+        list: &Array2<f64>,
+        posterior: &Posterior,
+        acquisition: Option<Acquisition>,
+    ) -> Result<Point> {
+        let gp = &*posterior.gp;
+        let solved = solved(kept, list, self.query, posterior.version, gp, self.stop)?;
+        let scores = match acquisition {
+            Some(acquisition) => solved.score(gp, &acquisition),
+            None => {
+                let rows = [posterior.rows, &posterior.tail.trials].concat();
+                let spread = self.spread();
+                solved.draw(gp, self.log, &rows, spread, self.rng)?
+            }
+        };
+        argmax(
+            &mut Listed::new(scores),
+            self.domain,
+            &self.incumbents,
+            &Maximizer::default(),
+            self.rng,
+            self.stop,
+        )
+    }
+
+    /// A search by values and gradients, in a box or over more candidates than can be drawn exactly.
+    fn functions(
+        &mut self,
+        posterior: &Posterior,
+        acquisition: Option<Acquisition>,
+    ) -> Result<Point> {
+        let gp = &*posterior.gp;
+        let acquisition = match acquisition {
+            Some(acquisition) => acquisition,
+            None => Acquisition::Thompson(Box::new(self.draw(gp)?)),
+        };
+        let multistart = self.settings.acquisition.multistart();
+        let maximizer = match multistart {
+            None => Maximizer::Default {
+                effort: acquisition.effort(gp.len()),
+            },
+            Some(Multistart(n_raw, n_starts)) => Maximizer::Multistart { n_raw, n_starts },
+        };
+        let mut scorer = Scorer::new(gp, &acquisition, self.query.context);
+        let best = argmax(
+            &mut scorer,
+            self.domain,
+            &self.incumbents,
+            &maximizer,
+            self.rng,
+            self.stop,
+        )?;
+        // Policies that consider pending trials do not repeat them; the literature's search is left as it is.
+        if self.settings.pending() == (Pending::Ignore {}) || multistart.is_some() {
+            return Ok(best);
+        }
+        let tail = &posterior.tail.trials;
+        let out = points_out(self.domain, self.log, tail, self.query.context);
+        Ok(enforce_separation(
+            &mut scorer,
+            self.domain,
+            best,
+            out.view(),
+            self.rng,
+        ))
+    }
+
+    /// A draw from the posterior as a function.
+    fn draw(&mut self, gp: &GaussianProcess) -> Result<Path> {
+        let (method, n) = match &self.settings.acquisition {
+            settings::Acquisition::ThompsonSampling(ts) => (ts.draws, ts.n_features),
+            _ => (DrawMethod::Pathwise, 1),
+        };
+        let spread = self.spread();
+        match method {
+            DrawMethod::Pathwise => Path::pathwise(gp, spread, n, self.rng, self.stop),
+            DrawMethod::WeightSpace => Path::weight_space(gp, n, self.rng, self.stop),
+        }
+    }
 }
 
 /// The points of these trials that are out in the same context.
@@ -434,11 +533,11 @@ fn points_out(
     context: &[f64],
 ) -> Array2<f64> {
     let mut points = Array2::zeros((0, domain.width()));
-    for trial in numbers.iter().map(|&number| &log.trials()[number]) {
-        if trial.context == context {
+    for &number in numbers {
+        if log.context(number) == context {
             points
-                .push_row(ndarray::ArrayView1::from(&trial.point.x))
-                .expect("every trial has the width that it was checked for");
+                .push_row(ndarray::ArrayView1::from(log.x(number)))
+                .expect("every row of the log has this width");
         }
     }
     points
@@ -473,10 +572,7 @@ fn argmax(
     stop: &mut Stop,
 ) -> Result<Point> {
     let best = maximize(objective, domain, incumbents.view(), maximizer, rng, stop)?;
-    Ok(Point {
-        x: best.point,
-        index: best.index,
-    })
+    Ok(Point::new(best.point, best.index))
 }
 
 /// Scores of a list of candidates computed beforehand, handed out block by block in the list's order.

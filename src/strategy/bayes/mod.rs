@@ -1,22 +1,52 @@
-//! Strategies that stand on a Gaussian process.
+//! Bayesian optimisation with a Gaussian process.
 //!
-//! * [`settings`]: what can be chosen, and what is refused
+//! * [`settings`]: what can be chosen; [`checks`]: what is refused; [`pending`]: what pending trials mean to the model
 //! * [`targets`]: from observed values to the model's targets
-//! * [`model`]: the log folded into rows, and the factor kept over them
+//! * [`training_set`]: the log folded into rows, and the posterior kept over them; [`note`]: fits, as the log keeps them
 //! * [`design`]: points before there is a model
 //! * [`incumbents`]: the best observed points, and improvement on them
 //! * [`candidates`]: a finite domain, solved against the factor once and kept
-//! * [`information`]: the information gain that the theory's widths are made of
-//! * [`spacing`]: proposals on top of pending trials move aside
+//! * [`information`]: the information gain that the theory's multipliers are made of
+//! * [`spacing`]: proposals near pending trials are moved
 //! * [`bayes_opt`]: the strategy itself
 
 pub mod bayes_opt;
 pub mod candidates;
+pub mod checks;
 pub mod design;
 pub mod incumbents;
 pub mod information;
-pub mod model;
+pub mod note;
 pub mod pending;
 pub mod settings;
 pub mod spacing;
 pub mod targets;
+pub mod training_set;
+
+pub use bayes_opt::BayesOpt;
+
+use crate::error::{Result, Stop};
+use crate::gp::GaussianProcess;
+use crate::ledger::Ledger;
+use crate::strategy::{Query, Strategy};
+
+/// The posterior of (f − center)/scale that a strategy works with.
+pub struct Surrogate<'a> {
+    pub gp: &'a GaussianProcess,
+    pub center: f64,
+    pub scale: f64,
+}
+
+/// A strategy with a posterior to look at.
+pub trait ModelBased: Strategy {
+    /// The posterior over (x, context) rows, for a log that it has caught up with; None before any fit.
+    ///
+    /// With `pending` it is the one that the next suggestion would be made from.
+    fn surrogate(
+        &mut self,
+        log: &Ledger,
+        query: Query,
+        pending: bool,
+        stop: &mut Stop,
+    ) -> Result<Option<Surrogate<'_>>>;
+}

@@ -3,8 +3,8 @@
 //! A target is (y − center)/scale. The prior mean of the model is 0, so the center is the prior mean of f.
 
 use crate::ledger::{State, Trial};
-use crate::strategy::bayes::pending::{Levels, Lie, PendingPolicy};
-use crate::strategy::bayes::settings::{PriorMean, Settings, TargetScale};
+use crate::strategy::bayes::pending::{Levels, Lie, Pending, Statistic};
+use crate::strategy::bayes::settings::{NamedMean, PriorMean, Settings, TargetScale};
 
 /// The targets of rows, and the units they are in.
 #[derive(Debug, Clone, PartialEq)]
@@ -27,7 +27,7 @@ impl Targets {
             .filter_map(|(trial, _)| trial.value)
             .collect();
         let worst = observed.iter().copied().reduce(f64::min);
-        let floor = settings.floor.or(worst).unwrap_or(0.0);
+        let floor = settings.pending().floor().or(worst).unwrap_or(0.0);
         let (center, scale) = center_and_scale(&observed, floor, settings);
         // Divided one by one: the difference of two large numbers may overflow, that of their quotients not.
         let target = |y: f64| y / scale - center / scale;
@@ -45,7 +45,7 @@ impl Targets {
             scale,
             levels: Levels {
                 floor: target(floor),
-                lie: lie(settings.pending, &observed).map_or(0.0, target),
+                lie: lie(settings.pending(), &observed).map_or(0.0, target),
             },
         }
     }
@@ -62,16 +62,16 @@ impl Targets {
 }
 
 /// What the constant liar says, if that is the policy and there is something to refer to.
-fn lie(policy: PendingPolicy, observed: &[f64]) -> Option<f64> {
-    let PendingPolicy::Liar(lie) = policy else {
+fn lie(policy: Pending, observed: &[f64]) -> Option<f64> {
+    let Pending::Liar(liar) = policy else {
         return None;
     };
-    match lie {
+    match liar.value {
         Lie::Number(value) => Some(value),
-        Lie::Min => observed.iter().copied().reduce(f64::min),
-        Lie::Max => observed.iter().copied().reduce(f64::max),
-        Lie::Mean if observed.is_empty() => None,
-        Lie::Mean => {
+        Lie::Of(Statistic::Min) => observed.iter().copied().reduce(f64::min),
+        Lie::Of(Statistic::Max) => observed.iter().copied().reduce(f64::max),
+        Lie::Of(Statistic::Mean) if observed.is_empty() => None,
+        Lie::Of(Statistic::Mean) => {
             // Divided one by one, as the sum may overflow; rounding may still take it a little too far.
             let mean: f64 = observed.iter().map(|y| y / observed.len() as f64).sum();
             Some(mean.clamp(f64::MIN, f64::MAX))
@@ -81,30 +81,33 @@ fn lie(policy: PendingPolicy, observed: &[f64]) -> Option<f64> {
 
 /// The prior mean of f and the unit of the model.
 fn center_and_scale(observed: &[f64], floor: f64, settings: &Settings) -> (f64, f64) {
-    let censored = settings.pending == PendingPolicy::Censor;
-    let (mut center, scale) = if settings.targets == TargetScale::Raw {
+    let pending = settings.pending();
+    let gp = settings.gp();
+    let (mut center, scale) = if gp.targets == TargetScale::Raw {
         (0.0, 1.0)
     } else {
-        standardized(observed, censored.then_some(floor))
+        standardized(observed, pending.is_censor().then_some(floor))
     };
-    match settings.mean {
-        PriorMean::Zero | PriorMean::Estimated | PriorMean::Auto => {}
+    match gp.mean {
         PriorMean::Number(mean) => center = mean,
-        PriorMean::Median if observed.is_empty() => {}
-        PriorMean::Median => center = median(observed),
+        PriorMean::Named(NamedMean::Median) if !observed.is_empty() => center = median(observed),
+        PriorMean::Named(_) => {}
     }
-    if settings.targets == TargetScale::Raw {
+    if gp.targets == TargetScale::Raw {
         return (center, scale);
     }
-    let now = match settings.pending {
-        PendingPolicy::Censor => Some(floor),
-        PendingPolicy::Liar(Lie::Number(lie)) => Some(lie),
+    let assumed = match pending {
+        Pending::Censor(_) => Some(floor),
+        Pending::Liar(liar) => match liar.value {
+            Lie::Number(lie) => Some(lie),
+            Lie::Of(_) => None,
+        },
         _ => None,
     };
     // So far from the prior mean nothing of a unit would survive rounding. In halves, which do not overflow.
     let half_reach = observed
         .iter()
-        .chain(&now)
+        .chain(&assumed)
         .map(|y| (0.5 * y - 0.5 * center).abs())
         .fold(0.0, f64::max);
     if half_reach > 1e12 * scale {
@@ -162,30 +165,44 @@ fn median(values: &[f64]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ledger::Point;
+    use crate::ledger::{Action, Clock, Ledger, Point};
+    use crate::strategy::bayes::pending::{Censor, Liar};
+    use crate::strategy::bayes::settings::{GP, Surrogate};
 
+    /// Trials with these values; those without one have failed.
     fn trials(values: &[Option<f64>]) -> Vec<Trial> {
-        values
-            .iter()
-            .map(|&value| Trial {
-                point: Point {
-                    x: vec![0.0],
-                    index: None,
-                },
-                context: vec![],
-                state: if value.is_some() {
-                    State::Observed
-                } else {
-                    State::Failed
-                },
-                value,
-                std: None,
-                suggested_at: 0.0,
-                observed_at: None,
-                suggested: true,
-                expires_at: None,
-            })
-            .collect()
+        let mut ledger = Ledger::new(Clock::Iterations, 1, 0);
+        for (number, &value) in values.iter().enumerate() {
+            let add = Action::add(Point::new(vec![0.0], None), vec![], value, None);
+            let mut actions = vec![add];
+            if value.is_none() {
+                actions.push(Action::fail(number));
+            }
+            for action in actions {
+                let event = ledger.validate(action, 0.0).unwrap().unwrap();
+                ledger.append(event).unwrap();
+            }
+        }
+        ledger.trials().to_vec()
+    }
+
+    fn with(pending: Pending, gp: GP) -> Settings {
+        Settings {
+            pending: Some(pending),
+            surrogate: Surrogate::GP(gp),
+            ..Settings::default()
+        }
+    }
+
+    fn censor(floor: Option<f64>) -> Pending {
+        Pending::Censor(Censor {
+            floor,
+            ..Censor::default()
+        })
+    }
+
+    fn liar(value: Lie) -> Pending {
+        Pending::Liar(Liar { value })
     }
 
     fn of(values: &[Option<f64>], settings: &Settings) -> Targets {
@@ -202,11 +219,7 @@ mod tests {
 
     #[test]
     fn censored_targets_are_measured_from_the_floor() {
-        let settings = Settings {
-            pending: PendingPolicy::Censor,
-            floor: Some(0.5),
-            ..Settings::default()
-        };
+        let settings = with(censor(Some(0.5)), GP::default());
         let targets = of(&[Some(1.0), Some(2.5)], &settings);
         assert_eq!(targets.values, [0.25, 1.0]);
         assert_eq!(targets.levels.floor, 0.0);
@@ -218,15 +231,12 @@ mod tests {
     #[test]
     fn the_liar_speaks_in_the_model_s_units() {
         for (lie, expected) in [
-            (Lie::Min, -1.0),
-            (Lie::Mean, 0.0),
-            (Lie::Max, 1.0),
+            (Lie::Of(Statistic::Min), -1.0),
+            (Lie::Of(Statistic::Mean), 0.0),
+            (Lie::Of(Statistic::Max), 1.0),
             (Lie::Number(4.0), 2.0),
         ] {
-            let settings = Settings {
-                pending: PendingPolicy::Liar(lie),
-                ..Settings::default()
-            };
+            let settings = with(liar(lie), GP::default());
             assert_eq!(of(&[Some(1.0), Some(3.0)], &settings).levels.lie, expected);
             assert!(of(&[], &settings).levels.lie.is_finite());
         }
@@ -234,11 +244,12 @@ mod tests {
 
     #[test]
     fn raw_targets_move_only_by_the_prior_mean() {
-        let settings = Settings {
+        let gp = GP {
             targets: TargetScale::Raw,
-            mean: PriorMean::Median,
-            ..Settings::default()
+            mean: PriorMean::Named(NamedMean::Median),
+            ..GP::default()
         };
+        let settings = with(Pending::Ignore {}, gp);
         assert_eq!(
             of(&[Some(1.0), Some(5.0), Some(2.0)], &settings).values,
             [-1.0, 3.0, 0.0]
@@ -254,16 +265,15 @@ mod tests {
             (vec![None], 1e300, Some(-1e300)),
         ] {
             for pending in [
-                PendingPolicy::Ignore,
-                PendingPolicy::Censor,
-                PendingPolicy::Liar(Lie::Number(floor.unwrap_or(7.0))),
+                Pending::Ignore {},
+                censor(floor),
+                liar(Lie::Number(floor.unwrap_or(7.0))),
             ] {
-                let settings = Settings {
+                let gp = GP {
                     mean: PriorMean::Number(mean),
-                    floor,
-                    pending,
-                    ..Settings::default()
+                    ..GP::default()
                 };
+                let settings = with(pending, gp);
                 let targets = of(&values, &settings);
                 assert_eq!(targets.center, mean);
                 assert!(targets.levels.lie.abs() <= 2.0);
@@ -284,11 +294,8 @@ mod tests {
             vec![1e300, 1e300_f64.next_down()],
         ] {
             let values: Vec<_> = values.into_iter().map(Some).collect();
-            for pending in [PendingPolicy::Ignore, PendingPolicy::Censor] {
-                let settings = Settings {
-                    pending,
-                    ..Settings::default()
-                };
+            for pending in [Pending::Ignore {}, censor(None)] {
+                let settings = with(pending, GP::default());
                 let targets = of(&values, &settings);
                 assert!(
                     targets.values.iter().all(|y| y.abs() < 10.0),

@@ -1,0 +1,127 @@
+//! What Bayesian optimisation writes down with a suggestion: the fit that was made for it.
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+use crate::gp::Hyperparameters;
+use crate::gp::kernel::KernelFamily;
+
+/// The kernel and θ, and what they were fitted to.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Fit {
+    pub family: KernelFamily,
+    pub theta: Hyperparameters,
+    /// Rows that it was fitted to; None where θ was given.
+    pub rows: Option<usize>,
+    /// The unit of the targets: standard deviations that come with values are counted in it.
+    pub scale: f64,
+}
+
+/// As it stands in a note.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Note {
+    kernel: KernelFamily,
+    lengthscale: Vec<f64>,
+    signal_variance: f64,
+    noise_variance: f64,
+    rows: usize,
+    scale: f64,
+}
+
+impl Fit {
+    /// θ that was given.
+    pub fn given(family: KernelFamily, theta: Hyperparameters) -> Self {
+        Self {
+            family,
+            theta,
+            rows: None,
+            scale: 1.0,
+        }
+    }
+
+    pub fn to_note(&self) -> Result<String> {
+        let note = Note {
+            kernel: self.family,
+            lengthscale: self.theta.lengthscale.clone(),
+            signal_variance: self.theta.signal_variance,
+            noise_variance: self.theta.noise_variance,
+            rows: self.rows.unwrap_or(0),
+            scale: self.scale,
+        };
+        serde_json::to_string(&note).map_err(|error| Error::Corrupt(error.to_string()))
+    }
+
+    /// Refuses anything but a note, and hyperparameters that cannot be.
+    pub fn from_note(text: &str) -> Result<Self> {
+        let note: Note =
+            serde_json::from_str(text).map_err(|error| Error::Corrupt(error.to_string()))?;
+        let mut all = note.lengthscale.iter().chain([
+            &note.signal_variance,
+            &note.noise_variance,
+            &note.scale,
+        ]);
+        if note.lengthscale.is_empty() || !all.all(|p| *p > 0.0 && p.is_finite()) {
+            return Err(Error::Corrupt(format!("the note {text} is of no fit")));
+        }
+        Ok(Self {
+            family: note.kernel,
+            theta: Hyperparameters {
+                lengthscale: note.lengthscale,
+                signal_variance: note.signal_variance,
+                noise_variance: note.noise_variance,
+            },
+            rows: Some(note.rows),
+            scale: note.scale,
+        })
+    }
+
+    /// Refuses a note that no suggestion can have had after these many trials, in a model of so many columns.
+    pub fn check_note(text: &str, n_trials: usize, width: usize) -> Result<()> {
+        let fit = Self::from_note(text)?;
+        if fit.rows > Some(n_trials) || fit.theta.lengthscale.len() != width {
+            return Err(Error::Corrupt(format!(
+                "the note {text} is of a fit to other rows"
+            )));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn notes_keep_every_bit(
+            lengthscale in prop::collection::vec(f64::MIN_POSITIVE..1e300, 1..5), variance in 5e-324..1e300, rows: usize,
+        ) {
+            let theta = Hyperparameters { lengthscale, signal_variance: variance, noise_variance: 1e-300 };
+            let fit = Fit { family: KernelFamily::Matern32, theta, rows: Some(rows), scale: variance };
+            prop_assert_eq!(Fit::from_note(&fit.to_note().unwrap()).unwrap(), fit);
+        }
+    }
+
+    #[test]
+    fn other_notes_are_refused() {
+        let good = r#"{"kernel":"matern52","lengthscale":[0.5,1.0],"signal_variance":1.0,"noise_variance":0.1,"rows":4,"scale":2.0}"#;
+        assert!(Fit::check_note(good, 4, 2).is_ok());
+        assert!(Fit::check_note(good, 3, 2).is_err());
+        assert!(Fit::check_note(good, 4, 3).is_err());
+        for (from, to) in [
+            ("matern52", "matern"),
+            ("0.5", "0.0"),
+            ("0.1", "-0.1"),
+            ("2.0", "1e999"),
+            ("\"rows\":4", "\"rows\":-1"),
+            ("\"rows\":4,", ""),
+            ("{", "{\"extra\":1,"),
+            ("[0.5,1.0]", "[]"),
+        ] {
+            let bad = good.replacen(from, to, 1);
+            assert!(Fit::from_note(&bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,486 @@
+//! The log folded into the rows of a model, and the posterior kept over them.
+//!
+//! Two kinds of state. The *fold* follows from the log event by event, whenever it is asked for; suggestions that end
+//! the log can be taken back. The *posterior* is a cache over the fold: the rows of the last fit are factorised at
+//! once and later ones appended singly, always in the same way, so that its bits follow from the fold alone.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use ndarray::Array2;
+
+use crate::error::{Result, Stop, check};
+use crate::gp::tail::Target;
+use crate::gp::{GaussianProcess, as_row};
+use crate::ledger::{Entry, Ledger, State, Trial, TrialNumber};
+use crate::strategy::Query;
+use crate::strategy::bayes::note::Fit;
+use crate::strategy::bayes::pending::Levels;
+use crate::strategy::bayes::settings::Settings;
+use crate::strategy::bayes::targets::Targets;
+
+/// Which factor this is: what is kept over one stays valid within it, while rows are appended.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Version {
+    generation: u64,
+    /// Rows that were factorised at once; the later ones were appended singly.
+    pub base: usize,
+}
+
+/// Bounds on noise variances that come with values, in the model's units: below and above a factor loses its digits.
+const MIN_NOISE: f64 = 1e-10;
+const MAX_NOISE: f64 = 1e12;
+
+/// What follows from the log.
+#[derive(Debug, Clone, Default)]
+struct Fold {
+    /// Events that have been folded.
+    cursor: usize,
+    /// Trials that are rows, in the order of the factor.
+    rows: Vec<TrialNumber>,
+    /// The standard deviation of each row's noise, in units of f, where it is known.
+    stds: Vec<Option<f64>>,
+    /// Trials that would be discarded after their window, with the time they were suggested.
+    waiting: BTreeMap<TrialNumber, f64>,
+    /// Whether a row was taken out since the last suggestion: then all rows are factorised anew.
+    reordered: bool,
+    /// The last fit of θ.
+    fit: Option<Arc<Fit>>,
+    /// Rows that are factorised at once; later ones are appended singly.
+    base: usize,
+}
+
+/// What a suggestion changes in the fold, as it was before: enough to take the suggestion back.
+#[derive(Debug)]
+struct Checkpoint {
+    cursor: usize,
+    n_rows: usize,
+    reordered: bool,
+    fit: Option<Arc<Fit>>,
+    base: usize,
+    /// Trials that stopped waiting.
+    stopped_waiting: Vec<(TrialNumber, f64)>,
+    /// The trial that began to wait.
+    started_waiting: Option<TrialNumber>,
+}
+
+/// The posterior, and what it was made from.
+struct Kept {
+    posterior: GaussianProcess,
+    fit: Arc<Fit>,
+    rows: Vec<TrialNumber>,
+    noise: Vec<Option<f64>>,
+    version: Version,
+}
+
+/// Trials as rows, θ, and the posterior over them.
+pub struct TrainingSet {
+    settings: Settings,
+    width: usize,
+    fold: Fold,
+    /// One for each of the suggestions that end the folded log, and perhaps one for a proposal that is not logged.
+    checkpoints: Vec<Checkpoint>,
+    kept: Option<Kept>,
+    /// Counts the factors built anew.
+    generation: u64,
+}
+
+/// The posterior of the rows, with their targets, and the pending trials that the policy adds to them as a tail.
+pub struct Posterior<'a> {
+    /// Without the tail, until that is set.
+    pub gp: &'a mut GaussianProcess,
+    pub targets: Targets,
+    /// The trial of each row.
+    pub rows: &'a [TrialNumber],
+    pub tail: Tail,
+    pub version: Version,
+}
+
+/// Pending trials in the model.
+pub struct Tail {
+    pub trials: Vec<TrialNumber>,
+    /// Their encoded points and contexts.
+    pub rows: Array2<f64>,
+    pub targets: Vec<Target>,
+}
+
+impl Posterior<'_> {
+    /// Adds the tail to the rows.
+    pub fn set_tail(&mut self) -> Result<()> {
+        self.gp
+            .set_tail(self.tail.rows.view(), &self.tail.targets)
+    }
+}
+
+/// Gives the rows their targets, which move to the prior mean where that is estimated.
+pub fn set_targets(
+    gp: &mut GaussianProcess,
+    targets: &mut Targets,
+    settings: &Settings,
+) -> Result<()> {
+    if settings.estimates_mean(gp.kernel().width()) {
+        let mean = gp.set_targets_about_mean(&targets.values)?;
+        if (targets.center + mean * targets.scale).is_finite() {
+            targets.move_center(mean);
+            return Ok(());
+        }
+    }
+    gp.set_targets(&targets.values)
+}
+
+impl TrainingSet {
+    /// `width` counts the columns of point and context.
+    pub fn new(settings: Settings, width: usize) -> Self {
+        let fit_settings = settings.gp().fit_settings(width);
+        let family = fit_settings.family;
+        let given = fit_settings.given();
+        let fold = Fold {
+            fit: given.map(|theta| Arc::new(Fit::given(family, theta))),
+            ..Fold::default()
+        };
+        Self {
+            settings,
+            width,
+            fold,
+            checkpoints: Vec::new(),
+            kept: None,
+            generation: 0,
+        }
+    }
+
+    /// The last fit, or the θ that was given.
+    pub fn fit(&self) -> Option<&Fit> {
+        self.fold.fit.as_deref()
+    }
+
+    /// The trial of each row.
+    pub fn rows(&self) -> &[TrialNumber] {
+        &self.fold.rows
+    }
+
+    /// Folds in the events since the last time.
+    pub fn catch_up(&mut self, log: &Ledger) -> Result<()> {
+        self.rewind(log);
+        for entry in &log.entries()[self.fold.cursor..] {
+            match entry {
+                Entry::Suggested { number, .. } => self.fold_suggestion(log, *number as usize)?,
+                other => {
+                    self.checkpoints.clear();
+                    self.fold_report(log, other);
+                }
+            }
+            self.fold.cursor += 1;
+        }
+        Ok(())
+    }
+
+    fn fold_suggestion(&mut self, log: &Ledger, number: TrialNumber) -> Result<()> {
+        let trial = &log.trials()[number];
+        let fit = trial.note().map(Fit::from_note).transpose()?;
+        self.before_suggestion(trial.suggested_at);
+        if let Some(fit) = fit {
+            self.adopt(Arc::new(fit));
+        }
+        if self.settings.pending().discards_late() {
+            self.fold.waiting.insert(number, trial.suggested_at);
+            if let Some(checkpoint) = self.checkpoints.last_mut() {
+                checkpoint.started_waiting = Some(number);
+            }
+        }
+        Ok(())
+    }
+
+    fn fold_report(&mut self, log: &Ledger, entry: &Entry) {
+        match entry {
+            Entry::Suggested { .. } | Entry::Enqueued { .. } => {}
+            Entry::Added {
+                number,
+                value,
+                noise,
+            } => {
+                if value.is_some() {
+                    let std = noise.as_ref().and_then(|noise| noise.std);
+                    self.fold.set_row(*number as usize, std);
+                }
+            }
+            Entry::Observed { number, noise, .. } | Entry::Amended { number, noise, .. } => {
+                let number = *number as usize;
+                self.fold.waiting.remove(&number);
+                let discarded = discarded(&log.trials()[number], &self.settings);
+                let std = noise.as_ref().and_then(|noise| noise.std);
+                self.fold.set_row(number, std.filter(|_| !discarded));
+            }
+            Entry::Failed { number, .. } => {
+                let number = *number as usize;
+                self.fold.waiting.remove(&number);
+                self.fold.set_row(number, None);
+            }
+            Entry::Abandoned { number, .. } => {
+                let number = *number as usize;
+                self.fold.waiting.remove(&number);
+                self.fold.remove_row(number);
+            }
+        }
+    }
+
+    /// Takes back what was folded beyond the end of the log, and a proposal that was not logged.
+    pub fn rewind(&mut self, log: &Ledger) {
+        // A checkpoint at the cursor is that of a proposal: its suggestion was not folded.
+        let cursor = self.fold.cursor;
+        while let Some(checkpoint) = self
+            .checkpoints
+            .pop_if(|last| last.cursor >= log.len().min(cursor))
+        {
+            self.fold.restore(checkpoint);
+        }
+    }
+
+    /// What a suggestion at time `now` changes: trials past their window become rows for good, where values that
+    /// late are discarded; and after a removal the rows of this moment are the new base. `rewind` takes it back.
+    pub fn before_suggestion(&mut self, now: f64) {
+        let fold = &mut self.fold;
+        let mut checkpoint = Checkpoint {
+            cursor: fold.cursor,
+            n_rows: fold.rows.len(),
+            reordered: fold.reordered,
+            fit: fold.fit.clone(),
+            base: fold.base,
+            stopped_waiting: Vec::new(),
+            started_waiting: None,
+        };
+        let window = self.settings.window_or_infinite();
+        fold.waiting.retain(|number, suggested_at| {
+            let stays = now - *suggested_at <= window;
+            if !stays {
+                checkpoint.stopped_waiting.push((*number, *suggested_at));
+            }
+            stays
+        });
+        for (number, _) in &checkpoint.stopped_waiting {
+            fold.set_row(*number, None);
+        }
+        if fold.reordered {
+            fold.base = fold.rows.len();
+            fold.reordered = false;
+        }
+        self.checkpoints.push(checkpoint);
+    }
+
+    /// Takes over the θ of a fit, own or another's.
+    pub fn adopt(&mut self, fit: Arc<Fit>) {
+        let fold = &mut self.fold;
+        let same = fold.fit.as_ref().is_some_and(|known| {
+            known.rows.is_some()
+                && (known.family, known.rows, &known.theta) == (fit.family, fit.rows, &fit.theta)
+        });
+        if !same {
+            fold.base = fit.rows.unwrap_or(0).min(fold.rows.len());
+            fold.fit = Some(fit);
+        }
+    }
+
+    /// Whether θ should be fitted before the next suggestion.
+    pub fn refit_due(&self, log: &Ledger) -> bool {
+        let gp = self.settings.gp();
+        let fitted = self.fit().and_then(|fit| fit.rows);
+        gp.fits() && gp.refit_due(fitted, self.fold.rows.len(), log.trials().len())
+    }
+
+    /// Targets of the rows.
+    pub fn targets(&self, log: &Ledger) -> Targets {
+        let trials = self.fold.rows.iter().map(|&number| {
+            let trial = &log.trials()[number];
+            (trial, discarded(trial, &self.settings))
+        });
+        Targets::of(trials, &self.settings)
+    }
+
+    /// The noise variance of each row where it is known, for targets in this unit.
+    pub fn row_noise(&self, scale: f64) -> Vec<Option<f64>> {
+        let variance = |std: f64| (std / scale).powi(2).clamp(MIN_NOISE, MAX_NOISE);
+        let stds = self.fold.stds.iter();
+        stds.map(|std| std.map(variance)).collect()
+    }
+
+    /// Encoded rows of points and contexts.
+    pub fn encode(&self, log: &Ledger, numbers: &[TrialNumber]) -> Array2<f64> {
+        let rows = numbers.iter().flat_map(|&number| log.row(number));
+        Array2::from_shape_vec((numbers.len(), self.width), rows.copied().collect())
+            .expect("every row of the log has this width")
+    }
+
+    /// Pending trials that the policy keeps in the model, and their targets.
+    pub fn tail(&self, log: &Ledger, query: Query, levels: Levels) -> Tail {
+        let pending = self.settings.pending();
+        let (trials, targets): (Vec<_>, Vec<_>) = log
+            .pending()
+            .iter()
+            .filter(|number| !self.fold.rows.contains(number))
+            .filter_map(|&number| {
+                let arriving = is_arriving(&log.trials()[number], query, &self.settings);
+                Some((number, pending.target(arriving, levels)?))
+            })
+            .unzip();
+        Tail {
+            rows: self.encode(log, &trials),
+            trials,
+            targets,
+        }
+    }
+
+    /// The posterior of the rows; None before any θ.
+    pub fn posterior(
+        &mut self,
+        log: &Ledger,
+        query: Query,
+        stop: &mut Stop,
+    ) -> Result<Option<Posterior<'_>>> {
+        let mut targets = self.targets(log);
+        self.update_posterior(log, &mut targets, stop)?;
+        let tail = self.tail(log, query, targets.levels);
+        Ok(self.kept.as_mut().map(|kept| Posterior {
+            gp: &mut kept.posterior,
+            targets,
+            rows: &self.fold.rows,
+            tail,
+            version: kept.version,
+        }))
+    }
+
+    /// Brings the posterior of the rows up to date, with these targets, which move to the prior mean where that is
+    /// estimated. Nothing before any θ.
+    ///
+    /// The noise that came with values is counted in the unit of the last fit. Without fits the unit is today's, and
+    /// moves with every value.
+    fn update_posterior(
+        &mut self,
+        log: &Ledger,
+        targets: &mut Targets,
+        stop: &mut Stop,
+    ) -> Result<()> {
+        let Some(fit) = self.fold.fit.clone() else {
+            return Ok(());
+        };
+        let fits = self.settings.gp().fits();
+        // After a removal the next suggestion makes today's rows the base.
+        let moving = !fits && self.fold.stds.iter().any(Option::is_some);
+        let base = match self.fold.reordered || moving {
+            true => self.fold.rows.len(),
+            false => self.fold.base,
+        };
+        let noise = self.row_noise(if fits { fit.scale } else { targets.scale });
+        let kept = match self.kept.take() {
+            Some(kept) if kept.is_for(&fit, &self.fold.rows, &noise, base) => kept,
+            _ => {
+                let mut posterior = GaussianProcess::new(fit.family, &fit.theta)?;
+                let rows = self.encode(log, &self.fold.rows[..base]);
+                posterior.append_noisy_rows(rows.view(), &noise[..base])?;
+                self.generation += 1;
+                Kept {
+                    posterior,
+                    fit,
+                    rows: self.fold.rows[..base].to_vec(),
+                    noise: noise[..base].to_vec(),
+                    version: Version {
+                        generation: self.generation,
+                        base,
+                    },
+                }
+            }
+        };
+        let kept = self.kept.insert(kept);
+        for i in kept.rows.len()..self.fold.rows.len() {
+            check(stop)?;
+            let row = as_row(log.row(self.fold.rows[i]).to_vec());
+            kept.posterior
+                .append_noisy_rows(row.view(), &noise[i..=i])?;
+            kept.rows.push(self.fold.rows[i]);
+            kept.noise.push(noise[i]);
+        }
+        set_targets(&mut kept.posterior, targets, &self.settings)
+    }
+
+    /// Gives the factor's memory back: it can be had again from the rows, bit for bit.
+    pub fn drop_factor(&mut self) {
+        self.kept = None;
+    }
+}
+
+impl Kept {
+    /// Whether it is the posterior of these rows, or of the first of them.
+    fn is_for(
+        &self,
+        fit: &Arc<Fit>,
+        rows: &[TrialNumber],
+        noise: &[Option<f64>],
+        base: usize,
+    ) -> bool {
+        let n = self.rows.len();
+        let same_theta = Arc::ptr_eq(&self.fit, fit)
+            || (self.fit.family, &self.fit.theta) == (fit.family, &fit.theta);
+        same_theta
+            && self.version.base == base
+            && n <= rows.len()
+            && self.rows == rows[..n]
+            && self.noise == noise[..n]
+            && self.posterior.n_observed() == n
+    }
+}
+
+impl Fold {
+    /// Makes a trial a row, or gives its row another noise: then all rows are factorised anew.
+    fn set_row(&mut self, number: TrialNumber, std: Option<f64>) {
+        match self.rows.iter().position(|row| *row == number) {
+            None => {
+                self.rows.push(number);
+                self.stds.push(std);
+            }
+            Some(row) if self.stds[row] != std => {
+                self.stds[row] = std;
+                self.reordered = true;
+            }
+            Some(_) => {}
+        }
+    }
+
+    fn remove_row(&mut self, number: TrialNumber) {
+        if let Some(row) = self.rows.iter().position(|row| *row == number) {
+            self.rows.remove(row);
+            self.stds.remove(row);
+            self.reordered = true;
+        }
+    }
+
+    fn restore(&mut self, checkpoint: Checkpoint) {
+        self.cursor = checkpoint.cursor;
+        self.rows.truncate(checkpoint.n_rows);
+        self.stds.truncate(checkpoint.n_rows);
+        self.reordered = checkpoint.reordered;
+        self.fit = checkpoint.fit;
+        self.base = checkpoint.base;
+        if let Some(number) = checkpoint.started_waiting {
+            self.waiting.remove(&number);
+        }
+        self.waiting.extend(checkpoint.stopped_waiting);
+    }
+}
+
+/// Whether the model goes on taking the trial for the floor, whatever its value.
+fn discarded(trial: &Trial, settings: &Settings) -> bool {
+    settings.pending().discards_late()
+        && trial.suggested
+        && match trial.delay() {
+            Some(delay) => delay > settings.window_or_infinite(),
+            None => trial.state == State::Pending,
+        }
+}
+
+/// Whether a pending trial still counts as arriving: within its window, and its lease if it has one.
+fn is_arriving(trial: &Trial, query: Query, settings: &Settings) -> bool {
+    let lease_expired = trial
+        .expires_at()
+        .zip(query.wall_time)
+        .is_some_and(|(at, now)| now > at);
+    let window_passed = query.now - trial.suggested_at > settings.window_or_infinite();
+    !lease_expired && !window_passed
+}
