@@ -114,10 +114,10 @@ pub(super) fn raw_points(
                     continue;
                 }
                 match coordinate {
-                    Coordinate::Categorical(k) if rng.random::<f64>() < 0.25 => {
-                        coordinate.write(rng.random_range(0..*k as u64), &mut x[at]);
+                    Coordinate::Categorical { n } if rng.random::<f64>() < 0.25 => {
+                        coordinate.write(rng.random_range(0..*n as u64), &mut x[at]);
                     }
-                    Coordinate::Categorical(_) => {}
+                    Coordinate::Categorical { .. } => {}
                     _ => x[at.start] += step * rng.sample::<f64, _>(StandardNormal),
                 }
             }

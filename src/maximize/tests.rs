@@ -206,7 +206,7 @@ fn discrete_coordinates_take_their_best_members() {
     let domain = Domain::new_box(vec![
         integer(1, 4, false),
         Coordinate::Continuous,
-        Coordinate::Categorical(5),
+        Coordinate::Categorical { n: 5 },
         integer(10, 1000, true),
     ])
     .unwrap();
@@ -240,7 +240,8 @@ fn discrete_coordinates_take_their_best_members() {
         assert_eq!(last[0].level(&found.point[7..]), 137);
     }
     // Nothing continuous and few members: exactly the best one.
-    let grid = Domain::new_box(vec![integer(0, 9, false), Coordinate::Categorical(3)]).unwrap();
+    let grid =
+        Domain::new_box(vec![integer(0, 9, false), Coordinate::Categorical { n: 3 }]).unwrap();
     let f = |x: &[f64], _: &mut [f64]| (40.0 * x[0]).sin() + x[2] * 0.01;
     let best = (0..10)
         .map(|i| (40.0 * f64::from(i) / 9.0).sin() + 0.01)
@@ -269,9 +270,9 @@ proptest! {
     ) {
         let coordinates = [
             vec![Coordinate::Continuous; 3],
-            vec![Coordinate::Continuous, integer(1, 500, true), Coordinate::Categorical(3)],
-            vec![integer(-5, 10_000, false), Coordinate::Categorical(40)],
-            vec![integer(3, 3, false), Coordinate::Categorical(1)],
+            vec![Coordinate::Continuous, integer(1, 500, true), Coordinate::Categorical { n: 3 }],
+            vec![integer(-5, 10_000, false), Coordinate::Categorical { n: 40 }],
+            vec![integer(3, 3, false), Coordinate::Categorical { n: 1 }],
         ];
         let domain = Domain::new_box(coordinates[kind].clone()).unwrap();
         let f = |x: &[f64], g: &mut [f64]| {

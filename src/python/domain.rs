@@ -55,7 +55,9 @@ fn coordinate(tuple: &Bound<'_, PyTuple>) -> PyResult<Coordinate> {
             high: tuple.get_item(2)?.extract()?,
             log: tuple.get_item(3)?.extract()?,
         }),
-        ("categorical", 2) => Ok(Coordinate::Categorical(tuple.get_item(1)?.extract()?)),
+        ("categorical", 2) => Ok(Coordinate::Categorical {
+            n: tuple.get_item(1)?.extract()?,
+        }),
         _ => Err(PyTypeError::new_err(format!(
             "coordinate {tuple} is not one of (\"continuous\",), (\"integer\", low, high, log), (\"categorical\", k)"
         ))),

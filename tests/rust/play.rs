@@ -122,7 +122,7 @@ fn values() -> impl Strategy<Value = Union<proptest::strategy::BoxedStrategy<f64
 fn coordinate() -> impl Strategy<Value = Coordinate> {
     prop_oneof![
         3 => Just(Coordinate::Continuous),
-        1 => (1..5usize).prop_map(Coordinate::Categorical),
+        1 => (1..5usize).prop_map(|n| Coordinate::Categorical { n }),
         1 => (-50..50i64, 0..60i64).prop_map(|(low, n)| Coordinate::Integer { low, high: low + n, log: false }),
         1 => (1..50i64, 0..100_000i64).prop_map(|(low, n)| Coordinate::Integer { low, high: low + n, log: true }),
     ]
