@@ -1,16 +1,18 @@
 //! Black-box optimisation when results come late, out of order, or never.
 //!
-//! A tour, from the ground up. Two towers stand on it: Gaussian processes, and the log of trials.
+//! A tour, from the ground up:
 //!
-//! * [`error`]: every way to be wrong; [`linalg`], [`lbfgsb`]: the doors to faer and basin
-//! * [`kernel`], [`pending`] → [`gp`]: covariance, what pending trials mean, the posterior with its pending tail
-//! * [`domain`], [`acquisition`] → [`maximize`]: where a trial may be, what a place is worth, the best place
-//! * [`ledger`] → [`strategy`]: the append-only log, and what proposes from it; [`random_search`], [`bayes`]
-//! * [`optimizer`]: a log and a strategy together, with what is checked at the door
+//! * [`error`]: every way to be wrong; [`random`]: one stream a suggestion; [`numerics`]: the doors to other libraries
+//! * [`domain`]: where a trial may be
+//! * [`ledger`]: the append-only log of what happened to trials
+//! * [`gp`]: Gaussian processes: covariance, posterior with its tail of pending trials, fits, draws
+//! * [`acquisition`] → [`maximize`]: the value of a point, the best point
+//! * [`strategy`]: what proposes the next trial from the log
+//! * [`optimizer`]: a log and its strategy together; [`snapshot`]: their bytes
 //! * `python`: the bindings, behind the feature of that name
 //!
-//! Everything maximises. State is the log and the hyperparameters in it: an optimizer restored from its events
-//! suggests the same points, bit for bit.
+//! Everything maximises. State is the log: an optimizer restored from its events suggests the same points, bit for
+//! bit.
 
 pub mod acquisition;
 pub mod domain;
@@ -23,4 +25,5 @@ pub mod optimizer;
 #[cfg(feature = "python")]
 mod python;
 pub mod random;
+pub mod snapshot;
 pub mod strategy;

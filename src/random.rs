@@ -1,3 +1,23 @@
 //! The generator all randomness comes from; one stream for each suggestion.
 
 pub use rand_pcg::Pcg64 as Rng;
+
+/// Streams of `recommend` and of what a strategy draws once, apart from those of the suggestions.
+pub const RECOMMENDATION: u64 = u64::MAX;
+pub const SETUP: u64 = u64::MAX - 1;
+
+/// The generator of suggestion k: a stream of its own, so that nothing else that is drawn shifts it.
+///
+/// Streams of one state are correlated; SplitMix64 (Steele, Lea and Flood 2014) gives each a state of its own.
+pub fn stream(seed: u64, k: u64) -> Rng {
+    let mut state = seed ^ k.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    let mut next = || {
+        state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = state;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        z ^ (z >> 31)
+    };
+    let state = u128::from(next()) << 64 | u128::from(next());
+    Rng::new(state, u128::from(k))
+}

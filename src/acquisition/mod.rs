@@ -295,9 +295,9 @@ impl Objective for Scorer<'_> {
 mod tests {
     use super::*;
     use crate::gp::kernel::KernelFamily;
+    use crate::gp::tail::Target;
     use crate::gp::tests::{model, wave};
     use crate::random::Rng;
-    use crate::gp::tail::Target;
     use rand::SeedableRng;
 
     #[test]

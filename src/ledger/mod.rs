@@ -36,7 +36,9 @@ pub enum Entry {
         noise: Option<Box<Noise>>,
     },
     /// The point is number `position` of all that were ever enqueued.
-    Enqueued { position: u32 },
+    Enqueued {
+        position: u32,
+    },
     Observed {
         number: u32,
         value: f64,
@@ -53,7 +55,10 @@ pub enum Entry {
         now: f64,
         error: Option<Box<str>>,
     },
-    Abandoned { number: u32, now: f64 },
+    Abandoned {
+        number: u32,
+        now: f64,
+    },
 }
 
 /// What may come with a value.

@@ -96,9 +96,8 @@ impl Ledger {
     pub(super) fn allows(&self, event: &Event) -> Result<bool> {
         let has_value = |number: &TrialNumber| Ok(self.trial(*number)?.value.is_some());
         let finite = |x: &Option<f64>| x.is_none_or(f64::is_finite);
-        let report = |std: &Option<f64>, cost: &Option<f64>| {
-            std.is_none_or(is_deviation) && finite(cost)
-        };
+        let report =
+            |std: &Option<f64>, cost: &Option<f64>| std.is_none_or(is_deviation) && finite(cost);
         Ok(match event {
             Event::Suggested {
                 point,
@@ -141,12 +140,7 @@ impl Ledger {
                 std,
                 cost,
                 now,
-            } => {
-                value.is_finite()
-                    && report(std, cost)
-                    && now.is_finite()
-                    && !has_value(number)?
-            }
+            } => value.is_finite() && report(std, cost) && now.is_finite() && !has_value(number)?,
             Event::Amended {
                 number,
                 value,

@@ -32,13 +32,7 @@ fn act(ledger: &mut Ledger, action: Action, now: f64) -> Result<()> {
         .map_or(Ok(()), |event| ledger.append(event))
 }
 
-fn observe(
-    ledger: &mut Ledger,
-    number: usize,
-    value: f64,
-    now: f64,
-    amend: bool,
-) -> Result<()> {
+fn observe(ledger: &mut Ledger, number: usize, value: f64, now: f64, amend: bool) -> Result<()> {
     act(ledger, Action::observe(number, value, None, amend), now)
 }
 
@@ -48,7 +42,8 @@ fn suggest(ledger: &mut Ledger, point: Point, now: f64, queued: bool) {
         context: vec![],
         now,
         fidelity: None,
- note: None, attrs: None,
+        note: None,
+        attrs: None,
         queued,
         expires_at: None,
     };
@@ -193,7 +188,8 @@ fn events_that_could_not_have_happened_are_refused() {
     let value = |number, value| Event::Observed {
         number,
         value,
-        std: None, cost: None,
+        std: None,
+        cost: None,
         now: 2.0,
     };
     let mut ledger = started(Clock::Iterations, 2);
@@ -210,44 +206,55 @@ fn events_that_could_not_have_happened_are_refused() {
         Event::Amended {
             number: 1,
             value: 1.0,
-            std: None, cost: None,
+            std: None,
+            cost: None,
         },
         Event::Amended {
             number: 0,
             value: 1.0,
-            std: Some(-1.0), cost: None,
+            std: Some(-1.0),
+            cost: None,
         },
         Event::Observed {
             number: 1,
             value: 1.0,
-            std: Some(f64::INFINITY), cost: None,
+            std: Some(f64::INFINITY),
+            cost: None,
             now: 2.0,
         },
         Event::Failed {
             number: 0,
-            now: 2.0, error: None,
+            now: 2.0,
+            error: None,
         },
         Event::Suggested {
             point: point(0.0),
             context: vec![],
             now: 2.0,
             fidelity: None,
- note: None, attrs: None,
+            note: None,
+            attrs: None,
             queued: true,
             expires_at: None,
         },
         Event::Added {
             point: point(0.0),
             context: vec![],
-            fidelity: None, attrs: None, value: None,
-            std: None, cost: None,
+            fidelity: None,
+            attrs: None,
+            value: None,
+            std: None,
+            cost: None,
             now: f64::INFINITY,
         },
         Event::Added {
             point: point(0.0),
             context: vec![],
-            fidelity: None, attrs: None, value: None,
-            std: Some(1.0), cost: None,
+            fidelity: None,
+            attrs: None,
+            value: None,
+            std: Some(1.0),
+            cost: None,
             now: 2.0,
         },
     ] {

@@ -3,11 +3,10 @@
 use std::sync::Arc;
 
 use numpy::PyReadonlyArray2;
-use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::PyTuple;
 
-use crate::domain::{Coordinate, Domain as Core};
+use crate::domain::Domain as Core;
+use crate::error::Error;
 use crate::python::errors::raise;
 use crate::python::owned2;
 
@@ -19,14 +18,14 @@ pub struct Domain {
 
 #[pymethods]
 impl Domain {
+    /// `coordinates` is a JSON list.
     #[staticmethod]
     #[pyo3(name = "box")]
-    fn of_box(py: Python<'_>, coordinates: Vec<Bound<'_, PyTuple>>) -> PyResult<Self> {
-        let coordinates = coordinates
-            .iter()
-            .map(coordinate)
-            .collect::<PyResult<Vec<_>>>()?;
-        let core = Core::new_box(coordinates).map_err(|error| raise(py, error))?;
+    fn of_box(py: Python<'_>, coordinates: &str) -> PyResult<Self> {
+        let core = serde_json::from_str(coordinates)
+            .map_err(|error| Error::InvalidSpace(format!("{coordinates}: {error}")))
+            .and_then(Core::new_box)
+            .map_err(|error| raise(py, error))?;
         Ok(Self {
             core: Arc::new(core),
         })
@@ -43,23 +42,5 @@ impl Domain {
     #[getter]
     fn width(&self) -> usize {
         self.core.width()
-    }
-}
-
-fn coordinate(tuple: &Bound<'_, PyTuple>) -> PyResult<Coordinate> {
-    let kind: String = tuple.get_item(0)?.extract()?;
-    match (kind.as_str(), tuple.len()) {
-        ("continuous", 1) => Ok(Coordinate::Continuous),
-        ("integer", 4) => Ok(Coordinate::Integer {
-            low: tuple.get_item(1)?.extract()?,
-            high: tuple.get_item(2)?.extract()?,
-            log: tuple.get_item(3)?.extract()?,
-        }),
-        ("categorical", 2) => Ok(Coordinate::Categorical {
-            n: tuple.get_item(1)?.extract()?,
-        }),
-        _ => Err(PyTypeError::new_err(format!(
-            "coordinate {tuple} is not one of (\"continuous\",), (\"integer\", low, high, log), (\"categorical\", k)"
-        ))),
     }
 }

@@ -136,14 +136,19 @@ pub fn raise(py: Python<'_>, error: Error) -> PyErr {
     };
     let class = match &error {
         Error::InvalidSpace(_) => &all.invalid_space,
-        Error::InvalidSetting { .. } | Error::InvalidTime { .. } => &all.invalid_setting,
-        Error::InvalidValue { .. } | Error::InvalidDeviation { .. } => &all.invalid_value,
+        Error::InvalidSetting { .. }
+        | Error::InvalidDefinition { .. }
+        | Error::InvalidTime { .. }
+        | Error::Unsupported { .. } => &all.invalid_setting,
+        Error::InvalidValue { .. } | Error::InvalidDeviation { .. } | Error::InvalidCost { .. } => {
+            &all.invalid_value
+        }
         Error::InvalidPoint(_) | Error::Shape(_) => &all.invalid_point,
         Error::InvalidContext(_) => &all.invalid_context,
         Error::UnknownTrial { .. } => &all.unknown_trial,
         Error::AlreadyObserved { .. } => &all.already_observed,
         Error::NotPositiveDefinite { .. } | Error::Overflow { .. } => &all.numerical,
-        Error::Corrupt(_) => &all.base,
+        Error::Corrupt(_) | Error::UnknownFormat { .. } => &all.base,
         Error::Interrupted => return PyRuntimeError::new_err(error.to_string()),
     };
     PyErr::from_type(class.bind(py).clone(), error.to_string())

@@ -18,7 +18,7 @@ use crate::python::domain::Domain;
 use crate::python::interrupt::detached;
 use crate::python::{owned1, owned2};
 use crate::random::Rng;
-use crate::strategy::bayes::settings::MAX_COUNT;
+use crate::strategy::bayes::checks::MAX_COUNT;
 
 type Vector<'py> = Bound<'py, PyArray1<f64>>;
 

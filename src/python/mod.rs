@@ -20,6 +20,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<optimizer::TrialRecord>()?;
     module.add_class::<gaussian_process::GaussianProcess>()?;
     module.add_class::<gaussian_process::Acquisition>()?;
+    module.add_function(wrap_pyfunction!(settings::defaults, module)?)?;
     Ok(())
 }
 

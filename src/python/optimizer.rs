@@ -3,19 +3,20 @@
 use std::sync::{Mutex, MutexGuard, TryLockError};
 use std::time::Duration;
 
-use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
+use ndarray::Axis;
+use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict};
+use pyo3::types::PyBytes;
 
 use crate::error::{Error, Result, Stop, check};
+use crate::gp::BLOCK;
 use crate::ledger::{Action, Event, Point, State, Trial};
-use crate::optimizer::{Definition, Lease, Method, Optimizer as Core};
+use crate::optimizer::{Definition, Lease, Optimizer as Core, Settings};
 use crate::python::domain::Domain;
 use crate::python::errors::{raise, warn};
 use crate::python::gaussian_process::GaussianProcess;
 use crate::python::interrupt::detached;
-use crate::python::owned1;
-use crate::python::settings::{clock, settings};
+use crate::python::{owned1, owned2};
 
 const BETWEEN_TRIES: Duration = Duration::from_micros(200);
 
@@ -31,36 +32,32 @@ pub struct Optimizer {
 #[pyclass(frozen, module = "belated._core")]
 pub struct TrialRecord {
     number: usize,
+    point: Point,
+    context: Vec<f64>,
     trial: Trial,
 }
+
+/// Mean and standard deviation.
+type Moments<'py> = (Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<f64>>);
 
 /// (point, candidate index, posterior mean, posterior std)
 type Recommended<'py> = (Bound<'py, PyArray1<f64>>, Option<usize>, f64, f64);
 
 impl Optimizer {
-    fn new(
+    fn validate(
+        &self,
         py: Python<'_>,
-        domain: &Domain,
-        context_width: usize,
-        time: &Bound<'_, PyAny>,
-        seed: u64,
-        method: Method,
-    ) -> PyResult<Self> {
-        let definition = Definition {
-            domain: domain.core.clone(),
-            context_width,
-            clock: clock(py, time)?,
-            seed,
-            method,
-        };
-        detached(py, |_| Core::new(definition)).map(Self::from_core)
-    }
-
-    fn draft(&self, py: Python<'_>, action: Action, now: Option<f64>) -> PyResult<Option<String>> {
-        detached(py, |stop| match self.lock(stop)?.draft(action, now)? {
+        action: Action,
+        now: Option<f64>,
+    ) -> PyResult<Option<String>> {
+        detached(py, |stop| match self.lock(stop)?.validate(action, now)? {
             Some(event) => event.to_json().map(Some),
             None => Ok(None),
         })
+    }
+
+    fn record(&self, py: Python<'_>, action: Action, now: Option<f64>) -> PyResult<()> {
+        detached(py, |stop| self.lock(stop)?.record(action, now))
     }
 
     fn from_core(core: Core) -> Self {
@@ -88,38 +85,25 @@ fn context(array: Option<PyReadonlyArray1<'_, f64>>) -> Vec<f64> {
     array.map_or(Vec::new(), |z| owned1(z).to_vec())
 }
 
-fn point(x: PyReadonlyArray1<'_, f64>, index: Option<usize>) -> Point {
+fn point(x: PyReadonlyArray1<'_, f64>, index: Option<usize>, given: Option<Vec<f64>>) -> Point {
     Point {
         x: owned1(x).to_vec(),
         index,
+        given,
     }
 }
 
 #[pymethods]
 impl Optimizer {
-    #[staticmethod]
-    fn random_search(
-        py: Python<'_>,
-        domain: &Domain,
-        context_width: usize,
-        clock: &Bound<'_, PyAny>,
-        seed: u64,
-    ) -> PyResult<Self> {
-        Self::new(py, domain, context_width, clock, seed, Method::RandomSearch)
-    }
-
-    #[staticmethod]
-    #[pyo3(signature = (domain, context_width, clock, seed, settings))]
-    fn bayes_opt(
-        py: Python<'_>,
-        domain: &Domain,
-        context_width: usize,
-        clock: &Bound<'_, PyAny>,
-        seed: u64,
-        settings: &Bound<'_, PyDict>,
-    ) -> PyResult<Self> {
-        let method = Method::BayesOpt(Box::new(self::settings(settings)?));
-        Self::new(py, domain, context_width, clock, seed, method)
+    #[new]
+    fn new(py: Python<'_>, domain: &Domain, definition: &str) -> PyResult<Self> {
+        detached(py, |_| {
+            Core::new(Definition {
+                domain: domain.core.clone(),
+                settings: Settings::from_json(definition)?,
+            })
+        })
+        .map(Self::from_core)
     }
 
     fn suggest(
@@ -137,7 +121,7 @@ impl Optimizer {
                 // Where warnings are errors nobody will learn of these trials.
                 detached(py, |stop| {
                     let mut optimizer = self.lock(stop)?;
-                    let mut abandon = |number| optimizer.act(Action::Abandon { number }, now);
+                    let mut abandon = |number| optimizer.record(Action::Abandon { number }, now);
                     numbers.iter().try_for_each(|&number| abandon(number))
                 })?;
                 return Err(raised);
@@ -146,19 +130,19 @@ impl Optimizer {
         Ok(numbers)
     }
 
-    #[pyo3(signature = (n, context, now, wall=None, expires_after=None))]
+    #[pyo3(signature = (n, context, now, wall_time=None, expires_after=None))]
     fn propose(
         &self,
         py: Python<'_>,
         n: usize,
         context: Option<PyReadonlyArray1<'_, f64>>,
         now: Option<f64>,
-        wall: Option<f64>,
+        wall_time: Option<f64>,
         expires_after: Option<f64>,
     ) -> PyResult<Vec<String>> {
         let context = self::context(context);
         let lease = Lease {
-            wall,
+            wall_time,
             seconds: expires_after,
         };
         let (events, warnings) = detached(py, |stop| {
@@ -173,7 +157,7 @@ impl Optimizer {
     }
 
     #[pyo3(signature = (number, value, now, amend, std=None))]
-    fn draft_observe(
+    fn validate_observe(
         &self,
         py: Python<'_>,
         number: usize,
@@ -182,89 +166,75 @@ impl Optimizer {
         amend: bool,
         std: Option<f64>,
     ) -> PyResult<Option<String>> {
-        let action = Action::Observe {
-            number,
-            value,
-            std,
-            amend,
-        };
-        self.draft(py, action, now)
+        self.validate(py, Action::observe(number, value, std, amend), now)
     }
 
-    fn draft_fail(
+    fn validate_fail(
         &self,
         py: Python<'_>,
         number: usize,
         now: Option<f64>,
     ) -> PyResult<Option<String>> {
-        self.draft(py, Action::Fail { number }, now)
+        self.validate(py, Action::fail(number), now)
     }
 
-    fn draft_abandon(
+    fn validate_abandon(
         &self,
         py: Python<'_>,
         number: usize,
         now: Option<f64>,
     ) -> PyResult<Option<String>> {
-        self.draft(py, Action::Abandon { number }, now)
+        self.validate(py, Action::Abandon { number }, now)
     }
 
     #[expect(
         clippy::too_many_arguments,
         reason = "what a trial is made of, as Python passes it"
     )]
-    #[pyo3(signature = (point, index, context, value, now, std=None))]
-    fn draft_add(
+    #[pyo3(signature = (point, index, given, context, value, now, std=None))]
+    fn validate_add(
         &self,
         py: Python<'_>,
         point: PyReadonlyArray1<'_, f64>,
         index: Option<usize>,
+        given: Option<Vec<f64>>,
         context: Option<PyReadonlyArray1<'_, f64>>,
         value: Option<f64>,
         now: Option<f64>,
         std: Option<f64>,
     ) -> PyResult<Option<String>> {
-        let action = Action::Add {
-            point: self::point(point, index),
-            context: self::context(context),
-            value,
-            std,
-        };
-        self.draft(py, action, now)
+        let point = self::point(point, index, given);
+        let action = Action::add(point, self::context(context), value, std);
+        self.validate(py, action, now)
     }
 
-    fn draft_enqueue(
+    fn validate_enqueue(
         &self,
         py: Python<'_>,
         point: PyReadonlyArray1<'_, f64>,
         index: Option<usize>,
+        given: Option<Vec<f64>>,
     ) -> PyResult<Option<String>> {
-        let action = Action::Enqueue {
-            point: self::point(point, index),
-        };
-        self.draft(py, action, Some(0.0))
+        self.validate(py, Action::enqueue(self::point(point, index, given)), None)
     }
 
-    fn extend(&self, py: Python<'_>, events: Vec<String>) -> PyResult<()> {
+    fn extend(&self, py: Python<'_>, events: Vec<String>) -> PyResult<Vec<Option<usize>>> {
         detached(py, |stop| {
             let events: Result<Vec<_>> = events.iter().map(|text| Event::from_json(text)).collect();
-            self.lock(stop)?.apply_untrusted(events?)
+            self.lock(stop)?.extend(events?)
         })
     }
 
     fn events(&self, py: Python<'_>, start: usize) -> PyResult<Vec<String>> {
         detached(py, |stop| {
             let core = self.lock(stop)?;
-            let events = core.ledger().events();
-            events[start.min(events.len())..]
-                .iter()
-                .map(Event::to_json)
-                .collect()
+            let events = core.ledger().events(start);
+            events.map(|event| event.to_json()).collect()
         })
     }
 
     fn n_events(&self, py: Python<'_>) -> PyResult<usize> {
-        detached(py, |stop| Ok(self.lock(stop)?.ledger().events().len()))
+        detached(py, |stop| Ok(self.lock(stop)?.ledger().len()))
     }
 
     #[pyo3(signature = (number, value, now, amend, std=None))]
@@ -277,51 +247,38 @@ impl Optimizer {
         amend: bool,
         std: Option<f64>,
     ) -> PyResult<()> {
-        let action = Action::Observe {
-            number,
-            value,
-            std,
-            amend,
-        };
-        detached(py, |stop| self.lock(stop)?.act(action, now))
+        self.record(py, Action::observe(number, value, std, amend), now)
     }
 
     fn fail(&self, py: Python<'_>, number: usize, now: Option<f64>) -> PyResult<()> {
-        detached(py, |stop| {
-            self.lock(stop)?.act(Action::Fail { number }, now)
-        })
+        self.record(py, Action::fail(number), now)
     }
 
     fn abandon(&self, py: Python<'_>, number: usize, now: Option<f64>) -> PyResult<()> {
-        detached(py, |stop| {
-            self.lock(stop)?.act(Action::Abandon { number }, now)
-        })
+        self.record(py, Action::Abandon { number }, now)
     }
 
     #[expect(
         clippy::too_many_arguments,
         reason = "what a trial is made of, as Python passes it"
     )]
-    #[pyo3(signature = (point, index, context, value, now, std=None))]
+    #[pyo3(signature = (point, index, given, context, value, now, std=None))]
     fn add(
         &self,
         py: Python<'_>,
         point: PyReadonlyArray1<'_, f64>,
         index: Option<usize>,
+        given: Option<Vec<f64>>,
         context: Option<PyReadonlyArray1<'_, f64>>,
         value: Option<f64>,
         now: Option<f64>,
         std: Option<f64>,
     ) -> PyResult<usize> {
-        let action = Action::Add {
-            point: self::point(point, index),
-            context: self::context(context),
-            value,
-            std,
-        };
+        let point = self::point(point, index, given);
+        let action = Action::add(point, self::context(context), value, std);
         detached(py, |stop| {
             let mut core = self.lock(stop)?;
-            core.act(action, now)?;
+            core.record(action, now)?;
             Ok(core.ledger().trials().len() - 1)
         })
     }
@@ -331,12 +288,9 @@ impl Optimizer {
         py: Python<'_>,
         point: PyReadonlyArray1<'_, f64>,
         index: Option<usize>,
+        given: Option<Vec<f64>>,
     ) -> PyResult<()> {
-        let action = Action::Enqueue {
-            point: self::point(point, index),
-        };
-        // When a point was queued is of no account to anything.
-        detached(py, |stop| self.lock(stop)?.act(action, Some(0.0)))
+        self.record(py, Action::enqueue(self::point(point, index, given)), None)
     }
 
     fn recommend<'py>(
@@ -353,38 +307,71 @@ impl Optimizer {
         }))
     }
 
-    #[pyo3(signature = (now, pending, wall=None))]
+    #[pyo3(signature = (now, pending, wall_time=None))]
     fn surrogate(
         &self,
         py: Python<'_>,
         now: Option<f64>,
         pending: bool,
-        wall: Option<f64>,
+        wall_time: Option<f64>,
     ) -> PyResult<Option<(GaussianProcess, f64, f64)>> {
         let surrogate = detached(py, |stop| {
-            self.lock(stop)?.surrogate(now, wall, pending, stop)
+            let mut core = self.lock(stop)?;
+            let surrogate = core.surrogate(now, wall_time, pending, stop)?;
+            Ok(surrogate.map(|s| (s.gp.clone(), s.center, s.scale)))
         })?;
-        Ok(surrogate.map(|s| (GaussianProcess::from_core(s.model), s.center, s.scale)))
+        Ok(surrogate.map(|(gp, center, scale)| (GaussianProcess::from_core(gp), center, scale)))
+    }
+
+    #[pyo3(signature = (points, now, pending, wall_time=None))]
+    fn predict<'py>(
+        &self,
+        py: Python<'py>,
+        points: PyReadonlyArray2<'py, f64>,
+        now: Option<f64>,
+        pending: bool,
+        wall_time: Option<f64>,
+    ) -> PyResult<Option<Moments<'py>>> {
+        let points = owned2(points);
+        let moments = detached(py, |stop| {
+            let mut core = self.lock(stop)?;
+            core.check_rows(points.view())?;
+            let Some(surrogate) = core.surrogate(now, wall_time, pending, stop)? else {
+                return Ok(None);
+            };
+            let (mut mean, mut std) = (Vec::with_capacity(points.nrows()), Vec::new());
+            for block in points.axis_chunks_iter(Axis(0), BLOCK) {
+                check(stop)?;
+                let (block_mean, variance) = surrogate.gp.predict(block);
+                mean.extend(
+                    block_mean
+                        .iter()
+                        .map(|m| surrogate.center + surrogate.scale * m),
+                );
+                std.extend(variance.iter().map(|v| surrogate.scale * v.sqrt()));
+            }
+            Ok(Some((mean, std)))
+        })?;
+        Ok(moments.map(|(mean, std)| (mean.into_pyarray(py), std.into_pyarray(py))))
     }
 
     fn trial(&self, py: Python<'_>, number: usize) -> PyResult<TrialRecord> {
         detached(py, |stop| {
             let core = self.lock(stop)?;
-            let trial = core.ledger().trial(number)?.clone();
-            Ok(TrialRecord { number, trial })
+            let ledger = core.ledger();
+            Ok(TrialRecord {
+                number,
+                trial: ledger.trial(number)?.clone(),
+                point: ledger.point(number),
+                context: ledger.context(number).to_vec(),
+            })
         })
     }
 
     fn numbers(&self, py: Python<'_>, state: Option<&str>) -> PyResult<Vec<usize>> {
-        let states = [
-            State::Pending,
-            State::Observed,
-            State::Failed,
-            State::Abandoned,
-        ];
         let wanted = match state {
             None => None,
-            Some(name) => match states.into_iter().find(|s| s.name() == name) {
+            Some(name) => match State::ALL.into_iter().find(|s| s.name() == name) {
                 Some(state) => Some(state),
                 None => {
                     let error = Error::InvalidSetting {
@@ -447,17 +434,22 @@ impl TrialRecord {
 
     #[getter]
     fn point<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
-        PyArray1::from_slice(py, &self.trial.point.x)
+        PyArray1::from_slice(py, &self.point.x)
     }
 
     #[getter]
     fn index(&self) -> Option<usize> {
-        self.trial.point.index
+        self.point.index
+    }
+
+    #[getter]
+    fn given(&self) -> Option<Vec<f64>> {
+        self.point.given.clone()
     }
 
     #[getter]
     fn context<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
-        PyArray1::from_slice(py, &self.trial.context)
+        PyArray1::from_slice(py, &self.context)
     }
 
     #[getter]
@@ -472,7 +464,27 @@ impl TrialRecord {
 
     #[getter]
     fn std(&self) -> Option<f64> {
-        self.trial.std
+        self.trial.std()
+    }
+
+    #[getter]
+    fn cost(&self) -> Option<f64> {
+        self.trial.cost()
+    }
+
+    #[getter]
+    fn fidelity(&self) -> Option<f64> {
+        self.trial.fidelity()
+    }
+
+    #[getter]
+    fn attrs(&self) -> Option<&str> {
+        self.trial.attrs()
+    }
+
+    #[getter]
+    fn note(&self) -> Option<&str> {
+        self.trial.note()
     }
 
     #[getter]

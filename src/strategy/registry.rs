@@ -75,7 +75,9 @@ mod tests {
     #[test]
     fn definitions_that_make_no_strategy_are_refused() {
         let setup = Setup {
-            domain: Domain::new_box(vec![Coordinate::Continuous]).unwrap().into(),
+            domain: Domain::new_box(vec![Coordinate::Continuous])
+                .unwrap()
+                .into(),
             context: vec![],
             clock: Clock::Iterations,
         };

@@ -6,22 +6,25 @@ use std::sync::Arc;
 use belated::domain::{Coordinate, Domain};
 use belated::error::Error;
 use belated::ledger::{Clock, Event};
-use belated::optimizer::{Definition, Method, Optimizer};
-use belated::strategy::bayes::settings::Settings;
+use belated::optimizer::Optimizer;
+use belated::strategy::bayes::note::Fit;
+use belated::strategy::bayes::settings::{
+    Acquisition, GP, Initial, InitialDesign, Settings, Surrogate, ThompsonSampling,
+};
 use ndarray::Array2;
 use proptest::prelude::{TestCaseError, prop_assert, prop_assert_eq, proptest};
 use rand::SeedableRng;
 
 use crate::cases;
-use crate::play::{Step, case, fitted, go_on, is_consistent, is_numerical};
+use crate::play::{Step, case, definition, fitted, go_on, is_consistent, is_numerical};
 
 /// Every proposed point is a member (of candidates the very row), and every fitted θ is usable.
 fn check_log(optimizer: &Optimizer) -> Result<(), TestCaseError> {
     let domain = &optimizer.definition().domain;
-    for event in optimizer.ledger().events() {
+    for event in optimizer.ledger().events(0) {
         let Event::Suggested {
             point,
-            fitted,
+            note,
             queued: false,
             ..
         } = event
@@ -38,13 +41,11 @@ fn check_log(optimizer: &Optimizer) -> Result<(), TestCaseError> {
                 prop_assert_eq!(&point.x, &list.row(index).to_vec());
             }
         }
-        if let Some(fitted) = fitted {
-            let theta = &fitted.theta;
-            let all = theta
-                .lengthscale
-                .iter()
-                .chain([&theta.signal_variance, &theta.noise_variance]);
-            prop_assert!(all.clone().all(|p| *p > 0.0 && p.is_finite()), "{theta:?}");
+        if let Some(note) = note {
+            // Reading it refuses what is not finite and above 0.
+            let fit =
+                Fit::from_note(&note).map_err(|error| TestCaseError::fail(error.to_string()))?;
+            prop_assert!(fit.rows.is_some());
         }
     }
     Ok(())
@@ -69,12 +70,12 @@ proptest! {
 
         let mut rng = belated::random::Rng::seed_from_u64(probe);
         let domain = case.definition.domain.clone();
-        let context = vec![0.5; case.definition.context_width];
+        let context = vec![0.5; optimizer.ledger().widths().1];
         let rows = (0..5).flat_map(|_| [domain.sample_uniform(&mut rng).0, context.clone()].concat());
         let rows = Array2::from_shape_vec((5, domain.width() + context.len()), rows.collect()).unwrap();
         for pending in [false, true] {
             if let Ok(Some(surrogate)) = optimizer.surrogate(Some(0.0), None, pending, &mut go_on()) {
-                let (mean, variance) = surrogate.model.predict(rows.view());
+                let (mean, variance) = surrogate.gp.predict(rows.view());
                 prop_assert!(mean.iter().chain(&variance).all(|v| !v.is_nan()), "{mean:?} {variance:?}");
                 prop_assert!(!surrogate.center.is_nan() && surrogate.scale > 0.0);
             }
@@ -83,7 +84,7 @@ proptest! {
             Ok(None) => prop_assert_eq!(optimizer.ledger().n_observed(), 0),
             Ok(Some(best)) => {
                 // Without a model it is the best observed point, which may have been added from elsewhere.
-                let modelled = case.definition.method != Method::RandomSearch;
+                let modelled = case.settings.is_some();
                 prop_assert!(!modelled || domain.contains(&best.point.x));
                 prop_assert!(!best.mean.is_nan(), "{best:?}");
             }
@@ -92,11 +93,12 @@ proptest! {
     }
 
     #[test]
-    fn what_is_fitted_needs_no_random_points(mut case in case(40)) {
-        if let Method::BayesOpt(settings) = &mut case.definition.method {
-            **settings = fitted((**settings).clone());
-        }
-        let mut optimizer = Optimizer::new(case.definition).unwrap();
+    fn what_is_fitted_needs_no_random_points(case in case(40)) {
+        let old = &case.definition;
+        let (width, clock, seed) = (old.settings.context.len(), old.settings.clock, old.settings.seed);
+        let settings = case.settings.clone().map(fitted);
+        let all = definition(old.domain.clone(), width, clock, seed, settings.as_ref());
+        let mut optimizer = Optimizer::new(all).unwrap();
         for step in &case.steps {
             let warnings = step.take(&mut optimizer, &mut go_on()).map_err(|error| {
                 TestCaseError::fail(format!("{step:?}: {error}"))
@@ -108,41 +110,47 @@ proptest! {
 
 #[test]
 fn sizes_that_nobody_means_are_refused_before_memory_is_asked_for() {
-    let definition = |context_width, settings| Definition {
-        domain: Arc::new(Domain::new_box(vec![Coordinate::Continuous]).unwrap()),
-        context_width,
-        clock: Clock::Iterations,
-        seed: 0,
-        method: Method::BayesOpt(Box::new(settings)),
+    let made = |context_width, settings: Settings| {
+        let domain = Arc::new(Domain::new_box(vec![Coordinate::Continuous]).unwrap());
+        let clock = Clock::Iterations;
+        Optimizer::new(definition(domain, context_width, clock, 0, Some(&settings)))
     };
+    let huge = usize::MAX;
+    let initial = Initial::Initial(InitialDesign {
+        n: Some(huge),
+        ..InitialDesign::default()
+    });
+    let surrogate = Surrogate::GP(GP {
+        n_restarts: huge,
+        ..GP::default()
+    });
+    let acquisition = Acquisition::ThompsonSampling(ThompsonSampling {
+        n_features: huge,
+        ..ThompsonSampling::default()
+    });
+    let plain = Settings::default;
     for (context_width, settings) in [
-        (usize::MAX, Settings::default()),
+        (1 << 20, plain()),
+        (0, Settings { initial, ..plain() }),
         (
             0,
             Settings {
-                n_initial: Some(usize::MAX),
-                ..Settings::default()
+                surrogate,
+                ..plain()
             },
         ),
         (
             0,
             Settings {
-                n_restarts: usize::MAX,
-                ..Settings::default()
-            },
-        ),
-        (
-            0,
-            Settings {
-                n_features: usize::MAX,
-                ..Settings::default()
+                acquisition,
+                ..plain()
             },
         ),
     ] {
-        assert!(Optimizer::new(definition(context_width, settings)).is_err());
+        assert!(made(context_width, settings).is_err());
     }
     // No memory is set aside for trials that are never made: this one is stopped at once.
-    let mut optimizer = Optimizer::new(definition(0, Settings::default())).unwrap();
+    let mut optimizer = made(0, plain()).unwrap();
     let stopped = optimizer.suggest(usize::MAX, &[], None, &mut || ControlFlow::Break(()));
     assert_eq!(stopped, Err(Error::Interrupted));
 }

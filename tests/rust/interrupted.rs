@@ -6,13 +6,15 @@ use std::sync::Arc;
 use belated::domain::{Coordinate, Domain};
 use belated::error::Error;
 use belated::ledger::{Action, Clock};
-use belated::optimizer::{Definition, Method, Optimizer};
-use belated::strategy::bayes::pending::PendingPolicy;
-use belated::strategy::bayes::settings::{AcquisitionKind, Settings};
+use belated::optimizer::Optimizer;
+use belated::strategy::bayes::pending::Pending;
+use belated::strategy::bayes::settings::{
+    Acquisition, Initial, InitialDesign, LogEI, Settings, ThompsonSampling, UCB,
+};
 use proptest::prelude::{prop_assert, prop_assert_eq, proptest};
 
 use crate::cases;
-use crate::play::{Step, case, go_on};
+use crate::play::{Step, case, definition, go_on};
 
 /// Goes on `n` times, then asks to stop, for good.
 fn after(n: usize) -> impl FnMut() -> ControlFlow<()> {
@@ -58,46 +60,31 @@ proptest! {
 #[test]
 fn a_fit_on_several_threads_stops_without_a_trace() {
     for acquisition in [
-        AcquisitionKind::UpperConfidenceBound,
-        AcquisitionKind::LogExpectedImprovement,
-        AcquisitionKind::Thompson,
+        Acquisition::UCB(UCB::default()),
+        Acquisition::LogEI(LogEI::default()),
+        Acquisition::ThompsonSampling(ThompsonSampling::default()),
     ] {
         let settings = Settings {
             acquisition,
-            pending: PendingPolicy::Hallucinate,
-            n_initial: Some(0),
+            pending: Some(Pending::Hallucinate {}),
+            initial: Initial::Initial(InitialDesign {
+                n: Some(0),
+                ..InitialDesign::default()
+            }),
             ..Settings::default()
         };
-        let definition = Definition {
-            domain: Arc::new(Domain::new_box(vec![Coordinate::Continuous; 3]).unwrap()),
-            context_width: 0,
-            clock: Clock::Iterations,
-            seed: 7,
-            method: Method::BayesOpt(Box::new(settings)),
-        };
-        let mut stopped = Optimizer::new(definition).unwrap();
+        let domain = Arc::new(Domain::new_box(vec![Coordinate::Continuous; 3]).unwrap());
+        let clock = Clock::Iterations;
+        let mut stopped = Optimizer::new(definition(domain, 0, clock, 7, Some(&settings))).unwrap();
         let rows = stopped
             .definition()
             .domain
             .quasi_random(220, &mut rand::SeedableRng::seed_from_u64(1));
         for row in rows.rows() {
-            let point = belated::ledger::Point {
-                x: row.to_vec(),
-                index: None,
-            };
+            let point = belated::ledger::Point::new(row.to_vec(), None);
             let value = row.iter().map(|x| (7.0 * x).sin()).sum();
-            let (context, value) = (vec![], Some(value));
-            stopped
-                .act(
-                    Action::Add {
-                        point,
-                        context,
-                        value,
-                        std: None,
-                    },
-                    None,
-                )
-                .unwrap();
+            let add = Action::add(point, vec![], Some(value), None);
+            stopped.record(add, None).unwrap();
         }
         let before = stopped.to_bytes().unwrap();
         let mut twin = Optimizer::from_bytes(&before).unwrap();

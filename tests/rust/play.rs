@@ -7,13 +7,17 @@ use belated::domain::{Coordinate, Domain};
 use belated::error::{Error, Stop};
 use belated::gp::kernel::KernelFamily;
 use belated::ledger::{Action, Clock, Point, State};
-use belated::optimizer::{Definition, Method, Optimizer};
+use belated::optimizer::{self, Definition, Optimizer};
 use belated::random::Rng;
-use belated::strategy::bayes::pending::{Lie, PendingPolicy};
-use belated::strategy::bayes::settings::{
-    AcquisitionKind, Beta, BoxSearch, DrawMethod, FitRows, Initial, Late, PriorMean, RefitClock,
-    Settings, TargetScale,
+use belated::strategy::bayes::pending::{
+    Censor, Integrate, Late, Liar, Lie, Nearest, Pending, Statistic,
 };
+use belated::strategy::bayes::settings::{
+    Acquisition, Auto, Beta, DesignMethod, DrawMethod, FitRows, GP, Initial, InitialDesign,
+    KernelChoice, Lengthscale, LogEI, MaxVariance, Multistart, NamedMean, PriorMean, RefitClock,
+    Schedule, Settings, Surrogate, TargetScale, ThompsonSampling, UCB,
+};
+use belated::strategy::registry;
 use ndarray::Array2;
 use proptest::collection::vec;
 use proptest::option;
@@ -26,6 +30,8 @@ use rand::{RngExt, SeedableRng};
 #[derive(Debug, Clone)]
 pub struct Case {
     pub definition: Definition,
+    /// Of Bayesian optimisation; None is random search.
+    pub settings: Option<Settings>,
     pub steps: Vec<Step>,
 }
 
@@ -165,152 +171,152 @@ fn positive(usual: f64) -> impl Strategy<Value = f64> {
     ]
 }
 
-/// Settings of every kind; those that `Settings::checked` would refuse for a domain are taken back.
+/// Settings of every kind; those that `Settings::check` would refuse for a domain are taken back.
 pub fn settings(candidates: bool, floors: f64) -> impl Strategy<Value = Settings> {
-    let model = (
-        prop_oneof![
-            4 => select(KernelFamily::ALL.to_vec()).prop_map(|family| vec![family]),
-            1 => Just(vec![KernelFamily::Matern52, KernelFamily::SquaredExponential]),
-        ],
-        any::<bool>(),
-        prop_oneof![
-            (
-                option::weighted(0.2, positive(0.3)),
-                option::weighted(0.2, positive(1.0)),
-                option::weighted(0.2, positive(1e-3))
-            ),
-            (positive(0.3), positive(1.0), positive(1e-3)).prop_map(|(l, v, noise)| (
-                Some(l),
-                Some(v),
-                Some(noise)
-            )),
-        ],
-        any::<bool>(),
+    let window = option::weighted(0.6, select(vec![1e-300, 1.0, 3.5, 20.0, f64::MAX]));
+    let design = (option::weighted(0.9, 0..3usize), any::<bool>());
+    (
+        gp(),
+        acquisition(candidates),
+        pending(floors),
+        window,
+        design,
+    )
+        .prop_map(|(gp, acquisition, pending, window, (n, uniform))| {
+            let how = match uniform {
+                true => DesignMethod::Uniform,
+                false => DesignMethod::QuasiRandom,
+            };
+            Settings {
+                acquisition: match pending {
+                    Pending::Integrate(_) => Acquisition::LogEI(LogEI {
+                        multistart: acquisition.multistart(),
+                    }),
+                    _ => acquisition,
+                },
+                pending: Some(match (pending, window) {
+                    (Pending::Censor(censor), None) => Pending::Censor(Censor {
+                        late: Late::Accept,
+                        ..censor
+                    }),
+                    (pending, _) => pending,
+                }),
+                surrogate: Surrogate::GP(gp),
+                initial: Initial::Initial(InitialDesign { n, how }),
+                window,
+            }
+        })
+}
+
+fn gp() -> impl Strategy<Value = GP> {
+    let kernel = prop_oneof![
+        4 => select(KernelFamily::ALL.to_vec()).prop_map(KernelChoice::Family),
+        1 => Just(KernelChoice::Auto(Auto::Auto)),
+    ];
+    let given = prop_oneof![
+        (
+            option::weighted(0.2, positive(0.3)),
+            option::weighted(0.2, positive(1.0)),
+            option::weighted(0.2, positive(1e-3))
+        ),
+        (positive(0.3), positive(1.0), positive(1e-3)).prop_map(|(l, signal, noise)| (
+            Some(l),
+            Some(signal),
+            Some(noise)
+        )),
+    ];
+    let mean = prop_oneof![
+        4 => select(vec![NamedMean::Zero, NamedMean::Estimated, NamedMean::Auto, NamedMean::Median])
+            .prop_map(PriorMean::Named),
+        1 => number().prop_map(PriorMean::Number)
+    ];
+    let scale = prop_oneof![3 => Just(TargetScale::Standardized), 1 => Just(TargetScale::Raw)];
+    let refits = (
         1..4usize,
         prop_oneof![Just(1usize), Just(3), Just(10), Just(usize::MAX)],
-        any::<bool>(),
+        select(vec![RefitClock::Observations, RefitClock::Trials]),
+        select(vec![FitRows::Policy, FitRows::Observed, FitRows::All]),
         option::weighted(0.2, [positive(0.3), positive(1.0), positive(0.01)]),
     );
-    let choice = (
-        select(vec![
-            AcquisitionKind::UpperConfidenceBound,
-            AcquisitionKind::LogExpectedImprovement,
-            AcquisitionKind::Thompson,
-            AcquisitionKind::MaxVariance,
-        ]),
-        prop_oneof![
-            (0.0..3.0).prop_map(Beta::Constant),
-            Just(Beta::Constant(1e300)),
-            Just(Beta::Kandasamy),
-            Just(Beta::Theory {
-                rkhs_bound: 1.0,
-                delta: 0.1
-            })
-        ],
-        prop_oneof![
-            1 => Just(PendingPolicy::Ignore),
-            2 => Just(PendingPolicy::Hallucinate),
-            2 => Just(PendingPolicy::Censor),
-            1 => (1..9usize).prop_map(PendingPolicy::Nearest),
-            2 => (1..9usize).prop_map(PendingPolicy::Integrate),
-            1 => select(vec![Lie::Min, Lie::Mean, Lie::Max]).prop_map(PendingPolicy::Liar),
-            1 => number().prop_map(|y| PendingPolicy::Liar(Lie::Number(y))),
-        ],
-        option::weighted(0.6, select(vec![1e-300, 1.0, 3.5, 20.0, f64::INFINITY])),
-        option::weighted(0.5, prop_oneof![Just(floors), number()]),
-        any::<bool>(),
-        select(vec![FitRows::Policy, FitRows::Observed, FitRows::All]),
-    );
-    let units = (
-        option::weighted(0.9, 0..3usize),
-        any::<bool>(),
-        prop_oneof![
-            2 => Just(PriorMean::Zero),
-            2 => Just(PriorMean::Estimated),
-            2 => Just(PriorMean::Auto),
-            1 => Just(PriorMean::Median),
-            1 => number().prop_map(PriorMean::Number)
-        ],
-        prop_oneof![3 => Just(TargetScale::Standardized), 1 => Just(TargetScale::Raw)],
-        any::<bool>(),
-        any::<bool>(),
-        any::<bool>(),
-        1..40usize,
-        option::weighted(0.3, (1..40usize, 0..4usize)),
-    );
-    (model, choice, units).prop_map(move |(model, choice, units)| {
-        let (
+    let model = (kernel, any::<bool>(), given, any::<bool>(), mean, scale);
+    (model, refits).prop_map(|(model, refits)| {
+        let (kernel, ard, (lengthscale, signal, noise), priors, mean, targets) = model;
+        let (n_restarts, refit_every, refit_clock, fit_rows, initial_theta) = refits;
+        // Drawn as variances: the ends of what a double can hold stay within reach.
+        let std = |variance: f64| variance.sqrt();
+        GP {
             kernel,
             ard,
-            (lengthscale, variance, noise),
-            priors,
-            n_restarts,
-            refit_every,
-            by_trials,
-            initial_theta,
-        ) = model;
-        let (acquisition, beta, pending, window, floor, discard, fit_rows) = choice;
-        let (
-            n_initial,
-            uniform,
+            lengthscale: lengthscale.map(Lengthscale::Shared),
+            signal_std: signal.map(std),
+            noise_std: noise.map(std),
             mean,
-            targets,
-            predictive_std,
-            scale_draws,
-            weights,
-            n_features,
-            multistart,
-        ) = units;
-        Settings {
-            kernels: kernel,
-            ard,
-            lengthscale: lengthscale.map(|l| vec![l]),
-            variance,
-            noise,
             priors,
+            targets,
             n_restarts,
             refit_every,
-            refit_clock: if by_trials {
-                RefitClock::Trials
-            } else {
-                RefitClock::Observations
-            },
+            refit_clock,
             fit_rows,
-            initial_theta,
-            acquisition: match pending {
-                PendingPolicy::Integrate(_) => AcquisitionKind::LogExpectedImprovement,
-                _ => acquisition,
-            },
-            beta,
-            pending,
-            window,
-            floor,
-            late: match (discard, pending, window) {
-                (true, PendingPolicy::Censor, Some(_)) => Late::Discard,
-                _ => Late::Accept,
-            },
-            n_initial,
-            initial: if uniform {
-                Initial::Uniform
-            } else {
-                Initial::QuasiRandom
-            },
-            mean,
-            targets,
-            predictive_std,
-            scale_draws,
-            thompson: if weights && !candidates {
-                DrawMethod::WeightSpace
-            } else {
-                DrawMethod::Pathwise
-            },
-            n_features,
-            maximizer: match multistart {
-                Some((n_raw, n_starts)) if !candidates => BoxSearch::Multistart { n_raw, n_starts },
-                _ => BoxSearch::Default,
-            },
+            initial_theta: initial_theta
+                .map(|[l, signal, noise]| [l.max(1e-150), std(signal), std(noise)]),
         }
     })
+}
+
+fn acquisition(candidates: bool) -> impl Strategy<Value = Acquisition> {
+    let beta = prop_oneof![
+        (0.0..3.0).prop_map(Beta::Constant),
+        Just(Beta::Constant(1e300)),
+        Just(Beta::Schedule(Schedule::Kandasamy)),
+        Just(Beta::Schedule(Schedule::Theory)),
+    ];
+    let multistart = option::weighted(0.3, (1..40usize, 0..4usize));
+    let flags = (any::<bool>(), any::<bool>(), any::<bool>());
+    (0..4u8, beta, flags, 1..40usize, multistart).prop_map(
+        move |(kind, beta, (predictive_std, widen, weights), n_features, multistart)| {
+            let multistart = multistart
+                .filter(|_| !candidates)
+                .map(|(n_raw, n_starts)| Multistart(n_raw, n_starts));
+            match kind {
+                0 => Acquisition::LogEI(LogEI { multistart }),
+                1 => Acquisition::MaxVariance(MaxVariance { multistart }),
+                2 => Acquisition::UCB(UCB {
+                    beta,
+                    predictive_std,
+                    multistart,
+                    ..UCB::default()
+                }),
+                _ => Acquisition::ThompsonSampling(ThompsonSampling {
+                    beta,
+                    draws: match weights && !candidates {
+                        true => DrawMethod::WeightSpace,
+                        false => DrawMethod::Pathwise,
+                    },
+                    n_features,
+                    widen,
+                    predictive_std,
+                    multistart,
+                    ..ThompsonSampling::default()
+                }),
+            }
+        },
+    )
+}
+
+fn pending(floors: f64) -> impl Strategy<Value = Pending> {
+    let floor = option::weighted(0.5, prop_oneof![Just(floors), number()]);
+    let late = select(vec![Late::Accept, Late::Discard]);
+    let liar = |value| Pending::Liar(Liar { value });
+    prop_oneof![
+        1 => Just(Pending::Ignore {}),
+        2 => Just(Pending::Hallucinate {}),
+        2 => (floor, late).prop_map(|(floor, late)| Pending::Censor(Censor { floor, late })),
+        1 => (1..9usize).prop_map(|k| Pending::Nearest(Nearest { k })),
+        2 => (1..9usize).prop_map(|n| Pending::Integrate(Integrate { n })),
+        1 => select(vec![Statistic::Min, Statistic::Mean, Statistic::Max])
+            .prop_map(move |of| liar(Lie::Of(of))),
+        1 => number().prop_map(move |y| liar(Lie::Number(y))),
+    ]
 }
 
 fn place() -> impl Strategy<Value = Place> {
@@ -342,18 +348,46 @@ fn step(value: impl Strategy<Value = f64> + Clone) -> impl Strategy<Value = Step
 /// The same settings where everything is fitted, in units of the observed, and covariances are bounded: those of the
 /// linear kernel overflow where points do.
 pub fn fitted(settings: Settings) -> Settings {
+    let gp = settings.gp().clone();
     Settings {
-        kernels: match settings.kernels[0] {
-            KernelFamily::Linear => vec![KernelFamily::Matern52],
-            _ => settings.kernels,
-        },
-        lengthscale: None,
-        variance: None,
-        noise: None,
-        initial_theta: None,
-        mean: PriorMean::Auto,
-        targets: TargetScale::Standardized,
+        surrogate: Surrogate::GP(GP {
+            kernel: match gp.kernel {
+                KernelChoice::Family(KernelFamily::Linear) => {
+                    KernelChoice::Family(KernelFamily::Matern52)
+                }
+                other => other,
+            },
+            lengthscale: None,
+            signal_std: None,
+            noise_std: None,
+            initial_theta: None,
+            mean: PriorMean::Named(NamedMean::Auto),
+            targets: TargetScale::Standardized,
+            ..gp
+        }),
         ..settings
+    }
+}
+
+/// An optimizer's definition; None stands for random search.
+pub fn definition(
+    domain: Arc<Domain>,
+    context_width: usize,
+    clock: Clock,
+    seed: u64,
+    settings: Option<&Settings>,
+) -> Definition {
+    Definition {
+        domain,
+        settings: optimizer::Settings {
+            context: vec![Coordinate::Continuous; context_width],
+            clock,
+            seed,
+            strategy: match settings {
+                Some(settings) => registry::definition("BayesOpt", settings),
+                None => registry::definition("RandomSearch", ()),
+            },
+        },
     }
 }
 
@@ -384,19 +418,16 @@ pub fn case(most: usize) -> impl Strategy<Value = Case> {
                 )
                     .prop_map(move |(settings, mut steps, place)| {
                         steps.push(Step::Suggest { n: 1, place });
-                        let method = match random {
-                            0 => Method::RandomSearch,
-                            _ => Method::BayesOpt(Box::new(settings)),
-                        };
-                        let domain = domain.clone();
+                        let settings = (random > 0).then_some(settings);
                         Case {
-                            definition: Definition {
-                                domain,
+                            definition: definition(
+                                domain.clone(),
                                 context_width,
                                 clock,
                                 seed,
-                                method,
-                            },
+                                settings.as_ref(),
+                            ),
+                            settings,
                             steps,
                         }
                     })
@@ -408,43 +439,39 @@ impl Place {
     pub fn point(self, optimizer: &Optimizer) -> Point {
         let mut rng = Rng::seed_from_u64(self.seed);
         let (x, index) = optimizer.definition().domain.sample_uniform(&mut rng);
-        let trials = optimizer.ledger().trials();
-        let earlier = trials
-            .get(self.seed as usize % trials.len().max(1))
-            .map(|trial| trial.point.clone());
+        let ledger = optimizer.ledger();
+        let earlier = (!ledger.trials().is_empty())
+            .then(|| ledger.point(self.seed as usize % ledger.trials().len()));
         match (self.kind, earlier) {
             (PlaceKind::Repeated, Some(point)) => point,
             (PlaceKind::Adjacent, Some(point)) => {
-                let x = point
-                    .x
-                    .iter()
-                    .map(|x| x.next_up())
-                    .map(|x| if x.is_finite() { x } else { 1.0 });
-                Point {
-                    x: x.collect(),
-                    index: None,
-                }
+                let up = point.x.iter().map(|x| x.next_up());
+                let x = up.map(|x| if x.is_finite() { x } else { 1.0 }).collect();
+                Point::new(x, None)
             }
-            (PlaceKind::Distant, _) => Point {
-                x: x.iter().map(|x| 1e300 * x.clamp(-1.0, 1.0)).collect(),
-                index: None,
+            (PlaceKind::Distant, _) => {
+                let far = x.iter().map(|x| 1e300 * x.clamp(-1.0, 1.0)).collect();
+                Point::new(far, None)
+            }
+            (PlaceKind::Inside, _) if self.seed.is_multiple_of(2) => Point {
+                given: Some(vec![self.seed as f64]),
+                ..Point::new(x, index)
             },
-            _ => Point { x, index },
+            _ => Point::new(x, index),
         }
     }
 
     pub fn context(self, optimizer: &Optimizer) -> Vec<f64> {
         let mut rng = Rng::seed_from_u64(self.seed);
-        let width = optimizer.definition().context_width;
+        let ledger = optimizer.ledger();
+        let (_, width) = ledger.widths();
         let fresh: Vec<f64> = (0..width)
             .map(|_| f64::from(rng.random_range(0..3u8)) / 2.0)
             .collect();
-        let trials = optimizer.ledger().trials();
-        match (self.kind, trials.last()) {
-            (PlaceKind::Repeated, Some(trial)) => trial.context.clone(),
-            (PlaceKind::Adjacent, Some(trial)) => {
-                trial.context.iter().map(|z| z.next_down()).collect()
-            }
+        let last = ledger.trials().len().checked_sub(1);
+        match (self.kind, last.map(|last| ledger.context(last))) {
+            (PlaceKind::Repeated, Some(context)) => context.to_vec(),
+            (PlaceKind::Adjacent, Some(context)) => context.iter().map(|z| z.next_down()).collect(),
             (PlaceKind::Distant, _) => fresh.iter().map(|z| 1e300 * z).collect(),
             _ => fresh,
         }
@@ -452,7 +479,7 @@ impl Place {
 
     /// Seconds that mostly go forward.
     pub fn now(self, optimizer: &Optimizer) -> Option<f64> {
-        let n = optimizer.ledger().events().len() as f64;
+        let n = optimizer.ledger().len() as f64;
         Some(match self.seed % 8 {
             0 => -n,
             1 => 1e300,
@@ -475,7 +502,7 @@ fn pick(which: usize, optimizer: &Optimizer) -> Option<usize> {
 impl Step {
     /// Takes the step, and returns the warnings. That a trial has its value already is no error here.
     pub fn take(&self, optimizer: &mut Optimizer, stop: &mut Stop) -> Result<Vec<String>, Error> {
-        let later = Some(optimizer.ledger().events().len() as f64);
+        let later = Some(optimizer.ledger().len() as f64);
         let mut report =
             |which, report: &dyn Fn(&mut Optimizer, usize) -> Result<(), Error>| match pick(
                 which, optimizer,
@@ -498,41 +525,33 @@ impl Step {
                 amend,
             } => {
                 report(which, &|optimizer, number| {
-                    optimizer.act(
-                        Action::Observe {
+                    optimizer.record(
+                        Action::observe(
                             number,
                             value,
-                            std: (which % 3 == 0).then_some(value.abs() / 4.0),
+                            (which % 3 == 0).then_some(value.abs() / 4.0),
                             amend,
-                        },
+                        ),
                         later,
                     )
                 })?;
             }
             Step::Fail(which) => report(which, &|optimizer, number| {
-                optimizer.act(Action::Fail { number }, later)
+                optimizer.record(Action::fail(number), later)
             })?,
             Step::Abandon(which) => report(which, &|optimizer, number| {
-                optimizer.act(Action::Abandon { number }, later)
+                optimizer.record(Action::Abandon { number }, later)
             })?,
             Step::Add { place, value } => {
                 let (point, context) = (place.point(optimizer), place.context(optimizer));
-                optimizer.act(
-                    Action::Add {
-                        point,
-                        context,
-                        value,
-                        std: value.filter(|y| *y > 0.5),
-                    },
+                optimizer.record(
+                    Action::add(point, context, value, value.filter(|y| *y > 0.5)),
                     later,
                 )?;
             }
-            Step::Enqueue(place) => optimizer.act(
-                Action::Enqueue {
-                    point: place.point(optimizer),
-                },
-                later,
-            )?,
+            Step::Enqueue(place) => {
+                optimizer.record(Action::enqueue(place.point(optimizer)), later)?
+            }
             Step::Recommend(place) => {
                 let context = place.context(optimizer);
                 optimizer.recommend(&context, later, stop)?;

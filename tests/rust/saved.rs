@@ -2,6 +2,7 @@
 
 use belated::error::Error;
 use belated::optimizer::Optimizer;
+use belated::snapshot::FORMAT;
 use proptest::collection::vec;
 use proptest::prelude::{Strategy, any, prop_assert, prop_assert_eq, prop_oneof, proptest};
 
@@ -52,14 +53,32 @@ fn apply(damage: &Damage, bytes: &mut Vec<u8>) {
     }
 }
 
-/// The checksum, written down a second time.
-fn fnv1a(bytes: &[u8]) -> u64 {
+/// The checksum, written down a second time: FNV-1a over words, the rest byte by byte, then the length.
+fn checksum(bytes: &[u8]) -> u64 {
     let mut hash: u64 = 14_695_981_039_346_656_037;
-    for byte in bytes {
-        hash ^= u64::from(*byte);
+    let mut mix = |word: u64| {
+        hash ^= word;
         hash = hash.wrapping_mul(1_099_511_628_211);
+    };
+    for chunk in bytes.chunks(8) {
+        match <[u8; 8]>::try_from(chunk) {
+            Ok(word) => mix(u64::from_le_bytes(word)),
+            Err(_) => chunk.iter().for_each(|byte| mix(u64::from(*byte))),
+        }
     }
+    mix(bytes.len() as u64);
     hash
+}
+
+/// A body with a header that fits.
+fn with_header(body: &[u8]) -> Vec<u8> {
+    [
+        b"belated".as_slice(),
+        &[FORMAT],
+        &checksum(body).to_le_bytes(),
+        body,
+    ]
+    .concat()
 }
 
 proptest! {
@@ -88,7 +107,7 @@ proptest! {
         damages.iter().for_each(|damage| apply(damage, &mut damaged));
         match Optimizer::from_bytes(&damaged) {
             Ok(_) => prop_assert_eq!(damaged, bytes),
-            Err(error) => prop_assert!(matches!(error, Error::Corrupt(_)), "{error}"),
+            Err(error) => prop_assert!(matches!(error, Error::Corrupt(_) | Error::UnknownFormat { .. }), "{error}"),
         }
     }
 
@@ -98,7 +117,7 @@ proptest! {
         let bytes = played(&case);
         let mut body = bytes[HEAD..].to_vec();
         damages.iter().for_each(|damage| apply(damage, &mut body));
-        let forged = [&bytes[..8], &fnv1a(&body).to_le_bytes(), &body].concat();
+        let forged = with_header(&body);
         if let Ok(optimizer) = Optimizer::from_bytes(&forged) {
             prop_assert!(is_consistent(&optimizer));
             let again = Optimizer::from_bytes(&optimizer.to_bytes().unwrap()).unwrap();
@@ -106,14 +125,35 @@ proptest! {
         }
     }
 
+    /// Bytes at random are refused, with a header that fits just as without one.
     #[test]
     fn noise_is_refused(noise in vec(any::<u8>(), 0..300), forged: bool) {
-        let bytes = match forged {
-            true => [b"belated\x01".as_slice(), &fnv1a(&noise).to_le_bytes(), &noise].concat(),
-            false => noise,
-        };
+        let bytes = if forged { with_header(&noise) } else { noise };
         prop_assert!(Optimizer::from_bytes(&bytes).is_err());
     }
+}
+
+#[test]
+fn the_forged_header_is_the_real_one() {
+    let domain = belated::domain::Domain::new_box(vec![belated::domain::Coordinate::Continuous]);
+    let clock = belated::ledger::Clock::Iterations;
+    let definition = crate::play::definition(domain.unwrap().into(), 0, clock, 3, None);
+    let bytes = Optimizer::new(definition).unwrap().to_bytes().unwrap();
+    assert_eq!(with_header(&bytes[HEAD..]), bytes);
+}
+
+#[test]
+fn another_format_is_refused_by_its_number() {
+    let mut bytes = with_header(b"anything");
+    bytes[7] = 2;
+    let refused = Optimizer::from_bytes(&bytes).map(|_| ());
+    assert_eq!(
+        refused,
+        Err(Error::UnknownFormat {
+            found: 2,
+            known: FORMAT
+        })
+    );
 }
 
 /// The bytes of an optimizer after the case's steps.

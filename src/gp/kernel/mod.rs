@@ -15,6 +15,7 @@ use crate::random::Rng;
 
 /// The shape κ of a covariance function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum KernelFamily {
     /// κ = exp(−r²/2); also called RBF.
     SquaredExponential,

@@ -97,13 +97,13 @@ impl BayesOpt {
         let settings = &self.settings;
         let recent = recent_trials(log, query.now, settings);
         let recent = self.training.encode(log, &recent);
-        let mut posterior = self
-            .training
-            .posterior(log, query, stop)?
-            .ok_or(Error::NotPositiveDefinite {
-                pivot: 0,
-                jitter: 0.0,
-            })?;
+        let mut posterior =
+            self.training
+                .posterior(log, query, stop)?
+                .ok_or(Error::NotPositiveDefinite {
+                    pivot: 0,
+                    jitter: 0.0,
+                })?;
         // Whoever integrates over pending points replaces the tail anyway.
         if !matches!(settings.pending(), Pending::Integrate(_)) {
             posterior.set_tail()?;
@@ -123,12 +123,7 @@ impl BayesOpt {
             }
         };
         let chosen = acquisition(&mut posterior, nu, settings, query, rng)?;
-        let incumbents = incumbents(
-            &self.domain,
-            log,
-            posterior.rows,
-            &posterior.targets.values,
-        );
+        let incumbents = incumbents(&self.domain, log, posterior.rows, &posterior.targets.values);
         let mut search = Search {
             domain: &self.domain,
             settings,
@@ -148,13 +143,7 @@ impl BayesOpt {
     }
 
     /// θ for the rows there are, and for the tail where it takes part in fits.
-    fn refit(
-        &mut self,
-        log: &Ledger,
-        query: Query,
-        rng: &mut Rng,
-        stop: &mut Stop,
-    ) -> Result<Fit> {
+    fn refit(&mut self, log: &Ledger, query: Query, rng: &mut Rng, stop: &mut Stop) -> Result<Fit> {
         let gp_settings = self.settings.gp();
         let with_tail = match gp_settings.fit_rows {
             FitRows::Observed => false,
@@ -277,6 +266,7 @@ impl Strategy for BayesOpt {
         if log.n_observed() == 0 {
             return Ok(None);
         }
+        let rows = self.training.rows().to_vec();
         let mut prior;
         let (gp, targets) = match self.training.fit() {
             Some(_) => match self.training.posterior(log, query, stop)? {
@@ -289,8 +279,8 @@ impl Strategy for BayesOpt {
                 let theta = gp_settings.first_theta(self.domain.width() + self.context_width);
                 prior = GaussianProcess::new(gp_settings.families()[0], &theta)?;
                 let mut targets = self.training.targets(log);
-                let rows = self.training.encode(log, self.training.rows());
-                prior.append_noisy_rows(rows.view(), &self.training.row_noise(targets.scale))?;
+                let encoded = self.training.encode(log, &rows);
+                prior.append_noisy_rows(encoded.view(), &self.training.row_noise(targets.scale))?;
                 set_targets(&mut prior, &mut targets, &self.settings)?;
                 (&prior, targets)
             }
@@ -299,8 +289,7 @@ impl Strategy for BayesOpt {
             nu: 0.0,
             noise: 0.0,
         };
-        let rows = self.training.rows();
-        let incumbents = incumbents(&self.domain, log, rows, &targets.values);
+        let incumbents = incumbents(&self.domain, log, &rows, &targets.values);
         let mut scorer = Scorer::new(gp, &mean, query.context);
         let maximizer = Maximizer::default();
         let point = argmax(

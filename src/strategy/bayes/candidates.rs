@@ -15,7 +15,7 @@ use crate::gp::{BLOCK, GaussianProcess, variance_left};
 use crate::ledger::{Ledger, TrialNumber};
 use crate::numerics::cholesky::dot;
 use crate::random::Rng;
-use crate::strategy::bayes::model::Version;
+use crate::strategy::bayes::training_set::Version;
 
 /// Up to this many candidates draws are exact; their prior covariance is factorised once, at O(N³).
 pub const MAX_EXACT: usize = 4096;
@@ -188,8 +188,8 @@ impl SolvedCandidates {
             let next = self.version.base.max(first + 1);
             let mut elsewhere = Vec::new();
             for (row, &number) in (first..next).zip(&rows[first..]) {
-                let trial = &log.trials()[number];
-                let listed = trial.point.index.filter(|_| trial.context == self.context);
+                let index = log.trials()[number].index.map(|index| index as usize);
+                let listed = index.filter(|_| log.context(number) == self.context);
                 prior.places.push(listed.unwrap_or_else(|| {
                     elsewhere.push(row);
                     prior.factor.len() + elsewhere.len() - 1

@@ -44,6 +44,11 @@ fn is_positive(x: f64) -> bool {
     x > 0.0 && x.is_finite()
 }
 
+/// Whether it and its square, the variance, are finite and above 0.
+fn is_std(x: f64) -> bool {
+    x > 0.0 && is_positive(x * x)
+}
+
 impl Settings {
     /// Refuses settings that cannot be meant, for rows of so many columns.
     pub fn check(&self, width: usize, candidates: bool) -> Result<()> {
@@ -152,13 +157,12 @@ impl GP {
             ("surrogate.noise_std", self.noise_std),
         ] {
             if let Some(std) = given {
-                // Its square, the variance, must be one too.
-                check(is_positive(std * std), name, std, POSITIVE)?;
+                check(is_std(std), name, std, POSITIVE)?;
             }
         }
         if let Some(theta) = self.initial_theta {
             check(
-                theta.iter().all(|x| is_positive(x * x)),
+                theta.iter().all(|x| is_std(*x)),
                 "surrogate.initial_theta",
                 format!("{theta:?}"),
                 "give (lengthscale, signal_std, noise_std), each finite and above 0",
@@ -190,26 +194,44 @@ mod tests {
         let pending = |value: Value| json!({"pending": value});
         let many = MAX_COUNT + 1;
         for (name, settings) in [
-            ("surrogate.lengthscale", gp("lengthscale", json!([1.0, 2.0]))),
+            (
+                "surrogate.lengthscale",
+                gp("lengthscale", json!([1.0, 2.0])),
+            ),
             ("surrogate.lengthscale", gp("lengthscale", json!(0.0))),
             ("surrogate.signal_std", gp("signal_std", json!(-1.0))),
             ("surrogate.noise_std", gp("noise_std", json!(1e200))),
-            ("surrogate.initial_theta", gp("initial_theta", json!([1.0, 0.0, 1.0]))),
+            (
+                "surrogate.initial_theta",
+                gp("initial_theta", json!([1.0, 0.0, 1.0])),
+            ),
             ("surrogate.n_restarts", gp("n_restarts", json!(0))),
             ("surrogate.n_restarts", gp("n_restarts", json!(many))),
             ("surrogate.refit_every", gp("refit_every", json!(0))),
             ("window", json!({"window": 0.0})),
-            ("initial.n", json!({"initial": {"kind": "Initial", "n": usize::MAX}})),
+            (
+                "initial.n",
+                json!({"initial": {"kind": "Initial", "n": usize::MAX}}),
+            ),
             ("acquisition.beta", ucb("beta", json!(-1.0))),
             ("acquisition.rkhs_bound", ucb("rkhs_bound", json!(-1.0))),
             ("acquisition.delta", ucb("delta", json!(1.0))),
             ("acquisition.multistart", ucb("multistart", json!([0, 1]))),
-            ("acquisition.multistart", ucb("multistart", json!([1, many]))),
+            (
+                "acquisition.multistart",
+                ucb("multistart", json!([1, many])),
+            ),
             ("acquisition.n_features", ts("n_features", json!(0))),
             ("acquisition.n_features", ts("n_features", json!(many))),
-            ("pending.late", pending(json!({"kind": "Censor", "late": "discard"}))),
+            (
+                "pending.late",
+                pending(json!({"kind": "Censor", "late": "discard"})),
+            ),
             ("pending.k", pending(json!({"kind": "Nearest", "k": 0}))),
-            ("pending.n", pending(json!({"kind": "Integrate", "n": many}))),
+            (
+                "pending.n",
+                pending(json!({"kind": "Integrate", "n": many})),
+            ),
             (
                 "pending",
                 json!({"pending": {"kind": "Integrate"}, "acquisition": {"kind": "ThompsonSampling"}}),
@@ -221,7 +243,10 @@ mod tests {
             }
         }
         for (name, change) in [
-            ("window", (|s| s.window = Some(f64::NAN)) as fn(&mut Settings)),
+            (
+                "window",
+                (|s| s.window = Some(f64::NAN)) as fn(&mut Settings),
+            ),
             ("pending.floor", |s| {
                 let floor = Some(f64::INFINITY);
                 s.pending = Some(Pending::Censor(super::super::pending::Censor {

@@ -5,7 +5,7 @@ use ndarray::ArrayView1;
 use crate::domain::Domain;
 use crate::ledger::Point;
 use crate::random::Rng;
-use crate::strategy::bayes::settings::Initial;
+use crate::strategy::bayes::settings::DesignMethod;
 use crate::strategy::uniform_point;
 
 /// Quasi-random points after the initial ones.
@@ -13,23 +13,19 @@ const N_EXTRA: usize = 128;
 
 /// The first n points: quasi-random ones fill the domain evenly, and there are some more of these; candidates are drawn
 /// without replacement.
-pub fn initial_design(domain: &Domain, n: usize, initial: Initial, rng: &mut Rng) -> Vec<Point> {
-    let unlisted = |x: ArrayView1<f64>| Point {
-        x: x.to_vec(),
-        index: None,
-    };
-    match (domain, initial) {
+pub fn initial_design(domain: &Domain, n: usize, how: DesignMethod, rng: &mut Rng) -> Vec<Point> {
+    let unlisted = |x: ArrayView1<f64>| Point::new(x.to_vec(), None);
+    match (domain, how) {
         (Domain::Candidates(list), _) => {
             rand::seq::index::sample(rng, list.nrows(), n.min(list.nrows()))
                 .into_iter()
-                .map(|i| Point {
-                    x: list.row(i).to_vec(),
-                    index: Some(i),
-                })
+                .map(|i| Point::new(list.row(i).to_vec(), Some(i)))
                 .collect()
         }
-        (Domain::Box(_), Initial::Uniform) => (0..n).map(|_| uniform_point(domain, rng)).collect(),
-        (Domain::Box(_), Initial::QuasiRandom) => {
+        (Domain::Box(_), DesignMethod::Uniform) => {
+            (0..n).map(|_| uniform_point(domain, rng)).collect()
+        }
+        (Domain::Box(_), DesignMethod::QuasiRandom) => {
             let points = domain.quasi_random_and_more(n, N_EXTRA, rng);
             points.rows().into_iter().map(unlisted).collect()
         }

@@ -27,7 +27,7 @@ pub fn incumbents(
     order.truncate(INCUMBENTS);
     let mut points = Array2::zeros((order.len(), domain.width()));
     for (mut point, row) in points.rows_mut().into_iter().zip(order) {
-        let x = &log.trials()[rows[row]].point.x;
+        let x = log.x(rows[row]);
         point.iter_mut().zip(x).for_each(|(p, x)| *p = *x);
     }
     points

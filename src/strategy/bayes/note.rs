@@ -56,11 +56,8 @@ impl Fit {
     pub fn from_note(text: &str) -> Result<Self> {
         let note: Note =
             serde_json::from_str(text).map_err(|error| Error::Corrupt(error.to_string()))?;
-        let mut all = note.lengthscale.iter().chain([
-            &note.signal_variance,
-            &note.noise_variance,
-            &note.scale,
-        ]);
+        let rest = [note.signal_variance, note.noise_variance, note.scale];
+        let mut all = note.lengthscale.iter().chain(&rest);
         if note.lengthscale.is_empty() || !all.all(|p| *p > 0.0 && p.is_finite()) {
             return Err(Error::Corrupt(format!("the note {text} is of no fit")));
         }

@@ -77,10 +77,7 @@ pub fn enforce_separation(
         .filter(|&i| !values[i].is_nan())
         .max_by(|&i, &j| values[i].total_cmp(&values[j]));
     match best {
-        Some(best) => Point {
-            x: places.swap_remove(best),
-            index: None,
-        },
+        Some(best) => Point::new(places.swap_remove(best), None),
         None => proposal,
     }
 }
@@ -107,10 +104,7 @@ mod tests {
     }
 
     fn corner(d: usize) -> Point {
-        Point {
-            x: vec![1.0; d],
-            index: None,
-        }
+        Point::new(vec![1.0; d], None)
     }
 
     #[test]
@@ -148,10 +142,7 @@ mod tests {
             corner(1)
         );
         let continuous = Domain::new_box(vec![Coordinate::Continuous]).unwrap();
-        let elsewhere = Point {
-            x: vec![0.9],
-            index: None,
-        };
+        let elsewhere = Point::new(vec![0.9], None);
         let kept = enforce_separation(
             &mut Sum,
             &continuous,

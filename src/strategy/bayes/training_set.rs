@@ -107,8 +107,7 @@ pub struct Tail {
 impl Posterior<'_> {
     /// Adds the tail to the rows.
     pub fn set_tail(&mut self) -> Result<()> {
-        self.gp
-            .set_tail(self.tail.rows.view(), &self.tail.targets)
+        self.gp.set_tail(self.tail.rows.view(), &self.tail.targets)
     }
 }
 

@@ -1,0 +1,100 @@
+//! Optimizers as bytes: a header that names the format, a checksum, the definition, and the log event by event.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::domain::Domain;
+use crate::error::{Error, Result};
+use crate::ledger::Event;
+use crate::optimizer::{Definition, Optimizer, Settings};
+
+/// First bytes of a saved optimizer; the number of the format and eight bytes of checksum follow.
+const NAME: &[u8] = b"belated";
+
+/// The format that is written, and the only one that is read.
+pub const FORMAT: u8 = 3;
+
+/// What comes before the events.
+#[derive(Serialize, Deserialize)]
+struct Preamble {
+    /// [`Settings`] as JSON.
+    settings: String,
+    domain: Arc<Domain>,
+    n_events: usize,
+}
+
+/// FNV-1a over words of 8 bytes: every step is a bijection, so that no change of one word goes unnoticed, and other
+/// changes with a chance of 2⁻⁶⁴.
+fn checksum(bytes: &[u8]) -> u64 {
+    let step = |hash: u64, word: u64| (hash ^ word).wrapping_mul(0x0000_0100_0000_01B3);
+    let (words, rest) = bytes.as_chunks::<8>();
+    let hash = words.iter().fold(0xCBF2_9CE4_8422_2325, |hash, word| {
+        step(hash, u64::from_le_bytes(*word))
+    });
+    let hash = rest
+        .iter()
+        .fold(hash, |hash, byte| step(hash, u64::from(*byte)));
+    step(hash, bytes.len() as u64)
+}
+
+fn corrupt(error: postcard::Error) -> Error {
+    Error::Corrupt(error.to_string())
+}
+
+impl Optimizer {
+    /// Definition and log: all there is to know.
+    pub fn to_bytes(&self) -> Result<Vec<u8>> {
+        let definition = self.definition();
+        let preamble = Preamble {
+            settings: definition.settings.to_json()?,
+            domain: definition.domain.clone(),
+            n_events: self.ledger().len(),
+        };
+        let head = [NAME, &[FORMAT], &[0; 8]].concat();
+        let start = head.len();
+        let mut bytes = postcard::to_extend(&preamble, head).map_err(corrupt)?;
+        for event in self.ledger().events(0) {
+            bytes = postcard::to_extend(&event, bytes).map_err(corrupt)?;
+        }
+        let sum = checksum(&bytes[start..]);
+        bytes[start - 8..start].copy_from_slice(&sum.to_le_bytes());
+        Ok(bytes)
+    }
+
+    /// The optimizer whose bytes these are: its log is replayed, every event checked.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
+        let refuse = |what: &str| Error::Corrupt(what.to_string());
+        let (format, rest) = bytes
+            .strip_prefix(NAME)
+            .and_then(<[u8]>::split_first)
+            .ok_or_else(|| refuse("it does not begin as a saved optimizer does"))?;
+        if *format != FORMAT {
+            return Err(Error::UnknownFormat {
+                found: *format,
+                known: FORMAT,
+            });
+        }
+        let (sum, body) = rest
+            .split_first_chunk()
+            .ok_or_else(|| refuse("it is cut off"))?;
+        if checksum(body) != u64::from_le_bytes(*sum) {
+            return Err(refuse("its checksum does not fit"));
+        }
+        let (preamble, mut rest): (Preamble, _) =
+            postcard::take_from_bytes(body).map_err(corrupt)?;
+        let mut optimizer = Self::new(Definition {
+            domain: preamble.domain,
+            settings: Settings::from_json(&preamble.settings)?,
+        })?;
+        for _ in 0..preamble.n_events {
+            let event: Event;
+            (event, rest) = postcard::take_from_bytes(rest).map_err(corrupt)?;
+            optimizer.append(event)?;
+        }
+        match rest.is_empty() {
+            true => Ok(optimizer),
+            false => Err(refuse("there are bytes after its last event")),
+        }
+    }
+}
