@@ -9,7 +9,8 @@ import json
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,8 +28,8 @@ _ACQUISITIONS = {"LogEI": "log_ei", "UCB": "ucb", "ThompsonSampling": "thompson"
 _NAMES = {
     **dict.fromkeys(("beta", "rkhs_bound", "delta", "predictive_std", "n_features"), "acquisition.{}"),
     **dict.fromkeys(("floor", "late"), "pending.{}"),
-    **dict.fromkeys(("kernel", "ard", "lengthscale", "priors", "n_restarts", "refit_every", "refit_clock"), "surrogate.{}"),
-    **dict.fromkeys(("fit_rows", "initial_theta", "mean", "targets"), "surrogate.{}"),
+    **dict.fromkeys(("kernel", "ard", "lengthscale", "priors", "mean", "targets"), "surrogate.{}"),
+    **dict.fromkeys(("n_restarts", "refit_every", "refit_clock", "fit_rows", "initial_theta"), "surrogate.{}"),
     "variance": "surrogate.signal_std",
     "noise": "surrogate.noise_std",
     "thompson": "acquisition.draws",
@@ -47,17 +48,17 @@ _NAMES = {
 def _first_edition_settings(strategy: dict[str, Any]) -> dict[str, Any]:
     """The flat settings of the first edition that a definition of BayesOpt amounts to."""
     acquisition, initial = dict(strategy["acquisition"]), strategy["initial"]
-    flat: dict[str, Any] = {"acquisition": _ACQUISITIONS[acquisition.pop("kind")]}
+    flat: dict[Any, Any] = {"acquisition": _ACQUISITIONS[acquisition.pop("kind")]}
     multistart = acquisition.pop("multistart")
     if multistart is not None:
         flat |= {"maximizer": "multistart", "n_raw": multistart[0], "n_starts": multistart[1]}
-    names = {"draws": "thompson", "widen": "scale_draws"}
-    flat |= {names.get(name, name): value for name, value in acquisition.items()}
+    for name, value in acquisition.items():
+        flat[{"draws": "thompson", "widen": "scale_draws"}.get(name, name)] = value
     if strategy["pending"] is not None:
         pending = dict(strategy["pending"])
         kind = pending.pop("kind")
-        names = {"value": "lie", "k": "n_nearest", "n": "n_fantasies"}
-        flat |= {"pending": kind.lower()} | {names.get(name, name): value for name, value in pending.items()}
+        names = {"value": "lie", "k": "n_nearest", "n": "n_fantasies", "floor": "floor", "late": "late"}
+        flat |= {"pending": kind.lower()} | {names[name]: value for name, value in pending.items()}
     surrogate = {name: value for name, value in strategy["surrogate"].items() if name != "kind"}
     for name, old in (("signal_std", "variance"), ("noise_std", "noise")):
         std = surrogate.pop(name)
@@ -91,15 +92,12 @@ def box(coordinates: str) -> _core.Domain:
     """A box, from its coordinates as JSON."""
     if SECOND_EDITION:
         return _core.Domain.box(coordinates)  # type: ignore[arg-type]
-    as_tuple = {
-        "Continuous": lambda c: ("continuous",),
-        "Integer": lambda c: ("integer", c["low"], c["high"], c["log"]),
-        "Categorical": lambda c: ("categorical", c["n"]),
-    }
-    return _core.Domain.box([as_tuple[c["kind"]](c) for c in json.loads(coordinates)])
+    # The fields come in the order of the tuple.
+    return _core.Domain.box([tuple([c.pop("kind").lower(), *c.values()]) for c in json.loads(coordinates)])
 
 
-class TrialRecord(NamedTuple):
+@dataclass(frozen=True)
+class TrialRecord:
     """One trial as the log knows it."""
 
     number: int
@@ -223,7 +221,7 @@ class Optimizer:
 
     def trial(self, number: int) -> TrialRecord:
         found = self._core.trial(number)
-        facts = {name: getattr(found, name) for name in TrialRecord._fields if name != "given"}
+        facts = {each.name: getattr(found, each.name) for each in fields(TrialRecord) if each.name != "given"}
         return TrialRecord(**facts, given=None)
 
     def numbers(self, state: str | None) -> list[int]:

@@ -35,26 +35,25 @@ class _Algorithm:
     needs_window: bool = False
 
 
-def _gaussian(
-    paper: str, acquisition: str, pending: str, needs_window: bool = False, **defaults: Any
-) -> _Algorithm:
-    return _Algorithm(paper, BayesOpt, {"acquisition": acquisition, "pending": pending}, defaults, needs_window)
+def _bayes_opt(paper: str, acquisition: str, pending: str, *defaults: Mapping[str, Any]) -> _Algorithm:
+    merged = {name: value for each in defaults for name, value in each.items()}
+    return _Algorithm(paper, BayesOpt, {"acquisition": acquisition, "pending": pending}, merged, _DISCARD in defaults)
 
 
-_SE = {"surrogate__kernel": "squared_exponential"}
 # The experiments of Verma et al. give all their methods the same kernel, and UCB beta_t = 1. Feedback that comes after
-# the window leaves the floor for good: y_s 1{d_s <= min(m, t - s)}.
+# the window leaves the floor for good: y~_{s,t} = y_s 1{d_s <= min(m, t - s)}.
+_SE = {"surrogate__kernel": "squared_exponential"}
 _BETA = {"acquisition__beta": 1.0}
-_SDF = {"needs_window": True, "pending__late": "discard", **_BETA, **_SE}
+_DISCARD = {"pending__late": "discard"}
 
 _ALGORITHMS = {
-    "GP-UCB-SDF": _gaussian(_VERMA, "ucb", "censor", **_SDF),
-    "GP-TS-SDF": _gaussian(_VERMA, "thompson", "censor", **_SDF),
-    "GP-UCB": _gaussian(_SRINIVAS, "ucb", "ignore", **_BETA, **_SE),
-    "asy-TS": _gaussian(_KANDASAMY, "thompson", "ignore", **_SE),
-    "GP-BUCB": _gaussian(_DESAUTELS, "ucb", "hallucinate", **_BETA, **_SE),
-    "GP-BTS": _gaussian(_CHOWDHURY, "thompson", "hallucinate", **_SE),
-    "GP-EI": _gaussian(_JONES, "log_ei", "ignore"),
+    "GP-UCB-SDF": _bayes_opt(_VERMA, "ucb", "censor", _SE, _BETA, _DISCARD),
+    "GP-TS-SDF": _bayes_opt(_VERMA, "thompson", "censor", _SE, _BETA, _DISCARD),
+    "GP-UCB": _bayes_opt(_SRINIVAS, "ucb", "ignore", _SE, _BETA),
+    "asy-TS": _bayes_opt(_KANDASAMY, "thompson", "ignore", _SE),
+    "GP-BUCB": _bayes_opt(_DESAUTELS, "ucb", "hallucinate", _SE, _BETA),
+    "GP-BTS": _bayes_opt(_CHOWDHURY, "thompson", "hallucinate", _SE),
+    "GP-EI": _bayes_opt(_JONES, "log_ei", "ignore"),
     "asyRAND": _Algorithm(_KANDASAMY, RandomSearch),
 }
 

@@ -52,9 +52,9 @@ class BayesOpt(Optimizer, strategy="BayesOpt"):
 
     _: KW_ONLY
     acquisition: Acquisition | Literal["log_ei", "ucb", "thompson", "max_variance"] = takes(Acquisition, "log_ei")
-    pending: (
-        PendingPolicy | Literal["integrate", "hallucinate", "ignore", "censor", "liar", "nearest"] | None
-    ) = takes(PendingPolicy, None, optional=True)
+    pending: PendingPolicy | Literal["integrate", "hallucinate", "ignore", "censor", "liar", "nearest"] | None = takes(
+        PendingPolicy, None, optional=True
+    )
     surrogate: Surrogate | Literal["gp"] = takes(Surrogate, "gp")
     initial: Initial | int | None = takes(Initial, None)
     window: float | None = None

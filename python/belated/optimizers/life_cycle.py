@@ -1,4 +1,4 @@
-"""The life cycle of trials, the same for optimizers and studies: suggest, observe, fail, abandon, add, enqueue, read."""
+"""The life cycle of trials, from suggestion to result: the same for optimizers and studies."""
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from belated._core import AlreadyObserved, BelatedError, InvalidSetting, InvalidValue, UnknownTrial
-from belated.optimizers.log import Array, Log
+from belated.optimizers.log import Array, Log, Record
 from belated.optimizers.problem import Problem
 from belated.optimizers.trial import Trial, html_table
 from belated.space.arguments import is_list, whole_number
@@ -64,7 +64,7 @@ class LifeCycle(Generic[AnyLog]):
         """Whether a trial comes from here."""
         return trial._owner._token == self._token
 
-    def _record_of(self, trial: Trial) -> Any:
+    def _record_of(self, trial: Trial) -> Record:
         """What the log knows about a trial, in the core's terms."""
         return self._log.trial(trial.number)
 
@@ -83,7 +83,7 @@ class LifeCycle(Generic[AnyLog]):
     def _value_of(self, trial: Trial) -> float | None:
         """A trial's value, None until there is one."""
         value = self._record_of(trial).value
-        return None if value is None else self._problem.oriented(float(value))
+        return None if value is None else self._problem.oriented(value)
 
     # The life cycle.
 
@@ -282,7 +282,7 @@ class LifeCycle(Generic[AnyLog]):
         now = problem.now()
         with self._at_once():
             trials = [
-                Trial(self, self._log.add(*place, z, y, now, None if y is None else sd))
+                Trial(self, self._log.add(place.point, place.index, place.given, z, y, now, None if y is None else sd))
                 for place, z, y, sd in zip(located, encoded, oriented, deviations, strict=True)
             ]
         return trials if several else trials[0]
@@ -313,7 +313,7 @@ class LifeCycle(Generic[AnyLog]):
         located = [domain.locate(point) for point in points]
         with self._at_once():
             for place in located:
-                self._log.enqueue(*place)
+                self._log.enqueue(place.point, place.index, place.given)
 
     def _encode_context(self, context: Any) -> NDArray[np.float64] | None:
         return self._problem.encode_context(context, self._strategy_name)

@@ -1,11 +1,34 @@
 """The interface of a log: `_core.Optimizer` has it, and so has the log that studies share."""
 
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
+
+
+class Record(Protocol):
+    """One trial as the log knows it, in the core's terms: `_core.TrialRecord`."""
+
+    @property
+    def point(self) -> Array: ...
+    @property
+    def index(self) -> int | None: ...
+    @property
+    def given(self) -> list[float] | None: ...
+    @property
+    def context(self) -> Array: ...
+    @property
+    def state(self) -> str: ...
+    @property
+    def value(self) -> float | None: ...
+    @property
+    def std(self) -> float | None: ...
+    @property
+    def suggested_at(self) -> float: ...
+    @property
+    def observed_at(self) -> float | None: ...
 
 
 class Log(Protocol):
@@ -41,8 +64,8 @@ class Log(Protocol):
     def predict(self, points: Array, now: float | None, pending: bool) -> tuple[Array, Array] | None:
         """Posterior mean and standard deviation of f; None while nothing is observed."""
 
-    def trial(self, number: int) -> Any:
-        """The `_core.TrialRecord` of a trial."""
+    def trial(self, number: int) -> Record:
+        """What is known of a trial."""
 
     def numbers(self, state: str | None) -> list[int]:
         """The numbers of the trials in a state, or of all."""

@@ -67,7 +67,8 @@ def checked(value: Any, annotation: Any, name: str) -> Any:
     if found is not _NOTHING:
         return found
     message = f"{name}={short_repr(value)} is not usable: pass {' or '.join(_described(annotation))}"
-    words = [word for each in _parts(annotation) if typing.get_origin(each) is Literal for word in typing.get_args(each)]
+    literals = [part for part in _parts(annotation) if typing.get_origin(part) is Literal]
+    words = [word for part in literals for word in typing.get_args(part)]
     raise InvalidSetting(message + nearest(value, words))
 
 
@@ -76,6 +77,8 @@ def nearest(value: Any, words: Iterable[str]) -> str:
     near = difflib.get_close_matches(value.lower(), list(words), n=1) if isinstance(value, str) else []
     return f"; did you mean {near[0]!r}?" if near else ""
 
+
+_IN_WORDS = {bool: "True or False", int: "an integer >= 0", float: "a finite number", types.NoneType: "None"}
 
 # What `_conform` gives where a value does not fit.
 _NOTHING = object()
@@ -124,7 +127,7 @@ def _described(annotation: Any) -> Iterator[str]:
         elif typing.get_origin(part) is Sequence:
             yield "a list of finite numbers"
         else:
-            yield {bool: "True or False", int: "an integer >= 0", float: "a finite number", types.NoneType: "None"}[part]
+            yield _IN_WORDS[part]
 
 
 def checks_keywords(cls: type[T]) -> type[T]:
@@ -148,8 +151,9 @@ def checks_keywords(cls: type[T]) -> type[T]:
                 )
         made(self, *args, **kwargs)
 
-    __init__.__signature__ = signature.replace(parameters=plain, return_annotation=inspect.Parameter.empty)  # type: ignore[attr-defined]
-    cls.__init__ = __init__  # type: ignore[assignment]
+    shown_signature = signature.replace(parameters=plain, return_annotation=inspect.Parameter.empty)
+    __init__.__signature__ = shown_signature  # type: ignore[attr-defined]
+    cls.__init__ = __init__  # type: ignore[method-assign]
     return cls
 
 

@@ -6,7 +6,8 @@ A *point* is a row of ``width`` float64 columns in [0, 1]: what the compiled cor
 import json
 import reprlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -37,7 +38,8 @@ def _dimension(name: str, given: Any, argument: str) -> Dimension:
     )
 
 
-class Location(NamedTuple):
+@dataclass(frozen=True)
+class Location:
     """A point as the core takes it: encoded, with its row number among candidates, and with the numbers given."""
 
     point: NDArray[np.float64]

@@ -23,9 +23,10 @@ _KINDS_OF_NUMBER = {"b": bool, "i": np.int64, "u": np.uint64, "f": np.float64}
 
 def _check_scalar(value: Any, what: str) -> None:
     """Refuse a choice whose JSON would not give an equal one again."""
-    if value is not None and type(value) not in (bool, int, str) and not (type(value) is float and math.isfinite(value)):
+    kept = value is None or type(value) in (bool, int, str) or (type(value) is float and math.isfinite(value))
+    if not kept:
         raise InvalidSpace(
-            f"{what}={short_repr(data)} cannot be stored: a study keeps strings, finite numbers, booleans and None; "
+            f"{what}={short_repr(value)} cannot be stored: a study keeps strings, finite numbers, booleans and None; "
             "name the choice by a string, and look the object up by it"
         )
 

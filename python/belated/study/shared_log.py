@@ -141,9 +141,7 @@ class SharedLog:
         numbers = [number for number, _ in self.keyed("suggest", key) if number is not None]
         wanted = np.zeros(0) if context is None else context
         if len(numbers) != n or not all(np.array_equal(self.core.trial(i).context, wanted) for i in numbers):
-            raise InvalidSetting(
-                f"key={key!r} started {len(numbers)} trials before, in a request other than this one"
-            )
+            raise InvalidSetting(f"key={key!r} started {len(numbers)} trials before, in a request other than this one")
         return numbers
 
     def observe(
