@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from scipy.special import erfcx, ndtr
 
 import belated as bl
+from belated.optimizers.settings import Acquisition, PendingPolicy
 
 FULL = os.environ.get("BELATED_FULL") == "1"
 
@@ -46,8 +47,12 @@ def settings_of(opt):
     names = {name: f"surrogate__{name}" for name in ("kernel", "mean", "targets")}
     names |= {"floor": "pending__floor", "late": "pending__late", "lie": "pending__value", "n_nearest": "pending__k"}
     names |= {"n_initial": "initial__n", "predictive_std": "acquisition__predictive_std"}
-    names |= {name: name for name in ("acquisition", "pending", "window", "direction")}
-    return SimpleNamespace(**{name: params.get(param) for name, param in names.items()})
+    names |= {name: name for name in ("window", "direction")}
+    values = {name: params.get(param) for name, param in names.items()}
+    for argument, family in (("acquisition", Acquisition), ("pending", PendingPolicy)):
+        kind = type(opt._settings()[argument])
+        values[argument] = next((short for short, each in family.shorthand.items() if each is kind), None)
+    return SimpleNamespace(**values)
 
 
 # The definitions, written down once more.
