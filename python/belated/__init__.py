@@ -13,30 +13,56 @@ from belated._core import (
     UnknownTrial,
     __version__,
 )
-from belated.optimizers.algorithms import algorithm, algorithms
-from belated.space.dimensions import Categorical, Integer, Real
+from belated.optimizers import (
+    GP,
+    UCB,
+    BayesOpt,
+    Censor,
+    Hallucinate,
+    Ignore,
+    Initial,
+    Integrate,
+    Liar,
+    LogEI,
+    MaxVariance,
+    Nearest,
+    NotFitted,
+    Optimizer,
+    RandomSearch,
+    ThompsonSampling,
+    Trial,
+    algorithm,
+    algorithms,
+)
 from belated.run.evaluations import RunError
-from belated.optimizers.life_cycle import NotFitted, Optimizer
-from belated.optimizers.bayes import BayesOpt
-from belated.optimizers.random_search import RandomSearch
 from belated.run.run import Result, StopRun, maximize, minimize
-from belated.space.space import Space
+from belated.space import Categorical, Integer, Real, Space
 from belated.store import StoreError
 from belated.study.study import Study
-from belated.optimizers.trial import Trial
 
 __all__ = [
+    "GP",
+    "UCB",
     "AlreadyObserved",
     "BayesOpt",
     "BelatedError",
     "BelatedWarning",
     "Categorical",
+    "Censor",
+    "Hallucinate",
+    "Ignore",
+    "Initial",
     "Integer",
+    "Integrate",
     "InvalidContext",
     "InvalidPoint",
     "InvalidSetting",
     "InvalidSpace",
     "InvalidValue",
+    "Liar",
+    "LogEI",
+    "MaxVariance",
+    "Nearest",
     "NotFitted",
     "NumericalError",
     "Optimizer",
@@ -48,6 +74,7 @@ __all__ = [
     "StopRun",
     "StoreError",
     "Study",
+    "ThompsonSampling",
     "Trial",
     "UnknownTrial",
     "__version__",

@@ -18,7 +18,7 @@ from typing import Any, Literal
 
 from belated._core import AlreadyObserved, BelatedError, BelatedWarning
 from belated.space.arguments import finite
-from belated.optimizers.life_cycle import Optimizer
+from belated.optimizers.optimizer import Optimizer
 from belated.study.study import Study
 from belated.optimizers.trial import Trial
 
@@ -149,7 +149,7 @@ class Evaluations:
         trial = self.optimizer.suggest()
         self.trials.append(trial)
         try:
-            future = self.executor.submit(evaluate, self.f, self.optimizer.point_of(trial), self.catch)
+            future = self.executor.submit(evaluate, self.f, self.optimizer._point_of(trial), self.catch)
         except Exception as error:
             _give_up(trial)
             raise self.out_of_order(trial, error) from error

@@ -18,7 +18,8 @@ from numpy.typing import ArrayLike
 from belated._core import InvalidSetting
 from belated.space.arguments import finite, whole_number
 from belated.run.evaluations import HOW_TO_SEND, CallingThread, Evaluations, RunError, said
-from belated.optimizers.life_cycle import Optimizer, SpaceLike
+from belated.optimizers.optimizer import Optimizer
+from belated.optimizers.problem import SpaceLike
 from belated.optimizers.bayes import BayesOpt
 from belated.study.study import Study
 from belated.optimizers.trial import Trial, html_table

@@ -61,7 +61,7 @@ def _names(store: Store, name: str | None) -> list[str]:
 
 
 def list_command(arguments: argparse.Namespace) -> int:
-    """A line for each study; of a damaged one, what ails it."""
+    """A line for each study; for a damaged one, the problem."""
     store, code = _store(arguments.store), DONE
     for name in store.names():
         try:
@@ -71,7 +71,7 @@ def list_command(arguments: argparse.Namespace) -> int:
             code = FAILED
         else:
             facts = f"{study.n_trials} trials, {len(study.pending_)} pending, best {study.best_value_}"
-            print(f"{name}: {type(study._optimizer).__name__}, {facts}")
+            print(f"{name}: {study._strategy_name}, {facts}")
     return code
 
 
@@ -148,7 +148,7 @@ def check_command(arguments: argparse.Namespace) -> int:
             print(f"{name}: {error}")
             code = FAILED
         else:
-            print(f"{name}: ok, {study._log.core.n_events()} events")
+            print(f"{name}: ok, {study._log.n_events()} events")
     return code
 
 
