@@ -258,7 +258,7 @@ fn gp() -> impl Strategy<Value = GP> {
             refit_clock,
             fit_rows,
             initial_theta: initial_theta
-                .map(|[l, signal, noise]| [l.max(1e-150), std(signal), std(noise)]),
+                .map(|[l, signal, noise]| [l, std(signal), std(noise)]),
         }
     })
 }

@@ -162,7 +162,7 @@ impl GP {
         }
         if let Some(theta) = self.initial_theta {
             check(
-                theta.iter().all(|x| is_std(*x)),
+                is_positive(theta[0]) && theta[1..].iter().all(|x| is_std(*x)),
                 "surrogate.initial_theta",
                 format!("{theta:?}"),
                 "give (lengthscale, signal_std, noise_std), each finite and above 0",
