@@ -6,7 +6,8 @@ use rand_distr::{Distribution, StandardNormal};
 use crate::error::Result;
 use crate::gp::kernel::Kernel;
 use crate::gp::{GaussianProcess, as_row};
-use crate::numerics::cholesky::{GrowingCholesky, multiply_transposed};
+use crate::numerics::cholesky::multiply_transposed;
+use crate::numerics::growing_cholesky::GrowingCholesky;
 use crate::random::Rng;
 
 /// n standard normal numbers.

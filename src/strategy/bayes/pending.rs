@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+pub use crate::gp::Target;
+
 /// How pending trials enter the posterior.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub enum PendingPolicy {
@@ -28,17 +30,6 @@ pub enum Lie {
     Max,
     /// A value of f.
     Number(f64),
-}
-
-/// What the model takes a pending trial's value to be.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Target {
-    /// A number, in the model's units.
-    Value(f64),
-    /// Whatever the posterior mean is at the point.
-    PosteriorMean,
-    /// The mean of the posterior means at the k nearest observed points.
-    NearestMean(usize),
 }
 
 /// Values that policies refer to, in the model's units.
