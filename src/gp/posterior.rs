@@ -7,7 +7,7 @@
 
 use ndarray::{Array2, ArrayView1, ArrayView2, Axis, s};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, Stop, check};
 use crate::gp::Hyperparameters;
 use crate::gp::kernel::{Kernel, KernelFamily, ScaledPoints};
 use crate::numerics::growing_cholesky::GrowingCholesky;
@@ -71,12 +71,12 @@ impl GaussianProcess {
         self.rows.view()
     }
 
-    /// Rows that hold data; those after them stand for pending trials.
+    /// Number of rows that hold data; those after them belong to pending trials.
     pub fn n_observed(&self) -> usize {
         self.n_observed
     }
 
-    /// All rows, tail included.
+    /// Number of rows, tail included.
     pub fn len(&self) -> usize {
         self.factor.len()
     }
@@ -121,6 +121,45 @@ impl GaussianProcess {
         self.extend(x, &noise)?;
         self.n_observed = self.len();
         Ok(())
+    }
+
+    /// Appends observed rows one by one, each with its target, and drops the tail. On an error, or when stopped, the
+    /// posterior stays as it was.
+    pub fn append_observations(
+        &mut self,
+        x: ArrayView2<f64>,
+        y: &[f64],
+        stop: &mut Stop,
+    ) -> Result<()> {
+        if y.len() != x.nrows() {
+            return Err(Error::Shape(format!(
+                "{} targets for {} rows; give one target per row",
+                y.len(),
+                x.nrows()
+            )));
+        }
+        if self.len() > self.n_observed {
+            // A tail cannot be put back.
+            let mut without_tail = self.clone();
+            without_tail.drop_tail();
+            without_tail.append_observations(x, y, stop)?;
+            *self = without_tail;
+            return Ok(());
+        }
+        let (n, z, alpha) = (self.n_observed, self.z.clone(), self.alpha.clone());
+        let mut targets = self.targets();
+        targets.extend(y);
+        let appended = x.rows().into_iter().try_for_each(|row| {
+            check(stop)?;
+            self.append_rows(row.insert_axis(Axis(0)))
+        });
+        let result = appended.and_then(|()| self.set_targets(&targets));
+        if result.is_err() {
+            self.n_observed = n;
+            self.drop_tail();
+            (self.z, self.alpha) = (z, alpha);
+        }
+        result
     }
 
     /// Gives the observed rows their targets (n_observed,), and drops the tail: O(n²).
