@@ -1,7 +1,7 @@
 //! Dense linear algebra on matrices as they are (faer): Cholesky factors, triangular solves, inverses and products.
 //!
 //! Notation: A = L Lᵀ is n × n. A *block of right-hand sides* is an array with one row per right-hand side, shape (N, n):
-//! row-major rows are the contiguous columns that faer wants. Everything runs on the calling thread, but for factors and
+//! row-major rows are the contiguous columns that faer works on. Everything runs on the calling thread, but for factors and
 //! inverses of many rows, which use the process's pool; the bits are the same either way.
 
 use faer::dyn_stack::{MemBuffer, MemStack};

@@ -11,8 +11,8 @@ use crate::error::{Error, Result, Stop, check};
 /// Multiples of the mean diagonal that are added in turn until the factorisation succeeds.
 const JITTER_LADDER: [f64; 6] = [0.0, 1e-12, 1e-10, 1e-8, 1e-6, 1e-4];
 
-/// A pivot below this multiple of the mean diagonal is a rounding error: rows that are solved against it may come out
-/// as anything, and the next row would fail however much its own diagonal is raised.
+/// A pivot below this multiple of the mean diagonal is a rounding error: rows that are solved against it may get any
+/// size, and the next row would fail however much its own diagonal is raised.
 const MIN_PIVOT: f64 = 1e-13;
 
 /// Rows of L that stay in cache while many right-hand sides are solved.

@@ -3,7 +3,7 @@
 //! Notation: x̃ = x/ℓ; q = |x̃ − x̃'|² = r² for stationary families and x̃ᵀx̃' for the linear one; σ_f² the signal variance;
 //! κ(q) the correlation, g = dk/dq the slope.
 //!
-//! * [`covariance`]: blocks of k, and derivatives by points and lengthscales; [`points`]: points as these loops want them
+//! * [`covariance`]: blocks of k, and derivatives by points and lengthscales; [`points`]: points scaled and transposed
 //! * one file per family: k and g from q, and the spectral density. A new one is a file, a variant of [`KernelFamily`],
 //!   and its line in each of the lists below.
 
