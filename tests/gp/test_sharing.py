@@ -3,9 +3,10 @@
 import threading
 import time
 
-import belated as bl
 import numpy as np
 import pytest
+
+import belated as bl
 from belated._core import GaussianProcess
 
 
