@@ -294,8 +294,8 @@ impl Objective for Scorer<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::gp::Target;
     use crate::gp::kernel::KernelFamily;
-    use crate::gp::tail::Target;
     use crate::gp::tests::{model, wave};
     use crate::random::Rng;
     use rand::SeedableRng;

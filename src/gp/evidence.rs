@@ -1,34 +1,34 @@
 //! The evidence log p(y | X, θ) of fixed data and its gradient, with the workspace that many evaluations share.
 //!
-//! Notation: A = K(X, X) + Λ = L Lᵀ with the noise variances on the diagonal of Λ, α = A⁻¹y and W = αα ᵀ − A⁻¹, so that
-//! ∂ log p(y) / ∂p = ½ tr(W ∂A/∂p) (Rasmussen & Williams 2006, eq. 5.9).
+//! Notation: A = K(X, X) + Λ = L Lᵀ with the noise variances on the diagonal of Λ, z = L⁻¹y, α = A⁻¹y and
+//! W = α αᵀ − A⁻¹, so that ∂ log p(y) / ∂p = ½ tr(W ∂A/∂p) (Rasmussen & Williams 2006, eq. 5.9).
 
 use std::ops::Range;
 
-use multiversion::multiversion;
 use ndarray::{Array2, ArrayView2, Axis};
 
 use super::{GaussianProcess, as_row, contiguous};
 use crate::gp::kernel::{Kernel, ScaledPoints};
-use crate::numerics::cholesky::{
-    backward_substitution_with, dot, factor_in_place, forward_substitution_with, invert_half,
-};
+use crate::numerics::cholesky::{LowerFactor, factor_in_place};
+use crate::numerics::simd::{difference_to_multiple, dot, multiply};
 use crate::numerics::threads::parallel_map;
 
-/// Rows that one thread takes at once. Sums over them are added up in their order, whichever thread made them.
+/// Rows that one thread handles at once. Sums over them are added up in their order, whichever thread made them.
 const STRIP: usize = 64;
 
 /// From this many rows on strips are shared among threads.
 const THREADS_FROM: usize = 300;
 
-/// What θ is fitted to: rows x, their targets y, and the noise variance of those rows where it is known and λ not meant;
-/// an empty list of these stands for none.
+/// The data that θ is fitted to.
 #[derive(Debug, Clone, Copy)]
 pub struct Data<'a> {
+    /// Rows (n, d).
     pub x: ArrayView2<'a, f64>,
+    /// Their targets (n,).
     pub y: &'a [f64],
+    /// The noise variance of each row where it is known, λ elsewhere; empty if all are λ.
     pub noise: &'a [Option<f64>],
-    /// Whether y is about a constant m of prior N(0, 1), which takes its best value for each θ; otherwise about 0.
+    /// Whether y has the prior mean m ~ N(0, 1), which is set to its best value for each θ; otherwise 0.
     pub about_mean: bool,
 }
 
@@ -39,7 +39,7 @@ impl Data<'_> {
     }
 }
 
-/// The evidence of fixed data as a function of θ, with its workspace: two matrices, of which one half is used.
+/// The evidence of fixed data as a function of θ, with its workspace: two matrices, half of each used.
 pub struct Evidence<'d> {
     data: Data<'d>,
     factor: Array2<f64>,
@@ -60,32 +60,32 @@ impl<'d> Evidence<'d> {
     pub fn value(
         &mut self,
         kernel: &Kernel,
-        noise: f64,
+        noise_variance: f64,
         cancelled: &mut dyn FnMut() -> bool,
     ) -> f64 {
         let points = kernel.scale(self.data.x);
-        self.factorise(kernel, noise, &points, cancelled)
+        self.factorise(kernel, noise_variance, &points, cancelled)
             .map_or(f64::NEG_INFINITY, |(z, mean)| self.value_of(&z, mean))
     }
 
-    /// log p(y), and its derivatives by log ℓ (one per column), log v and log λ in `gradient`.
+    /// log p(y), and its derivatives by log ℓ (one per column), log σ_f² and log λ in `gradient`.
     ///
     /// All matrices are symmetric: sums run over j ≥ i, entries off the diagonal counting twice. Rows of K are cheap,
     /// and are computed again for the gradient rather than kept.
     pub fn value_and_gradient(
         &mut self,
         kernel: &Kernel,
-        noise: f64,
+        noise_variance: f64,
         gradient: &mut [f64],
         cancelled: &mut dyn FnMut() -> bool,
     ) -> f64 {
         gradient.fill(0.0);
         let points = kernel.scale(self.data.x);
-        let Some((mut z, mean)) = self.factorise(kernel, noise, &points, cancelled) else {
+        let Some((mut z, mean)) = self.factorise(kernel, noise_variance, &points, cancelled) else {
             return f64::NEG_INFINITY;
         };
         let value = self.value_of(&z, mean);
-        backward_substitution_with(&self.factor, z.view_mut());
+        LowerFactor::of(&self.factor).backward_substitution(z.view_mut());
         let alpha = z.into_raw_vec_and_offset().0;
         if cancelled() {
             return f64::NEG_INFINITY;
@@ -94,21 +94,21 @@ impl<'d> Evidence<'d> {
         if self.inverse.nrows() != n {
             self.inverse = Array2::zeros((n, n));
         }
-        invert_half(&self.factor, &mut self.inverse);
+        LowerFactor::of(&self.factor).invert_half(&mut self.inverse);
         if cancelled() {
             return f64::NEG_INFINITY;
         }
-        let slopes = Slopes {
+        let gradient_sums = GradientSums {
             data: self.data,
             kernel,
-            noise,
+            noise_variance,
             points: &points,
             alpha: &alpha,
             inverse: &self.inverse,
         };
         let strips = (0..n).step_by(STRIP).collect();
         let parts = parallel_map(strips, n >= THREADS_FROM, |first: usize| {
-            slopes.sums(first..n.min(first + STRIP))
+            gradient_sums.over(first..n.min(first + STRIP))
         });
         for part in parts {
             gradient.iter_mut().zip(part).for_each(|(g, p)| *g += p);
@@ -118,11 +118,11 @@ impl<'d> Evidence<'d> {
 
     /// Leaves L in the workspace and returns z = L⁻¹(y − m) as a row, and m; None where that fails or is cancelled.
     ///
-    /// As m is the best for this θ, derivatives are those with m held.
+    /// As m maximises the evidence for this θ, derivatives are those with m fixed.
     fn factorise(
         &mut self,
         kernel: &Kernel,
-        noise: f64,
+        noise_variance: f64,
         points: &ScaledPoints,
         cancelled: &mut dyn FnMut() -> bool,
     ) -> Option<(Array2<f64>, f64)> {
@@ -135,18 +135,20 @@ impl<'d> Evidence<'d> {
                 let row = row.as_slice_mut().expect("rows of a whole array");
                 let x = contiguous(data.x.row(i));
                 kernel.row_from(x, points, i, &mut row[i..]);
-                row[i] += data.known_noise(i).unwrap_or(noise);
+                row[i] += data.known_noise(i).unwrap_or(noise_variance);
             }
         });
         if cancelled() || factor_in_place(&mut self.factor).is_err() || cancelled() {
             return None;
         }
+        let factor = LowerFactor::of(&self.factor);
         let mut z = as_row(data.y.to_vec());
-        forward_substitution_with(&self.factor, z.view_mut());
+        factor.forward_substitution(z.view_mut());
         let mut mean = 0.0;
         if data.about_mean {
+            // m = 1ᵀA⁻¹y / (1 + 1ᵀA⁻¹1), with e = L⁻¹1
             let mut e = as_row(vec![1.0; n]);
-            forward_substitution_with(&self.factor, e.view_mut());
+            factor.forward_substitution(e.view_mut());
             let (e_row, z_row) = (contiguous(e.row(0)), contiguous(z.row(0)));
             mean = dot(e_row, z_row) / (1.0 + dot(e_row, e_row));
             z.scaled_add(-mean, &e);
@@ -163,19 +165,19 @@ impl<'d> Evidence<'d> {
     }
 }
 
-/// What derivatives of the evidence are made from.
-struct Slopes<'a, 'd> {
+/// The factors of the derivatives of the evidence.
+struct GradientSums<'a, 'd> {
     data: Data<'d>,
     kernel: &'a Kernel,
-    noise: f64,
+    noise_variance: f64,
     points: &'a ScaledPoints,
     alpha: &'a [f64],
     inverse: &'a Array2<f64>,
 }
 
-impl Slopes<'_, '_> {
-    /// What these rows contribute to the gradient.
-    fn sums(&self, rows: Range<usize>) -> Vec<f64> {
+impl GradientSums<'_, '_> {
+    /// The terms of the gradient that belong to these rows.
+    fn over(&self, rows: Range<usize>) -> Vec<f64> {
         let (n, d) = self.data.x.dim();
         let mut sums = vec![0.0; d + 2];
         let length = n - rows.start;
@@ -184,16 +186,16 @@ impl Slopes<'_, '_> {
             let (k, slope, w) = (&mut k[..n - i], &mut slope[..n - i], &mut w[..n - i]);
             let x = contiguous(self.data.x.row(i));
             self.kernel.row_with_slope_from(x, self.points, i, k, slope);
-            // −W_ij, the diagonal counting half of the rest.
+            // −W_ij = A⁻¹_ij − α_i α_j, the diagonal counting half of the rest.
             let inverse = &contiguous(self.inverse.row(i))[i..];
-            residuals(self.alpha[i], &self.alpha[i..], inverse, w);
+            difference_to_multiple(inverse, self.alpha[i], &self.alpha[i..], w);
             w[0] *= 0.5;
-            // ½ W_ij dK_ij/d log v, with dK/d log v = K; ½ W_ii λ for the noise, where it is λ.
+            // ½ W_ij dK_ij/d log σ_f², with dK/d log σ_f² = K; ½ W_ii λ for the noise, where it is λ.
             sums[d] -= dot(w, k);
             if self.data.known_noise(i).is_none() {
-                sums[d + 1] -= self.noise * w[0];
+                sums[d + 1] -= self.noise_variance * w[0];
             }
-            multiply(w, slope);
+            multiply(slope, w);
             for (c, sum) in sums[..d].iter_mut().enumerate() {
                 *sum += 2.0
                     * self
@@ -205,31 +207,8 @@ impl Slopes<'_, '_> {
     }
 }
 
-/// A⁻¹_ij − α_i α_j.
-#[multiversion(targets(
-    "x86_64+avx512f+avx512dq+avx512vl+avx2+fma",
-    "x86_64+avx2+fma",
-    "aarch64+neon"
-))]
-fn residuals(alpha_i: f64, alpha: &[f64], inverse: &[f64], out: &mut [f64]) {
-    for ((w, a), v) in out.iter_mut().zip(alpha).zip(inverse) {
-        *w = v - alpha_i * a;
-    }
-}
-
-#[multiversion(targets(
-    "x86_64+avx512f+avx512dq+avx512vl+avx2+fma",
-    "x86_64+avx2+fma",
-    "aarch64+neon"
-))]
-fn multiply(weights: &mut [f64], slope: &[f64]) {
-    for (w, g) in weights.iter_mut().zip(slope) {
-        *w *= g;
-    }
-}
-
 impl GaussianProcess {
-    /// ∂ log p(y) / ∂(log ℓ…, log v, log λ), of all rows.
+    /// ∂ log p(y) / ∂(log ℓ…, log σ_f², log λ), of all rows.
     pub fn log_marginal_likelihood_gradient(&self) -> Vec<f64> {
         let mut gradient = vec![0.0; self.kernel().width() + 2];
         let own = |noise: &f64| (*noise != self.noise_variance()).then_some(*noise);

@@ -1,17 +1,17 @@
-//! Posteriors that differ only in what the pending trials turn out to be.
+//! Fantasies: posteriors that differ only in the values of the pending trials.
 //!
 //! Notation: L z = y over all rows, the tail last; v(x) = L⁻¹k(X, x). With z of the tail standard normal, y of the tail is
-//! a joint draw from what the model expects of it. Fantasy i has other z there, by δ_i, and so the mean
+//! a joint draw from its predictive distribution. In fantasy i the z of the tail differ by δ_i, and so its mean is
 //! mu_i(x) = mu(x) + v(x)ᵀ(0, δ_i); the variance is the same for all, as it does not depend on values.
 
 use ndarray::{Array2, ArrayView2, ArrayViewMut2, s};
 
 use super::{GaussianProcess, contiguous, dot_row};
 use crate::error::{Error, Result};
-use crate::gp::kernel::add_multiple;
 use crate::numerics::cholesky::multiply_transposed;
+use crate::numerics::simd::add_multiple;
 
-/// Several outcomes of the tail.
+/// Several sets of values of the tail.
 #[derive(Debug, Clone)]
 pub struct Fantasies {
     /// δ, one row per fantasy: (m, rows of the tail).
@@ -93,8 +93,8 @@ impl Fantasies {
 #[cfg(test)]
 mod tests {
     use super::super::tests::{model, wave};
+    use crate::gp::Target;
     use crate::gp::kernel::KernelFamily;
-    use crate::gp::tail::Target;
 
     #[test]
     fn a_fantasy_is_the_posterior_that_its_values_would_give() {

@@ -1,18 +1,20 @@
-//! The rows of pending trials: what they count as, and how they come and go.
+//! The rows of pending trials, which follow the observed ones and are replaced as a whole.
+//!
+//! Notation: L z = y over all rows, the tail last.
 
 use ndarray::{ArrayView1, ArrayView2};
 
 use super::GaussianProcess;
 use crate::error::{Error, Result};
 
-/// What the model takes a pending trial's value to be.
+/// The target of a tail row.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Target {
     /// A number, in the model's units.
     Value(f64),
-    /// Whatever the posterior mean is at the point.
+    /// The posterior mean at the point.
     PosteriorMean,
-    /// The mean of the posterior means at the k nearest observed points.
+    /// The mean of the posterior means at the k nearest observed points (Verma et al. 2022, footnote 3).
     NearestMean(usize),
 }
 
@@ -32,14 +34,15 @@ impl GaussianProcess {
             return Ok(());
         }
         let targets = self.resolved(x, targets);
-        self.extend(x, &vec![self.noise_variance; x.nrows()])?;
-        for (i, target) in (self.n_observed..).zip(&targets) {
+        self.extend(x, &vec![self.noise_variance(); x.nrows()])?;
+        for (i, target) in (self.n_observed()..).zip(&targets) {
             // Row i of L z = y, solved for z_i.
             let z = match target {
                 None => 0.0,
                 Some(y) => {
-                    let known: f64 = (0..i).map(|j| self.factor.at(i, j) * self.z[j]).sum();
-                    (y - known) / self.factor.at(i, i)
+                    let factor = self.factor();
+                    let known: f64 = (0..i).map(|j| factor.at(i, j) * self.z[j]).sum();
+                    (y - known) / factor.at(i, i)
                 }
             };
             self.z.push(z);
@@ -48,14 +51,14 @@ impl GaussianProcess {
         self.check_range(targets.into_iter().flatten())
     }
 
-    /// What rows of a tail would count as: the posterior mean, where that is their target.
+    /// The numbers that rows of a tail would have as targets: the posterior mean, where that is their target.
     pub fn tail_means(&self, x: ArrayView2<f64>, targets: &[Target]) -> Vec<f64> {
         let resolved = self.resolved(x, targets).into_iter();
         let means = resolved.zip(self.mean(x));
         means.map(|(value, mean)| value.unwrap_or(mean)).collect()
     }
 
-    /// Replaces the tail by rows that stand for f itself, without noise, at its posterior mean.
+    /// Replaces the tail by values of f itself, without noise, at the posterior mean.
     pub fn set_noiseless_tail(&mut self, x: ArrayView2<f64>) -> Result<()> {
         self.drop_tail();
         self.extend(x, &vec![0.0; x.nrows()])?;
@@ -64,7 +67,7 @@ impl GaussianProcess {
         Ok(())
     }
 
-    /// Targets of tail rows as numbers, before the tail is there; None is the posterior mean.
+    /// Targets of tail rows as numbers, given no tail; None is the posterior mean.
     fn resolved(&self, x: ArrayView2<f64>, targets: &[Target]) -> Vec<Option<f64>> {
         let mut observed = None;
         let targets = x.rows().into_iter().zip(targets);
@@ -73,7 +76,7 @@ impl GaussianProcess {
                 Target::PosteriorMean => None,
                 Target::Value(y) => Some(y),
                 Target::NearestMean(k) => {
-                    let means = observed.get_or_insert_with(|| self.mean(self.rows.view()));
+                    let means = observed.get_or_insert_with(|| self.mean(self.rows()));
                     Some(self.mean_of_nearest(k, x, means))
                 }
             })
@@ -84,11 +87,11 @@ impl GaussianProcess {
     /// being measured in lengthscales; 0, the prior mean, where nothing is observed.
     fn mean_of_nearest(&self, k: usize, x: ArrayView1<f64>, values: &[f64]) -> f64 {
         let distance = |row: ArrayView1<f64>| -> f64 {
-            let offsets = row.iter().zip(x).zip(&self.kernel.lengthscale);
+            let offsets = row.iter().zip(x).zip(&self.kernel().lengthscale);
             offsets.map(|((a, b), l)| ((a - b) / l).powi(2)).sum()
         };
         let mut near: Vec<(f64, f64)> = self
-            .rows
+            .rows()
             .rows()
             .into_iter()
             .map(distance)

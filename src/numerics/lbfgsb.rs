@@ -1,7 +1,7 @@
 //! Minimisation over a box by L-BFGS-B: the only file that names the crate `basin`.
 //!
 //! Notation: d coordinates, l ≤ x ≤ u; f the objective, g its gradient; bounds may be infinite.
-//! Coordinates with l = u are taken out of the problem, so the solver sees the free ones alone.
+//! Coordinates with l = u are removed from the problem: the solver gets the free ones alone.
 
 use std::cell::RefCell;
 use std::convert::Infallible;
@@ -24,9 +24,9 @@ pub struct Tolerance {
 
 /// Minimise `f` over [lower, upper] from `x0` with L-BFGS-B; `f(x, gradient)` fills the gradient and returns the value.
 ///
-/// Returns the best point evaluated and its value. Values that are not finite count as +∞, and the
-/// line search backs off from them; from an `x0` with such a value there is no way down, and
-/// (x0, +∞) comes back after one evaluation. `x0` is clipped to the bounds first.
+/// Returns the best point evaluated and its value. Values that are not finite count as +∞, and the line search backs off
+/// from them; if `x0` itself has such a value, (x0, +∞) is returned after one evaluation. `x0` is clipped to the bounds
+/// first.
 pub fn minimize(
     f: &mut dyn FnMut(&[f64], &mut [f64]) -> f64,
     x0: &[f64],
@@ -135,11 +135,11 @@ impl Evaluations<'_> {
     }
 }
 
-/// The free coordinates as the solver sees them.
+/// The problem in the free coordinates, for the solver.
 struct Problem<'a, 'f> {
     lower: Vec<f64>,
     upper: Vec<f64>,
-    /// Value and gradient at the start: known already when the solver asks for them first.
+    /// Value and gradient at the start, for the first evaluation that the solver requests.
     first: RefCell<Option<(f64, Vec<f64>)>>,
     free: &'a [usize],
     evaluations: &'a RefCell<Evaluations<'f>>,

@@ -1,15 +1,12 @@
-//! Loops over single vectors: sums and substitutions that vectorise, with the same bits on every machine.
+//! Loops over vectors, and substitutions, that vectorise and give the same bits on every machine.
 //!
-//! They are compiled once per instruction set and chosen at run time.
+//! `#[multiversion]` compiles them once per instruction set and chooses at run time. They use no fused multiply-add, and
+//! sums have eight interleaved parts, so that the bits do not depend on the instruction set.
 
-use multiversion::multiversion;
+pub(crate) use multiversion::multiversion;
 
-/// Σ aᵢ bᵢ in eight interleaved sums, which vectorises and does not depend on the machine.
-#[multiversion(targets(
-    "x86_64+avx512f+avx512dq+avx512vl+avx2+fma",
-    "x86_64+avx2+fma",
-    "aarch64+neon"
-))]
+/// Σ_i a_i b_i.
+#[multiversion(targets = "simd")]
 pub fn dot(a: &[f64], b: &[f64]) -> f64 {
     let mut sums = [0.0; 8];
     let (a8, a_rest) = a.as_chunks::<8>();
@@ -23,12 +20,8 @@ pub fn dot(a: &[f64], b: &[f64]) -> f64 {
     sums.iter().sum::<f64>() + rest
 }
 
-/// Σ aᵢ in eight interleaved sums, likewise.
-#[multiversion(targets(
-    "x86_64+avx512f+avx512dq+avx512vl+avx2+fma",
-    "x86_64+avx2+fma",
-    "aarch64+neon"
-))]
+/// Σ_i a_i.
+#[multiversion(targets = "simd")]
 pub fn sum(a: &[f64]) -> f64 {
     let mut sums = [0.0; 8];
     let (a8, a_rest) = a.as_chunks::<8>();
@@ -40,15 +33,74 @@ pub fn sum(a: &[f64]) -> f64 {
     sums.iter().sum::<f64>() + a_rest.iter().sum::<f64>()
 }
 
-/// Columns that a substitution takes at once: the vector is read and written once for all of them.
+/// out_i += factor·x_i.
+#[multiversion(targets = "simd")]
+pub fn add_multiple(factor: f64, x: &[f64], out: &mut [f64]) {
+    for (o, x) in out.iter_mut().zip(x) {
+        *o += factor * x;
+    }
+}
+
+/// out_i *= x_i.
+#[multiversion(targets = "simd")]
+pub fn multiply(x: &[f64], out: &mut [f64]) {
+    for (o, x) in out.iter_mut().zip(x) {
+        *o *= x;
+    }
+}
+
+/// out_i += (a − x_i)².
+#[multiversion(targets = "simd")]
+pub fn add_squared_differences(a: f64, x: &[f64], out: &mut [f64]) {
+    for (o, x) in out.iter_mut().zip(x) {
+        *o += (a - x) * (a - x);
+    }
+}
+
+/// out_i = x_i − factor·y_i.
+#[multiversion(targets = "simd")]
+pub fn difference_to_multiple(x: &[f64], factor: f64, y: &[f64], out: &mut [f64]) {
+    for ((o, y), x) in out.iter_mut().zip(y).zip(x) {
+        *o = x - factor * y;
+    }
+}
+
+/// Σ_i v_i w_i (a − x_i).
+#[multiversion(targets = "simd")]
+pub fn weighted_differences(a: f64, x: &[f64], w: &[f64], v: &[f64]) -> f64 {
+    let mut sums = [0.0; 8];
+    let (x8, x_rest) = x.as_chunks::<8>();
+    let (w8, w_rest) = w.as_chunks::<8>();
+    let (v8, v_rest) = v.as_chunks::<8>();
+    for ((x, w), v) in x8.iter().zip(w8).zip(v8) {
+        for i in 0..8 {
+            sums[i] += v[i] * w[i] * (a - x[i]);
+        }
+    }
+    let rest = x_rest.iter().zip(w_rest).zip(v_rest);
+    sums.iter().sum::<f64>() + rest.map(|((x, w), v)| v * w * (a - x)).sum::<f64>()
+}
+
+/// Σ_i w_i (a − x_i)².
+#[multiversion(targets = "simd")]
+pub fn weighted_squared_differences(a: f64, x: &[f64], w: &[f64]) -> f64 {
+    let mut sums = [0.0; 8];
+    let (x8, x_rest) = x.as_chunks::<8>();
+    let (w8, w_rest) = w.as_chunks::<8>();
+    for (x, w) in x8.iter().zip(w8) {
+        for i in 0..8 {
+            sums[i] += w[i] * (a - x[i]) * (a - x[i]);
+        }
+    }
+    let rest = x_rest.iter().zip(w_rest);
+    sums.iter().sum::<f64>() + rest.map(|(x, w)| w * (a - x) * (a - x)).sum::<f64>()
+}
+
+/// Columns that a substitution handles at once: the vector is read and written once for all of them.
 const COLUMNS: usize = 4;
 
 /// Replaces b by L⁻¹ b, for L in columns that are `stride` apart.
-#[multiversion(targets(
-    "x86_64+avx512f+avx512dq+avx512vl+avx2+fma",
-    "x86_64+avx2+fma",
-    "aarch64+neon"
-))]
+#[multiversion(targets = "simd")]
 pub fn substitute_forward(l: &[f64], stride: usize, b: &mut [f64]) {
     let n = b.len();
     let whole = n - n % COLUMNS;
@@ -76,11 +128,7 @@ pub fn substitute_forward(l: &[f64], stride: usize, b: &mut [f64]) {
 }
 
 /// Replaces b by L⁻ᵀ b, for L in columns that are `stride` apart.
-#[multiversion(targets(
-    "x86_64+avx512f+avx512dq+avx512vl+avx2+fma",
-    "x86_64+avx2+fma",
-    "aarch64+neon"
-))]
+#[multiversion(targets = "simd")]
 pub fn substitute_backward(l: &[f64], stride: usize, b: &mut [f64]) {
     let n = b.len();
     let whole = n - n % COLUMNS;

@@ -1,5 +1,5 @@
-//! Elementary functions without branches, which vectorise where they are inlined: exp of what is not positive, sin and
-//! cos, and Mills' ratio of the normal distribution.
+//! Elementary functions without branches, which vectorise where they are inlined: exp of numbers that are not positive, sin
+//! and cos, and Mills' ratio of the normal distribution.
 //!
 //! No fused multiply-add: every machine gives the same bits.
 
@@ -7,10 +7,14 @@
 const SHIFT: f64 = 6_755_399_441_055_744.0;
 
 /// exp(x) for x ≤ 0 to 2 ulp, branch-free: x = k·ln 2 + f, a Taylor polynomial in f, and 2^k put into the exponent.
+///
+/// A difference that is at most 0 may come out positive by rounding, and far from 0 where its terms are huge: x > 1
+/// counts as 1.
 #[inline(always)]
 pub(crate) fn exp_nonpositive(x: f64) -> f64 {
     const LN2_HIGH: f64 = 6.931_471_803_691_238e-1;
     const LN2_LOW: f64 = 1.908_214_929_270_587_7e-10;
+    let x = if x > 1.0 { 1.0 } else { x };
     let clamped = if x < -708.0 { -708.0 } else { x };
     let shifted = clamped * std::f64::consts::LOG2_E + SHIFT;
     let k = shifted - SHIFT;
@@ -37,10 +41,10 @@ pub(crate) fn exp_nonpositive(x: f64) -> f64 {
     if x < -708.0 { 0.0 } else { p * scale }
 }
 
-/// The two that make log expected improvement, for a ≥ 0: Mills' ratio R = (1 − Φ(a))/φ(a), and 1 − a R, to 1e-12.
+/// Mills' ratio R = (1 − Φ(a))/φ(a) and 1 − a R, for a ≥ 0, to 1e-12: log expected improvement is made of these two.
 ///
-/// R/t is a Chebyshev series in t = 4/(4 + a), which takes all a to (0, 1]; 1 − a R, which cancels where a is large, is
-/// then 1/a² − 3/a⁴ + 15/a⁶ − …
+/// R/t is a Chebyshev series in t = 4/(4 + a), which maps all a to (0, 1]; where a is large and 1 − a R would cancel,
+/// 1 − a R = 1/a² − 3/a⁴ + 15/a⁶ − … is summed in u = 1/a².
 #[inline(always)]
 pub(crate) fn mills_ratio(a: f64) -> (f64, f64) {
     const SERIES: [f64; 24] = [
@@ -77,8 +81,8 @@ pub(crate) fn mills_ratio(a: f64) -> (f64, f64) {
         (b1, b2) = (2.0 * s * b1 - b2 + c, b1);
     }
     let ratio = t * (SERIES[0] + s * b1 - b2);
-    let v = 1.0 / (a * a);
-    let far = v * (1.0 - v * (3.0 - v * (15.0 - v * (105.0 - 945.0 * v))));
+    let u = 1.0 / (a * a);
+    let far = u * (1.0 - u * (3.0 - u * (15.0 - u * (105.0 - 945.0 * u))));
     (ratio, if a > 50.0 { far } else { 1.0 - a * ratio })
 }
 
@@ -91,7 +95,7 @@ pub(crate) fn sine_and_cosine(x: f64) -> (f64, f64) {
         6.077_100_506_303_966e-11,
         2.022_266_248_795_950_6e-21,
     ];
-    // Of a phase beyond a billion seven digits are left at most, of one beyond 2⁵² nothing: it counts as 0.
+    // A phase beyond a billion has seven correct digits at most, one beyond 2⁵² none: it counts as 0.
     let x = if x.abs() > 1e9 { 0.0 } else { x };
     let shifted = x * std::f64::consts::FRAC_2_PI + SHIFT;
     let k = shifted - SHIFT;
@@ -154,7 +158,7 @@ mod tests {
                 assert!((rest / (1.0 - a * expected) - 1.0).abs() < 1e-12, "{a}");
             }
         }
-        // Where one formula takes over from the other.
+        // Where the two formulas meet.
         let (before, after) = (mills_ratio(50.0).1, mills_ratio(50f64.next_up()).1);
         assert!((before / after - 1.0).abs() < 2e-12);
     }
@@ -184,10 +188,29 @@ mod tests {
     }
 
     #[test]
-    fn exponential_underflows_to_zero_and_is_one_at_zero() {
+    fn exponential_underflows_to_zero_and_stays_finite_for_positive_arguments() {
         assert_eq!(exp_nonpositive(0.0), 1.0);
+        for x in [1e-300, 1e-16, 0.1, 1.0] {
+            assert!((exp_nonpositive(x) - x.exp()).abs() <= 2.0 * f64::EPSILON * x.exp());
+        }
+        for x in [1.0_f64.next_up(), 710.0, 1e8, f64::MAX, f64::INFINITY] {
+            assert_eq!(exp_nonpositive(x), exp_nonpositive(1.0), "{x}");
+        }
+        assert!(exp_nonpositive(f64::NAN).is_nan());
         assert_eq!(exp_nonpositive(-1e9), 0.0);
         assert_eq!(exp_nonpositive(f64::NEG_INFINITY), 0.0);
+    }
+
+    /// Improvements in units of the largest, where the standard deviation is 1e-12: −u²/2 in two roundings differs by up
+    /// to 1e8.
+    #[test]
+    fn differences_that_exceed_zero_by_rounding_stay_bounded() {
+        for i in 1..1000 {
+            let (lead, std) = (-0.37 * f64::from(i), 1e-12);
+            let (u, largest) = (lead * (1.0 / std), lead / std);
+            let ratio = exp_nonpositive(-0.5 * u * u + 0.5 * largest * largest);
+            assert!((0.0..2.72).contains(&ratio), "{lead}: {ratio}");
+        }
     }
 
     #[test]

@@ -1,26 +1,20 @@
-//! `GaussianProcess` and `Acquisition` for numpy users.
+//! `GaussianProcess` for numpy users.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use ndarray::Axis;
-use numpy::{IntoPyArray, PyArray1, PyArray2, PyReadonlyArray1, PyReadonlyArray2};
+use ndarray::{ArrayView2, Axis, s};
+use numpy::{IntoPyArray, PyArray2, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
 use rand::SeedableRng;
 
-use crate::acquisition::{Acquisition as Formula, Scorer};
-use crate::error::{Error, Result, check};
-use crate::gp::draw::path::Path;
+use crate::error::{Error, Result, Stop, check};
 use crate::gp::fit::{Draws, FitSettings, fit};
 use crate::gp::kernel::KernelFamily;
 use crate::gp::{BLOCK, GaussianProcess as Core, Hyperparameters, Workspace};
-use crate::maximize::{Maximizer, Objective, maximize};
-use crate::python::domain::Domain;
+use crate::python::errors::raise;
 use crate::python::interrupt::detached;
-use crate::python::{owned1, owned2};
+use crate::python::{Vector, check_finite, owned1, owned2};
 use crate::random::Rng;
-use crate::strategy::bayes::checks::MAX_COUNT;
-
-type Vector<'py> = Bound<'py, PyArray1<f64>>;
 
 /// A Gaussian process with zero prior mean.
 #[pyclass(frozen, module = "belated._core")]
@@ -29,13 +23,15 @@ pub struct GaussianProcess {
 }
 
 /// Hyperparameters until the width of the data is known, then the posterior.
-#[derive(Clone)]
+///
+/// The posterior is shared: a method clones the `Arc`, releases the lock and computes. Only `append` changes it, in place
+/// where no other method holds it.
 enum Model {
     Unfitted {
         family: KernelFamily,
         theta: Hyperparameters,
     },
-    Fitted(Box<Core>),
+    Fitted(Arc<Core>),
 }
 
 impl Model {
@@ -73,23 +69,44 @@ impl Model {
         Ok(theta)
     }
 
-    /// The posterior, with points checked against it; the prior where nothing has been fitted.
-    fn posterior(&self, width: usize) -> Result<Core> {
+    /// The posterior for points of this width; the prior where nothing has been fitted.
+    fn posterior(&self, width: usize) -> Result<Arc<Core>> {
         match self {
-            Model::Fitted(gp) if gp.kernel().width() == width => Ok((**gp).clone()),
-            Model::Fitted(gp) => Err(Error::Shape(format!(
-                "points of {width} columns for a process fitted to {}",
-                gp.kernel().width()
-            ))),
-            Model::Unfitted { family, .. } => Core::new(*family, &self.theta_for(width)?),
+            Model::Fitted(gp) => check_width(gp, width).map(|()| Arc::clone(gp)),
+            Model::Unfitted { family, .. } => {
+                let prior = Core::new(*family, &self.theta_for(width)?)?;
+                Ok(Arc::new(prior))
+            }
         }
     }
+
+    /// Appends rows and their targets, in place where no other method holds the posterior.
+    fn append(&mut self, x: ArrayView2<f64>, y: &[f64], stop: &mut Stop) -> Result<()> {
+        if let Model::Fitted(gp) = self {
+            check_width(gp, x.ncols())?;
+            return Arc::make_mut(gp).append_observations(x, y, stop);
+        }
+        let mut gp = Core::new(self.family(), &self.theta_for(x.ncols())?)?;
+        gp.append_observations(x, y, stop)?;
+        *self = Model::Fitted(Arc::new(gp));
+        Ok(())
+    }
+}
+
+fn check_width(gp: &Core, width: usize) -> Result<()> {
+    let fitted = gp.kernel().width();
+    if width == fitted {
+        return Ok(());
+    }
+    Err(Error::Shape(format!(
+        "points of {width} columns for a process fitted to {fitted}"
+    )))
 }
 
 impl GaussianProcess {
     pub fn from_core(core: Core) -> Self {
         Self {
-            model: Mutex::new(Model::Fitted(Box::new(core))),
+            model: Mutex::new(Model::Fitted(Arc::new(core))),
         }
     }
 
@@ -97,9 +114,10 @@ impl GaussianProcess {
         self.model.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn fitted(&self) -> Result<Core> {
+    /// The posterior, as it is now.
+    pub fn posterior(&self) -> Result<Arc<Core>> {
         match &*self.lock() {
-            Model::Fitted(gp) => Ok((**gp).clone()),
+            Model::Fitted(gp) => Ok(Arc::clone(gp)),
             Model::Unfitted { .. } => Err(Error::Shape(
                 "nothing has been fitted yet; call fit(x, y) first".to_string(),
             )),
@@ -107,13 +125,18 @@ impl GaussianProcess {
     }
 }
 
-fn check_finite<'a>(name: &str, mut values: impl Iterator<Item = &'a f64>) -> Result<()> {
-    match values.find(|v| !v.is_finite()) {
-        None => Ok(()),
-        Some(bad) => Err(Error::InvalidPoint(format!(
-            "{name} holds {bad}; all its entries must be finite"
-        ))),
+/// The kernel family that the argument `kernel` names.
+fn family(kernel: &Bound<'_, PyAny>) -> PyResult<KernelFamily> {
+    let name: Option<String> = kernel.extract().ok();
+    if let Some(family) = name.as_deref().and_then(KernelFamily::from_name) {
+        return Ok(family);
     }
+    let error = Error::InvalidSetting {
+        name: "kernel",
+        got: kernel.repr()?.to_string(),
+        expected: KernelFamily::NAMES,
+    };
+    Err(raise(kernel.py(), error))
 }
 
 #[pymethods]
@@ -128,7 +151,7 @@ impl GaussianProcess {
         noise: f64,
     ) -> PyResult<Self> {
         let family = match kernel {
-            Some(kernel) => crate::python::settings::kernel(py, kernel)?,
+            Some(kernel) => family(kernel)?,
             None => KernelFamily::Matern52,
         };
         let lengthscale = match lengthscale {
@@ -159,11 +182,14 @@ impl GaussianProcess {
         detached(py, |_| {
             check_finite("x", x.iter())?;
             check_finite("y", y.iter())?;
-            let mut model = self.lock();
-            let mut gp = Core::new(model.family(), &model.theta_for(x.ncols())?)?;
+            let (family, theta) = {
+                let model = self.lock();
+                (model.family(), model.theta_for(x.ncols())?)
+            };
+            let mut gp = Core::new(family, &theta)?;
             gp.append_rows(x.view())?;
             gp.set_targets(&y.to_vec())?;
-            *model = Model::Fitted(Box::new(gp));
+            *self.lock() = Model::Fitted(Arc::new(gp));
             Ok(())
         })
     }
@@ -178,19 +204,8 @@ impl GaussianProcess {
         detached(py, |stop| {
             check_finite("x", x.iter())?;
             check_finite("y", y.iter())?;
-            // Held all the while, so that no other thread's rows are lost.
-            let mut model = self.lock();
-            let mut gp = model.posterior(x.ncols())?;
-            let mut targets = gp.targets();
-            targets.truncate(gp.n_observed());
-            targets.extend(&y);
-            for row in x.rows() {
-                check(stop)?;
-                gp.append_rows(row.insert_axis(Axis(0)))?;
-            }
-            gp.set_targets(&targets)?;
-            *model = Model::Fitted(Box::new(gp));
-            Ok(())
+            // The lock is held throughout, so that no other thread's rows are lost.
+            self.lock().append(x.view(), &y.to_vec(), stop)
         })
     }
 
@@ -255,12 +270,12 @@ impl GaussianProcess {
     }
 
     fn log_marginal_likelihood(&self, py: Python<'_>) -> PyResult<f64> {
-        detached(py, |_| Ok(self.fitted()?.log_marginal_likelihood()))
+        detached(py, |_| Ok(self.posterior()?.log_marginal_likelihood()))
     }
 
     fn log_marginal_likelihood_gradient<'py>(&self, py: Python<'py>) -> PyResult<Vector<'py>> {
         let gradient = detached(py, |_| {
-            Ok(self.fitted()?.log_marginal_likelihood_gradient())
+            Ok(self.posterior()?.log_marginal_likelihood_gradient())
         })?;
         Ok(gradient.into_pyarray(py))
     }
@@ -275,7 +290,7 @@ impl GaussianProcess {
                     expected: "give a number of 1 or above",
                 });
             }
-            let gp = self.fitted()?;
+            let gp = self.posterior()?;
             let settings = FitSettings {
                 family: gp.kernel().family,
                 ard: true,
@@ -287,27 +302,25 @@ impl GaussianProcess {
                 draws: Draws::Wide,
             };
             let (rows, targets, n) = (gp.rows(), gp.targets(), gp.n_observed());
-            let x = rows.slice(ndarray::s![..n, ..]);
             let mut rng = Rng::seed_from_u64(seed);
             let start = gp.hyperparameters();
+            let x = rows.slice(s![..n, ..]);
             let theta = fit(x, &targets[..n], &start, &settings, &mut rng, stop)?;
+            // Rows that another thread has appended since are kept.
+            let mut model = self.lock();
+            let now = model.posterior(gp.kernel().width())?;
+            let (rows, targets, n) = (now.rows(), now.targets(), now.n_observed());
             let mut better = Core::new(settings.family, &theta)?;
-            better.append_rows(x)?;
+            better.append_rows(rows.slice(s![..n, ..]))?;
             better.set_targets(&targets[..n])?;
-            *self.lock() = Model::Fitted(Box::new(better));
+            *model = Model::Fitted(Arc::new(better));
             Ok(())
         })
     }
 
     #[getter]
     fn kernel(&self, py: Python<'_>) -> &'static str {
-        match py.detach(|| self.lock().family()) {
-            KernelFamily::SquaredExponential => "squared_exponential",
-            KernelFamily::Matern52 => "matern52",
-            KernelFamily::Matern32 => "matern32",
-            KernelFamily::Matern12 => "matern12",
-            KernelFamily::Linear => "linear",
-        }
+        py.detach(|| self.lock().family()).name()
     }
 
     #[getter]
@@ -328,169 +341,23 @@ impl GaussianProcess {
 
     #[getter]
     fn jitter(&self, py: Python<'_>) -> PyResult<f64> {
-        detached(py, |_| Ok(self.fitted()?.factor().jitter()))
+        detached(py, |_| Ok(self.posterior()?.factor().jitter()))
     }
 
     #[getter]
     fn x<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        let x = detached(py, |_| Ok(self.fitted()?.rows().to_owned()))?;
+        let x = detached(py, |_| Ok(self.posterior()?.rows().to_owned()))?;
         Ok(x.into_pyarray(py))
     }
 
     #[getter]
     fn y<'py>(&self, py: Python<'py>) -> PyResult<Vector<'py>> {
-        let y = detached(py, |_| Ok(self.fitted()?.targets()))?;
+        let y = detached(py, |_| Ok(self.posterior()?.targets()))?;
         Ok(y.into_pyarray(py))
     }
 
     #[getter]
     fn n_observed(&self, py: Python<'_>) -> PyResult<usize> {
-        detached(py, |_| Ok(self.fitted()?.n_observed()))
-    }
-}
-
-/// An acquisition on a fixed posterior.
-#[pyclass(frozen, module = "belated._core")]
-pub struct Acquisition {
-    gp: Core,
-    formula: Formula,
-}
-
-impl Acquisition {
-    fn new(name: &'static str, given: f64, gp: Core, formula: Formula) -> Result<Self> {
-        if given.is_finite() {
-            return Ok(Self { gp, formula });
-        }
-        Err(Error::InvalidSetting {
-            name,
-            got: given.to_string(),
-            expected: "give a finite number",
-        })
-    }
-
-    fn check(&self, width: usize) -> Result<()> {
-        let expected = self.gp.kernel().width();
-        if width == expected {
-            Ok(())
-        } else {
-            Err(Error::Shape(format!(
-                "points of {width} columns for a process over {expected}"
-            )))
-        }
-    }
-}
-
-#[pymethods]
-impl Acquisition {
-    #[staticmethod]
-    fn upper_confidence_bound(py: Python<'_>, gp: &GaussianProcess, nu: f64) -> PyResult<Self> {
-        let formula = Formula::UpperConfidenceBound { nu, noise: 0.0 };
-        detached(py, |_| Self::new("nu", nu, gp.fitted()?, formula))
-    }
-
-    #[staticmethod]
-    fn log_expected_improvement(
-        py: Python<'_>,
-        gp: &GaussianProcess,
-        incumbent: f64,
-    ) -> PyResult<Self> {
-        let formula = Formula::LogExpectedImprovement { incumbent };
-        detached(py, |_| {
-            Self::new("incumbent", incumbent, gp.fitted()?, formula)
-        })
-    }
-
-    #[staticmethod]
-    #[pyo3(signature = (gp, nu=1.0, n_features=1024, seed=0))]
-    fn thompson(
-        py: Python<'_>,
-        gp: &GaussianProcess,
-        nu: f64,
-        n_features: usize,
-        seed: u64,
-    ) -> PyResult<Self> {
-        detached(py, |stop| {
-            if !(1..=MAX_COUNT).contains(&n_features) {
-                return Err(Error::InvalidSetting {
-                    name: "n_features",
-                    got: n_features.to_string(),
-                    expected: "give a number of 1 or above, and no more than 1,000,000",
-                });
-            }
-            let gp = gp.fitted()?;
-            let mut rng = Rng::seed_from_u64(seed);
-            let path = Path::pathwise(&gp, nu, n_features, &mut rng, stop)?;
-            Self::new("nu", nu, gp, Formula::Thompson(Box::new(path)))
-        })
-    }
-
-    fn __call__<'py>(
-        &self,
-        py: Python<'py>,
-        z: PyReadonlyArray2<'py, f64>,
-    ) -> PyResult<Vector<'py>> {
-        let z = owned2(z);
-        let values = detached(py, |stop| {
-            self.check(z.ncols())?;
-            check_finite("z", z.iter())?;
-            let mut values = vec![0.0; z.nrows()];
-            let mut scorer = Scorer::new(&self.gp, &self.formula, &[]);
-            let blocks = z.axis_chunks_iter(Axis(0), BLOCK);
-            for (block, values) in blocks.zip(values.chunks_mut(BLOCK)) {
-                check(stop)?;
-                scorer.values(block, values);
-            }
-            Ok(values)
-        })?;
-        Ok(values.into_pyarray(py))
-    }
-
-    fn gradient<'py>(
-        &self,
-        py: Python<'py>,
-        z: PyReadonlyArray1<'py, f64>,
-    ) -> PyResult<(f64, Vector<'py>)> {
-        let z = owned1(z).to_vec();
-        let (value, gradient) = detached(py, |_| {
-            self.check(z.len())?;
-            check_finite("z", z.iter())?;
-            let mut gradient = vec![0.0; z.len()];
-            let mut scorer = Scorer::new(&self.gp, &self.formula, &[]);
-            let value = scorer.value_and_gradient(&z, &mut gradient);
-            Ok((value, gradient))
-        })?;
-        Ok((value, gradient.into_pyarray(py)))
-    }
-
-    #[pyo3(signature = (domain, seed=0))]
-    fn maximize<'py>(
-        &self,
-        py: Python<'py>,
-        domain: &Domain,
-        seed: u64,
-    ) -> PyResult<(Vector<'py>, Option<usize>, f64)> {
-        let best = detached(py, |stop| {
-            self.check(domain.core.width())?;
-            let mut scorer = Scorer::new(&self.gp, &self.formula, &[]);
-            let n = self.gp.n_observed();
-            let rows = self.gp.rows();
-            let targets = self.gp.targets();
-            let mut order: Vec<usize> = (0..n).collect();
-            order.sort_by(|&a, &b| targets[b].total_cmp(&targets[a]));
-            order.truncate(5);
-            let incumbents = rows.select(Axis(0), &order);
-            let mut rng = Rng::seed_from_u64(seed);
-            maximize(
-                &mut scorer,
-                &domain.core,
-                incumbents.view(),
-                &Maximizer::Default {
-                    effort: self.formula.effort(self.gp.len()),
-                },
-                &mut rng,
-                stop,
-            )
-        })?;
-        Ok((best.point.into_pyarray(py), best.index, best.value))
+        detached(py, |_| Ok(self.posterior()?.n_observed()))
     }
 }

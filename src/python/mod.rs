@@ -1,5 +1,6 @@
 //! The Python module `belated._core`: one file per group, one move per method: convert, release the GIL, call, convert.
 
+mod acquisition;
 mod domain;
 mod errors;
 mod gaussian_process;
@@ -8,8 +9,12 @@ mod optimizer;
 mod settings;
 
 use ndarray::{Array1, Array2};
-use numpy::{PyReadonlyArray1, PyReadonlyArray2};
+use numpy::{PyArray1, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
+
+use crate::error::{Error, Result};
+
+type Vector<'py> = Bound<'py, PyArray1<f64>>;
 
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -19,7 +24,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<optimizer::Optimizer>()?;
     module.add_class::<optimizer::TrialRecord>()?;
     module.add_class::<gaussian_process::GaussianProcess>()?;
-    module.add_class::<gaussian_process::Acquisition>()?;
+    module.add_class::<acquisition::Acquisition>()?;
     module.add_function(wrap_pyfunction!(settings::defaults, module)?)?;
     Ok(())
 }
@@ -31,4 +36,13 @@ fn owned1(array: PyReadonlyArray1<'_, f64>) -> Array1<f64> {
 
 fn owned2(array: PyReadonlyArray2<'_, f64>) -> Array2<f64> {
     array.as_array().as_standard_layout().into_owned()
+}
+
+fn check_finite<'a>(name: &str, mut values: impl Iterator<Item = &'a f64>) -> Result<()> {
+    match values.find(|v| !v.is_finite()) {
+        None => Ok(()),
+        Some(bad) => Err(Error::InvalidPoint(format!(
+            "{name} holds {bad}; all its entries must be finite"
+        ))),
+    }
 }

@@ -1,11 +1,10 @@
-//! Names of kernels, and the defaults of every setting.
+//! The defaults of every setting.
 
 use pyo3::prelude::*;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::error::{Error, Result};
-use crate::gp::kernel::KernelFamily;
+use crate::error::Error;
 use crate::python::errors::raise;
 use crate::strategy::bayes::pending::{Censor, Integrate, Liar, Nearest, Pending};
 use crate::strategy::bayes::settings::{
@@ -46,53 +45,4 @@ pub fn defaults(py: Python<'_>) -> PyResult<String> {
     add(json(Surrogate::default()));
     add(json(Initial::Initial(InitialDesign::default())));
     serde_json::to_string(&all).map_err(|error| raise(py, Error::Corrupt(error.to_string())))
-}
-
-pub fn kernel(py: Python<'_>, value: &Bound<'_, PyAny>) -> PyResult<KernelFamily> {
-    word(py, value, "kernel")?.one_of(
-        "\"matern12\", \"matern32\", \"matern52\", \"squared_exponential\" or \"linear\"",
-        &[
-            ("matern12", KernelFamily::Matern12),
-            ("matern32", KernelFamily::Matern32),
-            ("matern52", KernelFamily::Matern52),
-            ("linear", KernelFamily::Linear),
-            ("squared_exponential", KernelFamily::SquaredExponential),
-        ],
-    )
-}
-
-/// The value of an argument that is one of a few words.
-struct Word<'py> {
-    py: Python<'py>,
-    name: &'static str,
-    value: String,
-}
-
-fn word<'py>(
-    py: Python<'py>,
-    value: &Bound<'py, PyAny>,
-    name: &'static str,
-) -> PyResult<Word<'py>> {
-    Ok(Word {
-        py,
-        name,
-        value: match value.extract() {
-            Ok(word) => word,
-            Err(_) => value.repr()?.to_string(), // none of the words, but good for the message
-        },
-    })
-}
-
-impl Word<'_> {
-    fn one_of<T: Copy>(self, expected: &'static str, choices: &[(&str, T)]) -> PyResult<T> {
-        let found = choices.iter().find(|(word, _)| *word == self.value);
-        let answer: Result<T> = found
-            .map(|(_, meaning)| *meaning)
-            .ok_or(Error::InvalidSetting {
-                name: self.name,
-                got: format!("{:?}", self.value),
-                expected,
-            });
-        answer.map_err(|error| raise(self.py, error))
-    }
 }

@@ -3,9 +3,9 @@
 use std::ops::Range;
 
 use belated::error::Error;
+use belated::gp::Target;
 use belated::gp::fit::{Draws, FitSettings, fit};
 use belated::gp::kernel::KernelFamily;
-use belated::gp::tail::Target;
 use belated::gp::{GaussianProcess, Hyperparameters, Workspace};
 use belated::random::Rng;
 use ndarray::{Array2, s};

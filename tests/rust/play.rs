@@ -257,8 +257,7 @@ fn gp() -> impl Strategy<Value = GP> {
             refit_every,
             refit_clock,
             fit_rows,
-            initial_theta: initial_theta
-                .map(|[l, signal, noise]| [l, std(signal), std(noise)]),
+            initial_theta: initial_theta.map(|[l, signal, noise]| [l, std(signal), std(noise)]),
         }
     })
 }

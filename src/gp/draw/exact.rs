@@ -1,12 +1,13 @@
 //! Exact joint draws on finitely many points: from the posterior, and from the prior with its factor kept.
 
-use ndarray::{Array2, ArrayView2, Axis, concatenate, s};
+use ndarray::{Array2, ArrayView1, ArrayView2, Axis, concatenate, s};
 use rand_distr::{Distribution, StandardNormal};
 
 use crate::error::Result;
 use crate::gp::kernel::Kernel;
 use crate::gp::{GaussianProcess, as_row};
-use crate::numerics::cholesky::{GrowingCholesky, multiply_transposed};
+use crate::numerics::cholesky::multiply_transposed;
+use crate::numerics::growing_cholesky::GrowingCholesky;
 use crate::random::Rng;
 
 /// n standard normal numbers.
@@ -73,6 +74,27 @@ impl PriorFactor {
         })
     }
 
+    /// As `new`, without the factorisation if `previous` has it: that of the same stationary kernel at points that differ
+    /// from these only in columns in which all of them agree, such as those of a context. The bits are the same.
+    pub fn reuse(previous: Option<Self>, kernel: &Kernel, points: Array2<f64>) -> Result<Self> {
+        match previous {
+            Some(mut previous)
+                if previous.kernel == *kernel
+                    && kernel.family.is_stationary()
+                    && previous.len() >= points.nrows()
+                    && same_differences(
+                        previous.points.slice(s![..points.nrows(), ..]),
+                        points.view(),
+                    ) =>
+            {
+                previous.root.truncate(points.nrows());
+                previous.points = points;
+                Ok(previous)
+            }
+            _ => Self::new(kernel, points),
+        }
+    }
+
     /// Adds further points after those there are.
     pub fn include(&mut self, more: ArrayView2<f64>) -> Result<()> {
         let mut cross = Array2::zeros((more.nrows(), self.points.nrows()));
@@ -83,7 +105,7 @@ impl PriorFactor {
         Ok(())
     }
 
-    /// Forgets all points but the first n.
+    /// Keeps the first n points.
     pub fn truncate(&mut self, n: usize) {
         self.root.truncate(n);
         self.points = self.points.slice(s![..n, ..]).to_owned();
@@ -101,6 +123,17 @@ impl PriorFactor {
     pub fn draw(&self, rng: &mut Rng) -> Vec<f64> {
         self.root.multiply(&standard_normal(self.len(), rng))
     }
+}
+
+/// Whether the rows of both arrays differ among themselves in the same way: each column is the same in both, or constant
+/// in both.
+fn same_differences(a: ArrayView2<f64>, b: ArrayView2<f64>) -> bool {
+    let constant = |column: ArrayView1<f64>| column.iter().all(|x| *x == column[0]);
+    a.dim() == b.dim()
+        && a.columns()
+            .into_iter()
+            .zip(b.columns())
+            .all(|(a, b)| a == b || constant(a) && constant(b))
 }
 
 #[cfg(test)]
@@ -162,5 +195,53 @@ pub(crate) mod tests {
         prior.include(z.slice(ndarray::s![3.., ..])).unwrap();
         let draws: Vec<_> = (0..20_000).map(|_| prior.draw(&mut rng)).collect();
         check_moments(&draws, &[0.0; 5], &kernel.gram(z.view()), 1e-6);
+    }
+
+    /// Points whose last column is a context.
+    fn in_context(context: f64, n: usize) -> Array2<f64> {
+        let mut points = wave(n, 2, 2.2);
+        points.column_mut(1).fill(context);
+        points
+    }
+
+    #[test]
+    fn a_factor_serves_other_contexts_with_the_bits_of_a_new_one() {
+        for family in KernelFamily::ALL {
+            let kernel = model(family, 1).kernel().clone();
+            let elsewhere = wave(3, 2, 7.1);
+            let mut first = PriorFactor::new(&kernel, in_context(0.3, 40)).unwrap();
+            first.include(elsewhere.view()).unwrap();
+            let mut reused =
+                PriorFactor::reuse(Some(first), &kernel, in_context(-1.7, 40)).unwrap();
+            let mut new = PriorFactor::new(&kernel, in_context(-1.7, 40)).unwrap();
+            assert_eq!(reused.points, new.points);
+            for factor in [&mut reused, &mut new] {
+                factor.include(elsewhere.view()).unwrap();
+            }
+            let draw = |factor: &PriorFactor| factor.draw(&mut Rng::seed_from_u64(3));
+            assert_eq!(draw(&reused), draw(&new), "{family:?}");
+        }
+    }
+
+    #[test]
+    fn a_factor_of_another_kernel_or_other_points_is_not_reused() {
+        let kernel = model(KernelFamily::Matern52, 1).kernel().clone();
+        let mut longer = kernel.clone();
+        longer.lengthscale[0] *= 2.0;
+        for (kernel, points) in [
+            (&longer, in_context(0.3, 6)),
+            (&kernel, wave(6, 2, 9.9)),
+            (&kernel, in_context(0.3, 7)),
+        ] {
+            let previous = PriorFactor::new(
+                &model(KernelFamily::Matern52, 1).kernel().clone(),
+                in_context(0.3, 6),
+            )
+            .unwrap();
+            let reused = PriorFactor::reuse(Some(previous), kernel, points.clone()).unwrap();
+            let new = PriorFactor::new(kernel, points).unwrap();
+            let draw = |factor: &PriorFactor| factor.draw(&mut Rng::seed_from_u64(3));
+            assert_eq!(draw(&reused), draw(&new));
+        }
     }
 }

@@ -1,4 +1,10 @@
 //! Draws from a posterior: exact ones at points, and functions on a box.
+//!
+//! * [`exact`]: joint draws at finitely many points
+//! * [`path`]: a draw as a function, made [`pathwise`] or in [`weight_space`] from [`features`] of the kernel
 
 pub mod exact;
+mod features;
 pub mod path;
+mod pathwise;
+mod weight_space;

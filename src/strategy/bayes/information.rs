@@ -10,7 +10,8 @@ use rand::SeedableRng;
 use crate::domain::{Domain, unit_sequence};
 use crate::error::{Result, Stop, check};
 use crate::gp::GaussianProcess;
-use crate::gp::kernel::{Kernel, ScaledPoints, add_multiple};
+use crate::gp::kernel::{Kernel, ScaledPoints};
+use crate::numerics::simd::add_multiple;
 use crate::random::Rng;
 
 /// Points of a box to choose from; and of candidates at most so many, as each choice keeps a number for each of them.

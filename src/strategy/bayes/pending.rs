@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::gp::tail::Target;
+use crate::gp::Target;
 
 /// How pending trials enter the posterior.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]

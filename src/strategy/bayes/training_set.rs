@@ -10,7 +10,7 @@ use std::sync::Arc;
 use ndarray::Array2;
 
 use crate::error::{Result, Stop, check};
-use crate::gp::tail::Target;
+use crate::gp::Target;
 use crate::gp::{GaussianProcess, as_row};
 use crate::ledger::{Entry, Ledger, State, Trial, TrialNumber};
 use crate::strategy::Query;

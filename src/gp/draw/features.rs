@@ -1,0 +1,99 @@
+//! Random features of a kernel, whose weighted sums are approximate draws from the prior.
+//!
+//! Notation: M features φ_i(x) = a·c_i, with phases ω_iᵀx + b_i, their cosines c_i and sines s_i, and the amplitude a.
+
+use ndarray::{Array2, ArrayView1};
+use rand::RngExt;
+
+use crate::gp::kernel::Kernel;
+use crate::numerics::simd::{add_multiple, multiversion};
+use crate::numerics::special::sine_and_cosine;
+use crate::random::Rng;
+
+/// Features with E φ(x)ᵀφ(x') = κ: sqrt(2/M)·cos(ω_iᵀx + b_i) with random ω_i and b_i (Rahimi & Recht 2007); for the
+/// linear kernel exactly the coordinates of x̃ and 1.
+#[derive(Debug, Clone)]
+pub(super) struct Features {
+    /// ω, one column per feature: (d, M).
+    omega: Array2<f64>,
+    b: Vec<f64>,
+    /// Whether the phases take the place of their cosines.
+    linear: bool,
+}
+
+impl Features {
+    /// n random features, or d + 1 for the linear kernel.
+    pub(super) fn draw(kernel: &Kernel, n: usize, rng: &mut Rng) -> Self {
+        let mut omega = Array2::zeros((kernel.width(), n));
+        for mut column in omega.columns_mut() {
+            let Some(draw) = kernel.spectral_draw(rng) else {
+                return Self::linear(kernel);
+            };
+            column.assign(&ArrayView1::from(&draw));
+        }
+        let b = (0..n)
+            .map(|_| rng.random_range(0.0..2.0 * std::f64::consts::PI))
+            .collect();
+        Self {
+            omega,
+            b,
+            linear: false,
+        }
+    }
+
+    fn linear(kernel: &Kernel) -> Self {
+        let d = kernel.width();
+        let mut omega = Array2::zeros((d, d + 1));
+        for (k, l) in kernel.lengthscale.iter().enumerate() {
+            omega[[k, k]] = 1.0 / l;
+        }
+        let mut b = vec![0.0; d + 1];
+        b[d] = 1.0;
+        Self {
+            omega,
+            b,
+            linear: true,
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.b.len()
+    }
+
+    pub(super) fn amplitude(&self) -> f64 {
+        if self.linear {
+            1.0
+        } else {
+            (2.0 / self.len() as f64).sqrt()
+        }
+    }
+
+    /// Row d of ω.
+    pub(super) fn omega(&self, d: usize) -> &[f64] {
+        let n = self.len();
+        self.omega
+            .as_slice()
+            .map_or(&[], |all| &all[d * n..(d + 1) * n])
+    }
+
+    /// s and c at x; for linear features c is the phase, and s minus its derivative: −1.
+    pub(super) fn evaluate(&self, x: &[f64], sines: &mut [f64], cosines: &mut [f64]) {
+        cosines.copy_from_slice(&self.b);
+        for (d, x) in x.iter().enumerate() {
+            add_multiple(*x, self.omega(d), cosines);
+        }
+        if self.linear {
+            sines.fill(-1.0);
+        } else {
+            sines_and_cosines(sines, cosines);
+        }
+    }
+}
+
+/// Replaces phases by their cosines, and fills their sines.
+#[multiversion(targets = "simd")]
+fn sines_and_cosines(sines: &mut [f64], cosines: &mut [f64]) {
+    for (s, c) in sines.iter_mut().zip(cosines) {
+        (*s, *c) = sine_and_cosine(*c);
+    }
+}

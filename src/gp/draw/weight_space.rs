@@ -1,0 +1,142 @@
+//! Draws by Bayesian linear regression in normalised features, as in the code of Verma et al. 2022.
+//!
+//! Notation: features h(x) = σ_f·c(x)/|c(x)|, H (n, M) their rows at X, f(x) = wᵀh(x). With Σ = HᵀH + λI,
+//! w ~ N(Σ⁻¹Hᵀy, λΣ⁻¹).
+
+use ndarray::{Array2, ArrayView1};
+
+use super::exact::standard_normal;
+use super::features::Features;
+use super::path::{Form, Path, Workspace};
+use crate::error::{Result, Stop, check};
+use crate::gp::{GaussianProcess, as_row};
+use crate::numerics::cholesky::gram;
+use crate::numerics::growing_cholesky::GrowingCholesky;
+use crate::numerics::simd::dot;
+use crate::random::Rng;
+
+/// σ_f·wᵀc(x)/|c(x)|.
+#[derive(Debug, Clone)]
+pub(super) struct WeightSpace {
+    /// σ_f.
+    signal_std: f64,
+}
+
+impl Path {
+    /// A draw of the weights of n normalised features given the rows' targets y. A row whose noise variance is λ_i counts
+    /// sqrt(λ/λ_i) times.
+    pub fn weight_space(
+        gp: &GaussianProcess,
+        n: usize,
+        rng: &mut Rng,
+        stop: &mut Stop,
+    ) -> Result<Self> {
+        let features = Features::draw(gp.kernel(), n, rng);
+        let n = features.len();
+        let signal_std = gp.kernel().signal_variance.sqrt();
+        let mut h = Array2::zeros((gp.len(), n));
+        let (mut sines, mut cosines) = (vec![0.0; n], vec![0.0; n]);
+        for (x, mut row) in gp.rows().rows().into_iter().zip(h.rows_mut()) {
+            check(stop)?;
+            features.evaluate(&x.to_vec(), &mut sines, &mut cosines);
+            row.assign(&ArrayView1::from(&cosines));
+            row *= signal_std / dot(&cosines, &cosines).sqrt();
+        }
+        let noise_variance = gp.noise_variance();
+        let counts = gp.row_noise().iter().map(|v| (noise_variance / v).sqrt());
+        let mut y = gp.targets();
+        for ((mut row, y), count) in h.rows_mut().into_iter().zip(&mut y).zip(counts) {
+            row *= count;
+            *y *= count;
+        }
+        let mut sigma = gram(h.view());
+        sigma
+            .diag_mut()
+            .iter_mut()
+            .for_each(|s| *s += noise_variance);
+        let mut root = GrowingCholesky::new();
+        root.extend(Array2::zeros((n, 0)).view(), sigma)?;
+        // Σ = L Lᵀ; w = L⁻ᵀ(L⁻¹ Hᵀy + sqrt(λ) ξ) with ξ ~ N(0, I)
+        let mut weights = as_row(h.t().dot(&ArrayView1::from(&y)).to_vec());
+        root.forward_substitution(weights.view_mut());
+        let noise_std = noise_variance.sqrt();
+        for (w, xi) in weights.iter_mut().zip(standard_normal(n, rng)) {
+            *w += noise_std * xi;
+        }
+        root.backward_substitution(weights.view_mut());
+        Ok(Self {
+            features,
+            weights: weights.into_raw_vec_and_offset().0,
+            form: Form::WeightSpace(WeightSpace { signal_std }),
+        })
+    }
+}
+
+impl WeightSpace {
+    /// The draw at a point, where wᵀc = `product`.
+    pub fn value(&self, product: f64, cosines: &[f64]) -> f64 {
+        self.signal_std * product / dot(cosines, cosines).sqrt()
+    }
+
+    /// As `value`, with the gradient. With t = wᵀc and q = |c|: f = σ_f·t/q and ∇f = σ_f·(∇t/q − t·∇q²/(2q³)), where
+    /// ∇t = Σ_i by_prior_i ω_i and ∇q² = −2 Σ_i c_i s_i ω_i.
+    pub fn value_and_gradient(
+        &self,
+        product: f64,
+        features: &Features,
+        workspace: &mut Workspace,
+        gradient: &mut [f64],
+    ) -> f64 {
+        let Workspace {
+            sines,
+            cosines,
+            by_prior,
+            by_norm,
+            ..
+        } = workspace;
+        for ((b, c), s) in by_norm.iter_mut().zip(cosines.iter()).zip(sines.iter()) {
+            *b = -2.0 * c * s;
+        }
+        let q2 = dot(cosines, cosines);
+        let q = q2.sqrt();
+        for (d, g) in gradient.iter_mut().enumerate() {
+            let omega = features.omega(d);
+            let (d_product, d_q2) = (dot(omega, by_prior), dot(omega, by_norm));
+            *g = self.signal_std * (d_product / q - product * d_q2 / (2.0 * q2 * q));
+        }
+        self.signal_std * product / q
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ops::ControlFlow;
+
+    use rand::SeedableRng;
+
+    use super::*;
+    use crate::gp::kernel::KernelFamily;
+    use crate::gp::tests::{model, wave};
+
+    #[test]
+    fn draws_fit_dense_data() {
+        // With many features and rows the regression's mean is close to the posterior's.
+        let mut go_on = || ControlFlow::Continue(());
+        let mut rng = Rng::seed_from_u64(10);
+        let gp = model(KernelFamily::SquaredExponential, 40);
+        let z = wave(5, 2, 0.9);
+        let mut workspace = Workspace::default();
+        let mean = gp.mean(z.view());
+        let n = 300;
+        let mut sums = [0.0; 5];
+        for _ in 0..n {
+            let path = Path::weight_space(&gp, 200, &mut rng, &mut go_on).unwrap();
+            for (sum, x) in sums.iter_mut().zip(z.rows()) {
+                *sum += path.value(&gp, &x.to_vec(), &mut workspace) / n as f64;
+            }
+        }
+        for (sum, mean) in sums.iter().zip(mean) {
+            assert!((sum - mean).abs() < 0.1, "{sum} {mean}");
+        }
+    }
+}

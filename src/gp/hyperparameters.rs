@@ -1,0 +1,55 @@
+//! θ, the hyperparameters of a posterior.
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+use crate::gp::kernel::{Kernel, KernelFamily};
+
+/// θ: everything that is fitted.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Hyperparameters {
+    /// ℓ, one per column.
+    pub lengthscale: Vec<f64>,
+    /// σ_f².
+    pub signal_variance: f64,
+    /// λ.
+    pub noise_variance: f64,
+}
+
+impl Hyperparameters {
+    pub fn kernel(&self, family: KernelFamily) -> Kernel {
+        Kernel {
+            family,
+            lengthscale: self.lengthscale.clone(),
+            signal_variance: self.signal_variance,
+        }
+    }
+
+    /// Refuses values that no posterior can have.
+    pub(super) fn check(&self) -> Result<()> {
+        let positive = |value: f64| value > 0.0 && value.is_finite();
+        let invalid = |name, got: String, expected| {
+            Err(Error::InvalidSetting {
+                name,
+                got,
+                expected,
+            })
+        };
+        if self.lengthscale.is_empty() {
+            let expected = "give one for every column, or a single number";
+            return invalid("lengthscale", "[]".to_string(), expected);
+        }
+        let expected = "give a finite number above 0";
+        if let Some(bad) = self.lengthscale.iter().find(|l| !positive(**l)) {
+            return invalid("lengthscale", bad.to_string(), expected);
+        }
+        if !positive(self.signal_variance) {
+            return invalid("variance", self.signal_variance.to_string(), expected);
+        }
+        if !(self.noise_variance >= 0.0 && self.noise_variance.is_finite()) {
+            let expected = "give a finite variance, 0 or above";
+            return invalid("noise", self.noise_variance.to_string(), expected);
+        }
+        Ok(())
+    }
+}

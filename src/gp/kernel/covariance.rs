@@ -1,0 +1,180 @@
+//! Blocks of the covariance function, and its derivatives with respect to points and lengthscales.
+//!
+//! Notation as in the module: x̃ = x/ℓ, q = r² or x̃ᵀx̃', k = σ_f² κ(q), g = dk/dq. Points are rows.
+
+use ndarray::{Array2, ArrayView1, ArrayView2, ArrayViewMut2};
+use rand_distr::{Distribution, StandardNormal};
+use serde::{Deserialize, Serialize};
+
+use super::{KernelFamily, ScaledPoints, linear};
+use crate::numerics::simd::{
+    add_multiple, add_squared_differences, dot, weighted_differences, weighted_squared_differences,
+};
+use crate::random::Rng;
+
+/// A covariance function σ_f²·κ with one lengthscale per column (ARD).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Kernel {
+    pub family: KernelFamily,
+    /// ℓ, one per column.
+    pub lengthscale: Vec<f64>,
+    /// σ_f².
+    pub signal_variance: f64,
+}
+
+impl Kernel {
+    /// Number of columns of a point.
+    pub fn width(&self) -> usize {
+        self.lengthscale.len()
+    }
+
+    /// The points, scaled for this kernel.
+    pub fn scale(&self, x: ArrayView2<f64>) -> ScaledPoints {
+        let mut points = ScaledPoints::default();
+        points.append(self, x);
+        points
+    }
+
+    /// k(z, x_j) for every scaled point j.
+    pub fn row(&self, z: &[f64], x: &ScaledPoints, out: &mut [f64]) {
+        self.row_from(z, x, 0, out);
+    }
+
+    /// k(z, x_j) for every scaled point j from the given one on.
+    pub fn row_from(&self, z: &[f64], x: &ScaledPoints, from: usize, out: &mut [f64]) {
+        self.arguments(z, x, from, out);
+        match self.family.stationary() {
+            Some(family) => (family.values)(self.signal_variance, out),
+            None => linear::values(self.signal_variance, out),
+        }
+    }
+
+    /// k(z, x_j) and g(z, x_j) for every scaled point j.
+    pub fn row_with_slope(&self, z: &[f64], x: &ScaledPoints, out: &mut [f64], slope: &mut [f64]) {
+        self.row_with_slope_from(z, x, 0, out, slope);
+    }
+
+    /// k(z, x_j) and g(z, x_j) for every scaled point j from the given one on.
+    pub fn row_with_slope_from(
+        &self,
+        z: &[f64],
+        x: &ScaledPoints,
+        from: usize,
+        out: &mut [f64],
+        slope: &mut [f64],
+    ) {
+        self.arguments(z, x, from, out);
+        match self.family.stationary() {
+            Some(family) => (family.values_and_slopes)(self.signal_variance, out, slope),
+            None => {
+                linear::values(self.signal_variance, out);
+                slope.fill(self.signal_variance);
+            }
+        }
+    }
+
+    /// k(z, z): σ_f² if stationary, σ_f² (1 + |z̃|²) if linear.
+    pub fn prior_variance(&self, z: ArrayView1<f64>) -> f64 {
+        if self.family.is_stationary() {
+            return self.signal_variance;
+        }
+        let squares = z
+            .iter()
+            .enumerate()
+            .map(|(d, z)| self.scaled(*z, d).powi(2));
+        self.signal_variance * (1.0 + squares.sum::<f64>())
+    }
+
+    /// Adds `weight`·dk(z, z)/dz: 0 if stationary, 2 σ_f² z̃/ℓ if linear.
+    pub fn add_prior_gradient(&self, z: &[f64], weight: f64, gradient: &mut [f64]) {
+        if self.family.is_stationary() {
+            return;
+        }
+        for (d, (z, l)) in z.iter().zip(&self.lengthscale).enumerate() {
+            gradient[d] += weight * 2.0 * self.signal_variance * self.scaled(*z, d) / l;
+        }
+    }
+
+    /// The cross-covariance matrix: `out[i, j]` = k(z_i, x_j).
+    pub fn cross(&self, z: ArrayView2<f64>, x: &ScaledPoints, mut out: ArrayViewMut2<f64>) {
+        let mut point = vec![0.0; self.width()];
+        for (row, mut target) in z.rows().into_iter().zip(out.rows_mut()) {
+            point.iter_mut().zip(row).for_each(|(p, v)| *p = *v);
+            match target.as_slice_mut() {
+                Some(target) => self.row(&point, x, target),
+                None => unreachable!("covariance blocks have contiguous rows"),
+            }
+        }
+    }
+
+    /// The covariance matrix of points among themselves, exactly symmetric.
+    pub fn gram(&self, x: ArrayView2<f64>) -> Array2<f64> {
+        let mut out = Array2::zeros((x.nrows(), x.nrows()));
+        self.cross(x, &self.scale(x), out.view_mut());
+        out
+    }
+
+    /// `out[d]` = Σ_j weight_j·dk(z, x_j)/dz_d, with dk/dz_d = 2 g (z̃_d − x̃_jd)/ℓ_d, or g x̃_jd/ℓ_d if linear.
+    pub fn contract_gradient(
+        &self,
+        z: &[f64],
+        x: &ScaledPoints,
+        slope: &[f64],
+        weight: &[f64],
+        out: &mut [f64],
+    ) {
+        let stationary = self.family.is_stationary();
+        for (d, (z, l)) in z.iter().zip(&self.lengthscale).enumerate() {
+            let column = x.column(d);
+            out[d] = if stationary {
+                2.0 / l * weighted_differences(self.scaled(*z, d), column, slope, weight)
+            } else {
+                -weighted_differences(0.0, column, slope, weight) / l
+            };
+        }
+    }
+
+    /// −½ Σ_j weight_j·dk(x_0, x_j)/d log ℓ_d over the entries of one column d, with w_j = weight_j·g(x_0, x_j) given:
+    /// dk/d log ℓ_d = −2 g (x̃_0d − x̃_jd)², or −2 g x̃_0d x̃_jd if linear.
+    pub fn contract_lengthscale(&self, column: &[f64], w: &[f64]) -> f64 {
+        if self.family.is_stationary() {
+            weighted_squared_differences(column[0], column, w)
+        } else {
+            column[0] * dot(column, w)
+        }
+    }
+
+    /// A frequency ω of the spectral density, such that E cos(ωᵀ(x − x')) = κ. The linear kernel has none.
+    pub fn spectral_draw(&self, rng: &mut Rng) -> Option<Vec<f64>> {
+        let factor = (self.family.stationary()?.spectral_factor)(rng);
+        let normal = |rng: &mut Rng| -> f64 { StandardNormal.sample(rng) };
+        let omega = self.lengthscale.iter().map(|l| factor * normal(rng) / l);
+        Some(omega.collect())
+    }
+
+    /// x/ℓ_d within the range of a double, so that a point is at distance 0 from itself whatever its size, and
+    /// products of the linear kernel stay finite.
+    pub(super) fn scaled(&self, x: f64, d: usize) -> f64 {
+        let limit = if self.family.is_stationary() {
+            f64::MAX
+        } else {
+            linear::MAX_SCALED
+        };
+        (x / self.lengthscale[d]).clamp(-limit, limit)
+    }
+
+    /// q(z, x_j) for every scaled point j from the given one on.
+    fn arguments(&self, z: &[f64], x: &ScaledPoints, from: usize, out: &mut [f64]) {
+        assert_eq!(from + out.len(), x.len());
+        out.fill(0.0);
+        let stationary = self.family.is_stationary();
+        for (d, z) in z.iter().enumerate() {
+            let (z, column) = (self.scaled(*z, d), &x.column(d)[from..]);
+            if stationary {
+                add_squared_differences(z, column, out);
+            } else {
+                add_multiple(z, column, out);
+            }
+        }
+    }
+}

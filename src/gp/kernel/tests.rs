@@ -1,0 +1,160 @@
+//! Kernels against the textbook formulas, finite differences and their spectral densities.
+
+use super::*;
+use ndarray::Array2;
+use proptest::prelude::{prop_assert, prop_assert_eq, prop_assume, proptest};
+use rand::SeedableRng;
+
+fn kernel(family: KernelFamily) -> Kernel {
+    Kernel {
+        family,
+        lengthscale: vec![0.3, 1.7],
+        signal_variance: 2.5,
+    }
+}
+
+#[test]
+fn huge_points_are_far_from_others_and_at_no_distance_from_themselves() {
+    for family in KernelFamily::ALL {
+        if family == KernelFamily::Linear {
+            continue;
+        }
+        let kernel = Kernel {
+            family,
+            lengthscale: vec![0.3, 1e-300],
+            signal_variance: 2.5,
+        };
+        let x = ndarray::arr2(&[[f64::MAX, 1e300], [0.5, f64::MIN], [1e300, 0.5]]);
+        let points = kernel.scale(x.view());
+        for i in 0..3 {
+            let (mut k, mut g) = (vec![0.0; 3], vec![0.0; 3]);
+            kernel.row_with_slope(&x.row(i).to_vec(), &points, &mut k, &mut g);
+            for j in 0..3 {
+                assert_eq!(k[j], if i == j { 2.5 } else { 0.0 });
+                assert!(i == j || g[j] == 0.0);
+            }
+        }
+    }
+}
+
+/// The textbook formula, with the standard library's exp.
+fn direct(kernel: &Kernel, a: &[f64], b: &[f64]) -> f64 {
+    let r2: f64 = (0..a.len())
+        .map(|d| ((a[d] - b[d]) / kernel.lengthscale[d]).powi(2))
+        .sum();
+    match kernel.family {
+        KernelFamily::SquaredExponential => kernel.signal_variance * (-0.5 * r2).exp(),
+        KernelFamily::Matern52 => {
+            let a = (5.0 * r2).sqrt();
+            kernel.signal_variance * (1.0 + a + 5.0 / 3.0 * r2) * (-a).exp()
+        }
+        KernelFamily::Matern32 => {
+            let a = (3.0 * r2).sqrt();
+            kernel.signal_variance * (1.0 + a) * (-a).exp()
+        }
+        KernelFamily::Matern12 => kernel.signal_variance * (-r2.sqrt()).exp(),
+        KernelFamily::Linear => {
+            let l = &kernel.lengthscale;
+            let products = (0..a.len()).map(|d| a[d] * b[d] / (l[d] * l[d]));
+            kernel.signal_variance * (1.0 + products.sum::<f64>())
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn blocks_follow_the_formula(seed in 0u64..1000, n in 1usize..20) {
+        let x = Array2::from_shape_fn((n, 2), |(i, d)| ((seed as f64 + i as f64) * (1.3 + d as f64)).sin());
+        for family in KernelFamily::ALL {
+            let kernel = kernel(family);
+            let gram = kernel.gram(x.view());
+            for i in 0..n {
+                for j in 0..n {
+                    let expected = direct(&kernel, x.row(i).as_slice().unwrap(), x.row(j).as_slice().unwrap());
+                    prop_assert!((gram[[i, j]] - expected).abs() <= 1e-13 * kernel.signal_variance);
+                    prop_assert_eq!(gram[[i, j]], gram[[j, i]]);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn gradients_are_finite_differences(a in -1.0f64..1.0, b in -1.0f64..1.0) {
+        for family in KernelFamily::ALL {
+            let kernel = kernel(family);
+            let x = ndarray::arr2(&[[0.1, -0.4], [0.5, 0.9], [a, b]]);
+            let points = kernel.scale(x.view());
+            // The last row is at z: no kernel but the roughest has a kink there.
+            let w = [0.7, -1.1, if family == KernelFamily::Matern12 { 0.0 } else { 0.4 }];
+            let z = [a, b];
+            let (mut k, mut g, mut gradient) = ([0.0; 3], [0.0; 3], [0.0; 2]);
+            kernel.row_with_slope(&z, &points, &mut k, &mut g);
+            kernel.contract_gradient(&z, &points, &g, &w, &mut gradient);
+            for d in 0..2 {
+                let value = |step: f64| {
+                    let mut z = z;
+                    z[d] += step;
+                    (0..3).map(|j| w[j] * direct(&kernel, &z, x.row(j).as_slice().unwrap())).sum::<f64>()
+                };
+                // Of fourth order: near its kink the roughest kernel has large third derivatives.
+                let h = 1e-5;
+                let wide = value(2.0 * h) - value(-2.0 * h);
+                let difference = (8.0 * (value(h) - value(-h)) - wide) / (12.0 * h);
+                let near = (a - 0.1).hypot(b + 0.4).min((a - 0.5).hypot(b - 0.9));
+                prop_assume!(near > 0.05 || family != KernelFamily::Matern12);
+                prop_assert!((gradient[d] - difference).abs() < 1e-6);
+            }
+        }
+    }
+}
+
+#[test]
+fn appended_points_equal_points_scaled_at_once() {
+    let kernel = kernel(KernelFamily::Matern52);
+    let x = Array2::from_shape_fn((50, 2), |(i, d)| (i * 2 + d) as f64);
+    let mut grown = ScaledPoints::default();
+    for row in x.rows() {
+        grown.append(&kernel, row.insert_axis(ndarray::Axis(0)));
+    }
+    let whole = kernel.scale(x.view());
+    assert!((0..2).all(|d| grown.column(d) == whole.column(d)));
+}
+
+#[test]
+fn spectral_draws_average_to_the_kernel() {
+    let mut rng = Rng::seed_from_u64(7);
+    for family in KernelFamily::ALL {
+        let kernel = kernel(family);
+        if family == KernelFamily::Linear {
+            assert!(kernel.spectral_draw(&mut rng).is_none());
+            continue;
+        }
+        let offset = [0.2, 0.8];
+        let n = 40_000;
+        let mean: f64 = (0..n)
+            .map(|_| {
+                let omega = kernel.spectral_draw(&mut rng).unwrap();
+                (omega[0] * offset[0] + omega[1] * offset[1]).cos()
+            })
+            .sum::<f64>()
+            / n as f64;
+        let expected = direct(&kernel, &offset, &[0.0, 0.0]) / kernel.signal_variance;
+        // 5 standard errors of a mean of cosines.
+        assert!(
+            (mean - expected).abs() < 5.0 / (n as f64).sqrt(),
+            "{mean} {expected}"
+        );
+    }
+}
+
+#[test]
+fn a_family_has_one_name_in_settings_logs_and_messages() {
+    for family in KernelFamily::ALL {
+        let json = serde_json::to_string(&family).unwrap();
+        assert_eq!(json, format!("{:?}", family.name()));
+        assert_eq!(serde_json::from_str::<KernelFamily>(&json).unwrap(), family);
+        assert_eq!(KernelFamily::from_name(family.name()), Some(family));
+        assert!(KernelFamily::NAMES.contains(&json));
+    }
+    assert_eq!(KernelFamily::from_name("matern"), None);
+}

@@ -1,0 +1,398 @@
+//! The posterior of observed rows and a tail of pending ones, and its predictions.
+//!
+//! Notation: X (n, d) one row per point, λ the noise variance, A = K(X, X) + λI = L Lᵀ, z = L⁻¹y, α = A⁻¹y; for a point x,
+//! k = k(X, x) and v = L⁻¹k.
+//!
+//! mu(x) = kᵀα = vᵀz,  var(x) = k(x, x) − |v|²  (Rasmussen & Williams 2006, eqs. 2.25–2.26).
+
+use ndarray::{Array2, ArrayView1, ArrayView2, Axis, s};
+
+use crate::error::{Error, Result, Stop, check};
+use crate::gp::Hyperparameters;
+use crate::gp::kernel::{Kernel, KernelFamily, ScaledPoints};
+use crate::numerics::growing_cholesky::GrowingCholesky;
+use crate::numerics::simd::{add_multiple, dot};
+
+/// Test points are handled in blocks of this many, so that a block and its solve stay in cache.
+pub(crate) const BLOCK: usize = 256;
+
+/// A posterior: observed rows in the order of their arrival, then the pending tail.
+#[derive(Debug, Clone)]
+pub struct GaussianProcess {
+    kernel: Kernel,
+    noise_variance: f64,
+    rows: Array2<f64>,
+    scaled: ScaledPoints,
+    /// The noise variance of each row: λ, unless another one was given with it.
+    row_noise: Vec<f64>,
+    factor: GrowingCholesky,
+    n_observed: usize,
+    pub(super) z: Vec<f64>,
+    alpha: Vec<f64>,
+}
+
+impl GaussianProcess {
+    /// A posterior without rows: the prior.
+    pub fn new(family: KernelFamily, theta: &Hyperparameters) -> Result<Self> {
+        theta.check()?;
+        let kernel = theta.kernel(family);
+        Ok(Self {
+            rows: Array2::zeros((0, kernel.width())),
+            kernel,
+            noise_variance: theta.noise_variance,
+            scaled: ScaledPoints::default(),
+            row_noise: Vec::new(),
+            factor: GrowingCholesky::new(),
+            n_observed: 0,
+            z: Vec::new(),
+            alpha: Vec::new(),
+        })
+    }
+
+    pub fn hyperparameters(&self) -> Hyperparameters {
+        Hyperparameters {
+            lengthscale: self.kernel.lengthscale.clone(),
+            signal_variance: self.kernel.signal_variance,
+            noise_variance: self.noise_variance,
+        }
+    }
+
+    pub fn kernel(&self) -> &Kernel {
+        &self.kernel
+    }
+
+    /// λ.
+    pub fn noise_variance(&self) -> f64 {
+        self.noise_variance
+    }
+
+    /// All rows, tail included.
+    pub fn rows(&self) -> ArrayView2<'_, f64> {
+        self.rows.view()
+    }
+
+    /// Number of rows that hold data; those after them belong to pending trials.
+    pub fn n_observed(&self) -> usize {
+        self.n_observed
+    }
+
+    /// Number of rows, tail included.
+    pub fn len(&self) -> usize {
+        self.factor.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    pub fn factor(&self) -> &GrowingCholesky {
+        &self.factor
+    }
+
+    /// z = L⁻¹y, 0 at hallucinated rows.
+    pub fn whitened_targets(&self) -> &[f64] {
+        &self.z
+    }
+
+    /// The noise variance of each row, tail included.
+    pub fn row_noise(&self) -> &[f64] {
+        &self.row_noise
+    }
+
+    /// Appends observed rows as one block, and drops the tail. Their targets come with `set_targets`.
+    pub fn append_rows(&mut self, x: ArrayView2<f64>) -> Result<()> {
+        self.append_noisy_rows(x, &vec![None; x.nrows()])
+    }
+
+    /// As `append_rows`, with the noise variance of rows where it is known; λ for the others.
+    pub fn append_noisy_rows(&mut self, x: ArrayView2<f64>, noise: &[Option<f64>]) -> Result<()> {
+        if noise.len() != x.nrows() {
+            return Err(Error::Shape(format!(
+                "{} noise variances for {} rows; give one for each",
+                noise.len(),
+                x.nrows()
+            )));
+        }
+        self.drop_tail();
+        let noise: Vec<f64> = noise
+            .iter()
+            .map(|v| v.unwrap_or(self.noise_variance))
+            .collect();
+        self.extend(x, &noise)?;
+        self.n_observed = self.len();
+        Ok(())
+    }
+
+    /// Appends observed rows one by one, each with its target, and drops the tail. On an error, or when stopped, the
+    /// posterior stays as it was.
+    pub fn append_observations(
+        &mut self,
+        x: ArrayView2<f64>,
+        y: &[f64],
+        stop: &mut Stop,
+    ) -> Result<()> {
+        if y.len() != x.nrows() {
+            return Err(Error::Shape(format!(
+                "{} targets for {} rows; give one target per row",
+                y.len(),
+                x.nrows()
+            )));
+        }
+        if self.len() > self.n_observed {
+            // A tail cannot be put back.
+            let mut without_tail = self.clone();
+            without_tail.drop_tail();
+            without_tail.append_observations(x, y, stop)?;
+            *self = without_tail;
+            return Ok(());
+        }
+        let (n, z, alpha) = (self.n_observed, self.z.clone(), self.alpha.clone());
+        let mut targets = self.targets();
+        targets.extend(y);
+        let appended = x.rows().into_iter().try_for_each(|row| {
+            check(stop)?;
+            self.append_rows(row.insert_axis(Axis(0)))
+        });
+        let result = appended.and_then(|()| self.set_targets(&targets));
+        if result.is_err() {
+            self.n_observed = n;
+            self.drop_tail();
+            (self.z, self.alpha) = (z, alpha);
+        }
+        result
+    }
+
+    /// Gives the observed rows their targets (n_observed,), and drops the tail: O(n²).
+    pub fn set_targets(&mut self, y: &[f64]) -> Result<()> {
+        if y.len() != self.n_observed {
+            return Err(Error::Shape(format!(
+                "{} targets for {} rows; give one target per row",
+                y.len(),
+                self.n_observed
+            )));
+        }
+        self.drop_tail();
+        let mut z = as_row(y.to_vec());
+        self.factor.forward_substitution(z.view_mut());
+        self.z = z.into_raw_vec_and_offset().0;
+        self.update_alpha();
+        self.check_range(y.iter().copied())
+    }
+
+    /// As `set_targets`, about a constant of prior N(0, 1) that is estimated and returned: mu = 1ᵀA⁻¹y / (1 + 1ᵀA⁻¹1).
+    pub fn set_targets_about_mean(&mut self, y: &[f64]) -> Result<f64> {
+        self.set_targets(y)?;
+        let mut e = vec![1.0; y.len()];
+        self.factor.forward_substitution_vector(&mut e);
+        let mean = dot(&e, &self.z) / (1.0 + dot(&e, &e));
+        add_multiple(-mean, &e, &mut self.z);
+        self.update_alpha();
+        Ok(mean)
+    }
+
+    /// y = L z of all rows: the targets given, and the posterior mean at hallucinated rows.
+    pub fn targets(&self) -> Vec<f64> {
+        self.factor.multiply(&self.z)
+    }
+
+    /// Posterior mean and variance of f, without noise, at the rows of `points`.
+    pub fn predict(&self, points: ArrayView2<f64>) -> (Vec<f64>, Vec<f64>) {
+        let mut mean = Vec::with_capacity(points.nrows());
+        let variance = self.predict_with(points, &mut |v| {
+            mean.extend(v.rows().into_iter().map(|v| dot_row(v, &self.z)));
+        });
+        (mean, variance)
+    }
+
+    /// Posterior variances at the rows of `points`; `each_block` is called with the v of every block of them, as rows.
+    pub(crate) fn predict_with(
+        &self,
+        points: ArrayView2<f64>,
+        each_block: &mut dyn FnMut(ArrayView2<f64>),
+    ) -> Vec<f64> {
+        let n = points.nrows();
+        let mut variance = Vec::with_capacity(n);
+        let mut block = Array2::zeros((BLOCK.min(n.max(1)), self.len()));
+        for chunk in points.axis_chunks_iter(Axis(0), BLOCK) {
+            let mut v = block.slice_mut(s![..chunk.nrows(), ..]);
+            self.kernel.cross(chunk, &self.scaled, v.view_mut());
+            self.factor.forward_substitution(v.view_mut());
+            each_block(v.view());
+            let prior = chunk
+                .rows()
+                .into_iter()
+                .map(|x| self.kernel.prior_variance(x));
+            variance.extend(
+                prior
+                    .zip(v.rows())
+                    .map(|(prior, v)| variance_left(prior, v)),
+            );
+        }
+        variance
+    }
+
+    /// Posterior mean alone, at the rows of `points`: O(n) each.
+    pub fn mean(&self, points: ArrayView2<f64>) -> Vec<f64> {
+        let mut k = vec![0.0; self.len()];
+        let mut point = vec![0.0; self.kernel.width()];
+        let row = |row: ArrayView1<f64>| {
+            point.iter_mut().zip(row).for_each(|(p, x)| *p = *x);
+            self.kernel.row(&point, &self.scaled, &mut k);
+            dot(&k, &self.alpha)
+        };
+        points.rows().into_iter().map(row).collect()
+    }
+
+    /// Posterior mean and variance at one point; the workspace keeps what `gradient` needs.
+    pub fn predict_at(&self, x: &[f64], workspace: &mut Workspace) -> (f64, f64) {
+        let Workspace { v, slope, .. } = workspace;
+        v.resize(self.len(), 0.0);
+        slope.resize(self.len(), 0.0);
+        self.kernel.row_with_slope(x, &self.scaled, v, slope);
+        self.factor.forward_substitution_vector(v);
+        let prior = self.kernel.prior_variance(ArrayView1::from(x));
+        (dot(v, &self.z), variance_left(prior, ArrayView1::from(&*v)))
+    }
+
+    /// by_mean·∇mu + by_variance·∇var + Σ_i by_tail_i ∇v_i at the point of the last `predict_at`, where v_i are the last
+    /// entries of v.
+    ///
+    /// With ∇mu = Σ_j α_j ∇k(x, x_j) and ∇v = L⁻¹∇k, all of it is Σ_j c_j ∇k(x, x_j) + by_variance·∇k(x, x) with
+    /// c = by_mean·α + L⁻ᵀ((0, by_tail) − 2 by_variance·v): one solve, one sum.
+    pub fn gradient(
+        &self,
+        x: &[f64],
+        by_mean: f64,
+        by_variance: f64,
+        by_tail: &[f64],
+        workspace: &mut Workspace,
+        out: &mut [f64],
+    ) {
+        let Workspace { v, slope, c } = workspace;
+        c.clear();
+        if by_variance == 0.0 && by_tail.is_empty() {
+            c.extend(self.alpha.iter().map(|a| by_mean * a));
+        } else {
+            c.extend(v.iter().map(|v| -2.0 * by_variance * v));
+            let first = c.len() - by_tail.len();
+            c[first..]
+                .iter_mut()
+                .zip(by_tail)
+                .for_each(|(c, w)| *c += w);
+            self.factor.backward_substitution_vector(c);
+            add_multiple(by_mean, &self.alpha, c);
+        }
+        self.kernel
+            .contract_gradient(x, &self.scaled, slope, c, out);
+        self.kernel.add_prior_gradient(x, by_variance, out);
+    }
+
+    /// log p(y | X, θ) of all rows (Rasmussen & Williams 2006, eq. 2.30).
+    pub fn log_marginal_likelihood(&self) -> f64 {
+        let n = self.len() as f64;
+        -0.5 * dot(&self.z, &self.z)
+            - 0.5 * self.factor.log_det()
+            - 0.5 * n * (2.0 * std::f64::consts::PI).ln()
+    }
+
+    pub(crate) fn scaled_rows(&self) -> &ScaledPoints {
+        &self.scaled
+    }
+
+    pub(crate) fn alpha(&self) -> &[f64] {
+        &self.alpha
+    }
+
+    pub(super) fn extend(&mut self, x: ArrayView2<f64>, noise: &[f64]) -> Result<()> {
+        if x.ncols() != self.kernel.width() {
+            return Err(Error::Shape(format!(
+                "points of {} columns for a kernel of {}",
+                x.ncols(),
+                self.kernel.width()
+            )));
+        }
+        let mut cross = Array2::zeros((x.nrows(), self.len()));
+        self.kernel.cross(x, &self.scaled, cross.view_mut());
+        let mut block = self.kernel.gram(x);
+        let diagonal = block.diag_mut().into_iter().zip(noise);
+        diagonal.for_each(|(k, noise)| *k += noise);
+        self.factor.extend(cross.view(), block)?;
+        self.scaled.append(&self.kernel, x);
+        self.rows.append(Axis(0), x).expect("widths agree");
+        self.row_noise.extend(noise);
+        Ok(())
+    }
+
+    pub(super) fn drop_tail(&mut self) {
+        self.factor.truncate(self.n_observed);
+        self.scaled.truncate(self.n_observed);
+        self.row_noise.truncate(self.n_observed);
+        if self.rows.nrows() > self.n_observed {
+            let width = self.rows.ncols();
+            let (mut values, _) = std::mem::take(&mut self.rows).into_raw_vec_and_offset();
+            values.truncate(self.n_observed * width);
+            self.rows = Array2::from_shape_vec((self.n_observed, width), values)
+                .expect("whole rows were kept");
+            self.z.truncate(self.n_observed);
+            self.update_alpha();
+        }
+    }
+
+    /// Refuses `targets` that overflow. With K the largest k(x, x) of a row, all |k_i| ≤ K and |v_i| ≤ √K: means are
+    /// finite where K·Σ|α| and √K·Σ|z| are.
+    pub(super) fn check_range(&self, targets: impl Iterator<Item = f64>) -> Result<()> {
+        let size = |weights: &[f64]| weights.iter().map(|w| w.abs()).sum::<f64>();
+        let rows = self.rows.rows().into_iter();
+        let largest_prior = rows
+            .map(|x| self.kernel.prior_variance(x))
+            .fold(0.0, f64::max);
+        let (by_alpha, by_z) = (size(&self.alpha), size(&self.z));
+        if (largest_prior * by_alpha).is_finite() && (largest_prior.sqrt() * by_z).is_finite() {
+            return Ok(());
+        }
+        let largest = targets.fold(0.0, |m: f64, y| m.max(y.abs()));
+        Err(Error::Overflow { largest })
+    }
+
+    pub(super) fn update_alpha(&mut self) {
+        if self.z.len() != self.factor.len() {
+            return; // rows still wait for their targets
+        }
+        let mut alpha = as_row(self.z.clone());
+        self.factor.backward_substitution(alpha.view_mut());
+        self.alpha = alpha.into_raw_vec_and_offset().0;
+    }
+}
+
+/// The vectors that `predict_at` leaves for `gradient`: v, the slopes dk/dq, and the weights c; one entry per row each.
+#[derive(Debug, Default)]
+pub struct Workspace {
+    v: Vec<f64>,
+    slope: Vec<f64>,
+    c: Vec<f64>,
+}
+
+impl Workspace {
+    /// v at the point of the last `predict_at`.
+    pub fn whitened(&self) -> &[f64] {
+        &self.v
+    }
+}
+
+/// k(x, x) − |v|², never below 0: rounding may take it there.
+pub(crate) fn variance_left(prior: f64, v: ArrayView1<f64>) -> f64 {
+    let v = contiguous(v);
+    (prior - dot(v, v)).max(0.0)
+}
+
+pub(crate) fn as_row(values: Vec<f64>) -> Array2<f64> {
+    Array2::from_shape_vec((1, values.len()), values).expect("one row holds all values")
+}
+
+pub(crate) fn dot_row(a: ArrayView1<f64>, b: &[f64]) -> f64 {
+    dot(contiguous(a), b)
+}
+
+pub(crate) fn contiguous<'a>(row: ArrayView1<'a, f64>) -> &'a [f64] {
+    row.to_slice().expect("blocks have contiguous rows")
+}

@@ -1,0 +1,56 @@
+//! Priors on the hyperparameters, for targets of unit scale.
+//!
+//! Notation: d columns; p = (log ℓ…, log σ_f², log λ), whose first part is one number per column or a single one.
+
+/// A normal prior on one entry of p: mean and standard deviation.
+type NormalPrior = (f64, f64);
+
+/// Which of ℓ, σ_f² and λ entry i of p belongs to, for n lengthscales: 0, 1 or 2.
+pub(super) fn kind(i: usize, n_lengthscales: usize) -> usize {
+    (i + 1).saturating_sub(n_lengthscales)
+}
+
+/// Priors on log ℓ, log σ_f² and log λ.
+///
+/// ℓ ~ LogNormal(√2 + ½ log d, √3) grows with the dimension, because distances do (Hvarfner et al. 2024); the density
+/// over ℓ has its mode at exp(mean − variance), variance = 3, and so has the normal prior here. log σ_f² ~ N(0, 1).
+/// log λ ~ N(−5, 3) is wide enough for functions without noise and for values that are mostly noise.
+pub(super) fn priors(d: usize) -> [NormalPrior; 3] {
+    let log_lengthscale = std::f64::consts::SQRT_2 + 0.5 * (d as f64).ln();
+    [
+        (log_lengthscale - 3.0, 3f64.sqrt()),
+        (0.0, 1.0),
+        (-5.0, 3.0),
+    ]
+}
+
+/// The modes of ℓ, σ_f² and λ.
+pub(super) fn modes(d: usize) -> [f64; 3] {
+    priors(d).map(|(mean, _)| mean.exp())
+}
+
+/// The log prior density at p, up to a constant; its gradient is added to `gradient`.
+pub(super) fn add_log_density(p: &[f64], d: usize, gradient: &mut [f64]) -> f64 {
+    let n_lengthscales = p.len() - 2;
+    let priors = priors(d);
+    let mut log_density = 0.0;
+    for i in 0..p.len() {
+        let (mean, std) = priors[kind(i, n_lengthscales)];
+        let u = (p[i] - mean) / std;
+        log_density -= 0.5 * u * u;
+        gradient[i] -= u / std;
+    }
+    log_density
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lengthscales_are_at_the_mode_of_the_log_normal_density() {
+        for (d, expected) in [(1, 0.204_787), (4, 0.409_573), (16, 0.819_147)] {
+            assert!((modes(d)[0] - expected).abs() < 1e-6, "{d}");
+        }
+    }
+}

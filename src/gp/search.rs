@@ -1,0 +1,125 @@
+//! The local searches of one level of a fit: L-BFGS-B from every start, side by side where that is faster.
+//!
+//! Notation: p = (log ℓ…, log σ_f², log λ).
+
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
+use std::time::Duration;
+
+use super::evidence::{Data, Evidence};
+use super::fit::FitSettings;
+use crate::error::{Error, Result, Stop, check};
+use crate::numerics::lbfgsb::{Tolerance, minimize};
+use crate::numerics::threads::pool;
+
+/// Searches run side by side from this many rows on; below, starting threads costs more than it gives.
+pub(super) const PARALLEL_FROM: usize = 100;
+
+/// For all but the last level: enough to rank the starts.
+pub(super) const COARSE: Tolerance = Tolerance {
+    projected_gradient: 1e-3,
+    relative_reduction: 3e-4,
+    max_iterations: 40,
+};
+
+/// For the last level, starting from the winner of a part. The next fit starts from the result.
+pub(super) const FINE: Tolerance = Tolerance {
+    projected_gradient: 1e-3,
+    relative_reduction: 1e-5,
+    max_iterations: 15,
+};
+
+/// For the winner where its level is the only one.
+pub(super) const ONLY: Tolerance = Tolerance {
+    projected_gradient: 1e-4,
+    relative_reduction: 1e-7,
+    max_iterations: 200,
+};
+
+/// Where a search ended: p, and minus the log evidence (times prior).
+pub(super) type End = (Vec<f64>, f64);
+
+/// The first of the ends with the largest evidence, if any of them is finite.
+pub(super) fn best(ends: Vec<End>) -> Option<End> {
+    let finite = ends.into_iter().filter(|(_, value)| value.is_finite());
+    finite.min_by(|a, b| a.1.total_cmp(&b.1))
+}
+
+/// The objective of one level of a fit.
+#[derive(Clone, Copy)]
+pub(super) struct Problem<'d, 'a> {
+    pub data: Data<'d>,
+    pub settings: &'a FitSettings,
+    /// Lower and upper bounds of p.
+    pub bounds: &'a (Vec<f64>, Vec<f64>),
+    pub tolerance: &'a Tolerance,
+}
+
+impl Problem<'_, '_> {
+    /// The end of one search; `cancelled` makes it end at once.
+    fn search(&self, start: &[f64], cancelled: &mut dyn FnMut() -> bool) -> End {
+        let mut evidence = Evidence::new(self.data);
+        let d = self.data.x.ncols();
+        // The curvature of the evidence is proportional to the rows. In this unit the first step, which is as long as the
+        // gradient, does not end on a far bound.
+        let unit = 0.5 * self.data.y.len() as f64;
+        let mut objective = |p: &[f64], gradient: &mut [f64]| {
+            if cancelled() {
+                gradient.fill(0.0);
+                return f64::INFINITY;
+            }
+            let settings = self.settings;
+            let value = settings.value_and_gradient(&mut evidence, p, d, gradient, cancelled);
+            gradient.iter_mut().for_each(|g| *g /= -unit);
+            value / -unit
+        };
+        let (lower, upper) = self.bounds;
+        let (p, minimum) = minimize(&mut objective, start, lower, upper, self.tolerance);
+        (p, minimum * unit)
+    }
+
+    /// The end of a search from every start; the same whether or not they run side by side.
+    pub(super) fn search_all(&self, starts: &[Vec<f64>], stop: &mut Stop) -> Result<Vec<End>> {
+        let Some(pool) = pool().filter(|_| self.data.y.len() >= PARALLEL_FROM) else {
+            let mut ends = Vec::with_capacity(starts.len());
+            for start in starts {
+                let mut interrupted = false;
+                ends.push(self.search(start, &mut || {
+                    interrupted = interrupted || stop() == ControlFlow::Break(());
+                    interrupted
+                }));
+                check(stop)?;
+            }
+            return Ok(ends);
+        };
+        let cancelled = AtomicBool::new(false);
+        let (sender, receiver) = mpsc::channel();
+        let mut ends = vec![(Vec::new(), f64::INFINITY); starts.len()];
+        pool.in_place_scope(|scope| {
+            for (i, start) in starts.iter().enumerate() {
+                let (sender, cancelled) = (sender.clone(), &cancelled);
+                scope.spawn(move |_| {
+                    let end = self.search(start, &mut || cancelled.load(Ordering::Relaxed));
+                    sender.send((i, end)).ok();
+                });
+            }
+            drop(sender);
+            // This thread waits, and checks `stop` now and then.
+            loop {
+                match receiver.recv_timeout(Duration::from_millis(20)) {
+                    Ok((i, end)) => ends[i] = end,
+                    Err(mpsc::RecvTimeoutError::Timeout) => {}
+                    Err(mpsc::RecvTimeoutError::Disconnected) => break,
+                }
+                if stop() == ControlFlow::Break(()) {
+                    cancelled.store(true, Ordering::Relaxed);
+                }
+            }
+        });
+        if cancelled.load(Ordering::Relaxed) {
+            return Err(Error::Interrupted);
+        }
+        Ok(ends)
+    }
+}

@@ -1,0 +1,270 @@
+//! The posterior and its tail, tested against dense formulas, finite differences and each other.
+
+use std::ops::ControlFlow;
+
+use ndarray::{Array2, s};
+
+use super::kernel::KernelFamily;
+use super::posterior::dot_row;
+use super::{GaussianProcess, Hyperparameters, Target, Workspace, as_row};
+use crate::error::Error;
+use crate::numerics::growing_cholesky::GrowingCholesky;
+
+#[test]
+fn targets_that_overflow_are_refused_and_large_ones_are_not() {
+    let theta = Hyperparameters {
+        lengthscale: vec![0.7, 1.1],
+        signal_variance: 1.0,
+        noise_variance: 1e-6,
+    };
+    let rows = ndarray::arr2(&[[0.1, 0.2], [0.1, 0.2], [0.9, 0.3]]);
+    let mut gp = GaussianProcess::new(KernelFamily::Matern52, &theta).unwrap();
+    gp.append_rows(rows.view()).unwrap();
+    let refused = gp.set_targets(&[1e305, -1e305, 1.0]);
+    assert_eq!(refused, Err(Error::Overflow { largest: 1e305 }));
+    gp.set_targets(&[1e300, -1e300, 1e-300]).unwrap();
+    assert!(gp.mean(rows.view()).iter().all(|m| m.is_finite()));
+    let refused = gp.set_tail(rows.view(), &[Target::Value(f64::MIN); 3]);
+    assert_eq!(refused, Err(Error::Overflow { largest: f64::MAX }));
+}
+
+pub(crate) fn wave(n: usize, d: usize, seed: f64) -> Array2<f64> {
+    Array2::from_shape_fn((n, d), |(i, k)| {
+        (((i * 7 + k * 13) as f64 + seed) * 1.618).sin()
+    })
+}
+
+pub(crate) fn model(family: KernelFamily, n: usize) -> GaussianProcess {
+    let theta = Hyperparameters {
+        lengthscale: vec![0.7, 1.1],
+        signal_variance: 1.3,
+        noise_variance: 0.01,
+    };
+    let mut gp = GaussianProcess::new(family, &theta).unwrap();
+    let x = wave(n, 2, 0.4);
+    gp.append_rows(x.view()).unwrap();
+    let y: Vec<f64> = x.rows().into_iter().map(|r| r[0] * 2.0 - r[1]).collect();
+    gp.set_targets(&y).unwrap();
+    gp
+}
+
+#[test]
+fn hallucinated_rows_leave_the_mean_and_shrink_the_variance() {
+    for family in KernelFamily::ALL {
+        let mut gp = model(family, 20);
+        let z = wave(9, 2, 3.3);
+        let (mean, variance) = gp.predict(z.view());
+        let tail = wave(3, 2, 8.8);
+        gp.set_tail(tail.view(), &[Target::PosteriorMean; 3])
+            .unwrap();
+        let (mean_after, variance_after) = gp.predict(z.view());
+        for i in 0..9 {
+            assert!((mean[i] - mean_after[i]).abs() < 1e-10);
+            assert!(variance_after[i] <= variance[i] + 1e-12);
+        }
+        assert!(variance_after.iter().sum::<f64>() < variance.iter().sum::<f64>());
+        let tail_means = gp.targets();
+        assert!((tail_means[20] - gp.mean(tail.view())[0]).abs() < 1e-9);
+    }
+}
+
+#[test]
+fn nearest_means_are_those_of_a_search_through_all_rows() {
+    let mut gp = model(KernelFamily::Matern52, 20);
+    let tail = wave(4, 2, 8.8);
+    let (rows, mean) = (gp.rows().to_owned(), gp.mean(gp.rows()));
+    for k in [1, 3, 20, 99] {
+        gp.set_tail(tail.view(), &[Target::NearestMean(k); 4])
+            .unwrap();
+        let tail_means = gp.targets();
+        for (i, x) in tail.rows().into_iter().enumerate() {
+            let distance =
+                |j: usize| ((rows[[j, 0]] - x[0]) / 0.7).hypot((rows[[j, 1]] - x[1]) / 1.1);
+            let mut order: Vec<usize> = (0..20).collect();
+            order.sort_by(|&a, &b| distance(a).total_cmp(&distance(b)));
+            let expected =
+                order[..k.min(20)].iter().map(|&j| mean[j]).sum::<f64>() / k.min(20) as f64;
+            assert!((tail_means[20 + i] - expected).abs() < 1e-9);
+        }
+    }
+    let mut empty = GaussianProcess::new(KernelFamily::Matern52, &gp.hyperparameters()).unwrap();
+    empty.set_targets(&[]).unwrap();
+    empty
+        .set_tail(tail.view(), &[Target::NearestMean(2); 4])
+        .unwrap();
+    assert_eq!(empty.mean(tail.view()), [0.0; 4]);
+}
+
+#[test]
+fn observations_are_appended_all_or_none() {
+    let (more, y) = (wave(4, 2, 5.0), [0.3, -0.8, 1.1, 0.2]);
+    let probe = wave(9, 2, 3.3);
+    let mut whole = model(KernelFamily::Matern52, 15);
+    let mut targets = whole.targets();
+    for row in more.rows() {
+        whole
+            .append_rows(row.insert_axis(ndarray::Axis(0)))
+            .unwrap();
+    }
+    targets.extend(y);
+    whole.set_targets(&targets).unwrap();
+
+    let with_tail = {
+        let mut gp = model(KernelFamily::Matern52, 15);
+        gp.set_tail(wave(2, 2, 8.8).view(), &[Target::PosteriorMean; 2])
+            .unwrap();
+        gp
+    };
+    for mut gp in [model(KernelFamily::Matern52, 15), with_tail] {
+        let before = (gp.len(), gp.predict(probe.view()), gp.targets());
+        let state = |gp: &GaussianProcess| (gp.len(), gp.predict(probe.view()), gp.targets());
+        for rows in 0..4 {
+            let mut checks = 0;
+            let mut stop = || {
+                checks += 1;
+                if checks > rows {
+                    ControlFlow::Break(())
+                } else {
+                    ControlFlow::Continue(())
+                }
+            };
+            let stopped = gp.append_observations(more.view(), &y, &mut stop);
+            assert_eq!(stopped, Err(Error::Interrupted));
+            assert_eq!(state(&gp), before);
+        }
+        let mut go_on = || ControlFlow::Continue(());
+        let mut overflowing = y;
+        overflowing[2] = f64::MAX;
+        let mut undefined = more.clone();
+        undefined[[3, 1]] = f64::NAN;
+        for (x, y) in [
+            (more.view(), &overflowing[..]),
+            (undefined.view(), &y[..]),
+            (more.view(), &y[..3]),
+            (more.slice(s![.., ..1]), &y[..]),
+        ] {
+            assert!(gp.append_observations(x, y, &mut go_on).is_err());
+            assert_eq!(state(&gp), before);
+        }
+        gp.append_observations(more.view(), &y, &mut go_on).unwrap();
+        assert_eq!(state(&gp), state(&whole));
+    }
+}
+
+#[test]
+fn a_tail_of_values_is_data_and_goes_away_again() {
+    let mut gp = model(KernelFamily::Matern52, 15);
+    let (x, z) = (wave(2, 2, 5.0), wave(4, 2, 9.0));
+    let before = gp.predict(z.view());
+    gp.set_tail(x.view(), &[Target::Value(-1.0), Target::Value(0.5)])
+        .unwrap();
+    let with_tail = gp.predict(z.view());
+    let mut other = model(KernelFamily::Matern52, 15);
+    let mut y = other.targets();
+    other.append_rows(x.view()).unwrap();
+    y.extend([-1.0, 0.5]);
+    other.set_targets(&y).unwrap();
+    let as_data = other.predict(z.view());
+    for i in 0..4 {
+        assert!((with_tail.0[i] - as_data.0[i]).abs() < 1e-10);
+        assert!((with_tail.1[i] - as_data.1[i]).abs() < 1e-10);
+    }
+    gp.set_tail(Array2::zeros((0, 2)).view(), &[]).unwrap();
+    assert_eq!(gp.predict(z.view()), before);
+}
+
+#[test]
+fn gradients_are_finite_differences() {
+    for family in KernelFamily::ALL {
+        let gp = model(family, 12);
+        let x = [0.21, -0.33];
+        let mut workspace = Workspace::default();
+        let (mean, variance) = gp.predict_at(&x, &mut workspace);
+        let at = |x: &[f64]| {
+            let (m, v) = gp.predict(as_row(x.to_vec()).view());
+            (m[0], v[0])
+        };
+        assert!((mean - at(&x).0).abs() < 1e-12 && (variance - at(&x).1).abs() < 1e-12);
+        for (by_mean, by_variance, by_tail) in [
+            (1.0, 0.0, vec![]),
+            (0.0, 1.0, vec![]),
+            (0.7, -0.3, vec![]),
+            (0.2, 0.4, vec![1.0, -2.0, 0.5]),
+        ] {
+            let mut gradient = [0.0; 2];
+            gp.predict_at(&x, &mut workspace);
+            gp.gradient(
+                &x,
+                by_mean,
+                by_variance,
+                &by_tail,
+                &mut workspace,
+                &mut gradient,
+            );
+            let mut weighted = |x: &[f64]| {
+                let (mean, variance) = gp.predict_at(x, &mut workspace);
+                let tail: f64 = by_tail
+                    .iter()
+                    .zip(&workspace.whitened()[9..])
+                    .map(|(w, v)| w * v)
+                    .sum();
+                by_mean * mean + by_variance * variance + tail
+            };
+            for d in 0..2 {
+                let h = 1e-5;
+                let (mut up, mut down) = (x, x);
+                up[d] += h;
+                down[d] -= h;
+                let slope = (weighted(&up) - weighted(&down)) / (2.0 * h);
+                assert!((gradient[d] - slope).abs() < 1e-6);
+            }
+        }
+    }
+}
+
+/// A constant of prior N(0, 1) is a kernel that is 1 everywhere.
+#[test]
+fn an_estimated_mean_is_a_constant_covariance() {
+    for family in KernelFamily::ALL {
+        let mut gp = model(family, 12);
+        let y: Vec<f64> = gp.targets().iter().map(|y| y + 3.0).collect();
+        let mut a = gp.kernel().gram(gp.rows()) + 1.0;
+        a.diag_mut()
+            .iter_mut()
+            .for_each(|a| *a += gp.noise_variance());
+        let mut factor = GrowingCholesky::new();
+        factor.extend(Array2::zeros((12, 0)).view(), a).unwrap();
+        let mut alpha = y.clone();
+        factor.forward_substitution_vector(&mut alpha);
+        factor.backward_substitution_vector(&mut alpha);
+        let z = wave(4, 2, 0.9);
+        let mut k = Array2::zeros((4, 12));
+        gp.kernel().cross(z.view(), gp.scaled_rows(), k.view_mut());
+        let mean = gp.set_targets_about_mean(&y).unwrap();
+        for (own, k) in gp.mean(z.view()).iter().zip((k + 1.0).rows()) {
+            let expected = dot_row(k, &alpha);
+            assert!((own + mean - expected).abs() < 1e-9 * expected.abs().max(1.0));
+        }
+    }
+}
+
+#[test]
+fn bad_hyperparameters_are_refused() {
+    for (lengthscale, signal_variance, noise_variance) in [
+        (0.0, 1.0, 1.0),
+        (f64::NAN, 1.0, 1.0),
+        (1.0, -1.0, 1.0),
+        (1.0, 1.0, -1.0),
+        (1.0, 1.0, f64::INFINITY),
+    ] {
+        let theta = Hyperparameters {
+            lengthscale: vec![lengthscale],
+            signal_variance,
+            noise_variance,
+        };
+        assert!(matches!(
+            GaussianProcess::new(KernelFamily::Matern52, &theta),
+            Err(Error::InvalidSetting { .. })
+        ));
+    }
+}

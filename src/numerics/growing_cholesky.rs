@@ -1,0 +1,396 @@
+//! A Cholesky factor that grows by rows and is cut back to its first ones.
+//!
+//! Notation: A = L Lᵀ is n × n; a *block of right-hand sides* is an array with one row per right-hand side, shape (N, n).
+
+use ndarray::{Array2, ArrayView2, ArrayViewMut2};
+
+use super::cholesky::{LowerFactor, factor_in_place, subtract_gram_of_rows};
+use super::simd::{dot, substitute_backward, substitute_forward};
+use crate::error::{Error, Result, Stop, check};
+
+/// Multiples of the mean diagonal that are added in turn until the factorisation succeeds.
+const JITTER_LADDER: [f64; 6] = [0.0, 1e-12, 1e-10, 1e-8, 1e-6, 1e-4];
+
+/// A pivot below this multiple of the mean diagonal is a rounding error: rows that are solved against it may get any
+/// size, and the next row would fail however much its own diagonal is raised.
+const MIN_PIVOT: f64 = 1e-13;
+
+/// Rows of L that stay in cache while many right-hand sides are solved.
+const TILE: usize = 32;
+
+/// Right-hand sides that a tile is applied to between two checks of `stop`.
+const STOP_INTERVAL: usize = 256;
+
+/// The lower factor L of A = L Lᵀ, column-major in a buffer with room to grow.
+#[derive(Debug, Clone, Default)]
+pub struct GrowingCholesky {
+    buffer: Vec<f64>,
+    capacity: usize,
+    n: usize,
+    /// The number that was added to each row's diagonal element.
+    jitter: Vec<f64>,
+}
+
+impl GrowingCholesky {
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Number of rows.
+    pub fn len(&self) -> usize {
+        self.n
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.n == 0
+    }
+
+    /// The largest number added to a diagonal element; 0 for well-conditioned rows.
+    pub fn jitter(&self) -> f64 {
+        self.jitter.iter().copied().fold(0.0, f64::max)
+    }
+
+    /// L[i, j], i ≥ j.
+    pub fn at(&self, i: usize, j: usize) -> f64 {
+        self.buffer[i + j * self.capacity]
+    }
+
+    /// Keeps the first n rows: the factor of the leading block of A.
+    pub fn truncate(&mut self, n: usize) {
+        self.n = self.n.min(n);
+        self.jitter.truncate(n);
+    }
+
+    /// Appends m rows: `cross` (m, n) = A[new, old], `block` (m, m) = A[new, new], which is used up.
+    ///
+    /// With L11 known, L21 = (L11⁻¹ A12)ᵀ and L22 L22ᵀ = A22 − L21 L21ᵀ. If that Schur complement is not positive
+    /// definite, the jitter ladder is added to its diagonal; if the last jitter fails too, the factor stays as it was.
+    pub fn extend(&mut self, cross: ArrayView2<f64>, block: Array2<f64>) -> Result<()> {
+        let (m, n) = (block.nrows(), self.n);
+        if cross.dim() != (m, n) || block.ncols() != m {
+            return Err(Error::Shape(format!(
+                "extending a factor of {n} rows by {m} needs arrays of shape ({m}, {n}) and ({m}, {m}), got {:?} and {:?}",
+                cross.dim(),
+                block.dim()
+            )));
+        }
+        if m == 0 {
+            return Ok(());
+        }
+        self.reserve(n + m);
+        let mut l21 = cross.as_standard_layout().into_owned();
+        self.forward_substitution(l21.view_mut());
+        let scale = block.diag().iter().map(|a| a.abs()).sum::<f64>() / m as f64;
+        let mut schur = block;
+        if n > 0 {
+            subtract_gram_of_rows(l21.view(), schur.view_mut());
+        }
+        // The new corner of the buffer first keeps the matrix while its copy is factorised, then the factor.
+        self.write_corner(n, &schur);
+        let jitter = self.factor_with_jitter(n, &mut schur, scale)?;
+        self.write_corner(n, &schur);
+        for j in 0..n {
+            for i in 0..m {
+                self.buffer[n + i + j * self.capacity] = l21[[i, j]];
+            }
+        }
+        self.n = n + m;
+        self.jitter.resize(self.n, jitter);
+        Ok(())
+    }
+
+    /// Writes the lower half of a column-major matrix behind the first n rows and columns.
+    ///
+    /// The half above the diagonal is never read: pages that hold nothing else stay untouched.
+    fn write_corner(&mut self, n: usize, a: &Array2<f64>) {
+        for (j, column) in a.rows().into_iter().enumerate() {
+            let start = (n + j) * self.capacity + n;
+            let target = &mut self.buffer[start + j..start + a.nrows()];
+            target
+                .iter_mut()
+                .zip(column.iter().skip(j))
+                .for_each(|(t, v)| *t = *v);
+        }
+    }
+
+    /// Replaces `a`, a copy of the matrix behind the first n rows and columns, by its factor; returns the jitter needed.
+    fn factor_with_jitter(&self, n: usize, a: &mut Array2<f64>, scale: f64) -> Result<f64> {
+        let mut failed = Error::NotPositiveDefinite {
+            pivot: 0,
+            jitter: 0.0,
+        };
+        for (attempt, rung) in JITTER_LADDER.into_iter().enumerate() {
+            let jitter = rung * scale;
+            if attempt > 0 {
+                for (j, mut column) in a.rows_mut().into_iter().enumerate() {
+                    let start = (n + j) * self.capacity + n;
+                    let source = &self.buffer[start + j..start + column.len()];
+                    column
+                        .iter_mut()
+                        .skip(j)
+                        .zip(source)
+                        .for_each(|(t, v)| *t = *v);
+                }
+            }
+            a.diag_mut().iter_mut().for_each(|d| *d += jitter);
+            let tiny = |l: &f64| l * l < MIN_PIVOT * scale;
+            let factored = factor_in_place(a);
+            match factored.and_then(|()| a.diag().iter().position(tiny).map_or(Ok(()), Err)) {
+                Ok(()) => return Ok(jitter),
+                Err(pivot) => failed = Error::NotPositiveDefinite { pivot, jitter },
+            }
+        }
+        Err(failed)
+    }
+
+    /// Replaces every row r of the block by L⁻¹ r.
+    pub fn forward_substitution(&self, block: ArrayViewMut2<f64>) {
+        assert_eq!(block.ncols(), self.n, "one column per row of the factor");
+        self.forward_substitution_leading(block);
+    }
+
+    /// As `forward_substitution`, for the factor of the leading block of A that is as large as the rows are long.
+    pub fn forward_substitution_leading(&self, mut block: ArrayViewMut2<f64>) {
+        let n = block.ncols();
+        assert!(n <= self.n, "at most one column per row of the factor");
+        if n == 0 || block.nrows() == 0 {
+            return;
+        }
+        if block.nrows() == 1
+            && let Some(row) = block.row_mut(0).as_slice_mut()
+        {
+            return substitute_forward(&self.buffer, self.capacity, row);
+        }
+        self.leading_factor(n).forward_substitution(block);
+    }
+
+    /// Replaces the vector b by L⁻¹ b.
+    pub fn forward_substitution_vector(&self, b: &mut [f64]) {
+        assert_eq!(b.len(), self.n, "one entry per row of the factor");
+        substitute_forward(&self.buffer, self.capacity, b);
+    }
+
+    /// Replaces the vector b by L⁻ᵀ b.
+    pub fn backward_substitution_vector(&self, b: &mut [f64]) {
+        assert_eq!(b.len(), self.n, "one entry per row of the factor");
+        substitute_backward(&self.buffer, self.capacity, b);
+    }
+
+    /// As `forward_substitution_leading`, where the first `start` entries of each row are solved already, and the others
+    /// are solved one by one: the bits are the same in however many calls that is done.
+    pub fn forward_substitution_singly(
+        &self,
+        start: usize,
+        mut block: ArrayViewMut2<f64>,
+        stop: &mut Stop,
+    ) -> Result<()> {
+        let end = block.ncols();
+        assert!(end <= self.n, "at most one column per row of the factor");
+        let mut tile: Vec<Vec<f64>> = Vec::new();
+        for first in (start..end).step_by(TILE) {
+            let rows = first..end.min(first + TILE);
+            // Row i of L, contiguous: b_i = (b_i − Σ_{j<i} L_ij b_j) / L_ii.
+            tile.clear();
+            tile.extend(rows.map(|i| (0..=i).map(|j| self.at(i, j)).collect()));
+            for (k, mut b) in block.rows_mut().into_iter().enumerate() {
+                if k.is_multiple_of(STOP_INTERVAL) {
+                    check(stop)?;
+                }
+                let b = b.as_slice_mut().expect("blocks have contiguous rows");
+                for (i, l) in (first..).zip(&tile) {
+                    b[i] = (b[i] - dot(&l[..i], &b[..i])) / l[i];
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Replaces every row r of the block by L⁻ᵀ r.
+    pub fn backward_substitution(&self, mut block: ArrayViewMut2<f64>) {
+        assert_eq!(block.ncols(), self.n, "one column per row of the factor");
+        if self.n == 0 || block.nrows() == 0 {
+            return;
+        }
+        if block.nrows() == 1
+            && let Some(row) = block.row_mut(0).as_slice_mut()
+        {
+            return self.backward_substitution_vector(row);
+        }
+        self.leading_factor(self.n).backward_substitution(block);
+    }
+
+    /// L ξ, where only the first ξ.len() rows of L are used.
+    pub fn multiply(&self, xi: &[f64]) -> Vec<f64> {
+        let m = xi.len();
+        let mut out = vec![0.0; m];
+        for (j, &x) in xi.iter().enumerate() {
+            let column = &self.buffer[j * self.capacity..j * self.capacity + m];
+            for (o, l) in out[j..].iter_mut().zip(&column[j..]) {
+                *o += l * x;
+            }
+        }
+        out
+    }
+
+    /// log det A.
+    pub fn log_det(&self) -> f64 {
+        2.0 * (0..self.n).map(|i| self.at(i, i).ln()).sum::<f64>()
+    }
+
+    /// The factor of the first n rows.
+    fn leading_factor(&self, n: usize) -> LowerFactor<'_> {
+        LowerFactor::in_columns(&self.buffer, n, self.capacity)
+    }
+
+    fn reserve(&mut self, n: usize) {
+        if n <= self.capacity {
+            return;
+        }
+        // A first block is usually the only one for a while: leave it room for a tail.
+        let capacity = if self.capacity == 0 {
+            n + n / 8 + 8
+        } else {
+            n.max(self.capacity + self.capacity / 8 + 8)
+        };
+        let mut buffer = vec![0.0; capacity * capacity];
+        for j in 0..self.n {
+            let old = &self.buffer[j * self.capacity..j * self.capacity + self.n];
+            buffer[j * capacity..j * capacity + self.n].copy_from_slice(old);
+        }
+        self.buffer = buffer;
+        self.capacity = capacity;
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use ndarray::s;
+    use proptest::prelude::*;
+
+    /// B Bᵀ + I for a matrix of pseudo-random entries: symmetric positive definite.
+    pub fn positive_definite(n: usize, seed: u64) -> Array2<f64> {
+        let b = Array2::from_shape_fn((n, n), |(i, j)| {
+            (((i * 31 + j * 17) as f64 + seed as f64) * 1.37).sin()
+        });
+        b.dot(&b.t()) + Array2::<f64>::eye(n)
+    }
+
+    fn fresh(a: &Array2<f64>) -> GrowingCholesky {
+        let mut l = GrowingCholesky::new();
+        l.extend(Array2::zeros((a.nrows(), 0)).view(), a.clone())
+            .unwrap();
+        l
+    }
+
+    proptest! {
+        #[test]
+        fn extended_factor_is_the_fresh_one(n in 1usize..40, cut in 0usize..40, seed in 0u64..1000) {
+            let a = positive_definite(n, seed);
+            let cut = cut.min(n);
+            let mut grown = fresh(&a.slice(s![..cut, ..cut]).to_owned());
+            for i in cut..n {
+                grown.extend(a.slice(s![i..i + 1, ..i]), a.slice(s![i..i + 1, i..i + 1]).to_owned()).unwrap();
+            }
+            let whole = fresh(&a);
+            let mut in_block = whole.clone();
+            in_block.truncate(cut);
+            in_block.extend(a.slice(s![cut.., ..cut]), a.slice(s![cut.., cut..]).to_owned()).unwrap();
+            for i in 0..n {
+                for j in 0..=i {
+                    prop_assert!((grown.at(i, j) - whole.at(i, j)).abs() < 1e-10 * n as f64);
+                    prop_assert!((in_block.at(i, j) - whole.at(i, j)).abs() < 1e-10 * n as f64);
+                    let product: f64 = (0..=j).map(|k| whole.at(i, k) * whole.at(j, k)).sum();
+                    prop_assert!((product - a[[i, j]]).abs() < 1e-10 * n as f64);
+                }
+            }
+        }
+
+        #[test]
+        fn solves_invert_the_matrix(n in 1usize..80, rows in 1usize..5, seed in 0u64..1000) {
+            let a = positive_definite(n, seed);
+            let l = fresh(&a);
+            let b = Array2::from_shape_fn((rows, n), |(i, j)| ((i + 2 * j) as f64).cos());
+            let mut x = b.clone();
+            l.forward_substitution(x.view_mut());
+            l.backward_substitution(x.view_mut());
+            prop_assert!((x.dot(&a) - &b).iter().all(|e| e.abs() < 1e-9));
+            let mut go_on = || std::ops::ControlFlow::Continue(());
+            let start = n / 2;
+            let mut head = b.clone();
+            l.forward_substitution_leading(head.slice_mut(s![.., ..start]));
+            let (mut together, mut one_by_one) = (head.clone(), head);
+            l.forward_substitution_singly(start, together.view_mut(), &mut go_on).unwrap();
+            for i in start..n {
+                l.forward_substitution_singly(i, one_by_one.slice_mut(s![.., ..=i]), &mut go_on).unwrap();
+            }
+            prop_assert_eq!(&together, &one_by_one);
+            let mut at_once = b;
+            l.forward_substitution(at_once.view_mut());
+            prop_assert!((together - at_once).iter().all(|e| e.abs() < 1e-9));
+        }
+    }
+
+    #[test]
+    fn with_jitter_the_factor_is_that_of_the_raised_matrix() {
+        for n in [3, 90] {
+            let l = fresh(&Array2::from_elem((n, n), 1.0));
+            let mut raised = Array2::from_elem((n, n), 1.0);
+            raised.diag_mut().iter_mut().for_each(|d| *d += l.jitter());
+            factor_in_place(&mut raised).unwrap();
+            assert!(l.jitter() > 0.0);
+            for i in 0..n {
+                for j in 0..=i {
+                    assert_eq!(l.at(i, j), raised[[j, i]]);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn log_det_is_the_sum_over_pivots_of_a_known_matrix() {
+        let l = fresh(&ndarray::arr2(&[[4.0, 2.0], [2.0, 5.0]]));
+        assert!((l.log_det() - 16f64.ln()).abs() < 1e-14);
+    }
+
+    /// Covariances of points that are equal up to rounding: a pivot may come out as 0 or as a rounding error, and rows
+    /// that are appended after it must not fail.
+    #[test]
+    fn rows_that_repeat_up_to_rounding_can_always_be_appended() {
+        for seed in 0..3000u64 {
+            let entry = |i: usize, j: usize| {
+                let bits = (seed * 100 + (1 + i * j + (i + j) * 8) as u64)
+                    .wrapping_mul(0x9E37_79B9_7F4A_7C15);
+                let v = 0.1 + 1e-3 * seed as f64;
+                if i != j && bits >> 63 == 1 {
+                    v.next_down()
+                } else {
+                    v
+                }
+            };
+            let n = 2 + (seed % 7) as usize;
+            let mut l = fresh(&Array2::from_shape_fn((n, n), |(i, j)| entry(i, j)));
+            for n in n..n + 4 {
+                let cross = Array2::from_shape_fn((1, n), |(_, j)| entry(n, j));
+                let corner = Array2::from_elem((1, 1), entry(n, n));
+                l.extend(cross.view(), corner).unwrap();
+            }
+        }
+    }
+
+    #[test]
+    fn singular_matrices_get_jitter_and_indefinite_ones_an_error() {
+        let ones = Array2::from_elem((3, 3), 1.0);
+        assert!(fresh(&ones).jitter() > 0.0);
+        let mut l = fresh(&Array2::eye(2));
+        for bad in [f64::NAN, f64::INFINITY, -1.0] {
+            let error = l.extend(Array2::zeros((1, 2)).view(), ndarray::arr2(&[[bad]]));
+            assert!(matches!(error, Err(Error::NotPositiveDefinite { .. })));
+            assert_eq!(l.len(), 2);
+        }
+        assert!(matches!(
+            l.extend(Array2::zeros((1, 3)).view(), Array2::eye(1)),
+            Err(Error::Shape(_))
+        ));
+    }
+}
