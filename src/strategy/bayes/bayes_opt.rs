@@ -9,7 +9,9 @@ use ndarray::{Array2, ArrayView2};
 
 pub use crate::strategy::bayes::settings::Settings;
 
-use crate::acquisition::{Acquisition, Scorer};
+use crate::acquisition::{
+    Acquisition, LogExpectedImprovement, MaxVariance, Scorer, UpperConfidenceBound,
+};
 use crate::domain::Domain;
 use crate::error::{Error, Result, Stop, check};
 use crate::gp::draw::path::Path;
@@ -128,17 +130,20 @@ impl BayesOpt {
                 } else {
                     0.0
                 };
-                Some(Acquisition::UpperConfidenceBound { nu, noise })
+                Some(Acquisition::UpperConfidenceBound(UpperConfidenceBound {
+                    multiplier: nu,
+                    noise,
+                }))
             }
             AcquisitionKind::LogExpectedImprovement => Some(match settings.pending {
                 PendingPolicy::Integrate(n) => {
                     integrated(gp, tail_rows.view(), n, query.context, rng)?
                 }
-                _ => Acquisition::LogExpectedImprovement {
+                _ => Acquisition::LogExpectedImprovement(LogExpectedImprovement {
                     incumbent: best_mean(gp, query.context),
-                },
+                }),
             }),
-            AcquisitionKind::MaxVariance => Some(Acquisition::MaxVariance),
+            AcquisitionKind::MaxVariance => Some(Acquisition::MaxVariance(MaxVariance)),
             AcquisitionKind::Thompson => None,
         };
         let gp = &*gp;
@@ -336,10 +341,10 @@ impl Strategy for BayesOpt {
         let Some(gp) = own.as_mut().or(self.model.posterior().map(|(gp, _)| gp)) else {
             return Ok(None);
         };
-        let mean = Acquisition::UpperConfidenceBound {
-            nu: 0.0,
+        let mean = Acquisition::UpperConfidenceBound(UpperConfidenceBound {
+            multiplier: 0.0,
             noise: 0.0,
-        };
+        });
         let mut scorer = Scorer::new(gp, &mean, query.context);
         let maximizer = Maximizer::default();
         let point = argmax(

@@ -2,7 +2,7 @@
 
 use ndarray::{Array2, ArrayView1, ArrayView2, Axis, concatenate};
 
-use crate::acquisition::Acquisition;
+use crate::acquisition::{Acquisition, LogNoisyExpectedImprovement};
 use crate::domain::{Domain, unit_sequence};
 use crate::error::Result;
 use crate::gp::GaussianProcess;
@@ -78,10 +78,12 @@ pub fn integrated(
     let (values, _) = fantasies.predict(gp, here.view());
     let largest =
         |column: ArrayView1<f64>| column.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    Ok(Acquisition::LogNoisyExpectedImprovement {
-        incumbents: values.columns().into_iter().map(largest).collect(),
-        fantasies,
-    })
+    Ok(Acquisition::LogNoisyExpectedImprovement(
+        LogNoisyExpectedImprovement {
+            incumbents: values.columns().into_iter().map(largest).collect(),
+            fantasies,
+        },
+    ))
 }
 
 /// Observed points, in this context, whose f has a fair chance to be above that of the best of them, best first.
