@@ -23,7 +23,7 @@ use crate::maximize::{Maximizer, Objective, maximize};
 use crate::random::Rng;
 use crate::strategy::bayes::candidates::{MAX_EXACT, SolvedCandidates};
 use crate::strategy::bayes::design::initial_design;
-use crate::strategy::bayes::incumbents::{best_mean, incumbents, integrated};
+use crate::strategy::bayes::incumbents::{best_observed, incumbent, noisy_expected_improvement};
 use crate::strategy::bayes::information::InformationGain;
 use crate::strategy::bayes::model::{Model, Version, set_targets};
 use crate::strategy::bayes::pending::{PendingPolicy, Target};
@@ -103,7 +103,7 @@ impl BayesOpt {
         let (tail, tail_targets) = self.model.tail(log, query, targets.levels);
         let tail_rows = self.model.encode(log, &tail);
         let recent = self.model.encode(log, &recent(log, query.now, settings));
-        let incumbents = incumbents(&self.domain, log, self.model.rows(), &targets.values);
+        let best_observed = best_observed(&self.domain, log, self.model.rows(), &targets.values);
         let rows = [self.model.rows(), &tail].concat();
         let (gp, version) = self.model.posterior().ok_or(Error::NotPositiveDefinite {
             pivot: 0,
@@ -137,10 +137,10 @@ impl BayesOpt {
             }
             AcquisitionKind::LogExpectedImprovement => Some(match settings.pending {
                 PendingPolicy::Integrate(n) => {
-                    integrated(gp, tail_rows.view(), n, query.context, rng)?
+                    noisy_expected_improvement(gp, tail_rows.view(), n, query.context, rng)?
                 }
                 _ => Acquisition::LogExpectedImprovement(LogExpectedImprovement {
-                    incumbent: best_mean(gp, query.context),
+                    incumbent: incumbent(gp, query.context),
                 }),
             }),
             AcquisitionKind::MaxVariance => Some(Acquisition::MaxVariance(MaxVariance)),
@@ -161,12 +161,12 @@ impl BayesOpt {
             (Some(list), Some(acquisition)) => {
                 let solved = solved(&mut self.candidates, list, query, version, gp, stop)?;
                 let mut scores = Listed::new(solved.score(gp, &acquisition));
-                argmax(&mut scores, &self.domain, &incumbents, &all, rng, stop)
+                argmax(&mut scores, &self.domain, &best_observed, &all, rng, stop)
             }
             (Some(list), None) if list.nrows() <= MAX_EXACT => {
                 let solved = solved(&mut self.candidates, list, query, version, gp, stop)?;
                 let mut scores = Listed::new(solved.draw(gp, log, &rows, spread, rng)?);
-                argmax(&mut scores, &self.domain, &incumbents, &all, rng, stop)
+                argmax(&mut scores, &self.domain, &best_observed, &all, rng, stop)
             }
             (_, acquisition) => {
                 let acquisition = match acquisition {
@@ -192,7 +192,7 @@ impl BayesOpt {
                 let best = argmax(
                     &mut scorer,
                     &self.domain,
-                    &incumbents,
+                    &best_observed,
                     &maximizer,
                     rng,
                     stop,
@@ -337,7 +337,7 @@ impl Strategy for BayesOpt {
             set_targets(&mut prior, &mut targets, &self.settings)?;
             own = Some(prior);
         }
-        let incumbents = incumbents(&self.domain, log, self.model.rows(), &targets.values);
+        let best_observed = best_observed(&self.domain, log, self.model.rows(), &targets.values);
         let Some(gp) = own.as_mut().or(self.model.posterior().map(|(gp, _)| gp)) else {
             return Ok(None);
         };
@@ -350,7 +350,7 @@ impl Strategy for BayesOpt {
         let point = argmax(
             &mut scorer,
             &self.domain,
-            &incumbents,
+            &best_observed,
             &maximizer,
             rng,
             stop,
@@ -470,12 +470,19 @@ fn solved<'a>(
 fn argmax(
     objective: &mut dyn Objective,
     domain: &Domain,
-    incumbents: &Array2<f64>,
+    best_observed: &Array2<f64>,
     maximizer: &Maximizer,
     rng: &mut Rng,
     stop: &mut Stop,
 ) -> Result<Point> {
-    let best = maximize(objective, domain, incumbents.view(), maximizer, rng, stop)?;
+    let best = maximize(
+        objective,
+        domain,
+        best_observed.view(),
+        maximizer,
+        rng,
+        stop,
+    )?;
     Ok(Point {
         x: best.point,
         index: best.index,

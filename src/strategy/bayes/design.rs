@@ -8,13 +8,13 @@ use crate::random::Rng;
 use crate::strategy::bayes::settings::Initial;
 use crate::strategy::uniform_point;
 
-/// Quasi-random points after the initial ones.
+/// Quasi-random points that continue the initial ones, for trials that start before anything is observed.
 const N_EXTRA: usize = 128;
 
-/// The first n points: quasi-random ones fill the domain evenly, and there are some more of these; candidates are drawn
-/// without replacement.
+/// The first n points: quasi-random ones, which fill the domain evenly and are continued, or uniform ones; candidates are
+/// drawn without replacement either way.
 pub fn initial_design(domain: &Domain, n: usize, initial: Initial, rng: &mut Rng) -> Vec<Point> {
-    let unlisted = |x: ArrayView1<f64>| Point {
+    let of_box = |x: ArrayView1<f64>| Point {
         x: x.to_vec(),
         index: None,
     };
@@ -31,7 +31,7 @@ pub fn initial_design(domain: &Domain, n: usize, initial: Initial, rng: &mut Rng
         (Domain::Box(_), Initial::Uniform) => (0..n).map(|_| uniform_point(domain, rng)).collect(),
         (Domain::Box(_), Initial::QuasiRandom) => {
             let points = domain.quasi_random_and_more(n, N_EXTRA, rng);
-            points.rows().into_iter().map(unlisted).collect()
+            points.rows().into_iter().map(of_box).collect()
         }
     }
 }
