@@ -1,6 +1,7 @@
 //! Tests of the argmax: known maxima, many dense starts as the second route, and the laws.
 
 use super::*;
+use ndarray::Array2;
 use proptest::prelude::{Just, any, prop_assert, prop_assert_eq, prop_oneof, proptest};
 use rand::{RngExt, SeedableRng};
 use rand_distr::StandardNormal;
@@ -25,18 +26,19 @@ impl<F: FnMut(&[f64], &mut [f64]) -> f64> Objective for Function<F> {
 fn search(
     f: impl FnMut(&[f64], &mut [f64]) -> f64,
     domain: &Domain,
-    incumbents: &[f64],
+    best_observed: &[f64],
     maximizer: &Maximizer,
     seed: u64,
 ) -> Argmax {
     let width = domain.width();
-    let incumbents = ArrayView2::from_shape((incumbents.len() / width, width), incumbents).unwrap();
+    let best_observed =
+        ArrayView2::from_shape((best_observed.len() / width, width), best_observed).unwrap();
     let mut rng = Rng::seed_from_u64(seed);
     let mut go_on = || ControlFlow::Continue(());
     maximize(
         &mut Function(f),
         domain,
-        incumbents,
+        best_observed,
         maximizer,
         &mut rng,
         &mut go_on,
@@ -153,7 +155,7 @@ fn corners_and_thin_faces_are_reached_exactly() {
 }
 
 #[test]
-fn a_needle_beside_an_incumbent_is_found() {
+fn a_needle_beside_an_observed_point_is_found() {
     // log of a bump 2e-3 wide, −∞ where that underflows: log-EI late in a search.
     let d = 6;
     let bump = |x: &[f64], g: &mut [f64]| {
@@ -299,7 +301,7 @@ fn stopping_and_bad_input_are_errors() {
     });
     let none = Array2::zeros((0, 2));
     let mut run =
-        |domain: &Domain, incumbents: &Array2<f64>, maximizer: &Maximizer, limit: usize| {
+        |domain: &Domain, best_observed: &Array2<f64>, maximizer: &Maximizer, limit: usize| {
             let mut stop = || {
                 calls += 1;
                 if calls > limit {
@@ -311,7 +313,7 @@ fn stopping_and_bad_input_are_errors() {
             maximize(
                 &mut flat,
                 domain,
-                incumbents.view(),
+                best_observed.view(),
                 maximizer,
                 &mut Rng::seed_from_u64(1),
                 &mut stop,

@@ -7,7 +7,9 @@ use numpy::{IntoPyArray, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
 use rand::SeedableRng;
 
-use crate::acquisition::{Acquisition as Formula, Scorer};
+use crate::acquisition::{
+    Acquisition as Formula, LogExpectedImprovement, Scorer, UpperConfidenceBound,
+};
 use crate::error::{Error, Result, check};
 use crate::gp::draw::path::Path;
 use crate::gp::{BLOCK, GaussianProcess as Core};
@@ -54,7 +56,10 @@ impl Acquisition {
 impl Acquisition {
     #[staticmethod]
     fn upper_confidence_bound(py: Python<'_>, gp: &GaussianProcess, nu: f64) -> PyResult<Self> {
-        let formula = Formula::UpperConfidenceBound { nu, noise: 0.0 };
+        let formula = Formula::UpperConfidenceBound(UpperConfidenceBound {
+            multiplier: nu,
+            noise: 0.0,
+        });
         detached(py, |_| Self::new("nu", nu, gp.posterior()?, formula))
     }
 
@@ -64,7 +69,7 @@ impl Acquisition {
         gp: &GaussianProcess,
         incumbent: f64,
     ) -> PyResult<Self> {
-        let formula = Formula::LogExpectedImprovement { incumbent };
+        let formula = Formula::LogExpectedImprovement(LogExpectedImprovement { incumbent });
         detached(py, |_| {
             Self::new("incumbent", incumbent, gp.posterior()?, formula)
         })

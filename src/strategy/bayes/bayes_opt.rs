@@ -7,7 +7,9 @@ use std::sync::Arc;
 
 use ndarray::{Array2, ArrayView2};
 
-use crate::acquisition::{Acquisition, Scorer};
+use crate::acquisition::{
+    Acquisition, LogExpectedImprovement, MaxVariance, Scorer, UpperConfidenceBound,
+};
 use crate::domain::Domain;
 use crate::error::{Error, Result, Stop, check};
 use crate::gp::Target;
@@ -20,7 +22,7 @@ use crate::maximize::{Maximizer, Objective, maximize};
 use crate::random::Rng;
 use crate::strategy::bayes::candidates::{MAX_EXACT, SolvedCandidates};
 use crate::strategy::bayes::design::initial_design;
-use crate::strategy::bayes::incumbents::{best_mean, incumbents, integrated};
+use crate::strategy::bayes::incumbents::{best_observed, incumbent, noisy_expected_improvement};
 use crate::strategy::bayes::information::InformationGain;
 use crate::strategy::bayes::note::Fit;
 use crate::strategy::bayes::pending::Pending;
@@ -123,13 +125,14 @@ impl BayesOpt {
             }
         };
         let chosen = acquisition(&mut posterior, nu, settings, query, rng)?;
-        let incumbents = incumbents(&self.domain, log, posterior.rows, &posterior.targets.values);
+        let best_observed =
+            best_observed(&self.domain, log, posterior.rows, &posterior.targets.values);
         let mut search = Search {
             domain: &self.domain,
             settings,
             log,
             query,
-            incumbents,
+            best_observed,
             nu,
             rng,
             stop,
@@ -285,17 +288,17 @@ impl Strategy for BayesOpt {
                 (&prior, targets)
             }
         };
-        let mean = Acquisition::UpperConfidenceBound {
-            nu: 0.0,
+        let mean = Acquisition::UpperConfidenceBound(UpperConfidenceBound {
+            multiplier: 0.0,
             noise: 0.0,
-        };
-        let incumbents = incumbents(&self.domain, log, &rows, &targets.values);
+        });
+        let best_observed = best_observed(&self.domain, log, &rows, &targets.values);
         let mut scorer = Scorer::new(gp, &mean, query.context);
         let maximizer = Maximizer::default();
         let point = argmax(
             &mut scorer,
             &self.domain,
-            &incumbents,
+            &best_observed,
             &maximizer,
             rng,
             stop,
@@ -389,18 +392,21 @@ fn acquisition(
             } else {
                 0.0
             };
-            Some(Acquisition::UpperConfidenceBound { nu, noise })
+            Some(Acquisition::UpperConfidenceBound(UpperConfidenceBound {
+                multiplier: nu,
+                noise,
+            }))
         }
         settings::Acquisition::LogEI(_) => Some(match settings.pending() {
             Pending::Integrate(integrate) => {
                 let tail = posterior.tail.rows.view();
-                integrated(gp, tail, integrate.n, query.context, rng)?
+                noisy_expected_improvement(gp, tail, integrate.n, query.context, rng)?
             }
-            _ => Acquisition::LogExpectedImprovement {
-                incumbent: best_mean(gp, query.context),
-            },
+            _ => Acquisition::LogExpectedImprovement(LogExpectedImprovement {
+                incumbent: incumbent(gp, query.context),
+            }),
         }),
-        settings::Acquisition::MaxVariance(_) => Some(Acquisition::MaxVariance),
+        settings::Acquisition::MaxVariance(_) => Some(Acquisition::MaxVariance(MaxVariance)),
         settings::Acquisition::ThompsonSampling(_) => None,
     })
 }
@@ -411,7 +417,7 @@ struct Search<'a, 's> {
     settings: &'a Settings,
     log: &'a Ledger,
     query: Query<'a>,
-    incumbents: Array2<f64>,
+    best_observed: Array2<f64>,
     nu: f64,
     rng: &'a mut Rng,
     stop: &'a mut Stop<'s>,
@@ -451,7 +457,7 @@ impl Search<'_, '_> {
         argmax(
             &mut Listed::new(scores),
             self.domain,
-            &self.incumbents,
+            &self.best_observed,
             &Maximizer::default(),
             self.rng,
             self.stop,
@@ -480,7 +486,7 @@ impl Search<'_, '_> {
         let best = argmax(
             &mut scorer,
             self.domain,
-            &self.incumbents,
+            &self.best_observed,
             &maximizer,
             self.rng,
             self.stop,
@@ -555,12 +561,19 @@ fn solved<'a>(
 fn argmax(
     objective: &mut dyn Objective,
     domain: &Domain,
-    incumbents: &Array2<f64>,
+    best_observed: &Array2<f64>,
     maximizer: &Maximizer,
     rng: &mut Rng,
     stop: &mut Stop,
 ) -> Result<Point> {
-    let best = maximize(objective, domain, incumbents.view(), maximizer, rng, stop)?;
+    let best = maximize(
+        objective,
+        domain,
+        best_observed.view(),
+        maximizer,
+        rng,
+        stop,
+    )?;
     Ok(Point::new(best.point, best.index))
 }
 

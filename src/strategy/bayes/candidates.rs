@@ -8,10 +8,10 @@
 
 use ndarray::{Array2, ArrayView2, Axis, s};
 
-use crate::acquisition::{Acquisition, log_noisy_ei};
+use crate::acquisition::Acquisition;
 use crate::error::{Result, Stop, check};
 use crate::gp::draw::exact::PriorFactor;
-use crate::gp::{BLOCK, GaussianProcess, variance_left};
+use crate::gp::{BLOCK, GaussianProcess};
 use crate::ledger::{Ledger, TrialNumber};
 use crate::numerics::cholesky::dot;
 use crate::random::Rng;
@@ -93,49 +93,10 @@ impl SolvedCandidates {
         Ok(())
     }
 
-    /// Posterior means and variances of all candidates.
-    pub fn moments(&self, gp: &GaussianProcess) -> (Vec<f64>, Vec<f64>) {
-        let v = self.v.slice(s![.., ..gp.len()]);
-        let z = gp.whitened_targets();
-        let prior = self
-            .points
-            .rows()
-            .into_iter()
-            .map(|x| gp.kernel().prior_variance(x));
-        v.rows()
-            .into_iter()
-            .zip(prior)
-            .map(|(v, prior)| {
-                let mean = v.to_slice().map_or(f64::NAN, |v| dot(v, z));
-                (mean, variance_left(prior, v))
-            })
-            .unzip()
-    }
-
     /// The acquisition at every candidate.
     pub fn score(&self, gp: &GaussianProcess, acquisition: &Acquisition) -> Vec<f64> {
-        let (mean, variance) = self.moments(gp);
-        if let Acquisition::LogNoisyExpectedImprovement {
-            fantasies,
-            incumbents,
-        } = acquisition
-        {
-            let mut scratch = Vec::new();
-            let mut means = Array2::zeros((mean.len(), fantasies.len()));
-            fantasies.means(&mean, self.v.slice(s![.., ..gp.len()]), means.view_mut());
-            let means = means.rows_mut().into_iter().zip(variance);
-            return means
-                .map(|(mut means, variance)| {
-                    means.as_slice_mut().map_or(f64::NAN, |means| {
-                        log_noisy_ei(means, variance, incumbents, &mut scratch).0
-                    })
-                })
-                .collect();
-        }
-        mean.into_iter()
-            .zip(variance)
-            .map(|(mean, variance)| acquisition.of_moments(mean, variance))
-            .collect()
+        let v = self.v.slice(s![.., ..gp.len()]);
+        acquisition.values_of_solved(gp, self.points.view(), v)
     }
 
     /// One draw from GP(mu, ν²·Σ) at every candidate; `rows` are the trials of the posterior's rows.

@@ -8,13 +8,13 @@ use crate::random::Rng;
 use crate::strategy::bayes::settings::DesignMethod;
 use crate::strategy::uniform_point;
 
-/// Quasi-random points after the initial ones.
+/// Quasi-random points that continue the initial ones, for trials that start before anything is observed.
 const N_EXTRA: usize = 128;
 
 /// The first n points: quasi-random ones fill the domain evenly, and there are some more of these; candidates are drawn
 /// without replacement.
 pub fn initial_design(domain: &Domain, n: usize, how: DesignMethod, rng: &mut Rng) -> Vec<Point> {
-    let unlisted = |x: ArrayView1<f64>| Point::new(x.to_vec(), None);
+    let of_box = |x: ArrayView1<f64>| Point::new(x.to_vec(), None);
     match (domain, how) {
         (Domain::Candidates(list), _) => {
             rand::seq::index::sample(rng, list.nrows(), n.min(list.nrows()))
@@ -27,7 +27,7 @@ pub fn initial_design(domain: &Domain, n: usize, how: DesignMethod, rng: &mut Rn
         }
         (Domain::Box(_), DesignMethod::QuasiRandom) => {
             let points = domain.quasi_random_and_more(n, N_EXTRA, rng);
-            points.rows().into_iter().map(unlisted).collect()
+            points.rows().into_iter().map(of_box).collect()
         }
     }
 }

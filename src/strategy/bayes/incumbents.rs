@@ -1,22 +1,25 @@
-//! The best of the observed points: where searches start, and what improvement is measured against.
+//! The best of the observed points: where searches start, and the incumbents that improvement is measured against.
+//!
+//! Notation: mu and sigma the posterior mean and standard deviation of f(x), without noise; f* an incumbent, the value
+//! that improvement is measured against.
 
 use ndarray::{Array2, ArrayView1, ArrayView2, Axis, concatenate};
 
-use crate::acquisition::Acquisition;
+use crate::acquisition::{Acquisition, LogNoisyExpectedImprovement};
 use crate::domain::{Domain, unit_sequence};
 use crate::error::Result;
 use crate::gp::GaussianProcess;
 use crate::ledger::{Ledger, TrialNumber};
 use crate::random::Rng;
 
-/// How many observed points may be the best as far as the model knows.
+/// At most so many baseline points.
 const MAX_BASELINE: usize = 16;
 
 /// How many of the best observed points the search of a box starts around.
-const INCUMBENTS: usize = 5;
+const MAX_BEST_OBSERVED: usize = 5;
 
-/// The best observed points of the domain, best first: where a search of a box should also look.
-pub fn incumbents(
+/// The points of the best targets, best first: the search of a box starts around them, too.
+pub fn best_observed(
     domain: &Domain,
     log: &Ledger,
     rows: &[TrialNumber],
@@ -24,7 +27,7 @@ pub fn incumbents(
 ) -> Array2<f64> {
     let mut order: Vec<usize> = (0..rows.len()).collect();
     order.sort_by(|&a, &b| targets[b].total_cmp(&targets[a]));
-    order.truncate(INCUMBENTS);
+    order.truncate(MAX_BEST_OBSERVED);
     let mut points = Array2::zeros((order.len(), domain.width()));
     for (mut point, row) in points.rows_mut().into_iter().zip(order) {
         let x = log.x(rows[row]);
@@ -33,9 +36,9 @@ pub fn incumbents(
     points
 }
 
-/// The incumbent value: the largest posterior mean at the points of observed rows, in this context; the prior
-/// mean where there are none, as improvement on nothing would be infinite everywhere.
-pub fn best_mean(gp: &GaussianProcess, context: &[f64]) -> f64 {
+/// f*: the largest posterior mean at the points of observed rows, in this context; the prior mean where there are none,
+/// as improvement on nothing would be infinite everywhere.
+pub fn incumbent(gp: &GaussianProcess, context: &[f64]) -> f64 {
     if gp.n_observed() == 0 {
         return 0.0;
     }
@@ -50,16 +53,16 @@ pub fn best_mean(gp: &GaussianProcess, context: &[f64]) -> f64 {
 fn rows_in_context(rows: ArrayView2<f64>, context: &[f64]) -> Array2<f64> {
     let mut points = rows.to_owned();
     let first = points.ncols() - context.len();
-    for (k, z) in context.iter().enumerate() {
-        points.column_mut(first + k).fill(*z);
+    for (k, c) in context.iter().enumerate() {
+        points.column_mut(first + k).fill(*c);
     }
     points
 }
 
-/// Expected improvement averaged over n draws of f at the pending points and at the observed ones that may be best: each
-/// draw has its own incumbent (the noisy expected improvement of Letham et al. 2019, of Balandat et al. 2020 with
-/// pending points). The tail becomes the rows of these points, without noise.
-pub fn integrated(
+/// Noisy expected improvement: averaged over n quasi-random draws of f at the baseline points and at the pending ones,
+/// which are the rows of `tail`. The incumbent of a draw is its largest value. The model's tail becomes these points,
+/// without noise.
+pub fn noisy_expected_improvement(
     gp: &mut GaussianProcess,
     tail: ArrayView2<f64>,
     n: usize,
@@ -69,22 +72,27 @@ pub fn integrated(
     let baseline_points = baseline_points(gp, context);
     let drawn = concatenate![Axis(0), baseline_points, tail];
     gp.set_noiseless_tail(drawn.view())?;
-    let outcomes = unit_sequence(n, drawn.nrows(), rng);
+    let uniform = unit_sequence(n, drawn.nrows(), rng);
     // Φ⁻¹(u) = −√2 erfc⁻¹(2u)
     let normal =
         |u: f64| -std::f64::consts::SQRT_2 * puruspe::inverfc(2.0 * u.clamp(1e-12, 1.0 - 1e-12));
-    let fantasies = gp.fantasies(outcomes.mapv(normal))?;
-    let here = rows_in_context(drawn.view(), context);
-    let (values, _) = fantasies.predict(gp, here.view());
+    let fantasies = gp.fantasies(uniform.mapv(normal))?;
+    // The incumbents count where they would be used: in this context.
+    let in_context = rows_in_context(drawn.view(), context);
+    let (values, _) = fantasies.predict(gp, in_context.view());
     let largest =
         |column: ArrayView1<f64>| column.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    Ok(Acquisition::LogNoisyExpectedImprovement {
-        incumbents: values.columns().into_iter().map(largest).collect(),
-        fantasies,
-    })
+    Ok(Acquisition::LogNoisyExpectedImprovement(
+        LogNoisyExpectedImprovement {
+            incumbents: values.columns().into_iter().map(largest).collect(),
+            fantasies,
+        },
+    ))
 }
 
-/// Observed points, in this context, whose f has a fair chance to be above that of the best of them, best first.
+/// The baseline points: observed ones, in this context, that may be the best, in order of mu.
+///
+/// Those with mu + 2 sigma ≥ mu − 2 sigma of the one of largest mu.
 fn baseline_points(gp: &GaussianProcess, context: &[f64]) -> Array2<f64> {
     let observed = gp.rows().slice_move(ndarray::s![..gp.n_observed(), ..]);
     let points = rows_in_context(observed, context);
@@ -93,12 +101,12 @@ fn baseline_points(gp: &GaussianProcess, context: &[f64]) -> Array2<f64> {
     order.sort_by(|&a, &b| mean[b].total_cmp(&mean[a]));
     order.truncate(MAX_BASELINE);
     let (mean, variance) = gp.predict(points.select(Axis(0), &order).view());
-    let bound = |i: usize| mean[i] + 2.0 * variance[i].sqrt();
-    let least = mean
+    let upper = |i: usize| mean[i] + 2.0 * variance[i].sqrt();
+    let lower_of_best = mean
         .first()
-        .map_or(0.0, |top| top - 2.0 * variance[0].sqrt());
+        .map_or(0.0, |best| best - 2.0 * variance[0].sqrt());
     let kept: Vec<usize> = (0..order.len())
-        .filter(|&i| bound(i) >= least)
+        .filter(|&i| upper(i) >= lower_of_best)
         .map(|i| order[i])
         .collect();
     points.select(Axis(0), &kept)

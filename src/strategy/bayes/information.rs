@@ -1,8 +1,8 @@
-//! The maximum information gain gamma_t that theory's confidence widths are made of, bounded greedily.
+//! A greedy upper bound on the maximum information gain gamma_t, which the theory's confidence bounds contain.
 //!
-//! Notation: gamma_t = max over t points of ½ log det(I + K/λ). Taking the point of largest variance t times reaches at
-//! least 1 − 1/e of it (submodularity; Srinivas et al. 2010, section 3), so what that gains, divided by 1 − 1/e, bounds it
-//! from above, on the finite set of points it chooses from. What the trials so far have gained is only a lower bound.
+//! Notation: gamma_t = max over t of N points of ½ log det(I + K/λ), λ the noise variance. Choosing the point of largest
+//! variance t times reaches at least 1 − 1/e of it (submodularity; Srinivas et al. 2010, section 3), so the gain of these
+//! choices, divided by 1 − 1/e, is an upper bound for the N points. The gain of the trials so far is only a lower bound.
 
 use ndarray::{Array2, Axis, concatenate};
 use rand::SeedableRng;
@@ -14,8 +14,8 @@ use crate::gp::kernel::{Kernel, ScaledPoints};
 use crate::numerics::simd::add_multiple;
 use crate::random::Rng;
 
-/// Points of a box to choose from; and of candidates at most so many, as each choice keeps a number for each of them.
-const SPREAD: usize = 512;
+/// N for a box, and the largest N for candidates, as each choice keeps one number for each of the N points.
+const N_BOX: usize = 512;
 const MAX_CANDIDATES: usize = 4096;
 
 /// Greedy gains on a set of points, for one θ; further ones are found when they are asked for.
@@ -24,7 +24,7 @@ pub struct InformationGain {
     noise: f64,
     points: Array2<f64>,
     scaled: ScaledPoints,
-    /// What is left of the variance at every point.
+    /// The variance at every point, given the choices so far.
     variance: Vec<f64>,
     /// Columns of the partial factor: var = k(x, x) − Σ c².
     columns: Vec<Vec<f64>>,
@@ -47,9 +47,8 @@ impl InformationGain {
         }
     }
 
-    /// That of this θ, kept while θ is: on the candidates, evenly picked if they are many, or on points spread over the box.
-    ///
-    /// Nobody knows which contexts, of so many columns, will come: they are spread over the unit cube.
+    /// The gains for this θ, from `slot` while θ is the same: on the candidates, evenly picked if they are many, or on points
+    /// spread over the box. Future contexts are unknown, so `context` columns of them are spread over the unit cube.
     pub fn kept<'a>(
         slot: &'a mut Option<Self>,
         domain: &Domain,
@@ -60,7 +59,7 @@ impl InformationGain {
             .take()
             .filter(|kept| kept.is_for(gp.kernel(), gp.noise_variance()));
         slot.insert(valid.unwrap_or_else(|| {
-            // The same points always: the bound is no matter of chance.
+            // Always the same points, so that the bound does not depend on the seed.
             let mut rng = Rng::seed_from_u64(0);
             let x = match domain {
                 Domain::Candidates(list) => {
@@ -68,7 +67,7 @@ impl InformationGain {
                     let picked: Vec<usize> = (0..n).map(|i| i * list.nrows() / n).collect();
                     list.select(Axis(0), &picked)
                 }
-                Domain::Box(_) => domain.quasi_random(SPREAD, &mut rng),
+                Domain::Box(_) => domain.quasi_random(N_BOX, &mut rng),
             };
             let contexts = unit_sequence(x.nrows(), context, &mut rng);
             Self::new(
@@ -83,7 +82,7 @@ impl InformationGain {
         self.kernel == *kernel && self.noise == noise
     }
 
-    /// An upper bound on gamma_t: O(N t) for each t that is new.
+    /// An upper bound on gamma_t. Every new choice costs O(N t).
     pub fn bound(&mut self, t: usize, stop: &mut Stop) -> Result<f64> {
         while self.gains.len() <= t {
             check(stop)?;
@@ -95,7 +94,7 @@ impl InformationGain {
     fn choose(&mut self) {
         let largest = self.variance.iter().enumerate();
         let Some((i, &variance)) = largest.max_by(|a, b| a.1.total_cmp(b.1)) else {
-            self.gains.push(0.0); // nothing can be learnt of no points
+            self.gains.push(0.0); // no points, no gain
             return;
         };
         // c = (k(x_i, ·) − Σ_s c_s(x_i) c_s) / sqrt(var_i + λ)
@@ -106,9 +105,9 @@ impl InformationGain {
             add_multiple(-earlier[i], earlier, &mut column);
         }
         let root = (variance + self.noise).sqrt();
-        for (c, left) in column.iter_mut().zip(&mut self.variance) {
+        for (c, variance) in column.iter_mut().zip(&mut self.variance) {
             *c /= root;
-            *left = (*left - *c * *c).max(0.0);
+            *variance = (*variance - *c * *c).max(0.0);
         }
         self.columns.push(column);
         let so_far = self.gains[self.gains.len() - 1];
@@ -133,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn the_bound_holds_and_is_not_idle() {
+    fn the_bound_holds_and_is_no_larger_than_the_guarantee_allows() {
         let mut go_on = || ControlFlow::Continue(());
         for family in KernelFamily::ALL {
             let kernel = model(family, 1).kernel().clone();

@@ -1,9 +1,9 @@
-//! A trial that is out already is not started again: a proposal on top of a pending one moves aside.
+//! Separation of proposals from pending trials in boxes with continuous coordinates.
 //!
-//! With noise in the model a pending trial leaves some variance at its point, and where the mean is best the
-//! acquisition may be largest there still. Several workers are then better used a little apart.
+//! With noise in the model a pending trial leaves some variance at its point, so where the mean is best the acquisition may
+//! still be largest at that very point. Several workers are better used a little apart.
 
-use ndarray::{Array2, ArrayView2};
+use ndarray::{Array2, ArrayView1, ArrayView2};
 use rand_distr::{Distribution, StandardNormal};
 
 use crate::domain::{Coordinate, Domain};
@@ -14,13 +14,15 @@ use crate::random::Rng;
 /// The least distance between pending trials, as a part of the diagonal of the box.
 const MIN_SEPARATION: f64 = 1.5e-3;
 
-/// Multiples of it that are tried around the proposal, so many points each; and so many from all over the box.
+/// Alternatives to a proposal: so many points at each of these multiples of the least distance from it,
 const STEPS: [f64; 4] = [1.5, 4.0, 15.0, 60.0];
 const PER_STEP: usize = 32;
-const ELSEWHERE: usize = 64;
+/// and so many that are spread over the box.
+const SPREAD: usize = 64;
 
-/// The proposal itself if no pending point is too near; otherwise the best of points around it, and elsewhere, that are
-/// far enough from all. Where there is no such point, and on domains without a continuous coordinate, the proposal.
+/// The proposal itself if no pending point is too near; otherwise the best alternative that is far enough from all.
+///
+/// Where there is no such alternative, and on domains without a continuous coordinate, the proposal.
 pub fn enforce_separation(
     objective: &mut dyn Objective,
     domain: &Domain,
@@ -35,51 +37,49 @@ pub fn enforce_separation(
         return proposal;
     }
     let least = MIN_SEPARATION * (coordinates.len() as f64).sqrt();
-    let free = |x: &[f64]| {
+    let separated = |x: &[f64]| {
         pending.rows().into_iter().all(|row| {
             let squares = row.iter().zip(x).map(|(a, b)| (a - b) * (a - b));
             squares.sum::<f64>() >= least * least
         })
     };
-    if free(&proposal.x) {
+    if separated(&proposal.x) {
         return proposal;
     }
-    let mut places: Vec<Vec<f64>> = Vec::new();
-    for step in STEPS {
-        for _ in 0..PER_STEP {
-            let direction: Vec<f64> = proposal
-                .x
-                .iter()
-                .map(|_| StandardNormal.sample(rng))
-                .collect();
-            let length = direction
-                .iter()
-                .map(|u| u * u)
-                .sum::<f64>()
-                .sqrt()
-                .max(1e-300);
-            let along = direction.iter().map(|u| step * least * u / length);
-            let mut x: Vec<f64> = proposal.x.iter().zip(along).map(|(x, u)| x + u).collect();
-            domain.snap(&mut x);
-            places.push(x);
-        }
+    let mut alternatives = alternatives(domain, &proposal.x, least, rng);
+    alternatives.retain(|x| separated(x));
+    let mut points = Array2::zeros((alternatives.len(), domain.width()));
+    for (mut row, x) in points.rows_mut().into_iter().zip(&alternatives) {
+        row.assign(&ArrayView1::from(x));
     }
-    let spread = domain.quasi_random(ELSEWHERE, rng);
-    places.extend(spread.rows().into_iter().map(|row| row.to_vec()));
-    places.retain(|x| free(x));
-    let mut points = Array2::zeros((places.len(), domain.width()));
-    for (mut row, x) in points.rows_mut().into_iter().zip(&places) {
-        row.iter_mut().zip(x).for_each(|(p, x)| *p = *x);
-    }
-    let mut values = vec![0.0; places.len()];
+    let mut values = vec![0.0; alternatives.len()];
     objective.values(points.view(), &mut values);
-    let best = (0..places.len())
+    let best = (0..alternatives.len())
         .filter(|&i| !values[i].is_nan())
         .max_by(|&i, &j| values[i].total_cmp(&values[j]));
     match best {
-        Some(best) => Point::new(places.swap_remove(best), None),
+        Some(best) => Point::new(alternatives.swap_remove(best), None),
         None => proposal,
     }
+}
+
+/// Members of the box at several distances from `x`, in random directions, and others spread over the box.
+fn alternatives(domain: &Domain, x: &[f64], least: f64, rng: &mut Rng) -> Vec<Vec<f64>> {
+    let mut alternatives: Vec<Vec<f64>> = Vec::new();
+    for step in STEPS {
+        for _ in 0..PER_STEP {
+            let direction: Vec<f64> = x.iter().map(|_| StandardNormal.sample(rng)).collect();
+            let length = direction.iter().map(|u| u * u).sum::<f64>().sqrt();
+            let length = length.max(1e-300);
+            let along = direction.iter().map(|u| step * least * u / length);
+            let mut moved: Vec<f64> = x.iter().zip(along).map(|(x, u)| x + u).collect();
+            domain.snap(&mut moved);
+            alternatives.push(moved);
+        }
+    }
+    let spread = domain.quasi_random(SPREAD, rng);
+    alternatives.extend(spread.rows().into_iter().map(|row| row.to_vec()));
+    alternatives
 }
 
 #[cfg(test)]
@@ -122,13 +122,13 @@ mod tests {
                     assert!(distance.sqrt() >= 1e-3 * (d as f64).sqrt());
                 }
                 assert!(x.iter().all(|x| *x > 0.5), "{x:?}");
-                pending.push_row(ndarray::ArrayView1::from(&x)).unwrap();
+                pending.push_row(ArrayView1::from(&x)).unwrap();
             }
         }
     }
 
     #[test]
-    fn discrete_boxes_and_free_proposals_are_left_alone() {
+    fn discrete_boxes_and_separated_proposals_are_left_alone() {
         let mut rng = Rng::seed_from_u64(4);
         let pending = Array2::from_elem((1, 1), 1.0);
         let discrete = Domain::new_box(vec![Coordinate::Integer {

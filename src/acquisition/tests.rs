@@ -1,0 +1,102 @@
+//! Tests of all acquisitions: gradients by finite differences, and the same value by every route.
+
+use super::*;
+use crate::gp::kernel::KernelFamily;
+use crate::gp::tests::{model, wave};
+use crate::random::Rng;
+use crate::strategy::bayes::pending::Target;
+use rand::SeedableRng;
+
+/// a at one point, without a context.
+pub(super) fn value(gp: &GaussianProcess, acquisition: &Acquisition, x: &[f64]) -> f64 {
+    let mut out = [0.0];
+    let row = ArrayView2::from_shape((1, x.len()), x).unwrap();
+    Scorer::new(gp, acquisition, &[]).values(row, &mut out);
+    out[0]
+}
+
+#[test]
+fn gradients_are_finite_differences() {
+    let gp = model(KernelFamily::Matern52, 15);
+    let mut rng = Rng::seed_from_u64(1);
+    let mut with_tail = model(KernelFamily::Matern52, 15);
+    with_tail
+        .set_tail(wave(2, 2, 5.0).view(), &[Target::PosteriorMean; 2])
+        .unwrap();
+    let fantasies = with_tail.fantasies(wave(5, 2, 0.3)).unwrap();
+    let acquisitions = [
+        Acquisition::MaxVariance(MaxVariance),
+        Acquisition::LogNoisyExpectedImprovement(LogNoisyExpectedImprovement {
+            fantasies,
+            incumbents: vec![1.0, 2.0, 0.5, 9.0, 1.4],
+        }),
+        Acquisition::UpperConfidenceBound(UpperConfidenceBound {
+            multiplier: 2.0,
+            noise: 0.0,
+        }),
+        Acquisition::UpperConfidenceBound(UpperConfidenceBound {
+            multiplier: 0.7,
+            noise: 0.1,
+        }),
+        Acquisition::LogExpectedImprovement(LogExpectedImprovement { incumbent: 1.0 }),
+        Acquisition::LogExpectedImprovement(LogExpectedImprovement { incumbent: 9.0 }),
+        Acquisition::Thompson(Box::new(
+            Path::pathwise(&gp, 1.0, 64, &mut rng, &mut || {
+                std::ops::ControlFlow::Continue(())
+            })
+            .unwrap(),
+        )),
+    ];
+    for acquisition in &acquisitions {
+        for context in [vec![], vec![0.2]] {
+            let gp = match acquisition {
+                Acquisition::LogNoisyExpectedImprovement(_) => &with_tail,
+                _ => &gp,
+            };
+            let mut scorer = Scorer::new(gp, acquisition, &context);
+            let x = [0.13, -0.41];
+            let x = &x[..2 - context.len()];
+            let mut gradient = vec![0.0; x.len()];
+            let value = scorer.value_and_gradient(x, &mut gradient);
+            let mut at = |x: &[f64]| {
+                let mut out = [0.0];
+                scorer.values(ArrayView2::from_shape((1, x.len()), x).unwrap(), &mut out);
+                out[0]
+            };
+            assert!((value - at(x)).abs() < 1e-9 * value.abs().max(1.0));
+            for d in 0..x.len() {
+                let (mut up, mut down) = (x.to_vec(), x.to_vec());
+                up[d] += 1e-5;
+                down[d] -= 1e-5;
+                let slope = (at(&up) - at(&down)) / 2e-5;
+                assert!((gradient[d] - slope).abs() < 1e-4 * slope.abs().max(1.0));
+            }
+        }
+    }
+}
+
+#[test]
+fn a_solved_block_gives_the_values_of_its_rows() {
+    let mut gp = model(KernelFamily::Matern52, 15);
+    gp.set_tail(wave(2, 2, 5.0).view(), &[Target::PosteriorMean; 2])
+        .unwrap();
+    let fantasies = gp.fantasies(wave(5, 2, 0.3)).unwrap();
+    let rows = wave(300, 2, 7.7);
+    let mut v = Array2::zeros((0, gp.len()));
+    gp.predict_with(rows.view(), &mut |block| v.append(Axis(0), block).unwrap());
+    for acquisition in [
+        Acquisition::MaxVariance(MaxVariance),
+        Acquisition::LogExpectedImprovement(LogExpectedImprovement { incumbent: 1.0 }),
+        Acquisition::LogNoisyExpectedImprovement(LogNoisyExpectedImprovement {
+            fantasies,
+            incumbents: vec![1.0, 2.0, 0.5, 9.0, 1.4],
+        }),
+    ] {
+        let solved = acquisition.values_of_solved(&gp, rows.view(), v.view());
+        let mut scored = vec![0.0; 300];
+        Scorer::new(&gp, &acquisition, &[]).values(rows.view(), &mut scored);
+        for (a, b) in solved.iter().zip(&scored) {
+            assert!((a - b).abs() <= 1e-9 * b.abs().max(1.0), "{a} {b}");
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! Finite domains: every member is scored.
+
+use ndarray::{Array2, ArrayView1, ArrayView2, Axis};
+use rand::RngExt;
+
+use super::{Argmax, BLOCK, Objective};
+use crate::domain::{Coordinate, Domain, columns};
+use crate::error::{Result, Stop, check};
+use crate::random::Rng;
+
+/// Up to this many, the combinations of the discrete coordinates are all scored, or are all among the starting points.
+pub(super) const MAX_COMBINATIONS: u64 = 1000;
+
+/// The best row, exact ties broken uniformly at random; `None` if every value is NaN.
+pub(super) fn best_row(
+    objective: &mut dyn Objective,
+    points: ArrayView2<f64>,
+    rng: &mut Rng,
+    stop: &mut Stop,
+) -> Result<Option<Argmax>> {
+    let mut values = [0.0; BLOCK];
+    let mut best: Option<(usize, f64)> = None;
+    let mut n_ties = 0;
+    for (block, rows) in points.axis_chunks_iter(Axis(0), BLOCK).enumerate() {
+        check(stop)?;
+        let values = &mut values[..rows.nrows()];
+        objective.values(rows, values);
+        for (i, &value) in values.iter().enumerate() {
+            let ahead = best.map_or(!value.is_nan(), |(_, most)| value > most);
+            let tied = best.is_some_and(|(_, most)| value == most);
+            if ahead {
+                n_ties = 1;
+            } else if tied {
+                // The m-th of equals replaces the one held with probability 1/m.
+                n_ties += 1;
+            }
+            if ahead || (tied && rng.random_range(0..n_ties) == 0) {
+                best = Some((block * BLOCK + i, value));
+            }
+        }
+    }
+    Ok(best.map(|(index, value)| Argmax {
+        point: points.row(index).to_vec(),
+        index: Some(index),
+        value,
+    }))
+}
+
+/// The best of all members of a box without continuous coordinates.
+pub(super) fn best_combination(
+    objective: &mut dyn Objective,
+    domain: &Domain,
+    coordinates: &[Coordinate],
+    rng: &mut Rng,
+    stop: &mut Stop,
+) -> Result<Option<Argmax>> {
+    let all = combinations(coordinates, domain.width());
+    let best = best_row(objective, all.view(), rng, stop)?;
+    Ok(best.map(|best| Argmax {
+        index: None,
+        ..best
+    }))
+}
+
+/// Every combination of the discrete coordinates, one per row; continuous columns are 0.
+pub(super) fn combinations(coordinates: &[Coordinate], width: usize) -> Array2<f64> {
+    let count = coordinates
+        .iter()
+        .filter_map(Coordinate::levels)
+        .product::<u64>();
+    let mut points = Array2::zeros((count as usize, width));
+    for (number, mut row) in points.outer_iter_mut().enumerate() {
+        // The digits of the row number, the levels being the bases.
+        let mut rest = number as u64;
+        let mut x = vec![0.0; width];
+        for (coordinate, at) in columns(coordinates) {
+            if let Some(levels) = coordinate.levels() {
+                coordinate.write(rest % levels, &mut x[at]);
+                rest /= levels;
+            }
+        }
+        row.assign(&ArrayView1::from(&x));
+    }
+    points
+}

@@ -1,0 +1,70 @@
+//! L-BFGS-B over the continuous coordinates of a box.
+
+use ndarray::{ArrayView1, Axis};
+
+use super::default_search::Search;
+use super::sweep::is_large;
+use crate::domain::{Coordinate, columns};
+use crate::error::{Result, check};
+use crate::numerics::lbfgsb::{self, Tolerance};
+
+/// Gradient evaluations between two checks of `stop`.
+const EVALUATIONS: usize = 16;
+
+impl Search<'_, '_> {
+    /// L-BFGS-B over the continuous coordinates, the discrete ones held; if `relaxed`, large integers move
+    /// too and end on the nearest member. Never worse than the `start` of this `value`.
+    pub fn local_search(
+        &mut self,
+        start: Vec<f64>,
+        value: f64,
+        relaxed: bool,
+        tolerance: &Tolerance,
+    ) -> Result<(Vec<f64>, f64)> {
+        let (mut lower, mut upper) = (start.clone(), start.clone());
+        let mut rounded = false;
+        for (coordinate, at) in columns(self.coordinates) {
+            let large = relaxed && is_large(coordinate);
+            rounded |= large;
+            if large || *coordinate == Coordinate::Continuous {
+                (lower[at.start], upper[at.start]) = (0.0, 1.0);
+            }
+        }
+        let (reference, scale) = (self.reference, self.scale);
+        let (objective, stop) = (&mut *self.objective, &mut *self.stop);
+        let (mut count, mut interrupted) = (0, Ok(()));
+        let mut minimised = |x: &[f64], gradient: &mut [f64]| {
+            count += 1;
+            if count % EVALUATIONS == 0 && interrupted.is_ok() {
+                interrupted = check(stop);
+            }
+            if interrupted.is_err() {
+                return f64::NAN; // ends the solver at once
+            }
+            let value = objective.value_and_gradient(x, gradient);
+            for g in gradient.iter_mut() {
+                *g /= -scale;
+            }
+            (reference - value) / scale
+        };
+        let (mut x, least) = lbfgsb::minimize(&mut minimised, &start, &lower, &upper, tolerance);
+        interrupted?;
+        let mut found = reference - scale * least;
+        if rounded {
+            for (coordinate, at) in columns(self.coordinates) {
+                if is_large(coordinate) {
+                    x[at.start] = coordinate.position(coordinate.index(&x[at.clone()]));
+                }
+            }
+            self.objective.values(
+                ArrayView1::from(&x).insert_axis(Axis(0)),
+                std::slice::from_mut(&mut found),
+            );
+        }
+        Ok(if found >= value {
+            (x, found)
+        } else {
+            (start, value)
+        })
+    }
+}

@@ -1,0 +1,52 @@
+//! The literature's search of a box: uniform points, then L-BFGS-B runs from other uniform points.
+
+use ndarray::{Array2, ArrayView1};
+
+use super::default_search::Search;
+use super::{Argmax, Objective, exhaustive};
+use crate::domain::{Coordinate, Domain};
+use crate::error::{Result, Stop, check};
+use crate::numerics::lbfgsb::Tolerance;
+use crate::random::Rng;
+
+/// The tolerances of scipy's `minimize(method="L-BFGS-B")`.
+const SCIPY: Tolerance = Tolerance {
+    projected_gradient: 1e-5,
+    relative_reduction: 2.2e-9,
+    max_iterations: 15_000,
+};
+
+/// The best of `n_raw` uniform points and of the ends of `n_starts` runs; `None` if all values are NaN.
+pub(super) fn best_of_starts(
+    objective: &mut dyn Objective,
+    domain: &Domain,
+    coordinates: &[Coordinate],
+    (n_raw, n_starts): (usize, usize),
+    rng: &mut Rng,
+    stop: &mut Stop,
+) -> Result<Option<Argmax>> {
+    let mut raw = Array2::zeros((n_raw, domain.width()));
+    for mut row in raw.outer_iter_mut() {
+        row.assign(&ArrayView1::from(&domain.sample_uniform(rng).0));
+    }
+    let mut best = exhaustive::best_row(objective, raw.view(), rng, stop)?;
+    let mut search = Search::new(objective, coordinates, stop);
+    for _ in 0..n_starts {
+        check(search.stop)?;
+        let start = domain.sample_uniform(rng).0;
+        let (point, value) = search.local_search(start, f64::NEG_INFINITY, false, &SCIPY)?;
+        // −∞ may stand for NaN here, and wins nothing anyway.
+        let valid = value > f64::NEG_INFINITY;
+        if valid && best.as_ref().is_none_or(|best| value >= best.value) {
+            best = Some(Argmax {
+                point,
+                index: None,
+                value,
+            });
+        }
+    }
+    Ok(best.map(|best| Argmax {
+        index: None,
+        ..best
+    }))
+}

@@ -1,0 +1,131 @@
+//! The starting points of a search in a box: spread evenly, on faces and corners, around the best observed points.
+//!
+//! Notation: d coordinates; points are rows; u ∈ [0, 1]^d has one entry per coordinate.
+
+use ndarray::{Array2, ArrayView1, ArrayView2, ArrayViewMut2, Axis, concatenate, s};
+use rand::RngExt;
+use rand::seq::SliceRandom;
+use rand_distr::StandardNormal;
+
+use super::default_search::Plan;
+use super::exhaustive::{MAX_COMBINATIONS, combinations};
+use crate::domain::{Coordinate, Domain, columns, unit_sequence, write_quantiles};
+use crate::random::Rng;
+
+/// Standard deviations of the steps away from the best observed points.
+const STEPS: [f64; 4] = [0.2, 0.05, 0.01, 0.002];
+
+/// Step 1 of the search: members of the box that are scored first.
+pub(super) fn starting_points(
+    domain: &Domain,
+    coordinates: &[Coordinate],
+    best_observed: ArrayView2<f64>,
+    plan: &Plan,
+    rng: &mut Rng,
+) -> Array2<f64> {
+    let combinations = domain.combinations();
+    let enumerate = (2..=MAX_COMBINATIONS).contains(&combinations);
+    let n_even = if enumerate {
+        plan.n_even.max(3 * combinations as usize)
+    } else {
+        plan.n_even
+    };
+    let unit = even_points_and_corners(n_even, plan.n_corners, coordinates.len(), rng);
+    let mut points = Array2::zeros((unit.nrows(), domain.width()));
+    write_quantiles(coordinates, unit.view(), &mut points);
+    if enumerate {
+        write_combinations(coordinates, points.slice_mut(s![..n_even, ..]), rng);
+    }
+    let n_steps = match best_observed.nrows() {
+        0 => 0,
+        _ => plan.n_steps,
+    };
+    let around = steps(domain, coordinates, best_observed, n_steps, rng);
+    concatenate![Axis(0), points, around]
+}
+
+/// `n_even` evenly spread points of the unit cube, then all of its corners or `n_corners` of them.
+fn even_points_and_corners(
+    n_even: usize,
+    n_corners: usize,
+    d: usize,
+    rng: &mut Rng,
+) -> Array2<f64> {
+    let all_corners = d <= 16 && (1 << d) <= n_corners;
+    let n_corners = if all_corners { 1 << d } else { n_corners };
+    let mut unit = Array2::zeros((n_even + n_corners, d));
+    unit.slice_mut(s![..n_even, ..])
+        .assign(&unit_sequence(n_even, d, rng));
+    // Every other row is stretched about the centre until a share `outside` of each coordinate would lie beyond the ends.
+    let outside = (2.0 / d as f64).clamp(0.15, 0.3);
+    for mut row in unit.slice_mut(s![..n_even;2, ..]).outer_iter_mut() {
+        row.mapv_inplace(|u| (0.5 + (u - 0.5) / (1.0 - outside)).clamp(0.0, 1.0));
+    }
+    for i in 0..n_corners {
+        for j in 0..d {
+            let up = if all_corners {
+                i >> j & 1 == 1
+            } else {
+                rng.random()
+            };
+            unit[[n_even + i, j]] = f64::from(u8::from(up));
+        }
+    }
+    unit
+}
+
+/// Give the rows all combinations of the discrete coordinates in turn, each round in random order.
+fn write_combinations(coordinates: &[Coordinate], mut points: ArrayViewMut2<f64>, rng: &mut Rng) {
+    let all = combinations(coordinates, points.ncols());
+    let mut order: Vec<usize> = Vec::with_capacity(points.nrows() + all.nrows());
+    while order.len() < points.nrows() {
+        let round = order.len();
+        order.extend(0..all.nrows());
+        order[round..].shuffle(rng);
+    }
+    for (mut row, number) in points.outer_iter_mut().zip(order) {
+        for (coordinate, at) in columns(coordinates) {
+            if *coordinate != Coordinate::Continuous {
+                row.slice_mut(s![at.clone()])
+                    .assign(&all.slice(s![number, at]));
+            }
+        }
+    }
+}
+
+/// The best observed points themselves, then every size of step from the best, the second best, …
+fn steps(
+    domain: &Domain,
+    coordinates: &[Coordinate],
+    best_observed: ArrayView2<f64>,
+    n_steps: usize,
+    rng: &mut Rng,
+) -> Array2<f64> {
+    let n_observed = best_observed.nrows();
+    let mut points = Array2::zeros((n_observed + n_steps, domain.width()));
+    for (i, mut row) in points.outer_iter_mut().enumerate() {
+        let step = i.checked_sub(n_observed);
+        let centre = step.map_or(i, |k| k / STEPS.len() % n_observed);
+        let mut x = best_observed.row(centre).to_vec();
+        if let Some(k) = step {
+            let length = STEPS[k % STEPS.len()];
+            // Half of the steps leave about half of the coordinates as they are.
+            let moving = if rng.random() { 1.0 } else { 0.5 };
+            for (coordinate, at) in columns(coordinates) {
+                if rng.random::<f64>() >= moving {
+                    continue;
+                }
+                match coordinate {
+                    Coordinate::Categorical { n } if rng.random::<f64>() < 0.25 => {
+                        coordinate.write(rng.random_range(0..*n as u64), &mut x[at]);
+                    }
+                    Coordinate::Categorical { .. } => {}
+                    _ => x[at.start] += length * rng.sample::<f64, _>(StandardNormal),
+                }
+            }
+        }
+        domain.snap(&mut x);
+        row.assign(&ArrayView1::from(&x));
+    }
+    points
+}
