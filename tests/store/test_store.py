@@ -166,7 +166,7 @@ def forge(path, definition=None, bodies=(), version=form.VERSION):
         definition=definition if isinstance(definition, str) else json.dumps(definition), version=version
     )
     header = header._replace(checksum=form._digest(*header[:-1]))
-    records = [form.sealed(7, seq, None, 0.0, body) for seq, body in enumerate(bodies)]
+    records = [form.with_checksum(7, seq, None, 0.0, body) for seq, body in enumerate(bodies)]
     sqlite.SqliteStore(path).create(header, records)
 
 
@@ -292,7 +292,7 @@ def test_a_busy_file_is_waited_for_and_then_complained_about(filled, monkeypatch
     study = load(filled)
     holder = sqlite3.connect(filled, isolation_level=None)
     holder.execute("BEGIN IMMEDIATE")
-    monkeypatch.setattr(sqlite, "PATIENCE", 0.3)
+    monkeypatch.setattr(sqlite, "BUSY_TIMEOUT", 0.3)
     start = time.monotonic()
     with pytest.raises(bl.StoreError, match="stopped"):
         study.suggest()

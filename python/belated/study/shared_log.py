@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from belated import _core
 from belated._core import BelatedError, InvalidSetting
 from belated.store import Store, StoreError
-from belated.store.checksums import opened, sealed
+from belated.store.checksums import verified, with_checksum
 from belated.store.interface import Record
 
 # A proposal quicker than this is made again within the write lock: letting go of the lock would take longer.
@@ -54,7 +54,7 @@ class SharedLog:
     def _take_in(self, records: list[Record]) -> int:
         if records:
             known = self.core.n_events()
-            self._extend(opened(self.name, self.id, known, records))
+            self._extend(verified(self.name, self.id, known, records))
         return len(records)
 
     def _extend(self, records: list[Record]) -> None:
@@ -88,7 +88,7 @@ class SharedLog:
                     if self._draft:
                         at, start = self.wall(), self.core.n_events()
                         for seq, (body, key) in enumerate(self._draft, start):
-                            records.append(sealed(self.id, seq, key, at, body))
+                            records.append(with_checksum(self.id, seq, key, at, body))
                         log.append(records)
             finally:
                 self._draft = None
