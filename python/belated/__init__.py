@@ -15,11 +15,10 @@ from belated._core import (
 )
 from belated.optimizers.algorithms import algorithm, algorithms
 from belated.space.dimensions import Categorical, Integer, Real
-from belated.run.evaluations import RunError
+from belated.run import Result, RunError, StopRun, maximize, minimize
 from belated.optimizers.life_cycle import NotFitted, Optimizer
 from belated.optimizers.bayes import BayesOpt
 from belated.optimizers.random_search import RandomSearch
-from belated.run.run import Result, StopRun, maximize, minimize
 from belated.space.space import Space
 from belated.store import StoreError
 from belated.study.study import Study
