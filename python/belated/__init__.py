@@ -14,15 +14,15 @@ from belated._core import (
     __version__,
 )
 from belated.optimizers.algorithms import algorithm, algorithms
-from belated.space.dimensions import Categorical, Integer, Real
-from belated.run import Result, RunError, StopRun, maximize, minimize
-from belated.optimizers.life_cycle import NotFitted, Optimizer
 from belated.optimizers.bayes import BayesOpt
+from belated.optimizers.life_cycle import NotFitted, Optimizer
 from belated.optimizers.random_search import RandomSearch
+from belated.optimizers.trial import Trial
+from belated.run import Result, RunError, StopRun, maximize, minimize
+from belated.space.dimensions import Categorical, Integer, Real
 from belated.space.space import Space
 from belated.store import StoreError
 from belated.study.study import Study
-from belated.optimizers.trial import Trial
 
 __all__ = [
     "AlreadyObserved",

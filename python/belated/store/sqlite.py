@@ -263,7 +263,9 @@ class SqliteStore(Store):
             raise self._error("it was written by a newer belated than this one: upgrade belated")
         found = self._fetch(connection, "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL")
         if layout != LAYOUT or sorted(str(sql) for (sql,) in found) != sorted(SCHEMA):
-            raise self._error("its tables are not those that belated makes: another program changed it, or it is damaged")
+            raise self._error(
+                "its tables are not those that belated makes: another program changed it, or it is damaged"
+            )
 
     def _is_empty(self, connection: sqlite3.Connection) -> bool:
         [(application,)] = self._fetch(connection, "PRAGMA application_id")

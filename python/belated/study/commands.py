@@ -21,9 +21,7 @@ _TRIALS_SHOWN = 10
 
 def add_to(commands: Any) -> None:
     """Add ``study`` and its subcommands."""
-    study = commands.add_parser(
-        "study", help="inspect a store of studies", description="Inspect a store of studies."
-    )
+    study = commands.add_parser("study", help="inspect a store of studies", description="Inspect a store of studies.")
     study.set_defaults(command=lambda arguments: _help(study))
     actions = study.add_subparsers(title="commands", metavar="COMMAND")
     for name, command, text in (
