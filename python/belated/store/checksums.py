@@ -13,7 +13,7 @@ from typing import Any
 from belated.store.interface import Header, Record, StoreError
 
 #: The format of headers and records. Another one is refused by name.
-VERSION = 1
+VERSION = 2
 
 
 def _digest(*parts: object) -> bytes:

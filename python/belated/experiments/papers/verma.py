@@ -29,39 +29,42 @@ N_INITIAL = 5  # uniform, suggested first and delayed like all others: in the au
 ITERATIONS = 100
 REPORTED = (20, 30, 50, 80, 99)
 
-#: What the authors' code does and the paper does not state, as settings of `belated.BayesOpt`. For all six …
+#: What the authors' code does and the paper does not state, as arguments of `belated.algorithm`. For all six …
 FAITHFUL: Mapping[str, Any] = {
-    "kernel": "squared_exponential",
-    "ard": False,
-    "mean": "zero",
-    "targets": "raw",
-    "priors": False,
-    "initial_theta": (0.1, 1.0, 1.0),  # lengthscale, variance, noise
-    "n_restarts": 10,
-    "refit_every": 10,
-    "refit_clock": "trials",
-    "fit_rows": "all",
-    "predictive_std": True,
-    "initial": "uniform",
-    "n_initial": N_INITIAL,
+    "surrogate": bl.GP(
+        kernel="squared_exponential",
+        ard=False,
+        mean="zero",
+        priors=False,
+        targets="raw",
+        n_restarts=10,
+        refit_every=10,
+        refit_clock="trials",
+        fit_rows="all",
+        initial_theta=(0.1, 1.0, 1.0),
+    ),
+    "acquisition__predictive_std": True,
+    "initial": bl.Initial(N_INITIAL, how="uniform"),
 }
-#: … for those that censor, for those that draw, for a box, and for those that draw on a box.
-FAITHFUL_SDF: Mapping[str, Any] = {"late": "discard"}
-FAITHFUL_TS: Mapping[str, Any] = {"scale_draws": False}
-FAITHFUL_BOX: Mapping[str, Any] = {"maximizer": "multistart", "n_raw": 10_000, "n_starts": 100}
-FAITHFUL_TS_BOX: Mapping[str, Any] = {"thompson": "weight_space", "n_features": 200}
+#: … for those that draw, for a box, and for those that draw on a box.
+FAITHFUL_TS: Mapping[str, Any] = {"acquisition__widen": False}
+FAITHFUL_BOX: Mapping[str, Any] = {"acquisition__multistart": (10_000, 100)}
+FAITHFUL_TS_BOX: Mapping[str, Any] = {"acquisition__draws": "weight_space", "acquisition__n_features": 200}
 
 
 def is_sdf(algorithm: str) -> bool:
-    """Whether an algorithm censors pending trials, and so has a window and a floor."""
+    """Whether an algorithm censors pending trials."""
     return algorithm.endswith("-SDF")
+
+
+def censoring(algorithm: str, late: str) -> dict[str, Any]:
+    """The floor 0, and the treatment of values later than the window, for the algorithms that censor."""
+    return {"pending__floor": 0.0, "pending__late": late} if is_sdf(algorithm) else {}
 
 
 def faithful_settings(algorithm: str, *, on_a_box: bool) -> dict[str, Any]:
     """The authors' choices for one of their algorithms."""
-    settings = dict(FAITHFUL)
-    if is_sdf(algorithm):
-        settings |= FAITHFUL_SDF
+    settings = dict(FAITHFUL) | censoring(algorithm, "discard")
     if algorithm in TS_FAMILY:
         settings |= FAITHFUL_TS
     if on_a_box:
@@ -116,10 +119,11 @@ def settings_and_runs(n_runs: int) -> Iterator[tuple[str, str, int]]:
 def run_task(task: Task, space: Mapping[str, Any], accuracy: Callable[[dict[str, Any]], float]) -> RunResult:
     """One run of one algorithm, maximising a validation accuracy in [0, 1], whose floor is 0."""
     window = DELAYS[task.delays].window
-    settings = faithful_settings(task.algorithm, on_a_box=True) if task.faithful else {}
-    optimizer = bl.algorithm(task.algorithm, space, window=window, floor=0.0, seed=task.seed, **settings)
+    faithful = faithful_settings(task.algorithm, on_a_box=True)
+    settings = faithful if task.faithful else censoring(task.algorithm, "accept")
+    optimizer = bl.algorithm(task.algorithm, space, window=window, seed=task.seed, **settings)
     history = simulate(optimizer, accuracy, len(task.delay), task.delay, initial=task.initial)
-    discards = settings.get("late") == "discard"
+    discards = settings.get("pending__late") == "discard"
     best = best_converted(history, longest=window if discards else math.inf)
     return RunResult(error=100.0 * (1.0 - best[N_INITIAL:]), seconds=float(history.seconds[N_INITIAL:].mean()))
 

@@ -40,7 +40,10 @@ ITERATIONS = 150
 REPORTED = (50, 100, 150)
 TESTED = 100
 #: Outside --faithful: the paper's kernel and refit cadence (appendix C); the rest are belated's defaults.
-SETTINGS: Mapping[str, Any] = {"kernel": "squared_exponential", "refit_every": 10}
+SETTINGS: Mapping[str, Any] = {
+    "surrogate__kernel": "squared_exponential",
+    "surrogate__refit_every": 10,
+}
 
 Array = NDArray[np.float64]
 
@@ -96,14 +99,14 @@ def run_task(task: Task) -> RunResult:
     first = np.random.default_rng(seed_of(task.seed, "initial", task.run))
     delay_rng = np.random.default_rng(seed_of(task.seed, "delays", task.run))
     sdf = verma.is_sdf(setting.algorithm)
-    settings = verma.faithful_settings(setting.algorithm, on_a_box=False) if task.faithful else SETTINGS
+    faithful = verma.faithful_settings(setting.algorithm, on_a_box=False)
+    settings = faithful if task.faithful else {**SETTINGS, **verma.censoring(setting.algorithm, "discard")}
     optimizer = bl.algorithm(
         setting.algorithm,
         candidates=grid().reshape(-1, 1),
         window=setting.window,
-        floor=0.0,
         seed=seed_of(task.seed, "optimizer", task.run),
-        **{**settings, **(verma.FAITHFUL_SDF if sdf else {})},
+        **settings,
     )
     history = simulate(
         optimizer,
