@@ -13,29 +13,55 @@ from belated._core import (
     UnknownTrial,
     __version__,
 )
-from belated.optimizers.algorithms import algorithm, algorithms
-from belated.optimizers.bayes import BayesOpt
-from belated.optimizers.life_cycle import NotFitted, Optimizer
-from belated.optimizers.random_search import RandomSearch
-from belated.optimizers.trial import Trial
+from belated.optimizers import (
+    GP,
+    UCB,
+    BayesOpt,
+    Censor,
+    Hallucinate,
+    Ignore,
+    Initial,
+    Integrate,
+    Liar,
+    LogEI,
+    MaxVariance,
+    Nearest,
+    NotFitted,
+    Optimizer,
+    RandomSearch,
+    ThompsonSampling,
+    Trial,
+    algorithm,
+    algorithms,
+)
 from belated.run import Result, RunError, StopRun, maximize, minimize
-from belated.space.dimensions import Categorical, Integer, Real
-from belated.space.space import Space
+from belated.space import Categorical, Integer, Real, Space
 from belated.store import StoreError
 from belated.study.study import Study
 
 __all__ = [
+    "GP",
+    "UCB",
     "AlreadyObserved",
     "BayesOpt",
     "BelatedError",
     "BelatedWarning",
     "Categorical",
+    "Censor",
+    "Hallucinate",
+    "Ignore",
+    "Initial",
     "Integer",
+    "Integrate",
     "InvalidContext",
     "InvalidPoint",
     "InvalidSetting",
     "InvalidSpace",
     "InvalidValue",
+    "Liar",
+    "LogEI",
+    "MaxVariance",
+    "Nearest",
     "NotFitted",
     "NumericalError",
     "Optimizer",
@@ -47,6 +73,7 @@ __all__ = [
     "StopRun",
     "StoreError",
     "Study",
+    "ThompsonSampling",
     "Trial",
     "UnknownTrial",
     "__version__",

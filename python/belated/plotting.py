@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from belated.optimizers.life_cycle import Optimizer
+from belated.optimizers.optimizer import Optimizer
 from belated.run.result import Result
 from belated.study.study import Study
 

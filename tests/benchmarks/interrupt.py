@@ -20,7 +20,7 @@ from belated import _core
 
 D = 6
 BOX = {f"x{i}": (0.0, 1.0) for i in range(D)}
-THETA = {"lengthscale": 0.5, "variance": 1.0, "noise": 1e-4}
+THETA = {"surrogate": bl.GP(lengthscale=0.5, signal_std=1.0, noise_std=0.01)}
 CANDIDATES = np.random.default_rng(1).random((20_000, D))
 
 
@@ -39,10 +39,10 @@ def suggest(**arguments):
     def make(n):
         points, values = data(n)
         if "candidates" in arguments:
-            opt = bl.BayesOpt(seed=0, n_initial=0, **arguments)
+            opt = bl.BayesOpt(seed=0, initial=0, **arguments)
             opt.add(list(range(n)), list(values))
         else:
-            opt = bl.BayesOpt(BOX, seed=0, n_initial=0, **arguments)
+            opt = bl.BayesOpt(BOX, seed=0, initial=0, **arguments)
             opt.add([dict(zip(BOX, point, strict=True)) for point in points], list(values))
         return lambda: opt.suggest(n=50)
 
@@ -51,7 +51,7 @@ def suggest(**arguments):
 
 def recommend(n):
     points, values = data(n)
-    opt = bl.BayesOpt(BOX, seed=0, n_initial=0, **THETA)
+    opt = bl.BayesOpt(BOX, seed=0, initial=0, **THETA)
     opt.add([dict(zip(BOX, point, strict=True)) for point in points], list(values))
     return opt.recommend
 
@@ -68,12 +68,12 @@ def process(call):
 
 
 CALLS = {
-    "fit": suggest(n_restarts=10),
+    "fit": suggest(surrogate=bl.GP(n_restarts=10)),
     "box, log_ei": suggest(**THETA),
     "box, thompson": suggest(acquisition="thompson", **THETA),
-    "box, thompson, 10000 features": suggest(acquisition="thompson", n_features=10_000, **THETA),
-    "box, multistart": suggest(maximizer="multistart", n_raw=100_000, **THETA),
-    "20000 candidates, ucb": suggest(candidates=CANDIDATES, acquisition="ucb", **THETA),
+    "box, thompson, 10000 features": suggest(acquisition=bl.ThompsonSampling(n_features=10_000), **THETA),
+    "box, multistart": suggest(acquisition=bl.LogEI(multistart=(100_000, 100)), **THETA),
+    "20000 candidates, ucb": suggest(candidates=CANDIDATES, acquisition=bl.UCB(beta=1.0), **THETA),
     "4000 candidates, thompson": suggest(candidates=CANDIDATES[:4000], acquisition="thompson", **THETA),
     "recommend": recommend,
     "GaussianProcess.optimize": process(lambda gp, n: gp.optimize()),

@@ -16,14 +16,16 @@ class Unavailable(Exception):
 
 
 class Belated:
-    """An optimizer of this package: ``belated:{"acquisition": "ucb"}``."""
+    """An optimizer of this package: ``belated:{"acquisition": "ucb", "surrogate__kernel": "matern52"}``."""
 
     packages = ()
-    make = staticmethod(bl.BayesOpt)
+    @staticmethod
+    def make(space, seed, settings):
+        return bl.BayesOpt(space, seed=seed).set_params(**settings)
 
     def __init__(self, space, seed, settings):
         settings = json.loads(settings) if settings else {}
-        self.optimizer = self.make(space=space, seed=seed, **settings)
+        self.optimizer = self.make(space, seed, settings)
 
     def suggest(self):
         trial = self.optimizer.suggest()
@@ -41,13 +43,17 @@ class Belated:
 class Random(Belated):
     """Uniformly random points."""
 
-    make = staticmethod(bl.RandomSearch)
+    @staticmethod
+    def make(space, seed, settings):
+        return bl.RandomSearch(space, seed=seed, **settings)
 
 
 class Algorithm(Belated):
-    """An algorithm by its name in the literature: ``belated-algorithm:GP-TS-SDF``, or with settings and a "name"."""
+    """An algorithm by its name in the literature: ``belated-algorithm:GP-BUCB``, or with settings and a "name"."""
 
-    make = staticmethod(bl.algorithm)
+    @staticmethod
+    def make(space, seed, settings):
+        return bl.algorithm(space=space, seed=seed, **settings)
 
     def __init__(self, space, seed, settings):
         super().__init__(space, seed, settings if settings.startswith("{") else json.dumps({"name": settings}))
@@ -193,8 +199,8 @@ def parse(text):
 
     Examples
     --------
-    >>> parse('wide=belated:{"beta": 3}')
-    ('wide', <class '...Belated'>, '{"beta": 3}')
+    >>> parse('wide=belated:{"acquisition": "ucb", "acquisition__beta": 3}')
+    ('wide', <class '...Belated'>, '{"acquisition": "ucb", "acquisition__beta": 3}')
     """
     labelled = re.fullmatch(r"([\w.+-]+)=(.*)", text)
     label, spec = labelled.groups() if labelled else (text, text)

@@ -58,7 +58,15 @@ def on_candidates(name):
     grid = np.linspace(0.0, 1.0, 1000)[:, None]
     values = np.sin(20.0 * grid[:, 0]) + np.sin(43.0 * grid[:, 0])
     optimizer = bl.algorithm(
-        name, candidates=grid, window=20, floor=-2.0, seed=0, lengthscale=0.02, variance=0.3, noise=1e-3
+        name,
+        candidates=grid,
+        window=20,
+        seed=0,
+        pending__floor=-2.0,
+        pending__late="accept",
+        surrogate__lengthscale=0.02,
+        surrogate__signal_std=0.3**0.5,
+        surrogate__noise_std=1e-3**0.5,
     )
     chosen = rng.choice(1000, size=100, replace=False)
     optimizer.add([int(i) for i in chosen], [float(values[i]) for i in chosen])
@@ -83,9 +91,7 @@ def in_a_box(acquisition):
         acquisition=acquisition,
         pending="hallucinate",
         seed=0,
-        lengthscale=1.0,
-        variance=1.0,
-        noise=0.01,
+        surrogate=bl.GP(lengthscale=1.0, signal_std=1.0, noise_std=0.1),
     )
     optimizer.add([dict(zip(names, x, strict=True)) for x in points], [f(x) for x in points])
     return summary(step_times(optimizer, lambda trial: f(np.array(list(trial.params.values()))), 8))

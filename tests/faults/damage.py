@@ -33,7 +33,7 @@ KINDS = ["bit"] * 4 + ["structure"] * 3 + ["cut"] * 2 + ["page"]
 def make(path):
     """The store before the damage; returns its studies, still open."""
     random_search = harness.random_study(path, "random")
-    bayes_opt = harness.bayes_study(path, "bayes", n_initial=4)
+    bayes_opt = harness.bayes_study(path, "bayes", initial=4)
     for study in (random_search, bayes_opt):
         for trial in study.suggest(n=12):
             if trial.number % 3:

@@ -18,7 +18,7 @@ import numpy as np
 import belated as bl
 
 POSTERIOR = 1e-9
-THETA = {"lengthscale": 0.4, "variance": 1.0, "noise": 1e-3, "n_initial": 0}
+THETA = {"surrogate": bl.GP(lengthscale=0.4, signal_std=1.0, noise_std=1e-3**0.5), "initial": 0}
 GRID = np.random.default_rng(0).random((40, 2))
 PROBES = [{"x": x, "y": y} for x, y in np.random.default_rng(1).random((5, 2)).tolist()]
 
@@ -27,7 +27,7 @@ def optimizer(chance, seed):
     """An optimizer of fixed hyperparameters; mostly on candidates, where suggesting takes least."""
     settings = THETA | {"pending": chance.choice(["hallucinate", "ignore", "censor"]), "seed": seed}
     if settings["pending"] == "censor":
-        settings |= {"floor": -3.0, "window": 5.0}
+        settings |= {"pending": bl.Censor(-3.0), "window": 5.0}
     if chance.random() < 0.9:
         return lambda: bl.BayesOpt(candidates=GRID, **settings)
     return lambda: bl.BayesOpt(harness.BOX, **settings)

@@ -14,7 +14,7 @@ import harness
 import belated as bl
 
 DAY = 86_400.0
-THETA = {"lengthscale": 0.3, "variance": 1.0, "noise": 1e-6, "n_initial": 0}
+THETA = {"surrogate": bl.GP(lengthscale=0.3, signal_std=1.0, noise_std=1e-3), "initial": 0}
 
 
 def leased(path, now, seconds):

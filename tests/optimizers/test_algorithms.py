@@ -8,9 +8,13 @@ import belated as bl
 SPACE = {"x": (0.0, 1.0), "y": (0.0, 1.0)}
 
 
+def window_of(name):
+    return {"window": 20} if name.endswith("-SDF") else {}
+
+
 @pytest.mark.parametrize("name", bl.algorithms())
 def test_every_name_runs(name):
-    opt = bl.algorithm(name, SPACE, seed=0)
+    opt = bl.algorithm(name, SPACE, seed=0, **window_of(name))
     for i in range(12):
         trial = opt.suggest()
         if i % 3:
@@ -20,7 +24,7 @@ def test_every_name_runs(name):
 
 @pytest.mark.parametrize("name", bl.algorithms())
 def test_every_name_runs_on_candidates(name):
-    opt = bl.algorithm(name, candidates=np.linspace(0, 1, 20).reshape(-1, 1), seed=0)
+    opt = bl.algorithm(name, candidates=np.linspace(0, 1, 20).reshape(-1, 1), seed=0, **window_of(name))
     for _ in range(8):
         trial = opt.suggest()
         trial.observe(trial.x[0])
@@ -30,27 +34,70 @@ def test_every_name_runs_on_candidates(name):
 @pytest.mark.parametrize(
     "name, acquisition, pending",
     [
-        ("GP-UCB-SDF", "ucb", "censor"),
-        ("GP-TS-SDF", "thompson", "censor"),
-        ("GP-UCB", "ucb", "ignore"),
-        ("asy-TS", "thompson", "ignore"),
-        ("GP-BUCB", "ucb", "hallucinate"),
-        ("GP-BTS", "thompson", "hallucinate"),
-        ("GP-EI", "log_ei", "ignore"),
+        ("GP-UCB-SDF", bl.UCB, bl.Censor),
+        ("GP-TS-SDF", bl.ThompsonSampling, bl.Censor),
+        ("GP-UCB", bl.UCB, bl.Ignore),
+        ("asy-TS", bl.ThompsonSampling, bl.Ignore),
+        ("GP-BUCB", bl.UCB, bl.Hallucinate),
+        ("GP-BTS", bl.ThompsonSampling, bl.Hallucinate),
+        ("GP-EI", bl.LogEI, bl.Ignore),
     ],
 )
 def test_essence(name, acquisition, pending):
     opt = bl.algorithm(name, SPACE, window=7)
-    assert (opt.acquisition, opt.pending, opt.window) == (acquisition, pending, 7)
-    with pytest.raises(bl.InvalidSetting, match=f"would not be {name}"):
-        bl.algorithm(name, SPACE, acquisition="ucb" if acquisition != "ucb" else "thompson")
-    with pytest.raises(bl.InvalidSetting, match=f"would not be {name}"):
-        bl.algorithm(name, SPACE, pending="ignore" if pending != "ignore" else "censor")
+    settings = opt._settings()
+    assert (type(settings["acquisition"]), type(settings["pending"]), opt.window) == (acquisition, pending, 7)
+    same = bl.algorithm(name, SPACE, window=7, acquisition=settings["acquisition"], pending=settings["pending"])
+    assert same._settings() == settings
+    for other in ("ucb" if acquisition is not bl.UCB else "thompson", bl.MaxVariance()):
+        with pytest.raises(bl.InvalidSetting, match=f"would not be {name}"):
+            bl.algorithm(name, SPACE, window=7, acquisition=other)
+    for other in ("ignore" if pending is not bl.Ignore else "censor", bl.Liar()):
+        with pytest.raises(bl.InvalidSetting, match=f"would not be {name}"):
+            bl.algorithm(name, SPACE, window=7, pending=other)
 
 
 def test_what_a_paper_happens_to_use_can_be_changed():
-    assert bl.algorithm("GP-UCB-SDF", SPACE).kernel == "squared_exponential"
-    assert bl.algorithm("GP-UCB-SDF", SPACE, kernel="matern52", pending="censor").kernel == "matern52"
+    plain = bl.algorithm("GP-UCB-SDF", SPACE, window=5)
+    assert plain.surrogate.kernel == "squared_exponential" and plain.acquisition == bl.UCB(beta=1.0)
+    changed = bl.algorithm(
+        "GP-UCB-SDF", SPACE, window=5, surrogate__kernel="matern52", pending="censor", acquisition__beta=2.0
+    )
+    assert changed.surrogate.kernel == "matern52" and changed.acquisition.beta == 2.0
+    whole = bl.algorithm("GP-UCB", SPACE, surrogate=bl.GP(ard=False), acquisition=bl.UCB())
+    assert whole.surrogate == bl.GP(ard=False) and whole.acquisition == bl.UCB()
+    assert bl.algorithm("GP-UCB", SPACE, surrogate=bl.GP(ard=False), surrogate__n_restarts=1).surrogate == bl.GP(
+        ard=False, n_restarts=1
+    )
+
+
+@pytest.mark.parametrize("name", ["GP-UCB-SDF", "GP-TS-SDF"])
+def test_sdf_discards_late_values_as_its_paper_does(name):
+    def next_after_a_late_value(**option):
+        optimizer = bl.algorithm(name, SPACE, window=2, seed=0, pending__floor=-1.0, initial=2, **option)
+        for _ in range(6):
+            trial = optimizer.suggest()
+            if trial.number:
+                trial.observe(-trial.params["x"])
+        optimizer.observe(0, 5.0)
+        assert optimizer.best_value_ == 5.0
+        return optimizer.suggest().params
+
+    assert bl.algorithm(name, SPACE, window=2).pending == bl.Censor(late="discard")
+    assert next_after_a_late_value() == next_after_a_late_value(pending__late="discard")
+    assert next_after_a_late_value() != next_after_a_late_value(pending__late="accept")
+
+
+@pytest.mark.parametrize("name", ["GP-UCB-SDF", "GP-TS-SDF"])
+def test_sdf_needs_a_window(name):
+    for option in ({}, {"window": None}):
+        with pytest.raises(bl.InvalidSetting, match=f"window is missing: {name}"):
+            bl.algorithm(name, SPACE, **option)
+
+
+def test_papers():
+    papers = bl.algorithms()
+    assert papers["GP-BTS"].startswith("Chowdhury & Gopalan 2019") and papers["GP-UCB-SDF"].startswith("Verma")
 
 
 def test_unknown_names():
@@ -61,8 +108,20 @@ def test_unknown_names():
             bl.algorithm(name, SPACE)
 
 
-def test_unknown_arguments():
-    with pytest.raises(bl.InvalidSetting, match=r"\['windw'\] are no arguments of GP-UCB-SDF"):
-        bl.algorithm("GP-UCB-SDF", SPACE, windw=20)
-    with pytest.raises(bl.InvalidSetting, match="asyRAND"):
-        bl.algorithm("asyRAND", SPACE, window=20)
+@pytest.mark.parametrize(
+    "name, argument, advice",
+    [
+        ("GP-UCB-SDF", {"windw": 20}, "windw=20 is no argument of GP-UCB-SDF: did you mean window"),
+        ("GP-UCB", {"random_state": 0}, "did you mean seed"),
+        ("GP-UCB", {"beta": 2.0}, "did you mean acquisition__beta"),
+        ("GP-UCB", {"noise": 2.0}, "did you mean surrogate__noise_std"),
+        ("GP-UCB", {"surrogate__krnel": 2.0}, "did you mean surrogate__kernel"),
+        ("GP-UCB", {"pending__floor": 2.0}, r"no field of Ignore: did you mean pending=bl.Censor\(floor="),
+        ("GP-UCB", {"window__m": 2.0}, "window__m=2.0 is no argument of"),
+        ("asyRAND", {"window": 20}, "asyRAND"),
+    ],
+    ids=str,
+)
+def test_unknown_arguments(name, argument, advice):
+    with pytest.raises(bl.InvalidSetting, match=advice):
+        bl.algorithm(name, SPACE, **argument)

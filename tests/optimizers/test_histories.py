@@ -4,6 +4,7 @@ import json
 import math
 import os
 import pickle
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from scipy.special import erfcx, ndtr
 
 import belated as bl
+from belated.optimizers.settings import Acquisition, PendingPolicy
 
 FULL = os.environ.get("BELATED_FULL") == "1"
 
@@ -31,6 +33,26 @@ few = settings(
     phases=[phase for phase in Phase if phase != Phase.explain],
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example],
 )
+
+
+def make(**arguments):
+    """An optimizer; arguments named ``argument__field`` are fields of its values."""
+    nested = {name: value for name, value in arguments.items() if "__" in name}
+    return bl.BayesOpt(**{name: arguments[name] for name in arguments.keys() - nested}).set_params(**nested)
+
+
+def settings_of(opt):
+    """What the definitions below need of the settings, by short names."""
+    params = opt.get_params()
+    names = {name: f"surrogate__{name}" for name in ("kernel", "mean", "targets")}
+    names |= {"floor": "pending__floor", "late": "pending__late", "lie": "pending__value", "n_nearest": "pending__k"}
+    names |= {"n_initial": "initial__n", "predictive_std": "acquisition__predictive_std"}
+    names |= {name: name for name in ("window", "direction")}
+    values = {name: params.get(param) for name, param in names.items()}
+    for argument, family in (("acquisition", Acquisition), ("pending", PendingPolicy)):
+        kind = type(opt._settings()[argument])
+        values[argument] = next((short for short, each in family.shorthand.items() if each is kind), None)
+    return SimpleNamespace(**values)
 
 
 # The definitions, written down once more.
@@ -83,15 +105,16 @@ class Dense:
     """
 
     def __init__(self, opt, suggested, now, theta, pending, settles=False):
-        self.name, (self.lengthscale, self.variance, self.noise) = opt.kernel, theta
-        sign = -1 if opt.direction == "minimize" else 1
-        window = math.inf if opt.window is None else opt.window
+        its = settings_of(opt)
+        self.name, (self.lengthscale, self.variance, self.noise) = its.kernel, theta
+        sign = -1 if its.direction == "minimize" else 1
+        window = math.inf if its.window is None else its.window
         trials = opt.trials
         times = [trials[number].suggested_at for number in suggested] + [now] * settles
 
         def discarded(trial):
             """Whether it came too late for good, or is pending and was too late when something was suggested."""
-            if opt.late == "accept" or trial.number not in suggested:
+            if its.late != "discard" or trial.number not in suggested:
                 return False
             if trial.state == "pending":
                 return any(time - trial.suggested_at > window for time in times)
@@ -100,8 +123,8 @@ class Dense:
         rows = [t for t in trials if t.state in ("observed", "failed") or discarded(t)]
         self.values = [sign * t.value for t in rows if t.state == "observed" and not discarded(t)]
         worst = min(self.values, default=None)
-        floor = next((f for f in (None if opt.floor is None else sign * opt.floor, worst) if f is not None), 0.0)
-        self.center, self.scale = self.units(opt, sign, floor)
+        floor = next((f for f in (None if its.floor is None else sign * its.floor, worst) if f is not None), 0.0)
+        self.center, self.scale = self.units(its, sign, floor)
         targets = []
         for trial in rows:
             if discarded(trial):
@@ -116,28 +139,28 @@ class Dense:
         width = self.lengthscale.size
         x = np.array([encoded(t) for t in rows]).reshape(-1, width)
         arriving = [t for t in trials if t.state == "pending" and not discarded(t)] if pending else []
-        if opt.pending == "ignore":
+        if its.pending == "ignore":
             arriving = []
-        if opt.pending in ("hallucinate", "liar", "nearest"):
+        if its.pending in ("hallucinate", "liar", "nearest"):
             arriving = [t for t in arriving if now - t.suggested_at <= window]
         tail = np.array([encoded(t) for t in arriving]).reshape(-1, width)
         self.observed = x
         self.x = np.vstack([x, tail])
-        if opt.pending == "censor":
+        if its.pending == "censor":
             targets += [floor] * len(tail)
-        if opt.pending == "liar":
+        if its.pending == "liar":
             # The smallest and largest are those of the user's values.
             lies = {"min": np.min, "max": np.max, "mean": np.mean}
-            lie = sign * opt.lie if opt.lie not in lies else self.center
-            if opt.lie in lies and self.values:
-                lie = sign * lies[opt.lie](sign * np.array(self.values))
+            lie = sign * its.lie if its.lie not in lies else self.center
+            if its.lie in lies and self.values:
+                lie = sign * lies[its.lie](sign * np.array(self.values))
             targets += [lie] * len(tail)
         self.y = (np.array(targets) - self.center) / self.scale
         unit = self.unit_of_noise(opt)
         noise = [self.noise if std is None else (std / unit) ** 2 for std in self.known]
         self.a = self.covariance(self.x) + np.diag(noise + [self.noise] * len(tail))
-        wanted = opt.mean == "estimated" or (opt.mean == "auto" and width >= 5)
-        self.estimated = wanted and opt.targets == "standardized" and opt.pending != "censor"
+        wanted = its.mean == "estimated" or (its.mean == "auto" and width >= 5)
+        self.estimated = wanted and its.targets == "standardized" and its.pending != "censor"
         if self.estimated:
             # The constant of prior N(0, 1), in the model's unit, that explains the rows best.
             n = self.n_rows
@@ -145,39 +168,39 @@ class Dense:
             mean = weights @ self.y[:n] / (1 + weights.sum())
             self.center += mean * self.scale
             self.y -= mean
-        if opt.pending == "nearest" and len(tail):
+        if its.pending == "nearest" and len(tail):
             means = self.predict(x)[0] if len(x) else np.zeros(0)
             distance = (((tail[:, None] - x[None]) / self.lengthscale) ** 2).sum(axis=2)
-            near = np.argsort(distance, axis=1, kind="stable")[:, : opt.n_nearest]
-            if len(x) > opt.n_nearest:
+            near = np.argsort(distance, axis=1, kind="stable")[:, : its.n_nearest]
+            if len(x) > its.n_nearest:
                 # Which of two points is the nearer must not be a matter of rounding.
                 ordered = np.sort(distance, axis=1)
-                assume((np.diff(ordered, axis=1)[:, opt.n_nearest - 1] > 1e-9 * (1 + ordered.max())).all())
+                assume((np.diff(ordered, axis=1)[:, its.n_nearest - 1] > 1e-9 * (1 + ordered.max())).all())
             self.y = np.append(self.y, means[near].mean(axis=1) if len(x) else np.zeros(len(tail)))
 
-    def units(self, opt, sign, floor):
+    def units(self, its, sign, floor):
         """Prior mean of f, and the unit of the model."""
         y = np.array(self.values)
         largest = np.abs(y).max(initial=0)
-        if opt.targets == "raw":
+        if its.targets == "raw":
             center, scale = 0.0, 1.0
-        elif opt.pending == "censor":
+        elif its.pending == "censor":
             center, scale = floor, np.abs(y - floor).max(initial=0)
         else:
             center, scale = (y.mean(), y.std()) if y.size else (0.0, 0.0)
         if largest == 0 or scale <= 1e-12 * largest:
             scale = largest or 1.0  # nothing to scale by
-        if opt.mean == "median":
+        if its.mean == "median":
             center = np.median(y) if y.size else center
-        elif opt.mean not in ("zero", "estimated", "auto"):
-            center = sign * opt.mean
+        elif its.mean not in ("zero", "estimated", "auto"):
+            center = sign * its.mean
         return center, scale
 
     def unit_of_noise(self, opt):
         """Today's unit, or where θ is fitted that of the last fit."""
         if not any(std is not None for std in self.known):
             return 1.0
-        suggested = [json.loads(event).get("Suggested") for event in opt._core.events(0)]
+        suggested = [json.loads(event).get("Suggested") for event in opt._log.events(0)]
         fits = [event["fitted"] for event in suggested if event and event["fitted"]]
         return fits[-1]["scale"] if fits else self.scale
 
@@ -211,25 +234,28 @@ def histories(draw, **fixed):
         "seed": draw(st.integers(0, 9)),
         "acquisition": draw(st.sampled_from(["ucb", "log_ei", "max_variance"])),
         "pending": draw(st.sampled_from(["censor", "hallucinate", "censor", "ignore", "liar", "nearest"])),
-        "lie": draw(st.sampled_from(["min", "mean", "max", 0.3])),
-        "n_nearest": draw(st.integers(1, 5)),
-        "kernel": draw(st.sampled_from(KERNELS)),
+        "surrogate__kernel": draw(st.sampled_from(KERNELS)),
         "direction": draw(st.sampled_from(["maximize", "minimize"])),
         "clock": draw(st.sampled_from(["iterations", "seconds"])),
         "window": draw(st.sampled_from([None, 1.5, 5.0])),
-        "targets": draw(st.sampled_from(["standardized", "raw"])),
-        "mean": draw(st.sampled_from(["zero", "estimated", "auto", "median", 0.7])),
-        "predictive_std": draw(st.booleans()),
-        "n_initial": draw(st.integers(0, 4)),
-        "noise": draw(st.sampled_from([1e-3, 1e-1])),
-        "n_restarts": 1,
+        "surrogate__targets": draw(st.sampled_from(["standardized", "raw"])),
+        "surrogate__mean": draw(st.sampled_from(["zero", "estimated", "auto", "median", 0.7])),
+        "initial": draw(st.integers(0, 4)),
+        "surrogate__noise_std": draw(st.sampled_from([math.sqrt(1e-3), math.sqrt(1e-1)])),
+        "surrogate__n_restarts": 1,
     }
     if draw(st.booleans()):
-        arguments |= {"lengthscale": draw(st.sampled_from([0.2, 1.0])), "variance": 1.0}
+        arguments |= {"surrogate__lengthscale": draw(st.sampled_from([0.2, 1.0])), "surrogate__signal_std": 1.0}
+    if arguments["acquisition"] == "ucb":
+        arguments |= {"acquisition__beta": 1.0, "acquisition__predictive_std": draw(st.booleans())}
+    if arguments["pending"] == "liar":
+        arguments["pending__value"] = draw(st.sampled_from(["min", "mean", "max", 0.3]))
+    if arguments["pending"] == "nearest":
+        arguments["pending__k"] = draw(st.integers(1, 5))
     if arguments["pending"] == "censor":
-        arguments["floor"] = draw(st.sampled_from([None, -3.0, 3.0]))  # also one that is no lower bound at all
+        arguments["pending__floor"] = draw(st.sampled_from([None, -3.0, 3.0]))  # also one that is no lower bound at all
         if arguments["window"] is not None:
-            arguments["late"] = draw(st.sampled_from(["discard", "accept", "discard"]))
+            arguments["pending__late"] = draw(st.sampled_from(["discard", "accept", "discard"]))
     if not fixed:
         arguments |= {"space": BOX} if draw(st.booleans()) else {"candidates": ROWS}
     arguments["context"] = draw(st.sampled_from([None, CONTEXT]))
@@ -245,7 +271,7 @@ class Player:
     def __init__(self, arguments):
         if arguments["clock"] == "seconds":
             arguments = arguments | {"time": np.zeros(()).item}
-        self.opt = bl.BayesOpt(**arguments)
+        self.opt = make(**arguments)
         self.suggested = set()
 
     def now(self):
@@ -287,7 +313,7 @@ class Player:
         return 0.1 + (number % 7) / 10 if number % 4 == 0 else None
 
     def surrogate(self, pending):
-        return self.opt._core.surrogate(self.opt._now(), pending)
+        return self.opt._log.surrogate(self.opt._problem.now(), pending)
 
     def dense(self, theta, pending, settles=False):
         return Dense(self.opt, self.suggested, self.now(), theta, pending, settles)
@@ -307,7 +333,7 @@ def test_a_dense_solve_agrees(history):
         for pending in (False, True):
             surrogate = player.surrogate(pending)
             if surrogate is None:
-                assert "variance" not in arguments
+                assert "surrogate__signal_std" not in arguments
                 continue
             model, center, scale = surrogate
             dense = player.dense(theta_of(model), pending)
@@ -340,6 +366,7 @@ def log_improvement(u):
 def scores(opt, dense, recent, z, context):
     """The acquisition at rows z, from its definition."""
     mean, variance = dense.predict(z)
+    opt = settings_of(opt)
     noise = dense.noise if opt.predictive_std else 0.0
     if opt.acquisition == "max_variance":
         return variance
@@ -355,18 +382,19 @@ def scores(opt, dense, recent, z, context):
     return np.log(sigma) + log_improvement((mean - incumbent) / sigma)
 
 
-THETA = {"lengthscale": 0.3, "variance": 1.0, "noise": 0.01}
+THETA = {"surrogate__lengthscale": 0.3, "surrogate__signal_std": 1.0, "surrogate__noise_std": 0.1}
 
 
 def shortfalls(arguments, steps):
     """By how much each suggestion is worse than the best of all candidates, or of 300 random points of the box."""
     player = Player(arguments | THETA)
     opt = player.opt
+    its = settings_of(opt)
     columns = 2 if opt.candidates is not None else 7
     for what, number in steps:
-        informed = any(t.state == "observed" for t in opt.trials) or (opt.pending == "censor" and opt.floor is not None)
+        informed = any(t.state == "observed" for t in opt.trials) or (its.pending == "censor" and its.floor is not None)
         before = None
-        if what == "suggest" and informed and opt.n_trials >= opt.n_initial:
+        if what == "suggest" and informed and opt.n_trials >= its.n_initial:
             width = columns + 3 * (opt.context is not None)
             before = player.dense((np.full(width, 0.3), 1.0, 0.01), True, settles=True)
             window, now = opt.window, player.now()
@@ -409,8 +437,9 @@ def test_suggestions_in_a_box_are_hardly_ever_beaten(pending, acquisition):
     for seed in range(60 if FULL else 3):
         rng = np.random.default_rng(seed)
         arguments = {"space": BOX, "pending": pending, "acquisition": acquisition, "seed": seed, "clock": "iterations"}
-        arguments["kernel"] = "matern52"
-        arguments |= {"window": [None, 6][seed % 2], "context": [None, CONTEXT][seed // 2 % 2], "n_initial": 5}
+        arguments |= {"surrogate__kernel": "matern52", "initial": 5}
+        arguments |= {"acquisition__beta": 1.0} if acquisition == "ucb" else {}
+        arguments |= {"window": [None, 6][seed % 2], "context": [None, CONTEXT][seed // 2 % 2]}
         kinds = rng.choice(["suggest", "suggest", "observe", "observe", "fail", "add"], size=60)
         found += shortfalls(arguments, zip(kinds, rng.integers(0, 10**6, size=60), strict=True))
     assert len(found) > 10 * (seed + 1)
@@ -419,11 +448,12 @@ def test_suggestions_in_a_box_are_hardly_ever_beaten(pending, acquisition):
 
 # Laws.
 
-GIVEN = {"kernel": "matern52", "lengthscale": 0.4, "variance": 1.0, "noise": 0.01, "n_initial": 1}
+GIVEN = {"surrogate__kernel": "matern52", "surrogate__lengthscale": 0.4, "initial": 1}
+GIVEN |= {"surrogate__signal_std": 1.0, "surrogate__noise_std": 0.1}
 
 
 def predictions(opt, pending):
-    model, center, scale = opt._core.surrogate(None, pending)
+    model, center, scale = opt._log.surrogate(None, pending)
     mean, std = model.predict(np.random.default_rng(0).random((10, model.lengthscale.size)))
     return np.concatenate([center + scale * mean, scale * std])
 
@@ -447,7 +477,7 @@ def test_given_theta_the_order_of_arrival_does_not_matter(n, seed, pending, targ
     fates = rng.choice(fates, n)
 
     def arrive(order, suggest_between):
-        opt = bl.BayesOpt(candidates=ROWS, pending=pending, targets=targets, seed=0, acquisition="ucb", **GIVEN)
+        opt = make(candidates=ROWS, pending=pending, surrogate__targets=targets, seed=0, acquisition="ucb", **GIVEN)
         opt.add(points, [None] * n)
         extra = []
         for i in order:
@@ -471,7 +501,7 @@ def test_given_theta_the_order_of_arrival_does_not_matter(n, seed, pending, targ
 @pytest.mark.parametrize("theta", [{}, GIVEN], ids=["fitted", "given"])
 def test_hallucinations_leave_the_mean_and_shrink_the_deviation(space, theta):
     for seed in range(50 if FULL else 5):
-        opt = bl.BayesOpt(**space, pending="hallucinate", seed=seed, n_restarts=1, **theta)
+        opt = make(**space, pending="hallucinate", seed=seed, surrogate__n_restarts=1, **theta)
         rng = np.random.default_rng(seed)
         for _ in range(15):
             opt.suggest().observe(rng.normal())
@@ -483,7 +513,7 @@ def test_hallucinations_leave_the_mean_and_shrink_the_deviation(space, theta):
 
 @pytest.mark.parametrize("space", [{"space": BOX}, {"candidates": ROWS}], ids=["box", "candidates"])
 @pytest.mark.parametrize("acquisition", ["ucb", "log_ei", "thompson"])
-@pytest.mark.parametrize("theta", [{"n_restarts": 1}, GIVEN], ids=["fitted", "given"])
+@pytest.mark.parametrize("theta", [{"surrogate__n_restarts": 1}, GIVEN], ids=["fitted", "given"])
 def test_without_delay_all_policies_are_one(space, acquisition, theta):
     # Raw targets: policies differ in the units they standardise to. Without a window nu_t sums over pending trials.
     for seed in range(20 if FULL else 2):
@@ -493,15 +523,15 @@ def test_without_delay_all_policies_are_one(space, acquisition, theta):
             {"pending": "hallucinate"},
             {"pending": "hallucinate", "window": 3},
             {"pending": "censor"},
-            {"pending": "censor", "floor": -5.0},
+            {"pending": "censor", "pending__floor": -5.0},
         ):
-            opt = bl.BayesOpt(**space, acquisition=acquisition, targets="raw", seed=seed, **theta, **arguments)
+            opt = make(**space, acquisition=acquisition, surrogate__targets="raw", seed=seed, **theta, **arguments)
             rng = np.random.default_rng(seed)
             for k in range(25):
                 trial = opt.suggest()
                 # Not the first: a policy that knows the floor already has something to go by.
                 trial.fail() if k and rng.random() < 0.1 else trial.observe(rng.normal())
-            records.append([opt._core.trial(i).point.tobytes() for i in range(25)])
+            records.append([opt._log.trial(i).point.tobytes() for i in range(25)])
         assert all(record == records[0] for record in records)
 
 
@@ -510,7 +540,7 @@ def test_without_delay_all_policies_are_one(space, acquisition, theta):
 @pytest.mark.parametrize("fate", ["fail", "abandon", "fail, then abandon", "abandon, then fail", "lapse"])
 def test_a_value_is_used_whatever_came_before_it(pending, targets, fate):
     """In the end the model is that of a twin to which the value came at once."""
-    opt, twin = (bl.BayesOpt(BOX, pending=pending, window=4, targets=targets, seed=0, **GIVEN) for _ in range(2))
+    opt, twin = (make(space=BOX, pending=pending, window=4, surrogate__targets=targets, seed=0, **GIVEN) for _ in range(2))
     rng = np.random.default_rng(0)
     for _ in range(6):
         trial, value = opt.suggest(), rng.normal()
@@ -538,8 +568,8 @@ def test_a_value_is_used_whatever_came_before_it(pending, targets, fate):
 
 
 def test_a_value_that_came_too_late_is_kept_but_not_used_where_that_is_asked_for():
-    arguments = {"pending": "censor", "window": 2, "floor": -1.0, "targets": "raw", "seed": 0, **GIVEN}
-    opt, twin = (bl.BayesOpt(BOX, late=late, **arguments) for late in ("discard", "accept"))
+    arguments = {"pending": "censor", "window": 2, "pending__floor": -1.0, "surrogate__targets": "raw", "seed": 0, **GIVEN}
+    opt, twin = (make(space=BOX, pending__late=late, **arguments) for late in ("discard", "accept"))
     for _ in range(5):
         trial = opt.suggest()
         twin.enqueue(trial.params)
@@ -552,17 +582,17 @@ def test_a_value_that_came_too_late_is_kept_but_not_used_where_that_is_asked_for
         one.observe(1, 7.0)
         assert one.best_value_ == 7.0
     # The trial stays at the floor in the one, and is what it is in the other.
-    model = opt._core.surrogate(None, False)[0]
+    model = opt._log.surrogate(None, False)[0]
     assert sorted(np.round(model.y, 9)) == [-1.0, 0.0, 0.2, 0.3, 0.4]
-    assert 7.0 in np.round(twin._core.surrogate(None, False)[0].y, 9)
+    assert 7.0 in np.round(twin._log.surrogate(None, False)[0].y, 9)
 
 
 def test_a_failed_point_is_as_bad_as_the_worst_whatever_that_is_later():
-    opt = bl.BayesOpt(BOX, targets="raw", seed=0, **GIVEN)
+    opt = make(space=BOX, surrogate__targets="raw", seed=0, **GIVEN)
     opt.suggest().fail()
-    assert opt._core.surrogate(None, False)[0].y == pytest.approx([0.0])  # nothing to compare with: the prior mean
+    assert opt._log.surrogate(None, False)[0].y == pytest.approx([0.0])  # nothing to compare with: the prior mean
     for value, worst in ((3.0, 3.0), (5.0, 3.0), (-2.0, -2.0)):
         opt.suggest().observe(value)
-        assert opt._core.surrogate(None, False)[0].y[0] == pytest.approx(worst)
+        assert opt._log.surrogate(None, False)[0].y[0] == pytest.approx(worst)
     opt.observe(3, 4.0, amend=True)
-    assert opt._core.surrogate(None, False)[0].y[0] == pytest.approx(3.0)
+    assert opt._log.surrogate(None, False)[0].y[0] == pytest.approx(3.0)

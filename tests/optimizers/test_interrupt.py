@@ -30,19 +30,19 @@ class Stopped(Exception):
 
 def observed(**arguments):
     if "candidates" in arguments:
-        opt = bl.BayesOpt(seed=0, n_initial=0, **arguments)
+        opt = bl.BayesOpt(seed=0, initial=0, **arguments)
         opt.add(list(range(N)), list(VALUES))
     else:
-        opt = bl.BayesOpt(BOX, seed=0, n_initial=0, **arguments)
+        opt = bl.BayesOpt(BOX, seed=0, initial=0, **arguments)
         opt.add([dict(zip(BOX, point, strict=True)) for point in POINTS], list(VALUES))
     return opt
 
 
-THETA = {"lengthscale": 0.5, "variance": 1.0, "noise": 1e-4}
+THETA = {"surrogate": bl.GP(lengthscale=0.5, signal_std=1.0, noise_std=0.01)}
 LONG = {
-    "a fit": {"n_restarts": 1000},
-    "a search of the box": THETA | {"maximizer": "multistart", "n_starts": 100_000},
-    "a draw of many features": THETA | {"acquisition": "thompson", "n_features": 200_000},
+    "a fit": {"surrogate": bl.GP(n_restarts=1000)},
+    "a search of the box": THETA | {"acquisition": bl.LogEI(multistart=(10_000, 100_000))},
+    "a draw of many features": THETA | {"acquisition": bl.ThompsonSampling(n_features=200_000)},
     "many candidates": THETA | {"candidates": np.random.default_rng(1).random((60_000, D))},
 }
 
@@ -80,12 +80,12 @@ def interrupted(call, after):
 @pytest.mark.parametrize("what", LONG)
 def test_ctrl_c_is_answered_and_leaves_no_trace(what):
     opt = observed(**LONG[what])
-    before = opt._core.to_bytes()
+    before = opt._log.to_bytes()
     for after in (0.05, 0.15):
         latency = interrupted(lambda: endless(opt), after)
         print(f"{what}: {1e3 * latency:.0f} ms")
         assert latency < GENEROUS
-        assert opt._core.to_bytes() == before and opt.n_trials == N
+        assert opt._log.to_bytes() == before and opt.n_trials == N
 
 
 @in_main_thread
@@ -99,7 +99,7 @@ def test_after_ctrl_c_the_same_is_suggested():
 
 @in_main_thread
 def test_ctrl_c_is_answered_while_another_thread_suggests():
-    opt = observed(n_restarts=60)
+    opt = observed(surrogate=bl.GP(n_restarts=60))
     other = threading.Thread(target=opt.suggest)
     other.start()
     time.sleep(0.05)
@@ -110,7 +110,7 @@ def test_ctrl_c_is_answered_while_another_thread_suggests():
 
 
 def test_other_threads_go_on_during_a_suggestion():
-    opt = observed(n_restarts=50)
+    opt = observed(surrogate=bl.GP(n_restarts=50))
     ticks, done = [], threading.Event()
 
     def tick():

@@ -1,4 +1,4 @@
-"""The life cycle through the public face: what is accepted, what is refused, and what stays the same."""
+"""The life cycle as users see it: what is accepted, what is refused, and what stays the same."""
 
 import copy
 import math
@@ -248,12 +248,19 @@ TestLifeCycle.settings = settings(max_examples=50, stateful_step_count=30, deadl
 
 @pytest.mark.parametrize(
     "arguments",
-    [{}, {"acquisition": "ucb", "pending": "censor", "floor": -2.0}, {"mean": 0.5}, {"acquisition": "thompson"}],
+    [
+        ({}, {}),
+        ({"acquisition": "ucb", "pending": bl.Censor(-2.0)}, {"acquisition": "ucb", "pending": bl.Censor(2.0)}),
+        ({"surrogate": bl.GP(mean=0.5)}, {"surrogate": bl.GP(mean=-0.5)}),
+        ({"pending": bl.Liar(0.5)}, {"pending": bl.Liar(-0.5)}),
+        ({"pending": bl.Liar("min")}, {"pending": bl.Liar("max")}),
+        ({"acquisition": "thompson"}, {"acquisition": "thompson"}),
+    ],
     ids=str,
 )
 def test_minimizing_mirrors_maximizing(arguments):
-    mirrored = {name: -value if name in ("floor", "mean") else value for name, value in arguments.items()}
-    up = bl.BayesOpt(BOX, seed=5, **arguments)
+    upwards, mirrored = arguments
+    up = bl.BayesOpt(BOX, seed=5, **upwards)
     down = bl.BayesOpt(BOX, direction="minimize", seed=5, **mirrored)
     assert play(up, 20) == play(down, 20, sign=-1.0)
     assert up.best_value_ == -down.best_value_ and up.best_params_ == down.best_params_
@@ -261,7 +268,7 @@ def test_minimizing_mirrors_maximizing(arguments):
     points = [{"x": 0.0, "n": 1}, {"x": 0.9, "n": 8}]
     (mean, std), (mirror, same) = up.predict(points), down.predict(points)
     assert (mean == -mirror).all() and (std == same).all()
-    assert down.get_params() == up.get_params() | mirrored | {"direction": "minimize"}
+    assert down.get_params(deep=False) == up.get_params(deep=False) | mirrored | {"direction": "minimize"}
 
 
 def test_the_clock_in_seconds_is_asked():
@@ -491,7 +498,7 @@ def test_arguments_are_readable_and_settable_as_in_sklearn():
     assert opt.set_params(window=30, pending="censor") is opt
     assert opt.window == 30 and opt.pending == "censor" and opt.seed == 0
     assert clone(opt).get_params() == opt.get_params()
-    with pytest.raises(bl.InvalidSetting, match="windw"):
+    with pytest.raises(bl.InvalidSetting, match="windw=3 .*did you mean window"):
         opt.set_params(windw=3)
     with pytest.raises(bl.InvalidSetting, match="pending"):
         opt.set_params(window=40, pending="nonsense")
@@ -536,36 +543,51 @@ def test_settings_of_all_that_are_refused(kind, argument):
         kind(BOX, **argument)
 
 
-@pytest.mark.parametrize(
-    "argument",
-    [{name: value} for name in ("acquisition", "pending", "late", "kernel") for value in ("nonsense", 3)]
-    + [{name: value} for name in ("refit_clock", "fit_rows", "initial", "targets") for value in ("nonsense", 3)]
-    + [{name: value} for name in ("thompson", "maximizer", "mean", "beta") for value in ("nonsense", [1])]
-    + [{"window": value} for value in (-1, 0, math.nan, math.inf, "20", True, [20])]
-    + [{"floor": value} for value in (math.nan, -math.inf, "0", 1j)]
-    + [{name: value} for name in ("variance", "noise") for value in (-1.0, math.nan, "0.1")]
-    + [{"lengthscale": value} for value in (0.0, -1.0, [1.0] * 3, [1.0, -1.0], [1.0, "a"], math.nan, "1", [])]
-    + [{name: value} for name in ("refit_every", "n_initial", "n_features") for value in (-1, 2.5, "3", True)]
-    + [{"late": "discard"}, {"late": "discard", "pending": "censor"}]
-    + [{name: value} for name in ("ard", "priors", "predictive_std", "scale_draws") for value in (1, "yes", [])]
-    + [{"initial_theta": value} for value in (1.0, (1.0, 1.0), ("a", 1.0, 1.0), (0.0, 1.0, 1.0))],
-    ids=str,
-)
-def test_settings_of_bayes_opt_that_are_refused(argument):
-    with pytest.raises(bl.InvalidSetting, match=next(iter(argument))):
-        bl.BayesOpt(BOX, **argument)
+def refused(*fields, values):
+    return [(field, value) for field in fields for value in values]
+
+
+REFUSED = refused("acquisition", "pending", "surrogate", values=("nonsense", 3, bl.Initial()))
+REFUSED += refused("initial", values=("nonsense", -1, 2.5, True, bl.GP()))
+REFUSED += refused("window", values=(-1, 0, math.nan, math.inf, "20", True, [20]))
+REFUSED += refused("Censor.late", "GP.kernel", "GP.refit_clock", "GP.fit_rows", values=("nonsense", 3, None))
+REFUSED += refused("Initial.how", "GP.targets", "ThompsonSampling.draws", values=("nonsense", 3))
+REFUSED += refused("GP.mean", "UCB.beta", "ThompsonSampling.beta", "Liar.value", values=("nonsense", [1], None, True))
+REFUSED += refused("Censor.floor", values=(math.nan, -math.inf, "0", 1j))
+REFUSED += refused("GP.signal_std", "GP.noise_std", values=(-1.0, math.nan, "0.1"))
+REFUSED += refused("GP.lengthscale", values=(0.0, -1.0, [1.0] * 3, [1.0, -1.0], [1.0, "a"], math.nan, "1", []))
+REFUSED += refused("GP.refit_every", "Initial.n", "ThompsonSampling.n_features", values=(-1, 2.5, "3", True))
+REFUSED += refused("Integrate.n", "Nearest.k", "GP.n_restarts", values=(-1, 2.5, "3", True))
+REFUSED += refused("GP.ard", "GP.priors", "UCB.predictive_std", "ThompsonSampling.widen", values=(1, "yes", []))
+REFUSED += refused("GP.initial_theta", values=(1.0, (1.0, 1.0), ("a", 1.0, 1.0), (0.0, 1.0, 1.0)))
+REFUSED += refused("LogEI.multistart", "UCB.multistart", values=(1, (1,), (1.5, 2), "default"))
+REFUSED += refused("UCB.rkhs_bound", "UCB.delta", values=("1", math.nan))
+REFUSED += [("Censor.late", "discard")]
+
+ARGUMENT_OF = {bl.GP: "surrogate", bl.Initial: "initial"}
+ARGUMENT_OF |= dict.fromkeys((bl.LogEI, bl.UCB, bl.ThompsonSampling, bl.MaxVariance), "acquisition")
+ARGUMENT_OF |= dict.fromkeys((bl.Integrate, bl.Hallucinate, bl.Ignore, bl.Censor, bl.Liar, bl.Nearest), "pending")
+
+
+@pytest.mark.parametrize("name, value", REFUSED, ids=str)
+def test_settings_of_bayes_opt_that_are_refused(name, value):
+    kind, _, field = name.rpartition(".")
+    with pytest.raises(bl.InvalidSetting, match=field):
+        if kind:
+            kind = getattr(bl, kind)
+            bl.BayesOpt(BOX, **{ARGUMENT_OF[kind]: kind(**{field: value})})
+        else:
+            bl.BayesOpt(BOX, **{field: value})
 
 
 def test_settings_of_bayes_opt_that_are_not():
     opt = bl.BayesOpt(
         BOX,
         window=np.int64(20),
-        pending="censor",
-        floor=np.float32(-3),
-        lengthscale=(0.5, 0.5),
-        beta="kandasamy",
-        mean="median",
-        n_initial=4,
+        acquisition=bl.UCB("kandasamy"),
+        pending=bl.Censor(np.float32(-3)),
+        surrogate=bl.GP(lengthscale=(0.5, 0.5), mean="median"),
+        initial=4,
     )
     play(opt, 12)
     assert opt.window == 20
@@ -578,7 +600,7 @@ def test_the_base_is_not_an_optimizer():
 
 def test_repr():
     assert repr(bl.RandomSearch({"x": (0, 1)}, seed=1)) == "RandomSearch(space={'x': (0, 1)}, seed=1)"
-    assert repr(bl.BayesOpt(candidates=ROWS, window=5)) == "BayesOpt(candidates=<12 candidates of 2 columns>, window=5)"
+    assert repr(bl.BayesOpt(candidates=ROWS, window=5)) == "BayesOpt(window=5, candidates=<12 candidates of 2 columns>)"
 
 
 def test_html_shows_the_latest_trials():
@@ -622,7 +644,7 @@ def test_a_std_belongs_to_its_value():
 
 @pytest.mark.parametrize("direction", ["maximize", "minimize"])
 def test_the_model_believes_values_as_far_as_their_std_allows(direction):
-    opt = bl.BayesOpt({"x": (0.0, 1.0)}, n_initial=0, refit_every=1, seed=0, direction=direction)
+    opt = bl.BayesOpt({"x": (0.0, 1.0)}, initial=0, surrogate=bl.GP(refit_every=1), seed=0, direction=direction)
     x = np.linspace(0, 1, 12)
     opt.add([{"x": v} for v in x], np.sin(6 * x), std=0.01)
     opt.add({"x": 0.5}, 8.0, std=50.0)
@@ -636,7 +658,7 @@ def test_the_model_believes_values_as_far_as_their_std_allows(direction):
 
 
 def test_where_warnings_are_errors_no_trial_is_left_behind():
-    optimizer = bl.BayesOpt({"x": (0.0, 1.0)}, n_initial=2, targets="raw", seed=0)
+    optimizer = bl.BayesOpt({"x": (0.0, 1.0)}, initial=2, surrogate=bl.GP(targets="raw"), seed=0)
     for trial in optimizer.suggest(4):
         trial.observe(1.7e308 * (-1) ** trial.number)
     with warnings.catch_warnings():

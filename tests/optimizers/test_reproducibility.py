@@ -34,7 +34,13 @@ def make(plan):
         arguments["context"] = CONTEXT
     if arguments.get("clock") == "seconds":
         arguments["time"] = np.zeros(()).item  # pickles together with the array that holds the time
-    return bl.BayesOpt(**DOMAINS[plan["domain"]], **arguments)
+    return optimizer(**DOMAINS[plan["domain"]], **arguments)
+
+
+def optimizer(**arguments):
+    """An optimizer; arguments named ``argument__field`` are fields of its values."""
+    nested = {name: value for name, value in arguments.items() if "__" in name}
+    return bl.BayesOpt(**{name: arguments[name] for name in arguments.keys() - nested}).set_params(**nested)
 
 
 def params_of(plan, u):
@@ -49,8 +55,8 @@ def look(opt, plan, which):
     context = CONTEXTS[which % 3] if plan["context"] else None
     for call in (
         lambda: opt.recommend(context),
-        lambda: opt._core.surrogate(opt._now(), which % 2 == 0),
-        lambda: opt._core.propose(1 + which % 3, opt._encode_context(context), opt._now()),  # and never logged
+        lambda: opt._log.surrogate(opt._problem.now(), which % 2 == 0),
+        lambda: opt._log.propose(1 + which % 3, opt._encode_context(context), opt._problem.now()),  # and never logged
         lambda: opt.predict([params_of(plan, 0.3)], context, pending=which % 3 == 0),
         lambda: opt.suggest(context={"age": 7}),
         lambda: opt.add(params_of(plan, 0.3), float("nan"), context=context),
@@ -94,7 +100,7 @@ def travel(opt, plan, which):
     if which % 2:
         return pickle.loads(pickle.dumps(opt))
     copy = make(plan)
-    copy._core.extend(opt._core.events(0))
+    copy._log.extend(opt._log.events(0))
     if opt.clock == "seconds":
         copy.time.__self__[...] = opt.time()
     return copy
@@ -115,13 +121,13 @@ def play(opt, plan, steps, looks=(), travels=()):
 
 def record(opt):
     """Everything that an optimizer says about its trials and believes about f, as bits."""
-    trials = [opt._core.trial(number) for number in range(opt.n_trials)]
+    trials = [opt._log.trial(number) for number in range(opt.n_trials)]
     facts = [
         (t.number, t.point.tobytes(), t.index, t.context.tobytes(), t.state, t.value, t.suggested_at, t.observed_at)
         for t in trials
     ]
     for pending in (False, True):
-        surrogate = opt._core.surrogate(opt._now(), pending)
+        surrogate = opt._log.surrogate(opt._problem.now(), pending)
         if surrogate is not None:
             model, *units = surrogate
             mean, std = model.predict(np.linspace(0, 1, 3)[:, None] * np.ones(model.lengthscale.size))
@@ -143,33 +149,34 @@ def plans(draw):
         "seed": draw(st.integers(0, 3)),
         "acquisition": draw(st.sampled_from(["thompson", "ucb", "log_ei", "max_variance"])),
         "pending": draw(st.sampled_from(["hallucinate", "censor", "integrate", "ignore", "liar", "nearest"])),
-        "kernel": draw(st.sampled_from(KERNELS)),
-        "n_initial": draw(st.integers(1, 3)),
-        "n_restarts": draw(st.integers(1, 2)),
-        "n_features": 32,
+        "surrogate__kernel": draw(st.sampled_from(KERNELS)),
+        "initial": draw(st.integers(1, 3)),
+        "surrogate__n_restarts": draw(st.integers(1, 2)),
         "clock": draw(st.sampled_from(["iterations", "seconds"])),
         "direction": draw(st.sampled_from(["maximize", "minimize"])),
         "window": draw(st.sampled_from([None, 1.5, 4.0])),
-        "fit_rows": draw(st.sampled_from(["policy", "observed", "all"])),
-        "refit_clock": draw(st.sampled_from(["observations", "trials"])),
-        "refit_every": draw(st.sampled_from([1, 4, 50])),
-        "mean": draw(st.sampled_from(["zero", "median", 0.25])),
+        "surrogate__fit_rows": draw(st.sampled_from(["policy", "observed", "all"])),
+        "surrogate__refit_clock": draw(st.sampled_from(["observations", "trials"])),
+        "surrogate__refit_every": draw(st.sampled_from([1, 4, 50])),
+        "surrogate__mean": draw(st.sampled_from(["zero", "median", 0.25])),
     }
     if arguments["pending"] == "integrate":
         arguments["acquisition"] = "log_ei"
     if arguments["acquisition"] == "ucb":
-        arguments["beta"] = draw(st.sampled_from([1.0, "kandasamy", "theory"]))
+        arguments["acquisition__beta"] = draw(st.sampled_from([1.0, "kandasamy", "theory"]))
     if arguments["pending"] == "censor" and arguments["window"] is not None:
-        arguments["late"] = draw(st.sampled_from(["accept", "discard"]))
+        arguments["pending__late"] = draw(st.sampled_from(["accept", "discard"]))
     if arguments["pending"] == "censor":
-        arguments["floor"] = draw(st.sampled_from([None, -2.0 if arguments["direction"] == "maximize" else 2.0]))
+        arguments["pending__floor"] = draw(st.sampled_from([None, -2.0 if arguments["direction"] == "maximize" else 2.0]))
     if draw(st.booleans()):
-        arguments |= {"lengthscale": draw(st.sampled_from([0.4, 4.0])), "variance": 1.0}
-        arguments["noise"] = draw(st.sampled_from([1e-2, 1e-6, 1e-15]))  # the last one needs jitter
+        arguments |= {"surrogate__lengthscale": draw(st.sampled_from([0.4, 4.0])), "surrogate__signal_std": 1.0}
+        arguments["surrogate__noise_std"] = draw(st.sampled_from([1e-1, 1e-3, 10**-7.5]))  # the last one needs jitter
     if domain == "box" and draw(st.booleans()):
-        arguments |= {"maximizer": "multistart", "n_raw": 40, "n_starts": 2}
+        arguments["acquisition__multistart"] = (40, 2)
+    if arguments["acquisition"] == "thompson":
+        arguments["acquisition__n_features"] = 32
     if domain == "box" and arguments["acquisition"] == "thompson":
-        arguments["thompson"] = draw(st.sampled_from(["pathwise", "weight_space"]))
+        arguments["acquisition__draws"] = draw(st.sampled_from(["pathwise", "weight_space"]))
     # Of a length drawn first: lists of free length come out short, and short histories never reach the model.
     length = draw(st.integers(5, LONGEST))
     steps = draw(st.lists(st.tuples(st.sampled_from(KINDS), st.integers(0, 2999)), min_size=length, max_size=length))
@@ -207,8 +214,8 @@ def lattice_game(settings, looks=False, travels=False, rounds=30):
     """Indices suggested on a lattice where nothing but distances counts, so that scores tie up to rounding."""
     # Coordinates that are exact in binary, and values that are all the prior mean.
     lattice = np.array([[i, j] for i in range(9) for j in range(9)], dtype=float)
-    theta = {"lengthscale": 0.5, "variance": 1.0, "noise": 0.01}
-    opt = bl.BayesOpt(candidates=lattice, targets="raw", n_initial=1, **theta, **settings)
+    theta = {"surrogate__lengthscale": 0.5, "surrogate__signal_std": 1.0, "surrogate__noise_std": 0.1}
+    opt = optimizer(candidates=lattice, surrogate__targets="raw", initial=1, **theta, **settings)
     contexts = [{"age": 0.0}, {"age": 0.25}] if opt.context else [None]
     for k in range(rounds):
         if travels:
@@ -219,7 +226,7 @@ def lattice_game(settings, looks=False, travels=False, rounds=30):
         if k % 6 == 2 and k > 6:
             opt.abandon(k - 3)  # the one that failed leaves the model
         if looks:
-            opt._core.surrogate(None, k % 2 == 0)
+            opt._log.surrogate(None, k % 2 == 0)
         for trial in opt.pending_[k % 4 :: 4]:
             trial.observe(0.0)
     return [trial.index for trial in opt.trials]
@@ -231,8 +238,8 @@ def lattice_game(settings, looks=False, travels=False, rounds=30):
 def test_scores_that_tie_up_to_rounding(pending, acquisition, context):
     for seed in range(20 if FULL else 4):
         for kernel in ("matern52", "squared_exponential"):
-            settings = {"seed": seed, "kernel": kernel, "pending": pending, "acquisition": acquisition}
-            settings |= {"context": context, "floor": 0.0 if pending == "censor" else None}
+            settings = {"seed": seed, "surrogate__kernel": kernel, "pending": pending, "acquisition": acquisition}
+            settings |= {"context": context} | ({"pending__floor": 0.0} if pending == "censor" else {})
             plain = lattice_game(settings)
             assert lattice_game(settings, looks=True) == plain
             assert lattice_game(settings, travels=True) == plain
@@ -242,11 +249,16 @@ def test_scores_that_tie_up_to_rounding(pending, acquisition, context):
 @pytest.mark.parametrize("pending", ["hallucinate", "censor"])
 @pytest.mark.parametrize("acquisition", ["ucb", "thompson", "log_ei"])
 @pytest.mark.parametrize("domain", ["box", "lattice"])
-@pytest.mark.parametrize("theta", [{}, {"lengthscale": 0.3, "variance": 1.0, "noise": 0.01}], ids=["fitted", "given"])
+@pytest.mark.parametrize(
+    "theta",
+    [{}, {"surrogate__lengthscale": 0.3, "surrogate__signal_std": 1.0, "surrogate__noise_std": 0.1}],
+    ids=["fitted", "given"],
+)
 def test_many_rows(n, pending, acquisition, domain, theta):
     # A copy's factor has other room to grow, and so other strides, than one that grew: that must not show.
     plan = {"domain": domain, "context": False, "arguments": {"acquisition": acquisition, "pending": pending}}
-    plan["arguments"] |= {"seed": 1, "n_initial": 1, "n_restarts": 2, "n_features": 64, **theta}
+    plan["arguments"] |= {"seed": 1, "initial": 1, "surrogate__n_restarts": 2, **theta}
+    plan["arguments"] |= {"acquisition__n_features": 64} if acquisition == "thompson" else {}
     rng = np.random.default_rng(n)
     steps = [("add", 2 * number + 1) for number in rng.integers(0, 1500, size=n)]
     steps += [("suggest", 0), ("suggest", 0), ("observe", n + 1), ("suggest", 0), ("observe", n)] * 4

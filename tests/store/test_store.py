@@ -54,7 +54,7 @@ def edit(path, *statements):
 
 
 def test_damaged_files_give_right_data_or_a_store_error(filled):
-    full = load(filled)._log.core.events(0)
+    full = load(filled)._log.events(0)
     with open(filled, "rb") as file:
         sound = file.read()
     generator = random.Random(0)
@@ -70,7 +70,7 @@ def test_damaged_files_give_right_data_or_a_store_error(filled):
         study = None
         try:
             study = bl.Study("s", f"sqlite:///{filled}", random_search() if k % 2 and data else None)
-            assert study._log.core.events(0) == full
+            assert study._log.events(0) == full
             outcomes.add("right")
         except bl.StoreError:
             outcomes.add("refused")
@@ -101,7 +101,7 @@ def test_salvage_reads_the_write_ahead_log_and_overflow_pages(path):
     for _ in range(2):
         headers, records = salvage(path)
         assert [header.name for header in headers] == ["wide"]
-        assert [record.body for _, record in records] == study._log.core.events(0)
+        assert [record.body for _, record in records] == study._log.events(0)
         study.suggest(5)
         study._store._disconnect()  # from now on all is in the main file
 

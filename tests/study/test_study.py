@@ -38,15 +38,15 @@ class Clock:
 
 
 def events(study):
-    return study._log.core.events(0)
+    return study._log.events(0)
 
 
-# The face of an optimizer.
+# The interface of an optimizer.
 
 
 def test_a_study_behaves_as_its_optimizer_does(store):
-    plain = bl.BayesOpt(SPACE, seed=3, direction="minimize", n_initial=4)
-    study = bl.Study("s", store, bl.BayesOpt(SPACE, seed=3, direction="minimize", n_initial=4))
+    plain = bl.BayesOpt(SPACE, seed=3, direction="minimize", initial=4)
+    study = bl.Study("s", store, bl.BayesOpt(SPACE, seed=3, direction="minimize", initial=4))
     for face in (plain, study):
         face.add([{"x": 0.1, "kind": "a"}, {"x": 0.2, "kind": None}], [1.0, None])
         face.enqueue({"x": 0.5, "kind": 3})
@@ -95,8 +95,8 @@ def test_a_log_is_shared_in_both_directions(store):
         lambda: bl.RandomSearch({"n": bl.Integer(1, 10**6, log=True), "x": bl.Real(1e-300, 1e300, log=True)}),
         lambda: bl.RandomSearch(candidates=np.arange(12).reshape(4, 3), context={"age": (0, 100)}),
         lambda: bl.RandomSearch(candidates=np.array([[0.1, 1e-308], [np.nextafter(0.1, 1), 3.0]], dtype=np.float32)),
-        lambda: bl.BayesOpt({"x": (0.0, 1.0)}, lengthscale=np.array([0.3]), initial_theta=(0.1, 1.0, 1e-3)),
-        lambda: bl.BayesOpt({"x": (0.0, 1.0)}, pending="censor", window=3, floor=np.float64(-1), seed=2**64 - 1),
+        lambda: bl.BayesOpt({"x": (0.0, 1.0)}, surrogate=bl.GP(lengthscale=np.array([0.3]), initial_theta=(0.1, 1.0, 0.03))),
+        lambda: bl.BayesOpt({"x": (0.0, 1.0)}, pending=bl.Censor(np.float64(-1)), window=3, seed=2**64 - 1),
         lambda: bl.algorithm("GP-UCB-SDF", {"x": (0.0, 1.0)}, window=5),
     ],
 )
@@ -110,12 +110,12 @@ def test_a_reopened_study_goes_on_bit_for_bit(store, make):
         trial, expected = face.suggest(context=context), plain.suggest(context=context)
         trial.observe(k % 5)
         expected.observe(k % 5)
-    assert events(bl.Study.load("s", store)) == plain._core.events(0)
+    assert events(bl.Study.load("s", store)) == plain._log.events(0)
 
 
 def test_opening_with_an_equal_optimizer_needs_no_seed_and_a_different_one_is_refused(store):
     first = bl.Study("s", store, bl.RandomSearch(SPACE))
-    assert bl.Study("s", store, bl.RandomSearch(SPACE)).token == first.token
+    assert bl.Study("s", store, bl.RandomSearch(SPACE))._token == first._token
     with pytest.raises(bl.InvalidSetting, match="direction is 'maximize' there and 'minimize' here"):
         bl.Study("s", store, bl.RandomSearch(SPACE, direction="minimize"))
     with pytest.raises(bl.InvalidSetting, match="optimizer is RandomSearch there and BayesOpt here"):
@@ -183,7 +183,7 @@ def test_a_key_gives_the_same_trials_again(store):
 
 
 def test_the_noise_of_a_value_is_stored_with_it(store):
-    study = bl.Study("s", store, optimizer=bl.BayesOpt({"x": (0.0, 1.0)}, n_initial=2, seed=0))
+    study = bl.Study("s", store, optimizer=bl.BayesOpt({"x": (0.0, 1.0)}, initial=2, seed=0))
     for value in (0.1, 0.4, 0.2):
         study.observe(study.suggest(), value, std=0.05, key=f"v{value}")
     study.add({"x": 0.5}, 0.3, std=0.1)
@@ -217,7 +217,7 @@ def test_an_amendment_with_a_key_is_made_once(store):
 
 def test_a_value_400_days_after_a_lease_of_an_hour_is_accepted_and_used(store):
     clock = Clock()
-    study = bl.Study("s", store, bl.BayesOpt({"x": (0.0, 1.0)}, n_initial=4, seed=0), time=clock)
+    study = bl.Study("s", store, bl.BayesOpt({"x": (0.0, 1.0)}, initial=4, seed=0), time=clock)
     late = study.suggest(expires_after=3600)
     for trial in study.suggest(5):
         trial.observe(trial.params["x"])
@@ -236,7 +236,7 @@ def test_a_value_400_days_after_a_lease_of_an_hour_is_accepted_and_used(store):
 def test_a_lapsed_lease_changes_what_is_suggested(store):
     def next_after(seconds, name):
         clock = Clock()
-        study = bl.Study(name, store, bl.BayesOpt({"x": (0.0, 1.0)}, n_initial=4, seed=0), time=clock)
+        study = bl.Study(name, store, bl.BayesOpt({"x": (0.0, 1.0)}, initial=4, seed=0), time=clock)
         for trial in study.suggest(6):
             trial.observe(-((trial.params["x"] - 0.4) ** 2))
         study.suggest(expires_after=60)
@@ -248,7 +248,7 @@ def test_a_lapsed_lease_changes_what_is_suggested(store):
 
 def test_predictions_know_of_lapsed_leases(store):
     clock = Clock()
-    settings = {"pending": "hallucinate", "n_initial": 4, "seed": 0}
+    settings = {"pending": "hallucinate", "initial": 4, "seed": 0}
     study = bl.Study("s", store, bl.BayesOpt({"x": (0.0, 1.0)}, **settings), time=clock)
     for trial in study.suggest(6):
         trial.observe(-((trial.params["x"] - 0.4) ** 2) + 0.1 * trial.number)
@@ -299,7 +299,7 @@ def test_histories_fold_to_the_same_whatever_was_repeated_or_reopened(tmp_path_f
             faces[step % 2] = pickle.loads(pickle.dumps(mine))
     for face in [*faces, bl.Study.load("s", store)]:
         face.sync()
-        assert events(face) == plain._core.events(0)
+        assert events(face) == plain._log.events(0)
     assert faces[0].suggest().params == plain.suggest().params
 
 
@@ -334,7 +334,7 @@ def test_processes_write_every_call_exactly_once(store, method):
 
 
 def test_threads_share_a_study_object(store):
-    study = bl.Study("s", store, bl.BayesOpt({"x": (0.0, 1.0)}, n_initial=4, seed=0))
+    study = bl.Study("s", store, bl.BayesOpt({"x": (0.0, 1.0)}, initial=4, seed=0))
     failures = []
 
     def run():
@@ -355,26 +355,26 @@ def test_threads_share_a_study_object(store):
 @pytest.mark.parametrize("quick", [0.0, 1e9])
 def test_suggesting_at_the_same_moment_gives_what_one_process_would(store, monkeypatch, quick):
     """While a proposal is made, another study suggests: it is made again with the other's point pending."""
-    monkeypatch.setattr("belated.shared_log._QUICK", quick)
+    monkeypatch.setattr("belated.study.shared_log._QUICK", quick)
 
     def make():
-        return bl.BayesOpt({"x": (0.0, 1.0), "y": (0.0, 1.0)}, n_initial=4, seed=0)
+        return bl.BayesOpt({"x": (0.0, 1.0), "y": (0.0, 1.0)}, initial=4, seed=0)
 
     plain, one = make(), bl.Study("s", store, make())
     for face in (plain, one):
         for trial in face.suggest(6):
             face.observe(trial, trial.params["x"] - trial.params["y"] ** 2)
     other = bl.Study.load("s", store)
-    seconds, asked = other._optimizer._now, 0
+    seconds, asked = other._problem.now, 0
 
     def now():
         nonlocal asked
         asked += 1
-        if other._log._draft is None:  # the write lock is not held: others may write
+        if other._log.uncommitted is None:  # the write lock is not held: others may write
             one.suggest()
         return seconds()
 
-    other._optimizer._now = now
+    other._problem.now = now
     trial = other.suggest()
     assert asked == (4 if quick == 0.0 else 2)
     plain.suggest(asked)

@@ -2,44 +2,58 @@
 
 import difflib
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
+from reprlib import repr as short_repr
 from typing import Any
 
 from belated._core import InvalidSetting
-from belated.optimizers.life_cycle import Optimizer, SpaceLike
 from belated.optimizers.bayes import BayesOpt
+from belated.optimizers.names import advice_on, family_of
+from belated.optimizers.optimizer import Optimizer, with_nested
+from belated.optimizers.problem import SpaceLike
 from belated.optimizers.random_search import RandomSearch
+from belated.optimizers.values import arguments_of
 
 _VERMA = "Verma, Dai & Low 2022, Bayesian optimization under stochastic delayed feedback"
 _KANDASAMY = "Kandasamy et al. 2017, Asynchronous parallel Bayesian optimisation via Thompson sampling"
 _SRINIVAS = "Srinivas et al. 2010, Gaussian process optimization in the bandit setting"
 _DESAUTELS = "Desautels, Krause & Burdick 2014, Parallelizing exploration-exploitation tradeoffs"
+_CHOWDHURY = "Chowdhury & Gopalan 2019, On batch Bayesian optimization"
 _JONES = "Jones, Schonlau & Welch 1998, Efficient global optimization of expensive black-box functions"
 
 
 @dataclass(frozen=True)
 class _Algorithm:
-    """An optimizer, the settings that make it this algorithm, and those its paper merely uses."""
+    """An optimizer, the settings that make it this algorithm, and those that its paper uses besides."""
 
     paper: str
     optimizer: type[Optimizer] = BayesOpt
-    essence: Mapping[str, Any] = field(default_factory=dict)
-    habits: Mapping[str, Any] = field(default_factory=dict)
+    # The shorthand of the values that must be these.
+    essence: Mapping[str, str] = field(default_factory=dict)
+    # By nested name; arguments of `algorithm` replace them.
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+    needs_window: bool = False
 
 
-def _gaussian(paper: str, acquisition: str, pending: str, **habits: Any) -> _Algorithm:
-    return _Algorithm(paper, BayesOpt, {"acquisition": acquisition, "pending": pending}, habits)
+def _bayes_opt(paper: str, acquisition: str, pending: str, *defaults: Mapping[str, Any]) -> _Algorithm:
+    merged = {name: value for each in defaults for name, value in each.items()}
+    return _Algorithm(paper, BayesOpt, {"acquisition": acquisition, "pending": pending}, merged, _DISCARD in defaults)
 
 
-# The experiments of Verma et al. give all their methods the same kernel, and UCB the width beta_t = 1.
+# The experiments of Verma et al. give all their methods the same kernel, and UCB beta_t = 1. Feedback that comes after
+# the window leaves the floor for good: y~_{s,t} = y_s 1{d_s <= min(m, t - s)}.
+_SE = {"surrogate__kernel": "squared_exponential"}
+_BETA = {"acquisition__beta": 1.0}
+_DISCARD = {"pending__late": "discard"}
+
 _ALGORITHMS = {
-    "GP-UCB-SDF": _gaussian(_VERMA, "ucb", "censor", kernel="squared_exponential", beta=1.0),
-    "GP-TS-SDF": _gaussian(_VERMA, "thompson", "censor", kernel="squared_exponential", beta=1.0),
-    "GP-UCB": _gaussian(_SRINIVAS, "ucb", "ignore", kernel="squared_exponential", beta=1.0),
-    "asy-TS": _gaussian(_KANDASAMY, "thompson", "ignore", kernel="squared_exponential"),
-    "GP-BUCB": _gaussian(_DESAUTELS, "ucb", "hallucinate", kernel="squared_exponential", beta=1.0),
-    "GP-BTS": _gaussian(_VERMA, "thompson", "hallucinate", kernel="squared_exponential"),
-    "GP-EI": _gaussian(_JONES, "log_ei", "ignore"),
+    "GP-UCB-SDF": _bayes_opt(_VERMA, "ucb", "censor", _SE, _BETA, _DISCARD),
+    "GP-TS-SDF": _bayes_opt(_VERMA, "thompson", "censor", _SE, _BETA, _DISCARD),
+    "GP-UCB": _bayes_opt(_SRINIVAS, "ucb", "ignore", _SE, _BETA),
+    "asy-TS": _bayes_opt(_KANDASAMY, "thompson", "ignore", _SE),
+    "GP-BUCB": _bayes_opt(_DESAUTELS, "ucb", "hallucinate", _SE, _BETA),
+    "GP-BTS": _bayes_opt(_CHOWDHURY, "thompson", "hallucinate", _SE),
+    "GP-EI": _bayes_opt(_JONES, "log_ei", "ignore"),
     "asyRAND": _Algorithm(_KANDASAMY, RandomSearch),
 }
 
@@ -66,8 +80,10 @@ def algorithm(name: str, space: SpaceLike | None = None, **kwargs: Any) -> Optim
     space : mapping, optional
         The search space; or pass ``candidates=``.
     **kwargs
-        Further arguments of the optimizer, such as window and seed. They may replace what the paper happens
-        to use (its kernel, say), but not what makes the algorithm: acquisition and pending.
+        Further arguments of the optimizer, such as window and seed, and fields of its values by nested names, such as
+        ``acquisition__beta=2.0``. They replace what the paper uses (its kernel, that it discards values which come
+        after the window), but not what makes the algorithm: the kinds of acquisition and pending policy. A value given
+        whole, such as ``surrogate=bl.GP()``, replaces all that the paper uses of it.
 
     Returns
     -------
@@ -76,31 +92,44 @@ def algorithm(name: str, space: SpaceLike | None = None, **kwargs: Any) -> Optim
     Raises
     ------
     InvalidSetting
-        An unknown name, an unknown argument, or one that would make it another algorithm.
+        An unknown name, an unknown argument, one that would make it another algorithm, or no window where the
+        algorithm needs one (GP-UCB-SDF, GP-TS-SDF).
 
     Examples
     --------
     >>> import belated as bl
     >>> bl.algorithm("GP-EI", {"x": (0.0, 1.0)}, seed=0)
-    BayesOpt(space={'x': (0.0, 1.0)}, seed=0, pending='ignore')
+    BayesOpt(space={'x': (0.0, 1.0)}, pending='ignore', seed=0)
     """
     known = _ALGORITHMS.get(name) if isinstance(name, str) else None
     if known is None:
-        raise InvalidSetting(f"name={name!r} is not an algorithm: {_suggestion(str(name))}")
-    for setting, value in known.essence.items():
-        if kwargs.get(setting, value) != value:
+        raise InvalidSetting(f"name={short_repr(name)} is not an algorithm: {_nearest_algorithm(str(name))}")
+    made = known.optimizer
+    for argument in kwargs:
+        if argument.partition("__")[0] not in arguments_of(made):
             raise InvalidSetting(
-                f"{setting}={kwargs[setting]!r} would not be {name}, which has {value!r}: "
-                f"leave it out, or use {known.optimizer.__name__}"
+                f"{argument}={short_repr(kwargs[argument])} is no argument of {name}: "
+                f"{advice_on(argument, made, nested=True)}"
             )
-    arguments = [each.name for each in fields(known.optimizer)]
-    unknown = [argument for argument in kwargs if argument not in arguments]
-    if unknown:
-        raise InvalidSetting(f"{unknown} are no arguments of {name}: it has {arguments}")
-    return known.optimizer(space, **{**known.habits, **known.essence, **kwargs})
+    for argument, kind in known.essence.items():
+        given, wanted = kwargs.get(argument, kind), family_of(made, argument).shorthand[kind]
+        if given != kind and type(given) is not wanted:
+            raise InvalidSetting(
+                f"{argument}={short_repr(given)} would not be {name}, which has {kind!r}: "
+                f"leave it out, or use {made.__name__}"
+            )
+    if known.needs_window and kwargs.get("window") is None:
+        raise InvalidSetting(
+            f"window is missing: {name} waits for results until then, and the floor stays where none came; "
+            "pass twice the expected delay"
+        )
+    # Of a value that is given whole, nothing is changed.
+    whole = {argument for argument, given in kwargs.items() if not isinstance(given, str)}
+    defaults = {path: value for path, value in known.defaults.items() if path.partition("__")[0] not in whole}
+    return made(**with_nested(made, {"space": space}, {**known.essence, **defaults, **kwargs}))
 
 
-def _suggestion(name: str) -> str:
+def _nearest_algorithm(name: str) -> str:
     by_lower = {known.lower(): known for known in _ALGORITHMS}
     near = [by_lower[match] for match in difflib.get_close_matches(name.lower(), by_lower, n=3)]
     return f"did you mean {' or '.join(near)}?" if near else f"pass one of {list(_ALGORITHMS)}"

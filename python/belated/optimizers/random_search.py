@@ -2,29 +2,30 @@
 
 from dataclasses import dataclass
 
-from belated import _core
-from belated.optimizers.life_cycle import Optimizer
+from belated.optimizers.optimizer import Optimizer
+from belated.optimizers.values import checks_keywords
 
 
+@checks_keywords
 @dataclass(eq=False, repr=False)
-class RandomSearch(Optimizer):
+class RandomSearch(Optimizer, strategy="RandomSearch"):
     """Uniformly random suggestions: the baseline that every other optimizer has to beat.
 
     Parameters
     ----------
     space : mapping, optional
         Name → `Real`, `Integer`, `Categorical`, or their shorthand (see `Space`).
+    context : mapping, optional
+        What is given rather than chosen at each suggestion, declared like a space. Default None: nothing.
     candidates : array-like of shape (N, d), optional
         Suggest rows of this array instead. Exactly one of space and candidates is given.
-    context : mapping, optional
-        What is given rather than chosen at each suggestion, declared like a space.
-    clock : {"iterations", "seconds"}
+    clock : {"iterations", "seconds"}, default "iterations"
         What times and delays count: suggestions started, or seconds.
-    direction : {"maximize", "minimize"}
+    direction : {"maximize", "minimize"}, default "maximize"
     seed : int, optional
-        From 0 to 2**64 - 1; None draws one. Either way `seed_` holds it.
+        From 0 to 2**64 - 1. Default None: one is drawn. Either way `seed_` holds it.
     time : callable, optional
-        For ``clock="seconds"``: a function that returns seconds, default `time.time`.
+        For ``clock="seconds"``: a function that returns seconds. Default None: `time.time`.
 
     Raises
     ------
@@ -42,6 +43,3 @@ class RandomSearch(Optimizer):
     >>> optimizer.best_value_ < 0.01
     True
     """
-
-    def _start(self, domain: _core.Domain, context_width: int) -> _core.Optimizer:
-        return _core.Optimizer.random_search(domain, context_width, self.clock, self.seed_)

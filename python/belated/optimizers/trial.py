@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from belated.optimizers.life_cycle import Optimizer
+    from belated.optimizers.life_cycle import LifeCycle
 
 
 def html_table(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
@@ -43,10 +43,10 @@ class Trial:
     ('observed', 0.25)
     """
 
-    __slots__ = ("_number", "_optimizer")
+    __slots__ = ("_number", "_owner")
 
-    def __init__(self, optimizer: Optimizer, number: int) -> None:
-        self._optimizer = optimizer
+    def __init__(self, owner: LifeCycle[Any], number: int) -> None:
+        self._owner = owner
         self._number = number
 
     @property
@@ -57,67 +57,67 @@ class Trial:
     @property
     def params(self) -> dict[str, Any]:
         """Values by name; for candidates, which have no names, an empty dict."""
-        point = self._optimizer.point_of(self)
+        point = self._owner._point_of(self)
         return point if isinstance(point, dict) else {}
 
     @property
     def x(self) -> NDArray[Any] | None:
         """The candidate's row, shape (d,), as it was given; None in a space."""
-        point = self._optimizer.point_of(self)
+        point = self._owner._point_of(self)
         return None if isinstance(point, dict) else point
 
     @property
     def index(self) -> int | None:
         """The candidate's row number; None in a space."""
-        return self._optimizer.record_of(self).index
+        return self._owner._record_of(self).index
 
     @property
     def context(self) -> dict[str, Any] | None:
         """The context it was suggested in; None where none was declared."""
-        return self._optimizer.context_of(self)
+        return self._owner._context_of(self)
 
     @property
     def state(self) -> str:
         """``"pending"``, ``"observed"``, ``"failed"`` or ``"abandoned"``."""
-        return self._optimizer.record_of(self).state
+        return self._owner._record_of(self).state
 
     @property
     def value(self) -> float | None:
         """The observed value, None until there is one."""
-        return self._optimizer.value_of(self)
+        return self._owner._value_of(self)
 
     @property
     def std(self) -> float | None:
         """The standard deviation of the value's noise, where it was reported with it."""
-        return self._optimizer.record_of(self).std
+        return self._owner._record_of(self).std
 
     @property
     def suggested_at(self) -> float:
         """When it started, on the optimizer's clock: in seconds, or in suggestions started."""
-        return self._optimizer.record_of(self).suggested_at
+        return self._owner._record_of(self).suggested_at
 
     @property
     def observed_at(self) -> float | None:
         """When its value came, on the same clock; None until then."""
-        return self._optimizer.record_of(self).observed_at
+        return self._owner._record_of(self).observed_at
 
     @property
     def delay(self) -> float | None:
         """From suggestion to observation, in seconds or in suggestions started; None until observed."""
-        record = self._optimizer.record_of(self)
+        record = self._owner._record_of(self)
         return None if record.observed_at is None else record.observed_at - record.suggested_at
 
-    def observe(self, value: float, amend: bool = False, *, std: float | None = None) -> None:
+    def observe(self, value: float, *, amend: bool = False, std: float | None = None) -> None:
         """Report the value; see `Optimizer.observe`."""
-        self._optimizer.observe(self, value, amend=amend, std=std)
+        self._owner.observe(self, value, amend=amend, std=std)
 
     def fail(self) -> None:
         """Report that it crashed; see `Optimizer.fail`."""
-        self._optimizer.fail(self)
+        self._owner.fail(self)
 
     def abandon(self) -> None:
         """Forget its point; see `Optimizer.abandon`."""
-        self._optimizer.abandon(self)
+        self._owner.abandon(self)
 
     def _facts(self) -> dict[str, Any]:
         """What identifies the trial and what is known about it, in the order it is shown."""
@@ -136,10 +136,10 @@ class Trial:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Trial):
             return NotImplemented
-        return self.number == other.number and self._optimizer.token == other._optimizer.token
+        return self.number == other.number and self._owner._token == other._owner._token
 
     def __hash__(self) -> int:
-        return hash((self._optimizer.token, self.number))
+        return hash((self._owner._token, self.number))
 
     def __repr__(self) -> str:
         return f"Trial({', '.join(f'{name}={fact!r}' for name, fact in self._facts().items())})"

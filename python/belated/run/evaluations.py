@@ -16,7 +16,7 @@ from time import monotonic
 from typing import Any, Literal
 
 from belated._core import AlreadyObserved, BelatedError
-from belated.optimizers.life_cycle import Optimizer
+from belated.optimizers.optimizer import Optimizer
 from belated.optimizers.trial import Trial
 from belated.space.arguments import finite
 from belated.study.study import Study
@@ -152,7 +152,7 @@ class Evaluations:
         trial = self.optimizer.suggest()
         self.trials.append(trial)
         try:
-            future = self.executor.submit(evaluate, self.f, self.optimizer.point_of(trial), self.catch)
+            future = self.executor.submit(evaluate, self.f, self.optimizer._point_of(trial), self.catch)
         except Exception as error:
             _abandon(trial)
             raise self.executor_error(trial, error) from error

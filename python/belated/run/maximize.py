@@ -19,7 +19,8 @@ from numpy.typing import ArrayLike
 
 from belated._core import InvalidSetting
 from belated.optimizers.bayes import BayesOpt
-from belated.optimizers.life_cycle import Optimizer, SpaceLike
+from belated.optimizers.optimizer import Optimizer
+from belated.optimizers.problem import SpaceLike
 from belated.optimizers.trial import Trial
 from belated.run.evaluations import PICKLING_ADVICE, CallingThread, Evaluations, RunError, StopRun, format_error
 from belated.run.result import Result, StopReason

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-from belated.optimizers.life_cycle import Optimizer
+from belated.optimizers.optimizer import Optimizer
 from belated.optimizers.trial import Trial, html_table
 from belated.study.study import Study
 

@@ -111,15 +111,23 @@ class Real:
         return 1
 
     @property
-    def coordinate(self) -> tuple[Any, ...]:
-        """This dimension as `_core.Domain.box` takes it."""
-        return ("continuous",)
+    def coordinate(self) -> dict[str, Any]:
+        """This dimension as the core takes it."""
+        return {"kind": "Continuous"}
 
     def check(self, value: Any) -> float:
         """`value` as a float in [low, high]; ValueError saying what is expected otherwise."""
         number = real_number(value)
         if number is None or not self.low <= number <= self.high:
             raise ValueError(f"a real number in [{self.low!r}, {self.high!r}]")
+        return number
+
+    def to_number(self, value: float) -> float:
+        """The number that the log keeps of a value: the value."""
+        return value
+
+    def from_number(self, number: float) -> float:
+        """The value whose number this is, exactly as it was given."""
         return number
 
     def encode(self, value: float) -> NDArray[np.float64]:
@@ -197,9 +205,9 @@ class Integer:
         return 1
 
     @property
-    def coordinate(self) -> tuple[Any, ...]:
-        """This dimension as `_core.Domain.box` takes it."""
-        return ("integer", self.low, self.high, self.log)
+    def coordinate(self) -> dict[str, Any]:
+        """This dimension as the core takes it."""
+        return {"kind": "Integer", "low": self.low, "high": self.high, "log": self.log}
 
     def check(self, value: Any) -> int:
         """`value` as an int in range (3.0 counts as 3); ValueError saying what is expected otherwise."""
@@ -211,6 +219,14 @@ class Integer:
         if number is None or not self.low <= number <= self.high:
             raise ValueError(f"an integer in [{self.low}, {self.high}]")
         return number
+
+    def to_number(self, value: int) -> float:
+        """The number that the log keeps of a value: the value as a float, which is exact within ±2**40."""
+        return float(value)
+
+    def from_number(self, number: float) -> int:
+        """The value whose number this is."""
+        return int(number)
 
     def encode(self, value: float) -> NDArray[np.float64]:
         """Column values, shape (1,), of an integer in range; 0.0 at low and 1.0 at high."""
@@ -243,7 +259,7 @@ class Categorical:
     Raises
     ------
     InvalidSpace
-        Fewer than two choices, the same choice twice, or something that has no order.
+        Fewer than two choices, the same choice twice, a dimension among them, or something that has no order.
 
     Examples
     --------
@@ -266,6 +282,11 @@ class Categorical:
                 f"choices={reprlib.repr(given)} is empty: give at least two, or leave a constant out of the space"
             )
         for i, choice in enumerate(choices):
+            if isinstance(choice, (Real, Integer, Categorical)):
+                raise InvalidSpace(
+                    f"choices has {choice!r}, which is a dimension and not a value: write the dimension itself, as in "
+                    f'{{"x": {choice!r}}}, or list the values to choose from'
+                )
             if any(_same_choice(choice, earlier) for earlier in choices[:i]):
                 raise InvalidSpace(f"choices has {reprlib.repr(choice)} twice: give each choice once")
         object.__setattr__(self, "choices", choices)
@@ -276,9 +297,9 @@ class Categorical:
         return len(self.choices)
 
     @property
-    def coordinate(self) -> tuple[Any, ...]:
-        """This dimension as `_core.Domain.box` takes it."""
-        return ("categorical", len(self.choices))
+    def coordinate(self) -> dict[str, Any]:
+        """This dimension as the core takes it."""
+        return {"kind": "Categorical", "n": len(self.choices)}
 
     def check(self, value: Any) -> Any:
         """The choice equal to `value`; ValueError saying what is expected otherwise."""
@@ -286,6 +307,14 @@ class Categorical:
             if _same_choice(choice, value):
                 return choice
         raise ValueError(f"one of {reprlib.repr(list(self.choices))}")
+
+    def to_number(self, value: Any) -> float:
+        """The number that the log keeps of a choice: its place among the choices, from 0."""
+        return float(next(i for i, choice in enumerate(self.choices) if _same_choice(choice, value)))
+
+    def from_number(self, number: float) -> Any:
+        """The choice whose number this is."""
+        return self.choices[int(number)]
 
     def encode(self, value: Any) -> NDArray[np.float64]:
         """One-hot columns, shape (k,), of one of the k choices."""

@@ -1,10 +1,12 @@
-"""Search spaces and candidate sets, and their encoding as points.
+"""Search spaces of named parameters, and their encoding as points.
 
 A *point* is a row of ``width`` float64 columns in [0, 1]: what the compiled core works on.
 """
 
+import json
 import reprlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,7 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from belated import _core
 from belated._core import InvalidContext, InvalidPoint, InvalidSpace
-from belated.space.arguments import axes, is_table, whole_number
+from belated._first_edition import box
+from belated.space.arguments import is_table, whole_number
 from belated.space.dimensions import Categorical, Dimension, Integer, Real
 
 
@@ -35,13 +38,14 @@ def _dimension(name: str, given: Any, argument: str) -> Dimension:
     )
 
 
-def _numbers(given: Any) -> NDArray[np.float64] | None:
-    """`given` as a float array, or None where it is not one of real numbers."""
-    try:
-        array = np.asarray(given)
-        return array.astype(np.float64) if array.dtype.kind in "biufO" else None
-    except (TypeError, ValueError):
-        return None
+@dataclass(frozen=True)
+class Location:
+    """A point as the core takes it: encoded, with its row number among candidates, and with the numbers given."""
+
+    point: NDArray[np.float64]
+    index: int | None
+    # One number for each named parameter, see `to_number` of the dimensions; None for candidates.
+    given: list[float] | None
 
 
 class Space(Mapping[str, Dimension]):
@@ -107,9 +111,14 @@ class Space(Mapping[str, Dimension]):
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._dimensions!r})"
 
+    @property
+    def coordinates(self) -> list[dict[str, Any]]:
+        """The dimensions as the core takes them."""
+        return [dimension.coordinate for dimension in self.values()]
+
     def domain(self) -> _core.Domain:
         """This space as the core searches it."""
-        return _core.Domain.box([dimension.coordinate for dimension in self.values()])
+        return box(json.dumps(self.coordinates))
 
     def encode(self, params: Mapping[str, Any]) -> NDArray[np.float64]:
         """Encode one value for each name.
@@ -129,6 +138,13 @@ class Space(Mapping[str, Dimension]):
         InvalidPoint
             Names missing or unknown, values of the wrong type or out of range (for a context: InvalidContext).
         """
+        return self._encoded(self._checked(params))
+
+    def _encoded(self, values: Mapping[str, Any]) -> NDArray[np.float64]:
+        return np.concatenate([self._dimensions[name].encode(value) for name, value in values.items()])
+
+    def _checked(self, params: Any) -> dict[str, Any]:
+        """One value in range for each name, in the order of the space."""
         what = self.point_argument
         if hasattr(params, "to_dict") and not is_table(params):
             params = params.to_dict()
@@ -141,19 +157,26 @@ class Space(Mapping[str, Dimension]):
             unknown = [name for name in params if name not in self._dimensions]
             found = [f"{kind} {names}" for kind, names in (("misses", missing), ("has unknown", unknown)) if names]
             raise self.point_error(f"{what} {' and '.join(found)}: pass exactly the names {list(self)}")
-        columns = []
+        values = {}
         for name, dimension in self._dimensions.items():
             try:
-                value = dimension.check(params[name])
+                values[name] = dimension.check(params[name])
             except ValueError as expected:
                 raise self.point_error(
                     f"{what}[{name!r}]={reprlib.repr(params[name])} is not usable: pass {expected}"
                 ) from None
-            columns.append(dimension.encode(value))
-        return np.concatenate(columns)
+        return values
 
-    def decode(self, point: ArrayLike, index: int | None = None) -> dict[str, Any]:
-        """Values by name of a point of shape (width,); `index` is there for the sake of `Candidates`."""
+    def decode(
+        self, point: ArrayLike, index: int | None = None, given: Sequence[float] | None = None
+    ) -> dict[str, Any]:
+        """Values by name of a point of shape (width,), or of the numbers `given` for it, one for each name.
+
+        `index` is None; only `Candidates` use it.
+        """
+        if given is not None:
+            pairs = zip(self.items(), given, strict=True)
+            return {name: dimension.from_number(number) for (name, dimension), number in pairs}
         point = np.asarray(point, dtype=np.float64)
         params, start = {}, 0
         for name, dimension in self.items():
@@ -161,12 +184,14 @@ class Space(Mapping[str, Dimension]):
             start += dimension.width
         return params
 
-    def locate(self, params: Any) -> tuple[NDArray[np.float64], int | None]:
-        """(point, candidate index) of one set of params; here the index is None."""
-        return self.encode(params), None
+    def locate(self, params: Any) -> Location:
+        """Where one set of params lies; its index is None."""
+        values = self._checked(params)
+        given = [self._dimensions[name].to_number(value) for name, value in values.items()]
+        return Location(self._encoded(values), None, given)
 
     def holds_several(self, params: Any, listed: bool = False) -> bool:
-        """Whether `params` is a list or table of points; `listed` is there for the sake of `Candidates`."""
+        """Whether `params` is a list or table of points; only `Candidates` use `listed`."""
         return is_table(params) or isinstance(params, (list, tuple))
 
     def split(self, params: Any) -> list[Any]:
@@ -181,127 +206,8 @@ class Space(Mapping[str, Dimension]):
 
 
 class ContextSpace(Space):
-    """A `Space` for contexts: the same, but its complaints are about ``context``."""
+    """A `Space` for contexts: the same, but its errors are about ``context``."""
 
     argument = "context"
     point_argument = "context"
     point_error = InvalidContext
-
-
-class Candidates:
-    """A finite set of points, the rows of an array, scaled to [0, 1] column by column.
-
-    Parameters
-    ----------
-    x : array-like of shape (N, d)
-        Finite real numbers (booleans count as 0 and 1). A copy is kept.
-
-    Raises
-    ------
-    InvalidSpace
-        No rows or columns, another number of axes, or entries that are not finite real numbers.
-
-    Examples
-    --------
-    >>> from belated.space import Candidates
-    >>> candidates = Candidates([[10, 7], [20, 7], [30, 7]])
-    >>> candidates.locate([20, 7])
-    (array([0.5, 0. ]), 1)
-    """
-
-    def __init__(self, x: ArrayLike) -> None:
-        try:
-            self.x: NDArray[Any] = np.array(x)
-            if self.x.dtype.kind == "O":
-                self.x = self.x.astype(np.float64)
-        except (TypeError, ValueError):
-            raise InvalidSpace("candidates is not an array of numbers: pass an (N, d) array") from None
-        if self.x.dtype.kind not in "biuf":
-            raise InvalidSpace(f"candidates has dtype {self.x.dtype}: pass an (N, d) array of real numbers")
-        if self.x.ndim != 2:
-            raise InvalidSpace(
-                f"candidates has shape {self.x.shape}: pass an (N, d) array; x.reshape(-1, 1) makes one of a list"
-            )
-        if 0 in self.x.shape:
-            raise InvalidSpace(f"candidates has shape {self.x.shape}: it needs at least one row and one column")
-        bad = np.flatnonzero(~np.isfinite(self.x).all(axis=1))
-        if bad.size:
-            raise InvalidSpace(
-                f"candidates has NaN or infinite entries in {bad.size} rows, first in row {bad[0]}: drop or fill them"
-            )
-        self.x.flags.writeable = False
-        self._low = self.x.min(axis=0).astype(np.float64)
-        self._high = self.x.max(axis=0).astype(np.float64)
-
-    @property
-    def width(self) -> int:
-        """Number of columns d."""
-        return int(self.x.shape[1])
-
-    def __len__(self) -> int:
-        return len(self.x)
-
-    def __repr__(self) -> str:
-        return f"<{self.x.shape[0]} candidates of {self.x.shape[1]} columns>"
-
-    def _scaled(self, rows: NDArray[Any]) -> NDArray[np.float64]:
-        # In halves, because the difference of two large floats can overflow.
-        span = self._high / 2 - self._low / 2
-        span[span == 0] = 1.0
-        return np.asarray(np.clip((rows / 2 - self._low / 2) / span, 0.0, 1.0), dtype=np.float64)
-
-    def domain(self) -> _core.Domain:
-        """These candidates as the core searches them."""
-        return _core.Domain.candidates(np.ascontiguousarray(self._scaled(self.x)))
-
-    def decode(self, point: ArrayLike, index: int | None = None) -> NDArray[Any]:
-        """The row, shape (d,), that stands at `index` in the array given."""
-        if index is None:
-            raise InvalidPoint("a candidate is found by its index: pass index")
-        row: NDArray[Any] = self.x[index].copy()
-        return row
-
-    def locate(self, params: Any) -> tuple[NDArray[np.float64], int | None]:
-        """(point, index) of a candidate, given as its index or as its row.
-
-        Raises
-        ------
-        InvalidPoint
-            An index out of range, or a row that is not among the candidates.
-        """
-        index = whole_number(params)
-        if index is None:
-            index = self._find(params)
-        elif not 0 <= index < len(self):
-            raise InvalidPoint(f"params={index} is not the index of a candidate: pass one from 0 to {len(self) - 1}")
-        return self._scaled(self.x[index]), index
-
-    def _find(self, params: Any) -> int:
-        row = _numbers(params)
-        if row is None or row.shape != (self.width,):
-            raise InvalidPoint(
-                f"params={reprlib.repr(params)} is not a candidate: pass its index, or its row of {self.width} numbers"
-            )
-        matches = np.flatnonzero((self.x.astype(np.float64) == row).all(axis=1))
-        if not matches.size:
-            raise InvalidPoint(f"params={reprlib.repr(params)} is not a row of candidates: pass the index of one")
-        return int(matches[0])
-
-    def holds_several(self, params: Any, listed: bool = False) -> bool:
-        """Whether `params` is rows rather than one row or index.
-
-        A flat list of numbers is one row, unless its values are `listed` too: then it is several indices.
-        """
-        return is_table(params) or axes(params) == 2 or (listed and axes(params) == 1)
-
-    def split(self, params: Any) -> list[Any]:
-        """The single candidates in a table of rows or a list of indices (or in one index)."""
-        if is_table(params):
-            params = np.asarray(params)
-        return list(params) if axes(params) else [params]
-
-    def points(self, params: Any) -> NDArray[np.float64]:
-        """The points, shape (n, d), of rows or indices; of all candidates where `params` is None."""
-        if params is None:
-            return self._scaled(self.x)
-        return np.array([self.locate(one)[0] for one in self.split(params)]).reshape(-1, self.width)

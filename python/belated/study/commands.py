@@ -67,7 +67,7 @@ def list_command(arguments: argparse.Namespace) -> int:
     for name, study in _loaded(_store(arguments.store)):
         if isinstance(study, Study):
             facts = f"{study.n_trials} trials, {len(study.pending_)} pending, best {study.best_value_}"
-            print(f"{name}: {type(study._optimizer).__name__}, {facts}")
+            print(f"{name}: {study._strategy_name}, {facts}")
         else:
             print(f"{name}: {study}")
             code = FAILED
@@ -139,7 +139,7 @@ def check_command(arguments: argparse.Namespace) -> int:
     store.check()
     for name, study in _loaded(store):
         if isinstance(study, Study):
-            print(f"{name}: ok, {study._log.core.n_events()} events")
+            print(f"{name}: ok, {study._log.n_events()} events")
         else:
             print(f"{name}: {study}")
             code = FAILED

@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields
 from reprlib import repr as short_repr
 from typing import Any
@@ -10,48 +10,45 @@ from typing import Any
 import numpy as np
 
 from belated._core import BelatedError, InvalidSetting, InvalidSpace
-from belated.optimizers.bayes import BayesOpt
-from belated.optimizers.life_cycle import Optimizer
-from belated.optimizers.random_search import RandomSearch
+from belated.optimizers.optimizer import Optimizer
+from belated.optimizers.values import as_data, from_data
+from belated.space.candidates import Candidates
 from belated.space.dimensions import Categorical, Integer, Real
-from belated.space.space import Candidates, Space
+from belated.space.space import Space
 from belated.store.interface import StoreError
 
-_CLASSES: dict[str, type[Optimizer]] = {"BayesOpt": BayesOpt, "RandomSearch": RandomSearch}
 _DIMENSIONS = {"Real": Real, "Integer": Integer, "Categorical": Categorical}
 _KINDS_OF_NUMBER = {"b": bool, "i": np.int64, "u": np.uint64, "f": np.float64}
 
 
-def _plain(value: Any, what: str, error: type[BelatedError]) -> Any:
-    """A JSON scalar equal to `value` in every respect."""
-    if isinstance(value, np.generic):
-        value = value.item()
-    if value is None or type(value) in (bool, int, str) or (type(value) is float and math.isfinite(value)):
-        return value
-    raise error(
-        f"{what}={short_repr(value)} cannot be stored: a study keeps strings, finite numbers, booleans and None; "
-        "name the choice by a string, and look the object up by it"
-    )
+def _check_scalar(value: Any, what: str) -> None:
+    """Refuse a choice whose JSON would not give an equal one again."""
+    kept = value is None or type(value) in (bool, int, str) or (type(value) is float and math.isfinite(value))
+    if not kept:
+        raise InvalidSpace(
+            f"{what}={short_repr(value)} cannot be stored: a study keeps strings, finite numbers, booleans and None; "
+            "name the choice by a string, and look the object up by it"
+        )
 
 
 def _dimensions_as_data(space: Space, argument: str) -> list[Any]:
     data = []
     for name, dimension in space.items():
-        what = f"{argument}[{name!r}]"
-        entry: dict[str, Any] = {"name": name, "type": type(dimension).__name__}
+        entry = as_data(dimension)
         if isinstance(dimension, Categorical):
-            entry["choices"] = [_plain(choice, what, InvalidSpace) for choice in dimension.choices]
-        else:
-            entry |= {"low": dimension.low, "high": dimension.high, "log": dimension.log}
-        data.append(entry)
+            for choice, stored in zip(dimension.choices, entry["choices"], strict=True):
+                # Of containers too: a tuple would come back as a list.
+                checked = choice if isinstance(stored, (dict, list)) else stored
+                _check_scalar(checked, f"{argument}[{name!r}]")
+        data.append({"name": name} | entry)
     return data
 
 
 def _dimensions(data: list[dict[str, Any]]) -> dict[str, Any]:
     made = {}
     for entry in data:
-        rest = {name: value for name, value in entry.items() if name not in ("name", "type")}
-        made[entry["name"]] = _DIMENSIONS[entry["type"]](**rest)
+        rest = {name: value for name, value in entry.items() if name not in ("name", "kind")}
+        made[entry["name"]] = _DIMENSIONS[entry["kind"]](**rest)
     return made
 
 
@@ -64,29 +61,23 @@ def _candidates_as_data(candidates: Candidates) -> dict[str, Any]:
     return {"kind": kind, "rows": exact.tolist()}
 
 
-def _argument_as_data(optimizer: Optimizer, name: str, value: Any) -> Any:
-    if name == "space" and isinstance(optimizer.domain_, Space):
-        return _dimensions_as_data(optimizer.domain_, name)
-    if name == "candidates" and isinstance(optimizer.domain_, Candidates):
-        return _candidates_as_data(optimizer.domain_)
-    if name == "context" and optimizer.context_space_ is not None:
-        return _dimensions_as_data(optimizer.context_space_, name)
-    if isinstance(value, (list, tuple, np.ndarray)):
-        return [_plain(entry, name, InvalidSetting) for entry in value]
-    return _plain(value, name, InvalidSetting)
-
-
 def definition_of(optimizer: Optimizer) -> dict[str, Any]:
     """An optimizer's class, arguments and seed, as data; the clock it reads is not part of it."""
     kind = type(optimizer)
-    if _CLASSES.get(kind.__name__) is not kind:
-        raise InvalidSetting(f"a study keeps one of {sorted(_CLASSES)}, not {kind.__name__}: pass one of these")
+    if Optimizer.registry.get(kind.__name__) is not kind:
+        names = sorted(Optimizer.registry)
+        raise InvalidSetting(f"a study keeps one of {names}, not {kind.__name__}: pass one of these")
+    settings = {name: as_data(value) for name, value in optimizer._settings().items()}
+    domain, contexts = optimizer.domain_, optimizer.context_space_
     arguments = {
-        field.name: _argument_as_data(optimizer, field.name, getattr(optimizer, field.name))
-        for field in fields(optimizer)
-        if field.name != "time"
+        "space": _dimensions_as_data(domain, "space") if isinstance(domain, Space) else None,
+        "candidates": _candidates_as_data(domain) if isinstance(domain, Candidates) else None,
+        "context": None if contexts is None else _dimensions_as_data(contexts, "context"),
+        "clock": optimizer.clock,
+        "direction": optimizer.direction,
+        "seed": optimizer.seed_,
     }
-    return {"optimizer": kind.__name__, "arguments": arguments | {"seed": optimizer.seed_}}
+    return {"optimizer": kind.__name__, "arguments": arguments | settings}
 
 
 def differences(stored: Mapping[str, Any], given: Optimizer) -> list[str]:
@@ -97,8 +88,22 @@ def differences(stored: Mapping[str, Any], given: Optimizer) -> list[str]:
     ours, theirs = definition["arguments"], stored["arguments"]
     if given.seed is None:
         ours = ours | {"seed": theirs.get("seed")}
-    names = [name for name in ours | theirs if not _same(theirs.get(name), ours.get(name))]
-    return [f"{name} is {short_repr(theirs.get(name))} there and {short_repr(ours.get(name))} here" for name in names]
+    found = [each for name in ours | theirs for each in _differences(name, theirs.get(name), ours.get(name))]
+    return [f"{name} is {short_repr(there)} there and {short_repr(here)} here" for name, there, here in found]
+
+
+def _differences(name: str, there: Any, here: Any) -> Iterator[tuple[str, Any, Any]]:
+    """(nested name, there, here) wherever two pieces of data differ."""
+    if _kind(there) is not None and _kind(there) == _kind(here):
+        for field in there | here:
+            yield from _differences(f"{name}.{field}", there.get(field), here.get(field))
+    elif not _same(there, here):
+        yield name, _kind(there) or there, _kind(here) or here
+
+
+def _kind(data: Any) -> Any:
+    """The class of a value, None for other data (candidates have a kind too, but that of their numbers)."""
+    return data["kind"] if isinstance(data, dict) and "rows" not in data else None
 
 
 def _same(a: Any, b: Any) -> bool:
@@ -111,20 +116,21 @@ def _same(a: Any, b: Any) -> bool:
 def optimizer_from(definition: Mapping[str, Any], time: Callable[[], float] | None) -> Optimizer:
     """The optimizer that a definition defines, with an empty log."""
     kind = definition["optimizer"]
-    made = _CLASSES.get(kind) if isinstance(kind, str) else None
+    made = Optimizer.registry.get(kind) if isinstance(kind, str) else None
     if made is None:
         raise StoreError(f"the study has the optimizer {short_repr(kind)}, unknown to this belated: upgrade belated")
     arguments = dict(definition["arguments"])
     unknown = set(arguments) - {field.name for field in fields(made)}
     if unknown or "time" in arguments:
         raise StoreError(f"the study has arguments {sorted(unknown)}, unknown to this belated: upgrade belated")
+    read: dict[str, Callable[[Any], Any]] = {
+        "space": _dimensions,
+        "context": _dimensions,
+        "candidates": lambda data: np.array(data["rows"], dtype=_KINDS_OF_NUMBER[data["kind"]]),
+    }
     try:
-        for name in ("space", "context"):
-            if arguments.get(name) is not None:
-                arguments[name] = _dimensions(arguments[name])
-        if arguments.get("candidates") is not None:
-            data = arguments["candidates"]
-            arguments["candidates"] = np.array(data["rows"], dtype=_KINDS_OF_NUMBER[data["kind"]])
+        for name, data in arguments.items():
+            arguments[name] = None if data is None else read.get(name, from_data)(data)
         return made(**arguments, time=time if arguments.get("clock") == "seconds" else None)
     except (BelatedError, TypeError, ValueError, KeyError, AttributeError, OverflowError) as error:
         raise StoreError(f"the study's definition makes no optimizer: {error}") from error

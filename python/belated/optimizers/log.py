@@ -1,0 +1,80 @@
+"""The interface of a log: `_core.Optimizer` has it, and so has the log that studies share."""
+
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+
+class Record(Protocol):
+    """One trial as the log knows it, in the core's terms: `_core.TrialRecord`."""
+
+    @property
+    def point(self) -> Array: ...
+    @property
+    def index(self) -> int | None: ...
+    @property
+    def given(self) -> list[float] | None: ...
+    @property
+    def context(self) -> Array: ...
+    @property
+    def state(self) -> str: ...
+    @property
+    def value(self) -> float | None: ...
+    @property
+    def std(self) -> float | None: ...
+    @property
+    def suggested_at(self) -> float: ...
+    @property
+    def observed_at(self) -> float | None: ...
+
+
+class Log(Protocol):
+    """A log of trials and the strategy that proposes the next one, in the core's terms."""
+
+    def observe(self, number: int, value: float, now: float | None, amend: bool, std: float | None) -> None:
+        """Log a value."""
+
+    def fail(self, number: int, now: float | None) -> None:
+        """Log that a trial crashed."""
+
+    def abandon(self, number: int, now: float | None) -> None:
+        """Log that a trial was given up."""
+
+    def add(
+        self,
+        point: Array,
+        index: int | None,
+        given: list[float] | None,
+        context: Array | None,
+        value: float | None,
+        now: float | None,
+        std: float | None,
+    ) -> int:
+        """Log a trial that was not suggested; its number."""
+
+    def enqueue(self, point: Array, index: int | None, given: list[float] | None) -> None:
+        """Log a point that is to be suggested next."""
+
+    def recommend(self, context: Array | None, now: float | None) -> tuple[Array, int | None, float, float] | None:
+        """(point, candidate index, mean, std) of the best posterior mean; None while nothing is observed."""
+
+    def predict(self, points: Array, now: float | None, pending: bool) -> tuple[Array, Array] | None:
+        """Posterior mean and standard deviation of f; None while nothing is observed."""
+
+    def trial(self, number: int) -> Record:
+        """What is known of a trial."""
+
+    def numbers(self, state: str | None) -> list[int]:
+        """The numbers of the trials in a state, or of all."""
+
+    def best(self) -> int | None:
+        """The number of the trial with the largest value."""
+
+    def n_events(self) -> int:
+        """The length of the log."""
+
+    def __len__(self) -> int:
+        """The number of trials."""

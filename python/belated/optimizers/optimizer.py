@@ -1,0 +1,184 @@
+"""The base of all optimizers: arguments, settings as in scikit-learn, and the core that they define."""
+
+import json
+import secrets
+import typing
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import KW_ONLY, dataclass, fields, replace
+from reprlib import repr as short_repr
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from belated import _first_edition as core
+from belated._core import InvalidSetting
+from belated.optimizers.life_cycle import LifeCycle
+from belated.optimizers.log import Array
+from belated.optimizers.names import advice_on, family_of, nearest_argument
+from belated.optimizers.problem import Problem, SpaceLike
+from belated.optimizers.trial import Trial
+from belated.optimizers.values import arguments_of, as_data, checked, checks_keywords, shown
+from belated.space.arguments import whole_number
+
+
+@checks_keywords
+@dataclass(eq=False, repr=False)
+class Optimizer(LifeCycle[core.Optimizer]):
+    """What all optimizers have in common; use a subclass.
+
+    Constructor arguments are readable under their names and fixed once there is a trial.
+    Methods may be called from several threads. An optimizer can be pickled at any moment, with
+    trials pending; the copy goes on exactly as the original would.
+    """
+
+    # The optimizers that a study can keep, by the names of their strategies in the core.
+    registry: ClassVar[dict[str, "type[Optimizer]"]] = {}
+    _strategy: ClassVar[str | None] = None
+
+    space: SpaceLike | None = None
+    _: KW_ONLY
+    context: SpaceLike | None = None
+    candidates: ArrayLike | None = None
+    clock: Literal["iterations", "seconds"] = "iterations"
+    direction: Literal["maximize", "minimize"] = "maximize"
+    seed: int | None = None
+    time: Callable[[], float] | None = None
+
+    def __init_subclass__(cls, *, strategy: str | None = None) -> None:
+        """`strategy` is the name of the core's strategy, given by the class that stands for it."""
+        if strategy is not None:
+            cls._strategy = strategy
+            Optimizer.registry[strategy] = cls
+
+    def __post_init__(self) -> None:
+        if self._strategy is None:
+            raise InvalidSetting("Optimizer has no strategy of its own: use BayesOpt or RandomSearch")
+        self._problem = Problem(self.space, self.candidates, self.context, self.clock, self.direction, self.time)
+        seed = secrets.randbits(63) if self.seed is None else whole_number(self.seed)
+        if seed is None or not 0 <= seed < 2**64:
+            raise InvalidSetting(f"seed={short_repr(self.seed)} is not usable: pass an integer from 0 to 2**64 - 1")
+        self.seed_ = seed
+        self._token = uuid.uuid4().hex
+        self._log = core.Optimizer(self.domain_.domain(), json.dumps(self._definition()))
+
+    def _settings(self) -> dict[str, Any]:
+        """The arguments of this strategy alone: checked, strings and numbers that stand for a value as that value."""
+        common = {field.name for field in fields(Optimizer)}
+        annotations = typing.get_type_hints(type(self))
+        settings: dict[str, Any] = {}
+        for field in fields(self):
+            if field.name not in common:
+                given, family = getattr(self, field.name), field.metadata.get("takes")
+                if family is None:
+                    settings[field.name] = checked(given, annotations[field.name], field.name)
+                elif given is None and field.metadata["optional"]:
+                    settings[field.name] = None
+                else:
+                    settings[field.name] = family.from_argument(given, field.name)
+        return settings
+
+    def _definition(self) -> dict[str, Any]:
+        """All that the core has to know, as JSON data in its orientation; the domain apart."""
+        reverse = self.direction == "minimize"
+        strategy = {name: as_data(value, reverse) for name, value in self._settings().items()}
+        return {
+            "context": [] if self.context_space_ is None else self.context_space_.coordinates,
+            "clock": self.clock,
+            "seed": self.seed_,
+            "strategy": {"kind": self._strategy} | strategy,
+        }
+
+    def _knows(self, trial: Trial) -> bool:
+        other = trial._owner
+        if other is self:
+            return True
+        # A trial that travelled to another process and back holds a copy of this optimizer.
+        return (
+            other._token == self._token
+            and trial.number < len(self._log)
+            and np.array_equal(other._record_of(trial).point, self._log.trial(trial.number).point)
+        )
+
+    def _start_trials(self, n: int, context: Array | None) -> list[int]:
+        return self._log.suggest(n, context, self._problem.now())
+
+    # Settings, as in scikit-learn.
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The constructor arguments by name.
+
+        Parameters
+        ----------
+        deep : bool, default True
+            With the fields of the values that they are or stand for, as ``surrogate__kernel``.
+        """
+        params = {name: getattr(self, name) for name in arguments_of(type(self))}
+        if deep:
+            for name, value in self._settings().items():
+                if value is not None and family_of(type(self), name) is not None:
+                    params |= {f"{name}__{field.name}": getattr(value, field.name) for field in fields(value)}
+        return params
+
+    def set_params(self, **params: Any) -> "Optimizer":
+        """Change constructor arguments, or fields of their values (``surrogate__kernel``), before the first trial.
+
+        Raises
+        ------
+        InvalidSetting
+            There are trials or enqueued points already, or an argument does not exist.
+        """
+        if self._log.n_events():
+            raise InvalidSetting("set_params comes too late: there are trials already; make a new optimizer instead")
+        # All or nothing: a bad argument raises before anything of this optimizer is touched.
+        vars(self).update(vars(type(self)(**with_nested(type(self), self.get_params(deep=False), params))))
+        return self
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if "_log" in vars(self) and name in self.__dataclass_fields__:
+            raise InvalidSetting(f"{name} cannot be assigned: use set_params, before the first trial")
+        super().__setattr__(name, value)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return vars(self) | {"_log": self._log.to_bytes()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state | {"_log": core.Optimizer.from_bytes(state["_log"])})
+
+    def __repr__(self) -> str:
+        return shown(self, candidates=self.domain_)
+
+
+def with_nested(cls: type[Optimizer], arguments: Mapping[str, Any], params: Mapping[str, Any]) -> dict[str, Any]:
+    """Arguments of an optimizer with `params` set, of which those named ``argument__field`` are fields of a value."""
+    result = dict(arguments)
+    nested: dict[str, dict[str, Any]] = {}
+    known = arguments_of(cls)
+    for name, value in params.items():
+        argument, separator, field = name.partition("__")
+        if argument not in known or (separator and family_of(cls, argument) is None):
+            raise InvalidSetting(
+                f"{name}={short_repr(value)} is no argument of {cls.__name__}: {advice_on(name, cls, nested=True)}"
+            )
+        if separator:
+            nested.setdefault(argument, {})[field] = value
+        else:
+            result[name] = value
+    specs = {field.name: field for field in fields(cls)}
+    for argument, changes in nested.items():
+        spec = specs[argument]
+        given = result.get(argument, spec.default)
+        if given is None and spec.metadata["optional"]:
+            names = [f"{argument}__{field}" for field in changes]
+            raise InvalidSetting(f"{names} need a value whose fields they are, and {argument} is None: pass it too")
+        value = spec.metadata["takes"].from_argument(given, argument)
+        for field, change in changes.items():
+            if field not in arguments_of(type(value)):
+                own = nearest_argument(field, type(value))
+                advice = f"did you mean {argument}__{own}?" if own else advice_on(f"{argument}__{field}", cls)
+                raise InvalidSetting(
+                    f"{argument}__{field}={short_repr(change)} is no field of {type(value).__name__}: {advice}"
+                )
+        result[argument] = replace(value, **changes)
+    return result

@@ -1,0 +1,119 @@
+"""The problem: a domain, contexts, a direction and a clock, and the conversion between users' terms and the core's."""
+
+import time as clocks
+from collections.abc import Callable, Iterable, Mapping
+from reprlib import repr as short_repr
+from typing import Any, TypeAlias, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from belated._core import InvalidContext, InvalidSetting, InvalidSpace, InvalidValue
+from belated.space.arguments import finite
+from belated.space.candidates import Candidates
+from belated.space.space import ContextSpace, Space
+
+SpaceLike: TypeAlias = Mapping[str, Any] | Iterable[tuple[str, Any]]
+Values = TypeVar("Values", float, NDArray[np.float64])
+
+
+class Problem:
+    """What is optimised, as far as every optimizer has to know it.
+
+    What comes in is checked, encoded and oriented here, what goes out decoded and oriented back: the core maximises,
+    over encoded points.
+    """
+
+    def __init__(
+        self,
+        space: SpaceLike | None,
+        candidates: ArrayLike | None,
+        context: SpaceLike | None,
+        clock: str,
+        direction: str,
+        time: Callable[[], float] | None,
+    ) -> None:
+        for name, value, choices in (
+            ("clock", clock, ["iterations", "seconds"]),
+            ("direction", direction, ["maximize", "minimize"]),
+        ):
+            if not isinstance(value, str) or value not in choices:
+                raise InvalidSetting(f"{name}={short_repr(value)} is not usable: pass one of {choices}")
+        if time is not None and not callable(time):
+            raise InvalidSetting(f"time={short_repr(time)} is not usable: pass a function that returns seconds")
+        if time is not None and clock != "seconds":
+            raise InvalidSetting("time is given but never asked: pass clock='seconds', or leave time out")
+        self.domain: Space | Candidates
+        if space is not None and candidates is None:
+            self.domain = Space(space)
+        elif space is None and candidates is not None:
+            self.domain = Candidates(candidates)
+        else:
+            given = "neither" if space is None else "both"
+            raise InvalidSpace(f"{given} of space and candidates given: pass exactly one")
+        self.context_space = None if context is None else ContextSpace(context)
+        if isinstance(self.domain, Space) and self.context_space is not None:
+            both = [name for name in self.context_space if name in self.domain]
+            if both:
+                raise InvalidSpace(f"{both} stand in both space and context: give each name once")
+        self.clock = clock
+        self.minimizes = direction == "minimize"
+        self.time = time
+
+    def oriented(self, value: Values) -> Values:
+        """Values of f in the core's orientation, or back."""
+        return -value if self.minimizes else value
+
+    def now(self) -> float | None:
+        """The time by the clock; None where the core counts suggestions itself."""
+        return None if self.clock == "iterations" else seconds(self.time or clocks.time)
+
+    def encode_context(self, context: Any, owner: str) -> NDArray[np.float64] | None:
+        """A context as columns, None where none was declared (to an optimizer of class `owner`)."""
+        if self.context_space is None:
+            if context is not None:
+                raise InvalidContext(
+                    f"context={short_repr(context)} was not declared: pass its space as context= to {owner}, "
+                    "or leave it out here"
+                )
+            return None
+        if context is None:
+            raise InvalidContext(f"context is missing: pass a dict with the names {list(self.context_space)}")
+        return self.context_space.encode(context)
+
+    def contexts(self, context: Any, n: int) -> list[Any]:
+        """One context for each of n points."""
+        if self.context_space is None or not self.context_space.holds_several(context):
+            return [context] * n
+        contexts = self.context_space.split(context)
+        if len(contexts) != n:
+            raise InvalidContext(f"context has {len(contexts)} entries for {n} points: pass one for each, or one")
+        return contexts
+
+    def check_value(self, value: Any, what: str) -> float:
+        """An observed value in the core's orientation; `what` is what it was observed of."""
+        number = finite(value)
+        if number is None:
+            raise InvalidValue(
+                f"value={short_repr(value)} for {what} is not one finite real number; "
+                "pass a finite number, or report a crash with fail (nothing was changed)"
+            )
+        return self.oriented(number)
+
+    def check_std(self, std: Any, what: str) -> float | None:
+        """The standard deviation of an observed value's noise, None where it is not known."""
+        number = None if std is None else finite(std)
+        if std is not None and (number is None or number < 0):
+            raise InvalidValue(
+                f"std={short_repr(std)} for {what} is not a finite number >= 0; pass the standard deviation of the "
+                "value's noise, or leave it out (nothing was changed)"
+            )
+        return number
+
+
+def seconds(time: Callable[[], float]) -> float:
+    """The time that a clock gives, with an error where that is none."""
+    now = finite(time())
+    if now is None:
+        raise InvalidSetting("time() did not return a finite number of seconds")
+    return now

@@ -1,0 +1,304 @@
+"""The values that BayesOpt is set up with: acquisitions, pending policies, the surrogate and the initial design.
+
+Their defaults are those of the core, and a test holds the two together.
+"""
+
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass, field
+from typing import Any, Literal
+
+from belated._core import InvalidSetting
+from belated.optimizers.values import Value, checks_keywords, in_units_of_f
+from belated.space.arguments import whole_number
+
+# Acquisitions: what is maximised to choose a point.
+
+
+@dataclass(frozen=True, repr=False)
+class Acquisition(Value, argument=True):
+    """What is maximised to choose a point: `LogEI`, `UCB`, `ThompsonSampling` or `MaxVariance`."""
+
+    multistart: tuple[int, int] | None = field(default=None, kw_only=True)
+
+
+@checks_keywords
+@dataclass(frozen=True, repr=False)
+class LogEI(Acquisition, name="log_ei"):
+    """Log expected improvement over the best posterior mean, in logarithms to be accurate where it is tiny.
+
+    Under `Integrate` it is averaged over the values that pending trials and the best observed points may have (noisy
+    expected improvement).
+
+    Parameters
+    ----------
+    multistart : tuple of int (n_raw, n_starts), optional
+        For replays. How the acquisition is maximised in a space: the best of n_raw uniform points and of L-BFGS-B
+        runs from n_starts others. Default None: belated's own search.
+    """
+
+
+@checks_keywords
+@dataclass(frozen=True, repr=False)
+class UCB(Acquisition, name="ucb"):
+    """The upper confidence bound: posterior mean plus a multiple of the standard deviation.
+
+    Under `Censor` the multiple is that of GP-UCB-SDF: beta plus the sum of the standard deviations at the points that
+    may still arrive.
+
+    Parameters
+    ----------
+    beta : float, "kandasamy" or "theory", default 2.0
+        Multiplies the standard deviation (Optuna and BoTorch take the square root of theirs: their 4.0 is this 2.0).
+        "kandasamy" is sqrt(0.2 d log(2j + 1)) at suggestion j in d dimensions. "theory" is
+        B + R sqrt(2 (gamma + 1 + log(1/delta))), under `Censor` B + (R + 1) sqrt(2 (gamma + 1 + log(2/delta))), in the
+        model's units: B is `rkhs_bound`, R the standard deviation of the noise and gamma the maximum information
+        gain, bounded from above by what greedy choices gain. It is far too wide for practice.
+    rkhs_bound : float, default 1.0
+        B of ``beta="theory"``: a bound on the norm of f, in the model's units.
+    delta : float, default 0.1
+        ``beta="theory"`` holds with probability 1 - delta.
+
+    For replays
+        predictive_std : bool, default False
+            Count the noise in the standard deviations.
+        multistart : tuple of int (n_raw, n_starts), optional
+            As for `LogEI`.
+    """
+
+    beta: float | Literal["kandasamy", "theory"] = 2.0
+    _: KW_ONLY
+    rkhs_bound: float = 1.0
+    delta: float = 0.1
+    predictive_std: bool = False
+
+
+@checks_keywords
+@dataclass(frozen=True, repr=False)
+class ThompsonSampling(Acquisition, name="thompson"):
+    """A draw of f from the posterior.
+
+    Parameters
+    ----------
+    beta : float, "kandasamy" or "theory", default 1.0
+        Under `Censor` draws deviate from the mean nu times as far as the posterior: nu is beta plus the sum of the
+        standard deviations at the points that may still arrive (GP-TS-SDF). It multiplies the standard deviation, as
+        in `UCB`. Other policies do not use it.
+    draws : {"pathwise", "weight_space"}, default "pathwise"
+        How functions are drawn where that cannot be exact: by Matheron's rule, or by the weights of the random
+        features ("weight_space": in a space only).
+    n_features : int, default 1024
+        Random features of a draw.
+    rkhs_bound : float, default 1.0
+        For ``beta="theory"``, as in `UCB`.
+    delta : float, default 0.1
+        For ``beta="theory"``, as in `UCB`.
+
+    For replays
+        widen : bool, default True
+            Whether draws under `Censor` deviate nu times as far.
+        predictive_std : bool, default False
+            Count the noise in the standard deviations that nu sums.
+        multistart : tuple of int (n_raw, n_starts), optional
+            As for `LogEI`.
+    """
+
+    beta: float | Literal["kandasamy", "theory"] = 1.0
+    _: KW_ONLY
+    draws: Literal["pathwise", "weight_space"] = "pathwise"
+    n_features: int = 1024
+    rkhs_bound: float = 1.0
+    delta: float = 0.1
+    widen: bool = True
+    predictive_std: bool = False
+
+
+@checks_keywords
+@dataclass(frozen=True, repr=False)
+class MaxVariance(Acquisition, name="max_variance"):
+    """The posterior variance: exploration and nothing else.
+
+    Parameters
+    ----------
+    multistart : tuple of int (n_raw, n_starts), optional
+        For replays, as for `LogEI`. Default None.
+    """
+
+
+# Pending policies: what a trial without a result means to the model.
+
+
+@dataclass(frozen=True, repr=False)
+class PendingPolicy(Value, argument=True):
+    """What a trial without a result means to the model: `Integrate`, `Hallucinate`, `Ignore`, `Censor`, `Liar` or
+    `Nearest`."""
+
+
+@checks_keywords
+@dataclass(frozen=True, repr=False)
+class Integrate(PendingPolicy, name="integrate"):
+    """All values that pending trials may have: `LogEI` is averaged over them, and needs this policy to be so.
+
+    Parameters
+    ----------
+    n : int, default 32
+        How many values, quasi-random draws from what the model predicts.
+    """
+
+    n: int = 32
+
+
+@checks_keywords
+@dataclass(frozen=True, repr=False)
+class Hallucinate(PendingPolicy, name="hallucinate"):
+    """The predicted mean: pending trials leave the posterior mean as it is and shrink the standard deviation."""
+
+
+@checks_keywords
+@dataclass(frozen=True, repr=False)
+class Ignore(PendingPolicy, name="ignore"):
+    """Nothing: the model holds trials with results only."""
+
+
+@checks_keywords
+@dataclass(frozen=True, repr=False)
+class Censor(PendingPolicy, name="censor"):
+    """The floor, until the value comes (GP-UCB-SDF, GP-TS-SDF).
+
+    Parameters
+    ----------
+    floor : float, optional
+        The smallest value that f can take (the largest, where f is minimised), in units of f. Default None: the worst
+        observed value.
+    late : {"accept", "discard"}, default "accept"
+        Whether a value that comes after the window is used, or the trial stays at the floor for good ("discard" needs
+        a window).
+    """
+
+    floor: float | None = in_units_of_f(None)
+    _: KW_ONLY
+    late: Literal["accept", "discard"] = "accept"
+
+
+@checks_keywords
+@dataclass(frozen=True, repr=False)
+class Liar(PendingPolicy, name="liar"):
+    """One value for all pending trials (the constant liar).
+
+    Parameters
+    ----------
+    value : {"min", "mean", "max"} or float, default "mean"
+        The smallest, mean or largest of the observed values, or a number in units of f.
+    """
+
+    value: float | Literal["min", "mean", "max"] = in_units_of_f("mean")
+
+
+@checks_keywords
+@dataclass(frozen=True, repr=False)
+class Nearest(PendingPolicy, name="nearest"):
+    """The mean of the predictions at the nearest observed points.
+
+    Parameters
+    ----------
+    k : int, default 3
+        How many points.
+    """
+
+    k: int = 3
+
+
+# The surrogate and the initial design.
+
+
+@dataclass(frozen=True, repr=False)
+class Surrogate(Value, argument=True):
+    """The model of f: `GP`."""
+
+
+@checks_keywords
+@dataclass(frozen=True, repr=False)
+class GP(Surrogate, name="gp"):
+    """A Gaussian process.
+
+    Hyperparameters that are not given are fitted: those with the largest posterior density under priors that scale
+    with dimension. *Encoded* columns lie in [0, 1], see `Space`; the *unit of the targets* is that of f for raw
+    targets, else about the standard deviation of the observed values.
+
+    Parameters
+    ----------
+    kernel : {"auto", "matern52", "matern32", "matern12", "squared_exponential", "linear"}, default "auto"
+        "auto" is "matern52", or at fits where it explains the observations clearly better "squared_exponential".
+    ard : bool, default True
+        One lengthscale for each encoded column, or one for all.
+    lengthscale : float or list of float, optional
+        In encoded units: one for all columns, or one for each of the point and then of the context. Default None:
+        fitted, as are the two below.
+    signal_std : float, optional
+        Standard deviation of f around its mean, in the unit of the targets.
+    noise_std : float, optional
+        Standard deviation of the observations' noise, in the unit of the targets; values that come with a ``std`` of
+        their own have that one.
+    mean : {"auto", "estimated", "zero", "median"} or float, default "auto"
+        Prior mean of f, a number in units of f. "zero" is that after rescaling: the mean of the observed values, or
+        the floor under `Censor`. "estimated": a constant fitted with the hyperparameters; as "zero" under `Censor` and
+        for raw targets. "auto": "estimated" from five dimensions on, else "zero".
+    priors : bool, default True
+        Fit with priors, or by maximum likelihood.
+    targets : {"standardized", "raw"}, default "standardized"
+        Whether values are rescaled before the model sees them.
+    n_restarts : int, default 4
+        Starts of a fit besides the last result.
+    refit_every : int, default 10
+        Fit again after this many new observations: earlier while there are few, later (5 %) when there are many.
+
+    For replays
+        refit_clock : {"observations", "trials"}, default "observations"
+            "trials": fit whenever refit_every divides the number of trials instead.
+        fit_rows : {"policy", "observed", "all"}, default "policy"
+            Rows that are fitted to: those that the pending policy calls for, those with values, or every row.
+        initial_theta : tuple (lengthscale, signal_std, noise_std), optional
+            Start of the first fit. Default None: the mode of the priors.
+    """
+
+    _: KW_ONLY
+    kernel: Literal["auto", "matern52", "matern32", "matern12", "squared_exponential", "linear"] = "auto"
+    ard: bool = True
+    lengthscale: float | Sequence[float] | None = None
+    signal_std: float | None = None
+    noise_std: float | None = None
+    mean: float | Literal["auto", "estimated", "zero", "median"] = in_units_of_f("auto")
+    priors: bool = True
+    targets: Literal["standardized", "raw"] = "standardized"
+    n_restarts: int = 4
+    refit_every: int = 10
+    refit_clock: Literal["observations", "trials"] = "observations"
+    fit_rows: Literal["policy", "observed", "all"] = "policy"
+    initial_theta: tuple[float, float, float] | None = None
+
+
+@checks_keywords
+@dataclass(frozen=True, repr=False)
+class Initial(Value):
+    """The suggestions before the model takes over.
+
+    Parameters
+    ----------
+    n : int, optional
+        How many. Default None: chosen by the number of dimensions.
+    how : {"quasi_random", "uniform"}, default "quasi_random"
+        Spread evenly over the space, or independent.
+    """
+
+    n: int | None = None
+    _: KW_ONLY
+    how: Literal["quasi_random", "uniform"] = "quasi_random"
+
+    @classmethod
+    def from_argument(cls, given: Any, name: str) -> "Initial":
+        """The value itself, or the one that a number or None stands for."""
+        if isinstance(given, cls):
+            return given
+        number = whole_number(given)
+        if given is not None and (number is None or number < 0):
+            raise InvalidSetting(f"{name}={given!r} is not usable: pass an integer >= 0, Initial(…) or None")
+        return cls(number)

@@ -1,0 +1,222 @@
+"""Values: frozen dataclasses that settings are made of, their check by annotation, and their form as JSON.
+
+An annotation declares what a field takes: numbers, strings by ``Literal``, lists, tuples, None, or a union of these.
+"""
+
+import dataclasses
+import difflib
+import functools
+import inspect
+import types
+import typing
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from reprlib import repr as short_repr
+from typing import Any, ClassVar, Literal, TypeVar
+
+import numpy as np
+
+from belated._core import InvalidSetting
+from belated.optimizers.names import advice_on
+from belated.space.arguments import finite, is_list, whole_number
+
+T = TypeVar("T")
+
+
+# Fields.
+
+
+def in_units_of_f(default: Any) -> Any:
+    """A dataclass field that holds a value of f, and so changes sign with the direction."""
+    return dataclasses.field(default=default, metadata={"in_units_of_f": True})
+
+
+def takes(family: Any, default: Any, *, optional: bool = False) -> Any:
+    """A dataclass field for an argument that takes values of one family; `optional` ones may be None."""
+    return dataclasses.field(default=default, metadata={"takes": family, "optional": optional})
+
+
+def reversed_sign(value: Any) -> Any:
+    """A value in units of f, for -f: "min" and "max" change places."""
+    if isinstance(value, float):
+        return -value
+    return {"min": "max", "max": "min"}.get(value, value) if isinstance(value, str) else value
+
+
+def arguments_of(cls: type) -> list[str]:
+    """The names of the arguments of a class, in the order of its signature."""
+    return list(inspect.signature(cls).parameters)
+
+
+def shown(value: Any, **replaced: Any) -> str:
+    """``Class(name=value, …)`` with the fields that differ from their defaults."""
+    defaults = {field.name: field.default for field in dataclasses.fields(value)}
+    parts = []
+    for name in arguments_of(type(value)):
+        given, default = getattr(value, name), defaults[name]
+        if given is not default and not (type(given) is type(default) and given == default):
+            parts.append(f"{name}={replaced.get(name, given)!r}")
+    return f"{type(value).__name__}({', '.join(parts)})"
+
+
+# Checks.
+
+
+def checked(value: Any, annotation: Any, name: str) -> Any:
+    """`value` as its annotation has it; InvalidSetting saying what to pass where it is nothing of the kind."""
+    found = _conform(value, annotation)
+    if found is not _NOTHING:
+        return found
+    message = f"{name}={short_repr(value)} is not usable: pass {' or '.join(_described(annotation))}"
+    literals = [part for part in _parts(annotation) if typing.get_origin(part) is Literal]
+    words = [word for part in literals for word in typing.get_args(part)]
+    raise InvalidSetting(message + nearest(value, words))
+
+
+def nearest(value: Any, words: Iterable[str]) -> str:
+    """``; did you mean …?`` where one of the words is near."""
+    near = difflib.get_close_matches(value.lower(), list(words), n=1) if isinstance(value, str) else []
+    return f"; did you mean {near[0]!r}?" if near else ""
+
+
+_IN_WORDS = {bool: "True or False", int: "an integer >= 0", float: "a finite number", types.NoneType: "None"}
+
+# What `_conform` gives where a value does not fit.
+_NOTHING = object()
+
+
+def _parts(annotation: Any) -> tuple[Any, ...]:
+    union = typing.get_origin(annotation) in (typing.Union, types.UnionType)
+    return typing.get_args(annotation) if union else (annotation,)
+
+
+def _conform(value: Any, annotation: Any) -> Any:
+    """The first reading of a value that one part of the annotation allows, else `_NOTHING`."""
+    for part in _parts(annotation):
+        origin, within = typing.get_origin(part), typing.get_args(part)
+        found: Any = None
+        if part is types.NoneType:
+            if value is None:
+                return None
+        elif part is bool:
+            found = bool(value) if isinstance(value, (bool, np.bool_)) else None
+        elif part is int:
+            number = whole_number(value)
+            found = number if number is not None and number >= 0 else None
+        elif part is float:
+            found = finite(value)
+        elif origin is Literal:
+            found = value if isinstance(value, str) and value in within else None
+        elif origin in (tuple, Sequence) and is_list(value):
+            kinds = within if origin is tuple else within * len(value)
+            entries = [_conform(*pair) for pair in zip(value, kinds, strict=False)]
+            fits = len(entries) == len(value) == len(kinds) > 0 and _NOTHING not in entries
+            found = tuple(entries) if fits else None
+        if found is not None:
+            return found
+    return _NOTHING
+
+
+def _described(annotation: Any) -> Iterator[str]:
+    """What an annotation allows, in words."""
+    for part in _parts(annotation):
+        within = typing.get_args(part)
+        if typing.get_origin(part) is Literal:
+            yield from map(repr, within)
+        elif typing.get_origin(part) is tuple:
+            yield f"{len(within)} {'integers >= 0' if int in within else 'finite numbers'}"
+        elif typing.get_origin(part) is Sequence:
+            yield "a list of finite numbers"
+        else:
+            yield _IN_WORDS[part]
+
+
+def checks_keywords(cls: type[T]) -> type[T]:
+    """Make an unknown keyword of a dataclass an InvalidSetting that names the nearest argument.
+
+    The signature shows a class's own arguments before those of its bases, and leaves types to its docstring.
+    """
+    made: Callable[..., None] = cls.__init__
+    signature = inspect.signature(made)
+    own = list(cls.__dict__.get("__annotations__", ()))
+    plain = [each.replace(annotation=inspect.Parameter.empty) for each in signature.parameters.values()]
+    plain.sort(key=lambda each: each.kind is inspect.Parameter.KEYWORD_ONLY and 1 + (each.name not in own))
+
+    @functools.wraps(made)
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+        for name in kwargs:
+            if name not in signature.parameters:
+                raise InvalidSetting(
+                    f"{name}={short_repr(kwargs[name])} is no argument of {type(self).__name__}: "
+                    f"{advice_on(name, type(self))}"
+                )
+        made(self, *args, **kwargs)
+
+    shown_signature = signature.replace(parameters=plain, return_annotation=inspect.Parameter.empty)
+    __init__.__signature__ = shown_signature  # type: ignore[attr-defined]
+    cls.__init__ = __init__  # type: ignore[method-assign]
+    return cls
+
+
+# Values and their kinds.
+
+
+@dataclasses.dataclass(frozen=True, repr=False)
+class Value:
+    """The base of all values: fields are checked and converted by their annotations when one is made."""
+
+    # Every value by its class's name.
+    kinds: ClassVar[dict[str, "type[Value]"]] = {}
+    # The strings that stand for a value with its defaults: those of one argument.
+    shorthand: ClassVar[dict[str, "type[Value]"]] = {}
+
+    def __init_subclass__(cls, *, argument: bool = False, name: str | None = None) -> None:
+        """`argument` marks the base of all values of one argument, `name` is the shorthand of one of them."""
+        if argument:
+            cls.shorthand = {}
+        else:
+            Value.kinds[cls.__name__] = cls
+        if name is not None:
+            cls.shorthand[name] = cls
+
+    def __post_init__(self) -> None:
+        annotations = typing.get_type_hints(type(self))
+        for field in dataclasses.fields(self):
+            value = checked(getattr(self, field.name), annotations[field.name], field.name)
+            object.__setattr__(self, field.name, value)
+
+    def __repr__(self) -> str:
+        return shown(self)
+
+    @classmethod
+    def from_argument(cls, given: Any, name: str) -> Any:
+        """The value that an argument is, or that its string stands for."""
+        if isinstance(given, cls):
+            return given
+        if isinstance(given, str) and given in cls.shorthand:
+            return cls.shorthand[given]()
+        values = ", ".join(f"{each.__name__}(…)" for each in cls.shorthand.values())
+        raise InvalidSetting(
+            f"{name}={short_repr(given)} is not usable: pass {' or '.join(map(repr, cls.shorthand))}, or {values}"
+            + nearest(given, cls.shorthand)
+        )
+
+
+def as_data(value: Any, reverse: bool = False) -> Any:
+    """A value as JSON data: ``{"kind": class, **fields}``; with `reverse`, numbers in units of f are those of -f."""
+    if dataclasses.is_dataclass(value):
+        data: dict[str, Any] = {"kind": type(value).__name__}
+        for field in dataclasses.fields(value):
+            entry = getattr(value, field.name)
+            turned = reverse and field.metadata.get("in_units_of_f", False)
+            data[field.name] = as_data(reversed_sign(entry) if turned else entry, reverse)
+        return data
+    if isinstance(value, (list, tuple, np.ndarray)):
+        return [as_data(entry, reverse) for entry in value]
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def from_data(data: Any, kinds: Mapping[str, Callable[..., Any]] = Value.kinds) -> Any:
+    """What `as_data` made the data of; KeyError for a kind that is not known."""
+    if isinstance(data, dict):
+        return kinds[data["kind"]](**{name: from_data(entry) for name, entry in data.items() if name != "kind"})
+    return data

@@ -1,0 +1,140 @@
+"""Candidate sets: the rows of an array, and their encoding as points."""
+
+import reprlib
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from belated import _core
+from belated._core import InvalidPoint, InvalidSpace
+from belated.space.arguments import axes, is_table, whole_number
+from belated.space.space import Location
+
+
+def _numbers(given: Any) -> NDArray[np.float64] | None:
+    """`given` as a float array, or None where it is not one of real numbers."""
+    try:
+        array = np.asarray(given)
+        return array.astype(np.float64) if array.dtype.kind in "biufO" else None
+    except (TypeError, ValueError):
+        return None
+
+
+class Candidates:
+    """A finite set of points, the rows of an array, scaled to [0, 1] column by column.
+
+    Parameters
+    ----------
+    x : array-like of shape (N, d)
+        Finite real numbers (booleans count as 0 and 1). A copy is kept.
+
+    Raises
+    ------
+    InvalidSpace
+        No rows or columns, another number of axes, or entries that are not finite real numbers.
+
+    Examples
+    --------
+    >>> from belated.space import Candidates
+    >>> candidates = Candidates([[10, 7], [20, 7], [30, 7]])
+    >>> candidates.locate([20, 7])
+    Location(point=array([0.5, 0. ]), index=1, given=None)
+    """
+
+    def __init__(self, x: ArrayLike) -> None:
+        try:
+            self.x: NDArray[Any] = np.array(x)
+            if self.x.dtype.kind == "O":
+                self.x = self.x.astype(np.float64)
+        except (TypeError, ValueError):
+            raise InvalidSpace("candidates is not an array of numbers: pass an (N, d) array") from None
+        if self.x.dtype.kind not in "biuf":
+            raise InvalidSpace(f"candidates has dtype {self.x.dtype}: pass an (N, d) array of real numbers")
+        if self.x.ndim != 2:
+            raise InvalidSpace(
+                f"candidates has shape {self.x.shape}: pass an (N, d) array; x.reshape(-1, 1) makes one of a list"
+            )
+        if 0 in self.x.shape:
+            raise InvalidSpace(f"candidates has shape {self.x.shape}: it needs at least one row and one column")
+        bad = np.flatnonzero(~np.isfinite(self.x).all(axis=1))
+        if bad.size:
+            raise InvalidSpace(
+                f"candidates has NaN or infinite entries in {bad.size} rows, first in row {bad[0]}: drop or fill them"
+            )
+        self.x.flags.writeable = False
+        self._low = self.x.min(axis=0).astype(np.float64)
+        self._high = self.x.max(axis=0).astype(np.float64)
+
+    @property
+    def width(self) -> int:
+        """Number of columns d."""
+        return int(self.x.shape[1])
+
+    def __len__(self) -> int:
+        return len(self.x)
+
+    def __repr__(self) -> str:
+        return f"<{self.x.shape[0]} candidates of {self.x.shape[1]} columns>"
+
+    def _scaled(self, rows: NDArray[Any]) -> NDArray[np.float64]:
+        # In halves, because the difference of two large floats can overflow.
+        span = self._high / 2 - self._low / 2
+        span[span == 0] = 1.0
+        return np.asarray(np.clip((rows / 2 - self._low / 2) / span, 0.0, 1.0), dtype=np.float64)
+
+    def domain(self) -> _core.Domain:
+        """These candidates as the core searches them."""
+        return _core.Domain.candidates(np.ascontiguousarray(self._scaled(self.x)))
+
+    def decode(self, point: ArrayLike, index: int | None = None, given: object = None) -> NDArray[Any]:
+        """The row, shape (d,), that stands at `index` in the array given; only a `Space` uses `given`."""
+        if index is None:
+            raise InvalidPoint("a candidate is found by its index: pass index")
+        row: NDArray[Any] = self.x[index].copy()
+        return row
+
+    def locate(self, params: Any) -> Location:
+        """Where a candidate, passed as its index or as its row, lies.
+
+        Raises
+        ------
+        InvalidPoint
+            An index out of range, or a row that is not among the candidates.
+        """
+        index = whole_number(params)
+        if index is None:
+            index = self._find(params)
+        elif not 0 <= index < len(self):
+            raise InvalidPoint(f"params={index} is not the index of a candidate: pass one from 0 to {len(self) - 1}")
+        return Location(self._scaled(self.x[index]), index, None)
+
+    def _find(self, params: Any) -> int:
+        row = _numbers(params)
+        if row is None or row.shape != (self.width,):
+            raise InvalidPoint(
+                f"params={reprlib.repr(params)} is not a candidate: pass its index, or its row of {self.width} numbers"
+            )
+        matches = np.flatnonzero((self.x.astype(np.float64) == row).all(axis=1))
+        if not matches.size:
+            raise InvalidPoint(f"params={reprlib.repr(params)} is not a row of candidates: pass the index of one")
+        return int(matches[0])
+
+    def holds_several(self, params: Any, listed: bool = False) -> bool:
+        """Whether `params` is rows rather than one row or index.
+
+        A flat list of numbers is one row, unless its values are `listed` too: then it is several indices.
+        """
+        return is_table(params) or axes(params) == 2 or (listed and axes(params) == 1)
+
+    def split(self, params: Any) -> list[Any]:
+        """The single candidates in a table of rows or a list of indices (or in one index)."""
+        if is_table(params):
+            params = np.asarray(params)
+        return list(params) if axes(params) else [params]
+
+    def points(self, params: Any) -> NDArray[np.float64]:
+        """The points, shape (n, d), of rows or indices; of all candidates where `params` is None."""
+        if params is None:
+            return self._scaled(self.x)
+        return np.array([self.locate(one).point for one in self.split(params)]).reshape(-1, self.width)
