@@ -11,6 +11,7 @@ import time
 
 import pytest
 
+import belated as bl
 from belated import _core, cli, experiments
 
 
@@ -33,7 +34,7 @@ def test_without_a_command_there_is_help(capsys):
 def test_replay_without_a_name_lists_the_replays(capsys):
     assert run("replay") == cli.DONE
     listed = capsys.readouterr().out.splitlines()
-    assert [line.split()[0] for line in listed] == list(experiments.REPLAYS)
+    assert [line.split()[0] for line in listed] == experiments.names()
 
 
 @pytest.mark.parametrize(
@@ -55,16 +56,16 @@ def test_arguments_that_cannot_be_read_are_refused(arguments, capsys):
 
 def test_a_missing_library_is_named_with_the_extra_that_brings_it(capsys, monkeypatch):
     pytest.importorskip("sklearn")
-    from belated.experiments import runner as replay
+    from belated.experiments import runner
 
-    monkeypatch.setattr(replay, "find_spec", lambda name: None)
+    monkeypatch.setattr(runner, "find_spec", lambda name: None)
     assert run("replay", "lr") == cli.FAILED
     assert "pip install 'belated[experiments]'" in capsys.readouterr().err
 
 
 def test_a_file_that_cannot_be_written_is_noticed_before_the_work(capsys, tmp_path, monkeypatch):
     pytest.importorskip("sklearn")
-    monkeypatch.setattr("belated.experiments.lr.run", lambda options: pytest.fail("worked first"))
+    monkeypatch.setattr("belated.experiments.replays.lr.run", lambda options: pytest.fail("worked first"))
     assert run("replay", "lr", "--json", str(tmp_path / "none" / "x.json")) == cli.FAILED
     assert "there is no folder" in capsys.readouterr().err
 
@@ -106,7 +107,34 @@ def test_ctrl_c_ends_a_replay_promptly():
     time.sleep(4)
     os.killpg(process.pid, signal.SIGINT)
     start = time.monotonic()
-    _, complaint = process.communicate(timeout=30)
+    _, errors = process.communicate(timeout=30)
     assert time.monotonic() - start < 5
     assert process.returncode == cli.INTERRUPTED
-    assert b"Traceback" not in complaint
+    assert b"Traceback" not in errors
+
+
+@pytest.mark.skipif(os.name != "posix", reason="closes a pipe")
+@pytest.mark.parametrize("command", ["study show", "study list", "study export", "study check", "replay"])
+def test_a_closed_pipe_ends_a_command_quietly(tmp_path, command):
+    store = tmp_path / "studies.db"
+    for number in range(3):
+        study = bl.Study(f"s{number}", store, bl.RandomSearch({"x": (0.0, 1.0)}, seed=0))
+        study.suggest(n=20)
+    arguments = command.split()
+    if arguments[0] == "study":
+        arguments.append(str(store))
+    read, write = os.pipe()
+    os.close(read)
+    with os.fdopen(write, "wb") as pipe:
+        process = subprocess.run([sys.executable, "-m", "belated.cli", *arguments], stdout=pipe, stderr=subprocess.PIPE)
+    assert (process.returncode, process.stderr) == (cli.BROKEN_PIPE, b"")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="uses head")
+def test_the_first_line_is_enough_for_head(tmp_path):
+    study = bl.Study("s", tmp_path / "s.db", bl.RandomSearch({"x": (0.0, 1.0)}, seed=0))
+    study.suggest(n=2000)  # more than a pipe holds
+    script = f"{sys.executable} -m belated.cli study export {tmp_path / 's.db'} | head -1; echo ${{PIPESTATUS[0]}}"
+    shown = subprocess.run(["bash", "-c", script], capture_output=True, text=True)
+    first, code = shown.stdout.splitlines()
+    assert json.loads(first)["study"] == "s" and (int(code), shown.stderr) == (cli.BROKEN_PIPE, "")

@@ -38,3 +38,14 @@ def test_examples_of_readme():
 def test_every_public_name_is_documented():
     undocumented = [name for name in belated.__all__ if not getattr(belated, name).__doc__]
     assert undocumented == []
+
+
+def test_the_readme_names_the_papers_of_the_algorithms():
+    if not _README.exists():
+        pytest.skip("the installed package comes without its README")
+    rows = re.findall(
+        r"^ *\| `(.+)` \|.*\|.*\| (\w+).*? (\d{4}).*\|$", _README.read_text(encoding="utf-8"), re.MULTILINE
+    )
+    assert {name for name, _, _ in rows} == set(belated.algorithms())
+    for name, author, year in rows:
+        assert author in belated.algorithms()[name] and year in belated.algorithms()[name]

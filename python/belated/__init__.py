@@ -34,8 +34,7 @@ from belated.optimizers import (
     algorithm,
     algorithms,
 )
-from belated.run.evaluations import RunError
-from belated.run.run import Result, StopRun, maximize, minimize
+from belated.run import Result, RunError, StopRun, maximize, minimize
 from belated.space import Categorical, Integer, Real, Space
 from belated.store import StoreError
 from belated.study.study import Study

@@ -141,9 +141,9 @@ class Optimizer:
     def extend(self, events: list[str]) -> list[int | None]:
         numbers: list[int | None] = []
         for event in events:
-            [(kind, facts)] = json.loads(event).items()
             started = len(self._core)
-            self._core.extend([event])
+            self._core.extend([event])  # refuses what is no event
+            [(kind, facts)] = json.loads(event).items()
             numbers.append(started if kind in ("Suggested", "Added") else facts.get("number"))
         return numbers
 

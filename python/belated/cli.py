@@ -1,8 +1,9 @@
-"""The command line: `belated replay NAME` replays an experiment of a paper, `belated study` looks into a store."""
+"""The command line: `belated replay NAME` replays an experiment of a paper, `belated study` inspects a store."""
 
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,15 +11,23 @@ from pathlib import Path
 from belated import _core, experiments
 from belated.study import commands as study_commands
 
-# Exit codes; argparse itself ends with 2 on arguments that it cannot read.
-DONE, FAILED, INTERRUPTED = 0, 1, 130
+# Exit codes. Those above 128 are a shell's for SIGINT and SIGPIPE; argparse exits with 2 on arguments it cannot read.
+DONE, FAILED, INTERRUPTED, BROKEN_PIPE = 0, 1, 130, 141
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code."""
-    arguments = parser().parse_args(argv)
     try:
-        return int(arguments.command(arguments))
+        try:
+            arguments = parser().parse_args(argv)
+            return int(arguments.command(arguments))
+        finally:
+            # Here, so that a closed pipe is an exception to handle and not an error at exit.
+            sys.stdout.flush()
+    except BrokenPipeError:
+        # The reader has closed the pipe, as `| head` does. Python flushes standard output again when it exits.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return BROKEN_PIPE
     except KeyboardInterrupt:
         print("belated: interrupted", file=sys.stderr)
         return INTERRUPTED
@@ -28,7 +37,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def parser() -> argparse.ArgumentParser:
-    """Commands and their options; each sets ``command`` to the function that carries it out."""
+    """Commands and their options; each sets ``command`` to the function that executes it."""
     top = argparse.ArgumentParser(prog="belated", description="Black-box optimisation when results come late.")
     top.add_argument("--version", action="version", version=f"belated {_core.__version__}")
     top.set_defaults(command=lambda arguments: _help(top))
@@ -39,9 +48,9 @@ def parser() -> argparse.ArgumentParser:
         help="replay an experiment of a paper",
         description="Replay an experiment of a paper; without a name, list those there are.",
     )
-    replay.add_argument("name", metavar="NAME", nargs="?", choices=experiments.REPLAYS, help="which experiment")
+    replay.add_argument("name", metavar="NAME", nargs="?", choices=experiments.names(), help="which experiment")
     replay.add_argument("--runs", metavar="R", type=positive, help="repetitions (default: the replay's own)")
-    replay.add_argument("--iterations", metavar="T", type=positive, help="suggestions a run, beyond the initial points")
+    replay.add_argument("--iterations", metavar="T", type=positive, help="suggestions per run after the initial points")
     replay.add_argument("--seed", metavar="S", type=natural, default=0, help="seed of everything random (default: 0)")
     replay.add_argument("--data", metavar="DIR", type=folder, help="folder with the data and the published runs")
     replay.add_argument("--json", metavar="FILE", type=Path, help="write all numbers to this file")
@@ -56,16 +65,17 @@ def parser() -> argparse.ArgumentParser:
 
 
 def replay_command(arguments: argparse.Namespace) -> int:
-    """Carry out a replay, or list the replays."""
+    """Execute a replay, or list the replays."""
     if arguments.name is None:
-        width = max(map(len, experiments.REPLAYS))
-        for name, (_, what) in experiments.REPLAYS.items():
-            print(f"{name:{width}}  {what}")
+        names = experiments.names()
+        width = max(map(len, names))
+        for name in names:
+            print(f"{name:{width}}  {experiments.description(name).rstrip('.')}")
         return DONE
     from belated.experiments import runner
 
     settings = {name: value for name, value in vars(arguments).items() if name not in ("name", "command")}
-    runner.carry_out(experiments.load(arguments.name), runner.Options(**settings))
+    runner.execute(experiments.load(arguments.name), runner.Options(**settings))
     return DONE
 
 
@@ -87,9 +97,9 @@ def folder(text: str) -> Path:
     return path
 
 
-def _whole(text: str, least: int) -> int:
-    if not text.isdecimal() or int(text) < least:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number ≥ {least}")
+def _whole(text: str, lowest: int) -> int:
+    if not text.isdecimal() or int(text) < lowest:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number ≥ {lowest}")
     return int(text)
 
 

@@ -1,4 +1,4 @@
-"""Pictures of searches: curves with standard-error bands, and how an optimizer's best value came about."""
+"""Plots: mean curves with standard-error bands, and the convergence of an optimizer, a study or a run."""
 
 from __future__ import annotations
 
@@ -10,6 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from belated.optimizers.optimizer import Optimizer
+from belated.run.result import Result
+from belated.study.study import Study
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
@@ -17,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["grid", "plot_convergence", "plot_curves", "save"]
 
 MILLIMETRES_PER_PANEL = (92, 74)  # width, height
-DASHES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (1, 1)))  # so that curves can be told apart without colour
+DASHES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (1, 1)))  # to distinguish curves without colour
 
 
 def plot_curves(
@@ -47,8 +51,8 @@ def plot_curves(
     bands : bool
         Whether to draw the standard errors.
     dashes : sequence
-        Line styles, used in turn. Colours start over at each call, so that curves drawn in a second call with other
-        dashes pair up with those of the first.
+        Line styles, used in turn. Each call begins with the first colour, so that curves drawn in a second call with
+        other dashes have the colours of the first.
     """
     ax = _axes(ax)
     ax.set_prop_cycle(None)
@@ -67,25 +71,25 @@ def plot_curves(
     return ax
 
 
-def plot_convergence(optimizer: Any, ax: Axes | None = None) -> Axes:
-    """Draw the values of an optimizer's trials against the time they came in, and the best value so far.
+def plot_convergence(search: Optimizer | Study | Result, ax: Axes | None = None) -> Axes:
+    """Plot the observed values of a search against the time of their observation, and the best value so far.
 
     Parameters
     ----------
-    optimizer : BayesOpt, RandomSearch, …
-        Or anything with ``trials`` and ``direction``.
+    search : Optimizer, Study or Result
+        All trials of an optimizer or a study, or those of one run.
     ax : matplotlib Axes, optional
         Where to draw; by default a new figure.
     """
     ax = _axes(ax)
-    observed = sorted((t for t in optimizer.trials if t.value is not None), key=lambda t: (t.observed_at, t.number))
+    settings = (search.optimizer if isinstance(search, Result) else search).get_params()
+    observed = sorted((t for t in search.trials if t.value is not None), key=lambda t: (t.observed_at, t.number))
     at = np.array([t.observed_at for t in observed], dtype=float)
     values = np.array([t.value for t in observed], dtype=float)
-    best_of = np.minimum if optimizer.direction == "minimize" else np.maximum
+    best_of = np.minimum if settings["direction"] == "minimize" else np.maximum
     ax.plot(at, values, "o", markersize=4, alpha=0.5, label="observed")
     ax.step(at, best_of.accumulate(values), where="post", label="best so far")
-    clock = getattr(optimizer, "clock", "iterations")
-    ax.set(xlabel="Seconds" if clock == "seconds" else "Iterations", ylabel="Value")
+    ax.set(xlabel="Seconds" if settings["clock"] == "seconds" else "Iterations", ylabel="Value")
     ax.grid(alpha=0.3)
     ax.legend(fontsize="small")
     return ax

@@ -19,6 +19,7 @@ class Belated:
     """An optimizer of this package: ``belated:{"acquisition": "ucb", "surrogate__kernel": "matern52"}``."""
 
     packages = ()
+
     @staticmethod
     def make(space, seed, settings):
         return bl.BayesOpt(space, seed=seed).set_params(**settings)

@@ -8,10 +8,10 @@ from functools import partial
 import numpy as np
 
 from belated import functions
-from belated.space.dimensions import Categorical, Integer
 from belated.experiments.replays import sdf_synthetic
 from belated.functions import Function, box
-from belated.simulate import DelayLaw, Exponential, HalfNormal, Pareto, Poisson, Uniform
+from belated.simulate import DelayDistribution, Exponential, HalfNormal, Pareto, Poisson, Uniform
+from belated.space.dimensions import Categorical, Integer
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Setting:
     """
 
     problem: Callable[[int], Function]  # of the seed of the run
-    law: DelayLaw
+    law: DelayDistribution
     n_evaluations: int
     workers: int = 0
     noise: Noise = Noise(0.2)

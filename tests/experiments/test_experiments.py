@@ -13,9 +13,10 @@ pytest.importorskip("sklearn")
 
 import belated as bl
 from belated import experiments, plotting
-from belated.experiments import runner as replay
 from belated.experiments.papers import verma
 from belated.experiments.replays import lr, sdf_synthetic, svm
+from belated.experiments.report import mean_stderr
+from belated.experiments.runner import Options, parallel_map, seed_of
 from belated.simulate import History, arrival_steps, best_converted
 
 DATA = Path(os.environ["BELATED_DATA"]) if "BELATED_DATA" in os.environ else None
@@ -48,7 +49,7 @@ def recorded(run: dict, accuracy: np.ndarray) -> History:
 @needs_data
 @pytest.mark.parametrize("setting", PUBLISHED)
 def test_the_published_table_comes_out_of_the_published_runs(setting):
-    mean, stderr = replay.mean_stderr(svm.published_errors(svm.published_runs(DATA), *setting))
+    mean, stderr = mean_stderr(svm.published_errors(svm.published_runs(DATA), *setting))
     printed = " ".join(f"{mean[i]:.2f}±{stderr[i]:.2f}" for i in verma.REPORTED)
     assert printed == PUBLISHED[setting]
 
@@ -80,7 +81,7 @@ def test_our_training_gives_the_recorded_accuracies():
 @needs_data
 def test_runs_take_their_published_start():
     runs = svm.published_runs(DATA)
-    options = replay.Options(data=DATA)
+    options = Options(data=DATA)
     tasks = verma.tasks(options, 11, svm.initial_points, partial(svm._published_start, runs))
     assert len(tasks) == 12 * 11
     for task in tasks:
@@ -93,7 +94,7 @@ def test_runs_take_their_published_start():
 
 
 def test_algorithms_share_initial_points_and_delays_and_no_optimizer_seed():
-    tasks = verma.tasks(replay.Options(seed=5), 3, lr.initial_points)
+    tasks = verma.tasks(Options(seed=5), 3, lr.initial_points)
     starts = {(task.run, str(task.initial)) for task in tasks}
     delays = {(task.delays, task.run, task.delay) for task in tasks}
     assert len(starts) == 3
@@ -186,16 +187,16 @@ def test_wilcoxon_says_which_is_worse():
 
 
 def test_seeds_differ_by_purpose_and_run_and_stay_what_they_are():
-    seeds = {replay.seed_of(s, what, run) for s in range(3) for what in ("f", "delays") for run in range(3)}
+    seeds = {seed_of(s, what, run) for s in range(3) for what in ("f", "delays") for run in range(3)}
     assert len(seeds) == 18
-    assert replay.seed_of(0, "f", 1) == replay.seed_of(0, "f", 1)
+    assert seed_of(0, "f", 1) == seed_of(0, "f", 1)
 
 
-def test_spread_keeps_the_order_and_reports_failures():
+def test_parallel_map_keeps_the_order_and_reports_failures():
     tasks = [3, -1, 2, -7, 5]
-    assert replay.spread(abs, tasks, 0, "") == replay.spread(abs, tasks, 2, "") == [3, 1, 2, 7, 5]
+    assert parallel_map(abs, tasks, 0, "") == parallel_map(abs, tasks, 2, "") == [3, 1, 2, 7, 5]
     with pytest.raises(ValueError, match="invalid literal"):
-        replay.spread(int, ["1", "x", "3"], 2, "")
+        parallel_map(int, ["1", "x", "3"], 2, "")
 
 
 @pytest.mark.parametrize("algorithm", verma.ALGORITHMS)
@@ -203,9 +204,9 @@ def test_spread_keeps_the_order_and_reports_failures():
 def test_the_faithful_settings_are_settings(algorithm, where):
     on_a_box = where == "box"
     settings = verma.faithful_settings(algorithm, on_a_box=on_a_box)
-    settings |= {"n_raw": 200, "n_starts": 3} if on_a_box else {}
+    settings |= {"acquisition__multistart": (200, 3)} if on_a_box else {}
     domain = {"space": svm.space()} if on_a_box else {"candidates": np.linspace(0, 1, 50).reshape(-1, 1)}
-    optimizer = bl.algorithm(algorithm, **domain, window=3, floor=0.0, seed=0, **settings)
+    optimizer = bl.algorithm(algorithm, **domain, window=3, seed=0, **settings)
     trials = [optimizer.suggest() for _ in range(6)]
     for trial in trials[:4]:
         optimizer.observe(trial, 0.65 + 0.01 * trial.number)
@@ -214,14 +215,14 @@ def test_the_faithful_settings_are_settings(algorithm, where):
 
 @pytest.mark.parametrize("faithful", [False, True])
 def test_a_replay_is_the_same_with_any_number_of_workers(faithful):
-    reports = [lr.run(replay.Options(runs=1, iterations=8, workers=workers, faithful=faithful)) for workers in (1, 2)]
+    reports = [lr.run(Options(runs=1, iterations=8, workers=workers, faithful=faithful)) for workers in (1, 2)]
     curves = [np.array([setting["curve_mean"] for setting in report["settings"]]) for report in reports]
     assert curves[0].shape == (12, 9)
     np.testing.assert_array_equal(*curves)
 
 
 def test_the_synthetic_replay_end_to_end():
-    report = sdf_synthetic.run(replay.Options(runs=2, iterations=12, workers=2))
+    report = sdf_synthetic.run(Options(runs=2, iterations=12, workers=2))
     text = sdf_synthetic.table(report)
     assert all(f"Figure {panel}" in text for panel in sdf_synthetic.PANELS)
     assert all(len(order) == 6 for at in report["ranking"].values() for order in at.values())
@@ -233,27 +234,61 @@ def test_the_synthetic_replay_end_to_end():
 
 @needs_data
 def test_the_svm_replay_end_to_end():
-    report = svm.run(replay.Options(runs=1, iterations=6, workers=2, data=DATA))
+    report = svm.run(Options(runs=1, iterations=6, workers=2, data=DATA))
     text = svm.table(report)
     assert text.count("  published") == 12
     assert {setting["delays"] for setting in report["settings"]} == {"poisson10", "fixed10"}
 
 
 def test_every_listed_replay_is_a_module_with_the_common_parts():
-    for name in experiments.REPLAYS:
+    for name in experiments.names():
         module = experiments.load(name)
         assert all(hasattr(module, part) for part in ("DEFAULT_RUNS", "NEEDS", "run", "table", "draw"))
 
 
-@pytest.mark.parametrize(("direction", "best"), [("maximize", [1, 3, 3]), ("minimize", [1, 1, 0])])
-def test_convergence_is_drawn_in_the_order_of_arrival(direction, best):
-    figure = pytest.importorskip("matplotlib.figure").Figure()
-    optimizer = bl.RandomSearch({"x": bl.Real(0.0, 1.0)}, direction=direction, seed=0)
-    a, b, c, _ = (optimizer.suggest() for _ in range(4))
+def test_a_replay_is_found_by_its_file_and_described_without_being_imported(tmp_path, monkeypatch):
+    (tmp_path / "new_replay.py").write_text('"""A paper, Figure 9: one line.\n\nMore."""\n\nimport no_such_library\n')
+    monkeypatch.setattr(experiments.replays, "__path__", [*experiments.replays.__path__, str(tmp_path)])
+    assert experiments.names() == ["lr", "new-replay", "sdf-synthetic", "svm"]
+    assert experiments.description("new-replay") == "A paper, Figure 9: one line."
+    with pytest.raises(ModuleNotFoundError, match="no_such_library"):
+        experiments.load("new-replay")
+
+
+CONVERGENCE = [("maximize", [1, 3, 3]), ("minimize", [1, 1, 0])]
+
+
+def plotted(search):
+    points, line = plotting.plot_convergence(search, pytest.importorskip("matplotlib.figure").Figure().subplots()).lines
+    assert list(points.get_xdata()) == list(line.get_xdata())
+    return [list(data) for data in (line.get_xdata(), points.get_ydata(), line.get_ydata())]
+
+
+def with_late_values(search):
+    """An optimizer or study whose first three trials were observed in the order 2, 0, 1."""
+    a, b, c, _ = (search.suggest() for _ in range(4))
     for trial, value in [(c, 1.0), (a, 3.0), (b, 0.0)]:
-        optimizer.observe(trial, value)
-        optimizer.suggest()
-    points, line = plotting.plot_convergence(optimizer, figure.subplots()).lines
-    assert list(points.get_ydata()) == [1, 3, 0]
-    assert list(line.get_ydata()) == best
-    assert list(line.get_xdata()) == [4, 5, 6]
+        search.observe(trial, value)
+        search.suggest()
+    return search
+
+
+@pytest.mark.parametrize("kind", ["optimizer", "study"])
+@pytest.mark.parametrize(("direction", "best"), CONVERGENCE)
+def test_convergence_is_drawn_in_the_order_of_arrival(direction, best, kind, tmp_path):
+    search = bl.RandomSearch({"x": bl.Real(0.0, 1.0)}, direction=direction, seed=0)
+    if kind == "study":
+        search = bl.Study("s", f"sqlite:///{tmp_path}/s.db", search)
+    assert plotted(with_late_values(search)) == [[4, 5, 6], [1, 3, 0], best]
+
+
+@pytest.mark.parametrize("kind", ["optimizer", "study"])
+@pytest.mark.parametrize(("direction", "best"), CONVERGENCE)
+def test_convergence_of_a_run_shows_its_trials_only(direction, best, kind, tmp_path):
+    search = bl.RandomSearch({"x": bl.Real(0.0, 1.0)}, direction=direction, seed=0)
+    if kind == "study":
+        search = bl.Study("s", f"sqlite:///{tmp_path}/s.db", search)
+    search.add({"x": 0.5}, 2.0)
+    values = iter([1.0, 3.0, 0.0])
+    run = bl.maximize if direction == "maximize" else bl.minimize
+    assert plotted(run(lambda params: next(values), optimizer=search, n_trials=3)) == [[1, 2, 3], [1, 3, 0], best]

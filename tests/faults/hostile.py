@@ -280,7 +280,7 @@ def reseal(connection):
     connection.execute("UPDATE studies SET checksum = ?", (events._digest(*facts),))
     for seq, key, at, body in connection.execute("SELECT seq, key, at, body FROM events").fetchall():
         if isinstance(body, str):
-            checksum = events.sealed(facts[0], seq, key, at, body).checksum
+            checksum = events.with_checksum(facts[0], seq, key, at, body).checksum
             connection.execute("UPDATE events SET checksum = ? WHERE seq = ?", (checksum, seq))
 
 

@@ -540,7 +540,9 @@ def test_without_delay_all_policies_are_one(space, acquisition, theta):
 @pytest.mark.parametrize("fate", ["fail", "abandon", "fail, then abandon", "abandon, then fail", "lapse"])
 def test_a_value_is_used_whatever_came_before_it(pending, targets, fate):
     """In the end the model is that of a twin to which the value came at once."""
-    opt, twin = (make(space=BOX, pending=pending, window=4, surrogate__targets=targets, seed=0, **GIVEN) for _ in range(2))
+    opt, twin = (
+        make(space=BOX, pending=pending, window=4, surrogate__targets=targets, seed=0, **GIVEN) for _ in range(2)
+    )
     rng = np.random.default_rng(0)
     for _ in range(6):
         trial, value = opt.suggest(), rng.normal()
@@ -568,7 +570,14 @@ def test_a_value_is_used_whatever_came_before_it(pending, targets, fate):
 
 
 def test_a_value_that_came_too_late_is_kept_but_not_used_where_that_is_asked_for():
-    arguments = {"pending": "censor", "window": 2, "pending__floor": -1.0, "surrogate__targets": "raw", "seed": 0, **GIVEN}
+    arguments = {
+        "pending": "censor",
+        "window": 2,
+        "pending__floor": -1.0,
+        "surrogate__targets": "raw",
+        "seed": 0,
+        **GIVEN,
+    }
     opt, twin = (make(space=BOX, pending__late=late, **arguments) for late in ("discard", "accept"))
     for _ in range(5):
         trial = opt.suggest()

@@ -142,6 +142,16 @@ def test_a_second_value(direction):
 
 
 @both
+def test_flags_are_keywords(kind):
+    opt = kind(BOX, seed=0)
+    trial = opt.suggest()
+    for report in (lambda: opt.observe(trial, 1.0, True), lambda: trial.observe(1.0, True)):
+        with pytest.raises(TypeError):
+            report()
+    assert trial.state == "pending"
+
+
+@both
 def test_unknown_trials(kind):
     opt, other = kind(BOX, seed=0), kind(BOX, seed=0)
     opt.suggest()

@@ -167,7 +167,9 @@ def plans(draw):
     if arguments["pending"] == "censor" and arguments["window"] is not None:
         arguments["pending__late"] = draw(st.sampled_from(["accept", "discard"]))
     if arguments["pending"] == "censor":
-        arguments["pending__floor"] = draw(st.sampled_from([None, -2.0 if arguments["direction"] == "maximize" else 2.0]))
+        arguments["pending__floor"] = draw(
+            st.sampled_from([None, -2.0 if arguments["direction"] == "maximize" else 2.0])
+        )
     if draw(st.booleans()):
         arguments |= {"surrogate__lengthscale": draw(st.sampled_from([0.4, 4.0])), "surrogate__signal_std": 1.0}
         arguments["surrogate__noise_std"] = draw(st.sampled_from([1e-1, 1e-3, 10**-7.5]))  # the last one needs jitter

@@ -103,7 +103,9 @@ def test_nested_names_are_read_and_set():
     assert opt.set_params(pending="censor", pending__floor=-1).pending == bl.Censor(-1.0)
     assert opt.set_params(**opt.get_params())._definition() == opt._definition()
     assert clone(opt).get_params() == opt.get_params()
-    twin = bl.BayesOpt(SPACE, surrogate=opt.surrogate, acquisition=opt.acquisition, pending=opt.pending, initial=3, seed=1)
+    twin = bl.BayesOpt(
+        SPACE, surrogate=opt.surrogate, acquisition=opt.acquisition, pending=opt.pending, initial=3, seed=1
+    )
     assert twin._definition() == opt._definition()
 
 
@@ -171,7 +173,9 @@ def test_set_params_knows_nested_names(name, advice):
 )
 def test_an_unknown_string_is_refused_with_the_names_and_the_nearest(argument, value, near):
     message = refusal(lambda: bl.BayesOpt(SPACE, **{argument: value}))
-    assert message.startswith(f"{argument}={value!r} is not usable: pass ") and message.endswith(f"did you mean {near!r}?")
+    assert message.startswith(f"{argument}={value!r} is not usable: pass ") and message.endswith(
+        f"did you mean {near!r}?"
+    )
     assert "'auto' or 'matern52'" in refusal(lambda: bl.GP(kernel="matern"))
 
 

@@ -47,10 +47,10 @@ class ByHand(Executor):
     def submit(self, fn, /, *args):
         self.calls.append((fn, args))
         self.futures.append(future := Future())
-        self.carry_out(*self.script.get(len(self.calls) - 1, ()))
+        self.evaluate(*self.script.get(len(self.calls) - 1, ()))
         return future
 
-    def carry_out(self, *which):
+    def evaluate(self, *which):
         for i in which:
             fn, args = self.calls[i]
             self.futures[i].set_result(fn(*args))

@@ -22,7 +22,18 @@ def test_a_trial_whose_evaluation_raises_has_failed():
         best = bl.maximize(by_params, SPACE, n_trials=20, n_workers=3, seed=0)
     assert len(warned) == 1 and warned[0].filename == __file__
     assert states(best) == ["failed" if trial.params["n"] > 4 else "observed" for trial in best.trials]
-    assert best.n_failed == states(best).count("failed") > 0
+    assert best.n_failed_ == states(best).count("failed") > 0
+
+
+def test_warnings_name_the_line_of_the_caller_however_deep_the_call_is():
+    def from_a_callback(optimizer, trial):
+        bl.minimize(by_params, SPACE, n_trials=20, seed=0)  # warns here
+
+    with pytest.warns(bl.BelatedWarning, match="^trial [0-9]+ failed") as warned:
+        bl.maximize(f, SPACE, n_trials=1, callbacks=[from_a_callback])
+    with open(__file__, encoding="utf-8") as file:
+        lines = file.readlines()
+    assert [("# warns here" in lines[each.lineno - 1], each.filename) for each in warned] == [(True, __file__)]
 
 
 @pytest.mark.parametrize("catch", [(), [], ValueError, (ValueError, KeyError)])
@@ -37,7 +48,7 @@ def test_other_exceptions_surface(catch, workers):
     assert opt.trial(0).state == "failed"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        assert bl.maximize(by_params, optimizer=opt, n_trials=5, catch=OSError).why == "n_trials"
+        assert bl.maximize(by_params, optimizer=opt, n_trials=5, catch=OSError).stop_reason == "n_trials"
 
 
 def test_system_exit_is_not_swallowed():
@@ -91,7 +102,7 @@ def test_a_run_without_a_success_is_an_error(workers):
     with pytest.raises(bl.RunError, match="none of 6 trials succeeded.*KeyError: 'y'") as raised:
         bl.maximize(lambda params: params["y"], optimizer=opt, n_trials=6, **workers)
     assert isinstance(raised.value.__cause__, KeyError)
-    assert raised.value.result.n_failed == 6 and raised.value.result.best_value == 1.0
+    assert raised.value.result.n_failed_ == 6 and raised.value.result.best_value_ == 1.0
     with pytest.raises(bl.RunError, match="f returned nan"):
         bl.minimize(lambda params: np.nan, SPACE, n_trials=2)
 
@@ -136,7 +147,7 @@ def test_functions_that_an_executor_cannot_send(n_workers):
     opt = bl.BayesOpt(SPACE)
     with Sends(1) as pool, pytest.raises(bl.RunError, match="^Sends could not.*top level of a module") as raised:
         bl.maximize(lambda params: 1.0, optimizer=opt, n_trials=50, executor=pool, n_workers=n_workers)
-    assert raised.value.__cause__ is not None and raised.value.result.why == "error"
+    assert raised.value.__cause__ is not None and raised.value.result.stop_reason == "error"
     assert opt.n_trials <= n_workers and opt.trial(0).state == "abandoned" and opt.best_value_ is None
 
 
@@ -170,6 +181,6 @@ def test_an_executor_that_was_shut_down():
 
 def test_an_evaluation_that_somebody_cancels():
     hand = ByHand({1: [0]})
-    with pytest.raises(bl.RunError, match="trial 1.*somebody cancelled") as raised:
+    with pytest.raises(bl.RunError, match="trial 1.*was cancelled") as raised:
         bl.maximize(f, SPACE, n_trials=2, executor=hand, n_workers=2, callbacks=[lambda *_: hand.futures[1].cancel()])
     assert states(raised.value.result) == ["observed", "abandoned"]

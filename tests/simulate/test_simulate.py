@@ -1,4 +1,4 @@
-"""Delay laws against their closed forms, and the iteration clock and regrets against direct definitions."""
+"""Delay distributions against their closed forms, and the iteration clock and regrets against direct definitions."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 import belated as bl
 from belated import simulate as sim
 
-# (law, a point q, P(d ≤ q) in closed form, variance)
-LAWS = [
+# (distribution, a point q, P(d ≤ q) in closed form, variance)
+DISTRIBUTIONS = [
     (sim.Constant(3.0), 3.0, 1.0, 0.0),
     (sim.Poisson(2.0), 1.0, 3 * math.exp(-2), 2.0),
     (sim.Geometric(4.0), 2.0, 1 - 0.75**2, 12.0),
@@ -25,7 +25,7 @@ LAWS = [
     (sim.Exponential(2.0), 2.0, 1 - math.exp(-1), 4.0),
     (sim.Pareto(), 1.0, 1 - 0.8**5, 1 / 15),
 ]
-names = [type(law).__name__ for law, *_ in LAWS]
+names = [type(distribution).__name__ for distribution, *_ in DISTRIBUTIONS]
 
 
 class Recorder:
@@ -56,24 +56,24 @@ def run(delay: Any, n_trials: int = 8, direction: str = "maximize", **kwargs: An
     return recorder, sim.simulate(recorder, lambda p: math.sin(37.0 * p["x"]), n_trials, delay, **kwargs)
 
 
-@pytest.mark.parametrize(("law", "q", "probability", "variance"), LAWS, ids=names)
-def test_a_law_has_its_mean_variance_and_distribution(law, q, probability, variance):
+@pytest.mark.parametrize(("distribution", "q", "probability", "variance"), DISTRIBUTIONS, ids=names)
+def test_a_delay_distribution_has_its_mean_variance_and_distribution(distribution, q, probability, variance):
     n = 200_000
-    d = law.sample(np.random.default_rng(0), n)
+    d = distribution.sample(np.random.default_rng(0), n)
     assert d.shape == (n,)
     assert (d >= 0).all()
-    assert abs(d.mean() - law.mean) <= 5 * math.sqrt(variance / n) + 1e-12
+    assert abs(d.mean() - distribution.mean) <= 5 * math.sqrt(variance / n) + 1e-12
     assert abs(np.mean(d <= q) - probability) <= 5 * math.sqrt(probability * (1 - probability) / n) + 1e-12
     assert d.var() == pytest.approx(variance, rel=0.1)
 
 
-@pytest.mark.parametrize("law", [law for law, *_ in LAWS], ids=names)
-def test_a_law_is_reproducible_picklable_and_draws_single_delays(law):
-    copy = pickle.loads(pickle.dumps(law))
-    assert copy == law
-    a, b = (each.sample(np.random.default_rng(1), 5) for each in (law, copy))
+@pytest.mark.parametrize("distribution", [distribution for distribution, *_ in DISTRIBUTIONS], ids=names)
+def test_a_delay_distribution_is_reproducible_picklable_and_draws_single_delays(distribution):
+    copy = pickle.loads(pickle.dumps(distribution))
+    assert copy == distribution
+    a, b = (each.sample(np.random.default_rng(1), 5) for each in (distribution, copy))
     np.testing.assert_array_equal(a, b)
-    assert law.draw(np.random.default_rng(1), None) == a[0]
+    assert distribution.draw(np.random.default_rng(1), None) == a[0]
 
 
 def test_pareto_of_power_5_and_mean_1_starts_at_0_8():

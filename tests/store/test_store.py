@@ -14,9 +14,9 @@ import pytest
 import belated as bl
 from belated import cli
 from belated.store import checksums as form
-from belated.study.definition import definition_of
 from belated.store import sqlite
 from belated.store.salvage import salvage
+from belated.study.definition import definition_of
 
 
 def random_search():
@@ -166,7 +166,7 @@ def forge(path, definition=None, bodies=(), version=form.VERSION):
         definition=definition if isinstance(definition, str) else json.dumps(definition), version=version
     )
     header = header._replace(checksum=form._digest(*header[:-1]))
-    records = [form.sealed(7, seq, None, 0.0, body) for seq, body in enumerate(bodies)]
+    records = [form.with_checksum(7, seq, None, 0.0, body) for seq, body in enumerate(bodies)]
     sqlite.SqliteStore(path).create(header, records)
 
 
@@ -241,12 +241,21 @@ def test_hostile_events_are_refused(path, bodies):
 
 
 def test_newer_studies_and_events_say_so(path, filled):
-    edit(filled, "UPDATE events SET version = 2 WHERE seq = 7")
+    edit(filled, f"UPDATE events SET version = {form.VERSION + 1} WHERE seq = 7")
     with pytest.raises(bl.StoreError, match="newer"):
         load(filled)
     os.remove(filled)
-    forge(path, version=2)
+    forge(path, version=form.VERSION + 1)
     with pytest.raises(bl.StoreError, match="newer"):
+        load(path)
+
+
+@pytest.mark.parametrize("what", ["header", "event"])
+def test_an_older_format_is_refused_by_its_number_although_its_checksums_fit(path, monkeypatch, what):
+    monkeypatch.setattr(form, "VERSION", form.VERSION - 1)
+    forge(path, version=form.VERSION if what == "header" else form.VERSION + 1, bodies=[SUGGESTED])
+    monkeypatch.undo()
+    with pytest.raises(bl.StoreError, match=f"older belated.*format {form.VERSION - 1}, this one reads {form.VERSION}"):
         load(path)
 
 
@@ -292,7 +301,7 @@ def test_a_busy_file_is_waited_for_and_then_complained_about(filled, monkeypatch
     study = load(filled)
     holder = sqlite3.connect(filled, isolation_level=None)
     holder.execute("BEGIN IMMEDIATE")
-    monkeypatch.setattr(sqlite, "PATIENCE", 0.3)
+    monkeypatch.setattr(sqlite, "BUSY_TIMEOUT", 0.3)
     start = time.monotonic()
     with pytest.raises(bl.StoreError, match="stopped"):
         study.suggest()
@@ -334,6 +343,7 @@ def test_list_show_and_check(filled, capsys):
     assert run("check", filled) == cli.DONE
     assert capsys.readouterr().out == "s: ok, 120 events\n"
     assert run("show", filled, "other") == cli.FAILED
+    assert run("list", os.path.dirname(filled)) == cli.FAILED
     assert run("list", filled + "x") == cli.FAILED
     assert run() == cli.DONE
 
@@ -347,6 +357,18 @@ def test_export_is_the_log_with_or_without_salvage(filled, capsys):
     assert rest[0]["key"] == "suggest:0:k0" and "Suggested" in rest[0]["event"]
     assert run("export", "--salvage", filled, "s") == cli.DONE
     assert capsys.readouterr().out == plain
+
+
+def test_list_and_check_fail_on_a_damaged_study_and_go_on_with_the_others(filled, capsys):
+    other = bl.Study("t", f"sqlite:///{filled}", random_search())
+    other.suggest()
+    edit(filled, "UPDATE events SET at = at + 1 WHERE seq = 7")
+    assert run("list", filled) == cli.FAILED
+    damaged, intact = sorted(capsys.readouterr().out.splitlines())
+    assert damaged.startswith("s: event 7 of study 's' is damaged")
+    assert intact == "t: RandomSearch, 1 trials, 1 pending, best None"
+    assert run("check", filled) == cli.FAILED
+    assert sorted(capsys.readouterr().out.splitlines()) == [damaged, "t: ok, 1 events"]
 
 
 def test_a_damaged_store_is_listed_and_salvaged(filled, capsys):

@@ -95,7 +95,9 @@ def test_a_log_is_shared_in_both_directions(store):
         lambda: bl.RandomSearch({"n": bl.Integer(1, 10**6, log=True), "x": bl.Real(1e-300, 1e300, log=True)}),
         lambda: bl.RandomSearch(candidates=np.arange(12).reshape(4, 3), context={"age": (0, 100)}),
         lambda: bl.RandomSearch(candidates=np.array([[0.1, 1e-308], [np.nextafter(0.1, 1), 3.0]], dtype=np.float32)),
-        lambda: bl.BayesOpt({"x": (0.0, 1.0)}, surrogate=bl.GP(lengthscale=np.array([0.3]), initial_theta=(0.1, 1.0, 0.03))),
+        lambda: bl.BayesOpt(
+            {"x": (0.0, 1.0)}, surrogate=bl.GP(lengthscale=np.array([0.3]), initial_theta=(0.1, 1.0, 0.03))
+        ),
         lambda: bl.BayesOpt({"x": (0.0, 1.0)}, pending=bl.Censor(np.float64(-1)), window=3, seed=2**64 - 1),
         lambda: bl.algorithm("GP-UCB-SDF", {"x": (0.0, 1.0)}, window=5),
     ],
@@ -126,6 +128,33 @@ def test_opening_with_an_equal_optimizer_needs_no_seed_and_a_different_one_is_re
     used.suggest()
     with pytest.raises(bl.InvalidSetting, match="trials of its own"):
         bl.Study("s", store, used)
+
+
+@pytest.mark.parametrize(
+    "given, difference",
+    [
+        ({"acquisition": bl.UCB(beta=1.0)}, "acquisition.beta is 2.0 there and 1.0 here"),
+        ({"acquisition": "log_ei"}, "acquisition is 'UCB' there and 'LogEI' here"),
+        ({"pending": bl.Censor(-2, late="accept")}, "pending.floor is -1.0 there and -2.0 here"),
+        ({"pending": None}, "pending is 'Censor' there and None here"),
+        ({"surrogate": bl.GP(lengthscale=0.5)}, "surrogate.lengthscale is [0.5, 1.0] there and 0.5 here"),
+        ({"initial": 7}, "initial.n is 6 there and 7 here"),
+        ({"window": 9}, "window is 5.0 there and 9.0 here"),
+    ],
+    ids=str,
+)
+def test_differences_are_told_by_nested_name(store, given, difference):
+    space = {"x": (0.0, 1.0), "y": (0.0, 1.0)}
+    arguments = {"acquisition": "ucb", "pending": bl.Censor(-1), "window": 5, "initial": 6}
+    arguments |= {"surrogate": bl.GP(lengthscale=(0.5, 1))}
+    study = bl.Study("s", store, bl.BayesOpt(space, **arguments, direction="minimize"))
+    assert study.get_params()["pending"] == bl.Censor(-1.0)
+    assert study.optimizer["surrogate"] == bl.GP(lengthscale=[0.5, 1.0])
+    values = {"acquisition": bl.UCB(2), "pending": bl.Censor(-1.0, late="accept"), "initial": bl.Initial(6)}
+    bl.Study("s", store, bl.BayesOpt(space, **arguments | values, direction="minimize"))
+    with pytest.raises(bl.InvalidSetting) as caught:
+        bl.Study("s", store, bl.BayesOpt(space, **arguments | given, direction="minimize"))
+    assert f"other settings: {difference}; leave optimizer out" in str(caught.value)
 
 
 def test_an_optimizer_with_trials_becomes_a_study(store):

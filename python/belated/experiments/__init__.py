@@ -1,21 +1,40 @@
-"""Replayed experiments, one module each; `belated replay NAME` runs them.
+"""Replayed experiments; `belated replay NAME` runs them.
 
-Every module offers ``DEFAULT_RUNS``, ``NEEDS`` (the libraries it imports), ``run(options) -> report``,
-``table(report) -> str`` and ``draw(report, path)``; what they share is in `belated.experiments.runner`.
+A replay is a module in `belated.experiments.replays`, which is found by its file: ``sdf_synthetic.py`` is the replay
+``sdf-synthetic``, and the first line of its docstring is its description. It has ``DEFAULT_RUNS``, ``NEEDS`` (the
+libraries it imports), ``run(options) -> report``, ``table(report) -> str`` and ``draw(report, path)``.
 """
 
 from __future__ import annotations
 
+import ast
+import pkgutil
 from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
 from types import ModuleType
 
-REPLAYS = {  # name: (module, what it replays)
-    "lr": ("lr", "Verma et al. 2022, Figure 3: logistic regression on breast cancer, six algorithms, late results"),
-    "svm": ("svm", "Verma et al. 2022, Figure 2 (a)-(d): a support vector machine on Pima diabetes, six algorithms"),
-    "sdf-synthetic": ("sdf_synthetic", "Verma et al. 2022, Figures 1 and 5: samples of a Gaussian process on a grid"),
-}
+from belated.experiments import replays
+
+
+def names() -> list[str]:
+    """The names of all replays."""
+    return sorted(module.name.replace("_", "-") for module in pkgutil.iter_modules(replays.__path__))
+
+
+def description(name: str) -> str:
+    """One line about a replay, read from its file: importing it may need libraries that are not installed."""
+    spec = find_spec(_module(name))
+    if spec is None or spec.origin is None:
+        raise ModuleNotFoundError(f"there is no replay {name!r}: pass one of {names()}")
+    source = Path(spec.origin).read_text(encoding="utf-8")
+    return (ast.get_docstring(ast.parse(source)) or "").partition("\n")[0]
 
 
 def load(name: str) -> ModuleType:
-    """The module of a replay, imported only now because it stands on heavy libraries."""
-    return import_module(f"{__name__}.replays.{REPLAYS[name][0]}")
+    """The module of a replay."""
+    return import_module(_module(name))
+
+
+def _module(name: str) -> str:
+    return f"{replays.__name__}.{name.replace('-', '_')}"

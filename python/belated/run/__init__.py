@@ -1,5 +1,7 @@
 """Runs: `maximize` and `minimize` a function on workers."""
 
-from belated.run.run import Result, StopRun, maximize, minimize
+from belated.run.evaluations import RunError, StopRun
+from belated.run.maximize import maximize, minimize
+from belated.run.result import Result
 
-__all__ = ["Result", "StopRun", "maximize", "minimize"]
+__all__ = ["Result", "RunError", "StopRun", "maximize", "minimize"]

@@ -1,13 +1,12 @@
-"""Evaluations on an executor: trials are sent out, and what comes of them is reported.
+"""Evaluations on an executor: trials are sent to its workers, and their outcomes reported to the optimizer.
 
-One thread alone touches the optimizer. Evaluations that are over come to it through a queue, and all of them are
-reported before the next suggestion is made.
+One thread alone uses the optimizer. Finished evaluations reach it through a queue, and all of them are reported before
+the next suggestion is made.
 """
 
 import pickle
 import queue
 import traceback
-import warnings
 from collections.abc import Callable
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future
 from contextlib import suppress
@@ -16,52 +15,56 @@ from reprlib import repr as short_repr
 from time import monotonic
 from typing import Any, Literal
 
-from belated._core import AlreadyObserved, BelatedError, BelatedWarning
-from belated.space.arguments import finite
+from belated._core import AlreadyObserved, BelatedError
 from belated.optimizers.optimizer import Optimizer
-from belated.study.study import Study
 from belated.optimizers.trial import Trial
+from belated.space.arguments import finite
+from belated.study.study import Study
+from belated.warn import warn
 
-# No wait is longer, in seconds: on Windows, Ctrl-C is not answered during one.
-_PATIENCE = 0.5
-
-# Warnings name the line that called maximize: it is this far from where they are given.
-_CALLER = 7
+# Seconds. On Windows, Ctrl-C is not answered during a wait, so none is longer.
+_MAX_WAIT = 0.5
 
 # Advice on functions that cannot be pickled.
-HOW_TO_SEND = "define it at the top level of a module, or leave executor out and pass n_workers, for threads"
+PICKLING_ADVICE = "define it at the top level of a module, or leave executor out and pass n_workers, for threads"
 
 
 class RunError(BelatedError, RuntimeError):
-    """A run without a single success, or with an executor that does not work.
+    """A run in which no trial succeeded, or whose executor does not work.
 
     Attributes
     ----------
     result : Result
-        What there was until then.
+        The result until then.
     """
 
     result: Any
 
 
+class StopRun(Exception):
+    """Raised by a callback to end the run; `maximize` then returns the result so far."""
+
+
 @dataclass
 class Outcome:
-    """What f returned or raised: never both, and always something that can be sent to another process."""
+    """The value that f returned, or the error that it raised; can always be pickled."""
 
     value: float | None = None
-    shown: str = ""
+    #: The repr of what f returned, where that is not a finite number.
+    returned: str = ""
     error: BaseException | None = None
+    #: Whether the error is one that the run shall survive.
     caught: bool = False
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self.error is None:
-            return Outcome, (self.value, self.shown)
+            return Outcome, (self.value, self.returned)
         text = "".join(traceback.format_exception(self.error))
-        return _raised_elsewhere, (_portable(self.error), self.caught, text)
+        return _outcome_of_worker, (_picklable(self.error), self.caught, text)
 
 
 def evaluate(f: Callable[[Any], Any], point: Any, catch: tuple[type[BaseException], ...]) -> Outcome:
-    """f(point), with what it raises put into the outcome: so what a future raises is the executor's own fault."""
+    """The outcome of f(point); it holds what f raises, so that only the executor's own errors come from a future."""
     try:
         value = f(point)
         number = finite(value)
@@ -70,26 +73,26 @@ def evaluate(f: Callable[[Any], Any], point: Any, catch: tuple[type[BaseExceptio
         return Outcome(error=error, caught=isinstance(error, catch) and not isinstance(error, KeyboardInterrupt))
 
 
-def _raised_elsewhere(error: BaseException, caught: bool, text: str) -> Outcome:
-    error.__cause__ = _Elsewhere(text)
+def _outcome_of_worker(error: BaseException, caught: bool, text: str) -> Outcome:
+    error.__cause__ = _WorkerTraceback(text)
     return Outcome(error=error, caught=caught)
 
 
-def _portable(error: BaseException) -> BaseException:
-    """The error, or where it does not survive pickling, one that says the same."""
+def _picklable(error: BaseException) -> BaseException:
+    """The error, or a RuntimeError with its message where it cannot be pickled."""
     try:
         pickle.loads(pickle.dumps(error))
         return error
     except Exception:
-        return RuntimeError(said(error))
+        return RuntimeError(format_error(error))
 
 
-def said(error: BaseException) -> str:
+def format_error(error: BaseException) -> str:
     """The last line of a traceback: the type and the message."""
     return "".join(traceback.format_exception_only(error)).strip()
 
 
-class _Elsewhere(Exception):
+class _WorkerTraceback(Exception):
     """The traceback of an error in another process, as text."""
 
     def __str__(self) -> str:
@@ -97,7 +100,7 @@ class _Elsewhere(Exception):
 
 
 class CallingThread(Executor):
-    """Calls in the thread that submits, so that Ctrl-C and debuggers reach what is called."""
+    """Calls in the thread that submits, so that Ctrl-C and debuggers reach the function."""
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> "Future[Any]":
         future: Future[Any] = Future()
@@ -107,7 +110,7 @@ class CallingThread(Executor):
 
 @dataclass
 class Evaluations:
-    """A run on its way: which evaluations are running, and what is to happen when one is over."""
+    """The evaluations of one run: its settings, its trials, and those that are running now."""
 
     f: Callable[[Any], Any]
     optimizer: Optimizer | Study
@@ -117,76 +120,77 @@ class Evaluations:
     deadline: float
     catch: tuple[type[BaseException], ...]
     callbacks: list[Callable[[Any, Trial], object]]
-    bar: Any
+    progress_bar: Any
     trials: list[Trial] = field(default_factory=list)
     running: dict[Future[Outcome], Trial] = field(default_factory=dict)
     # Not a SimpleQueue: in some releases of Python its get may wait for ever when the timeout is tiny.
-    over: queue.Queue[Future[Outcome]] = field(default_factory=queue.Queue)
+    finished: queue.Queue[Future[Outcome]] = field(default_factory=queue.Queue)
     n_failed: int = 0
-    # Of the last trial that failed.
-    complaint: str = ""
+    # Of the last trial that failed: the reason as text, and the error where f raised one.
+    failure: str = ""
     error: BaseException | None = None
     warned: set[str] = field(default_factory=set)
 
-    def until_it_ends(self) -> Literal["n_trials", "timeout"]:
-        """Keep the workers busy; what ended it, unless that was an exception."""
+    def run(self) -> Literal["n_trials", "timeout"]:
+        """Keep the workers busy until the run ends; returns the reason, unless an exception ended it."""
         while True:
             to_start = len(self.trials) < self.n_trials
             if not to_start and not self.running:
                 return "n_trials"
-            free = to_start and len(self.running) < self.n_workers and monotonic() < self.deadline
-            # Results first: the next suggestion is to know all that has come in.
-            future = self.next(wait=not free)
+            can_start = to_start and len(self.running) < self.n_workers and monotonic() < self.deadline
+            # Outcomes first, so that the next suggestion uses all results that have arrived.
+            future = self.next_finished(wait=not can_start)
             if future is not None:
-                self.take_in(future)
-            elif free:
+                self.complete(future)
+            elif can_start:
                 self.start()
             else:
                 return "timeout"
 
     def start(self) -> None:
-        """Suggest a trial and have it evaluated."""
+        """Suggest a trial and submit its evaluation."""
         trial = self.optimizer.suggest()
         self.trials.append(trial)
         try:
             future = self.executor.submit(evaluate, self.f, self.optimizer._point_of(trial), self.catch)
         except Exception as error:
-            _give_up(trial)
-            raise self.out_of_order(trial, error) from error
+            _abandon(trial)
+            raise self.executor_error(trial, error) from error
         self.running[future] = trial
-        future.add_done_callback(self.over.put)
+        future.add_done_callback(self.finished.put)
 
-    def next(self, wait: bool) -> Future[Outcome] | None:
-        """An evaluation that is over; None if there is none now, or, with `wait`, before the deadline."""
+    def next_finished(self, wait: bool) -> Future[Outcome] | None:
+        """A finished evaluation; None if there is none now or, with `wait`, until the deadline."""
         while True:
             left = max(0.0, self.deadline - monotonic()) if wait else 0.0
             try:
-                return self.over.get(timeout=min(left, _PATIENCE))
+                return self.finished.get(timeout=min(left, _MAX_WAIT))
             except queue.Empty:
-                if left <= _PATIENCE:
+                if left <= _MAX_WAIT:
                     return None
 
-    def take_in(self, future: Future[Outcome]) -> None:
-        """Report on an evaluation that is over, and say so."""
+    def complete(self, future: Future[Outcome]) -> None:
+        """Report a finished evaluation to the optimizer, the progress bar and the callbacks."""
         trial = self.running[future]
         try:
             outcome = future.result()
         except Exception as error:
             # What f raises is in the outcome: this is the executor's own.
-            raise self.out_of_order(trial, error) from error
+            raise self.executor_error(trial, error) from error
         self.report(trial, outcome)
         del self.running[future]
         if outcome.error is not None and not outcome.caught:
             raise outcome.error
-        if self.bar is not None:
+        if self.progress_bar is not None:
             facts = {"best": self.optimizer.best_value_, "failed": self.n_failed or None}
-            self.bar.set_postfix({name: fact for name, fact in facts.items() if fact is not None}, refresh=False)
-            self.bar.update()
+            known = {name: fact for name, fact in facts.items() if fact is not None}
+            self.progress_bar.set_postfix(known, refresh=False)
+            self.progress_bar.update()
         for callback in self.callbacks:
             callback(self.optimizer, trial)
 
     def report(self, trial: Trial, outcome: Outcome) -> None:
-        """Tell the optimizer; a trial that was interrupted stays pending."""
+        """Report an outcome to the optimizer; a trial that was interrupted stays pending."""
         if isinstance(outcome.error, KeyboardInterrupt):
             return
         try:
@@ -195,53 +199,55 @@ class Evaluations:
                 return
             trial.fail()
         except AlreadyObserved as error:
-            self.warn("reported elsewhere", f"{error}; that value stays")
+            self.warn_once("reported elsewhere", f"{error}; that value stays")
             return
         self.n_failed += 1
         self.error = outcome.error
         if outcome.error is None:
-            self.complaint = f"f returned {outcome.shown}, which is not one finite number"
-            self.warn("no number", f"trial {trial.number} failed: {self.complaint}; this is said once")
+            self.failure = f"f returned {outcome.returned}, which is not one finite number"
+            self.warn_once("not a number", f"trial {trial.number} failed: {self.failure}; further ones do not warn")
         else:
-            self.complaint = f"f raised {said(outcome.error)}"
+            self.failure = f"f raised {format_error(outcome.error)}"
             if outcome.caught:
-                self.warn("raised", f"trial {trial.number} failed: {self.complaint}; this is said once")
+                self.warn_once("raised", f"trial {trial.number} failed: {self.failure}; further ones do not warn")
 
-    def warn(self, kind: str, message: str) -> None:
-        """Warn of each kind of trouble once."""
+    def warn_once(self, kind: str, message: str) -> None:
+        """Warn, unless the run has given a warning of this kind."""
         if kind not in self.warned:
             self.warned.add(kind)
-            warnings.warn(message, BelatedWarning, stacklevel=_CALLER)
+            warn(message)
 
-    def out_of_order(self, trial: Trial, error: Exception) -> RunError:
-        """What to say where the executor itself raises."""
+    def executor_error(self, trial: Trial, error: Exception) -> RunError:
+        """The exception for an error of the executor itself, with advice where its cause is known."""
         advice = ""
         if isinstance(error, BrokenExecutor):
             advice = (
-                "; a worker was killed, ran out of memory, or could not import f (which must stand in a module, "
-                "not in a notebook or at the prompt); what it was given is still pending"
+                "; a worker was killed, ran out of memory, or could not import f (which must be defined in a module, "
+                "not in a notebook or at the prompt); the trials that were running are still pending"
             )
         elif isinstance(error, CancelledError):
-            advice = "; somebody cancelled it, or shut the executor down"
-        elif isinstance(error, AttributeError) or any(word in said(error).lower() for word in ("pickl", "serializ")):
-            # Functions that Python does not find by name may be an AttributeError.
-            advice = f"; {HOW_TO_SEND}"
+            advice = "; the future was cancelled, or the executor shut down, from elsewhere"
+        elif isinstance(error, AttributeError) or any(
+            word in format_error(error).lower() for word in ("pickl", "serializ")
+        ):
+            # For a function that cannot be found by its name, pickling raises AttributeError.
+            advice = f"; {PICKLING_ADVICE}"
         name = type(self.executor).__name__
-        return RunError(f"{name} could not evaluate trial {trial.number}: {said(error).rstrip('.')}{advice}")
+        return RunError(f"{name} could not evaluate trial {trial.number}: {format_error(error).rstrip('.')}{advice}")
 
-    def wind_up(self) -> None:
-        """Report what has arrived, give up what never began, and leave the rest pending."""
+    def finalize(self) -> None:
+        """Report outcomes that have arrived, abandon trials that were not started, and leave the rest pending."""
         for future, trial in self.running.items():
             if future.cancel():
-                _give_up(trial)
+                _abandon(trial)
             elif future.done():
                 error = future.exception()
                 if error is None:
                     self.report(trial, future.result())
                 elif not isinstance(error, BrokenExecutor):
-                    _give_up(trial)
+                    _abandon(trial)
 
 
-def _give_up(trial: Trial) -> None:
+def _abandon(trial: Trial) -> None:
     with suppress(AlreadyObserved):
         trial.abandon()

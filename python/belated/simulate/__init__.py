@@ -1,4 +1,36 @@
-"""Simulated runs with late results."""
+"""Simulated runs with late results: delay distributions, the iteration clock, and regret."""
 
-from belated.simulate.iteration_clock import *  # noqa: F403
-from belated.simulate.iteration_clock import __all__  # noqa: F401
+from belated.simulate.delay_distributions import (
+    ByPoint,
+    Constant,
+    DelayDistribution,
+    Exponential,
+    Geometric,
+    HalfNormal,
+    Listed,
+    Pareto,
+    Poisson,
+    Uniform,
+)
+from belated.simulate.iteration_clock import History, InFlight, arrival_steps, simulate
+from belated.simulate.regret import best_converted, cumulative_regret, simple_regret
+
+__all__ = [
+    "ByPoint",
+    "Constant",
+    "DelayDistribution",
+    "Exponential",
+    "Geometric",
+    "HalfNormal",
+    "History",
+    "InFlight",
+    "Listed",
+    "Pareto",
+    "Poisson",
+    "Uniform",
+    "arrival_steps",
+    "best_converted",
+    "cumulative_regret",
+    "simple_regret",
+    "simulate",
+]

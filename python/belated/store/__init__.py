@@ -1,27 +1,34 @@
-"""Where studies are kept: the face that every store has, and the way from a URL to a store."""
+"""Where studies are kept: the interface of a store, and the way from a URL to a store."""
 
 import os
+from importlib import import_module
 from reprlib import repr as short_repr
 
 from belated._core import InvalidSetting
 from belated.store.interface import Header, Record, Store, StoreError, Transaction
 
-__all__ = ["Header", "Record", "Store", "StoreError", "Transaction", "open_store"]
+__all__ = ["STORES", "Header", "Record", "Store", "StoreError", "Transaction", "open_store"]
+
+#: Scheme of a URL → the class that opens it, as "module:class"; a module is imported when its scheme is first used.
+STORES = {
+    "sqlite": "belated.store.sqlite:SqliteStore",
+}
 
 
 def open_store(store: "str | os.PathLike[str] | Store") -> Store:
-    """The store that a URL (``sqlite:///relative.db``, ``sqlite:////absolute.db``) or the path of a file names."""
-    from belated.store.sqlite import SqliteStore
-
+    """The store at a URL (``sqlite:///relative.db``, ``sqlite:////absolute.db``) or, for a path, in an SQLite file."""
+    if isinstance(store, Store):
+        return store
     if isinstance(store, os.PathLike):
-        return SqliteStore(os.fspath(store))
-    if not isinstance(store, str):
-        if all(hasattr(store, name) for name in ("names", "create", "header", "events", "writing")):
-            return store
-        raise InvalidSetting(f"store={short_repr(store)} is not usable: pass 'sqlite:///file.db'")
-    scheme, separator, path = store.partition(":///")
-    if not separator or scheme != "sqlite":
-        raise InvalidSetting(f"store={short_repr(store)} is not usable: pass 'sqlite:///file.db'")
-    if not path or path == ":memory:" or "\0" in path:
-        raise InvalidSetting(f"store={short_repr(store)} names no file, which a study needs to outlive its process")
-    return SqliteStore(path)
+        return _class_of("sqlite").from_location("/" + os.fspath(store))
+    scheme, separator, location = store.partition("://") if isinstance(store, str) else ("", "", "")
+    if not separator or scheme not in STORES:
+        urls = " or ".join(f"'{scheme}://…'" for scheme in STORES)
+        raise InvalidSetting(f"store={short_repr(store)} is not usable: pass a URL {urls}, as in 'sqlite:///file.db'")
+    return _class_of(scheme).from_location(location)
+
+
+def _class_of(scheme: str) -> type[Store]:
+    module, _, name = STORES[scheme].partition(":")
+    found: type[Store] = getattr(import_module(module), name)
+    return found

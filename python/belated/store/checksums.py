@@ -12,7 +12,8 @@ from typing import Any
 
 from belated.store.interface import Header, Record, StoreError
 
-VERSION = 1
+#: The format of headers and records. Another one is refused by name.
+VERSION = 2
 
 
 def _digest(*parts: object) -> bytes:
@@ -26,12 +27,12 @@ def _checksum(study: int, seq: int, version: int, key: str | None, at: float, bo
     return blake2b(text.encode(errors="surrogatepass"), digest_size=16).digest()
 
 
-def sealed(study: int, seq: int, key: str | None, at: float, body: str) -> Record:
+def with_checksum(study: int, seq: int, key: str | None, at: float, body: str) -> Record:
     """The record of an event of the study with this id."""
     return Record(seq, VERSION, key, at, body, _checksum(study, seq, VERSION, key, at, body))
 
 
-def intact(study: int, record: Record) -> bool:
+def is_intact(study: int, record: Record) -> bool:
     """Whether a record is, to the last bit, one that was written for the study with this id."""
     seq, version, key, at, body, checksum = record
     return (
@@ -44,23 +45,29 @@ def intact(study: int, record: Record) -> bool:
     )
 
 
-def opened(name: str, study: int, start: int, records: Iterable[Record]) -> list[Record]:
+def verified(name: str, study: int, start: int, records: Iterable[Record]) -> list[Record]:
     """Records from number `start` on, each checked; StoreError at the first that is not what was written."""
     checked = []
     for seq, record in enumerate(records, start):
+        what = f"event {seq} of study {name!r}"
         if type(record.version) is int and record.version > VERSION:
-            raise _newer(f"event {seq} of study {name!r}")
-        if record.seq != seq or not intact(study, record):
+            raise _other_version(what, record.version)
+        if record.seq != seq or not is_intact(study, record):
             raise StoreError(
-                f"event {seq} of study {name!r} is damaged or missing: restore a copy of the store, "
+                f"{what} is damaged or missing: restore a copy of the store, "
                 "or save what is intact with: belated study export --salvage STORE"
             )
+        if record.version != VERSION:
+            raise _other_version(what, record.version)
         checked.append(record)
     return checked
 
 
-def _newer(what: str) -> StoreError:
-    return StoreError(f"{what} was made by a newer belated than this one: upgrade belated")
+def _other_version(what: str, version: int) -> StoreError:
+    age, advice = ("a newer", "upgrade belated") if version > VERSION else ("an older", "read it with that version")
+    return StoreError(
+        f"{what} was written by {age} belated than this one (format {version}, this one reads {VERSION}): {advice}"
+    )
 
 
 def header(study: int, name: str, definition: Mapping[str, Any], at: float) -> Header:
@@ -70,21 +77,23 @@ def header(study: int, name: str, definition: Mapping[str, Any], at: float) -> H
 
 
 def read_header(stored: Header) -> dict[str, Any]:
-    """The definition in a header; StoreError where it is damaged, or newer than this belated."""
+    """The definition in a header; StoreError where it is damaged, or of another version than this belated reads."""
     study, name, text, at, version, checksum = stored
     if type(version) is int and version > VERSION:
-        raise _newer(f"study {name!r}")
-    whole = (
+        raise _other_version(f"study {name!r}", version)
+    has_types = (
         type(study) is int and type(name) is str and type(text) is str and type(at) is float and type(version) is int
     )
     try:
-        if not whole or checksum != _digest(study, name, text, at, version):
+        if not has_types or checksum != _digest(study, name, text, at, version):
             raise ValueError("its checksum does not fit")
+        if version != VERSION:
+            raise _other_version(f"study {name!r}", version)
         definition = json.loads(text, parse_constant=_refuse_constant)
         if not isinstance(definition, dict) or set(definition) != {"optimizer", "arguments"}:
-            raise ValueError("it is no definition")
+            raise ValueError("it is not a definition")
         if not isinstance(definition["arguments"], dict):
-            raise ValueError("it is no definition")
+            raise ValueError("it is not a definition")
     except (ValueError, RecursionError) as error:
         raise StoreError(
             f"the definition of study {short_repr(name)} is damaged ({error}): restore a copy of the store"
@@ -93,4 +102,4 @@ def read_header(stored: Header) -> dict[str, Any]:
 
 
 def _refuse_constant(text: str) -> float:
-    raise ValueError(f"{text} is no number")
+    raise ValueError(f"{text} is not a number")

@@ -1,5 +1,6 @@
-"""The interface that every store has: what is kept of a study, and how it is read and written."""
+"""The interface of a store: what is kept of a study, and how it is read and written."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import NamedTuple, Protocol
@@ -12,7 +13,7 @@ class StoreError(BelatedError):
 
 
 class Record(NamedTuple):
-    """One event as it is stored."""
+    """One event as it is stored: its number, the format's version, the key of its request, the time, JSON, checksum."""
 
     seq: int
     version: int
@@ -43,27 +44,48 @@ class Transaction(Protocol):
         """Add events, numbered on from the last one."""
 
 
-class Store(Protocol):
+class Store(ABC):
     """A place for the logs of studies; it keeps records and leaves their meaning to the study.
 
-    What does not work raises StoreError, and then nothing has been written.
+    An operation that does not succeed raises StoreError, and then nothing has been written. A new store is a subclass
+    in a file of its own and a line in `belated.store.STORES`.
     """
 
+    #: What `open_store` opens this store from, in any process.
     url: str
 
-    def names(self) -> list[str]:
-        """The studies there are."""
+    @classmethod
+    @abstractmethod
+    def from_location(cls, location: str) -> "Store":
+        """The store at what follows ``scheme://`` in a URL."""
 
+    @abstractmethod
+    def names(self) -> list[str]:
+        """The names of all studies, the oldest first."""
+
+    @abstractmethod
     def create(self, header: Header, records: Sequence[Record]) -> bool:
         """Start a study with these events; False where there is one of this name already."""
 
+    @abstractmethod
     def header(self, name: str) -> Header | None:
         """The study of this name; None where there is none."""
 
+    @abstractmethod
     def events(self, name: str, start: int) -> list[Record]:
         """A study's events from number `start` on, as of now."""
 
+    @abstractmethod
     def writing(self, name: str) -> AbstractContextManager[Transaction]:
         """The only writer of a study, for the length of a ``with``.
 
-        What was appended is durable when the ``with`` ends, and never was when it ends with an exception."""
+        What was appended is durable when the ``with`` ends, and was never written when it ends with an exception.
+        """
+
+    def check(self) -> None:
+        """Raise StoreError where the store finds itself damaged; by default it relies on the records' checksums."""
+        return
+
+    def salvage(self) -> tuple[list[Header], list[tuple[int, Record]]]:
+        """From a damaged store: the intact headers, and (study id, event) of all intact events, in order."""
+        raise StoreError(f"store {self.url}: {type(self).__name__} cannot salvage anything from a damaged store")

@@ -1,9 +1,9 @@
-"""What can be saved from a damaged SQLite file: records found by their form, whatever became of the tables around them.
+"""Salvage of a damaged SQLite file: records are found by their form, so that the tables need not be readable.
 
-A record in SQLite's format is a header (its own length, then a varint per column that tells type and length) and
-the columns' bytes one after another; what does not fit its page goes on in a chain of overflow pages. Events end in a
-checksum of 16 bytes, serial type 0x2C: that form is searched for in all of the file and of its write-ahead log,
-and what has the right checksum is an event, and no chance finding.
+A record in SQLite's format is a header (its own length, then per column a varint, the serial type, which encodes type
+and length) and the columns' bytes one after another; what does not fit its page continues in a chain of overflow pages.
+Events end in a checksum of 16 bytes, serial type 0x2C: that form is searched for in all of the file and of its
+write-ahead log, and the checksum decides whether a match is an event.
 """
 
 import json
@@ -13,12 +13,12 @@ import struct
 from collections.abc import Iterator
 from typing import Any
 
-from belated.store.checksums import intact, read_header
+from belated.store.checksums import is_intact, read_header
 from belated.store.interface import Header, Record, StoreError
 
 _NUMBER = rb"[\x01-\x09]"
 _VARINT = rb"[\x80-\xff]{0,5}[\x00-\x7f]"
-# Lookahead, because one finding may begin within another's.
+# Lookahead, because one match may begin within another.
 _EVENT = re.compile(rb"(?=[\x08-\x18]" + _NUMBER * 3 + _VARINT + _NUMBER + _VARINT + rb"\x2c)", re.DOTALL)
 _HEADER = re.compile(rb"(?=[\x07-\x18]\x00" + _VARINT * 2 + _NUMBER * 2 + rb"\x2c)", re.DOTALL)
 _PAGE_SIZES = [4096] + [1 << k for k in range(9, 17) if k != 12]
@@ -43,14 +43,14 @@ def salvage(path: str) -> tuple[list[Header], list[tuple[int, Record]]]:
         for page in pages.all():
             for _, row in pages.records(page, _EVENT, 7):
                 study, record = row[0], Record._make(row[1:])
-                if type(study) is int and intact(study, record) and _is_json(record.body):
+                if type(study) is int and is_intact(study, record) and _is_json(record.body):
                     events.setdefault((study, record.seq), record)
             for start, row in pages.records(page, _HEADER, 6, of_table=True):
-                found = _sound_header(page, start, row)
+                found = _intact_header(page, start, row)
                 if found is not None:
                     headers.setdefault(found.id, found)
         if events or headers:
-            # No other page size could have found them.
+            # The page size is right.
             break
     return sorted(headers.values()), [(study, record) for (study, _), record in sorted(events.items())]
 
@@ -63,7 +63,7 @@ def _is_json(text: str) -> bool:
     return "\n" not in text
 
 
-def _sound_header(page: bytes, start: int, row: tuple[Any, ...]) -> Header | None:
+def _intact_header(page: bytes, start: int, row: tuple[Any, ...]) -> Header | None:
     # The id is the row's number, a varint in front of the record: 48 bits take up to 7 bytes.
     for begin in range(max(start - 7, 0), start):
         study, end = _varint(page, begin)
@@ -98,7 +98,7 @@ class _Pages:
     def records(
         self, page: bytes, form: "re.Pattern[bytes]", columns: int, of_table: bool = False
     ) -> Iterator[tuple[int, tuple[Any, ...]]]:
-        """What looks like a record of so many columns on a page: where it begins, and its columns."""
+        """Candidates for records with this number of columns on a page: where each begins, and its columns."""
         for match in form.finditer(page):
             row = self._record(page, match.start(), columns, of_table)
             if row is not None:
@@ -132,18 +132,22 @@ class _Pages:
         return tuple(row)
 
     def _payload(self, page: bytes, start: int, total: int, of_table: bool) -> bytes | None:
-        """`total` bytes from `start` on, with what went to overflow pages (SQLite's file format, section 1.6)."""
+        """`total` bytes from `start` on, overflow pages included; None where they are cut off.
+
+        SQLite's file format, section 1.6, with U = usable page size: a payload P > X keeps
+        K = M + (P - M) mod (U - 4) bytes on its page if K <= X, else M, and the rest goes to overflow pages.
+        """
         if total > sum(map(len, self.main)) + self.size * len(self.logged):
             return None
         usable = self.size
-        least = (usable - 12) * 32 // 255 - 23
-        most = usable - 35 if of_table else (usable - 12) * 64 // 255 - 23
-        if total <= most:
+        min_local = (usable - 12) * 32 // 255 - 23  # M
+        max_local = usable - 35 if of_table else (usable - 12) * 64 // 255 - 23  # X
+        if total <= max_local:
             payload = page[start : start + total]
             return payload if len(payload) == total else None
-        local = least + (total - least) % (usable - 4)
-        if local > most:
-            local = least
+        local = min_local + (total - min_local) % (usable - 4)
+        if local > max_local:
+            local = min_local
         parts = [page[start : start + local]]
         link, missing = page[start + local : start + local + 4], total - local
         while missing > 0 and len(link) == 4:
@@ -159,7 +163,7 @@ class _Pages:
 
 
 def _varint(data: bytes, at: int) -> tuple[int, int]:
-    """The varint at a place, and the place after it."""
+    """The varint at an offset, and the offset after it."""
     value = 0
     for _ in range(8):
         if at >= len(data):

@@ -1,7 +1,7 @@
-"""Studies in one SQLite file: who may write when, and what is done when the file or the disk is not well.
+"""Studies in one SQLite file: locking, transactions, and errors of the file or the disk.
 
 Layout: a row of `studies` per study, its events in `events`, numbered from 0 without gaps, and in `heads` how many
-there are, so that an event that vanishes is missed. See docs/store.md.
+there are, so that the loss of a last event is noticed. See docs/store.md.
 """
 
 import os
@@ -17,7 +17,8 @@ from pathlib import Path
 from reprlib import repr as short_repr
 from typing import Any, TypeVar
 
-from belated.store.interface import Header, Record, StoreError
+from belated._core import InvalidSetting
+from belated.store.interface import Header, Record, Store, StoreError, Transaction
 
 T = TypeVar("T")
 
@@ -36,49 +37,48 @@ SCHEMA = (
 # Chosen by measurement, see docs/store.md.
 JOURNAL = "WAL"
 
-# Seconds that a call waits for others to finish writing, its longest nap meanwhile, and when naps begin to shrink.
-PATIENCE = 60.0
-_NAP = 0.02
-_HASTE = 0.03
+# Seconds: how long a call waits for other writers; the longest pause between two attempts; the waiting time after
+# which pauses have shrunk to half of that.
+BUSY_TIMEOUT = 60.0
+_MAX_PAUSE = 0.02
+_PAUSE_HALVED_AFTER = 0.03
 
-# No cell of a sound store is larger; candidates by the million stay below.
-_LARGEST_CELL = 1 << 28
+# Bytes. Whatever belated writes, a million candidates included, fits into a cell of this size.
+_MAX_CELL = 1 << 28
 
-# File systems shared between machines, on which SQLite's locks cannot be relied on.
-_SHARED = {
+# File systems shared between machines, on which SQLite's locks are not reliable.
+_NETWORK_FILE_SYSTEMS = {
     *("9p", "afs", "beegfs", "ceph", "cifs", "coda", "davfs", "gfs", "gfs2", "glusterfs", "gpfs", "lustre", "ncpfs"),
     *("nfs", "nfs4", "ocfs2", "orangefs", "pvfs2", "smb2", "smb3", "smbfs", "vboxsf", "vmhgfs"),
     *("fuse.ceph", "fuse.gcsfuse", "fuse.glusterfs", "fuse.rclone", "fuse.s3fs", "fuse.sshfs", "fuse.vmhgfs-fuse"),
     *("fuse.davfs2", "fuse.drive", "fuse.mfs", "fuse.juicefs", "fuse.cephfs", "fuse.blobfuse", "fuse.goofys"),
 }
 
-# SQLite's primary result codes (and words of their messages, for Python 3.10, which keeps the codes to itself).
+# SQLite's primary result codes; and words of their messages, for Python 3.10, whose exceptions lack the codes.
 _BUSY = ((5, "database is locked"), (6, "table is locked"))
-_ADVICE = (
-    (5, "database is locked", f"others have been writing to it for {PATIENCE:.0f} s: is one of them stopped?"),
-    (6, "table is locked", f"others have been writing to it for {PATIENCE:.0f} s: is one of them stopped?"),
+_BUSY_MESSAGE = "other processes have been writing to it for {:.0f} s: is one of them stopped?"
+_DAMAGED = "it is damaged: restore a copy, or save what is intact with: belated study export --salvage"
+_MESSAGES = (
+    (5, "database is locked", _BUSY_MESSAGE.format(BUSY_TIMEOUT)),
+    (6, "table is locked", _BUSY_MESSAGE.format(BUSY_TIMEOUT)),
     (13, "disk is full", "the disk is full: free some space and call again"),
     (8, "readonly", "it is read-only: give this user the right to write to the file and to its folder"),
     (3, "access permission", "it is not accessible: give this user the right to read and write"),
     (14, "unable to open", "it cannot be opened: does its folder exist, and may this user write there?"),
     (26, "not a database", "it is not a database: is the path right? If it is, restore a copy of the file"),
-    (11, "malformed", "it is damaged: restore a copy, or save what is intact with: belated study export --salvage"),
-    (
-        0,
-        "decode to UTF-8",
-        "it is damaged: restore a copy, or save what is intact with: belated study export --salvage",
-    ),
-    (10, "disk I/O error", "the disk did not do as told: is it full, or failing? Then call again"),
+    (11, "malformed", _DAMAGED),
+    (0, "decode to UTF-8", _DAMAGED),
+    (10, "disk I/O error", "disk I/O error: is the disk full, or failing? Then call again"),
     (18, "too big", "it holds a field larger than any that belated writes"),
 )
 
 
-def _is(error: sqlite3.Error, code: int, words: str) -> bool:
+def _has_code(error: sqlite3.Error, code: int, words: str) -> bool:
     known = getattr(error, "sqlite_errorcode", None)
     return words in str(error) if known is None else known & 0xFF == code
 
 
-class SqliteStore:
+class SqliteStore(Store):
     """A store in one file; any number of processes of one machine may use it at once.
 
     Connections are opened when needed, one per process: a forked child opens its own and leaves its parent's alone.
@@ -97,7 +97,7 @@ class SqliteStore:
         return f"SqliteStore({self.path!r})"
 
     def __del__(self) -> None:
-        # At once, not when cycles are collected: the last connection to close tidies the write-ahead log away.
+        # At once, not when cycles are collected: the last connection that closes removes the write-ahead log.
         self._disconnect()
 
     def __getstate__(self) -> dict[str, str]:
@@ -106,10 +106,21 @@ class SqliteStore:
     def __setstate__(self, state: dict[str, str]) -> None:
         SqliteStore.__init__(self, state["path"])
 
-    # The face of a store.
+    # The interface of a store.
+
+    @classmethod
+    def from_location(cls, location: str) -> "SqliteStore":
+        """``/relative.db`` or ``//absolute.db``, as in a URL ``sqlite:///relative.db``."""
+        path = location[1:]
+        if not location.startswith("/") or not path or path == ":memory:" or "\0" in path:
+            raise InvalidSetting(
+                f"store={short_repr(f'sqlite://{location}')} names no file: pass 'sqlite:///file.db', "
+                "since a study is kept for longer than its process lives"
+            )
+        return cls(path)
 
     def names(self) -> list[str]:
-        """The studies there are."""
+        """The names of all studies, the oldest first."""
         with self._connected() as connection:
             return [name for (name,) in self._fetch(connection, "SELECT name FROM studies ORDER BY at, name")]
 
@@ -126,7 +137,7 @@ class SqliteStore:
             if self._header(connection, header.name) is not None:
                 return False
             if self._fetch(connection, "SELECT 1 FROM sqlite_master, studies LIMIT 1"):
-                # A study that only damage hides must not be begun anew.
+                # A study that cannot be found because of damage must not be created again.
                 self._check_integrity(connection)
             connection.execute("INSERT INTO studies VALUES (?, ?, ?, ?, ?, ?)", header)
             connection.execute("INSERT INTO heads VALUES (?, 0)", (header.id,))
@@ -138,10 +149,10 @@ class SqliteStore:
         """A study's events from number `start` on, as of now."""
         with self._connected() as connection:
             study = self._id(connection, name)
-            return self._patiently(lambda: _events(connection, study, start))
+            return self._when_free(lambda: _events(connection, study, start))
 
     @contextmanager
-    def writing(self, name: str) -> Iterator["_Transaction"]:
+    def writing(self, name: str) -> Iterator[Transaction]:
         """The only writer of the file, for the length of a ``with``."""
         with self._connected() as connection:
             study = self._id(connection, name)
@@ -153,13 +164,19 @@ class SqliteStore:
         with self._connected() as connection:
             self._check_integrity(connection)
 
-    # Underneath.
+    def salvage(self) -> tuple[list[Header], list[tuple[int, Record]]]:
+        """The intact headers, and (study id, event) of all intact events, found without SQLite's help."""
+        from belated.store.salvage import salvage
+
+        return salvage(self.path)
+
+    # What the methods above share.
 
     def _check_integrity(self, connection: sqlite3.Connection) -> None:
         found = [text for (text,) in self._fetch(connection, "PRAGMA integrity_check(5)")]
         found += [f"{row[0]} without its study" for row in self._fetch(connection, "PRAGMA foreign_key_check")]
         if found != ["ok"]:
-            raise self._complaint(f"it is damaged ({'; '.join(map(str, found))}): restore a copy, or use --salvage")
+            raise self._error(f"it is damaged ({'; '.join(map(str, found))}): restore a copy, or use --salvage")
 
     def _header(self, connection: sqlite3.Connection, name: str) -> Header | None:
         statement = "SELECT id, name, definition, at, version, checksum FROM studies WHERE name = ?"
@@ -170,36 +187,34 @@ class SqliteStore:
 
     def _id(self, connection: sqlite3.Connection, name: str) -> int:
         if name not in self._ids and self._header(connection, name) is None:
-            raise self._complaint(f"it has no study {name!r}")
+            raise self._error(f"it has no study {name!r}")
         return self._ids[name]
 
     def _fetch(self, connection: sqlite3.Connection, statement: str, arguments: Sequence[Any] = ()) -> list[Any]:
-        return self._patiently(lambda: connection.execute(statement, arguments).fetchall())
+        return self._when_free(lambda: connection.execute(statement, arguments).fetchall())
 
     @contextmanager
     def _connected(self, create: bool = False) -> Iterator[sqlite3.Connection]:
-        """This process's connection; whatever SQLite has to complain about meanwhile comes out as StoreError."""
+        """This process's connection; errors of SQLite in the ``with`` become StoreError."""
         with self._lock:
             try:
                 connection = self._connection
                 if connection is None:
                     connection = self._connect(create)
                 elif self._file != self._identity():
-                    raise self._complaint(
-                        "the file was moved, removed or replaced while in use: what others write now goes elsewhere; "
-                        "put the file back, or open the study anew"
+                    raise self._error(
+                        "the file was moved, removed or replaced while in use, so that other processes may write to "
+                        "another one: put the file back, or open the study anew"
                     )
                 yield connection
             except sqlite3.Error as error:
-                # What a connection remembers of a file in trouble is not to be trusted.
+                # After an error the connection's cached pages may differ from the file.
                 self._disconnect()
-                raise self._explained(error) from error
+                raise self._translated(error) from error
             except UnicodeDecodeError as error:
-                # SQLite's complaints quote the file, and Python reads them as text.
+                # SQLite's messages quote the file, and Python reads them as text.
                 self._disconnect()
-                raise self._complaint(
-                    "it is damaged: restore a copy, or save what is intact with: belated study export --salvage"
-                ) from error
+                raise self._error(_DAMAGED) from error
 
     def _identity(self) -> tuple[int, int] | None:
         try:
@@ -209,17 +224,17 @@ class SqliteStore:
         return status.st_dev, status.st_ino
 
     def _connect(self, create: bool) -> sqlite3.Connection:
-        self._refuse_shared()
+        self._refuse_network()
         if not create and not os.path.exists(self.path):
-            raise self._complaint("there is no such file")
+            raise self._error("there is no such file")
         uri = f"{Path(self.path).as_uri()}?mode={'rwc' if create else 'rw'}"
         connection = sqlite3.connect(uri, uri=True, timeout=0, isolation_level=None, check_same_thread=False)
         try:
             if sys.version_info >= (3, 11):
-                connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LARGEST_CELL)
+                connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _MAX_CELL)
                 connection.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
             for setting in ("trusted_schema = OFF", "foreign_keys = ON", "cell_size_check = ON", "synchronous = FULL"):
-                # Even these look into the file, which others may be recovering after a crash.
+                # Even these read the file, which other processes may be recovering after a crash.
                 self._fetch(connection, f"PRAGMA {setting}")
             self._check_layout(connection, create)
             self._file = self._identity()
@@ -232,7 +247,7 @@ class SqliteStore:
 
     def _check_layout(self, connection: sqlite3.Connection, create: bool) -> None:
         if create and self._is_empty(connection):
-            self._patiently(lambda: connection.execute(f"PRAGMA journal_mode = {JOURNAL}").fetchall())
+            self._when_free(lambda: connection.execute(f"PRAGMA journal_mode = {JOURNAL}").fetchall())
             with self._transaction(connection) as changed:
                 if self._is_empty(connection):
                     for statement in SCHEMA:
@@ -243,34 +258,36 @@ class SqliteStore:
         [(application,)] = self._fetch(connection, "PRAGMA application_id")
         [(layout,)] = self._fetch(connection, "PRAGMA user_version")
         if application != APPLICATION:
-            raise self._complaint("it is not a store of belated: pass another path")
+            raise self._error("it is not a store of belated: pass another path")
         if layout > LAYOUT:
-            raise self._complaint("it was made by a newer belated than this one: upgrade belated")
+            raise self._error("it was written by a newer belated than this one: upgrade belated")
         found = self._fetch(connection, "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL")
         if layout != LAYOUT or sorted(str(sql) for (sql,) in found) != sorted(SCHEMA):
-            raise self._complaint("its tables are not those that belated makes: it was tampered with, or is damaged")
+            raise self._error(
+                "its tables are not those that belated makes: another program changed it, or it is damaged"
+            )
 
     def _is_empty(self, connection: sqlite3.Connection) -> bool:
         [(application,)] = self._fetch(connection, "PRAGMA application_id")
         return application == 0 and not self._fetch(connection, "SELECT 1 FROM sqlite_master LIMIT 1")
 
-    def _refuse_shared(self) -> None:
+    def _refuse_network(self) -> None:
         kind = file_system(self.path)
-        if kind in _SHARED:
-            raise self._complaint(
-                f"it would lie on {kind}, a file system shared over a network, where locks cannot be relied on: "
+        if kind in _NETWORK_FILE_SYSTEMS:
+            raise self._error(
+                f"it is on {kind}, a file system shared over a network, where locks are not reliable: "
                 "use a path on a local disk"
             )
 
     @contextmanager
     def _transaction(self, connection: sqlite3.Connection) -> Iterator[list[bool]]:
-        """The write lock: committed at the end if the list yielded is not empty, rolled back otherwise."""
-        self._patiently(lambda: connection.execute("BEGIN IMMEDIATE"))
+        """A write transaction: committed at the end if the list yielded is not empty, rolled back otherwise."""
+        self._when_free(lambda: connection.execute("BEGIN IMMEDIATE"))
         changed: list[bool] = []
         try:
             yield changed
             if changed:
-                self._patiently(lambda: connection.execute("COMMIT"))
+                self._when_free(lambda: connection.execute("COMMIT"))
         finally:
             if connection.in_transaction:
                 try:
@@ -282,46 +299,46 @@ class SqliteStore:
         connection = vars(self).pop("_connection", None)
         self._connection = None
         if connection is not None:
-            # If it cannot be closed, it goes when it is collected; a new one is used from now on.
+            # Where closing fails, the connection is closed when it is garbage-collected.
             with suppress(sqlite3.Error):
                 connection.close()
 
-    def _patiently(self, action: Callable[[], T]) -> T:
-        """Carry out an action as soon as others let it."""
+    def _when_free(self, action: Callable[[], T]) -> T:
+        """Call `action`, again and again while other writers hold the lock."""
         start = time.monotonic()
         while True:
             try:
                 return action()
             except sqlite3.OperationalError as error:
                 waited = time.monotonic() - start
-                if not any(_is(error, *kind) for kind in _BUSY) or waited > PATIENCE:
+                if not any(_has_code(error, *kind) for kind in _BUSY) or waited > BUSY_TIMEOUT:
                     raise
-            # Who has waited for longer asks more often, and so comes first as a rule.
-            nap = _NAP / (1 + (waited / _HASTE) ** 2)
-            time.sleep(random.uniform(0, max(nap, 0.0005 if waited < 1.0 else 0.003)))
+            # A call that has waited for longer tries more often, so that it is likely to be the next.
+            pause = _MAX_PAUSE / (1 + (waited / _PAUSE_HALVED_AFTER) ** 2)
+            time.sleep(random.uniform(0, max(pause, 0.0005 if waited < 1.0 else 0.003)))
 
-    def _complaint(self, text: str) -> StoreError:
+    def _error(self, text: str) -> StoreError:
         return StoreError(f"store {self.path}: {text}")
 
-    def _explained(self, error: sqlite3.Error) -> StoreError:
-        for code, words, advice in _ADVICE:
-            if _is(error, code, words):
-                return self._complaint(f"{advice} ({short_repr(str(error))})")
-        return self._complaint(f"SQLite refused: {error}")
+    def _translated(self, error: sqlite3.Error) -> StoreError:
+        for code, words, message in _MESSAGES:
+            if _has_code(error, code, words):
+                return self._error(f"{message} ({short_repr(str(error))})")
+        return self._error(f"SQLite refused: {error}")
 
     def _after_fork(self) -> None:
-        """In a child: leave the parent's connection as it is, for ever, and begin without one."""
+        """In a forked child: keep the parent's connection open and unused, and begin without one."""
         self._lock = threading.RLock()
         connection, self._connection = self._connection, None
         if connection is not None:
             import ctypes
 
-            # Closing would let go of locks and files that are the parent's.
+            # Closing it here would release the parent's locks, so it is never collected.
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(connection))
 
 
 class _Transaction:
-    """A study's log while nobody else can write to it."""
+    """The `Transaction` of this store; it notes in `changed` that there is something to commit."""
 
     def __init__(self, connection: sqlite3.Connection, study: int, changed: list[bool]) -> None:
         self._connection = connection
@@ -343,7 +360,7 @@ class _Transaction:
             "UPDATE heads SET n = ? WHERE study = ? AND n = ?", (records[-1].seq + 1, self._study, records[0].seq)
         )
         if moved.rowcount != 1:
-            raise StoreError("the store has more or fewer events than it said: restore a copy of it")
+            raise StoreError("the store's count of events changed within a transaction: it is damaged; restore a copy")
 
 
 _EVENTS = (
@@ -356,7 +373,7 @@ def _events(connection: sqlite3.Connection, study: int, start: int) -> list[Reco
     rows = connection.execute(_EVENTS, (start, study)).fetchall()
     n = rows[0][0] if rows else None
     if type(n) is not int:
-        raise StoreError("the study has lost its head: the store is damaged; restore a copy")
+        raise StoreError("the study's count of events is missing: the store is damaged; restore a copy")
     if n < start:
         raise StoreError(
             f"the store has {n} events of a study of which this process knows {start}: it was replaced by an "
@@ -372,7 +389,7 @@ def _events(connection: sqlite3.Connection, study: int, start: int) -> list[Reco
 
 
 def file_system(path: str) -> str:
-    """The kind of file system that a path lies on, "" where the machine does not tell."""
+    """The type of the file system of a path, "" where it is unknown."""
     try:
         with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as lines:
             mounts = [line.split() for line in lines]

@@ -1,20 +1,17 @@
-"""`belated study`: what is in a store, whether it is sound, and its events as lines of JSON."""
+"""`belated study`: list, show, check and export the studies of a store."""
 
 from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import Any
 
 from belated._core import BelatedError
-from belated.store import Store, StoreError, open_store
-from belated.store.checksums import opened, read_header
-from belated.store.interface import Header, Record
-from belated.store.salvage import salvage
-from belated.store.sqlite import SqliteStore
+from belated.store import Header, Record, Store, StoreError, open_store
+from belated.store.checksums import read_header, verified
 from belated.study.study import Study
 
 DONE, FAILED = 0, 1
@@ -24,16 +21,14 @@ _TRIALS_SHOWN = 10
 
 def add_to(commands: Any) -> None:
     """Add ``study`` and its subcommands."""
-    study = commands.add_parser(
-        "study", help="look into a store of studies", description="Look into a store of studies."
-    )
+    study = commands.add_parser("study", help="inspect a store of studies", description="Inspect a store of studies.")
     study.set_defaults(command=lambda arguments: _help(study))
     actions = study.add_subparsers(title="commands", metavar="COMMAND")
     for name, command, text in (
         ("list", list_command, "the studies there are"),
         ("show", show_command, "settings, best and last trials of studies"),
         ("export", export_command, "all events, one line of JSON each"),
-        ("check", check_command, "whether everything in the store is as it was written"),
+        ("check", check_command, "verify that everything in the store is as it was written"),
     ):
         action = actions.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.")
         action.add_argument("store", metavar="STORE", help="sqlite:///file.db, or the path of the file")
@@ -44,11 +39,8 @@ def add_to(commands: Any) -> None:
         action.set_defaults(command=command)
 
 
-def _store(text: str) -> SqliteStore | Store:
-    store = open_store(text if ":///" in text else f"sqlite:///{text}")
-    if isinstance(store, SqliteStore) and not os.path.isfile(store.path):
-        raise StoreError(f"store {store.path}: there is no such file")
-    return store
+def _store(text: str) -> Store:
+    return open_store(text if "://" in text else Path(text))
 
 
 def _names(store: Store, name: str | None) -> list[str]:
@@ -60,18 +52,25 @@ def _names(store: Store, name: str | None) -> list[str]:
     return [name]
 
 
-def list_command(arguments: argparse.Namespace) -> int:
-    """A line for each study; for a damaged one, the problem."""
-    store, code = _store(arguments.store), DONE
+def _loaded(store: Store) -> Iterator[tuple[str, Study | BelatedError]]:
+    """Each study of a store by name, or the error that it cannot be loaded with."""
     for name in store.names():
         try:
-            study = Study.load(name, store)
+            yield name, Study.load(name, store)
         except BelatedError as error:
-            print(f"{name}: {error}")
-            code = FAILED
-        else:
+            yield name, error
+
+
+def list_command(arguments: argparse.Namespace) -> int:
+    """A line for each study; for a damaged one, the problem."""
+    code = DONE
+    for name, study in _loaded(_store(arguments.store)):
+        if isinstance(study, Study):
             facts = f"{study.n_trials} trials, {len(study.pending_)} pending, best {study.best_value_}"
             print(f"{name}: {study._strategy_name}, {facts}")
+        else:
+            print(f"{name}: {study}")
+            code = FAILED
     return code
 
 
@@ -96,11 +95,9 @@ def export_command(arguments: argparse.Namespace) -> int:
             if found is not None:
                 read_header(found)
                 print(header_line(found))
-                _print_events(found.name, found.id, opened(name, found.id, 0, store.events(name, 0)))
+                _print_events(found.name, found.id, verified(name, found.id, 0, store.events(name, 0)))
         return DONE
-    if not isinstance(store, SqliteStore):
-        raise StoreError("--salvage reads SQLite files only")
-    headers, events = salvage(store.path)
+    headers, events = store.salvage()
     names = {found.id: found.name for found in headers}
     for found in headers:
         if arguments.name in (None, found.name):
@@ -137,18 +134,15 @@ def _print_events(name: str | None, study: int, records: Iterable[Record]) -> No
 
 
 def check_command(arguments: argparse.Namespace) -> int:
-    """Whether the file is sound, every checksum right, every number there and every log possible."""
+    """Whether the store is intact, every checksum right, every number there and every log possible."""
     store, code = _store(arguments.store), DONE
-    if isinstance(store, SqliteStore):
-        store.check()
-    for name in store.names():
-        try:
-            study = Study.load(name, store)
-        except BelatedError as error:
-            print(f"{name}: {error}")
-            code = FAILED
-        else:
+    store.check()
+    for name, study in _loaded(store):
+        if isinstance(study, Study):
             print(f"{name}: ok, {study._log.n_events()} events")
+        else:
+            print(f"{name}: {study}")
+            code = FAILED
     return code
 
 

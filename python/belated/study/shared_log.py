@@ -12,7 +12,7 @@ from belated import _first_edition as core_edition
 from belated._core import BelatedError, GaussianProcess, InvalidSetting
 from belated.optimizers.log import Array
 from belated.store import Store, StoreError
-from belated.store.checksums import opened, sealed
+from belated.store.checksums import verified, with_checksum
 from belated.store.interface import Record
 
 # A proposal quicker than this, in seconds, is made again within the write lock: releasing it would take longer.
@@ -53,7 +53,7 @@ class SharedLog:
     def _apply_new(self, records: list[Record]) -> int:
         if records:
             known = self.core.n_events()
-            self._apply(opened(self.name, self.id, known, records))
+            self._apply(verified(self.name, self.id, known, records))
         return len(records)
 
     def _apply(self, records: list[Record]) -> None:
@@ -85,7 +85,7 @@ class SharedLog:
                     if self.uncommitted:
                         at, start = self.wall_time(), self.core.n_events()
                         for seq, (body, key) in enumerate(self.uncommitted, start):
-                            records.append(sealed(self.id, seq, key, at, body))
+                            records.append(with_checksum(self.id, seq, key, at, body))
                         log.append(records)
             finally:
                 self.uncommitted = None

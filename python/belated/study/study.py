@@ -20,7 +20,7 @@ from belated.optimizers.problem import seconds
 from belated.optimizers.trial import Trial
 from belated.space.arguments import finite, whole_number
 from belated.store import Store, StoreError, open_store
-from belated.store.checksums import header, read_header, sealed
+from belated.store.checksums import header, read_header, with_checksum
 from belated.study.definition import definition_of, differences, optimizer_from
 from belated.study.shared_log import SharedLog
 
@@ -109,7 +109,7 @@ class Study(LifeCycle[SharedLog]):
                 raise StoreError(f"there is no study {self.name!r} in {self._store.url}: pass optimizer= to create it")
             # Drawn at random, so that no event of one study passes for one of another.
             new, at = secrets.randbits(48), self._wall_time()
-            records = [sealed(new, seq, None, at, body) for seq, body in enumerate(given._log.events(0))]
+            records = [with_checksum(new, seq, None, at, body) for seq, body in enumerate(given._log.events(0))]
             created = self._store.create(header(new, self.name, definition_of(given), at), records)
             found = self._store.header(self.name)
         definition = read_header(found)

@@ -1,1 +1,1 @@
-"""Settings that the experiments of a paper share."""
+"""Settings that the replays of one paper share, one module per paper."""

@@ -1,6 +1,6 @@
 """The six algorithms of Verma et al. 2022 on a tuning task under the paper's two delay settings (section 6.2).
 
-*Iteration* i counts the suggestions beyond the initial points: the curve at i is the best result that is in after
+*Iteration* i counts the suggestions after the initial points: the curve at i is the best result that has arrived when
 N_INITIAL + i trials were started, as in the authors' published runs.
 """
 
@@ -16,51 +16,55 @@ import numpy as np
 
 import belated as bl
 from belated import plotting
-from belated.experiments import runner as replay
-from belated.simulate import Constant, DelayLaw, Poisson, best_converted, simulate
+from belated.experiments import report
+from belated.experiments.runner import Options, seed_of
+from belated.simulate import Constant, DelayDistribution, Poisson, best_converted, simulate
 
 UCB_FAMILY = ("GP-UCB-SDF", "GP-UCB", "GP-BUCB")
 TS_FAMILY = ("GP-TS-SDF", "asy-TS", "GP-BTS")
 ALGORITHMS = UCB_FAMILY + TS_FAMILY
 FAMILIES = {"UCB": UCB_FAMILY, "TS": TS_FAMILY}
 
-N_INITIAL = 5  # uniform, suggested first and late like all others: the authors' code, the paper is silent
+N_INITIAL = 5  # uniform, suggested first and delayed like all others: in the authors' code, not in the paper
 ITERATIONS = 100
 REPORTED = (20, 30, 50, 80, 99)
 
-#: What the authors' code does and the paper does not say, as settings of `belated.BayesOpt`: for all six …
+#: What the authors' code does and the paper does not state, as arguments of `belated.algorithm`. For all six …
 FAITHFUL: Mapping[str, Any] = {
-    "kernel": "squared_exponential",
-    "ard": False,
-    "mean": "zero",
-    "targets": "raw",
-    "priors": False,
-    "initial_theta": (0.1, 1.0, 1.0),  # lengthscale, variance, noise
-    "n_restarts": 10,
-    "refit_every": 10,
-    "refit_clock": "trials",
-    "fit_rows": "all",
-    "predictive_std": True,
-    "initial": "uniform",
-    "n_initial": N_INITIAL,
+    "surrogate": bl.GP(
+        kernel="squared_exponential",
+        ard=False,
+        mean="zero",
+        priors=False,
+        targets="raw",
+        n_restarts=10,
+        refit_every=10,
+        refit_clock="trials",
+        fit_rows="all",
+        initial_theta=(0.1, 1.0, 1.0),
+    ),
+    "acquisition__predictive_std": True,
+    "initial": bl.Initial(N_INITIAL, how="uniform"),
 }
-#: … for those that censor, for those that draw, and what only a box has.
-FAITHFUL_SDF: Mapping[str, Any] = {"late": "discard"}
-FAITHFUL_TS: Mapping[str, Any] = {"scale_draws": False}
-FAITHFUL_BOX: Mapping[str, Any] = {"maximizer": "multistart", "n_raw": 10_000, "n_starts": 100}
-FAITHFUL_TS_BOX: Mapping[str, Any] = {"thompson": "weight_space", "n_features": 200}
+#: … for those that draw, for a box, and for those that draw on a box.
+FAITHFUL_TS: Mapping[str, Any] = {"acquisition__widen": False}
+FAITHFUL_BOX: Mapping[str, Any] = {"acquisition__multistart": (10_000, 100)}
+FAITHFUL_TS_BOX: Mapping[str, Any] = {"acquisition__draws": "weight_space", "acquisition__n_features": 200}
 
 
 def is_sdf(algorithm: str) -> bool:
-    """Whether an algorithm censors pending trials, and so has a window and a floor."""
+    """Whether an algorithm censors pending trials."""
     return algorithm.endswith("-SDF")
+
+
+def censoring(algorithm: str, late: str) -> dict[str, Any]:
+    """The floor 0, and the treatment of values later than the window, for the algorithms that censor."""
+    return {"pending__floor": 0.0, "pending__late": late} if is_sdf(algorithm) else {}
 
 
 def faithful_settings(algorithm: str, *, on_a_box: bool) -> dict[str, Any]:
     """The authors' choices for one of their algorithms."""
-    settings = dict(FAITHFUL)
-    if is_sdf(algorithm):
-        settings |= FAITHFUL_SDF
+    settings = dict(FAITHFUL) | censoring(algorithm, "discard")
     if algorithm in TS_FAMILY:
         settings |= FAITHFUL_TS
     if on_a_box:
@@ -71,7 +75,7 @@ def faithful_settings(algorithm: str, *, on_a_box: bool) -> dict[str, Any]:
 
 
 def tasks(
-    options: replay.Options,
+    options: Options,
     n_runs: int,
     initial_points: Callable[[np.random.Generator], Sequence[dict[str, Any]]],
     published: Callable[[str, str, int], tuple[Sequence[dict[str, Any]], Sequence[float]] | None] = lambda *_: None,
@@ -90,15 +94,15 @@ def tasks(
     n_trials = N_INITIAL + (ITERATIONS if options.iterations is None else options.iterations)
     listed = []
     for algorithm, delays, run in settings_and_runs(n_runs):
-        initial = initial_points(np.random.default_rng(replay.seed_of(options.seed, "initial", run)))
-        delay_rng = np.random.default_rng(replay.seed_of(options.seed, "delays", delays, run))
-        delay = DELAYS[delays].law.sample(delay_rng, n_trials)
+        initial = initial_points(np.random.default_rng(seed_of(options.seed, "initial", run)))
+        delay_rng = np.random.default_rng(seed_of(options.seed, "delays", delays, run))
+        delay = DELAYS[delays].distribution.sample(delay_rng, n_trials)
         given = published(algorithm, delays, run)
         if given is not None:
             initial = given[0]
             n_given = min(n_trials, len(given[1]))
             delay[:n_given] = given[1][:n_given]
-        seed = replay.seed_of(options.seed, "optimizer", algorithm, delays, run)
+        seed = seed_of(options.seed, "optimizer", algorithm, delays, run)
         task = Task(algorithm, delays, run, tuple(initial), tuple(delay), seed, options.faithful, options.data)
         listed.append(task)
     return listed
@@ -112,27 +116,28 @@ def settings_and_runs(n_runs: int) -> Iterator[tuple[str, str, int]]:
                 yield algorithm, delays, run
 
 
-def play(task: Task, space: Mapping[str, Any], accuracy: Callable[[dict[str, Any]], float]) -> Played:
+def run_task(task: Task, space: Mapping[str, Any], accuracy: Callable[[dict[str, Any]], float]) -> RunResult:
     """One run of one algorithm, maximising a validation accuracy in [0, 1], whose floor is 0."""
     window = DELAYS[task.delays].window
-    settings = faithful_settings(task.algorithm, on_a_box=True) if task.faithful else {}
-    optimizer = bl.algorithm(task.algorithm, space, window=window, floor=0.0, seed=task.seed, **settings)
+    faithful = faithful_settings(task.algorithm, on_a_box=True)
+    settings = faithful if task.faithful else censoring(task.algorithm, "accept")
+    optimizer = bl.algorithm(task.algorithm, space, window=window, seed=task.seed, **settings)
     history = simulate(optimizer, accuracy, len(task.delay), task.delay, initial=task.initial)
-    discards = settings.get("late") == "discard"
+    discards = settings.get("pending__late") == "discard"
     best = best_converted(history, longest=window if discards else math.inf)
-    return Played(error=100.0 * (1.0 - best[N_INITIAL:]), seconds=float(history.seconds[N_INITIAL:].mean()))
+    return RunResult(error=100.0 * (1.0 - best[N_INITIAL:]), seconds=float(history.seconds[N_INITIAL:].mean()))
 
 
-def summarise(played: Sequence[Played], n_runs: int) -> list[dict[str, Any]]:
+def summarise(results: Sequence[RunResult], n_runs: int) -> list[dict[str, Any]]:
     """One dict per setting: mean and standard error of the validation error in % at the reported iterations."""
     settings = []
     names = [(algorithm, delays) for algorithm, delays, run in settings_and_runs(n_runs) if run == 0]
     for i, (algorithm, delays) in enumerate(names):
-        runs = played[i * n_runs : (i + 1) * n_runs]
+        runs = results[i * n_runs : (i + 1) * n_runs]
         errors = np.array([run.error for run in runs])
         last = errors.shape[1] - 1
         iteration = [i for i in REPORTED if i <= last] or [last]
-        mean, stderr = replay.mean_stderr(errors)
+        mean, stderr = report.mean_stderr(errors)
         settings.append(
             {
                 "algorithm": algorithm,
@@ -170,13 +175,13 @@ def tables(
         header = ["iteration", *map(str, chosen[0]["iteration"]), *extra_columns, "s/suggestion"]
         rows = []
         for setting in chosen:
-            means = [replay.pm(*pair) for pair in zip(setting["mean"], setting["stderr"], strict=True)]
+            means = [report.plus_minus(*pair) for pair in zip(setting["mean"], setting["stderr"], strict=True)]
             extra = [cell(setting) for cell in extra_columns.values()]
-            rows.append([setting["algorithm"], *means, *extra, replay.seconds(setting)])
+            rows.append([setting["algorithm"], *means, *extra, report.seconds(setting)])
             second = extra_row(setting)
             if second is not None:
                 rows.append(second + [""] * (len(header) - len(second)))
-        parts.append(f"Delays {setting_of_delays.title}: validation error in %\n" + replay.format_table(header, rows))
+        parts.append(f"Delays {setting_of_delays.title}: validation error in %\n" + report.format_table(header, rows))
     return "\n\n".join(parts)
 
 
@@ -198,10 +203,10 @@ def draw(settings: Sequence[dict[str, Any]], path: Path) -> None:
 
 @dataclass(frozen=True)
 class Delays:
-    """A delay setting: its title, its law and the window m = 2·mean, or m = 10 where no delay exceeds 10."""
+    """A delay setting: its title, its distribution, and the window m = 2·mean, or m = 10 where no delay exceeds 10."""
 
     title: str
-    law: DelayLaw
+    distribution: DelayDistribution
     window: int
 
 
@@ -213,7 +218,7 @@ DELAYS = {
 
 @dataclass(frozen=True)
 class Task:
-    """One run of one algorithm under one delay setting, with all that makes it reproducible."""
+    """One run of one algorithm under one delay setting: all that its result depends on."""
 
     algorithm: str
     delays: str
@@ -226,8 +231,8 @@ class Task:
 
 
 @dataclass(frozen=True)
-class Played:
-    """What a run gave: the best converted error in % after 0, 1, 2, … iterations, and seconds per suggestion."""
+class RunResult:
+    """The result of a run: the best converted error in % after 0, 1, 2, … iterations, and seconds per suggestion."""
 
     error: np.ndarray
     seconds: float

@@ -1,1 +1,1 @@
-"""Replays, one module each."""
+"""Replays of published experiments, one module each; a new one needs its file alone."""

@@ -1,7 +1,7 @@
-"""Replay of Verma et al. 2022, Figure 3: logistic regression on breast cancer, tuned while results are late.
+"""Verma et al. 2022, Figure 3: logistic regression on breast cancer, six algorithms, late results.
 
 The paper (appendix C.2) tunes batch size in [32, 128], learning rate and learning-rate decay in [1e-6, 1] on a 70/30
-split of the Wisconsin diagnostic data. It is silent about the rest; here, and to be kept in mind when comparing:
+split of the Wisconsin diagnostic data. It does not state the rest, so that the figures need not agree; here:
 20 epochs of plain mini-batch gradient descent on the logistic loss; the rate of epoch e is lr / (1 + decay·e); log
 scales for the two rates, a linear one for the batch size; features standardised by the training part; weights
 start uniform in ±1/sqrt(30) as linear layers usually do (from zero weights, any tiny rate already classifies);
@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 import belated as bl
-from belated.experiments import runner as replay
 from belated.experiments.papers import verma
+from belated.experiments.runner import Options, about, parallel_map, seed_of
 
 DEFAULT_RUNS = 10
 NEEDS = ("sklearn",)
@@ -30,12 +30,12 @@ RATE = (1e-6, 1.0)
 Array = NDArray[np.float64]
 
 
-def run(options: replay.Options) -> dict[str, Any]:
-    """Play all runs of the six algorithms under both delay settings."""
+def run(options: Options) -> dict[str, Any]:
+    """All runs of the six algorithms under both delay settings."""
     n_runs = options.runs or DEFAULT_RUNS
-    work = partial(play, training_seed=options.seed)
-    played = replay.spread(work, verma.tasks(options, n_runs, initial_points), options.workers, "lr")
-    return replay.about(options, n_runs) | {"settings": verma.summarise(played, n_runs)}
+    function = partial(run_task, training_seed=options.seed)
+    results = parallel_map(function, verma.tasks(options, n_runs, initial_points), options.workers, "lr")
+    return about(options, n_runs) | {"settings": verma.summarise(results, n_runs)}
 
 
 def table(report: dict[str, Any]) -> str:
@@ -69,9 +69,9 @@ def initial_points(rng: np.random.Generator) -> list[dict[str, Any]]:
     ]
 
 
-def play(task: verma.Task, training_seed: int) -> verma.Played:
+def run_task(task: verma.Task, training_seed: int) -> verma.RunResult:
     """One run of one algorithm."""
-    return verma.play(task, space(), partial(accuracy, seed=replay.seed_of(training_seed, "training", task.run)))
+    return verma.run_task(task, space(), partial(accuracy, seed=seed_of(training_seed, "training", task.run)))
 
 
 def accuracy(params: dict[str, Any], seed: int) -> float:

@@ -1,15 +1,15 @@
-"""Replay of Verma et al. 2022, Figures 1 and 5: what delays and windows do on samples of a Gaussian process.
+"""Verma et al. 2022, Figures 1 and 5: samples of a Gaussian process on a grid, delays and windows of several lengths.
 
 f is drawn on 1000 equally spaced points of [0, 1] from a Gaussian process with squared-exponential kernel of
-lengthscale 0.02, and rescaled to [0, 1]; another f per run (appendix C.1). The paper is silent about the rest; here:
-observation noise of standard deviation 0.01, five initial points drawn uniformly, 150 iterations beyond them, regret 1
+lengthscale 0.02, and rescaled to [0, 1]; another f per run (appendix C.1). The paper does not state the rest; here:
+observation noise of standard deviation 0.01, five initial points drawn uniformly, 150 iterations after them, regret 1
 before the first result, and results later than the window lost for the algorithms that have one (as its section 3.1
 defines them). All settings of a run share f, the initial points and the noise; their Poisson delays are quantiles of
 the same uniform numbers, so that a larger mean delays every trial at least as much.
 
 The curves count converted results only, and for an algorithm with a window those within it, as the authors' code does.
-A short window then costs twice: the model learns less, and good points it found do not count. To tell the two apart the
-report also has the regret in which every result counts once it is in, however late.
+A short window then has two costs: the model learns less, and good points that it found do not count. To separate them,
+the report also has the regret in which every result counts once it has arrived, however late.
 """
 
 from __future__ import annotations
@@ -26,8 +26,9 @@ from numpy.typing import NDArray
 
 import belated as bl
 from belated import plotting
-from belated.experiments import runner as replay
 from belated.experiments.papers import verma
+from belated.experiments.report import format_table, mean_stderr, plus_minus, seconds
+from belated.experiments.runner import Options, about, parallel_map, seed_of
 from belated.simulate import simple_regret, simulate
 
 DEFAULT_RUNS = 50
@@ -37,24 +38,27 @@ LENGTHSCALE = 0.02
 NOISE = 0.01  # standard deviation, where f ranges over [0, 1]
 ITERATIONS = 150
 REPORTED = (50, 100, 150)
-JUDGED = 100
+TESTED = 100
 #: Outside --faithful: the paper's kernel and refit cadence (appendix C); the rest are belated's defaults.
-SETTINGS: Mapping[str, Any] = {"kernel": "squared_exponential", "refit_every": 10}
+SETTINGS: Mapping[str, Any] = {
+    "surrogate__kernel": "squared_exponential",
+    "surrogate__refit_every": 10,
+}
 
 Array = NDArray[np.float64]
 
 
-def run(options: replay.Options) -> dict[str, Any]:
-    """Play all runs of all settings; a setting that several panels show is played once."""
+def run(options: Options) -> dict[str, Any]:
+    """All runs of all settings; a setting that several panels show is run once."""
     n_runs = options.runs or DEFAULT_RUNS
     n_iterations = ITERATIONS if options.iterations is None else options.iterations
     settings = list(dict.fromkeys(setting for _, members in PANELS.values() for setting in members))
     tasks = [Task(s, i, n_iterations, options.seed, options.faithful) for s, i in product(settings, range(n_runs))]
-    played = replay.spread(play, tasks, options.workers, "sdf-synthetic")
+    results = parallel_map(run_task, tasks, options.workers, "sdf-synthetic")
     described = []
     for k, setting in enumerate(settings):
-        described.append(describe(setting, played[k * n_runs : (k + 1) * n_runs]))
-    report = replay.about(options, n_runs) | {"noise": NOISE, "settings": described}
+        described.append(describe(setting, results[k * n_runs : (k + 1) * n_runs]))
+    report = about(options, n_runs) | {"noise": NOISE, "settings": described}
     return report | {"tests": tests(described), "ranking": ranking(described)}
 
 
@@ -67,12 +71,12 @@ def table(report: dict[str, Any]) -> str:
         rows = [
             [
                 label,
-                *(replay.pm(*pair, digits=4) for pair in zip(s["mean"], s["stderr"], strict=True)),
-                replay.seconds(s),
+                *(plus_minus(*pair, digits=4) for pair in zip(s["mean"], s["stderr"], strict=True)),
+                seconds(s),
             ]
             for label, s in zip(labels(members), chosen, strict=True)
         ]
-        parts.append(f"Figure {panel}, {title}: simple regret\n" + replay.format_table(header, rows))
+        parts.append(f"Figure {panel}, {title}: simple regret\n" + format_table(header, rows))
     parts.append("\n".join(_sentences(report)))
     return "\n\n".join(parts)
 
@@ -87,22 +91,22 @@ def draw(report: dict[str, Any], path: Path) -> None:
     plotting.save(figure, path)
 
 
-def play(task: Task) -> Played:
+def run_task(task: Task) -> RunResult:
     """One run of one setting."""
     setting = task.setting
     n_trials = verma.N_INITIAL + task.n_iterations
-    f = sample(replay.seed_of(task.seed, "f", task.run))
-    first = np.random.default_rng(replay.seed_of(task.seed, "initial", task.run))
-    delay_rng = np.random.default_rng(replay.seed_of(task.seed, "delays", task.run))
+    f = sample(seed_of(task.seed, "f", task.run))
+    first = np.random.default_rng(seed_of(task.seed, "initial", task.run))
+    delay_rng = np.random.default_rng(seed_of(task.seed, "delays", task.run))
     sdf = verma.is_sdf(setting.algorithm)
-    settings = verma.faithful_settings(setting.algorithm, on_a_box=False) if task.faithful else SETTINGS
+    faithful = verma.faithful_settings(setting.algorithm, on_a_box=False)
+    settings = faithful if task.faithful else {**SETTINGS, **verma.censoring(setting.algorithm, "discard")}
     optimizer = bl.algorithm(
         setting.algorithm,
         candidates=grid().reshape(-1, 1),
         window=setting.window,
-        floor=0.0,
-        seed=replay.seed_of(task.seed, "optimizer", task.run),
-        **{**settings, **(verma.FAITHFUL_SDF if sdf else {})},
+        seed=seed_of(task.seed, "optimizer", task.run),
+        **settings,
     )
     history = simulate(
         optimizer,
@@ -111,9 +115,9 @@ def play(task: Task) -> Played:
         delays(setting, delay_rng.random(n_trials)),
         initial=[int(i) for i in first.choice(N_CANDIDATES, verma.N_INITIAL, replace=False)],
         noise=NOISE,
-        seed=replay.seed_of(task.seed, "noise", task.run),
+        seed=seed_of(task.seed, "noise", task.run),
     )
-    return Played(
+    return RunResult(
         regret=simple_regret(history, 1.0, before=1.0, longest=setting.window if sdf else np.inf)[verma.N_INITIAL :],
         regret_late_too=simple_regret(history, 1.0, before=1.0)[verma.N_INITIAL :],
         seconds=float(history.seconds[verma.N_INITIAL :].mean()),
@@ -125,7 +129,7 @@ def delays(setting: Setting, u: Array) -> Array:
     from scipy.stats import poisson
 
     constant = np.full(len(u), float(setting.mu))
-    return np.asarray(poisson.ppf(u, setting.mu), dtype=float) if setting.law == "poisson" else constant
+    return np.asarray(poisson.ppf(u, setting.mu), dtype=float) if setting.distribution == "poisson" else constant
 
 
 def grid() -> Array:
@@ -147,16 +151,16 @@ def covariance_root() -> Array:
     return np.asarray(np.linalg.cholesky(k + 1e-10 * np.eye(N_CANDIDATES)), dtype=float)
 
 
-def describe(setting: Setting, runs: Sequence[Played]) -> dict[str, Any]:
-    """What the report says about a setting."""
+def describe(setting: Setting, runs: Sequence[RunResult]) -> dict[str, Any]:
+    """The part of the report on one setting."""
     regrets = np.array([run.regret for run in runs])
     late_too = np.array([run.regret_late_too for run in runs])
     last = regrets.shape[1] - 1
     iteration = [i for i in REPORTED if i <= last] or [last]
-    mean, stderr = replay.mean_stderr(regrets)
+    mean, stderr = mean_stderr(regrets)
     return {
         "algorithm": setting.algorithm,
-        "law": setting.law,
+        "law": setting.distribution,  # the name that earlier reports have
         "mu": setting.mu,
         "window": setting.window,
         "iteration": iteration,
@@ -172,12 +176,12 @@ def describe(setting: Setting, runs: Sequence[Played]) -> dict[str, Any]:
 
 def find(described: Sequence[dict[str, Any]], setting: Setting) -> dict[str, Any]:
     """The description of a setting."""
-    key = (setting.algorithm, setting.law, setting.mu, setting.window)
+    key = (setting.algorithm, setting.distribution, setting.mu, setting.window)
     return next(d for d in described if (d["algorithm"], d["law"], d["mu"], d["window"]) == key)
 
 
 def labels(members: Sequence[Setting]) -> list[str]:
-    """What tells the settings of a panel apart: the algorithm, or else the mean delay and the window."""
+    """The labels of a panel's curves: the algorithms, or where that is the same, mean delays and windows."""
     if len({setting.algorithm for setting in members}) > 1:
         return [setting.algorithm for setting in members]
     return [f"μ = {setting.mu}, m = {setting.window}" for setting in members]
@@ -185,12 +189,12 @@ def labels(members: Sequence[Setting]) -> list[str]:
 
 def tests(described: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """The mechanism, on paired regrets of GP-UCB-SDF: long delays and short windows hurt, long windows do not."""
-    iteration = JUDGED if JUDGED in described[0]["iteration"] else described[0]["iteration"][-1]
+    iteration = TESTED if TESTED in described[0]["iteration"] else described[0]["iteration"][-1]
 
     def at(setting: Setting, counted: str = "regret_per_run") -> Array:
         return np.asarray(find(described, setting)[counted][str(iteration)], dtype=float)
 
-    mean, stderr = replay.mean_stderr(at(sdf(10, 40)) - at(sdf(10, 20)))
+    mean, stderr = mean_stderr(at(sdf(10, 40)) - at(sdf(10, 20)))
     late_too = "regret_per_run_late_too"
     return {
         "iteration": iteration,
@@ -216,7 +220,7 @@ def worse(a: Array, b: Array) -> dict[str, Any]:
 
 
 def ranking(described: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """The six algorithms by mean regret, best first, at each reported iteration under both delay laws."""
+    """The six algorithms by mean regret, best first, at each reported iteration under both delay distributions."""
     ranked: dict[str, Any] = {}
     for title, panels in {"Poisson(10), m = 20": ("1(c)", "5(a)"), "constant 10, m = 10": ("1(d)", "5(b)")}.items():
         chosen = [find(described, setting) for panel in panels for setting in PANELS[panel][1]]
@@ -240,7 +244,7 @@ def _sentences(report: dict[str, Any]) -> list[str]:
     close = outcome["m=40 against m=20"]
     lines.append(
         f"  m=20 and m=40 within two standard errors: {'yes' if close['within_two_standard_errors'] else 'no'} "
-        f"(difference {replay.pm(close['mean_difference'], close['stderr'], digits=4)})"
+        f"(difference {plus_minus(close['mean_difference'], close['stderr'], digits=4)})"
     )
     for title, at in report["ranking"].items():
         for iteration, order in at.items():
@@ -251,10 +255,10 @@ def _sentences(report: dict[str, Any]) -> list[str]:
 
 @dataclass(frozen=True)
 class Setting:
-    """An algorithm under a delay law ("poisson" or "constant") of mean mu, with the window m."""
+    """An algorithm under a delay distribution ("poisson" or "constant") of mean mu, with the window m."""
 
     algorithm: str
-    law: str
+    distribution: str
     mu: int
     window: int
 
@@ -271,7 +275,7 @@ class Task:
 
 
 @dataclass(frozen=True)
-class Played:
+class RunResult:
     """Simple regret of a run after 0, 1, 2, … iterations, as the paper counts and with late results counted too."""
 
     regret: Array
@@ -284,9 +288,9 @@ def sdf(mu: int, window: int) -> Setting:
     return Setting("GP-UCB-SDF", "poisson", mu, window)
 
 
-def family(members: Sequence[str], law: str, window: int) -> list[Setting]:
+def family(members: Sequence[str], distribution: str, window: int) -> list[Setting]:
     """Algorithms under delays of mean 10."""
-    return [Setting(algorithm, law, 10, window) for algorithm in members]
+    return [Setting(algorithm, distribution, 10, window) for algorithm in members]
 
 
 PANELS = {  # figure and panel of the paper: (title, settings)

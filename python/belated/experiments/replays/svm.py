@@ -1,8 +1,8 @@
-"""Replay of Verma et al. 2022, Figure 2 (a)-(d): a support vector machine on Pima diabetes, tuned with late results.
+"""Verma et al. 2022, Figure 2 (a)-(d): a support vector machine on Pima diabetes, six algorithms, late results.
 
 A 70/30 split, stratified, ``random_state=0``; features unscaled; RBF kernel; C in [1e-4, 100] and gamma in [1e-4, 10],
-both on a linear scale: the authors' code, where the paper is silent. With the authors' 120 published runs in the data
-folder, run r takes the initial points and delays of their run r, and their figures stand beside ours.
+both on a linear scale: as in the authors' code, the paper does not state it. With the authors' 120 published runs in
+the data folder, run r takes the initial points and delays of their run r, and their figures stand beside ours.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 import belated as bl
-from belated.experiments import runner as replay
 from belated.experiments.papers import verma
+from belated.experiments.report import mean_stderr, plus_minus
+from belated.experiments.runner import MissingData, Options, about, parallel_map
 
 DEFAULT_RUNS = 10
 NEEDS = ("sklearn",)
@@ -28,28 +29,28 @@ DATA_FILE = "pima_diabetes.csv"
 PUBLISHED_FILE = "verma2022_svm_runs.json.gz"
 
 GOOD_ERROR = 24.3  # %: nearly all better points lie at gamma's lower bound
-JUDGED = (50, 99)  # iterations at which ours is held against the published figure
+COMPARED = (50, 99)  # iterations at which ours is compared with the published figure
 
 Array = NDArray[np.float64]
 
 
-def run(options: replay.Options) -> dict[str, Any]:
-    """Play all runs of the six algorithms under both delay settings."""
-    pima_diabetes(options.data)  # before any process starts: without data nothing should
+def run(options: Options) -> dict[str, Any]:
+    """All runs of the six algorithms under both delay settings."""
+    pima_diabetes(options.data)  # raises before any process starts where there are no data
     n_runs = options.runs or DEFAULT_RUNS
     published = published_runs(options.data)
     tasks = verma.tasks(options, n_runs, initial_points, partial(_published_start, published))
-    settings = verma.summarise(replay.spread(play, tasks, options.workers, "svm"), n_runs)
+    settings = verma.summarise(parallel_map(run_task, tasks, options.workers, "svm"), n_runs)
     for setting in settings:
         setting["fraction_at_or_below_24.3"] = float(np.mean(setting["error_per_run"][:, -1] <= GOOD_ERROR))
         if published:
             _compare(setting, published)
-    report = replay.about(options, n_runs) | {"settings": settings}
+    report = about(options, n_runs) | {"settings": settings}
     return report | ({"verdict": _verdict(settings)} if published else {})
 
 
 def table(report: dict[str, Any]) -> str:
-    """Ours, with the published figures below where they are known, and how far apart they are."""
+    """Our figures, the published ones below where they are known, and the differences."""
     share = {f"≤ {GOOD_ERROR} %": lambda setting: f"{100 * setting['fraction_at_or_below_24.3']:.0f} %"}
     parts = [verma.tables(report["settings"], share, _published_row)]
     if "verdict" in report:
@@ -57,7 +58,7 @@ def table(report: dict[str, Any]) -> str:
         parts.append(
             "Against the published means at iterations {}, margin 2·sqrt(se² + se'²) + 0.5:\n"
             "within it in {within} of {comparisons}, at or below it in {not_worse} of {comparisons}.".format(
-                " and ".join(map(str, JUDGED)), **verdict
+                " and ".join(map(str, COMPARED)), **verdict
             )
         )
         parts += [f"  outside: {miss}" for miss in verdict["misses"]]
@@ -84,9 +85,9 @@ def to_params(unit: Any) -> dict[str, Any]:
     return {name: float(low + u * (high - low)) for u, (name, (low, high)) in zip(unit, BOUNDS.items(), strict=True)}
 
 
-def play(task: verma.Task) -> verma.Played:
+def run_task(task: verma.Task) -> verma.RunResult:
     """One run of one algorithm."""
-    return verma.play(task, space(), lambda params: accuracy(task.data, params["C"], params["gamma"]))
+    return verma.run_task(task, space(), lambda params: accuracy(task.data, params["C"], params["gamma"]))
 
 
 @cache
@@ -118,7 +119,7 @@ def published_runs(data: Path | None) -> dict[tuple[str, str, int], dict[str, An
 
 def published_errors(published: dict[tuple[str, str, int], dict[str, Any]], algorithm: str, delays: str) -> Array:
     """Best converted error in % after 0, 1, 2, … iterations: a row per published run; NaN before the first result."""
-    runs = [run for (name, law, _), run in sorted(published.items()) if (name, law) == (algorithm, delays)]
+    runs = [run for key, run in sorted(published.items()) if key[:2] == (algorithm, delays)]
     return 100.0 * (1.0 - np.array([run["best_converted"] for run in runs], dtype=float))
 
 
@@ -133,7 +134,7 @@ def _published_start(
 def _compare(setting: dict[str, Any], published: dict[tuple[str, str, int], dict[str, Any]]) -> None:
     """Put the published figures, and the difference in terms of the margin, into a setting."""
     errors = published_errors(published, setting["algorithm"], setting["delays"])
-    mean, stderr = replay.mean_stderr(errors)
+    mean, stderr = mean_stderr(errors)
     known = setting["iteration"]
     setting["published_mean"], setting["published_stderr"] = mean[known], stderr[known]
     setting["published_curve_mean"] = mean
@@ -149,21 +150,21 @@ def _compare(setting: dict[str, Any], published: dict[tuple[str, str, int], dict
             "not_worse": bool(ours <= theirs + margin),
         }
         for i, ours, se, theirs, their_se in pairs
-        if i in JUDGED
+        if i in COMPARED
     ]
 
 
 def _verdict(settings: list[dict[str, Any]]) -> dict[str, Any]:
     """How many of the comparisons are within the margin, and which are not."""
-    judged = [(setting, comparison) for setting in settings for comparison in setting["comparison"]]
+    compared = [(setting, comparison) for setting in settings for comparison in setting["comparison"]]
     return {
-        "comparisons": len(judged),
-        "within": sum(comparison["within"] for _, comparison in judged),
-        "not_worse": sum(comparison["not_worse"] for _, comparison in judged),
+        "comparisons": len(compared),
+        "within": sum(comparison["within"] for _, comparison in compared),
+        "not_worse": sum(comparison["not_worse"] for _, comparison in compared),
         "misses": [
             f"{setting['algorithm']}, {setting['delays']}, iteration {comparison['iteration']}: "
             f"ours {comparison['ours']:.2f}, published {comparison['published']:.2f}, margin {comparison['margin']:.2f}"
-            for setting, comparison in judged
+            for setting, comparison in compared
             if not comparison["within"]
         ],
     }
@@ -172,17 +173,17 @@ def _verdict(settings: list[dict[str, Any]]) -> dict[str, Any]:
 def _published_row(setting: dict[str, Any]) -> list[str] | None:
     if "published_mean" not in setting:
         return None
-    means = [replay.pm(*pair) for pair in zip(setting["published_mean"], setting["published_stderr"], strict=True)]
+    means = [plus_minus(*pair) for pair in zip(setting["published_mean"], setting["published_stderr"], strict=True)]
     return ["  published", *means, f"{100 * setting['published_fraction_at_or_below_24.3']:.0f} %"]
 
 
 def _csv(path: Path) -> tuple[Array, Array]:
     """Features and label from a file with a header line, eight feature columns and the outcome, 0 or 1."""
     if not path.exists():
-        raise replay.MissingData(_what_to_do(f"there is no {path}"))
+        raise MissingData(_how_to_get_data(f"there is no {path}"))
     table = np.genfromtxt(path, delimiter=",", skip_header=1)
     if table.ndim != 2 or table.shape[1] != 9 or not np.isfinite(table).all():
-        raise replay.MissingData(_what_to_do(f"{path} is not the table of numbers it should be"))
+        raise MissingData(_how_to_get_data(f"{path} is not the table of numbers that is expected"))
     return table[:, :8], table[:, 8]
 
 
@@ -192,12 +193,12 @@ def _openml() -> tuple[Array, Array]:
 
     try:
         found = fetch_openml(name="diabetes", version=1, as_frame=False, parser="liac-arff")
-    except Exception as error:  # no network, a proxy, a server that is down: each library layer has its own class
-        raise replay.MissingData(_what_to_do(f"OpenML did not answer ({error})")) from error
+    except Exception as error:  # without network, behind a proxy, …: each layer raises exceptions of its own
+        raise MissingData(_how_to_get_data(f"OpenML did not answer ({error})")) from error
     return found.data.astype(float), (found.target == "tested_positive").astype(float)
 
 
-def _what_to_do(problem: str) -> str:
+def _how_to_get_data(problem: str) -> str:
     return (
         f"the svm replay needs the Pima diabetes data, but {problem}. Put them into a folder as {DATA_FILE}, a header "
         "line, then 768 lines of the eight features and the outcome (0 or 1), separated by commas, and give the "

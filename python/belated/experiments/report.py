@@ -1,0 +1,55 @@
+"""Reports of replays: means with standard errors, plain-text tables, and JSON."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Array = NDArray[np.float64]
+
+
+def mean_stderr(runs: ArrayLike) -> tuple[Array, Array]:
+    """Mean over the first axis and its standard error, with the biased standard deviation (ddof 0) as published."""
+    runs = np.asarray(runs, dtype=float)
+    return runs.mean(axis=0), runs.std(axis=0) / math.sqrt(len(runs))
+
+
+def plus_minus(mean: float, stderr: float, digits: int = 2) -> str:
+    """Mean ± standard error."""
+    return f"{mean:.{digits}f} ± {stderr:.{digits}f}"
+
+
+def seconds(setting: dict[str, Any]) -> str:
+    """The cell of seconds per suggestion."""
+    return f"{setting['seconds_per_suggestion']:.4f}"
+
+
+def format_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A plain-text table: the first column left-aligned, the others right-aligned."""
+    widths = [max(len(line[i]) for line in (header, *rows)) for i in range(len(header))]
+    layout = "  ".join([f"{{:<{widths[0]}}}", *(f"{{:>{width}}}" for width in widths[1:])])
+    lines = [layout.format(*line).rstrip() for line in rows]
+    return "\n".join([layout.format(*header), "-" * len(layout.format(*header)), *lines])
+
+
+def write_json(report: dict[str, Any], path: Path) -> None:
+    """Write all numbers of a report to a file; NaN and infinities, which JSON lacks, become null."""
+    path.write_text(json.dumps(_jsonable(report), allow_nan=False, indent=1) + "\n", encoding="utf-8")
+
+
+def _jsonable(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _jsonable(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_jsonable(item) for item in value]
+    if isinstance(value, np.ndarray | np.generic):
+        return _jsonable(value.tolist())
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value

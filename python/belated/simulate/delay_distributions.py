@@ -1,0 +1,186 @@
+"""Distributions of delays, by the names and parameters that papers use.
+
+A delay is counted in suggestions started (the iteration clock) or in units of time, whichever the simulation has.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from belated._core import InvalidSetting
+
+Array = NDArray[np.float64]
+
+
+def valid_delays(delays: ArrayLike) -> Array:
+    """Delays as floats, none of them negative or NaN; an infinite one means that the result never comes."""
+    delays = np.asarray(delays, dtype=float)
+    if not np.all(delays >= 0):
+        raise InvalidSetting(f"delays must be numbers ≥ 0, got {delays[~(delays >= 0)].flat[0]}")
+    return delays
+
+
+def _require(distribution: DelayDistribution, ok: bool, what: str) -> None:
+    if not ok:
+        raise InvalidSetting(f"{distribution!r}: {what}")
+
+
+class DelayDistribution(ABC):
+    """A distribution of delays ≥ 0: small, immutable, picklable.
+
+    It has ``mean``, ``sample(rng, size)`` for independent draws, and ``draw(rng, point)`` for the delay of one point,
+    which only `ByPoint` uses. Write your own as a subclass with ``mean`` and ``sample``.
+    """
+
+    mean: float
+
+    @abstractmethod
+    def sample(self, rng: np.random.Generator, size: int | None = None) -> Any:
+        """Independent delays: a number, or an array of ``size`` of them."""
+
+    def draw(self, rng: np.random.Generator, point: Any) -> float:
+        """The delay of one point."""
+        return float(valid_delays(self.sample(rng)))
+
+
+@dataclass(frozen=True)
+class Constant(DelayDistribution):
+    """Always the same delay."""
+
+    mean: float
+
+    def __post_init__(self) -> None:
+        _require(self, self.mean >= 0, "the delay must be ≥ 0")
+
+    def sample(self, rng: np.random.Generator, size: int | None = None) -> Any:
+        return np.full(() if size is None else size, float(self.mean))
+
+
+@dataclass(frozen=True)
+class Listed(DelayDistribution):
+    """Delays that are known in advance, one per trial, for example from a log."""
+
+    delays: tuple[float, ...]
+
+    @property
+    def mean(self) -> float:  # type: ignore[override]
+        return float(np.mean(self.delays))
+
+    def sample(self, rng: np.random.Generator, size: int | None = None) -> Any:
+        """The first ``size`` of them, in order, without randomness."""
+        return np.array(self.delays if size is None else self.delays[:size])
+
+
+@dataclass(frozen=True)
+class Poisson(DelayDistribution):
+    """Poisson distributed steps (Verma et al. 2022, section 6; Vakili et al. 2023, section 7)."""
+
+    mean: float
+
+    def __post_init__(self) -> None:
+        _require(self, 0 <= self.mean < math.inf, "the mean must be a finite number ≥ 0")
+
+    def sample(self, rng: np.random.Generator, size: int | None = None) -> Any:
+        return np.asarray(rng.poisson(self.mean, size), dtype=float)
+
+
+@dataclass(frozen=True)
+class Geometric(DelayDistribution):
+    """Geometric steps 1, 2, 3, …: P(d = k) = p·(1 − p)^(k−1) with p = 1/mean (Wang et al. 2022)."""
+
+    mean: float
+
+    def __post_init__(self) -> None:
+        _require(self, 1 <= self.mean < math.inf, "the mean must be a finite number ≥ 1, since 1 is the shortest delay")
+
+    def sample(self, rng: np.random.Generator, size: int | None = None) -> Any:
+        return np.asarray(rng.geometric(1.0 / self.mean, size), dtype=float)
+
+
+@dataclass(frozen=True)
+class Uniform(DelayDistribution):
+    """Uniform on [low, high]; Kandasamy et al. 2017 use [0, 2]."""
+
+    low: float = 0.0
+    high: float = 2.0
+
+    def __post_init__(self) -> None:
+        _require(self, 0 <= self.low <= self.high < math.inf, "needs 0 ≤ low ≤ high")
+
+    @property
+    def mean(self) -> float:  # type: ignore[override]
+        return 0.5 * (self.low + self.high)
+
+    def sample(self, rng: np.random.Generator, size: int | None = None) -> Any:
+        return np.asarray(rng.uniform(self.low, self.high, size))
+
+
+@dataclass(frozen=True)
+class HalfNormal(DelayDistribution):
+    """|N(0, ζ²)|; mean ζ·sqrt(2/π), so ζ = sqrt(π/2) at mean 1 (Kandasamy et al. 2017)."""
+
+    mean: float = 1.0
+
+    def __post_init__(self) -> None:
+        _require(self, 0 < self.mean < math.inf, "the mean must be a finite number > 0")
+
+    def sample(self, rng: np.random.Generator, size: int | None = None) -> Any:
+        zeta = self.mean * math.sqrt(math.pi / 2)
+        return np.abs(zeta * np.asarray(rng.standard_normal(size)))
+
+
+@dataclass(frozen=True)
+class Exponential(DelayDistribution):
+    """Density exp(−t/mean)/mean; Kandasamy et al. 2017 use mean 1."""
+
+    mean: float = 1.0
+
+    def __post_init__(self) -> None:
+        _require(self, 0 < self.mean < math.inf, "the mean must be a finite number > 0")
+
+    def sample(self, rng: np.random.Generator, size: int | None = None) -> Any:
+        return np.asarray(rng.exponential(self.mean, size))
+
+
+@dataclass(frozen=True)
+class Pareto(DelayDistribution):
+    """Density ∝ t^−(power+1) for t ≥ offset = mean·(power − 1)/power: power 5 has offset 0.8 at mean 1."""
+
+    mean: float = 1.0
+    power: float = 5.0
+
+    def __post_init__(self) -> None:
+        _require(self, 0 < self.mean < math.inf, "the mean must be a finite number > 0")
+        _require(self, 1 < self.power < math.inf, "the power must be > 1, or else the mean is infinite")
+
+    def sample(self, rng: np.random.Generator, size: int | None = None) -> Any:
+        offset = self.mean * (self.power - 1) / self.power
+        return np.asarray(offset * (1.0 + rng.pareto(self.power, size)))  # numpy's pareto is shifted to start at 0
+
+
+@dataclass(frozen=True)
+class ByPoint(DelayDistribution):
+    """A delay that depends on the point: ``function(point)`` gives a number, or the distribution to draw from.
+
+    Parameters
+    ----------
+    function : callable
+        Takes what the objective takes. Must be a module-level function where the distribution is to be pickled.
+    """
+
+    function: Callable[[Any], float | DelayDistribution]
+    mean: float = math.nan  #: unknown, unless given
+
+    def sample(self, rng: np.random.Generator, size: int | None = None) -> Any:
+        raise InvalidSetting("a delay that depends on the point cannot be drawn without one: use draw(rng, point)")
+
+    def draw(self, rng: np.random.Generator, point: Any) -> float:
+        delay = self.function(point)
+        return delay.draw(rng, point) if isinstance(delay, DelayDistribution) else float(valid_delays(delay))

@@ -1,0 +1,18 @@
+"""Warnings that point to the user's line: the one that called into the package."""
+
+import os
+import sys
+import warnings
+
+from belated._core import BelatedWarning
+
+_PACKAGE = os.path.dirname(__file__) + os.sep
+
+
+def warn(message: str) -> None:
+    """Give a `BelatedWarning` at the innermost line that is not of this package."""
+    # warnings.warn has skip_file_prefixes for this from Python 3.12 on.
+    level, frame = 1, sys._getframe(0)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, BelatedWarning, stacklevel=level)

@@ -1,0 +1,116 @@
+"""What every store must do: the SQLite store, and one in memory that a line in `STORES` makes known."""
+
+import os
+import pickle
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+import belated as bl
+from belated import cli, store
+from belated.store import checksums
+from tests.store import memory
+
+
+@pytest.fixture(params=["sqlite", "memory"])
+def url(request, tmp_path, monkeypatch):
+    monkeypatch.setitem(store.STORES, "memory", "tests.store.memory:MemoryStore")
+    monkeypatch.setattr(memory, "_LOCATIONS", {})
+    return f"{request.param}:///{tmp_path / 'studies.db'}"
+
+
+def header(name="s", id=7):
+    return checksums.header(id, name, {"optimizer": "none", "arguments": {}}, 1.5)
+
+
+def record(seq, body="{}", key=None, study=7):
+    return checksums.with_checksum(study, seq, key, 2.5, body)
+
+
+def test_what_was_written_is_read(url):
+    opened = store.open_store(url)
+    assert opened.url == url and opened.header("s") is None
+    assert opened.create(header(), [record(0), record(1, '{"é":"\\n"}', "suggest:0:k")])
+    assert opened.create(header("t", 8), [])
+    assert not opened.create(header("t", 9), [record(0, study=9)])
+    again = store.open_store(url)
+    assert again.names() == ["s", "t"]
+    assert again.header("s") == header() and again.header("t") == header("t", 8)
+    assert again.events("s", 0) == [record(0), record(1, '{"é":"\\n"}', "suggest:0:k")]
+    assert again.events("s", 1) == again.events("s", 0)[1:] and again.events("s", 2) == again.events("t", 0) == []
+    again.check()
+
+
+def test_a_transaction_is_whole_or_nothing(url):
+    opened, other = store.open_store(url), store.open_store(url)
+    opened.create(header(), [record(0)])
+    with pytest.raises(ZeroDivisionError), opened.writing("s") as log:
+        log.append([record(1)])
+        assert log.events(0) == [record(0), record(1)]
+        1 / 0  # noqa: B018
+    assert opened.events("s", 0) == other.events("s", 0) == [record(0)]
+    with opened.writing("s") as log:
+        log.append([record(1)])
+        log.append([record(2)])
+    assert other.events("s", 1) == [record(1), record(2)]
+    with other.writing("s") as log:
+        assert log.events(2) == [record(2)]
+
+
+def test_writers_take_turns(url):
+    store.open_store(url).create(header(), [])
+
+    def append(_):
+        with store.open_store(url).writing("s") as log:
+            log.append([record(len(log.events(0)))])
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(append, range(40)))
+    assert [each.seq for each in store.open_store(url).events("s", 0)] == list(range(40))
+
+
+def test_an_unknown_study_is_an_error(url):
+    opened = store.open_store(url)
+    opened.create(header(), [])
+    with pytest.raises(bl.StoreError, match="no study 'other'"):
+        opened.events("other", 0)
+    with pytest.raises(bl.StoreError, match="no study 'other'"), opened.writing("other"):
+        pass
+
+
+def test_a_study_lives_in_it(url, capsys):
+    study = bl.Study("s", url, bl.RandomSearch({"x": (0.0, 1.0)}, seed=0))
+    first, second = study.suggest(n=2, key="two")
+    again = bl.Study.load("s", url)
+    again.observe(second.number, 0.5)
+    assert study.best_value_ == 0.5 and [trial.number for trial in again.suggest(n=2, key="two")] == [0, 1]
+    alone = bl.RandomSearch({"x": (0.0, 1.0)}, seed=0)
+    assert [trial.params for trial in [*study.trials, study.suggest()]] == [alone.suggest().params for _ in range(3)]
+    assert pickle.loads(pickle.dumps(study)).n_trials == 3
+    for command in ("list", "show", "check", "export"):
+        assert cli.main(["study", command, url]) == cli.DONE
+    assert "s: ok, 4 events" in capsys.readouterr().out
+
+
+def test_salvage_is_there_or_refused(url):
+    opened = store.open_store(url)
+    opened.create(header(), [record(0)])
+    if url.startswith("sqlite"):
+        assert opened.salvage() == ([header()], [(7, record(0))])
+    else:
+        with pytest.raises(bl.StoreError, match="MemoryStore cannot salvage"):
+            opened.salvage()
+
+
+@pytest.mark.parametrize(
+    "given", ["studies.db", "mysql:///x", "sqlite:x.db", "sqlite://", "sqlite:///", "sqlite:///:memory:", 3, None]
+)
+def test_what_is_not_a_store_is_refused(given):
+    with pytest.raises(bl.InvalidSetting, match=r"^store=.*sqlite:///"):
+        store.open_store(given)
+
+
+def test_a_path_is_an_sqlite_file(tmp_path):
+    opened = store.open_store(tmp_path / "a.db")
+    assert opened.url == f"sqlite:///{os.path.abspath(tmp_path / 'a.db')}"
+    assert store.open_store(opened) is opened
