@@ -1,10 +1,9 @@
-"""Values that come late, and very late, under `Censor`: y_s counts at t where d_s ≤ min(m, t − s), else the floor stands.
+"""Values that come late, and very late, under `Censor`: at t, y_s counts where d_s ≤ min(m, t − s), else the floor.
 
-Verma, Dai and Low 2022, section 3.1; m is the window. Values are raw and nearly free of noise, so that a prediction at a
-trial's point tells what the model takes its value to be.
+Verma, Dai and Low 2022, section 3.1; m is the window. Values are raw and nearly free of noise, so that a prediction
+at a trial's point tells what the model takes its value to be.
 """
 
-import numpy as np
 import pytest
 
 import belated as bl

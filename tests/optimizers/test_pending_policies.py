@@ -1,7 +1,7 @@
 """What pending trials count as: expected improvement over their values, against joint draws, and the constant liar.
 
-Notation: D the points that are drawn, the observed ones moved to the query's context c and the pending ones in their own;
-f* the incumbent. The value of x is log E max(0, f(x, c) − f*), f* being the largest of E[f(x_D, c) | f(D)] over D
+Notation: D the points that are drawn, the observed ones moved to the query's context c and the pending ones in their
+own; f* the incumbent. The value of x is log E max(0, f(x, c) − f*), f* being the largest of E[f(x_D, c) | f(D)] over D
 (Letham et al. 2019 and Balandat et al. 2020; with everything in one context f* is the largest f(D) itself).
 """
 

@@ -32,7 +32,10 @@ POINTS = [{"x": x} for x in np.linspace(0, 1, 11)]
 policies = pytest.mark.parametrize(
     "arguments",
     [{}, {"acquisition": "ucb", "pending": "hallucinate"}]
-    + [{"acquisition": "ucb", "pending": "censor", "window": 2.0, "floor": -5.0, "late": late} for late in ("accept", "discard")],
+    + [
+        {"acquisition": "ucb", "pending": "censor", "window": 2.0, "floor": -5.0, "late": late}
+        for late in ("accept", "discard")
+    ],
     ids=lambda arguments: "-".join(str(value) for value in arguments.values()) or "default",
 )
 

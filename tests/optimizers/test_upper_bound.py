@@ -1,6 +1,7 @@
-"""What upper confidence bounds choose, against a dense solve: the noise in sigma, and the sum over recent trials in nu_t.
+"""What upper confidence bounds choose, against a dense solve: the noise in sigma, and nu_t's sum over recent trials.
 
-Notation follows Verma, Dai and Low 2022: m the window, nu_t = Σ_{s=max(1,t−m)}^{t−1} sigma_{t−1}(x_s) + beta (Algorithm 1).
+Notation follows Verma, Dai and Low 2022, Algorithm 1: m the window,
+nu_t = Σ_{s=max(1,t−m)}^{t−1} sigma_{t−1}(x_s) + beta.
 """
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""`belated study` on a file of several studies: each command keeps to what it was asked for, and its exit code says whether all was sound."""
+"""`belated study` on a file of several studies: what each command prints, and its exit code."""
 
 import json
 import sqlite3
@@ -62,7 +62,9 @@ def test_an_export_without_a_name_has_every_study(path, capsys, salvage):
 def test_a_damaged_study_is_told_by_the_exit_code_and_the_others_are_listed(path, capsys, command):
     code, sound = run(capsys, command, path)
     assert code == cli.DONE and [line.split(":")[0] for line in sound] == list(NAMES)
-    execute(path, "UPDATE events SET at = at + 1 WHERE study = (SELECT id FROM studies WHERE name = 'first') AND seq = 1")
+    execute(
+        path, "UPDATE events SET at = at + 1 WHERE study = (SELECT id FROM studies WHERE name = 'first') AND seq = 1"
+    )
     code, lines = run(capsys, command, path)
     assert code == cli.FAILED and [line.split(":")[0] for line in lines] == list(NAMES)
     assert lines[0] != sound[0] and lines[1] == sound[1]
