@@ -1,0 +1,88 @@
+"""Values that come late, and very late, under `Censor`: at t, y_s counts where d_s ≤ min(m, t − s), else the floor.
+
+Verma, Dai and Low 2022, section 3.1; m is the window. Values are raw and nearly free of noise, so that a prediction
+at a trial's point tells what the model takes its value to be.
+"""
+
+import pytest
+
+import belated as bl
+
+FLOOR = -2.0
+clocks = pytest.mark.parametrize("clock", ["iterations", "seconds"])
+
+
+def optimizer(late, clock, window, time):
+    return bl.BayesOpt(
+        {"x": (0.0, 1.0)},
+        acquisition="ucb",
+        pending="censor",
+        floor=FLOOR,
+        window=window,
+        late=late,
+        clock=clock,
+        time=time if clock == "seconds" else None,
+        kernel="matern52",
+        lengthscale=0.1,
+        variance=1.0,
+        noise=1e-8,
+        targets="raw",
+        mean="zero",
+        n_initial=0,
+        seed=0,
+    )
+
+
+class Clock:
+    """Time that passes by one with each suggestion."""
+
+    def __init__(self, late, clock, window):
+        self.now = 0.0
+        self.opt = optimizer(late, clock, window, lambda: self.now)
+
+    def start(self, x):
+        self.opt.enqueue({"x": x})
+        trial = self.opt.suggest()
+        self.now += 1.0
+        return trial
+
+    def wait(self, n):
+        for k in range(n):
+            self.start(0.5 + 0.05 * k).abandon()
+
+    def counts_as(self, trial):
+        return self.opt.predict([trial.params], pending=True)[0][0]
+
+
+@clocks
+@pytest.mark.parametrize("window", [1, 3])
+@pytest.mark.parametrize("late", ["discard", "accept"])
+@pytest.mark.parametrize("asked", [False, True])
+def test_a_value_counts_up_to_a_delay_of_exactly_the_window(clock, window, late, asked):
+    for delay in range(1, window + 3):
+        run = Clock(late, clock, window)
+        trial = run.start(0.2)
+        run.wait(delay - 1)
+        assert run.counts_as(trial) == pytest.approx(FLOOR, abs=1e-3)
+        trial.observe(1.0)
+        assert trial.delay == delay
+        if asked:
+            run.wait(1)  # another suggestion settles nothing anew
+        in_time = delay <= window or late == "accept"
+        assert run.counts_as(trial) == pytest.approx(1.0 if in_time else FLOOR, abs=1e-3)
+
+
+@clocks
+def test_a_pending_trial_is_given_up_for_good_only_beyond_the_window(clock):
+    """Rows for good stay; a trial aged exactly the window may still bring its value."""
+    window = 3
+    for age in range(1, window + 3):
+        run = Clock("discard", clock, window)
+        trial = run.start(0.2)
+        run.wait(age - 1)
+        # The suggestion that is made now decides; afterwards time has gone on by one.
+        run.start(0.9).abandon()
+        model, _, _ = run.opt._core.surrogate(run.opt._now(), False)
+        assert model.n_observed == (1 if age > window else 0)
+        trial.observe(1.0)
+        assert run.counts_as(trial) == pytest.approx(1.0 if age + 1 <= window else FLOOR, abs=1e-3)

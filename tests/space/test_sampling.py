@@ -1,0 +1,39 @@
+"""What share of uniform draws each member of a discrete dimension has."""
+
+import numpy as np
+import pytest
+
+import belated as bl
+
+logarithmic = pytest.mark.parametrize(("low", "high"), [(1, 4), (2, 3), (1, 12)])
+
+
+def optimizer(kind, low, high, seed, **arguments):
+    return kind({"n": bl.Integer(low, high, log=True)}, seed=seed, **arguments)
+
+
+def shares(low, high):
+    """Integer i stands for [i − ½, i + ½], whose length counts on the logarithmic scale; the ends count in full."""
+    edges = np.log(np.arange(low, high + 2) - 0.5)
+    return np.diff(edges) / (edges[-1] - edges[0])
+
+
+def counts(opt, low, high, n):
+    drawn = [trial.params["n"] for trial in opt.suggest(n=n)]
+    return np.bincount(drawn, minlength=high + 1)[low:]
+
+
+@logarithmic
+@pytest.mark.parametrize("seed", [0, 1])
+def test_random_draws_of_a_log_integer_give_each_its_share(low, high, seed):
+    n, p = 4000, shares(low, high)
+    found = counts(optimizer(bl.RandomSearch, low, high, seed), low, high, n)
+    assert (np.abs(found - n * p) <= 5 * np.sqrt(n * p * (1 - p))).all()
+
+
+@logarithmic
+def test_an_initial_design_gives_each_log_integer_its_share_almost_exactly(low, high):
+    # Of n points of the golden-ratio sequence, every interval has its length times n, give or take a few.
+    n, p = 300, shares(low, high)
+    found = counts(optimizer(bl.BayesOpt, low, high, 0, n_initial=n), low, high, n)
+    assert (np.abs(found - n * p) <= 4).all()
