@@ -5,7 +5,7 @@ Points are rows of float64 in *encoded* coordinates (see ``belated.space``); eve
 ``clock="iterations"``, where the core itself counts the suggestions started.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, final
 
 import numpy as np
@@ -23,6 +23,7 @@ __all__ = [
     "AlreadyObserved",
     "NumericalError",
     "BelatedWarning",
+    "defaults",
     "Domain",
     "Optimizer",
     "TrialRecord",
@@ -61,14 +62,18 @@ class NumericalError(BelatedError, ArithmeticError):
 class BelatedWarning(UserWarning):
     """Something went wrong that did not stop the optimizer."""
 
+def defaults() -> str:
+    """Every value that optimizers are set up with, by its class's name, with all its defaults, as JSON."""
+
 @final
 class Domain:
     """The set that suggestions come from."""
 
     @staticmethod
-    def box(coordinates: Sequence[tuple[Any, ...]]) -> Domain:
-        """A box. One tuple a coordinate: ``("continuous",)`` in [0, 1];
-        ``("integer", low, high, log)``, a grid in [0, 1]; ``("categorical", k)``, one-hot over k columns."""
+    def box(coordinates: str) -> Domain:
+        """A box. A JSON list, one entry a coordinate: ``{"kind": "Continuous"}`` in [0, 1];
+        ``{"kind": "Integer", "low": 1, "high": 5, "log": false}``, a grid in [0, 1]; ``{"kind": "Categorical", "n": 3}``,
+        one-hot over n columns."""
 
     @staticmethod
     def candidates(points: NDArray[np.float64]) -> Domain:
@@ -89,6 +94,10 @@ class TrialRecord:
     @property
     def index(self) -> int | None: ...
     @property
+    def given(self) -> list[float] | None:
+        """The coordinates as the user gave them, one number for each named parameter."""
+
+    @property
     def context(self) -> NDArray[np.float64]: ...
     @property
     def state(self) -> str: ...
@@ -97,20 +106,28 @@ class TrialRecord:
     @property
     def std(self) -> float | None: ...
     @property
+    def cost(self) -> float | None: ...
+    @property
+    def fidelity(self) -> float | None: ...
+    @property
+    def attrs(self) -> str | None: ...
+    @property
+    def note(self) -> str | None:
+        """What the strategy that suggested it wrote down."""
+
+    @property
     def suggested_at(self) -> float: ...
     @property
     def observed_at(self) -> float | None: ...
 
 @final
 class Optimizer:
-    """A log of trials and the strategy that proposes the next one."""
+    """A log of trials and the strategy that proposes the next one.
 
-    @staticmethod
-    def random_search(domain: Domain, context_width: int, clock: str, seed: int) -> Optimizer: ...
-    @staticmethod
-    def bayes_opt(domain: Domain, context_width: int, clock: str, seed: int, settings: Mapping[str, Any]) -> Optimizer:
-        """Settings are those of ``belated.BayesOpt``; absent keys and None mean its defaults."""
+    ``definition`` is a JSON object: ``context`` (coordinates as for ``Domain.box``), ``clock``, ``seed`` and
+    ``strategy`` (``{"kind": "BayesOpt", …}`` with the settings that ``defaults`` lists)."""
 
+    def __new__(cls, domain: Domain, definition: str) -> Optimizer: ...
     def suggest(self, n: int, context: NDArray[np.float64] | None, now: float | None) -> list[int]:
         """Start n trials; their numbers. Either all n are logged or none."""
 
@@ -119,32 +136,37 @@ class Optimizer:
         n: int,
         context: NDArray[np.float64] | None,
         now: float | None,
-        wall: float | None = None,
+        wall_time: float | None = None,
         expires_after: float | None = None,
     ) -> list[str]:
         """The events, as JSON, that would start n trials; nothing is logged until they come back by ``extend``.
 
-        ``wall`` is the time in seconds by which leases are judged, ``expires_after`` the length of new ones."""
+        ``wall_time`` is the time in seconds by which leases are judged, ``expires_after`` the length of new ones."""
 
-    def draft_observe(
+    def validate_observe(
         self, number: int, value: float, now: float | None, amend: bool, std: float | None = None
     ) -> str | None:
         """The event that ``observe`` would log, as JSON; None where it would change nothing. Nothing is logged."""
 
-    def draft_fail(self, number: int, now: float | None) -> str | None: ...
-    def draft_abandon(self, number: int, now: float | None) -> str | None: ...
-    def draft_add(
+    def validate_fail(self, number: int, now: float | None) -> str | None: ...
+    def validate_abandon(self, number: int, now: float | None) -> str | None: ...
+    def validate_add(
         self,
         point: NDArray[np.float64],
         index: int | None,
+        given: Sequence[float] | None,
         context: NDArray[np.float64] | None,
         value: float | None,
         now: float | None,
         std: float | None = None,
     ) -> str | None: ...
-    def draft_enqueue(self, point: NDArray[np.float64], index: int | None) -> str | None: ...
-    def extend(self, events: list[str]) -> None:
-        """Log events, own or another's; each is checked, and those before a bad one stay."""
+    def validate_enqueue(
+        self, point: NDArray[np.float64], index: int | None, given: Sequence[float] | None
+    ) -> str | None: ...
+    def extend(self, events: Sequence[str]) -> list[int | None]:
+        """Log events, own or another's; each is checked, and those before a bad one stay.
+
+        For each the number of the trial that it starts or concerns; None for an enqueued point."""
 
     def events(self, start: int) -> list[str]:
         """The log from event number ``start`` on, as JSON."""
@@ -157,12 +179,13 @@ class Optimizer:
         self,
         point: NDArray[np.float64],
         index: int | None,
+        given: Sequence[float] | None,
         context: NDArray[np.float64] | None,
         value: float | None,
         now: float | None,
         std: float | None = None,
     ) -> int: ...
-    def enqueue(self, point: NDArray[np.float64], index: int | None) -> None: ...
+    def enqueue(self, point: NDArray[np.float64], index: int | None, given: Sequence[float] | None) -> None: ...
     def recommend(
         self, context: NDArray[np.float64] | None, now: float | None
     ) -> tuple[NDArray[np.float64], int | None, float, float] | None:
@@ -171,12 +194,17 @@ class Optimizer:
         None while nothing is observed."""
 
     def surrogate(
-        self, now: float | None, pending: bool, wall: float | None = None
+        self, now: float | None, pending: bool, wall_time: float | None = None
     ) -> tuple[GaussianProcess, float, float] | None:
         """(model, center, scale): the posterior of (f - center) / scale over (x, context) rows.
 
         With ``pending`` the rows that the pending policy adds are in it, as the next suggestion would see them.
         None while nothing has been fitted."""
+
+    def predict(
+        self, points: NDArray[np.float64], now: float | None, pending: bool, wall_time: float | None = None
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
+        """Posterior mean and standard deviation of f at (x, context) rows; None where there is no posterior."""
 
     def trial(self, number: int) -> TrialRecord: ...
     def numbers(self, state: str | None) -> list[int]:

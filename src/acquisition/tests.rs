@@ -4,7 +4,7 @@ use super::*;
 use crate::gp::kernel::KernelFamily;
 use crate::gp::tests::{model, wave};
 use crate::random::Rng;
-use crate::strategy::bayes::pending::Target;
+use crate::gp::Target;
 use rand::SeedableRng;
 
 /// a at one point, without a context.

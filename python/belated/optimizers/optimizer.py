@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from belated import _first_edition as core
+from belated import _core
 from belated._core import InvalidSetting
 from belated.optimizers.life_cycle import LifeCycle
 from belated.optimizers.log import Array
@@ -25,7 +25,7 @@ from belated.space.arguments import whole_number
 
 @checks_keywords
 @dataclass(eq=False, repr=False)
-class Optimizer(LifeCycle[core.Optimizer]):
+class Optimizer(LifeCycle[_core.Optimizer]):
     """What all optimizers have in common; use a subclass.
 
     Constructor arguments are readable under their names and fixed once there is a trial.
@@ -61,7 +61,7 @@ class Optimizer(LifeCycle[core.Optimizer]):
             raise InvalidSetting(f"seed={short_repr(self.seed)} is not usable: pass an integer from 0 to 2**64 - 1")
         self.seed_ = seed
         self._token = uuid.uuid4().hex
-        self._log = core.Optimizer(self.domain_.domain(), json.dumps(self._definition()))
+        self._log = _core.Optimizer(self.domain_.domain(), json.dumps(self._definition()))
 
     def _settings(self) -> dict[str, Any]:
         """The arguments of this strategy alone: checked, strings and numbers that stand for a value as that value."""
@@ -144,7 +144,7 @@ class Optimizer(LifeCycle[core.Optimizer]):
         return vars(self) | {"_log": self._log.to_bytes()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state | {"_log": core.Optimizer.from_bytes(state["_log"])})
+        vars(self).update(state | {"_log": _core.Optimizer.from_bytes(state["_log"])})
 
     def __repr__(self) -> str:
         return shown(self, candidates=self.domain_)

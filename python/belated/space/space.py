@@ -14,7 +14,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from belated import _core
 from belated._core import InvalidContext, InvalidPoint, InvalidSpace
-from belated._first_edition import box
 from belated.space.arguments import is_table, whole_number
 from belated.space.dimensions import Categorical, Dimension, Integer, Real
 
@@ -118,7 +117,7 @@ class Space(Mapping[str, Dimension]):
 
     def domain(self) -> _core.Domain:
         """This space as the core searches it."""
-        return box(json.dumps(self.coordinates))
+        return _core.Domain.box(json.dumps(self.coordinates))
 
     def encode(self, params: Mapping[str, Any]) -> NDArray[np.float64]:
         """Encode one value for each name.

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from belated import _first_edition as core_edition
+from belated import _core
 from belated._core import BelatedError, GaussianProcess, InvalidSetting
 from belated.optimizers.log import Array
 from belated.store import Store, StoreError
@@ -30,7 +30,7 @@ class SharedLog:
     """
 
     def __init__(
-        self, core: core_edition.Optimizer, store: Store, name: str, id: int, wall_time: Callable[[], float]
+        self, core: _core.Optimizer, store: Store, name: str, id: int, wall_time: Callable[[], float]
     ) -> None:
         self.core = core
         self.store = store
@@ -237,7 +237,7 @@ class SharedLog:
         """(model, center, scale); None while nothing is fitted."""
         return self.core.surrogate(now, pending, self.wall_time())
 
-    def trial(self, number: int) -> core_edition.TrialRecord:
+    def trial(self, number: int) -> _core.TrialRecord:
         """What is known of a trial."""
         with self.lock:
             return self.core.trial(number)
