@@ -23,8 +23,8 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, Result};
 
 pub use coordinate::Coordinate;
-pub(crate) use product::MAX_COLUMNS;
 pub use product::columns;
+pub(crate) use product::{MAX_COLUMNS, indices};
 pub(crate) use sampling::{unit_sequence, write_quantiles};
 
 /// How far an entry may be from the exact one and still belong to the domain.

@@ -15,6 +15,7 @@ use crate::gp::draw::path::Path;
 use crate::gp::fit::{Draws, FitSettings, fit};
 use crate::gp::kernel::KernelFamily;
 use crate::gp::{BLOCK, GaussianProcess as Core, Hyperparameters, Workspace};
+use crate::maximize::excluded::Excluded;
 use crate::maximize::{Maximizer, Objective, maximize};
 use crate::python::domain::Domain;
 use crate::python::interrupt::detached;
@@ -492,6 +493,7 @@ impl Acquisition {
                 &Maximizer::Default {
                     effort: self.formula.effort(self.gp.len()),
                 },
+                &Excluded::default(),
                 &mut rng,
                 stop,
             )

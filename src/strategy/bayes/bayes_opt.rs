@@ -19,6 +19,7 @@ use crate::gp::evidence::Data;
 use crate::gp::fit::fit_families;
 use crate::gp::{GaussianProcess, as_row};
 use crate::ledger::{Fitted, Ledger, Point, State, TrialNumber};
+use crate::maximize::excluded::Excluded;
 use crate::maximize::{Maximizer, Objective, maximize};
 use crate::random::Rng;
 use crate::strategy::bayes::candidates::{MAX_EXACT, SolvedCandidates};
@@ -480,6 +481,7 @@ fn argmax(
         domain,
         best_observed.view(),
         maximizer,
+        &Excluded::default(),
         rng,
         stop,
     )?;
