@@ -327,7 +327,10 @@ impl Optimizer {
         };
         self.strategy.catch_up(&self.ledger)?;
         match self.strategy.model_based() {
-            Some(strategy) => strategy.surrogate(&self.ledger, query, pending, stop),
+            Some(strategy) => {
+                let mut rng = stream(self.definition.settings.seed, RECOMMENDATION);
+                strategy.surrogate(&self.ledger, query, pending, &mut rng, stop)
+            }
             None => Ok(None),
         }
     }

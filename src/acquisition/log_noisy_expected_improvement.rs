@@ -83,15 +83,17 @@ fn log_mean_improvement(
 ) -> (f64, f64) {
     let (m, std) = (means.len(), floored_std(variance));
     let leads = means.iter().zip(incumbents).map(|(mean, f)| mean - f);
-    // Beyond, squares would overflow.
-    let largest = (leads.fold(f64::MIN, f64::max) / std).clamp(-1e150, 0.0);
+    // The same product as for u_i: a quotient may differ from it by more than the exponent of e^r bears. Beyond the
+    // bound squares would overflow.
+    let precision = 1.0 / std;
+    let largest = (leads.fold(f64::MIN, f64::max) * precision).clamp(-1e150, 0.0);
     let reference = -0.5 * largest * largest;
     scratch.resize(2 * m, 0.0);
     let (improvements, densities) = scratch.split_at_mut(m);
     improve(
         means,
         incumbents,
-        1.0 / std,
+        precision,
         reference,
         improvements,
         densities,
@@ -104,11 +106,7 @@ fn log_mean_improvement(
 }
 
 /// h(u_i) and φ(u_i) in units of exp(reference), and Φ(u_i) in place of the means.
-#[multiversion(targets(
-    "x86_64+avx512f+avx512dq+avx512vl+avx2+fma",
-    "x86_64+avx2+fma",
-    "aarch64+neon"
-))]
+#[multiversion(targets = "simd")]
 fn improve(
     means: &mut [f64],
     incumbents: &[f64],

@@ -1,10 +1,10 @@
 //! Tests of all acquisitions: gradients by finite differences, and the same value by every route.
 
 use super::*;
+use crate::gp::Target;
 use crate::gp::kernel::KernelFamily;
 use crate::gp::tests::{model, wave};
 use crate::random::Rng;
-use crate::gp::Target;
 use rand::SeedableRng;
 
 /// a at one point, without a context.

@@ -23,8 +23,8 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, Result};
 
 pub use coordinate::Coordinate;
-pub(crate) use product::MAX_COLUMNS;
 pub use product::columns;
+pub(crate) use product::{MAX_COLUMNS, indices};
 pub(crate) use sampling::{unit_sequence, write_quantiles};
 
 /// How far an entry may be from the exact one and still belong to the domain.
@@ -49,6 +49,14 @@ impl Domain {
     pub fn new_box(coordinates: Vec<Coordinate>) -> Result<Domain> {
         product::check(&coordinates)?;
         Ok(Domain::Box(coordinates))
+    }
+
+    /// Whether it has finitely many members.
+    pub fn is_finite(&self) -> bool {
+        match self {
+            Domain::Candidates(_) => true,
+            Domain::Box(coordinates) => !coordinates.contains(&Coordinate::Continuous),
+        }
     }
 
     /// The number of encoded columns: how many numbers a point has.

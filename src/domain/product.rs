@@ -68,6 +68,13 @@ pub(super) fn snap(coordinates: &[Coordinate], x: &mut [f64]) {
     }
 }
 
+/// The index of every coordinate at `x`, 0 where it is continuous: what tells the members of a discrete box apart.
+pub(crate) fn indices(coordinates: &[Coordinate], x: &[f64]) -> Vec<u64> {
+    columns(coordinates)
+        .map(|(coordinate, at)| coordinate.index(&x[at]))
+        .collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::tests::integer;

@@ -37,6 +37,8 @@ pub struct FitSettings {
     pub n_restarts: usize,
     /// The distribution of these where there are no priors.
     pub draws: Draws,
+    /// d of the priors: named parameters, of which one may have several columns; None counts columns.
+    pub dimensions: Option<usize>,
 }
 
 impl FitSettings {
@@ -51,7 +53,8 @@ impl FitSettings {
 
     /// θ before any data: the modes of the priors where it is not given.
     pub fn prior_mode(&self, d: usize) -> Hyperparameters {
-        let [lengthscale, signal_variance, noise_variance] = priors::modes(d);
+        let [lengthscale, signal_variance, noise_variance] =
+            priors::modes(self.dimensions.unwrap_or(d));
         Hyperparameters {
             lengthscale: self
                 .lengthscale
@@ -142,7 +145,7 @@ impl FitSettings {
     /// The log prior density if there are priors, its gradient added to `gradient`.
     pub(super) fn add_priors(&self, p: &[f64], d: usize, gradient: &mut [f64]) -> f64 {
         if self.priors {
-            priors::add_log_density(p, d, gradient)
+            priors::add_log_density(p, self.dimensions.unwrap_or(d), gradient)
         } else {
             0.0
         }
@@ -310,6 +313,7 @@ mod tests {
             priors,
             n_restarts: 4,
             draws: Draws::Wide,
+            dimensions: None,
         }
     }
 

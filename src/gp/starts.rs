@@ -37,7 +37,7 @@ impl FitSettings {
     /// A random start for d columns: from the priors if there are any.
     pub(super) fn random_start(&self, d: usize, rng: &mut Rng) -> Vec<f64> {
         let n = self.n_lengthscales(d);
-        let priors = priors(d);
+        let priors = priors(self.dimensions.unwrap_or(d));
         (0..n + 2)
             .map(|i| {
                 let kind = kind(i, n);

@@ -7,8 +7,9 @@
 //! 3. the best ends are searched to convergence, local search over the continuous coordinates and sweep in turn, until
 //!    nothing improves.
 
-use ndarray::{Array2, ArrayView2, Axis};
+use ndarray::{Array2, ArrayView1, ArrayView2, Axis};
 
+use super::excluded::Excluded;
 use super::{Argmax, BLOCK, Objective};
 use crate::domain::Coordinate;
 use crate::error::{Error, Result, Stop, check};
@@ -70,6 +71,9 @@ impl Plan {
 pub(super) struct Search<'a, 's> {
     pub objective: &'a mut dyn Objective,
     pub coordinates: &'a [Coordinate],
+    excluded: &'a Excluded,
+    /// The best member scored so far that is not excluded; kept only where something is.
+    best_left: Option<(Vec<f64>, f64)>,
     pub stop: &'a mut Stop<'s>,
     /// L-BFGS-B minimises (reference − a) / scale, so that its tolerances mean the same for every surface.
     pub reference: f64,
@@ -80,18 +84,21 @@ impl<'a, 's> Search<'a, 's> {
     pub fn new(
         objective: &'a mut dyn Objective,
         coordinates: &'a [Coordinate],
+        excluded: &'a Excluded,
         stop: &'a mut Stop<'s>,
     ) -> Search<'a, 's> {
         Search {
             objective,
             coordinates,
+            excluded,
+            best_left: None,
             stop,
             reference: 0.0,
             scale: 1.0,
         }
     }
 
-    /// a at every row.
+    /// a at every row, all of which are members of the box.
     pub fn score(&mut self, points: ArrayView2<f64>) -> Result<Vec<f64>> {
         let mut values = vec![0.0; points.nrows()];
         for (rows, out) in points
@@ -101,10 +108,27 @@ impl<'a, 's> Search<'a, 's> {
             check(self.stop)?;
             self.objective.values(rows, out);
         }
+        if !self.excluded.is_empty() {
+            for (x, &value) in points.outer_iter().zip(&values) {
+                self.keep_if_left(x, value);
+            }
+        }
         Ok(values)
     }
 
+    fn keep_if_left(&mut self, x: ArrayView1<f64>, value: f64) {
+        let best = self.best_left.as_ref();
+        if best.map_or(!value.is_nan(), |(_, most)| value > *most) {
+            let x = x.to_vec();
+            if !self.excluded.contains_member(self.coordinates, &x) {
+                self.best_left = Some((x, value));
+            }
+        }
+    }
+
     /// The best of the starting points and of what is reached from them; `None` if all values are NaN.
+    ///
+    /// Excluded members are searched from like others, but the best of those left that were scored is the answer.
     pub fn run(&mut self, points: &Array2<f64>, plan: &Plan) -> Result<Option<Argmax>> {
         let values = self.score(points.view())?;
         let mut order: Vec<usize> = (0..values.len()).filter(|&i| !values[i].is_nan()).collect();
@@ -153,12 +177,18 @@ impl<'a, 's> Search<'a, 's> {
             }
             converged.push(x);
         }
-        let (point, value) = best;
-        Ok(Some(Argmax {
-            point,
-            index: None,
-            value,
-        }))
+        if !self.excluded.is_empty() {
+            return Ok(self.best_left.take().map(argmax));
+        }
+        Ok(Some(argmax(best)))
+    }
+}
+
+fn argmax((point, value): (Vec<f64>, f64)) -> Argmax {
+    Argmax {
+        point,
+        index: None,
+        value,
     }
 }
 

@@ -3,6 +3,7 @@
 use ndarray::{Array2, ArrayView1, ArrayView2, Axis};
 use rand::RngExt;
 
+use super::excluded::Excluded;
 use super::{Argmax, BLOCK, Objective};
 use crate::domain::{Coordinate, Domain, columns};
 use crate::error::{Result, Stop, check};
@@ -11,10 +12,11 @@ use crate::random::Rng;
 /// Up to this many, the combinations of the discrete coordinates are all scored, or are all among the starting points.
 pub(super) const MAX_COMBINATIONS: u64 = 1000;
 
-/// The best row, exact ties broken uniformly at random; `None` if every value is NaN.
+/// The best row that is not to be skipped, exact ties broken uniformly at random; `None` if every value is NaN.
 pub(super) fn best_row(
     objective: &mut dyn Objective,
     points: ArrayView2<f64>,
+    skip: &dyn Fn(usize, ArrayView1<f64>) -> bool,
     rng: &mut Rng,
     stop: &mut Stop,
 ) -> Result<Option<Argmax>> {
@@ -28,13 +30,12 @@ pub(super) fn best_row(
         for (i, &value) in values.iter().enumerate() {
             let ahead = best.map_or(!value.is_nan(), |(_, most)| value > most);
             let tied = best.is_some_and(|(_, most)| value == most);
-            if ahead {
-                n_ties = 1;
-            } else if tied {
-                // The m-th of equals replaces the one held with probability 1/m.
-                n_ties += 1;
+            if !(ahead || tied) || skip(block * BLOCK + i, rows.row(i)) {
+                continue;
             }
-            if ahead || (tied && rng.random_range(0..n_ties) == 0) {
+            // The m-th of equals replaces the one held with probability 1/m.
+            n_ties = if ahead { 1 } else { n_ties + 1 };
+            if ahead || rng.random_range(0..n_ties) == 0 {
                 best = Some((block * BLOCK + i, value));
             }
         }
@@ -51,11 +52,16 @@ pub(super) fn best_combination(
     objective: &mut dyn Objective,
     domain: &Domain,
     coordinates: &[Coordinate],
+    excluded: &Excluded,
     rng: &mut Rng,
     stop: &mut Stop,
 ) -> Result<Option<Argmax>> {
     let all = combinations(coordinates, domain.width());
-    let best = best_row(objective, all.view(), rng, stop)?;
+    let skip = |_: usize, x: ArrayView1<f64>| {
+        x.to_slice()
+            .is_some_and(|x| excluded.contains_member(coordinates, x))
+    };
+    let best = best_row(objective, all.view(), &skip, rng, stop)?;
     Ok(best.map(|best| Argmax {
         index: None,
         ..best

@@ -56,10 +56,7 @@ impl Search<'_, '_> {
                     x[at.start] = coordinate.position(coordinate.index(&x[at.clone()]));
                 }
             }
-            self.objective.values(
-                ArrayView1::from(&x).insert_axis(Axis(0)),
-                std::slice::from_mut(&mut found),
-            );
+            found = self.score(ArrayView1::from(&x).insert_axis(Axis(0)))?[0];
         }
         Ok(if found >= value {
             (x, found)

@@ -3,21 +3,24 @@
 //! * [`exhaustive`]: every member of a finite domain is scored
 //! * [`default_search`]: the search of a box: [`starting_points`], then [`local_search`] in turn with a [`sweep`]
 //! * [`multistart`]: the literature's search of a box
+//! * [`excluded`]: members of finite domains that are not to be the answer while others are left
 //!
 //! Notation: a(x) the objective, larger is better; d coordinates; points are rows of the domain's columns.
 
 mod default_search;
+pub mod excluded;
 mod exhaustive;
 mod local_search;
 mod multistart;
 mod starting_points;
 mod sweep;
 
-use ndarray::ArrayView2;
+use ndarray::{ArrayView1, ArrayView2};
 
 use crate::domain::{Coordinate, Domain};
 use crate::error::{Error, Result, Stop};
 use crate::random::Rng;
+use excluded::Excluded;
 
 /// Rows scored between two checks of `stop`.
 const BLOCK: usize = 256;
@@ -57,13 +60,15 @@ impl Default for Maximizer {
 
 /// The best member of `domain` that the search finds.
 ///
-/// `best_observed` are good observed points, best first; rows of the domain's width, possibly none. NaN never
+/// `best_observed` are good observed points, best first; rows of the domain's width, possibly none. Members that are
+/// `excluded` are not the answer unless no others are left; the literature's search takes no notice of them. NaN never
 /// wins; where `objective` is nothing but NaN, the answer is a uniformly random member with value NaN.
 pub fn maximize(
     objective: &mut dyn Objective,
     domain: &Domain,
     best_observed: ArrayView2<f64>,
     maximizer: &Maximizer,
+    excluded: &Excluded,
     rng: &mut Rng,
     stop: &mut Stop,
 ) -> Result<Argmax> {
@@ -74,9 +79,15 @@ pub fn maximize(
             domain.width()
         )));
     }
+    let none = Excluded::default();
+    let excluded = match excluded.is_all_of(domain) {
+        true => &none,
+        false => excluded,
+    };
     let found = match (domain, maximizer) {
         (Domain::Candidates(points), Maximizer::Default { .. }) => {
-            exhaustive::best_row(objective, points.view(), rng, stop)?
+            let skip = |row: usize, _: ArrayView1<f64>| excluded.contains_row(row);
+            exhaustive::best_row(objective, points.view(), &skip, rng, stop)?
         }
         (Domain::Candidates(_), Maximizer::Multistart { .. }) => {
             return Err(Error::InvalidSetting {
@@ -89,13 +100,14 @@ pub fn maximize(
             if !coordinates.contains(&Coordinate::Continuous)
                 && domain.combinations() <= exhaustive::MAX_COMBINATIONS =>
         {
-            exhaustive::best_combination(objective, domain, coordinates, rng, stop)?
+            exhaustive::best_combination(objective, domain, coordinates, excluded, rng, stop)?
         }
         (Domain::Box(coordinates), Maximizer::Default { effort }) => {
             let plan = default_search::Plan::new(coordinates.len(), *effort)?;
             let start =
                 starting_points::starting_points(domain, coordinates, best_observed, &plan, rng);
-            default_search::Search::new(objective, coordinates, stop).run(&start, &plan)?
+            default_search::Search::new(objective, coordinates, excluded, stop)
+                .run(&start, &plan)?
         }
         (Domain::Box(coordinates), Maximizer::Multistart { n_raw, n_starts }) => {
             let counts = (*n_raw, *n_starts);
@@ -103,7 +115,7 @@ pub fn maximize(
         }
     };
     let mut argmax = found.unwrap_or_else(|| {
-        let (point, index) = domain.sample_uniform(rng);
+        let (point, index) = excluded.sample_left(domain, rng);
         Argmax {
             point,
             index,

@@ -3,6 +3,7 @@
 use ndarray::{Array2, ArrayView1};
 
 use super::default_search::Search;
+use super::excluded::Excluded;
 use super::{Argmax, Objective, exhaustive};
 use crate::domain::{Coordinate, Domain};
 use crate::error::{Result, Stop, check};
@@ -29,8 +30,9 @@ pub(super) fn best_of_starts(
     for mut row in raw.outer_iter_mut() {
         row.assign(&ArrayView1::from(&domain.sample_uniform(rng).0));
     }
-    let mut best = exhaustive::best_row(objective, raw.view(), rng, stop)?;
-    let mut search = Search::new(objective, coordinates, stop);
+    let mut best = exhaustive::best_row(objective, raw.view(), &|_, _| false, rng, stop)?;
+    let none = Excluded::default();
+    let mut search = Search::new(objective, coordinates, &none, stop);
     for _ in 0..n_starts {
         check(search.stop)?;
         let start = domain.sample_uniform(rng).0;

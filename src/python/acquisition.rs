@@ -13,6 +13,7 @@ use crate::acquisition::{
 use crate::error::{Error, Result, check};
 use crate::gp::draw::path::Path;
 use crate::gp::{BLOCK, GaussianProcess as Core};
+use crate::maximize::excluded::Excluded;
 use crate::maximize::{Maximizer, Objective, maximize};
 use crate::python::domain::Domain;
 use crate::python::gaussian_process::GaussianProcess;
@@ -162,6 +163,7 @@ impl Acquisition {
                 &Maximizer::Default {
                     effort: self.formula.effort(self.gp.len()),
                 },
+                &Excluded::default(),
                 &mut rng,
                 stop,
             )

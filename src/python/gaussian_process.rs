@@ -300,6 +300,7 @@ impl GaussianProcess {
                 priors,
                 n_restarts,
                 draws: Draws::Wide,
+                dimensions: None,
             };
             let (rows, targets, n) = (gp.rows(), gp.targets(), gp.n_observed());
             let mut rng = Rng::seed_from_u64(seed);

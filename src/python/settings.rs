@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use crate::error::Error;
 use crate::python::errors::raise;
-use crate::strategy::bayes::pending::{Censor, Integrate, Liar, Nearest, Pending};
+use crate::strategy::bayes::pending::{Censor, Hallucinate, Integrate, Liar, Nearest, Pending};
 use crate::strategy::bayes::settings::{
     Acquisition, Initial, InitialDesign, LogEI, MaxVariance, Settings, Surrogate, ThompsonSampling,
     UCB,
@@ -37,7 +37,7 @@ pub fn defaults(py: Python<'_>) -> PyResult<String> {
     )));
     add(json(Acquisition::MaxVariance(MaxVariance::default())));
     add(json(Pending::Integrate(Integrate::default())));
-    add(json(Pending::Hallucinate {}));
+    add(json(Pending::Hallucinate(Hallucinate::default())));
     add(json(Pending::Ignore {}));
     add(json(Pending::Censor(Censor::default())));
     add(json(Pending::Liar(Liar::default())));

@@ -7,7 +7,7 @@ use belated::domain::{Coordinate, Domain};
 use belated::error::Error;
 use belated::ledger::{Action, Clock};
 use belated::optimizer::Optimizer;
-use belated::strategy::bayes::pending::Pending;
+use belated::strategy::bayes::pending::{Hallucinate, Pending};
 use belated::strategy::bayes::settings::{
     Acquisition, Initial, InitialDesign, LogEI, Settings, ThompsonSampling, UCB,
 };
@@ -66,7 +66,7 @@ fn a_fit_on_several_threads_stops_without_a_trace() {
     ] {
         let settings = Settings {
             acquisition,
-            pending: Some(Pending::Hallucinate {}),
+            pending: Some(Pending::Hallucinate(Hallucinate::default())),
             initial: Initial::Initial(InitialDesign {
                 n: Some(0),
                 ..InitialDesign::default()

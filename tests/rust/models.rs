@@ -151,6 +151,7 @@ fn check_fit(data: &Data, priors: bool, seed: u64) -> Result<(), TestCaseError> 
         priors,
         n_restarts: 2,
         draws: Draws::Unit,
+        dimensions: None,
     };
     let start = settings.prior_mode(data.rows.ncols());
     let mut rng = Rng::seed_from_u64(seed);

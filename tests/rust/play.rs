@@ -10,12 +10,12 @@ use belated::ledger::{Action, Clock, Point, State};
 use belated::optimizer::{self, Definition, Optimizer};
 use belated::random::Rng;
 use belated::strategy::bayes::pending::{
-    Censor, Integrate, Late, Liar, Lie, Nearest, Pending, Statistic,
+    Censor, Hallucinate, Integrate, Late, Liar, Lie, Nearest, Pending, Statistic,
 };
 use belated::strategy::bayes::settings::{
-    Acquisition, Auto, Beta, DesignMethod, DrawMethod, FitRows, GP, Initial, InitialDesign,
-    KernelChoice, Lengthscale, LogEI, MaxVariance, Multistart, NamedMean, PriorMean, RefitClock,
-    Schedule, Settings, Surrogate, TargetScale, ThompsonSampling, UCB,
+    Acquisition, Auto, Beta, DesignMethod, DrawMethod, FitRows, GP, Incumbent, Initial,
+    InitialDesign, KernelChoice, Lengthscale, LogEI, MaxVariance, Multistart, NamedMean, PriorMean,
+    RefitClock, Schedule, Settings, Surrogate, TargetScale, ThompsonSampling, UCB,
 };
 use belated::strategy::registry;
 use ndarray::Array2;
@@ -191,6 +191,7 @@ pub fn settings(candidates: bool, floors: f64) -> impl Strategy<Value = Settings
                 acquisition: match pending {
                     Pending::Integrate(_) => Acquisition::LogEI(LogEI {
                         multistart: acquisition.multistart(),
+                        ..LogEI::default()
                     }),
                     _ => acquisition,
                 },
@@ -254,6 +255,7 @@ fn gp() -> impl Strategy<Value = GP> {
             priors,
             targets,
             n_restarts,
+            n_refit_restarts: n_restarts.min(2),
             refit_every,
             refit_clock,
             fit_rows,
@@ -277,7 +279,13 @@ fn acquisition(candidates: bool) -> impl Strategy<Value = Acquisition> {
                 .filter(|_| !candidates)
                 .map(|(n_raw, n_starts)| Multistart(n_raw, n_starts));
             match kind {
-                0 => Acquisition::LogEI(LogEI { multistart }),
+                0 => Acquisition::LogEI(LogEI {
+                    multistart,
+                    incumbent: match widen {
+                        true => Incumbent::PosteriorMean,
+                        false => Incumbent::BestValue,
+                    },
+                }),
                 1 => Acquisition::MaxVariance(MaxVariance { multistart }),
                 2 => Acquisition::UCB(UCB {
                     beta,
@@ -308,8 +316,8 @@ fn pending(floors: f64) -> impl Strategy<Value = Pending> {
     let liar = |value| Pending::Liar(Liar { value });
     prop_oneof![
         1 => Just(Pending::Ignore {}),
-        2 => Just(Pending::Hallucinate {}),
-        2 => (floor, late).prop_map(|(floor, late)| Pending::Censor(Censor { floor, late })),
+        2 => any::<bool>().prop_map(|repeats| Pending::Hallucinate(Hallucinate { repeats })),
+        2 => (floor, late, any::<bool>()).prop_map(|(floor, late, repeats)| Pending::Censor(Censor { floor, late, repeats })),
         1 => (1..9usize).prop_map(|k| Pending::Nearest(Nearest { k })),
         2 => (1..9usize).prop_map(|n| Pending::Integrate(Integrate { n })),
         1 => select(vec![Statistic::Min, Statistic::Mean, Statistic::Max])

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use ndarray::{Array2, ArrayView2};
+use ndarray::{Array2, ArrayView2, s};
 
 use crate::acquisition::{
     Acquisition, LogExpectedImprovement, MaxVariance, Scorer, UpperConfidenceBound,
@@ -17,7 +17,8 @@ use crate::gp::draw::path::Path;
 use crate::gp::evidence::Data;
 use crate::gp::fit::fit_families;
 use crate::gp::{GaussianProcess, as_row};
-use crate::ledger::{Ledger, Point, State, TrialNumber};
+use crate::ledger::{Ledger, Point, State, Trial, TrialNumber};
+use crate::maximize::excluded::Excluded;
 use crate::maximize::{Maximizer, Objective, maximize};
 use crate::random::Rng;
 use crate::strategy::bayes::candidates::{MAX_EXACT, SolvedCandidates};
@@ -26,14 +27,16 @@ use crate::strategy::bayes::incumbents::{best_observed, incumbent, noisy_expecte
 use crate::strategy::bayes::information::InformationGain;
 use crate::strategy::bayes::note::Fit;
 use crate::strategy::bayes::pending::Pending;
-use crate::strategy::bayes::settings::{self, DrawMethod, FitRows, Multistart, Settings};
+use crate::strategy::bayes::settings::{
+    self, DrawMethod, FitRows, Incumbent, Multistart, Settings,
+};
 use crate::strategy::bayes::spacing::enforce_separation;
-use crate::strategy::bayes::training_set::{Posterior, TrainingSet, Version, set_targets};
+use crate::strategy::bayes::training_set::{Posterior, TrainingSet, Version, is_arriving};
 use crate::strategy::bayes::{ModelBased, Surrogate};
 use crate::strategy::{Proposal, Query, Recommendation, Setup, Strategy, Supports, uniform_point};
 
-/// Starts of a fit that has one before it.
-const WARM_RESTARTS: usize = 2;
+/// Candidates are solved against the factor and kept up to so many bytes; beyond, they are solved block by block.
+const MAX_SOLVED_BYTES: usize = 1 << 30;
 
 /// The strategy: settings, and what is kept between suggestions.
 pub struct BayesOpt {
@@ -41,12 +44,17 @@ pub struct BayesOpt {
     settings: Settings,
     /// Columns of a context.
     context_width: usize,
+    /// Dimensions of the domain, and of point and context together: parameters, however many columns they have.
+    d: usize,
+    d_rows: usize,
     /// The initial points, then some to go on with while nothing is known.
     design: Vec<Point>,
     n_initial: usize,
     training: TrainingSet,
     candidates: Option<SolvedCandidates>,
     information: Option<InformationGain>,
+    /// A fit that is not logged, for looks at the model before the first one that is; and the log's length.
+    preview: Option<(usize, Arc<Fit>)>,
 }
 
 impl BayesOpt {
@@ -57,28 +65,61 @@ impl BayesOpt {
         let width = domain.width() + context_width;
         settings.check(width, matches!(domain.as_ref(), Domain::Candidates(_)))?;
         let design = settings.design();
-        let n_initial = design.n.unwrap_or((2 * domain.width()).clamp(4, 20));
+        let d = domain.dimensions();
+        let d_rows = d + setup.context.len();
+        let n_initial = design.n.unwrap_or((2 * d).clamp(4, 20));
         Ok(Self {
             design: initial_design(&domain, n_initial, design.how, rng),
             n_initial,
-            training: TrainingSet::new(settings.clone(), width),
+            training: TrainingSet::new(settings.clone(), width, d_rows),
             settings,
             domain,
             context_width,
+            d,
+            d_rows,
             candidates: None,
             information: None,
+            preview: None,
         })
     }
 
     /// A point of the initial design while it lasts, and while there is nothing to learn from.
-    fn initial_point(&self, log: &Ledger, rng: &mut Rng) -> Option<Point> {
+    fn initial_point(&self, log: &Ledger, query: Query, rng: &mut Rng) -> Option<Point> {
         let number = log.trials().len();
         let informed = log.n_observed() > 0 || self.settings.pending().floor().is_some();
         if informed && number >= self.n_initial {
             return None;
         }
-        let designed = self.design.get(number).cloned();
-        Some(designed.unwrap_or_else(|| uniform_point(&self.domain, rng)))
+        let excluded = self.excluded(log, query);
+        let designed = self.design.get(number);
+        let designed = designed.filter(|p| !excluded.contains(&self.domain, &p.x, p.index));
+        Some(designed.cloned().unwrap_or_else(|| {
+            let (x, index) = excluded.sample_left(&self.domain, rng);
+            Point::new(x, index)
+        }))
+    }
+
+    /// Points of a finite domain that are not suggested while others are left: those in flight in this context, and the
+    /// observed ones where their values have no noise.
+    fn excluded(&self, log: &Ledger, query: Query) -> Excluded {
+        if self.settings.pending().repeats() || !self.domain.is_finite() {
+            return Excluded::default();
+        }
+        let in_flight = log.pending().iter().copied();
+        let in_flight =
+            in_flight.filter(|&number| is_arriving(&log.trials()[number], query, &self.settings));
+        let observed = |number: &TrialNumber| log.trials()[*number].value.is_some();
+        let exact = |number: &TrialNumber| log.trials()[*number].std() == Some(0.0);
+        let rows = self.training.rows().iter().copied().filter(observed);
+        let noiseless =
+            self.settings.gp().noise_std == Some(0.0) || rows.clone().all(|number| exact(&number));
+        let numbers = in_flight.chain(rows.filter(|_| noiseless));
+        let here = numbers.filter(|&number| log.context(number) == query.context);
+        let points = here.map(|number| {
+            let index = log.trials()[number].index.map(|index| index as usize);
+            (log.x(number), index)
+        });
+        Excluded::new(&self.domain, points)
     }
 
     /// The proposal once there is something to learn from; the fit goes to `fitted` as soon as it is found.
@@ -96,8 +137,9 @@ impl BayesOpt {
             *fitted = Some(fit);
         }
         check(stop)?;
+        let excluded = self.excluded(log, query);
         let settings = &self.settings;
-        let recent = recent_trials(log, query.now, settings);
+        let recent = recent_trials(log, query, settings);
         let recent = self.training.encode(log, &recent);
         let mut posterior =
             self.training
@@ -121,7 +163,7 @@ impl BayesOpt {
                 } else {
                     0.0
                 };
-                multiplier(posterior.gp, log, &recent, gamma, bound, settings)
+                multiplier(posterior.gp, self.d, log, &recent, gamma, bound, settings)
             }
         };
         let chosen = acquisition(&mut posterior, nu, settings, query, rng)?;
@@ -133,12 +175,13 @@ impl BayesOpt {
             log,
             query,
             best_observed,
+            excluded,
             nu,
             rng,
             stop,
         };
         match self.domain.as_ref() {
-            Domain::Candidates(list) if chosen.is_some() || list.nrows() <= MAX_EXACT => {
+            Domain::Candidates(list) if can_be_kept(list, posterior.gp.len(), chosen.is_none()) => {
                 search.candidates(&mut self.candidates, list, &posterior, chosen)
             }
             _ => search.functions(&posterior, chosen),
@@ -177,14 +220,14 @@ impl BayesOpt {
             noise.resize(numbers.len(), None);
         }
         let x = self.training.encode(log, &numbers);
-        let mut fit_settings = gp_settings.fit_settings(x.ncols());
+        let mut fit_settings = gp_settings.fit_settings(x.ncols(), self.d_rows);
         let start = match self.training.fit() {
             Some(fit) => {
                 // The last θ is the best start there is; another one tries whether the data have changed their mind.
-                fit_settings.n_restarts = fit_settings.n_restarts.min(WARM_RESTARTS);
+                fit_settings.n_restarts = gp_settings.n_refit_restarts;
                 fit.theta.clone()
             }
-            None => gp_settings.first_theta(x.ncols()),
+            None => gp_settings.first_theta(x.ncols(), self.d_rows),
         };
         // A fit needs two matrices of its own, and its end makes this factor useless as a rule.
         self.training.drop_factor();
@@ -192,7 +235,7 @@ impl BayesOpt {
             x: x.view(),
             y: &targets.values,
             noise: &noise,
-            about_mean: self.settings.estimates_mean(x.ncols()),
+            about_mean: self.settings.estimates_mean(self.d_rows),
         };
         let families = gp_settings.families();
         let (family, theta) = fit_families(data, &start, &fit_settings, &families, rng, stop)?;
@@ -202,6 +245,29 @@ impl BayesOpt {
             rows: Some(self.training.rows().len()),
             scale: targets.scale,
         })
+    }
+}
+
+impl BayesOpt {
+    /// Fits θ for a look at the model, where there is something to fit to and nothing has been fitted yet. Nothing of it
+    /// is kept but a cache: the next suggestion makes a fit of its own, and logs it.
+    fn preview_fit(
+        &mut self,
+        log: &Ledger,
+        query: Query,
+        rng: &mut Rng,
+        stop: &mut Stop,
+    ) -> Result<()> {
+        if self.training.fit().is_some() || log.n_observed() == 0 {
+            return Ok(());
+        }
+        let fit = match self.preview.take() {
+            Some((len, fit)) if len == log.len() => fit,
+            _ => Arc::new(self.refit(log, query, rng, stop)?),
+        };
+        self.preview = Some((log.len(), fit.clone()));
+        self.training.preview(fit);
+        Ok(())
     }
 }
 
@@ -234,7 +300,7 @@ impl Strategy for BayesOpt {
         stop: &mut Stop,
     ) -> Result<Proposal> {
         self.training.before_suggestion(query.now);
-        if let Some(point) = self.initial_point(log, rng) {
+        if let Some(point) = self.initial_point(log, query, rng) {
             return Ok(Proposal::at(point));
         }
         let mut fitted = None;
@@ -269,37 +335,34 @@ impl Strategy for BayesOpt {
         if log.n_observed() == 0 {
             return Ok(None);
         }
-        let rows = self.training.rows().to_vec();
-        let mut prior;
-        let (gp, targets) = match self.training.fit() {
-            Some(_) => match self.training.posterior(log, query, stop)? {
-                Some(posterior) => (&*posterior.gp, posterior.targets),
-                None => return Ok(None),
-            },
-            // Before the first fit there is still the prior's θ, or the one that was given.
-            None => {
-                let gp_settings = self.settings.gp();
-                let theta = gp_settings.first_theta(self.domain.width() + self.context_width);
-                prior = GaussianProcess::new(gp_settings.families()[0], &theta)?;
-                let mut targets = self.training.targets(log);
-                let encoded = self.training.encode(log, &rows);
-                prior.append_noisy_rows(encoded.view(), &self.training.row_noise(targets.scale))?;
-                set_targets(&mut prior, &mut targets, &self.settings)?;
-                (&prior, targets)
-            }
+        self.preview_fit(log, query, rng, stop)?;
+        let Some(posterior) = self.training.posterior(log, query, stop)? else {
+            return Ok(None);
         };
+        let (gp, targets) = (&*posterior.gp, &posterior.targets);
+        let best_observed = best_observed(&self.domain, log, posterior.rows, &targets.values);
         let mean = Acquisition::UpperConfidenceBound(UpperConfidenceBound {
             multiplier: 0.0,
             noise: 0.0,
         });
-        let best_observed = best_observed(&self.domain, log, &rows, &targets.values);
-        let mut scorer = Scorer::new(gp, &mean, query.context);
-        let maximizer = Maximizer::default();
+        let mut scorer;
+        let mut scores;
+        let objective: &mut dyn Objective = match self.domain.as_ref() {
+            Domain::Candidates(list) => {
+                scores = Scores::new(gp.mean(in_context(list, query.context).view()));
+                &mut scores
+            }
+            Domain::Box(_) => {
+                scorer = Scorer::new(gp, &mean, query.context);
+                &mut scorer
+            }
+        };
         let point = argmax(
-            &mut scorer,
+            objective,
             &self.domain,
             &best_observed,
-            &maximizer,
+            &Maximizer::default(),
+            &Excluded::default(),
             rng,
             stop,
         )?;
@@ -323,8 +386,10 @@ impl ModelBased for BayesOpt {
         log: &Ledger,
         query: Query,
         pending: bool,
+        rng: &mut Rng,
         stop: &mut Stop,
     ) -> Result<Option<Surrogate<'_>>> {
+        self.preview_fit(log, query, rng, stop)?;
         let Some(mut posterior) = self.training.posterior(log, query, stop)? else {
             return Ok(None);
         };
@@ -341,34 +406,37 @@ impl ModelBased for BayesOpt {
 
 /// The trials that nu_t sums over: those of the last m, observed or not (Algorithm 1 of Verma et al. 2022).
 ///
-/// Without a window only pending ones: nothing else is censored, and a sum over all trials would grow for ever.
-fn recent_trials(log: &Ledger, now: f64, settings: &Settings) -> Vec<TrialNumber> {
+/// Without a window only pending ones: nothing else is censored, and a sum over all trials would grow for ever. A pending
+/// trial counts as long as it counts as arriving.
+fn recent_trials(log: &Ledger, query: Query, settings: &Settings) -> Vec<TrialNumber> {
     if !settings.pending().is_censor() {
         return Vec::new();
     }
-    let Some(window) = settings.window else {
-        return log.pending().iter().copied().collect();
-    };
-    let counts = |(_, trial): &(usize, &crate::ledger::Trial)| {
-        let age = now - trial.suggested_at;
-        age <= window
-            && (trial.suggested || trial.state == State::Pending)
-            && trial.state != State::Abandoned
+    let counts = |(_, trial): &(usize, &Trial)| match trial.state {
+        State::Pending => is_arriving(trial, query, settings),
+        State::Abandoned => false,
+        State::Observed | State::Failed => {
+            trial.suggested
+                && settings
+                    .window
+                    .is_some_and(|m| query.now - trial.suggested_at <= m)
+        }
     };
     let trials = log.trials().iter().enumerate();
     trials.filter(counts).map(|(number, _)| number).collect()
 }
 
-/// nu_t = B_y·Σ_{s=max(1,t−m)}^{t−1} sigma_{t−1}(x_s) + beta_t under `Censor`, beta_t otherwise.
+/// In d dimensions, nu_t = B_y·Σ_{s=max(1,t−m)}^{t−1} sigma_{t−1}(x_s) + beta_t under `Censor`, beta_t otherwise.
 fn multiplier(
     gp: &GaussianProcess,
+    d: usize,
     log: &Ledger,
     recent: &Array2<f64>,
     gamma: f64,
     bound: settings::Bound,
     settings: &Settings,
 ) -> f64 {
-    let (d, j) = (gp.kernel().width(), log.trials().len() + 1);
+    let j = log.trials().len() + 1;
     let noise = gp.noise_variance();
     let beta = bound.multiplier(d, j, gamma, noise, settings.pending().is_censor());
     let noise = if bound.predictive_std { noise } else { 0.0 };
@@ -397,18 +465,43 @@ fn acquisition(
                 noise,
             }))
         }
-        settings::Acquisition::LogEI(_) => Some(match settings.pending() {
+        settings::Acquisition::LogEI(log_ei) => Some(match settings.pending() {
             Pending::Integrate(integrate) => {
                 let tail = posterior.tail.rows.view();
                 noisy_expected_improvement(gp, tail, integrate.n, query.context, rng)?
             }
             _ => Acquisition::LogExpectedImprovement(LogExpectedImprovement {
-                incumbent: incumbent(gp, query.context),
+                incumbent: match log_ei.incumbent {
+                    Incumbent::PosteriorMean => incumbent(gp, query.context),
+                    Incumbent::BestValue => best_value(&posterior.targets.values),
+                },
             }),
         }),
         settings::Acquisition::MaxVariance(_) => Some(Acquisition::MaxVariance(MaxVariance)),
         settings::Acquisition::ThompsonSampling(_) => None,
     })
+}
+
+/// The best target; the prior mean where there are none.
+fn best_value(targets: &[f64]) -> f64 {
+    targets.iter().copied().reduce(f64::max).unwrap_or(0.0)
+}
+
+/// Whether candidates can be solved against a factor of n rows and kept, for draws or not.
+fn can_be_kept(list: &Array2<f64>, n: usize, draws: bool) -> bool {
+    let bytes = (list.nrows() * (n + n / 4 + 8)).saturating_mul(size_of::<f64>());
+    bytes <= MAX_SOLVED_BYTES && (!draws || list.nrows() <= MAX_EXACT)
+}
+
+/// Rows of the model for candidates in a context.
+fn in_context(list: &Array2<f64>, context: &[f64]) -> Array2<f64> {
+    let (n, width) = list.dim();
+    let mut rows = Array2::zeros((n, width + context.len()));
+    rows.slice_mut(s![.., ..width]).assign(list);
+    for (k, z) in context.iter().enumerate() {
+        rows.column_mut(width + k).fill(*z);
+    }
+    rows
 }
 
 /// The maximisation of an acquisition, or of a draw, over the domain.
@@ -418,6 +511,7 @@ struct Search<'a, 's> {
     log: &'a Ledger,
     query: Query<'a>,
     best_observed: Array2<f64>,
+    excluded: Excluded,
     nu: f64,
     rng: &'a mut Rng,
     stop: &'a mut Stop<'s>,
@@ -455,10 +549,11 @@ impl Search<'_, '_> {
             }
         };
         argmax(
-            &mut Listed::new(scores),
+            &mut Scores::new(scores),
             self.domain,
             &self.best_observed,
             &Maximizer::default(),
+            &self.excluded,
             self.rng,
             self.stop,
         )
@@ -488,6 +583,7 @@ impl Search<'_, '_> {
             self.domain,
             &self.best_observed,
             &maximizer,
+            &self.excluded,
             self.rng,
             self.stop,
         )?;
@@ -547,12 +643,14 @@ fn solved<'a>(
     gp: &GaussianProcess,
     stop: &mut Stop,
 ) -> Result<&'a mut SolvedCandidates> {
-    let valid = kept
-        .take()
-        .filter(|kept| kept.is_for(query.context, version));
-    let solved = kept.insert(
-        valid.unwrap_or_else(|| SolvedCandidates::new(list.view(), query.context, version)),
-    );
+    let solved = match kept.take() {
+        Some(solved) if solved.is_for(query.context, version) => solved,
+        previous => {
+            let rows = in_context(list, query.context);
+            SolvedCandidates::new(rows, query.context, version, previous)
+        }
+    };
+    let solved = kept.insert(solved);
     solved.update(gp, stop)?;
     Ok(solved)
 }
@@ -563,6 +661,7 @@ fn argmax(
     domain: &Domain,
     best_observed: &Array2<f64>,
     maximizer: &Maximizer,
+    excluded: &Excluded,
     rng: &mut Rng,
     stop: &mut Stop,
 ) -> Result<Point> {
@@ -571,6 +670,7 @@ fn argmax(
         domain,
         best_observed.view(),
         maximizer,
+        excluded,
         rng,
         stop,
     )?;
@@ -578,18 +678,18 @@ fn argmax(
 }
 
 /// Scores of a list of candidates computed beforehand, handed out block by block in the list's order.
-struct Listed {
+struct Scores {
     scores: Vec<f64>,
     given: usize,
 }
 
-impl Listed {
+impl Scores {
     fn new(scores: Vec<f64>) -> Self {
         Self { scores, given: 0 }
     }
 }
 
-impl Objective for Listed {
+impl Objective for Scores {
     fn values(&mut self, points: ArrayView2<f64>, out: &mut [f64]) {
         out.copy_from_slice(&self.scores[self.given..self.given + points.nrows()]);
         self.given += points.nrows();

@@ -6,7 +6,7 @@
 //! V and the prior's factor grow as the factor of the rows does: the base at once, later rows singly, and a tail
 //! that is dropped again. So their bits follow from the rows alone, not from when they were asked for.
 
-use ndarray::{Array2, ArrayView2, Axis, s};
+use ndarray::{Array2, Axis, s};
 
 use crate::acquisition::Acquisition;
 use crate::error::{Result, Stop, check};
@@ -30,6 +30,8 @@ pub struct SolvedCandidates {
     v: Array2<f64>,
     solved: usize,
     prior: Option<Prior>,
+    /// The prior's factor in another context.
+    earlier_factor: Option<PriorFactor>,
 }
 
 /// A factor of the prior covariance of the candidates, then of rows that lie elsewhere.
@@ -40,21 +42,25 @@ struct Prior {
 }
 
 impl SolvedCandidates {
-    /// Nothing solved yet, for this factor and context.
-    pub fn new(candidates: ArrayView2<f64>, context: &[f64], version: Version) -> Self {
-        let (n, d) = candidates.dim();
-        let mut points = Array2::zeros((n, d + context.len()));
-        points.slice_mut(s![.., ..d]).assign(&candidates);
-        for (k, z) in context.iter().enumerate() {
-            points.column_mut(d + k).fill(*z);
-        }
+    /// Nothing solved yet, for this factor and the candidates' rows in this context; of those in another context, the
+    /// prior's factor may still serve.
+    pub fn new(
+        rows: Array2<f64>,
+        context: &[f64],
+        version: Version,
+        previous: Option<Self>,
+    ) -> Self {
         Self {
             version,
             context: context.to_vec(),
-            points,
-            v: Array2::zeros((n, 0)),
+            v: Array2::zeros((rows.nrows(), 0)),
+            points: rows,
             solved: 0,
             prior: None,
+            earlier_factor: previous.and_then(|old| match old.prior {
+                Some(prior) => Some(prior.factor),
+                None => old.earlier_factor,
+            }),
         }
     }
 
@@ -111,7 +117,11 @@ impl SolvedCandidates {
         let mut prior = match self.prior.take() {
             Some(prior) => prior,
             None => Prior {
-                factor: PriorFactor::new(gp.kernel(), self.points.clone())?,
+                factor: PriorFactor::reuse(
+                    self.earlier_factor.take(),
+                    gp.kernel(),
+                    self.points.clone(),
+                )?,
                 places: Vec::new(),
             },
         };

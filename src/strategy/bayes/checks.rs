@@ -132,7 +132,7 @@ impl Settings {
                     "it needs a window, after which a value is too late",
                 )
             }
-            Pending::Ignore {} | Pending::Hallucinate {} => Ok(()),
+            Pending::Ignore {} | Pending::Hallucinate(_) => Ok(()),
         }
     }
 }
@@ -152,13 +152,12 @@ impl GP {
                 "give one finite number above 0, or one for every encoded column of point and context",
             )?;
         }
-        for (name, given) in [
-            ("surrogate.signal_std", self.signal_std),
-            ("surrogate.noise_std", self.noise_std),
-        ] {
-            if let Some(std) = given {
-                check(is_std(std), name, std, POSITIVE)?;
-            }
+        if let Some(std) = self.signal_std {
+            check(is_std(std), "surrogate.signal_std", std, POSITIVE)?;
+        }
+        if let Some(std) = self.noise_std {
+            let holds = std == 0.0 || is_std(std);
+            check(holds, "surrogate.noise_std", std, NOT_NEGATIVE)?;
         }
         if let Some(theta) = self.initial_theta {
             check(
@@ -172,6 +171,7 @@ impl GP {
             check(mean.is_finite(), "surrogate.mean", mean, VALUE_OF_F)?;
         }
         check_count("surrogate.n_restarts", self.n_restarts)?;
+        check_count("surrogate.n_refit_restarts", self.n_refit_restarts)?;
         check_count("surrogate.refit_every", self.refit_every.min(MAX_COUNT))
     }
 }

@@ -28,6 +28,7 @@ pub use bayes_opt::BayesOpt;
 use crate::error::{Result, Stop};
 use crate::gp::GaussianProcess;
 use crate::ledger::Ledger;
+use crate::random::Rng;
 use crate::strategy::{Query, Strategy};
 
 /// The posterior of (f − center)/scale that a strategy works with.
@@ -39,7 +40,7 @@ pub struct Surrogate<'a> {
 
 /// A strategy with a posterior to look at.
 pub trait ModelBased: Strategy {
-    /// The posterior over (x, context) rows, for a log that it has caught up with; None before any fit.
+    /// The posterior over (x, context) rows, for a log that it has caught up with; None while nothing is observed.
     ///
     /// With `pending` it is the one that the next suggestion would be made from.
     fn surrogate(
@@ -47,6 +48,7 @@ pub trait ModelBased: Strategy {
         log: &Ledger,
         query: Query,
         pending: bool,
+        rng: &mut Rng,
         stop: &mut Stop,
     ) -> Result<Option<Surrogate<'_>>>;
 }

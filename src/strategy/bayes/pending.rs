@@ -11,7 +11,7 @@ pub enum Pending {
     /// They do not (GP-UCB, asy-TS, asyUCB, asyEI).
     Ignore {},
     /// Their variance is removed, the mean stays (GP-BUCB, GP-BTS, asyHTS; Desautels et al. 2014).
-    Hallucinate {},
+    Hallucinate(Hallucinate),
     /// They count as the floor, and go on doing so after their window (GP-UCB-SDF, GP-TS-SDF; Verma et al. 2022).
     Censor(Censor),
     /// They count as one and the same value (the constant liar of Ginsbourger et al. 2010).
@@ -24,10 +24,20 @@ pub enum Pending {
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
+pub struct Hallucinate {
+    /// Whether a finite domain's point in flight may be suggested again while untried ones are left, as in the
+    /// literature.
+    pub repeats: bool,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
 pub struct Censor {
     /// The known or assumed minimum of f; the worst observed value if None.
     pub floor: Option<f64>,
     pub late: Late,
+    /// As for `Hallucinate`.
+    pub repeats: bool,
 }
 
 /// What a value that arrives after its window is worth to the model. The log keeps it either way.
@@ -121,6 +131,16 @@ impl Pending {
         }
     }
 
+    /// Whether a point in flight may be suggested again while a finite domain has untried ones.
+    pub fn repeats(&self) -> bool {
+        match self {
+            Pending::Ignore {} => true,
+            Pending::Hallucinate(Hallucinate { repeats })
+            | Pending::Censor(Censor { repeats, .. }) => *repeats,
+            Pending::Liar(_) | Pending::Nearest(_) | Pending::Integrate(_) => false,
+        }
+    }
+
     /// Whether values that come after their window are discarded.
     pub fn discards_late(&self) -> bool {
         matches!(self, Pending::Censor(censor) if censor.late == Late::Discard)
@@ -135,7 +155,7 @@ impl Pending {
             _ if !arriving => None,
             Pending::Ignore {} => None,
             // A fantasy is a deviation from the mean: the tail is the same.
-            Pending::Hallucinate {} | Pending::Integrate(_) => Some(Target::PosteriorMean),
+            Pending::Hallucinate(_) | Pending::Integrate(_) => Some(Target::PosteriorMean),
             Pending::Liar(_) => Some(Target::Value(levels.lie)),
             Pending::Nearest(nearest) => Some(Target::NearestMean(nearest.k)),
         }
@@ -154,7 +174,10 @@ mod tests {
         };
         for (policy, target) in [
             (Pending::Ignore {}, None),
-            (Pending::Hallucinate {}, Some(Target::PosteriorMean)),
+            (
+                Pending::Hallucinate(Hallucinate::default()),
+                Some(Target::PosteriorMean),
+            ),
             (
                 Pending::Integrate(Integrate::default()),
                 Some(Target::PosteriorMean),

@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 use crate::gp::Hyperparameters;
 use crate::gp::fit::{Draws, FitSettings};
 use crate::gp::kernel::KernelFamily;
-use crate::strategy::bayes::pending::{Integrate, Pending};
+use crate::strategy::bayes::pending::{Hallucinate, Integrate, Pending};
+use crate::strategy::bayes::training_set::MIN_NOISE;
 
 /// Everything that can be chosen.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -43,7 +44,19 @@ impl Default for Acquisition {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct LogEI {
+    /// What improvement is measured from, unless it is averaged over outcomes.
+    pub incumbent: Incumbent,
     pub multistart: Option<Multistart>,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Incumbent {
+    /// The largest posterior mean at an observed point.
+    #[default]
+    PosteriorMean,
+    /// The largest observed value, noise included (Kandasamy et al. 2017).
+    BestValue,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -175,8 +188,9 @@ pub struct GP {
     pub mean: PriorMean,
     pub priors: bool,
     pub targets: TargetScale,
-    /// Starts of a fit.
+    /// Starts of the first fit; of later ones, the first of which is the last result.
     pub n_restarts: usize,
+    pub n_refit_restarts: usize,
     pub refit_every: usize,
     pub refit_clock: RefitClock,
     pub fit_rows: FitRows,
@@ -196,9 +210,10 @@ impl Default for GP {
             priors: true,
             targets: TargetScale::Standardized,
             n_restarts: 4,
+            n_refit_restarts: 2,
             refit_every: 10,
             refit_clock: RefitClock::Observations,
-            fit_rows: FitRows::Policy,
+            fit_rows: FitRows::Observed,
             initial_theta: None,
         }
     }
@@ -246,12 +261,12 @@ pub enum NamedMean {
     /// A constant of prior N(0, 1) after scaling, estimated with θ: not the mean of the observed, as those crowd where f is
     /// large. As `Zero` where that is not the mean of the observed.
     Estimated,
-    /// `Estimated` in many columns, `Zero` in few: where space is small the two do equally well.
+    /// `Estimated` in many dimensions, `Zero` in few: where space is small the two do equally well.
     Auto,
 }
 
-/// From so many columns on `Auto` is `Estimated`.
-const MANY_COLUMNS: usize = 5;
+/// From so many dimensions on `Auto` is `Estimated`.
+const MANY_DIMENSIONS: usize = 5;
 
 /// The units that the model works in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -325,7 +340,7 @@ impl Acquisition {
     /// The literature's search of a box, where that is asked for.
     pub fn multistart(&self) -> Option<Multistart> {
         match self {
-            Acquisition::LogEI(LogEI { multistart })
+            Acquisition::LogEI(LogEI { multistart, .. })
             | Acquisition::MaxVariance(MaxVariance { multistart })
             | Acquisition::UCB(UCB { multistart, .. })
             | Acquisition::ThompsonSampling(ThompsonSampling { multistart, .. }) => *multistart,
@@ -400,7 +415,7 @@ impl Settings {
         // Averaged over outcomes, a bound is the hallucinated one; and draws that ignore what is out go where it is.
         self.pending.unwrap_or(match self.acquisition {
             Acquisition::LogEI(_) => Pending::Integrate(Integrate::default()),
-            _ => Pending::Hallucinate {},
+            _ => Pending::Hallucinate(Hallucinate::default()),
         })
     }
 
@@ -418,11 +433,11 @@ impl Settings {
         self.window.unwrap_or(f64::INFINITY)
     }
 
-    /// Whether the prior mean is estimated, for rows of so many columns.
-    pub fn estimates_mean(&self, width: usize) -> bool {
+    /// Whether the prior mean is estimated, in d dimensions of point and context.
+    pub fn estimates_mean(&self, d: usize) -> bool {
         let wanted = match self.gp().mean {
             PriorMean::Named(NamedMean::Estimated) => true,
-            PriorMean::Named(NamedMean::Auto) => width >= MANY_COLUMNS,
+            PriorMean::Named(NamedMean::Auto) => d >= MANY_DIMENSIONS,
             _ => false,
         };
         wanted && self.gp().targets == TargetScale::Standardized && !self.pending().is_censor()
@@ -440,8 +455,8 @@ impl GP {
         }
     }
 
-    /// What is fitted, for rows of so many columns.
-    pub fn fit_settings(&self, width: usize) -> FitSettings {
+    /// What is fitted, for rows of so many columns, which d dimensions of point and context are encoded in.
+    pub fn fit_settings(&self, width: usize, d: usize) -> FitSettings {
         let per_column = |lengthscale: &Lengthscale| match lengthscale {
             Lengthscale::Shared(l) => vec![*l; width],
             Lengthscale::PerColumn(l) if l.len() == 1 => vec![l[0]; width],
@@ -452,10 +467,11 @@ impl GP {
             ard: self.ard,
             lengthscale: self.lengthscale.as_ref().map(per_column),
             signal_variance: self.signal_std.map(square),
-            noise_variance: self.noise_std.map(square),
+            noise_variance: self.noise_std.map(noise_variance),
             priors: self.priors,
             n_restarts: self.n_restarts,
             draws: Draws::Unit,
+            dimensions: Some(d),
         }
     }
 
@@ -466,14 +482,14 @@ impl GP {
     }
 
     /// Where the first fit starts.
-    pub fn first_theta(&self, width: usize) -> Hyperparameters {
-        let mut theta = self.fit_settings(width).prior_mode(width);
+    pub fn first_theta(&self, width: usize, d: usize) -> Hyperparameters {
+        let mut theta = self.fit_settings(width, d).prior_mode(width);
         if let Some([lengthscale, signal_std, noise_std]) = self.initial_theta {
             if self.lengthscale.is_none() {
                 theta.lengthscale.fill(lengthscale);
             }
             theta.signal_variance = square(self.signal_std.unwrap_or(signal_std));
-            theta.noise_variance = square(self.noise_std.unwrap_or(noise_std));
+            theta.noise_variance = noise_variance(self.noise_std.unwrap_or(noise_std));
         }
         theta
     }
@@ -490,6 +506,11 @@ impl GP {
             }
         }
     }
+}
+
+/// The variance of the noise; none stands for a variance that the factor's digits do not show.
+fn noise_variance(std: f64) -> f64 {
+    if std == 0.0 { MIN_NOISE } else { square(std) }
 }
 
 fn square(std: f64) -> f64 {

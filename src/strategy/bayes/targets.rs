@@ -16,7 +16,8 @@ pub struct Targets {
 }
 
 impl Targets {
-    /// Targets of trials in this order. `discarded` trials count as the floor, failed ones as the worst observed value.
+    /// Targets of trials in this order. `discarded` trials count as the floor, failed ones as one unit worse
+    /// than the worst observed value.
     pub fn of<'a>(
         trials: impl Iterator<Item = (&'a Trial, bool)> + Clone,
         settings: &Settings,
@@ -31,13 +32,18 @@ impl Targets {
         let (center, scale) = center_and_scale(&observed, floor, settings);
         // Divided one by one: the difference of two large numbers may overflow, that of their quotients not.
         let target = |y: f64| y / scale - center / scale;
+        // Worse than all that was observed, so that a crashing point is not proposed again; but no value is below a floor
+        // that was given.
+        let failed = match settings.pending().floor() {
+            Some(floor) => target(floor),
+            None => worst.map_or(0.0, target) - 1.0,
+        };
         let values = trials
             .map(|(trial, discarded)| match (discarded, trial.state) {
-                (true, _) => floor,
-                (false, State::Failed) => worst.unwrap_or(center),
-                _ => trial.value.unwrap_or(floor),
+                (true, _) => target(floor),
+                (false, State::Failed) => failed,
+                _ => target(trial.value.unwrap_or(floor)),
             })
-            .map(target)
             .collect();
         Self {
             values,
@@ -119,7 +125,10 @@ fn center_and_scale(observed: &[f64], floor: f64, settings: &Settings) -> (f64, 
 
 /// Mean and standard deviation of the observed; with a floor, that and the largest distance from it.
 fn standardized(observed: &[f64], floor: Option<f64>) -> (f64, f64) {
-    let largest = observed.iter().fold(0.0, |m: f64, y| m.max(y.abs()));
+    let largest = observed
+        .iter()
+        .chain(&floor)
+        .fold(0.0, |m: f64, y| m.max(y.abs()));
     if largest == 0.0 {
         return (floor.unwrap_or(0.0), 1.0);
     }
@@ -211,9 +220,9 @@ mod tests {
     }
 
     #[test]
-    fn standardised_targets_have_mean_zero_and_unit_spread_and_failures_the_worst() {
+    fn standardised_targets_have_mean_zero_and_unit_spread_and_failures_are_worse_than_all() {
         let targets = of(&[Some(1.0), None, Some(3.0)], &Settings::default());
-        assert_eq!(targets.values, [-1.0, -1.0, 1.0]);
+        assert_eq!(targets.values, [-1.0, -2.0, 1.0]);
         assert_eq!((targets.center, targets.scale), (2.0, 1.0));
     }
 
@@ -226,6 +235,34 @@ mod tests {
         let trials = trials(&[Some(1.0), Some(2.5)]);
         let discarded = Targets::of(trials.iter().zip([true, false]), &settings);
         assert_eq!(discarded.values, [0.0, 1.0]);
+    }
+
+    #[test]
+    fn failures_are_worse_than_the_only_value_and_never_below_a_given_floor() {
+        assert_eq!(
+            of(&[Some(7.0), None], &Settings::default()).values,
+            [0.0, -1.0]
+        );
+        assert_eq!(of(&[None], &Settings::default()).values, [-1.0]);
+        let settings = with(censor(Some(0.5)), GP::default());
+        assert_eq!(of(&[Some(1.0), None], &settings).values, [1.0, 0.0]);
+        let settings = with(censor(None), GP::default());
+        assert_eq!(
+            of(&[Some(1.0), Some(3.0), None], &settings).values,
+            [0.0, 1.0, -1.0]
+        );
+    }
+
+    #[test]
+    fn targets_above_a_floor_are_at_most_one_even_where_all_values_are_zero() {
+        for (value, floor) in [(0.0, -100.0), (5.0, -100.0), (0.0, -1e-300), (0.0, 0.0)] {
+            let settings = with(censor(Some(floor)), GP::default());
+            let targets = of(&[Some(value), Some(value)], &settings);
+            assert!(
+                targets.values.iter().all(|y| (0.0..=1.0).contains(y)),
+                "{targets:?}"
+            );
+        }
     }
 
     #[test]

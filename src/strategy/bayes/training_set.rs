@@ -28,7 +28,7 @@ pub struct Version {
 }
 
 /// Bounds on noise variances that come with values, in the model's units: below and above a factor loses its digits.
-const MIN_NOISE: f64 = 1e-10;
+pub(crate) const MIN_NOISE: f64 = 1e-10;
 const MAX_NOISE: f64 = 1e12;
 
 /// What follows from the log.
@@ -77,6 +77,7 @@ struct Kept {
 pub struct TrainingSet {
     settings: Settings,
     width: usize,
+    d: usize,
     fold: Fold,
     /// One for each of the suggestions that end the folded log, and perhaps one for a proposal that is not logged.
     checkpoints: Vec<Checkpoint>,
@@ -112,12 +113,15 @@ impl Posterior<'_> {
 }
 
 /// Gives the rows their targets, which move to the prior mean where that is estimated.
-pub fn set_targets(
+///
+/// d counts dimensions of point and context.
+fn set_targets(
     gp: &mut GaussianProcess,
     targets: &mut Targets,
     settings: &Settings,
+    d: usize,
 ) -> Result<()> {
-    if settings.estimates_mean(gp.kernel().width()) {
+    if settings.estimates_mean(d) {
         let mean = gp.set_targets_about_mean(&targets.values)?;
         if (targets.center + mean * targets.scale).is_finite() {
             targets.move_center(mean);
@@ -128,9 +132,9 @@ pub fn set_targets(
 }
 
 impl TrainingSet {
-    /// `width` counts the columns of point and context.
-    pub fn new(settings: Settings, width: usize) -> Self {
-        let fit_settings = settings.gp().fit_settings(width);
+    /// For d dimensions of point and context, encoded in `width` columns.
+    pub fn new(settings: Settings, width: usize, d: usize) -> Self {
+        let fit_settings = settings.gp().fit_settings(width, d);
         let family = fit_settings.family;
         let given = fit_settings.given();
         let fold = Fold {
@@ -140,6 +144,7 @@ impl TrainingSet {
         Self {
             settings,
             width,
+            d,
             fold,
             checkpoints: Vec::new(),
             kept: None,
@@ -238,15 +243,7 @@ impl TrainingSet {
     /// late are discarded; and after a removal the rows of this moment are the new base. `rewind` takes it back.
     pub fn before_suggestion(&mut self, now: f64) {
         let fold = &mut self.fold;
-        let mut checkpoint = Checkpoint {
-            cursor: fold.cursor,
-            n_rows: fold.rows.len(),
-            reordered: fold.reordered,
-            fit: fold.fit.clone(),
-            base: fold.base,
-            stopped_waiting: Vec::new(),
-            started_waiting: None,
-        };
+        let mut checkpoint = fold.checkpoint();
         let window = self.settings.window_or_infinite();
         fold.waiting.retain(|number, suggested_at| {
             let stays = now - *suggested_at <= window;
@@ -276,6 +273,12 @@ impl TrainingSet {
             fold.base = fit.rows.unwrap_or(0).min(fold.rows.len());
             fold.fit = Some(fit);
         }
+    }
+
+    /// Takes over a fit that is not logged, until the log is caught up with again.
+    pub fn preview(&mut self, fit: Arc<Fit>) {
+        self.checkpoints.push(self.fold.checkpoint());
+        self.adopt(fit);
     }
 
     /// Whether θ should be fitted before the next suggestion.
@@ -396,7 +399,7 @@ impl TrainingSet {
             kept.rows.push(self.fold.rows[i]);
             kept.noise.push(noise[i]);
         }
-        set_targets(&mut kept.posterior, targets, &self.settings)
+        set_targets(&mut kept.posterior, targets, &self.settings, self.d)
     }
 
     /// Gives the factor's memory back: it can be had again from the rows, bit for bit.
@@ -450,6 +453,18 @@ impl Fold {
         }
     }
 
+    fn checkpoint(&self) -> Checkpoint {
+        Checkpoint {
+            cursor: self.cursor,
+            n_rows: self.rows.len(),
+            reordered: self.reordered,
+            fit: self.fit.clone(),
+            base: self.base,
+            stopped_waiting: Vec::new(),
+            started_waiting: None,
+        }
+    }
+
     fn restore(&mut self, checkpoint: Checkpoint) {
         self.cursor = checkpoint.cursor;
         self.rows.truncate(checkpoint.n_rows);
@@ -475,7 +490,7 @@ fn discarded(trial: &Trial, settings: &Settings) -> bool {
 }
 
 /// Whether a pending trial still counts as arriving: within its window, and its lease if it has one.
-fn is_arriving(trial: &Trial, query: Query, settings: &Settings) -> bool {
+pub fn is_arriving(trial: &Trial, query: Query, settings: &Settings) -> bool {
     let lease_expired = trial
         .expires_at()
         .zip(query.wall_time)
