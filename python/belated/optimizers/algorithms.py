@@ -45,15 +45,17 @@ def _bayes_opt(paper: str, acquisition: str, pending: str, *defaults: Mapping[st
 _SE = {"surrogate__kernel": "squared_exponential"}
 _BETA = {"acquisition__beta": 1.0}
 _DISCARD = {"pending__late": "discard"}
+# Nothing in the papers keeps a point in flight from being chosen again.
+_REPEATS = {"pending__repeats": True}
 
 _ALGORITHMS = {
-    "GP-UCB-SDF": _bayes_opt(_VERMA, "ucb", "censor", _SE, _BETA, _DISCARD),
-    "GP-TS-SDF": _bayes_opt(_VERMA, "thompson", "censor", _SE, _BETA, _DISCARD),
+    "GP-UCB-SDF": _bayes_opt(_VERMA, "ucb", "censor", _SE, _BETA, _DISCARD, _REPEATS),
+    "GP-TS-SDF": _bayes_opt(_VERMA, "thompson", "censor", _SE, _BETA, _DISCARD, _REPEATS),
     "GP-UCB": _bayes_opt(_SRINIVAS, "ucb", "ignore", _SE, _BETA),
     "asy-TS": _bayes_opt(_KANDASAMY, "thompson", "ignore", _SE),
-    "GP-BUCB": _bayes_opt(_DESAUTELS, "ucb", "hallucinate", _SE, _BETA),
-    "GP-BTS": _bayes_opt(_CHOWDHURY, "thompson", "hallucinate", _SE),
-    "GP-EI": _bayes_opt(_JONES, "log_ei", "ignore"),
+    "GP-BUCB": _bayes_opt(_DESAUTELS, "ucb", "hallucinate", _SE, _BETA, _REPEATS),
+    "GP-BTS": _bayes_opt(_CHOWDHURY, "thompson", "hallucinate", _SE, _REPEATS),
+    "GP-EI": _bayes_opt(_JONES, "log_ei", "ignore", {"acquisition__incumbent": "best_value"}),
     "asyRAND": _Algorithm(_KANDASAMY, RandomSearch),
 }
 
@@ -99,7 +101,7 @@ def algorithm(name: str, space: SpaceLike | None = None, **kwargs: Any) -> Optim
     --------
     >>> import belated as bl
     >>> bl.algorithm("GP-EI", {"x": (0.0, 1.0)}, seed=0)
-    BayesOpt(space={'x': (0.0, 1.0)}, pending='ignore', seed=0)
+    BayesOpt(space={'x': (0.0, 1.0)}, acquisition=LogEI(incumbent='best_value'), pending='ignore', seed=0)
     """
     known = _ALGORITHMS.get(name) if isinstance(name, str) else None
     if known is None:

@@ -194,7 +194,7 @@ class LifeCycle(Generic[AnyLog]):
             ) from None
 
     def fail(self, trial: Trial | int) -> None:
-        """Report that a trial crashed: the model takes its point for as bad as the worst observed.
+        """Report that a trial crashed: the model takes its point for worse than the worst observed.
 
         Raises
         ------

@@ -31,10 +31,18 @@ class LogEI(Acquisition, name="log_ei"):
 
     Parameters
     ----------
-    multistart : tuple of int (n_raw, n_starts), optional
-        For replays. How the acquisition is maximised in a space: the best of n_raw uniform points and of L-BFGS-B
-        runs from n_starts others. Default None: belated's own search.
+    incumbent : {"posterior_mean", "best_value"}, default "posterior_mean"
+        What improvement is measured from under the other policies: the largest posterior mean at an observed point,
+        or the largest observed value, noise included.
+
+    For replays
+        multistart : tuple of int (n_raw, n_starts), optional
+            How the acquisition is maximised in a space: the best of n_raw uniform points and of L-BFGS-B runs from
+            n_starts others. Default None: belated's own search.
     """
+
+    _: KW_ONLY
+    incumbent: Literal["posterior_mean", "best_value"] = "posterior_mean"
 
 
 @checks_keywords
@@ -150,7 +158,15 @@ class Integrate(PendingPolicy, name="integrate"):
 @checks_keywords
 @dataclass(frozen=True, repr=False)
 class Hallucinate(PendingPolicy, name="hallucinate"):
-    """The predicted mean: pending trials leave the posterior mean as it is and shrink the standard deviation."""
+    """The predicted mean: pending trials leave the posterior mean as it is and shrink the standard deviation.
+
+    For replays
+        repeats : bool, default False
+            Among finitely many points, whether one in flight may be suggested again while untried ones are left.
+    """
+
+    _: KW_ONLY
+    repeats: bool = False
 
 
 @checks_keywords
@@ -172,11 +188,16 @@ class Censor(PendingPolicy, name="censor"):
     late : {"accept", "discard"}, default "accept"
         Whether a value that comes after the window is used, or the trial stays at the floor for good ("discard" needs
         a window).
+
+    For replays
+        repeats : bool, default False
+            As for `Hallucinate`.
     """
 
     floor: float | None = in_units_of_f(None)
     _: KW_ONLY
     late: Literal["accept", "discard"] = "accept"
+    repeats: bool = False
 
 
 @checks_keywords
@@ -236,8 +257,8 @@ class GP(Surrogate, name="gp"):
     signal_std : float, optional
         Standard deviation of f around its mean, in the unit of the targets.
     noise_std : float, optional
-        Standard deviation of the observations' noise, in the unit of the targets; values that come with a ``std`` of
-        their own have that one.
+        Standard deviation of the observations' noise, in the unit of the targets, 0 for none; values that come with a
+        ``std`` of their own have that one.
     mean : {"auto", "estimated", "zero", "median"} or float, default "auto"
         Prior mean of f, a number in units of f. "zero" is that after rescaling: the mean of the observed values, or
         the floor under `Censor`. "estimated": a constant fitted with the hyperparameters; as "zero" under `Censor` and
@@ -247,15 +268,17 @@ class GP(Surrogate, name="gp"):
     targets : {"standardized", "raw"}, default "standardized"
         Whether values are rescaled before the model sees them.
     n_restarts : int, default 4
-        Starts of a fit besides the last result.
+        Starts of the first fit.
     refit_every : int, default 10
         Fit again after this many new observations: earlier while there are few, later (5 %) when there are many.
 
     For replays
+        n_refit_restarts : int, default 2
+            Starts of the fits after the first; the first of them is the last result.
         refit_clock : {"observations", "trials"}, default "observations"
             "trials": fit whenever refit_every divides the number of trials instead.
-        fit_rows : {"policy", "observed", "all"}, default "policy"
-            Rows that are fitted to: those that the pending policy calls for, those with values, or every row.
+        fit_rows : {"observed", "policy", "all"}, default "observed"
+            Rows that are fitted to: those with values, also those that `Censor` holds at the floor, or every row.
         initial_theta : tuple (lengthscale, signal_std, noise_std), optional
             Start of the first fit. Default None: the mode of the priors.
     """
@@ -271,8 +294,9 @@ class GP(Surrogate, name="gp"):
     targets: Literal["standardized", "raw"] = "standardized"
     n_restarts: int = 4
     refit_every: int = 10
+    n_refit_restarts: int = 2
     refit_clock: Literal["observations", "trials"] = "observations"
-    fit_rows: Literal["policy", "observed", "all"] = "policy"
+    fit_rows: Literal["observed", "policy", "all"] = "observed"
     initial_theta: tuple[float, float, float] | None = None
 
 

@@ -38,6 +38,7 @@ FAITHFUL: Mapping[str, Any] = {
         priors=False,
         targets="raw",
         n_restarts=10,
+        n_refit_restarts=10,
         refit_every=10,
         refit_clock="trials",
         fit_rows="all",
