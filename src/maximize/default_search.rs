@@ -2,16 +2,20 @@
 //! follow.
 //!
 //! 1. the starting points are scored in blocks;
-//! 2. a short local search runs from each of the best few that are not neighbours; in it integers of many levels move as
-//!    if continuous and are rounded afterwards, so a(x) is evaluated between the members too;
+//! 2. a short local search runs from each of the best few that are not neighbours, and from the best of some further
+//!    combinations of the discrete coordinates; in it integers move as if continuous and are rounded afterwards, so a(x)
+//!    is evaluated between the members too;
 //! 3. the best ends are searched to convergence, local search over the continuous coordinates and sweep in turn, until
 //!    nothing improves.
+
+use std::collections::HashSet;
 
 use ndarray::{Array2, ArrayView1, ArrayView2, Axis};
 
 use super::excluded::Excluded;
+use super::sweep::is_large;
 use super::{Argmax, BLOCK, Objective};
-use crate::domain::Coordinate;
+use crate::domain::{Coordinate, columns};
 use crate::error::{Error, Result, Stop, check};
 use crate::numerics::lbfgsb::Tolerance;
 
@@ -29,15 +33,16 @@ pub(super) struct Plan {
     /// At most so many corners, and so many steps from the best observed points.
     pub n_corners: usize,
     pub n_steps: usize,
-    /// Starts of local searches, and those of them that run to convergence.
+    /// Starts of local searches, further ones in other combinations, and those of all that run to convergence.
     n_starts: usize,
+    n_combinations: usize,
     n_converged: usize,
     coarse: Tolerance,
     fine: Tolerance,
 }
 
 impl Plan {
-    pub fn new(coordinates: usize, effort: f64) -> Result<Plan> {
+    pub fn new(coordinates: &[Coordinate], effort: f64) -> Result<Plan> {
         if !(effort > 0.0 && effort.is_finite()) {
             return Err(Error::InvalidSetting {
                 name: "effort",
@@ -46,13 +51,17 @@ impl Plan {
             });
         }
         let scaled = |count: f64| ((count * effort).ceil() as usize).max(1);
-        let d = coordinates as f64;
+        let d = coordinates.len() as f64;
+        // The maxima of two combinations may have nothing in common. Measured on 5790 suggestions in a box of five
+        // mixed coordinates: the best of 300 random points beats 7, and 44 without, at 1.2 to 2.1 times the cost.
+        let discrete = coordinates.iter().any(|c| c.levels() > Some(1));
         Ok(Plan {
             n_even: scaled((256.0 + 128.0 * d).min(1280.0)),
             n_corners: scaled(32.0),
             n_steps: scaled(128.0),
             n_starts: scaled((8.0 + 2.0 * d).min(32.0)),
-            n_converged: scaled(2.0),
+            n_combinations: if discrete { scaled(20.0) } else { 0 },
+            n_converged: scaled(if discrete { 6.0 } else { 2.0 }),
             coarse: Tolerance {
                 projected_gradient: 1e-3,
                 relative_reduction: 1e-3,
@@ -150,8 +159,10 @@ impl<'a, 's> Search<'a, 's> {
         } else {
             order.clear();
         }
-        let mut ends = Vec::with_capacity(plan.n_starts);
-        for i in distinct(points, &order, plan.n_starts) {
+        let mut starts = distinct(points, &order, plan.n_starts);
+        self.add_combinations(&mut starts, points, &order, plan.n_combinations);
+        let mut ends = Vec::with_capacity(starts.len());
+        for i in starts {
             check(self.stop)?;
             let start = points.row(i).to_vec();
             ends.push(self.local_search(start, values[i], true, &plan.coarse)?);
@@ -181,6 +192,34 @@ impl<'a, 's> Search<'a, 's> {
             return Ok(self.best_left.take().map(argmax));
         }
         Ok(Some(argmax(best)))
+    }
+
+    /// Add up to `count` of the rows in `order`, best first, whose categoricals and small integers are together like those
+    /// of no start before.
+    fn add_combinations(
+        &self,
+        starts: &mut Vec<usize>,
+        points: &Array2<f64>,
+        order: &[usize],
+        count: usize,
+    ) {
+        let combination = |i: usize| -> Vec<u64> {
+            let x = points.row(i).to_vec();
+            columns(self.coordinates)
+                .filter(|(coordinate, _)| !is_large(coordinate))
+                .map(|(coordinate, at)| coordinate.index(&x[at]))
+                .collect()
+        };
+        let most = starts.len() + count;
+        let mut seen: HashSet<Vec<u64>> = starts.iter().map(|&i| combination(i)).collect();
+        for &i in order {
+            if starts.len() >= most {
+                break;
+            }
+            if seen.insert(combination(i)) {
+                starts.push(i);
+            }
+        }
     }
 }
 

@@ -3,7 +3,6 @@
 use ndarray::{ArrayView1, Axis};
 
 use super::default_search::Search;
-use super::sweep::is_large;
 use crate::domain::{Coordinate, columns};
 use crate::error::{Result, check};
 use crate::numerics::lbfgsb::{self, Tolerance};
@@ -12,8 +11,8 @@ use crate::numerics::lbfgsb::{self, Tolerance};
 const EVALUATIONS: usize = 16;
 
 impl Search<'_, '_> {
-    /// L-BFGS-B over the continuous coordinates, the discrete ones held; if `relaxed`, large integers move
-    /// too and end on the nearest member. Never worse than the `start` of this `value`.
+    /// L-BFGS-B over the continuous coordinates, the discrete ones held; if `relaxed`, integers of three and more levels
+    /// move too and end on the nearest member. Never worse than the `start` of this `value`.
     pub fn local_search(
         &mut self,
         start: Vec<f64>,
@@ -24,9 +23,9 @@ impl Search<'_, '_> {
         let (mut lower, mut upper) = (start.clone(), start.clone());
         let mut rounded = false;
         for (coordinate, at) in columns(self.coordinates) {
-            let large = relaxed && is_large(coordinate);
-            rounded |= large;
-            if large || *coordinate == Coordinate::Continuous {
+            let free = relaxed && can_be_relaxed(coordinate);
+            rounded |= free;
+            if free || *coordinate == Coordinate::Continuous {
                 (lower[at.start], upper[at.start]) = (0.0, 1.0);
             }
         }
@@ -52,7 +51,7 @@ impl Search<'_, '_> {
         let mut found = reference - scale * least;
         if rounded {
             for (coordinate, at) in columns(self.coordinates) {
-                if is_large(coordinate) {
+                if can_be_relaxed(coordinate) {
                     x[at.start] = coordinate.position(coordinate.index(&x[at.clone()]));
                 }
             }
@@ -64,4 +63,9 @@ impl Search<'_, '_> {
             (start, value)
         })
     }
+}
+
+/// Whether values between the members tell where the best of them is.
+fn can_be_relaxed(coordinate: &Coordinate) -> bool {
+    matches!(coordinate, Coordinate::Integer { .. }) && coordinate.levels() > Some(2)
 }

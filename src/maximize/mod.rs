@@ -103,7 +103,7 @@ pub fn maximize(
             exhaustive::best_combination(objective, domain, coordinates, excluded, rng, stop)?
         }
         (Domain::Box(coordinates), Maximizer::Default { effort }) => {
-            let plan = default_search::Plan::new(coordinates.len(), *effort)?;
+            let plan = default_search::Plan::new(coordinates, *effort)?;
             let start =
                 starting_points::starting_points(domain, coordinates, best_observed, &plan, rng);
             default_search::Search::new(objective, coordinates, excluded, stop)

@@ -131,6 +131,33 @@ fn as_good_as_many_dense_starts_on_random_surfaces() {
 }
 
 #[test]
+fn a_narrow_hill_of_one_choice_is_found_beside_broad_ones_of_the_others() {
+    // Every starting point on the narrow hill is far below those on the broad ones, whose tops are lower.
+    let mut coordinates = vec![Coordinate::Continuous; 4];
+    coordinates.push(Coordinate::Categorical { n: 6 });
+    let domain = Domain::new_box(coordinates).unwrap();
+    let hills = |x: &[f64], g: &mut [f64]| {
+        let (height, centre, steepness) = match x[9] {
+            1.0 => (1.0, 0.8, 8.0),
+            _ => (0.9, 0.2, 0.5),
+        };
+        g.fill(0.0);
+        let mut value = height;
+        for (g, x) in g.iter_mut().zip(&x[..4]) {
+            *g = -2.0 * steepness * (x - centre);
+            value -= steepness * (x - centre).powi(2);
+        }
+        value
+    };
+    for effort in [0.4, 1.0] {
+        for seed in 0..10 {
+            let found = search(hills, &domain, &[], &Maximizer::Default { effort }, seed);
+            assert!(found.value > 0.999, "{effort} {seed}: {found:?}");
+        }
+    }
+}
+
+#[test]
 fn corners_and_thin_faces_are_reached_exactly() {
     for d in [1, 2, 6, 20] {
         let weights: Vec<f64> = (0..d)
