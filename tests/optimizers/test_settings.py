@@ -208,7 +208,7 @@ def test_a_definition_is_what_the_core_is_told():
                 "predictive_std": False,
                 "multistart": None,
             },
-            "pending": {"kind": "Censor", "floor": -1.5, "late": "discard"},
+            "pending": {"kind": "Censor", "floor": -1.5, "late": "discard", "repeats": False},
             "surrogate": {
                 "kind": "GP",
                 "kernel": "auto",
@@ -222,7 +222,8 @@ def test_a_definition_is_what_the_core_is_told():
                 "n_restarts": 4,
                 "refit_every": 10,
                 "refit_clock": "observations",
-                "fit_rows": "policy",
+                "n_refit_restarts": 2,
+                "fit_rows": "observed",
                 "initial_theta": [0.1, 1.0, 1e-3],
             },
             "initial": {"kind": "Initial", "n": 4, "how": "quasi_random"},

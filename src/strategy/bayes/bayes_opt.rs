@@ -99,8 +99,8 @@ impl BayesOpt {
         }))
     }
 
-    /// Points of a finite domain that are not suggested while others are left: those in flight in this context, and the
-    /// observed ones where their values have no noise.
+    /// Points of a finite domain that are not suggested while others are left: in this context those in flight, those
+    /// that failed, and the observed ones where their values have no noise.
     fn excluded(&self, log: &Ledger, query: Query) -> Excluded {
         if self.settings.pending().repeats() || !self.domain.is_finite() {
             return Excluded::default();
@@ -108,12 +108,15 @@ impl BayesOpt {
         let in_flight = log.pending().iter().copied();
         let in_flight =
             in_flight.filter(|&number| is_arriving(&log.trials()[number], query, &self.settings));
-        let observed = |number: &TrialNumber| log.trials()[*number].value.is_some();
-        let exact = |number: &TrialNumber| log.trials()[*number].std() == Some(0.0);
-        let rows = self.training.rows().iter().copied().filter(observed);
-        let noiseless =
-            self.settings.gp().noise_std == Some(0.0) || rows.clone().all(|number| exact(&number));
-        let numbers = in_flight.chain(rows.filter(|_| noiseless));
+        let trial = |number: &TrialNumber| &log.trials()[*number];
+        let rows = self.training.rows().iter().copied();
+        let mut observed = rows.clone().filter(|number| trial(number).value.is_some());
+        let noiseless = self.settings.gp().noise_std == Some(0.0)
+            || observed.all(|number| trial(&number).std() == Some(0.0));
+        let tried = rows.filter(|number| {
+            trial(number).state == State::Failed || (noiseless && trial(number).value.is_some())
+        });
+        let numbers = in_flight.chain(tried);
         let here = numbers.filter(|&number| log.context(number) == query.context);
         let points = here.map(|number| {
             let index = log.trials()[number].index.map(|index| index as usize);

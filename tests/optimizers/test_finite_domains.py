@@ -1,0 +1,116 @@
+"""Domains with finitely many points: what is in flight is not suggested again while untried points are left."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+import belated as bl
+
+GRID = {"a": bl.Integer(0, 7), "c": ["p", "q", "r"], "b": bl.Integer(1, 8)}
+SMALL = {"a": bl.Integer(0, 4), "b": bl.Integer(0, 4)}
+
+
+def key(trial):
+    return trial.index if trial.x is not None else tuple(trial.params.values())
+
+
+def value(trial):
+    if trial.x is not None:
+        return -float(((trial.x - 0.4) ** 2).sum())
+    return -sum((x - 3.0) ** 2 for x in trial.params.values() if not isinstance(x, str))
+
+
+@pytest.mark.parametrize("acquisition", ["log_ei", "ucb", "thompson", "max_variance"])
+@pytest.mark.parametrize("candidates", [False, True])
+def test_points_in_flight_are_not_suggested_again(acquisition, candidates):
+    grid = np.array(list(itertools.product(range(8), range(8)))) / 7.0
+    domain = {"candidates": grid} if candidates else {"space": GRID}
+    opt = bl.BayesOpt(acquisition=acquisition, seed=1, **domain)
+    in_flight = []
+    for _ in range(40):
+        trial = opt.suggest()
+        assert key(trial) not in map(key, in_flight)
+        in_flight.append(trial)
+        if len(in_flight) == 8:
+            done = in_flight.pop(0)
+            done.observe(value(done))
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_a_first_batch_repeats_nothing(seed):
+    for domain in ({"space": SMALL}, {"candidates": np.linspace(0, 1, 25).reshape(-1, 1)}):
+        opt = bl.BayesOpt(seed=seed, **domain)
+        batch = opt.suggest(25)
+        assert len(set(map(key, batch))) == 25
+        # Nothing is left: now the points come again.
+        assert key(opt.suggest()) in set(map(key, batch))
+
+
+@pytest.mark.parametrize("declared", ["std", "noise_std"])
+def test_values_without_noise_are_not_observed_twice(declared):
+    surrogate = bl.GP(noise_std=0.0) if declared == "noise_std" else "gp"
+    opt = bl.BayesOpt(candidates=np.linspace(0, 1, 25).reshape(-1, 1), surrogate=surrogate, seed=3)
+    seen = []
+    for _ in range(4):
+        for trial in opt.suggest(6):
+            assert trial.index not in seen
+            seen.append(trial.index)
+            trial.observe(value(trial), std=0.0 if declared == "std" else None)
+    assert sorted(seen) != list(range(25)) and len(seen) == 24
+    assert opt.suggest().index not in seen
+
+
+def test_values_with_noise_may_be_observed_again():
+    opt = bl.BayesOpt({"k": bl.Integer(0, 3)}, seed=0)
+    for _ in range(12):
+        trial = opt.suggest()
+        trial.observe(float(trial.params["k"] == 2) + 0.3 * (trial.number % 3 - 1))
+    assert len({trial.params["k"] for trial in opt.trials}) <= 4
+
+
+def test_other_contexts_are_other_points():
+    opt = bl.BayesOpt({"k": bl.Integer(0, 3)}, context={"z": (0.0, 1.0)}, seed=0)
+    for z in (0.0, 0.5, 1.0):
+        batch = [opt.suggest(context={"z": z}) for _ in range(4)]
+        assert {trial.params["k"] for trial in batch} == {0, 1, 2, 3}
+
+
+def test_what_has_expired_may_be_suggested_again():
+    opt = bl.BayesOpt({"k": bl.Integer(0, 3)}, window=2.0, seed=0)
+    opt.add({"k": 0}, 0.0)
+    seen = [opt.suggest().params["k"] for _ in range(12)]
+    for recent in itertools.pairwise(seen):
+        assert len(set(recent)) == 2
+    assert len(set(seen)) <= 4
+
+
+def test_algorithms_of_the_literature_repeat_as_theirs_do():
+    for name in ("GP-UCB", "GP-BUCB", "GP-UCB-SDF"):
+        window = {"window": 5.0} if name.endswith("SDF") else {}
+        opt = bl.algorithm(name, {"k": bl.Integer(0, 3)}, seed=0, **window)
+        for trial in opt.suggest(4):
+            trial.observe(float(trial.params["k"] == 2))
+        batch = [trial.params["k"] for trial in opt.suggest(4)]
+        assert len(batch) == 4  # and no refusal: what repeats is the algorithm's choice
+
+
+@pytest.mark.parametrize("space", [{"k": bl.Integer(0, 3)}, {"c": ["p", "q", "r", "s"]}])
+def test_a_point_that_failed_is_avoided(space):
+    opt = bl.BayesOpt(space, seed=0)
+    trials = opt.suggest(4)
+    bad = trials[2].params
+    for trial in trials:
+        if trial.params == bad:
+            trial.fail()
+        else:
+            trial.observe(0.1 * trial.number)
+    again = 0
+    for _ in range(30):
+        trial = opt.suggest()
+        again += trial.params == bad
+        if trial.params == bad:
+            trial.fail()
+        else:
+            trial.observe(0.1 * trial.number % 0.4)
+    assert again <= 1
