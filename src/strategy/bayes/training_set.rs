@@ -337,6 +337,10 @@ impl TrainingSet {
         query: Query,
         stop: &mut Stop,
     ) -> Result<Option<Posterior<'_>>> {
+        // What is kept may be over a fit that was taken back.
+        if self.fold.fit.is_none() {
+            return Ok(None);
+        }
         let mut targets = self.targets(log);
         self.update_posterior(log, &mut targets, stop)?;
         let tail = self.tail(log, query, targets.levels);
