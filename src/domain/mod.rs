@@ -1,7 +1,7 @@
 //! Where a trial may lie: a finite list of candidates, or a box of continuous, integer and categorical coordinates.
 //!
 //! * [`coordinate`]: one coordinate; [`product`]: boxes of them; [`candidates`]: finite lists
-//! * [`sampling`]: uniform and evenly spread members
+//! * [`sampling`]: uniform and evenly spread members; [`objective`]: functions over a domain
 //!
 //! Notation: a point is a row of `width` numbers, the encoded *columns*; in a box every *coordinate*, that is every named
 //! parameter, owns one or more of them, in order:
@@ -14,6 +14,7 @@
 
 mod candidates;
 pub mod coordinate;
+mod objective;
 mod product;
 mod sampling;
 
@@ -23,6 +24,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, Result};
 
 pub use coordinate::Coordinate;
+pub use objective::Objective;
 pub use product::columns;
 pub(crate) use product::{MAX_COLUMNS, indices};
 pub(crate) use sampling::{unit_sequence, write_quantiles};

@@ -12,7 +12,7 @@ fn replay(events: impl Iterator<Item = Event>) -> Result<Ledger> {
     Ok(ledger)
 }
 
-/// The best trial, by a look at all of them.
+/// The best trial, found among all of them.
 fn best_of_all(ledger: &Ledger) -> Option<TrialNumber> {
     let mut best: Option<(TrialNumber, f64)> = None;
     for (number, trial) in ledger.trials().iter().enumerate() {

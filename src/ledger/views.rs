@@ -129,7 +129,7 @@ impl Trial {
 /// The largest of the current values, the smallest number among equals; values may be replaced.
 ///
 /// A heap of all values there ever were. One that is not its trial's value any more is dropped when it reaches the
-/// top, so that replacing a value costs O(log n) rather than a look at every trial.
+/// top, so that replacing a value costs O(log n) rather than O(n).
 #[derive(Debug, Clone, Default)]
 pub(super) struct Ranking {
     heap: BinaryHeap<Ranked>,

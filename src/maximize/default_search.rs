@@ -14,7 +14,8 @@ use ndarray::{Array2, ArrayView1, ArrayView2, Axis};
 
 use super::excluded::Excluded;
 use super::sweep::is_large;
-use super::{Argmax, BLOCK, Objective};
+use super::{Argmax, BLOCK};
+use crate::domain::Objective;
 use crate::domain::{Coordinate, columns};
 use crate::error::{Error, Result, Stop, check};
 use crate::numerics::lbfgsb::Tolerance;

@@ -4,7 +4,8 @@ use ndarray::{Array2, ArrayView1, ArrayView2, Axis};
 use rand::RngExt;
 
 use super::excluded::Excluded;
-use super::{Argmax, BLOCK, Objective};
+use super::{Argmax, BLOCK};
+use crate::domain::Objective;
 use crate::domain::{Coordinate, Domain, columns};
 use crate::error::{Result, Stop, check};
 use crate::random::Rng;

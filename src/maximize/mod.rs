@@ -17,22 +17,13 @@ mod sweep;
 
 use ndarray::{ArrayView1, ArrayView2};
 
-use crate::domain::{Coordinate, Domain};
+use crate::domain::{Coordinate, Domain, Objective};
 use crate::error::{Error, Result, Stop};
 use crate::random::Rng;
 use excluded::Excluded;
 
 /// Rows scored between two checks of `stop`.
 const BLOCK: usize = 256;
-
-/// What is maximised: an acquisition over a posterior, as a rule.
-pub trait Objective {
-    /// a at every row of `points`.
-    fn values(&mut self, points: ArrayView2<f64>, out: &mut [f64]);
-
-    /// a(x), and da/dx in `gradient`.
-    fn value_and_gradient(&mut self, x: &[f64], gradient: &mut [f64]) -> f64;
-}
 
 /// A member of the domain and its value; `index` is its row if the domain is a list of candidates.
 #[derive(Clone, Debug, PartialEq)]

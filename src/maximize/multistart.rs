@@ -4,7 +4,8 @@ use ndarray::{Array2, ArrayView1};
 
 use super::default_search::Search;
 use super::excluded::Excluded;
-use super::{Argmax, Objective, exhaustive};
+use super::{Argmax, exhaustive};
+use crate::domain::Objective;
 use crate::domain::{Coordinate, Domain};
 use crate::error::{Result, Stop, check};
 use crate::numerics::lbfgsb::Tolerance;

@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use crate::error::{Error, Result, Stop};
 use crate::python::errors::raise;
 
-/// Signals are looked at this often: taking the GIL costs more than most steps of a computation.
+/// Signals are checked this often: taking the GIL costs more than most steps of a computation.
 const INTERVAL: Duration = Duration::from_millis(20);
 
 /// Runs a computation with the GIL released; a signal handler that raises stops it.
@@ -37,7 +37,7 @@ pub fn detached<T: Send>(
     });
     match (result, raised) {
         (Ok(done), None) => Ok(done),
-        // The signal came after the last look at it: the work is done, and the exception still due.
+        // The signal came after the last check: the work is done, and the exception still due.
         (Ok(_), Some(raised)) | (Err(Error::Interrupted), Some(raised)) => Err(raised),
         (Err(error), _) => Err(raise(py, error)),
     }

@@ -1,42 +1,33 @@
 //! Bayesian optimisation with pending trials: catch up with the log, refit, add the tail, maximise an acquisition.
 //!
-//! Notation follows Verma et al. 2022: m the window, nu_t the multiplier of sigma, beta_t its part that does not come
-//! from delays, B_y = 1 the bound on |y| in the model's units.
+//! Notation follows Verma et al. 2022: nu_t is the multiplier of sigma.
 
 use std::sync::Arc;
-
-use ndarray::{Array2, ArrayView2, s};
 
 use crate::acquisition::{
     Acquisition, LogExpectedImprovement, MaxVariance, Scorer, UpperConfidenceBound,
 };
-use crate::domain::Domain;
+use crate::domain::{Domain, Objective};
 use crate::error::{Error, Result, Stop, check};
-use crate::gp::Target;
-use crate::gp::draw::path::Path;
 use crate::gp::evidence::Data;
 use crate::gp::fit::fit_families;
-use crate::gp::{GaussianProcess, as_row};
-use crate::ledger::{Ledger, Point, State, Trial, TrialNumber};
+use crate::gp::{Target, as_row};
+use crate::ledger::{Ledger, Point, State, TrialNumber};
+use crate::maximize::Maximizer;
 use crate::maximize::excluded::Excluded;
-use crate::maximize::{Maximizer, Objective, maximize};
 use crate::random::Rng;
-use crate::strategy::bayes::candidates::{MAX_EXACT, SolvedCandidates};
+use crate::strategy::bayes::bound::{multiplier, recent_trials};
+use crate::strategy::bayes::candidates::SolvedCandidates;
 use crate::strategy::bayes::design::initial_design;
 use crate::strategy::bayes::incumbents::{best_observed, incumbent, noisy_expected_improvement};
 use crate::strategy::bayes::information::InformationGain;
 use crate::strategy::bayes::note::Fit;
 use crate::strategy::bayes::pending::Pending;
-use crate::strategy::bayes::settings::{
-    self, DrawMethod, FitRows, Incumbent, Multistart, Settings,
-};
-use crate::strategy::bayes::spacing::enforce_separation;
-use crate::strategy::bayes::training_set::{Posterior, TrainingSet, Version, is_arriving};
+use crate::strategy::bayes::search::{Scores, Search, argmax, can_be_kept, in_context};
+use crate::strategy::bayes::settings::{self, FitRows, Incumbent, Settings};
+use crate::strategy::bayes::training_set::{Posterior, TrainingSet, is_arriving};
 use crate::strategy::bayes::{ModelBased, Surrogate};
 use crate::strategy::{Proposal, Query, Recommendation, Setup, Strategy, Supports, uniform_point};
-
-/// Candidates are solved against the factor and kept up to so many bytes; beyond, they are solved block by block.
-const MAX_SOLVED_BYTES: usize = 1 << 30;
 
 /// The strategy: settings, and what is kept between suggestions.
 pub struct BayesOpt {
@@ -53,7 +44,7 @@ pub struct BayesOpt {
     training: TrainingSet,
     candidates: Option<SolvedCandidates>,
     information: Option<InformationGain>,
-    /// A fit that is not logged, for looks at the model before the first one that is; and the log's length.
+    /// A fit that is not logged, for predictions before the first one that is; and the log's length.
     preview: Option<(usize, Arc<Fit>)>,
 }
 
@@ -252,7 +243,7 @@ impl BayesOpt {
 }
 
 impl BayesOpt {
-    /// Fits θ for a look at the model, where there is something to fit to and nothing has been fitted yet. Nothing of it
+    /// Fits θ for predictions, where there is something to fit to and nothing has been fitted yet. Nothing of it
     /// is kept but a cache: the next suggestion makes a fit of its own, and logs it.
     fn preview_fit(
         &mut self,
@@ -407,46 +398,6 @@ impl ModelBased for BayesOpt {
     }
 }
 
-/// The trials that nu_t sums over: those of the last m, observed or not (Algorithm 1 of Verma et al. 2022).
-///
-/// Without a window only pending ones: nothing else is censored, and a sum over all trials would grow for ever. A pending
-/// trial counts as long as it counts as arriving.
-fn recent_trials(log: &Ledger, query: Query, settings: &Settings) -> Vec<TrialNumber> {
-    if !settings.pending().is_censor() {
-        return Vec::new();
-    }
-    let counts = |(_, trial): &(usize, &Trial)| match trial.state {
-        State::Pending => is_arriving(trial, query, settings),
-        State::Abandoned => false,
-        State::Observed | State::Failed => {
-            trial.suggested
-                && settings
-                    .window
-                    .is_some_and(|m| query.now - trial.suggested_at <= m)
-        }
-    };
-    let trials = log.trials().iter().enumerate();
-    trials.filter(counts).map(|(number, _)| number).collect()
-}
-
-/// In d dimensions, nu_t = B_y·Σ_{s=max(1,t−m)}^{t−1} sigma_{t−1}(x_s) + beta_t under `Censor`, beta_t otherwise.
-fn multiplier(
-    gp: &GaussianProcess,
-    d: usize,
-    log: &Ledger,
-    recent: &Array2<f64>,
-    gamma: f64,
-    bound: settings::Bound,
-    settings: &Settings,
-) -> f64 {
-    let j = log.trials().len() + 1;
-    let noise = gp.noise_variance();
-    let beta = bound.multiplier(d, j, gamma, noise, settings.pending().is_censor());
-    let noise = if bound.predictive_std { noise } else { 0.0 };
-    let (_, variance) = gp.predict(recent.view());
-    beta + variance.iter().map(|v| (v + noise).sqrt()).sum::<f64>()
-}
-
 /// The formula to maximise; None for Thompson sampling, whose draw depends on the domain.
 fn acquisition(
     posterior: &mut Posterior,
@@ -488,217 +439,4 @@ fn acquisition(
 /// The best target; the prior mean where there are none.
 fn best_value(targets: &[f64]) -> f64 {
     targets.iter().copied().reduce(f64::max).unwrap_or(0.0)
-}
-
-/// Whether candidates can be solved against a factor of n rows and kept, for draws or not.
-fn can_be_kept(list: &Array2<f64>, n: usize, draws: bool) -> bool {
-    let bytes = (list.nrows() * (n + n / 4 + 8)).saturating_mul(size_of::<f64>());
-    bytes <= MAX_SOLVED_BYTES && (!draws || list.nrows() <= MAX_EXACT)
-}
-
-/// Rows of the model for candidates in a context.
-fn in_context(list: &Array2<f64>, context: &[f64]) -> Array2<f64> {
-    let (n, width) = list.dim();
-    let mut rows = Array2::zeros((n, width + context.len()));
-    rows.slice_mut(s![.., ..width]).assign(list);
-    for (k, z) in context.iter().enumerate() {
-        rows.column_mut(width + k).fill(*z);
-    }
-    rows
-}
-
-/// The maximisation of an acquisition, or of a draw, over the domain.
-struct Search<'a, 's> {
-    domain: &'a Domain,
-    settings: &'a Settings,
-    log: &'a Ledger,
-    query: Query<'a>,
-    best_observed: Array2<f64>,
-    excluded: Excluded,
-    nu: f64,
-    rng: &'a mut Rng,
-    stop: &'a mut Stop<'s>,
-}
-
-impl Search<'_, '_> {
-    /// How far draws deviate from the mean: GP-TS-SDF draws from GP(mu, nu_t²·Sigma), the others from the posterior.
-    fn spread(&self) -> f64 {
-        match &self.settings.acquisition {
-            settings::Acquisition::ThompsonSampling(ts)
-                if ts.widen && self.settings.pending().is_censor() =>
-            {
-                self.nu
-            }
-            _ => 1.0,
-        }
-    }
-
-    /// Every candidate is scored, against what was kept of them where that is still valid.
-    fn candidates(
-        &mut self,
-        kept: &mut Option<SolvedCandidates>,
-        list: &Array2<f64>,
-        posterior: &Posterior,
-        acquisition: Option<Acquisition>,
-    ) -> Result<Point> {
-        let gp = &*posterior.gp;
-        let solved = solved(kept, list, self.query, posterior.version, gp, self.stop)?;
-        let scores = match acquisition {
-            Some(acquisition) => solved.score(gp, &acquisition),
-            None => {
-                let rows = [posterior.rows, &posterior.tail.trials].concat();
-                let spread = self.spread();
-                solved.draw(gp, self.log, &rows, spread, self.rng)?
-            }
-        };
-        argmax(
-            &mut Scores::new(scores),
-            self.domain,
-            &self.best_observed,
-            &Maximizer::default(),
-            &self.excluded,
-            self.rng,
-            self.stop,
-        )
-    }
-
-    /// A search by values and gradients, in a box or over more candidates than can be drawn exactly.
-    fn functions(
-        &mut self,
-        posterior: &Posterior,
-        acquisition: Option<Acquisition>,
-    ) -> Result<Point> {
-        let gp = &*posterior.gp;
-        let acquisition = match acquisition {
-            Some(acquisition) => acquisition,
-            None => Acquisition::Thompson(Box::new(self.draw(gp)?)),
-        };
-        let multistart = self.settings.acquisition.multistart();
-        let maximizer = match multistart {
-            None => Maximizer::Default {
-                effort: acquisition.effort(gp.len()),
-            },
-            Some(Multistart(n_raw, n_starts)) => Maximizer::Multistart { n_raw, n_starts },
-        };
-        let mut scorer = Scorer::new(gp, &acquisition, self.query.context);
-        let best = argmax(
-            &mut scorer,
-            self.domain,
-            &self.best_observed,
-            &maximizer,
-            &self.excluded,
-            self.rng,
-            self.stop,
-        )?;
-        // Policies that consider pending trials do not repeat them; the literature's search is left as it is.
-        if self.settings.pending() == (Pending::Ignore {}) || multistart.is_some() {
-            return Ok(best);
-        }
-        let tail = &posterior.tail.trials;
-        let out = points_out(self.domain, self.log, tail, self.query.context);
-        Ok(enforce_separation(
-            &mut scorer,
-            self.domain,
-            best,
-            out.view(),
-            self.rng,
-        ))
-    }
-
-    /// A draw from the posterior as a function.
-    fn draw(&mut self, gp: &GaussianProcess) -> Result<Path> {
-        let (method, n) = match &self.settings.acquisition {
-            settings::Acquisition::ThompsonSampling(ts) => (ts.draws, ts.n_features),
-            _ => (DrawMethod::Pathwise, 1),
-        };
-        let spread = self.spread();
-        match method {
-            DrawMethod::Pathwise => Path::pathwise(gp, spread, n, self.rng, self.stop),
-            DrawMethod::WeightSpace => Path::weight_space(gp, n, self.rng, self.stop),
-        }
-    }
-}
-
-/// The points of these trials that are out in the same context.
-fn points_out(
-    domain: &Domain,
-    log: &Ledger,
-    numbers: &[TrialNumber],
-    context: &[f64],
-) -> Array2<f64> {
-    let mut points = Array2::zeros((0, domain.width()));
-    for &number in numbers {
-        if log.context(number) == context {
-            points
-                .push_row(ndarray::ArrayView1::from(log.x(number)))
-                .expect("every row of the log has this width");
-        }
-    }
-    points
-}
-
-/// The candidates solved against this posterior, from what was kept of them where that is still valid.
-fn solved<'a>(
-    kept: &'a mut Option<SolvedCandidates>,
-    list: &Array2<f64>,
-    query: Query,
-    version: Version,
-    gp: &GaussianProcess,
-    stop: &mut Stop,
-) -> Result<&'a mut SolvedCandidates> {
-    let solved = match kept.take() {
-        Some(solved) if solved.is_for(query.context, version) => solved,
-        previous => {
-            let rows = in_context(list, query.context);
-            SolvedCandidates::new(rows, query.context, version, previous)
-        }
-    };
-    let solved = kept.insert(solved);
-    solved.update(gp, stop)?;
-    Ok(solved)
-}
-
-/// The best point of the domain; where no value is a number, a random one.
-fn argmax(
-    objective: &mut dyn Objective,
-    domain: &Domain,
-    best_observed: &Array2<f64>,
-    maximizer: &Maximizer,
-    excluded: &Excluded,
-    rng: &mut Rng,
-    stop: &mut Stop,
-) -> Result<Point> {
-    let best = maximize(
-        objective,
-        domain,
-        best_observed.view(),
-        maximizer,
-        excluded,
-        rng,
-        stop,
-    )?;
-    Ok(Point::new(best.point, best.index))
-}
-
-/// Scores of a list of candidates computed beforehand, handed out block by block in the list's order.
-struct Scores {
-    scores: Vec<f64>,
-    given: usize,
-}
-
-impl Scores {
-    fn new(scores: Vec<f64>) -> Self {
-        Self { scores, given: 0 }
-    }
-}
-
-impl Objective for Scores {
-    fn values(&mut self, points: ArrayView2<f64>, out: &mut [f64]) {
-        out.copy_from_slice(&self.scores[self.given..self.given + points.nrows()]);
-        self.given += points.nrows();
-    }
-
-    fn value_and_gradient(&mut self, _x: &[f64], _gradient: &mut [f64]) -> f64 {
-        f64::NAN // a list has no slope
-    }
 }

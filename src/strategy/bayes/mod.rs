@@ -7,10 +7,12 @@
 //! * [`incumbents`]: the best observed points, and improvement on them
 //! * [`candidates`]: a finite domain, solved against the factor once and kept
 //! * [`information`]: the information gain that the theory's multipliers are made of
+//! * [`bound`]: the multiplier of sigma; `search`: the best point of the domain
 //! * [`spacing`]: proposals near pending trials are moved
 //! * [`bayes_opt`]: the strategy itself
 
 pub mod bayes_opt;
+pub mod bound;
 pub mod candidates;
 pub mod checks;
 pub mod design;
@@ -18,6 +20,7 @@ pub mod incumbents;
 pub mod information;
 pub mod note;
 pub mod pending;
+mod search;
 pub mod settings;
 pub mod spacing;
 pub mod targets;
@@ -38,7 +41,7 @@ pub struct Surrogate<'a> {
     pub scale: f64,
 }
 
-/// A strategy with a posterior to look at.
+/// A strategy that has a posterior.
 pub trait ModelBased: Strategy {
     /// The posterior over (x, context) rows, for a log that it has caught up with; None while nothing is observed.
     ///

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::gp::Hyperparameters;
 use crate::gp::fit::{Draws, FitSettings};
 use crate::gp::kernel::KernelFamily;
+use crate::strategy::bayes::bound::Bound;
 use crate::strategy::bayes::pending::{Hallucinate, Integrate, Pending};
 use crate::strategy::bayes::training_set::MIN_NOISE;
 
@@ -369,43 +370,6 @@ impl Acquisition {
             predictive_std,
             draws,
         })
-    }
-}
-
-/// What the multiplier of sigma is made from.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Bound {
-    pub beta: Beta,
-    pub rkhs_bound: f64,
-    pub delta: f64,
-    pub predictive_std: bool,
-    /// Whether it widens draws rather than a bound.
-    pub draws: bool,
-}
-
-impl Bound {
-    /// Whether the information gain matters.
-    pub fn is_theory(self) -> bool {
-        self.beta == Beta::Schedule(Schedule::Theory)
-    }
-
-    /// beta_t for trial j = 1, 2, … in d dimensions; gamma and λ matter to the theory's alone.
-    pub fn multiplier(self, d: usize, j: usize, gamma: f64, noise: f64, censored: bool) -> f64 {
-        match self.beta {
-            Beta::Constant(beta) => beta,
-            Beta::Schedule(Schedule::Kandasamy) => {
-                (0.2 * d as f64 * (2.0 * j as f64 + 1.0).ln()).sqrt()
-            }
-            Beta::Schedule(Schedule::Theory) => {
-                let (b_y, events) = match (censored, self.draws) {
-                    (false, _) => (0.0, 1.0),
-                    (true, false) => (1.0, 2.0),
-                    (true, true) => (1.0, 4.0),
-                };
-                let information = gamma + 1.0 + (events / self.delta).ln();
-                self.rkhs_bound + (noise.sqrt() + b_y) * (2.0 * information).sqrt()
-            }
-        }
     }
 }
 

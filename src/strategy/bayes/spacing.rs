@@ -6,9 +6,8 @@
 use ndarray::{Array2, ArrayView1, ArrayView2};
 use rand_distr::{Distribution, StandardNormal};
 
-use crate::domain::{Coordinate, Domain};
+use crate::domain::{Coordinate, Domain, Objective};
 use crate::ledger::Point;
-use crate::maximize::Objective;
 use crate::random::Rng;
 
 /// The least distance between pending trials, as a part of the diagonal of the box.

@@ -1,4 +1,4 @@
-"""Looks at the model: `predict` and `recommend` before the first suggestion that fits, and what they leave behind."""
+"""`predict` and `recommend` before the first suggestion that fits, and that they leave nothing behind."""
 
 import pickle
 
@@ -36,7 +36,7 @@ def test_without_values_there_is_nothing_to_predict():
 
 
 @pytest.mark.parametrize("window", [None, 3.0])
-def test_a_look_changes_nothing_that_follows(window):
+def test_predictions_change_nothing_that_follows(window):
     plain, watched = with_data(window=window), with_data(window=window)
     for _ in range(4):
         watched.predict([{"x": 0.5, "y": 0.5}])
@@ -60,7 +60,7 @@ def test_recommend_on_candidates_is_the_largest_mean():
     assert np.array_equal(opt.recommend(), x[mean.argmax()])
 
 
-def test_a_copy_with_a_look_in_between_goes_on_alike():
+def test_a_copy_made_after_a_prediction_goes_on_alike():
     opt = with_data()
     opt.predict([{"x": 0.5, "y": 0.5}])
     copy = pickle.loads(pickle.dumps(opt))

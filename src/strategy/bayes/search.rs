@@ -1,0 +1,235 @@
+//! The maximisation of an acquisition, or of a draw from the posterior, over the domain.
+
+use ndarray::{Array2, ArrayView2, s};
+
+use crate::acquisition::{Acquisition, Scorer};
+use crate::domain::{Domain, Objective};
+use crate::error::{Result, Stop};
+use crate::gp::GaussianProcess;
+use crate::gp::draw::path::Path;
+use crate::ledger::{Ledger, Point, TrialNumber};
+use crate::maximize::excluded::Excluded;
+use crate::maximize::{Maximizer, maximize};
+use crate::random::Rng;
+use crate::strategy::Query;
+use crate::strategy::bayes::candidates::{MAX_EXACT, SolvedCandidates};
+use crate::strategy::bayes::pending::Pending;
+use crate::strategy::bayes::settings::{self, DrawMethod, Multistart, Settings};
+use crate::strategy::bayes::spacing::enforce_separation;
+use crate::strategy::bayes::training_set::{Posterior, Version};
+
+/// Candidates are solved against the factor and kept up to so many bytes; beyond, they are solved block by block.
+const MAX_SOLVED_BYTES: usize = 1 << 30;
+
+/// Whether candidates can be solved against a factor of n rows and kept, for draws or not.
+pub(super) fn can_be_kept(list: &Array2<f64>, n: usize, draws: bool) -> bool {
+    let bytes = (list.nrows() * (n + n / 4 + 8)).saturating_mul(size_of::<f64>());
+    bytes <= MAX_SOLVED_BYTES && (!draws || list.nrows() <= MAX_EXACT)
+}
+
+/// Rows of the model for candidates in a context.
+pub(super) fn in_context(list: &Array2<f64>, context: &[f64]) -> Array2<f64> {
+    let (n, width) = list.dim();
+    let mut rows = Array2::zeros((n, width + context.len()));
+    rows.slice_mut(s![.., ..width]).assign(list);
+    for (k, z) in context.iter().enumerate() {
+        rows.column_mut(width + k).fill(*z);
+    }
+    rows
+}
+
+/// The maximisation of an acquisition, or of a draw, over the domain.
+pub(super) struct Search<'a, 's> {
+    pub(super) domain: &'a Domain,
+    pub(super) settings: &'a Settings,
+    pub(super) log: &'a Ledger,
+    pub(super) query: Query<'a>,
+    pub(super) best_observed: Array2<f64>,
+    pub(super) excluded: Excluded,
+    pub(super) nu: f64,
+    pub(super) rng: &'a mut Rng,
+    pub(super) stop: &'a mut Stop<'s>,
+}
+
+impl Search<'_, '_> {
+    /// How far draws deviate from the mean: GP-TS-SDF draws from GP(mu, nu_t²·Sigma), the others from the posterior.
+    fn draw_scale(&self) -> f64 {
+        match &self.settings.acquisition {
+            settings::Acquisition::ThompsonSampling(ts)
+                if ts.widen && self.settings.pending().is_censor() =>
+            {
+                self.nu
+            }
+            _ => 1.0,
+        }
+    }
+
+    /// Every candidate is scored, against what was kept of them where that is still valid.
+    pub(super) fn candidates(
+        &mut self,
+        kept: &mut Option<SolvedCandidates>,
+        list: &Array2<f64>,
+        posterior: &Posterior,
+        acquisition: Option<Acquisition>,
+    ) -> Result<Point> {
+        let gp = &*posterior.gp;
+        let solved = solved(kept, list, self.query, posterior.version, gp, self.stop)?;
+        let scores = match acquisition {
+            Some(acquisition) => solved.score(gp, &acquisition),
+            None => {
+                let rows = [posterior.rows, &posterior.tail.trials].concat();
+                let scale = self.draw_scale();
+                solved.draw(gp, self.log, &rows, scale, self.rng)?
+            }
+        };
+        argmax(
+            &mut Scores::new(scores),
+            self.domain,
+            &self.best_observed,
+            &Maximizer::default(),
+            &self.excluded,
+            self.rng,
+            self.stop,
+        )
+    }
+
+    /// A search by values and gradients, in a box or over more candidates than can be drawn exactly.
+    pub(super) fn functions(
+        &mut self,
+        posterior: &Posterior,
+        acquisition: Option<Acquisition>,
+    ) -> Result<Point> {
+        let gp = &*posterior.gp;
+        let acquisition = match acquisition {
+            Some(acquisition) => acquisition,
+            None => Acquisition::Thompson(Box::new(self.draw(gp)?)),
+        };
+        let multistart = self.settings.acquisition.multistart();
+        let maximizer = match multistart {
+            None => Maximizer::Default {
+                effort: acquisition.effort(gp.len()),
+            },
+            Some(Multistart(n_raw, n_starts)) => Maximizer::Multistart { n_raw, n_starts },
+        };
+        let mut scorer = Scorer::new(gp, &acquisition, self.query.context);
+        let best = argmax(
+            &mut scorer,
+            self.domain,
+            &self.best_observed,
+            &maximizer,
+            &self.excluded,
+            self.rng,
+            self.stop,
+        )?;
+        // Policies that consider pending trials do not repeat them; the literature's search is left as it is.
+        if self.settings.pending() == (Pending::Ignore {}) || multistart.is_some() {
+            return Ok(best);
+        }
+        let tail = &posterior.tail.trials;
+        let out = points_out(self.domain, self.log, tail, self.query.context);
+        Ok(enforce_separation(
+            &mut scorer,
+            self.domain,
+            best,
+            out.view(),
+            self.rng,
+        ))
+    }
+
+    /// A draw from the posterior as a function.
+    fn draw(&mut self, gp: &GaussianProcess) -> Result<Path> {
+        let (method, n) = match &self.settings.acquisition {
+            settings::Acquisition::ThompsonSampling(ts) => (ts.draws, ts.n_features),
+            _ => (DrawMethod::Pathwise, 1),
+        };
+        let scale = self.draw_scale();
+        match method {
+            DrawMethod::Pathwise => Path::pathwise(gp, scale, n, self.rng, self.stop),
+            DrawMethod::WeightSpace => Path::weight_space(gp, n, self.rng, self.stop),
+        }
+    }
+}
+
+/// The points of these trials that are out in the same context.
+fn points_out(
+    domain: &Domain,
+    log: &Ledger,
+    numbers: &[TrialNumber],
+    context: &[f64],
+) -> Array2<f64> {
+    let mut points = Array2::zeros((0, domain.width()));
+    for &number in numbers {
+        if log.context(number) == context {
+            points
+                .push_row(ndarray::ArrayView1::from(log.x(number)))
+                .expect("every row of the log has this width");
+        }
+    }
+    points
+}
+
+/// The candidates solved against this posterior, from what was kept of them where that is still valid.
+fn solved<'a>(
+    kept: &'a mut Option<SolvedCandidates>,
+    list: &Array2<f64>,
+    query: Query,
+    version: Version,
+    gp: &GaussianProcess,
+    stop: &mut Stop,
+) -> Result<&'a mut SolvedCandidates> {
+    let solved = match kept.take() {
+        Some(solved) if solved.is_for(query.context, version) => solved,
+        previous => {
+            let rows = in_context(list, query.context);
+            SolvedCandidates::new(rows, query.context, version, previous)
+        }
+    };
+    let solved = kept.insert(solved);
+    solved.update(gp, stop)?;
+    Ok(solved)
+}
+
+/// The best point of the domain; where no value is a number, a random one.
+pub(super) fn argmax(
+    objective: &mut dyn Objective,
+    domain: &Domain,
+    best_observed: &Array2<f64>,
+    maximizer: &Maximizer,
+    excluded: &Excluded,
+    rng: &mut Rng,
+    stop: &mut Stop,
+) -> Result<Point> {
+    let best = maximize(
+        objective,
+        domain,
+        best_observed.view(),
+        maximizer,
+        excluded,
+        rng,
+        stop,
+    )?;
+    Ok(Point::new(best.point, best.index))
+}
+
+/// Scores of a list of candidates computed beforehand, handed out block by block in the list's order.
+pub(super) struct Scores {
+    scores: Vec<f64>,
+    given: usize,
+}
+
+impl Scores {
+    pub(super) fn new(scores: Vec<f64>) -> Self {
+        Self { scores, given: 0 }
+    }
+}
+
+impl Objective for Scores {
+    fn values(&mut self, points: ArrayView2<f64>, out: &mut [f64]) {
+        out.copy_from_slice(&self.scores[self.given..self.given + points.nrows()]);
+        self.given += points.nrows();
+    }
+
+    fn value_and_gradient(&mut self, _x: &[f64], _gradient: &mut [f64]) -> f64 {
+        f64::NAN // a list has no slope
+    }
+}
