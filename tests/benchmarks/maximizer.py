@@ -5,6 +5,7 @@ acquisition has over the box. The dense runs climb from the 64 best of 20,000 po
 """
 
 import argparse
+import json
 
 import numpy as np
 from scipy.optimize import minimize
@@ -12,15 +13,16 @@ from scipy.optimize import minimize
 from belated._core import Acquisition, Domain, GaussianProcess
 
 LEVELS = 5
+INTEGER = {"kind": "Integer", "low": 0, "high": LEVELS - 1, "log": False}
 
 
 def posterior(number):
     """A fitted model of 10 d to 30 d rows, and whether its last columns are integers and a choice."""
     rng = np.random.default_rng(number)
     d, mixed = number % 10 + 1, number % 4 == 3 and number % 10 >= 2
-    coordinates = [("continuous",)] * d
+    coordinates = [{"kind": "Continuous"}] * d
     if mixed:
-        coordinates = [("continuous",)] * (d - 2) + [("integer", 0, LEVELS - 1, False), ("categorical", 3)]
+        coordinates = [{"kind": "Continuous"}] * (d - 2) + [INTEGER, {"kind": "Categorical", "n": 3}]
     width = d + 2 if mixed else d
     n = int(rng.integers(10, 31)) * d
     x = rng.random((n, width))
@@ -87,7 +89,7 @@ def main():
         gp, coordinates, mixed, d = posterior(number)
         kind, acquisition = acquisition_of(gp, number)
         best, spread = dense(acquisition, gp, d, mixed, number)
-        _, _, value = acquisition.maximize(Domain.box(coordinates), number)
+        _, _, value = acquisition.maximize(Domain.box(json.dumps(coordinates)), number)
         good = value >= best - 0.01 * spread
         for group in (kind, f"d = {d}", "mixed" if mixed else "continuous", "all"):
             reached.setdefault(group, []).append(good)

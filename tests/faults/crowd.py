@@ -169,7 +169,7 @@ def apart(workers, suggestions):
                 point = np.array(fields["point"]["x"])
                 near = min((float(np.linalg.norm(point - other)) for other in pending.values()), default=float("inf"))
                 nearest = min(nearest, near / np.sqrt(len(point)))
-                fits += fields["fitted"] is not None
+                fits += "note" in fields
                 pending[number] = point
                 number += 1
             elif kind == "Observed":

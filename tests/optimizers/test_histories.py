@@ -200,9 +200,8 @@ class Dense:
         """Today's unit, or where θ is fitted that of the last fit."""
         if not any(std is not None for std in self.known):
             return 1.0
-        suggested = [json.loads(event).get("Suggested") for event in opt._log.events(0)]
-        fits = [event["fitted"] for event in suggested if event and event["fitted"]]
-        return fits[-1]["scale"] if fits else self.scale
+        notes = [note for note in (opt._log.trial(number).note for number in opt._log.numbers(None)) if note]
+        return json.loads(notes[-1])["scale"] if notes else self.scale
 
     def covariance(self, a, b=None):
         return kernel(self.name, self.lengthscale, self.variance, a, a if b is None else b)

@@ -214,7 +214,7 @@ def test_hostile_definitions_are_refused(path, definition):
 
 
 SUGGESTED = (
-    '{"Suggested":{"point":{"x":[0.5,0.5],"index":null},"context":[],"now":0.0,"fitted":null,"queued":false,'
+    '{"Suggested":{"point":{"x":[0.5,0.5],"index":null},"context":[],"now":0.0,"note":null,"queued":false,'
     '"expires_at":null}}'
 )
 
