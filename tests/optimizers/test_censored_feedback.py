@@ -17,9 +17,7 @@ def optimizer(late, clock, window, time):
         {"x": (0.0, 1.0)},
         acquisition="ucb",
         pending=bl.Censor(FLOOR, late=late),
-        surrogate=bl.GP(
-            kernel="matern52", lengthscale=0.1, signal_std=1.0, noise_std=1e-4, targets="raw", mean="zero"
-        ),
+        surrogate=bl.GP(kernel="matern52", lengthscale=0.1, signal_std=1.0, noise_std=1e-4, targets="raw", mean="zero"),
         initial=0,
         window=window,
         clock=clock,

@@ -32,10 +32,7 @@ POINTS = [{"x": x} for x in np.linspace(0, 1, 11)]
 policies = pytest.mark.parametrize(
     "arguments",
     [{}, {"acquisition": "ucb", "pending": "hallucinate"}]
-    + [
-        {"acquisition": "ucb", "pending": bl.Censor(-5.0, late=late), "window": 2.0}
-        for late in ("accept", "discard")
-    ],
+    + [{"acquisition": "ucb", "pending": bl.Censor(-5.0, late=late), "window": 2.0} for late in ("accept", "discard")],
     ids=lambda arguments: "-".join(str(value) for value in arguments.values()) or "default",
 )
 
