@@ -146,7 +146,7 @@ def mixed(workers, calls, think):
     }
 
 
-def apart(workers, suggestions):
+def separation(workers, suggestions):
     """The second crowd: its figures."""
     failures = harness.Failures()
     with harness.folder() as folder:
@@ -193,7 +193,7 @@ def run(workers=32, calls=500, think=0.005, suggesters=16, suggestions=1000, lim
     if workers:
         result["mixed"] = mixed(workers, calls, think)
     if suggesters:
-        result["apart"] = apart(suggesters, suggestions)
+        result["separation"] = separation(suggesters, suggestions)
     return result
 
 

@@ -1,4 +1,4 @@
-"""The priors of the hyperparameters, seen where the data say nothing about them."""
+"""The priors of the hyperparameters, seen where the data do not inform them."""
 
 import numpy as np
 import pytest

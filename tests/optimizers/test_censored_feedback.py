@@ -1,7 +1,7 @@
 """Values that come late, and very late, under `Censor`: at t, y_s counts where d_s ≤ min(m, t − s), else the floor.
 
 Verma, Dai and Low 2022, section 3.1; m is the window. Values are raw and nearly free of noise, so that a prediction
-at a trial's point tells what the model takes its value to be.
+at a trial's point is the value that the model has for it.
 """
 
 import pytest
@@ -60,7 +60,7 @@ def test_a_value_counts_up_to_a_delay_of_exactly_the_window(clock, window, late,
         trial.observe(1.0)
         assert trial.delay == delay
         if asked:
-            run.wait(1)  # another suggestion settles nothing anew
+            run.wait(1)  # another suggestion changes nothing
         in_time = delay <= window or late == "accept"
         assert run.counts_as(trial) == pytest.approx(1.0 if in_time else FLOOR, abs=1e-3)
 

@@ -84,7 +84,7 @@ def shortfall(seed, noise, context_of_pending):
     order = rng.permutation(np.arange(2, 50))
     tried, waiting = order[:N_OBSERVED], order[N_OBSERVED : N_OBSERVED + N_PENDING]
     contexts = rng.choice([0.0, 1.0], size=N_OBSERVED)
-    # Context 1 is far better, so that there everything looks like an improvement on context 0.
+    # Context 1 is far better, so that everything there is an improvement on context 0.
     values = 2.0 * contexts - 1.0 + np.sqrt(noise) * rng.normal(size=N_OBSERVED)
     opt = optimizer(candidates, noise, 1024)
     for i, c, y in zip(tried, contexts, values, strict=True):
