@@ -5,7 +5,7 @@ import signal
 
 from hypothesis import settings
 
-# Deadlines measure the machine, not the code. Continuous integration plays the same examples each time; people explore.
+# Deadlines measure the machine, not the code. Continuous integration runs the same examples each time, people new ones.
 settings.register_profile("belated", deadline=None, derandomize=bool(os.environ.get("CI")))
 settings.load_profile("belated")
 

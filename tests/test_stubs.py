@@ -1,4 +1,4 @@
-"""The stub file tells the truth about the compiled core."""
+"""The stub file agrees with the compiled core."""
 
 import subprocess
 import sys

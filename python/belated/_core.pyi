@@ -6,7 +6,7 @@ Points are rows of float64 in *encoded* coordinates (see ``belated.space``); eve
 """
 
 from collections.abc import Sequence
-from typing import Any, final
+from typing import final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,8 +72,8 @@ class Domain:
     @staticmethod
     def box(coordinates: str) -> Domain:
         """A box. A JSON list, one entry a coordinate: ``{"kind": "Continuous"}`` in [0, 1];
-        ``{"kind": "Integer", "low": 1, "high": 5, "log": false}``, a grid in [0, 1]; ``{"kind": "Categorical", "n": 3}``,
-        one-hot over n columns."""
+        ``{"kind": "Integer", "low": 1, "high": 5, "log": false}``, a grid in [0, 1];
+        ``{"kind": "Categorical", "n": 3}``, one-hot over n columns."""
 
     @staticmethod
     def candidates(points: NDArray[np.float64]) -> Domain:

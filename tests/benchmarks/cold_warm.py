@@ -67,7 +67,7 @@ def measure(optimizer, n, pairs, seed=0):
     }
 
 
-def apart(optimizer, n, pairs):
+def in_process(optimizer, n, pairs):
     """The same in a process of its own, whose libraries use one thread for their linear algebra."""
     quiet = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
     command = [sys.executable, __file__, "--one", optimizer, "--sizes", str(n), "--pairs", str(pairs)]
@@ -77,7 +77,7 @@ def apart(optimizer, n, pairs):
 
 def repeated(optimizer, n, pairs, repeats):
     """The run with the median cold time; the warm time is the median over runs."""
-    runs = sorted((apart(optimizer, n, pairs) for _ in range(repeats)), key=lambda run: run["cold_ms"])
+    runs = sorted((in_process(optimizer, n, pairs) for _ in range(repeats)), key=lambda run: run["cold_ms"])
     warm = [run["warm_ms"] for run in runs if run["warm_ms"] is not None]
     return runs[len(runs) // 2] | {"warm_ms": float(np.median(warm)) if warm else None, "repeats": repeats}
 

@@ -37,7 +37,7 @@ SMALLEST = 1e-6  # regrets below are equal
 GROUPS = {"listed": LISTED, "held-out": HELD_OUT}
 
 
-def play(optimizer, function, setting, seed):
+def run_one(optimizer, function, setting, seed):
     """Run an optimizer in a setting.
 
     Returns
@@ -65,7 +65,7 @@ def play(optimizer, function, setting, seed):
 
 
 def schedule(setting, seed):
-    """Starts, arrivals, delays, and noise of scale 1, per trial; no optimizer has a say in them."""
+    """Starts, arrivals, delays, and noise of scale 1, per trial; no optimizer influences them."""
     # As many trials are started with workers as there are completed, and those of the other workers at the end.
     n = setting.n_evaluations + max(0, setting.workers - 1)
     delay_stream, noise_stream = (np.random.default_rng(s) for s in np.random.SeedSequence(seed).spawn(2))
@@ -91,7 +91,7 @@ def measure(text, name, seed):
     """The record of one run."""
     setting = SETTINGS[name]
     function = setting.problem(seed)
-    history = play(peers.make(text, function.space, seed), function, setting, seed)
+    history = run_one(peers.make(text, function.space, seed), function, setting, seed)
     at = readings(setting, history.arrivals)
     regret = simple_regret(history, function.optimum, at=at)
     score = log10(regret)
@@ -113,7 +113,7 @@ def log10(regret):
 
 
 def run(arguments):
-    """Play what the file lacks; all settings and optimizers of a seed before the next seed."""
+    """Make the runs that the file lacks; all settings and optimizers of a seed before the next seed."""
     tasks = [
         (text, name, seed, arguments.out)
         for seed, name, text in product(arguments.seeds, arguments.settings, arguments.optimizers)
@@ -121,13 +121,13 @@ def run(arguments):
     done = {key(record) for record in read([arguments.out])}
     tasks = [task for task in tasks if (task[1], peers.parse(task[0])[0], task[2]) not in done]
     if arguments.jobs == 1:
-        return report(map(carry_out, tasks), len(tasks))
+        return report(map(execute, tasks), len(tasks))
     with multiprocessing.get_context("spawn").Pool(arguments.jobs) as pool:
-        return report(pool.imap_unordered(carry_out, tasks), len(tasks))
+        return report(pool.imap_unordered(execute, tasks), len(tasks))
 
 
-def carry_out(task):
-    """Play one run and append its record, unless another process has; None, or what went wrong."""
+def execute(task):
+    """Make one run and append its record, unless another process has; None, or what went wrong."""
     text, name, seed, out = task
     try:
         if (name, peers.parse(text)[0], seed) not in {key(record) for record in read([out])}:
@@ -140,7 +140,7 @@ def carry_out(task):
 
 
 def report(outcomes, n):
-    """Say how far it is, and what failed; the number of failures."""
+    """Print how far it is, and what failed; the number of failures."""
     failed, start = 0, time.monotonic()
     for i, problem in enumerate(outcomes, start=1):
         if problem:
@@ -282,13 +282,13 @@ def setting_names(given):
 def main(argv=None):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(required=True)
-    player = commands.add_parser("run", help="play runs, and append a JSON line for each; goes on where it stopped")
-    player.set_defaults(command=run)
-    player.add_argument("--optimizers", nargs="+", required=True, help="kind, kind:settings or label=kind:settings")
-    player.add_argument("--seeds", type=seed_range, default="0:20")
-    player.add_argument("--out", default="results.jsonl")
-    player.add_argument("--jobs", type=int, default=1, help="processes")
-    player.add_argument("--settings", nargs="+", default=["listed"], help="names, listed or held-out")
+    runner = commands.add_parser("run", help="make runs, and append a JSON line for each; goes on where it stopped")
+    runner.set_defaults(command=run)
+    runner.add_argument("--optimizers", nargs="+", required=True, help="kind, kind:settings or label=kind:settings")
+    runner.add_argument("--seeds", type=seed_range, default="0:20")
+    runner.add_argument("--out", default="results.jsonl")
+    runner.add_argument("--jobs", type=int, default=1, help="processes")
+    runner.add_argument("--settings", nargs="+", default=["listed"], help="names, listed or held-out")
     viewers = {"table": (table, "markdown"), "draw": (draw, "regret curves")}
     for name, (command, text) in viewers.items():
         viewer = commands.add_parser(name, help=text)

@@ -1,4 +1,4 @@
-"""Optimizers behind one face: `suggest` gives a handle and parameters, `observe` takes the handle and a value.
+"""Optimizers behind one interface: `suggest` gives a handle and parameters, `observe` takes the handle and a value.
 
 All of them maximise, and each knows which of its points are still out.
 """

@@ -67,8 +67,8 @@ def gp_sample(seed):
 
 def _ackley(x):
     x = np.asarray(x)
-    spread, waves = math.sqrt(np.mean(x**2)), float(np.mean(np.cos(2 * math.pi * x)))
-    return 20 * math.exp(-0.2 * spread) + math.exp(waves) - 20 - math.e
+    rms, waves = math.sqrt(np.mean(x**2)), float(np.mean(np.cos(2 * math.pi * x)))
+    return 20 * math.exp(-0.2 * rms) + math.exp(waves) - 20 - math.e
 
 
 def _levy(x):

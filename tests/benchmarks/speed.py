@@ -17,7 +17,7 @@ STEPS = 100
 
 
 def processor() -> str:
-    """The processor's name, as the system tells it."""
+    """The processor's name, from the operating system."""
     cpuinfo = Path("/proc/cpuinfo")
     if cpuinfo.exists():
         for line in cpuinfo.read_text().splitlines():

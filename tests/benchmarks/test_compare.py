@@ -30,7 +30,7 @@ def compare(monkeypatch):
 def test_on_the_iteration_clock_a_run_is_that_of_simulate(compare):
     setting = compare.SETTINGS["hartmann3-poisson10"]
     function = setting.problem(3)
-    ours = compare.play(compare.peers.make("random", function.space, 3), function, setting, 3)
+    ours = compare.run_one(compare.peers.make("random", function.space, 3), function, setting, 3)
     theirs = simulate(RandomSearch(function.space, seed=3), function, 14, Poisson(10), noise=0.2, seed=3)
     np.testing.assert_array_equal(ours.arrivals, theirs.arrivals)
     np.testing.assert_array_equal(ours.values, theirs.values)
@@ -52,7 +52,7 @@ def test_regret_counts_what_is_in_and_never_rises(compare, name):
 
     setting = compare.SETTINGS[name]
     function = setting.problem(1)
-    history = compare.play(compare.peers.make("random", function.space, 1), function, setting, 1)
+    history = compare.run_one(compare.peers.make("random", function.space, 1), function, setting, 1)
     at = compare.readings(setting, history.arrivals)
     known = [history.values[history.arrivals <= now] for now in at]
     np.testing.assert_allclose(record["regret"], [function.optimum - v.max() for v in known], rtol=1e-5)
@@ -87,7 +87,7 @@ def test_optimizers_of_a_seed_meet_the_same_delays_and_noise(compare):
     setting = compare.SETTINGS["branin-uniform"]
     function = setting.problem(0)
     one, other = (
-        compare.play(compare.peers.make(text, function.space, 0), function, setting, 0)
+        compare.run_one(compare.peers.make(text, function.space, 0), function, setting, 0)
         for text in ("belated", "random")
     )
     np.testing.assert_array_equal(one.arrivals, other.arrivals)

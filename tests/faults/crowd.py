@@ -146,7 +146,7 @@ def mixed(workers, calls, think):
     }
 
 
-def apart(workers, suggestions):
+def separation(workers, suggestions):
     """The second crowd: its figures."""
     failures = harness.Failures()
     with harness.folder() as folder:
@@ -169,7 +169,7 @@ def apart(workers, suggestions):
                 point = np.array(fields["point"]["x"])
                 near = min((float(np.linalg.norm(point - other)) for other in pending.values()), default=float("inf"))
                 nearest = min(nearest, near / np.sqrt(len(point)))
-                fits += fields["fitted"] is not None
+                fits += "note" in fields
                 pending[number] = point
                 number += 1
             elif kind == "Observed":
@@ -193,7 +193,7 @@ def run(workers=32, calls=500, think=0.005, suggesters=16, suggestions=1000, lim
     if workers:
         result["mixed"] = mixed(workers, calls, think)
     if suggesters:
-        result["apart"] = apart(suggesters, suggestions)
+        result["separation"] = separation(suggesters, suggestions)
     return result
 
 

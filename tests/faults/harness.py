@@ -131,7 +131,7 @@ def milliseconds(seconds):
 
 
 class Failures(list):
-    """What went wrong, and what took too long, which on a busy machine says little; the first few are shown."""
+    """What went wrong, and what took too long, which on a busy machine means little; the first few are shown."""
 
     def __init__(self):
         super().__init__()
@@ -146,7 +146,7 @@ class Failures(list):
 
 
 class Deadline:
-    """A limit in seconds for a long run; a run that it ends says how far it came."""
+    """A limit in seconds for a long run; a run that it ends reports how far it came."""
 
     def __init__(self, seconds=None):
         self.end = None if seconds is None else time.monotonic() + seconds
@@ -164,7 +164,7 @@ def main(document, run, **options):
     for name, default in options.items():
         flag = f"--{name.replace('_', '-')}"
         parser.add_argument(flag, type=type(default), default=default, help=f"default {default}")
-    parser.add_argument("--limit", type=float, metavar="SECONDS", help="stop then and say how far it came")
+    parser.add_argument("--limit", type=float, metavar="SECONDS", help="stop then and report how far it came")
     started = time.monotonic()
     result = run(**vars(parser.parse_args()))
     result["seconds"] = round(time.monotonic() - started, 1)

@@ -1,6 +1,6 @@
 """Stores written by hand to do harm are refused, and nothing in them runs: python tests/faults/hostile.py.
 
-Each case starts from a sound store and changes it with plain SQL, sealing hostile events with valid checksums. A
+Each case starts from a sound store and changes it with plain SQL, giving hostile events valid checksums. A
 process with a limit on memory and time then lists, shows, checks, exports and salvages it, opens the study,
 observes and suggests: everything must end with StoreError, an exit code of the command, or the right data; no
 trigger may have left its trace. Prints JSON.
@@ -78,8 +78,17 @@ BODIES |= {
         "value is text": (X, "[]", '"1.0"'),
     }.items()
 }
-SUGGESTED = '{"Suggested":{"point":%s,"context":[],"now":%s,"fitted":%s,"queued":%s,"expires_at":%s}}'
-THETA = '{"theta":{"lengthscale":%s,"signal_variance":%s,"noise_variance":%s},"rows":%s}'
+SUGGESTED = '{"Suggested":{"point":%s,"context":[],"now":%s,"note":%s,"queued":%s,"expires_at":%s}}'
+
+
+def note(lengthscale, variance, noise, rows, kernel="matern52", scale="1.0"):
+    """The note of a fit, as a JSON string."""
+    return json.dumps(
+        f'{{"kernel":"{kernel}","lengthscale":{lengthscale},"signal_variance":{variance},"noise_variance":{noise},'
+        f'"rows":{rows},"scale":{scale}}}'
+    )
+
+
 BODIES |= {
     f"suggested: {what}": SUGGESTED % fields
     for what, fields in {
@@ -89,14 +98,20 @@ BODIES |= {
         "lease is infinite": (X, "3.0", "null", "false", "1e999"),
         "lease is text": (X, "3.0", "null", "false", '"now"'),
         "now is text": (X, '"3"', "null", "false", "null"),
-        "theta of the wrong width": (X, "3.0", THETA % ("[1.0]", 1.0, 0.1, 2), "false", "null"),
-        "theta is negative": (X, "3.0", THETA % ("[-1.0,1.0]", 1.0, 0.1, 2), "false", "null"),
-        "theta is zero": (X, "3.0", THETA % ("[0.0,0.0]", 0.0, 0.0, 2), "false", "null"),
-        "theta is infinite": (X, "3.0", THETA % ("[1e999,1.0]", 1.0, 0.1, 2), "false", "null"),
-        "theta is huge": (X, "3.0", THETA % ("[1e308,1e308]", 1e308, 1e308, 2), "false", "null"),
-        "theta on more rows than there are": (X, "3.0", THETA % ("[1.0,1.0]", 1.0, 0.1, 10**18), "false", "null"),
-        "theta on -1 rows": (X, "3.0", THETA % ("[1.0,1.0]", 1.0, 0.1, -1), "false", "null"),
-        "theta is a list": (X, "3.0", "[]", "false", "null"),
+        "theta of the wrong width": (X, "3.0", note("[1.0]", 1.0, 0.1, 2), "false", "null"),
+        "theta is negative": (X, "3.0", note("[-1.0,1.0]", 1.0, 0.1, 2), "false", "null"),
+        "theta is zero": (X, "3.0", note("[0.0,0.0]", 0.0, 0.0, 2), "false", "null"),
+        "theta is infinite": (X, "3.0", note("[1e999,1.0]", 1.0, 0.1, 2), "false", "null"),
+        "theta is huge": (X, "3.0", note("[1e308,1e308]", "1e308", "1e308", 2), "false", "null"),
+        "theta on more rows than there are": (X, "3.0", note("[1.0,1.0]", 1.0, 0.1, 10**18), "false", "null"),
+        "theta on -1 rows": (X, "3.0", note("[1.0,1.0]", 1.0, 0.1, -1), "false", "null"),
+        "note is a list": (X, "3.0", "[]", "false", "null"),
+        "note is an object": (X, "3.0", "{}", "false", "null"),
+        "note is empty": (X, "3.0", '""', "false", "null"),
+        "note of a list": (X, "3.0", '"[]"', "false", "null"),
+        "note of nested lists": (X, "3.0", json.dumps("[" * 200_000), "false", "null"),
+        "kernel is unknown": (X, "3.0", note("[1.0,1.0]", 1.0, 0.1, 2, kernel="evil"), "false", "null"),
+        "scale is zero": (X, "3.0", note("[1.0,1.0]", 1.0, 0.1, 2, scale="0.0"), "false", "null"),
     }.items()
 }
 # Bodies of so many bytes.
@@ -105,7 +120,7 @@ HUGE = {
     "text": lambda size: '"' + "x" * size + '"',
     "numbers": lambda size: '{"Suggested":{"point":{"x":[' + "1," * (size // 2) + '1],"index":null}}}',
 }
-# No study can have written these, but they have the form of events: they are taken for what they say, and counted.
+# No study can have written these, but they have the form of events: they are accepted as they stand, and counted.
 UNCHECKED = {"suggested: theta is huge"}
 
 KEYS = {
@@ -194,8 +209,8 @@ DEFINITIONS = {
 
 
 def make(path):
-    """A sound store of one study with events 0 to 5; with a table for traces when the case wants it."""
-    study = harness.random_study(path)
+    """A sound store of one study with events 0 to 5, whose strategy writes notes."""
+    study = harness.bayes_study(path)
     study.suggest(n=3)
     study.observe(0, 0.25)
     study.suggest()
@@ -232,20 +247,20 @@ def every_case(base, size):
 
         return change
 
-    def sealed(table, column, text, where="1"):
+    def with_checksums(table, column, text, where="1"):
         def change(path):
             with closing(sqlite3.connect(path)) as connection:
                 connection.execute(f"UPDATE {table} SET {column} = ? WHERE {where}", (text,))
-                reseal(connection)
+                set_checksums(connection)
                 connection.commit()
 
         return change
 
     for name, text in (BODIES | {name: text(size) for name, text in HUGE.items()}).items():
-        yield f"body: {name}", sealed("events", "body", text, "seq = 3")
+        yield f"body: {name}", with_checksums("events", "body", text, "seq = 3")
     for name, text in KEYS.items():
-        yield f"key: {name}", sealed("events", "key", text, "seq = 3")
-    yield "body: not text", sealed("events", "body", b"\xff\xfe", "seq = 3")
+        yield f"key: {name}", with_checksums("events", "key", text, "seq = 3")
+    yield "body: not text", with_checksums("events", "body", b"\xff\xfe", "seq = 3")
     for name, script in SCHEMA.items():
         yield f"schema: {name}", sql(script)
     with closing(sqlite3.connect(base)) as connection:
@@ -264,17 +279,20 @@ def every_case(base, size):
                     yield f"value: {table}.{column} = {number}", sql(update)
         (definition,) = connection.execute("SELECT definition FROM studies").fetchone()
     for name, text in (DEFINITIONS | {"huge": HUGE["text"](size)}).items():
-        yield f"definition: {name}", sealed("studies", "definition", text)
+        yield f"definition: {name}", with_checksums("studies", "definition", text)
     data = json.loads(definition)
     for path in leaves(data):
         for what in (None, True, -1, 1e999, 10**400, "os.system", [], {}, ["x"] * 3, {"x": [1, 2]}, [[[[]]]]):
             text = json.dumps(altered(data, path, what))
-            yield f"definition: {'.'.join(map(str, path))} = {str(what)[:20]}", sealed("studies", "definition", text)
+            yield (
+                f"definition: {'.'.join(map(str, path))} = {str(what)[:20]}",
+                with_checksums("studies", "definition", text),
+            )
     for name, content in FILES.items():
         yield f"file: {name}", lambda path, content=content: Path(path).write_bytes(content)
 
 
-def reseal(connection):
+def set_checksums(connection):
     """Give the study and every event of it the checksum that belongs to them, whatever they hold."""
     facts = connection.execute("SELECT id, name, definition, at, version FROM studies").fetchone()
     connection.execute("UPDATE studies SET checksum = ?", (events._digest(*facts),))
@@ -295,7 +313,7 @@ def trace(path):
         return False
 
 
-def face(path, truth):
+def use_store(path, truth):
     """Use a hostile store in every way there is; what happened, by use."""
     seen = {}
     for use in (["list"], ["show"], ["check"], ["export"], ["export", "--salvage"]):
@@ -320,11 +338,11 @@ def face(path, truth):
     return seen
 
 
-def confront(path, truth, results):
-    """Face a store with limited memory, and report."""
+def use_with_limits(path, truth, results):
+    """Use a store with limited memory, and report."""
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     sys.stderr = open("/dev/null", "w")  # noqa: SIM115
-    seen = face(path, truth)
+    seen = use_store(path, truth)
     results.put((seen, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024))
 
 
@@ -350,7 +368,7 @@ def run(every=1, megabytes=50, limit=None):
                 continue
             cases += 1
             results = context.SimpleQueue()
-            process = context.Process(target=confront, args=(path, truth, results))
+            process = context.Process(target=use_with_limits, args=(path, truth, results))
             process.start()
             start = time.monotonic()
             while results.empty() and process.is_alive() and time.monotonic() - start < TIME:
@@ -372,7 +390,7 @@ def run(every=1, megabytes=50, limit=None):
             kind, what = name.split(": ", 1)
             allowed = ("StoreError",) if kind == "body" else ("StoreError", "right")
             if kind == "definition" or what in UNCHECKED:
-                allowed += ("accepted",)  # sealed as if it were meant, a definition may be another one
+                allowed += ("accepted",)  # with a valid checksum, a definition may be another valid one
             unchecked += what in UNCHECKED and outcome == "accepted"
             if outcome not in allowed:
                 failures.note(f"{name}: {outcome}")

@@ -1,4 +1,4 @@
-"""Writing processes that are killed at any moment lose nothing they were told is stored: python tests/faults/kill.py.
+"""Writing processes that are killed at any moment lose nothing that was acknowledged: python tests/faults/kill.py.
 
 Workers suggest, observe, fail and add in one study; each writes to a file of its own what it is about to do, and
 again when the call has returned. They are killed with SIGKILL after a random time and replaced; the next in a slot
@@ -27,15 +27,15 @@ def note(descriptor, **what):
 def work(store, name, slot, notes, seed):
     """Use the study until killed."""
     descriptor = os.open(notes, os.O_APPEND | os.O_CREAT | os.O_WRONLY)
-    told = read(notes)
-    done = {line["key"] for line in told if line["what"] == "done"}
-    unfinished = [line for line in told if line["what"] == "begin" and line["key"] not in done][-1:]
-    pending = {line["number"]: line["params"] for line in told if line["what"] == "done" and line["call"] == "suggest"}
-    for line in told:
+    known = read(notes)
+    done = {line["key"] for line in known if line["what"] == "done"}
+    unfinished = [line for line in known if line["what"] == "begin" and line["key"] not in done][-1:]
+    pending = {line["number"]: line["params"] for line in known if line["what"] == "done" and line["call"] == "suggest"}
+    for line in known:
         if line["what"] == "done" and line["call"] in ("observe", "fail"):
             pending.pop(line["number"], None)
     chance = random.Random(seed)
-    calls = len(told)
+    calls = len(known)
     try:
         study = bl.Study.load(name, store)
         while True:
@@ -83,7 +83,7 @@ def read(notes):
 
 
 def compare(study, notes, failures):
-    """Check every acknowledged call of one study against what the study says now; their number."""
+    """Check every acknowledged call of one study against the study as it is now; their number."""
     trials = {number: (params, state, value) for number, params, state, value in harness.state(study)}
     acknowledged = 0
     for line in (line for file in notes for line in read(file)):

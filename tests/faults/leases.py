@@ -33,24 +33,24 @@ def run(days=400, hours=1, limit=None):
         path, abandoned, held = (Path(folder) / f"{name}.db" for name in ("store", "abandoned", "held"))
         trials = leased(path, now, 3600.0 * hours)
         leased(held, now, None)
-        point, lapsed = trials[0].params, [trial.number for trial in trials]
+        point, expired = trials[0].params, [trial.number for trial in trials]
         now[0] += days * DAY
         harness.copy_store(path, abandoned)
         opened, other, waiting = (
             bl.Study.load("study", harness.url(file), time=lambda: now[0]) for file in (path, abandoned, held)
         )
         numbers = [trial.number for trial in opened.pending_]
-        if numbers != lapsed:
-            failures.note(f"the lapsed trials are {lapsed}, pending are {numbers}")
-        for number in lapsed:
+        if numbers != expired:
+            failures.note(f"the expired trials are {expired}, pending are {numbers}")
+        for number in expired:
             other.abandon(number)
-        next_lapsed, next_abandoned, next_held = (one.suggest().params for one in (opened, other, waiting))
-        if next_lapsed != next_abandoned:
-            failures.note(f"the lapsed trials still stand in the model: {next_lapsed}, without them {next_abandoned}")
-        if next_lapsed == next_held:
+        next_expired, next_abandoned, next_held = (one.suggest().params for one in (opened, other, waiting))
+        if next_expired != next_abandoned:
+            failures.note(f"the expired trials still stand in the model: {next_expired}, without them {next_abandoned}")
+        if next_expired == next_held:
             failures.note("a lease makes no difference to the model: this proves nothing")
-        opened.observe(lapsed[0], 0.9)
-        seen = opened.trials[lapsed[0]]
+        opened.observe(expired[0], 0.9)
+        seen = opened.trials[expired[0]]
         if (seen.state, seen.value) != ("observed", 0.9) or opened.best_value_ != 0.9:
             failures.note(f"the late value was not accepted: {seen}, best {opened.best_value_}")
         mean_before, _ = other.predict([point])
@@ -63,7 +63,7 @@ def run(days=400, hours=1, limit=None):
     return {
         "days": days,
         "next_while_held": next_held,
-        "next_when_lapsed": next_lapsed,
+        "next_when_expired": next_expired,
         "next_when_abandoned": next_abandoned,
         "mean_before": round(float(mean_before[0]), 4),
         "mean_after": round(float(mean[0]), 4),

@@ -56,9 +56,9 @@ def bayes_opt(path, observations, failures):
     harness.close(study)
     opening, suggesting = opened(path)
     suggested = [json.loads(body)["Suggested"] for *_, body in harness.rows(path) if "Suggested" in body]
-    fitted = [fields["fitted"] for fields in suggested]
-    if len(fitted) < 2 or any(fitted[1:]):
-        failures.note(f"refitted after opening: {fitted}")
+    notes = [fields.get("note") for fields in suggested]
+    if len(notes) < 2 or notes[0] is None or any(notes[1:]):
+        failures.note(f"refitted after opening: {notes}")
     total = 1e3 * (opening + suggesting)
     if total > LIMITS["bayes_opt"]:
         failures.slow.append(f"opening {observations} observations and suggesting took {total:.0f} ms")
@@ -67,7 +67,7 @@ def bayes_opt(path, observations, failures):
         "fit_before_ms": round(1e3 * fitting, 1),
         "open_ms": round(1e3 * opening, 1),
         "first_suggestion_ms": round(1e3 * suggesting, 1),
-        "refits": sum(fit is not None for fit in fitted[1:]),
+        "refits": sum(note is not None for note in notes[1:]),
     }
 
 

@@ -21,7 +21,7 @@ FAULTS = {"KILL": "signal=KILL", "EIO": "error=EIO"}
 
 
 def missing():
-    """Why this cannot run here; None if it can."""
+    """The reason that this cannot run here; None if it can."""
     if shutil.which("strace") is None:
         return "strace is not installed: its package is named strace (apt-get install strace)"
     tried = subprocess.run(["strace", "-e", "inject=fsync:error=EIO", "true"], capture_output=True, text=True)
@@ -50,25 +50,25 @@ def call_again(what, path):
 
 
 def attempt(what, path, injection):
-    """Do the call in a process of its own, with a fault; (exit code, what it said, its errors)."""
+    """Do the call in a process of its own, with a fault; (exit code, its outcome, its errors)."""
     arguments = [sys.executable, __file__, "--call", what, str(path)]
     trace = ["strace", "-f", "-qq", "-o", f"{path}.trace", "-e", f"trace={injection.split(':')[0]}"]
     paths = [part for file in [*harness.files(path), path.parent] for part in ("-P", str(file))]
     arguments = [*trace, *paths, "-e", f"inject={injection}", *arguments]
     done = subprocess.run(arguments, capture_output=True, text=True, timeout=120)
-    said = json.loads(done.stdout) if done.stdout.strip() else None
-    return done.returncode, said, done.stderr
+    outcome = json.loads(done.stdout) if done.stdout.strip() else None
+    return done.returncode, outcome, done.stderr
 
 
-def examine(what, path, before, failures, label, said):
+def examine(what, path, before, failures, label, outcome):
     """Check what the fault left, and that the next process goes on."""
-    if said not in (None, "done", "StoreError"):
-        failures.note(f"{label}: {said}")
+    if outcome not in (None, "done", "StoreError"):
+        failures.note(f"{label}: {outcome}")
     try:
         left = harness.rows(path)
         if left[: len(before)] != before or len(left) > len(before) + 1:
             failures.note(f"{label}: {len(before)} events before, {len(left)} after")
-        if said == "done" and len(left) != len(before) + 1:
+        if outcome == "done" and len(left) != len(before) + 1:
             failures.note(f"{label}: acknowledged, but not there")
         next_one = harness.processes().Process(target=call_again, args=(what, path))
         next_one.start()
@@ -106,15 +106,15 @@ def run(most=1000, limit=None):
                             completed = False
                             break
                         harness.copy_store(base, path)
-                        code, said, stderr = attempt(what, path, f"{syscall}:{injected}:when={nth}")
+                        code, outcome, stderr = attempt(what, path, f"{syscall}:{injected}:when={nth}")
                         hit = "INJECTED" in Path(f"{path}.trace").read_text() or code in (-9, 137)
                         label = f"{fault} at {syscall} {nth} of {what}"
-                        if not hit and said != "done":
-                            failures.note(f"{label}: {said} without a fault: {stderr[-300:]}")
+                        if not hit and outcome != "done":
+                            failures.note(f"{label}: {outcome} without a fault: {stderr[-300:]}")
                         if not hit:
                             break
                         counts[f"{what} {fault} {syscall}"] = nth
-                        examine(what, path, before, failures, label, said)
+                        examine(what, path, before, failures, label, outcome)
     return {"completed": completed, "faults": sum(counts.values()), "by_call": counts, **failures.figures()}
 
 

@@ -58,7 +58,7 @@ def test_a_crowd_makes_every_call_exactly_once(program):
 
 def test_points_that_are_pending_together_lie_apart(program):
     figures = program("crowd").run(workers=0, suggesters=4, suggestions=60)
-    assert figures["apart"]["suggestions"] == 60
+    assert figures["separation"]["suggestions"] == 60
     clean(figures)
 
 

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from belated._core import Acquisition, Domain, GaussianProcess
+import belated as bl
+from belated._core import Acquisition, GaussianProcess
 
 
 def bump(seed):
@@ -12,7 +13,7 @@ def bump(seed):
     top = (rng.integers(5, 35, size=2) + rng.uniform(0.3, 0.7, size=2)) / 39
     gp = GaussianProcess("squared_exponential", 0.03, 1.0, 1e-4)
     gp.fit(np.vstack([top, rng.random((6, 2))]), np.array([5.0, *np.zeros(6)]))
-    return gp, Domain.box([("integer", 1, 40, False)] * 2)
+    return gp, bl.Space({"m": bl.Integer(1, 40), "n": bl.Integer(1, 40)}).domain()
 
 
 @pytest.mark.parametrize("seed", range(8))

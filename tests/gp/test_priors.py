@@ -1,4 +1,4 @@
-"""The priors of the hyperparameters, seen where the data say nothing about them."""
+"""The priors of the hyperparameters, seen where the data do not inform them."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ def mode(d):
 
 def optimizer(d):
     """One that models its first value."""
-    return bl.BayesOpt({f"x{k}": (0.0, 1.0) for k in range(d)}, n_initial=1, seed=0)
+    return bl.BayesOpt({f"x{k}": (0.0, 1.0) for k in range(d)}, initial=1, seed=0)
 
 
 @dimensions
@@ -36,5 +36,5 @@ def test_an_optimizer_s_first_lengthscales_are_at_the_mode_of_their_prior(d):
     opt = optimizer(d)
     opt.suggest().observe(3.0)
     opt.suggest()
-    model, _, _ = opt._core.surrogate(None, False)
+    model, _, _ = opt._log.surrogate(None, False)
     assert model.lengthscale == pytest.approx(np.full(d, mode(d)), rel=0.02)

@@ -1,7 +1,7 @@
 """Values that come late, and very late, under `Censor`: at t, y_s counts where d_s ≤ min(m, t − s), else the floor.
 
 Verma, Dai and Low 2022, section 3.1; m is the window. Values are raw and nearly free of noise, so that a prediction
-at a trial's point tells what the model takes its value to be.
+at a trial's point is the value that the model has for it.
 """
 
 import pytest
@@ -16,20 +16,13 @@ def optimizer(late, clock, window, time):
     return bl.BayesOpt(
         {"x": (0.0, 1.0)},
         acquisition="ucb",
-        pending="censor",
-        floor=FLOOR,
+        pending=bl.Censor(FLOOR, late=late),
+        surrogate=bl.GP(kernel="matern52", lengthscale=0.1, signal_std=1.0, noise_std=1e-4, targets="raw", mean="zero"),
+        initial=0,
         window=window,
-        late=late,
         clock=clock,
-        time=time if clock == "seconds" else None,
-        kernel="matern52",
-        lengthscale=0.1,
-        variance=1.0,
-        noise=1e-8,
-        targets="raw",
-        mean="zero",
-        n_initial=0,
         seed=0,
+        time=time if clock == "seconds" else None,
     )
 
 
@@ -67,7 +60,7 @@ def test_a_value_counts_up_to_a_delay_of_exactly_the_window(clock, window, late,
         trial.observe(1.0)
         assert trial.delay == delay
         if asked:
-            run.wait(1)  # another suggestion settles nothing anew
+            run.wait(1)  # another suggestion changes nothing
         in_time = delay <= window or late == "accept"
         assert run.counts_as(trial) == pytest.approx(1.0 if in_time else FLOOR, abs=1e-3)
 
@@ -82,7 +75,7 @@ def test_a_pending_trial_is_given_up_for_good_only_beyond_the_window(clock):
         run.wait(age - 1)
         # The suggestion that is made now decides; afterwards time has gone on by one.
         run.start(0.9).abandon()
-        model, _, _ = run.opt._core.surrogate(run.opt._now(), False)
+        model, _, _ = run.opt._log.surrogate(run.opt._problem.now(), False)
         assert model.n_observed == (1 if age > window else 0)
         trial.observe(1.0)
         assert run.counts_as(trial) == pytest.approx(1.0 if age + 1 <= window else FLOOR, abs=1e-3)

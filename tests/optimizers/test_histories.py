@@ -104,13 +104,13 @@ class Dense:
     `suggested` are the numbers of the trials that were suggested rather than added, `now` is the time.
     """
 
-    def __init__(self, opt, suggested, now, theta, pending, settles=False):
+    def __init__(self, opt, suggested, now, theta, pending, suggests=False):
         its = settings_of(opt)
         self.name, (self.lengthscale, self.variance, self.noise) = its.kernel, theta
         sign = -1 if its.direction == "minimize" else 1
         window = math.inf if its.window is None else its.window
         trials = opt.trials
-        times = [trials[number].suggested_at for number in suggested] + [now] * settles
+        times = [trials[number].suggested_at for number in suggested] + [now] * suggests
 
         def discarded(trial):
             """Whether it came too late for good, or is pending and was too late when something was suggested."""
@@ -200,9 +200,8 @@ class Dense:
         """Today's unit, or where θ is fitted that of the last fit."""
         if not any(std is not None for std in self.known):
             return 1.0
-        suggested = [json.loads(event).get("Suggested") for event in opt._log.events(0)]
-        fits = [event["fitted"] for event in suggested if event and event["fitted"]]
-        return fits[-1]["scale"] if fits else self.scale
+        notes = [note for note in (opt._log.trial(number).note for number in opt._log.numbers(None)) if note]
+        return json.loads(notes[-1])["scale"] if notes else self.scale
 
     def covariance(self, a, b=None):
         return kernel(self.name, self.lengthscale, self.variance, a, a if b is None else b)
@@ -265,7 +264,7 @@ def histories(draw, **fixed):
     return arguments | fixed, draw(st.lists(steps, min_size=length, max_size=length))
 
 
-class Player:
+class Run:
     """An optimizer, and which of its trials it suggested itself."""
 
     def __init__(self, arguments):
@@ -315,8 +314,8 @@ class Player:
     def surrogate(self, pending):
         return self.opt._log.surrogate(self.opt._problem.now(), pending)
 
-    def dense(self, theta, pending, settles=False):
-        return Dense(self.opt, self.suggested, self.now(), theta, pending, settles)
+    def dense(self, theta, pending, suggests=False):
+        return Dense(self.opt, self.suggested, self.now(), theta, pending, suggests)
 
 
 def theta_of(model):
@@ -327,16 +326,16 @@ def theta_of(model):
 @given(history=histories())
 def test_a_dense_solve_agrees(history):
     arguments, steps = history
-    player = Player(arguments)
+    run = Run(arguments)
     for what, number in steps:
-        player.step(what, number)
+        run.step(what, number)
         for pending in (False, True):
-            surrogate = player.surrogate(pending)
+            surrogate = run.surrogate(pending)
             if surrogate is None:
                 assert "surrogate__signal_std" not in arguments
                 continue
             model, center, scale = surrogate
-            dense = player.dense(theta_of(model), pending)
+            dense = run.dense(theta_of(model), pending)
             assert model.n_observed == dense.n_rows and len(model.x) == len(dense.x) and model.jitter == 0
             # A center that is estimated comes out of a solve, like a prediction.
             tolerance = dense.tolerance()
@@ -387,8 +386,8 @@ THETA = {"surrogate__lengthscale": 0.3, "surrogate__signal_std": 1.0, "surrogate
 
 def shortfalls(arguments, steps):
     """By how much each suggestion is worse than the best of all candidates, or of 300 random points of the box."""
-    player = Player(arguments | THETA)
-    opt = player.opt
+    run = Run(arguments | THETA)
+    opt = run.opt
     its = settings_of(opt)
     columns = 2 if opt.candidates is not None else 7
     for what, number in steps:
@@ -396,17 +395,17 @@ def shortfalls(arguments, steps):
         before = None
         if what == "suggest" and informed and opt.n_trials >= its.n_initial:
             width = columns + 3 * (opt.context is not None)
-            before = player.dense((np.full(width, 0.3), 1.0, 0.01), True, settles=True)
-            window, now = opt.window, player.now()
+            before = run.dense((np.full(width, 0.3), 1.0, 0.01), True, suggests=True)
+            window, now = opt.window, run.now()
             recent = [
                 encoded(t)
                 for t in opt.trials
-                if (t.state == "pending" or (window is not None and t.number in player.suggested))
+                if (t.state == "pending" or (window is not None and t.number in run.suggested))
                 and t.state != "abandoned"
                 and (window is None or now - t.suggested_at <= window)
             ]
             recent = np.array(recent).reshape(-1, width)
-        player.step(what, number)
+        run.step(what, number)
         if before is None:
             continue
         chosen = np.array([encoded(opt.trials[-1])])
@@ -537,7 +536,7 @@ def test_without_delay_all_policies_are_one(space, acquisition, theta):
 
 @policies
 @pytest.mark.parametrize("targets", ["standardized", "raw"])
-@pytest.mark.parametrize("fate", ["fail", "abandon", "fail, then abandon", "abandon, then fail", "lapse"])
+@pytest.mark.parametrize("fate", ["fail", "abandon", "fail, then abandon", "abandon, then fail", "window passes"])
 def test_a_value_is_used_whatever_came_before_it(pending, targets, fate):
     """In the end the model is that of a twin to which the value came at once."""
     opt, twin = (
@@ -550,7 +549,7 @@ def test_a_value_is_used_whatever_came_before_it(pending, targets, fate):
         twin.add(trial.params, value)
     missing = opt.suggest()
     without = predictions(opt, False)
-    if fate == "lapse":
+    if fate == "window passes":
         for _ in range(6):  # more than the window
             trial, value = opt.suggest(), rng.normal()
             trial.observe(value)

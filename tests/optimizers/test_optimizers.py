@@ -28,7 +28,7 @@ def objective(params):
     return -((params["x"] - 0.3) ** 2) - 0.01 * params["n"]
 
 
-def play(opt, n, sign=1.0, lag=3):
+def run(opt, n, sign=1.0, lag=3):
     """Suggest n trials and observe each of them `lag` suggestions later; the suggested params."""
     suggested = []
     for _ in range(n):
@@ -76,10 +76,10 @@ def test_one_or_many(kind):
 
 @both
 def test_a_seed_decides_everything(kind):
-    assert play(kind(BOX, seed=3), 15) == play(kind(BOX, seed=3), 15)
-    assert play(kind(BOX, seed=3), 15) != play(kind(BOX, seed=4), 15)
+    assert run(kind(BOX, seed=3), 15) == run(kind(BOX, seed=3), 15)
+    assert run(kind(BOX, seed=3), 15) != run(kind(BOX, seed=4), 15)
     unseeded = kind(BOX)
-    assert play(unseeded, 15) == play(kind(BOX, seed=unseeded.seed_), 15)
+    assert run(unseeded, 15) == run(kind(BOX, seed=unseeded.seed_), 15)
     assert unseeded.seed is None
 
 
@@ -272,7 +272,7 @@ def test_minimizing_mirrors_maximizing(arguments):
     upwards, mirrored = arguments
     up = bl.BayesOpt(BOX, seed=5, **upwards)
     down = bl.BayesOpt(BOX, direction="minimize", seed=5, **mirrored)
-    assert play(up, 20) == play(down, 20, sign=-1.0)
+    assert run(up, 20) == run(down, 20, sign=-1.0)
     assert up.best_value_ == -down.best_value_ and up.best_params_ == down.best_params_
     assert up.recommend() == down.recommend()
     points = [{"x": 0.0, "n": 1}, {"x": 0.9, "n": 8}]
@@ -438,7 +438,7 @@ def test_predictions_on_candidates():
 
 def test_pending_trials_in_predictions():
     opt = bl.BayesOpt(BOX, acquisition="ucb", pending="hallucinate", seed=0)
-    play(opt, 25, lag=1)
+    run(opt, 25, lag=1)
     waiting = opt.add({"x": -0.9, "n": 8})
     without, with_ = (opt.predict(waiting.params, pending=pending) for pending in (False, True))
     assert with_[0] == pytest.approx(without[0], rel=1e-6, abs=1e-9)
@@ -473,7 +473,7 @@ def test_dataframe_without_pandas(monkeypatch):
 @pytest.mark.parametrize("after", [0, 2, 9, 14])
 def test_a_copy_goes_on_as_the_original(kind, travel, after):
     opt = kind(BOX, direction="minimize", seed=2)
-    play(opt, after, sign=-1.0)
+    run(opt, after, sign=-1.0)
     opt.enqueue({"x": 0.25, "n": 2})
     twin = travel(opt)
     assert twin.get_params() == opt.get_params() and twin.seed_ == opt.seed_
@@ -483,7 +483,7 @@ def test_a_copy_goes_on_as_the_original(kind, travel, after):
     for one in (opt, twin):
         for trial in one.pending_:
             trial.observe(-objective(trial.params))
-    assert play(twin, 8, sign=-1.0) == play(opt, 8, sign=-1.0)
+    assert run(twin, 8, sign=-1.0) == run(opt, 8, sign=-1.0)
 
 
 @both
@@ -599,7 +599,7 @@ def test_settings_of_bayes_opt_that_are_not():
         surrogate=bl.GP(lengthscale=(0.5, 0.5), mean="median"),
         initial=4,
     )
-    play(opt, 12)
+    run(opt, 12)
     assert opt.window == 20
 
 
@@ -653,7 +653,7 @@ def test_a_std_belongs_to_its_value():
 
 
 @pytest.mark.parametrize("direction", ["maximize", "minimize"])
-def test_the_model_believes_values_as_far_as_their_std_allows(direction):
+def test_the_model_trusts_values_as_far_as_their_std_allows(direction):
     opt = bl.BayesOpt({"x": (0.0, 1.0)}, initial=0, surrogate=bl.GP(refit_every=1), seed=0, direction=direction)
     x = np.linspace(0, 1, 12)
     opt.add([{"x": v} for v in x], np.sin(6 * x), std=0.01)

@@ -23,15 +23,16 @@ def optimizer(candidates, noise, n):
         candidates=candidates,
         context={"c": (0.0, 1.0)},
         acquisition="log_ei",
-        pending="integrate",
-        n_fantasies=n,
-        kernel="matern52",
-        lengthscale=LENGTHSCALE,
-        variance=VARIANCE,
-        noise=noise,
-        targets="raw",
-        mean="zero",
-        n_initial=0,
+        pending=bl.Integrate(n),
+        surrogate=bl.GP(
+            kernel="matern52",
+            lengthscale=LENGTHSCALE,
+            signal_std=np.sqrt(VARIANCE),
+            noise_std=np.sqrt(noise),
+            targets="raw",
+            mean="zero",
+        ),
+        initial=0,
         seed=0,
     )
 
@@ -41,15 +42,10 @@ def liar(lie, direction="maximize"):
     return bl.BayesOpt(
         {"x": (0.0, 1.0)},
         acquisition="ucb",
-        pending="liar",
-        lie=lie,
-        mean="estimated",
+        pending=bl.Liar(lie),
+        surrogate=bl.GP(kernel="matern52", lengthscale=0.2, signal_std=1.0, noise_std=1e-4, mean="estimated"),
+        initial=0,
         direction=direction,
-        kernel="matern52",
-        lengthscale=0.2,
-        variance=1.0,
-        noise=1e-8,
-        n_initial=0,
         seed=0,
     )
 
@@ -88,7 +84,7 @@ def shortfall(seed, noise, context_of_pending):
     order = rng.permutation(np.arange(2, 50))
     tried, waiting = order[:N_OBSERVED], order[N_OBSERVED : N_OBSERVED + N_PENDING]
     contexts = rng.choice([0.0, 1.0], size=N_OBSERVED)
-    # Context 1 is far better, so that there everything looks like an improvement on context 0.
+    # Context 1 is far better, so that everything there is an improvement on context 0.
     values = 2.0 * contexts - 1.0 + np.sqrt(noise) * rng.normal(size=N_OBSERVED)
     opt = optimizer(candidates, noise, 1024)
     for i, c, y in zip(tried, contexts, values, strict=True):
@@ -127,6 +123,6 @@ def test_a_lie_keeps_its_value_where_the_prior_mean_is_estimated(direction, lie,
     opt.add([{"x": v} for v in x], y)
     waiting = opt.add({"x": 0.5})
     opt.suggest().abandon()
-    _, center, scale = opt._core.surrogate(None, False)
+    _, center, scale = opt._log.surrogate(None, False)
     assert abs(abs(center) - y.mean()) > 0.2 * scale
     assert opt.predict([waiting.params], pending=True)[0] == pytest.approx(truth(y), abs=1e-3)

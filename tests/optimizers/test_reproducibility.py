@@ -1,4 +1,4 @@
-"""Seed and history decide every suggestion, bit for bit: across copies, processes and looks at the model between."""
+"""Seed and history decide every suggestion, bit for bit: across copies, processes and readings of the model between."""
 
 import contextlib
 import os
@@ -20,11 +20,11 @@ LONGEST = 120 if FULL else 60
 BOX = {"x": (-1.0, 1.0), "y": bl.Real(1e-3, 1.0, log=True), "n": (1, 6), "c": ["u", "v", "w"]}
 # A lattice has many equal distances, so that acquisitions tie up to rounding: the hardest case for equal bits.
 LATTICE = np.array([[i, j] for i in range(7) for j in range(6)], dtype=float)
-SPREAD = np.random.default_rng(0).random((60, 3))
+SCATTERED = np.random.default_rng(0).random((60, 3))
 CONTEXT = {"age": (0.0, 1.0), "site": ["a", "b"]}
 CONTEXTS = [{"age": 0.5, "site": "a"}, {"age": 0.5, "site": "b"}, {"age": 0.1, "site": "a"}]
 
-DOMAINS = {"box": {"space": BOX}, "lattice": {"candidates": LATTICE}, "spread": {"candidates": SPREAD}}
+DOMAINS = {"box": {"space": BOX}, "lattice": {"candidates": LATTICE}, "scattered": {"candidates": SCATTERED}}
 
 
 def make(plan):
@@ -50,7 +50,7 @@ def params_of(plan, u):
     return {"x": 2 * u - 1, "y": 10 ** (-3 * u), "n": 1 + int(6 * u), "c": "uvw"[int(3 * u)]}
 
 
-def look(opt, plan, which):
+def read_model(opt, plan, which):
     """All that must not change what comes next: readings of the model, and calls that are refused."""
     context = CONTEXTS[which % 3] if plan["context"] else None
     for call in (
@@ -68,7 +68,7 @@ def look(opt, plan, which):
 
 
 def step(opt, plan, what, number):
-    """One thing that happens to an optimizer; `number` says to which trial, where, and with which value."""
+    """One thing that happens to an optimizer; `number` chooses the trial, the point and the value."""
     context = CONTEXTS[number % 3] if plan["context"] else None
     u = number // 3 % 100 / 100
     value = np.round(8 * u) / 4 - 1  # coarse: equal values are the rule
@@ -96,7 +96,7 @@ def step(opt, plan, what, number):
 
 
 def travel(opt, plan, which):
-    """A copy: pickled, or a new optimizer that is told the events."""
+    """A copy: pickled, or a new optimizer with the same events."""
     if which % 2:
         return pickle.loads(pickle.dumps(opt))
     copy = make(plan)
@@ -106,13 +106,13 @@ def travel(opt, plan, which):
     return copy
 
 
-def play(opt, plan, steps, looks=(), travels=()):
-    """Play the steps; before those in `looks` the model is read, before those in `travels` the optimizer is copied."""
+def run(opt, plan, steps, readings=(), travels=()):
+    """Do the steps; before those in `readings` the model is read, before those in `travels` the optimizer is copied."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", bl.BelatedWarning)
         for i, (what, number) in enumerate(steps):
-            if i in looks:
-                look(opt, plan, i + number)
+            if i in readings:
+                read_model(opt, plan, i + number)
             if i in travels:
                 opt = travel(opt, plan, number)
             step(opt, plan, what, number)
@@ -120,7 +120,7 @@ def play(opt, plan, steps, looks=(), travels=()):
 
 
 def record(opt):
-    """Everything that an optimizer says about its trials and believes about f, as bits."""
+    """All that is known of an optimizer's trials and predicted of f, as bits."""
     trials = [opt._log.trial(number) for number in range(opt.n_trials)]
     facts = [
         (t.number, t.point.tobytes(), t.index, t.context.tobytes(), t.state, t.value, t.suggested_at, t.observed_at)
@@ -194,13 +194,13 @@ few = settings(
 
 
 @few
-@given(plan=plans(), looks=moments, travels=moments)
-def test_neither_copies_nor_looks_change_what_is_suggested(plan, looks, travels):
-    plain = record(play(make(plan), plan, plan["steps"]))
-    assert record(play(make(plan), plan, plan["steps"])) == plain
-    assert record(play(make(plan), plan, plan["steps"], looks=looks)) == plain
-    assert record(play(make(plan), plan, plan["steps"], travels=travels)) == plain
-    assert record(play(make(plan), plan, plan["steps"], looks=looks, travels=travels)) == plain
+@given(plan=plans(), readings=moments, travels=moments)
+def test_neither_copies_nor_readings_change_what_is_suggested(plan, readings, travels):
+    plain = record(run(make(plan), plan, plan["steps"]))
+    assert record(run(make(plan), plan, plan["steps"])) == plain
+    assert record(run(make(plan), plan, plan["steps"], readings=readings)) == plain
+    assert record(run(make(plan), plan, plan["steps"], travels=travels)) == plain
+    assert record(run(make(plan), plan, plan["steps"], readings=readings, travels=travels)) == plain
 
 
 @few
@@ -209,10 +209,10 @@ def test_a_batch_is_its_trials_one_by_one(plan):
     singly = []
     for what, number in plan["steps"]:
         singly += [("suggest", number)] * (2 + number % 2) if what == "batch" else [(what, number)]
-    assert record(play(make(plan), plan, singly)) == record(play(make(plan), plan, plan["steps"]))
+    assert record(run(make(plan), plan, singly)) == record(run(make(plan), plan, plan["steps"]))
 
 
-def lattice_game(settings, looks=False, travels=False, rounds=30):
+def lattice_indices(settings, readings=False, travels=False, rounds=30):
     """Indices suggested on a lattice where nothing but distances counts, so that scores tie up to rounding."""
     # Coordinates that are exact in binary, and values that are all the prior mean.
     lattice = np.array([[i, j] for i in range(9) for j in range(9)], dtype=float)
@@ -227,7 +227,7 @@ def lattice_game(settings, looks=False, travels=False, rounds=30):
             opt.fail(k)
         if k % 6 == 2 and k > 6:
             opt.abandon(k - 3)  # the one that failed leaves the model
-        if looks:
+        if readings:
             opt._log.surrogate(None, k % 2 == 0)
         for trial in opt.pending_[k % 4 :: 4]:
             trial.observe(0.0)
@@ -242,9 +242,9 @@ def test_scores_that_tie_up_to_rounding(pending, acquisition, context):
         for kernel in ("matern52", "squared_exponential"):
             settings = {"seed": seed, "surrogate__kernel": kernel, "pending": pending, "acquisition": acquisition}
             settings |= {"context": context} | ({"pending__floor": 0.0} if pending == "censor" else {})
-            plain = lattice_game(settings)
-            assert lattice_game(settings, looks=True) == plain
-            assert lattice_game(settings, travels=True) == plain
+            plain = lattice_indices(settings)
+            assert lattice_indices(settings, readings=True) == plain
+            assert lattice_indices(settings, travels=True) == plain
 
 
 @pytest.mark.parametrize("n", [60, 150, 290, 600] if FULL else [150])
@@ -264,12 +264,12 @@ def test_many_rows(n, pending, acquisition, domain, theta):
     rng = np.random.default_rng(n)
     steps = [("add", 2 * number + 1) for number in rng.integers(0, 1500, size=n)]
     steps += [("suggest", 0), ("suggest", 0), ("observe", n + 1), ("suggest", 0), ("observe", n)] * 4
-    plain = record(play(make(plan), plan, steps))
-    assert record(play(make(plan), plan, steps, travels=range(n, len(steps), 3), looks=[n + 5, n + 11])) == plain
+    plain = record(run(make(plan), plan, steps))
+    assert record(run(make(plan), plan, steps, travels=range(n, len(steps), 3), readings=[n + 5, n + 11])) == plain
 
 
 def in_another_process(jobs):
-    """Records of (optimizer, plan, steps) played elsewhere, in order."""
+    """Records of (optimizer, plan, steps) carried on elsewhere, in order."""
     child = subprocess.run([sys.executable, __file__], input=pickle.dumps(jobs), stdout=subprocess.PIPE, check=True)
     return pickle.loads(child.stdout)
 
@@ -282,10 +282,10 @@ def test_another_process(plans, cut):
         steps = plan["steps"]
         middle = int(cut * len(steps))
         jobs.append((make(plan), plan, steps))
-        jobs.append((play(make(plan), plan, steps[:middle]), plan, steps[middle:]))
-        here += 2 * [record(play(make(plan), plan, steps))]
+        jobs.append((run(make(plan), plan, steps[:middle]), plan, steps[middle:]))
+        here += 2 * [record(run(make(plan), plan, steps))]
     assert in_another_process(jobs) == here
 
 
 if __name__ == "__main__":
-    sys.stdout.buffer.write(pickle.dumps([record(play(*job)) for job in pickle.load(sys.stdin.buffer)]))
+    sys.stdout.buffer.write(pickle.dumps([record(run(*job)) for job in pickle.load(sys.stdin.buffer)]))

@@ -15,8 +15,6 @@ from belated.optimizers.values import Value
 
 SPACE = {"x": (0.0, 1.0), "n": (1, 5), "c": ["a", "b", "d"]}
 
-second_edition = pytest.mark.skipif(not hasattr(_core, "defaults"), reason="needs the core of the second edition")
-
 SHORTHAND = [
     ("acquisition", "log_ei", bl.LogEI()),
     ("acquisition", "ucb", bl.UCB()),
@@ -68,7 +66,6 @@ def test_every_default_stands_in_the_docstring():
             assert f"default {default}" in text.split(" : ")[0] or (parameter.default is None and "optional" in text)
 
 
-@second_edition
 def test_defaults_are_those_of_the_core():
     defaults = json.loads(_core.defaults())
     for name, kind in Value.kinds.items():
@@ -182,7 +179,7 @@ def test_an_unknown_string_is_refused_with_the_names_and_the_nearest(argument, v
 # The definition.
 
 
-def test_a_definition_is_what_the_core_is_told():
+def test_a_definition_is_what_the_core_is_made_of():
     opt = bl.BayesOpt(
         {"x": (0.0, 1.0)},
         acquisition=bl.UCB("theory", delta=0.5),
@@ -261,10 +258,9 @@ def test_what_is_in_units_of_f_changes_sign_with_the_direction(value, field, rev
     assert up[field] == getattr(value, field) and down == up | {field: reverse}
 
 
-# What the core of the second edition keeps.
+# What the core keeps.
 
 
-@second_edition
 def test_params_come_back_as_they_were_given():
     space = {"C": bl.Real(1e-4, 100, log=True), "n": bl.Integer(1, 10**6, log=True), "c": [None, (1, 2), "u"]}
     for opt in (bl.RandomSearch(space, seed=0), bl.BayesOpt(space, direction="minimize", seed=0)):
@@ -281,7 +277,6 @@ def test_params_come_back_as_they_were_given():
         assert opt.suggest().params["C"] not in [each["C"] for each in given]
 
 
-@second_edition
 def test_a_study_keeps_params_as_they_were_given(tmp_path):
     space, store = {"C": bl.Real(1e-4, 100, log=True)}, f"sqlite:///{tmp_path}/a.db"
     study = bl.Study("s", store, bl.RandomSearch(space, seed=0))
@@ -292,7 +287,6 @@ def test_a_study_keeps_params_as_they_were_given(tmp_path):
     assert [trial.params["C"] for trial in bl.Study.load("s", store).trials] == [1.0, 0.3, 0.7, 1.0]
 
 
-@second_edition
 def test_predict_fits_where_nothing_is_fitted():
     opt = bl.BayesOpt({"x": (0.0, 1.0)}, seed=0)
     with pytest.raises(bl.NotFitted):

@@ -17,16 +17,16 @@ def optimizer(candidates, noise, beta, predictive_std=False, **arguments):
     """UCB on candidates with the kernel given and targets as they are; `noise` is a variance."""
     return bl.BayesOpt(
         candidates=candidates,
-        acquisition="ucb",
-        beta=beta,
-        predictive_std=predictive_std,
-        kernel="matern52",
-        lengthscale=LENGTHSCALE,
-        variance=VARIANCE,
-        noise=noise,
-        targets="raw",
-        mean="zero",
-        n_initial=0,
+        acquisition=bl.UCB(beta, predictive_std=predictive_std),
+        surrogate=bl.GP(
+            kernel="matern52",
+            lengthscale=LENGTHSCALE,
+            signal_std=np.sqrt(VARIANCE),
+            noise_std=np.sqrt(noise),
+            targets="raw",
+            mean="zero",
+        ),
+        initial=0,
         seed=0,
         **arguments,
     )
@@ -74,8 +74,8 @@ def test_predictive_std_counts_the_noise_in_every_sigma(pending, beta, predictiv
     noise, m, differ = 1.0, 2 * (pending == "censor"), np.zeros(3, dtype=int)
     for seed in range(40):
         rows, tried, y = history(seed, 8)
-        censor = {"window": m, "floor": -1.0} if pending == "censor" else {}
-        opt = optimizer(rows, noise, beta, predictive, pending=pending, **censor)
+        censor = {"pending": bl.Censor(-1.0), "window": m} if pending == "censor" else {"pending": pending}
+        opt = optimizer(rows, noise, beta, predictive, **censor)
         opt.enqueue(rows[tried])
         for trial, value in zip(opt.suggest(n=8), y, strict=True):
             trial.observe(value)
@@ -98,7 +98,7 @@ def test_nu_sums_over_exactly_the_last_m_trials(clock, m, arrived):
         rows, tried, y = history(seed, 7)
         time = [0.0]
         timed = {"time": lambda time=time: time[0]} if clock == "seconds" else {}
-        opt = optimizer(rows, noise, 0.0, pending="censor", window=m, floor=floor, clock=clock, **timed)
+        opt = optimizer(rows, noise, 0.0, pending=bl.Censor(floor), window=m, clock=clock, **timed)
         opt.enqueue(rows[tried])
         for i, value in enumerate(y):
             time[0] = float(i)

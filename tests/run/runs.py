@@ -1,4 +1,4 @@
-"""What the tests of runs share: a function, a space, an executor that does what it is told."""
+"""What the tests of runs share: a function, a space, an executor under the test's control."""
 
 import multiprocessing
 from concurrent.futures import Executor, Future
@@ -37,8 +37,8 @@ def wait_for(event):
     assert event.wait(SECONDS)
 
 
-class ByHand(Executor):
-    """Evaluates what it is told to: once call k has come in, those in script[k]."""
+class ManualExecutor(Executor):
+    """Evaluates calls only when asked to: script[k] lists those to evaluate once call k has been submitted."""
 
     def __init__(self, script=()):
         self.script = dict(script)

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import belated as bl
-from tests.run.runs import SPACE, ByHand, by_params, f, failures_expected, forks, states, wait_for
+from tests.run.runs import SPACE, ManualExecutor, by_params, f, failures_expected, forks, states, wait_for
 
 # What f raises.
 
@@ -62,8 +62,8 @@ def test_system_exit_is_not_swallowed():
 class Awkward(Exception):
     """Cannot be pickled and read again, as happens to many exceptions with arguments of their own."""
 
-    def __init__(self, what, why):
-        super().__init__(f"{what} because {why}")
+    def __init__(self, what, reason):
+        super().__init__(f"{what} because {reason}")
 
 
 def awkward(params):
@@ -180,7 +180,7 @@ def test_an_executor_that_was_shut_down():
 
 
 def test_an_evaluation_that_somebody_cancels():
-    hand = ByHand({1: [0]})
+    hand = ManualExecutor({1: [0]})
     with pytest.raises(bl.RunError, match="trial 1.*was cancelled") as raised:
         bl.maximize(f, SPACE, n_trials=2, executor=hand, n_workers=2, callbacks=[lambda *_: hand.futures[1].cancel()])
     assert states(raised.value.result) == ["observed", "abandoned"]

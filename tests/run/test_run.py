@@ -18,7 +18,7 @@ from tests.run.runs import (
     ROWS,
     SECONDS,
     SPACE,
-    ByHand,
+    ManualExecutor,
     by_params,
     f,
     facts,
@@ -104,20 +104,20 @@ def test_one_worker_is_the_calling_thread():
 
 def test_as_many_evaluations_at_a_time_as_workers():
     barrier = threading.Barrier(4)  # passed only by four evaluations that are running at once
-    running, most, lock = 0, 0, threading.Lock()
+    running, largest, lock = 0, 0, threading.Lock()
 
     def together(params):
-        nonlocal running, most
+        nonlocal running, largest
         with lock:
             running += 1
-            most = max(most, running)
+            largest = max(largest, running)
         barrier.wait(SECONDS)
         with lock:
             running -= 1
         return f(params)
 
     best = bl.maximize(together, SPACE, n_trials=20, n_workers=4, seed=0)
-    assert states(best) == ["observed"] * 20 and most == 4
+    assert states(best) == ["observed"] * 20 and largest == 4
 
 
 def test_a_slow_evaluation_keeps_nobody_waiting():
@@ -141,7 +141,7 @@ def test_a_slow_evaluation_keeps_nobody_waiting():
 
 
 def test_suggestions_know_all_that_has_come_in():
-    hand, known = ByHand({2: [0], 5: [3, 4, 5]}), []
+    hand, known = ManualExecutor({2: [0], 5: [3, 4, 5]}), []
 
     def watch(optimizer, trial):
         known.append((trial.number, optimizer.n_trials))
@@ -173,8 +173,8 @@ def test_an_executor_stays_open_and_says_its_size():
     with ThreadPoolExecutor(3) as pool:
         assert states(bl.maximize(together, SPACE, n_trials=6, executor=pool)) == ["observed"] * 6
         assert pool.submit(int, "7").result(SECONDS) == 7
-    with pytest.raises(bl.InvalidSetting, match="^n_workers is missing: ByHand"):
-        bl.maximize(f, SPACE, n_trials=3, executor=ByHand())
+    with pytest.raises(bl.InvalidSetting, match="^n_workers is missing: ManualExecutor"):
+        bl.maximize(f, SPACE, n_trials=3, executor=ManualExecutor())
 
 
 def value_and_process(params):
@@ -265,12 +265,12 @@ def test_callbacks_see_each_trial_that_is_over():
     seen, here = [], threading.get_ident()
     opt = bl.BayesOpt(SPACE, seed=0)
 
-    def look(optimizer, trial):
+    def note_trial(optimizer, trial):
         assert optimizer is opt and threading.get_ident() == here
         seen.append((trial.number, trial.state))
 
     with pytest.warns(bl.BelatedWarning):
-        best = bl.maximize(by_params, optimizer=opt, n_trials=12, n_workers=3, callbacks=[look, look])
+        best = bl.maximize(by_params, optimizer=opt, n_trials=12, n_workers=3, callbacks=[note_trial, note_trial])
     assert seen[::2] == seen[1::2] and sorted(seen[::2]) == list(enumerate(states(best)))
 
 
@@ -285,7 +285,7 @@ def test_a_callback_ends_the_run(workers):
 
 
 def test_what_has_arrived_by_the_end_is_reported():
-    hand = ByHand({3: [0]})
+    hand = ManualExecutor({3: [0]})
 
     def stop(optimizer, trial):
         hand.evaluate(2)
@@ -413,7 +413,7 @@ def test_trials_of_others_are_left_alone():
 
 
 def test_a_value_reported_elsewhere_stays():
-    hand = ByHand({2: [0]})
+    hand = ManualExecutor({2: [0]})
 
     def meddle(optimizer, trial):
         if trial.number == 0:

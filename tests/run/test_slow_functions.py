@@ -21,5 +21,5 @@ def test_a_run_waits_as_long_as_its_function_takes(arguments):
 
     n_trials = arguments.get("n_workers", 1)
     result = bl.maximize(slow, optimizer=optimizer(), n_trials=n_trials, **arguments)
-    assert result.why == "n_trials" and result.seconds >= SLOW
+    assert result.stop_reason == "n_trials" and result.seconds >= SLOW
     assert [trial.state for trial in result.trials] == ["observed"] * n_trials

@@ -264,7 +264,7 @@ def test_space_refuses_names():
             SPACE.encode(params)
 
 
-def test_contexts_complain_as_contexts():
+def test_contexts_are_refused_as_contexts():
     with pytest.raises(InvalidContext, match="context\\['age'\\]"):
         ContextSpace({"age": (0.0, 100.0)}).encode({"age": 101.0})
     with pytest.raises(InvalidSpace, match="context is empty"):

@@ -214,7 +214,7 @@ def test_hostile_definitions_are_refused(path, definition):
 
 
 SUGGESTED = (
-    '{"Suggested":{"point":{"x":[0.5,0.5],"index":null},"context":[],"now":0.0,"fitted":null,"queued":false,'
+    '{"Suggested":{"point":{"x":[0.5,0.5],"index":null},"context":[],"now":0.0,"note":null,"queued":false,'
     '"expires_at":null}}'
 )
 
@@ -297,7 +297,7 @@ def test_the_file_system_is_found(path):
     assert sqlite.file_system(path) not in ("", "proc")
 
 
-def test_a_busy_file_is_waited_for_and_then_complained_about(filled, monkeypatch):
+def test_a_busy_file_is_waited_for_and_then_reported(filled, monkeypatch):
     study = load(filled)
     holder = sqlite3.connect(filled, isolation_level=None)
     holder.execute("BEGIN IMMEDIATE")

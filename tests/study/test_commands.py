@@ -59,7 +59,7 @@ def test_an_export_without_a_name_has_every_study(path, capsys, salvage):
 
 
 @pytest.mark.parametrize("command", ["list", "check"])
-def test_a_damaged_study_is_told_by_the_exit_code_and_the_others_are_listed(path, capsys, command):
+def test_a_damaged_study_gives_an_exit_code_and_the_others_are_listed(path, capsys, command):
     code, sound = run(capsys, command, path)
     assert code == cli.DONE and [line.split(":")[0] for line in sound] == list(NAMES)
     execute(

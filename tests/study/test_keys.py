@@ -6,7 +6,7 @@ from contextlib import contextmanager
 import pytest
 
 import belated as bl
-from belated.store import open_store
+from belated.store.sqlite import SqliteStore
 
 
 def optimizer():
@@ -37,20 +37,15 @@ def test_a_key_finds_its_trials_among_those_added_and_reported(url):
         assert known.n_trials == n
 
 
-class Overtaken:
-    """A store before whose write lock is taken somebody else may write."""
+class Overtaken(SqliteStore):
+    """A store where others may write just before its write lock is taken."""
 
-    def __init__(self, store):
-        self._store = store
-        self.before = lambda: None
-
-    def __getattr__(self, name):
-        return getattr(self._store, name)
+    before = staticmethod(lambda: None)
 
     @contextmanager
     def writing(self, name):
         self.before()
-        with self._store.writing(name) as transaction:
+        with super().writing(name) as transaction:
             yield transaction
 
 
@@ -59,7 +54,7 @@ class Overtaken:
 def test_who_asks_at_the_same_moment_with_the_same_key_gets_the_same_trials(url, monkeypatch, seconds, turn):
     """Between a proposal and the write lock others write; the one of this turn makes the same request."""
     other = bl.Study("s", url, optimizer())
-    store = Overtaken(open_store(url))
+    store = Overtaken.from_location(url.removeprefix("sqlite://"))
     study = bl.Study.load("s", store)
     turns, same = itertools.count(1), []
 
@@ -85,7 +80,7 @@ def test_who_asks_at_the_same_moment_with_the_same_key_gets_the_same_trials(url,
 
 def test_reports_with_the_same_key_at_the_same_moment_count_once(url):
     other = bl.Study("s", url, optimizer())
-    store = Overtaken(open_store(url))
+    store = Overtaken.from_location(url.removeprefix("sqlite://"))
     study = bl.Study.load("s", store)
     number = other.suggest().number
     study.sync()

@@ -28,7 +28,7 @@ def store(tmp_path):
 
 
 class Clock:
-    """A wall clock that tests turn."""
+    """A wall clock that tests set."""
 
     def __init__(self) -> None:
         self.now = 1e9
@@ -47,17 +47,17 @@ def events(study):
 def test_a_study_behaves_as_its_optimizer_does(store):
     plain = bl.BayesOpt(SPACE, seed=3, direction="minimize", initial=4)
     study = bl.Study("s", store, bl.BayesOpt(SPACE, seed=3, direction="minimize", initial=4))
-    for face in (plain, study):
-        face.add([{"x": 0.1, "kind": "a"}, {"x": 0.2, "kind": None}], [1.0, None])
-        face.enqueue({"x": 0.5, "kind": 3})
-        trials = face.suggest(n=6)
+    for each in (plain, study):
+        each.add([{"x": 0.1, "kind": "a"}, {"x": 0.2, "kind": None}], [1.0, None])
+        each.enqueue({"x": 0.5, "kind": 3})
+        trials = each.suggest(n=6)
         for trial in trials[:4]:
-            face.observe(trial, trial.params["x"])
+            each.observe(trial, trial.params["x"])
         trials[4].fail()
-        face.abandon(trials[5].number)
-        face.suggest().observe(0.5)
-        face.observe(1, 0.25)
-        face.observe(1, 0.125, amend=True)
+        each.abandon(trials[5].number)
+        each.suggest().observe(0.5)
+        each.observe(1, 0.25)
+        each.observe(1, 0.125, amend=True)
     assert [trial._facts() for trial in study.trials] == [trial._facts() for trial in plain.trials]
     assert study.recommend() == plain.recommend()
     assert (study.best_value_, study.best_params_) == (plain.best_value_, plain.best_params_)
@@ -108,8 +108,8 @@ def test_a_reopened_study_goes_on_bit_for_bit(store, make):
     optimizer.suggest(2, context)
     plain = pickle.loads(pickle.dumps(optimizer))
     for k in range(12):
-        face = bl.Study("s", store, optimizer) if k == 0 else bl.Study.load("s", store)
-        trial, expected = face.suggest(context=context), plain.suggest(context=context)
+        each = bl.Study("s", store, optimizer) if k == 0 else bl.Study.load("s", store)
+        trial, expected = each.suggest(context=context), plain.suggest(context=context)
         trial.observe(k % 5)
         expected.observe(k % 5)
     assert events(bl.Study.load("s", store)) == plain._log.events(0)
@@ -143,7 +143,7 @@ def test_opening_with_an_equal_optimizer_needs_no_seed_and_a_different_one_is_re
     ],
     ids=str,
 )
-def test_differences_are_told_by_nested_name(store, given, difference):
+def test_differences_are_named_by_nested_name(store, given, difference):
     space = {"x": (0.0, 1.0), "y": (0.0, 1.0)}
     arguments = {"acquisition": "ucb", "pending": bl.Censor(-1), "window": 5, "initial": 6}
     arguments |= {"surrogate": bl.GP(lengthscale=(0.5, 1))}
@@ -183,7 +183,7 @@ def test_refusals_change_nothing(store):
     study.observe(trial, 1.0)
     before = events(study)
     study.observe(trial, 1.0)
-    for complaint, call in [
+    for error, call in [
         (bl.AlreadyObserved, lambda: study.observe(trial, 2.0)),
         (bl.AlreadyObserved, lambda: study.fail(0)),
         (bl.InvalidValue, lambda: study.observe(trial, float("nan"))),
@@ -194,7 +194,7 @@ def test_refusals_change_nothing(store):
         (bl.InvalidSetting, lambda: study.suggest(expires_after=-1)),
         (bl.InvalidSetting, lambda: study.suggest(n=-1)),
     ]:
-        with pytest.raises(complaint):
+        with pytest.raises(error):
             call()
     assert study.sync() == 0 and events(study) == before
     assert study.suggest(0) == []
@@ -306,30 +306,30 @@ STEPS = st.lists(st.tuples(st.integers(0, 8), st.integers(0, 12), st.integers(-2
 @settings(max_examples=30)
 @given(STEPS)
 def test_histories_fold_to_the_same_whatever_was_repeated_or_reopened(tmp_path_factory, steps):
-    """Two studies take turns and are reopened; an optimizer alone, told each thing once, agrees with both."""
+    """Two studies take turns and are reopened; an optimizer alone, given each report once, agrees with both."""
     store = f"sqlite:///{tmp_path_factory.mktemp('history') / 'a.db'}"
     plain = random_search()
-    faces = [bl.Study("s", store, random_search()), bl.Study.load("s", store)]
+    both = [bl.Study("s", store, random_search()), bl.Study.load("s", store)]
     for step, (kind, number, value) in enumerate(steps):
-        mine = faces[step % 2]
-        for face in (plain, mine):
+        mine = both[step % 2]
+        for each in (plain, mine):
             try:
                 if kind <= 2:
-                    face.suggest()
+                    each.suggest()
                 elif kind <= 5:
-                    face.observe(number, value, amend=kind == 5)
+                    each.observe(number, value, amend=kind == 5)
                 elif kind == 6:
-                    face.fail(number)
+                    each.fail(number)
                 elif kind == 7:
-                    face.abandon(number)
+                    each.abandon(number)
             except (bl.UnknownTrial, bl.AlreadyObserved):
                 pass
         if kind == 8:
-            faces[step % 2] = pickle.loads(pickle.dumps(mine))
-    for face in [*faces, bl.Study.load("s", store)]:
-        face.sync()
-        assert events(face) == plain._log.events(0)
-    assert faces[0].suggest().params == plain.suggest().params
+            both[step % 2] = pickle.loads(pickle.dumps(mine))
+    for each in [*both, bl.Study.load("s", store)]:
+        each.sync()
+        assert events(each) == plain._log.events(0)
+    assert both[0].suggest().params == plain.suggest().params
 
 
 # Processes, threads, forks.
@@ -390,9 +390,9 @@ def test_suggesting_at_the_same_moment_gives_what_one_process_would(store, monke
         return bl.BayesOpt({"x": (0.0, 1.0), "y": (0.0, 1.0)}, initial=4, seed=0)
 
     plain, one = make(), bl.Study("s", store, make())
-    for face in (plain, one):
-        for trial in face.suggest(6):
-            face.observe(trial, trial.params["x"] - trial.params["y"] ** 2)
+    for each in (plain, one):
+        for trial in each.suggest(6):
+            each.observe(trial, trial.params["x"] - trial.params["y"] ** 2)
     other = bl.Study.load("s", store)
     seconds, asked = other._problem.now, 0
 

@@ -29,9 +29,7 @@ class SharedLog:
     lock held, and is applied to the core once it is committed.
     """
 
-    def __init__(
-        self, core: _core.Optimizer, store: Store, name: str, id: int, wall_time: Callable[[], float]
-    ) -> None:
+    def __init__(self, core: _core.Optimizer, store: Store, name: str, id: int, wall_time: Callable[[], float]) -> None:
         self.core = core
         self.store = store
         self.name = name
