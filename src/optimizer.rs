@@ -240,6 +240,10 @@ impl Optimizer {
         Ok(numbers)
     }
 
+    pub(crate) fn reserve(&mut self, n_events: usize) {
+        self.ledger.reserve(n_events);
+    }
+
     /// Logs an event after the checks that the log cannot make.
     pub(crate) fn append(&mut self, event: Event) -> Result<()> {
         match &event {
@@ -354,12 +358,11 @@ impl Optimizer {
     }
 
     fn check_point(&self, point: &Point) -> Result<()> {
-        let domain = &self.definition.domain;
-        if point.x.len() != domain.width() {
+        let (width, _) = self.ledger.widths();
+        if point.x.len() != width {
             return Err(Error::InvalidPoint(format!(
-                "a point of {} columns for a domain of {}; encode it as the domain's rows are",
-                point.x.len(),
-                domain.width()
+                "a point of {} columns for a domain of {width}; encode it as the domain's rows are",
+                point.x.len()
             )));
         }
         if point.x.iter().any(|x| !x.is_finite()) {
@@ -372,7 +375,8 @@ impl Optimizer {
                 "a point given with NaN or infinite numbers; give finite ones".to_string(),
             ));
         }
-        if let (Some(index), Domain::Candidates(list)) = (point.index, domain.as_ref())
+        if let (Some(index), Domain::Candidates(list)) =
+            (point.index, self.definition.domain.as_ref())
             && index >= list.nrows()
         {
             return Err(Error::InvalidPoint(format!(

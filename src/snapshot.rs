@@ -87,6 +87,8 @@ impl Optimizer {
             domain: preamble.domain,
             settings: Settings::from_json(&preamble.settings)?,
         })?;
+        // An event takes more than four bytes; a count that is damaged asks for no more than that.
+        optimizer.reserve(preamble.n_events.min(rest.len() / 4));
         for _ in 0..preamble.n_events {
             let event: Event;
             (event, rest) = postcard::take_from_bytes(rest).map_err(corrupt)?;

@@ -113,6 +113,15 @@ impl Ledger {
         }
     }
 
+    /// Makes room for so many further events, half of which start trials, as a rule.
+    pub fn reserve(&mut self, n_events: usize) {
+        let n_trials = n_events / 2;
+        self.entries.reserve(n_events);
+        self.trials.reserve(n_trials);
+        self.rows
+            .reserve(n_trials * (self.widths.0 + self.widths.1));
+    }
+
     pub fn clock(&self) -> Clock {
         self.clock
     }
