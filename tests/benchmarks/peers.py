@@ -1,6 +1,6 @@
 """Optimizers behind one interface: `suggest` gives a handle and parameters, `observe` takes the handle and a value.
 
-All of them maximise, and each knows which of its points are still out.
+All of them maximise, and each keeps track of its points that are still out.
 """
 
 import json
@@ -126,7 +126,7 @@ class BoTorch:
 
 
 class Optuna:
-    """A sampler of Optuna by ask and tell, in memory; which trials are out the study knows."""
+    """A sampler of Optuna by ask and tell, in memory; the study keeps track of the trials that are out."""
 
     packages = ("optuna",)
 

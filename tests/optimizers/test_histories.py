@@ -528,7 +528,7 @@ def test_without_delay_all_policies_are_one(space, acquisition, theta):
             rng = np.random.default_rng(seed)
             for k in range(25):
                 trial = opt.suggest()
-                # Not the first: a policy that knows the floor already has something to go by.
+                # Not the first: a policy with a floor has a target for it already.
                 trial.fail() if k and rng.random() < 0.1 else trial.observe(rng.normal())
             records.append([opt._log.trial(i).point.tobytes() for i in range(25)])
         assert all(record == records[0] for record in records)

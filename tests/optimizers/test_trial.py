@@ -95,7 +95,7 @@ def test_a_trial_is_pickled_with_its_optimizer():
     # It holds a copy of the optimizer …
     again.observe(1.0)
     assert again.state == "observed" and trial.state == "pending"
-    # … and yet the original knows it for its own.
+    # … and yet the original accepts it as its own.
     opt.observe(again, 1.0)
     assert trial.state == "observed"
     both = pickle.loads(pickle.dumps((opt, trial)))

@@ -262,7 +262,7 @@ def test_a_value_400_days_after_a_lease_of_an_hour_is_accepted_and_used(store):
     assert after[0] > before[0] + 10
 
 
-def test_a_lapsed_lease_changes_what_is_suggested(store):
+def test_an_expired_lease_changes_what_is_suggested(store):
     def next_after(seconds, name):
         clock = Clock()
         study = bl.Study(name, store, bl.BayesOpt({"x": (0.0, 1.0)}, initial=4, seed=0), time=clock)
@@ -275,7 +275,7 @@ def test_a_lapsed_lease_changes_what_is_suggested(store):
     assert next_after(1, "a") == next_after(59, "b") != next_after(61, "c")
 
 
-def test_predictions_know_of_lapsed_leases(store):
+def test_predictions_count_expired_leases(store):
     clock = Clock()
     settings = {"pending": "hallucinate", "initial": 4, "seed": 0}
     study = bl.Study("s", store, bl.BayesOpt({"x": (0.0, 1.0)}, **settings), time=clock)
