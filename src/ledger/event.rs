@@ -127,7 +127,20 @@ impl Event {
 
     /// From JSON; refuses anything that is not exactly an event.
     pub fn from_json(text: &str) -> Result<Self> {
-        serde_json::from_str(text).map_err(|error| Error::Corrupt(error.to_string()))
+        let corrupt = |error: serde_json::Error| Error::Corrupt(error.to_string());
+        let value: serde_json::Value = serde_json::from_str(text).map_err(corrupt)?;
+        // serde takes a list of fields for a structure, too.
+        let mut facts = value
+            .as_object()
+            .into_iter()
+            .flat_map(|kinds| kinds.values());
+        if !facts.all(|facts| facts.is_object() && facts.get("point").is_none_or(|p| p.is_object()))
+        {
+            return Err(Error::Corrupt(format!(
+                "{text} lists fields without their names"
+            )));
+        }
+        serde_json::from_value(value).map_err(corrupt)
     }
 
     /// The number of the trial that it starts or concerns, for a log of `n_trials`; None for an enqueued point.
@@ -324,6 +337,8 @@ mod tests {
             r#"{"Failed":{"number":0,"now":null}}"#,
             r#"{"Observed":{"number":0,"value":1e999,"now":1.0}}"#,
             r#"{"Enqueued":{"point":{"x":[0.5],"extra":1}}}"#,
+            r#"{"Observed":[0,0.5,null,null,1.0]}"#,
+            r#"{"Enqueued":{"point":[[0.5],null,null]}}"#,
             r#"{"Exploded":{}}"#,
             "[]",
         ] {
