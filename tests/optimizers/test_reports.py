@@ -61,7 +61,7 @@ def test_a_failed_trial_counts_until_it_is_abandoned(arguments):
 
 def test_a_trial_that_was_abandoned_may_still_be_found_to_have_failed():
     opt, trial = history(["abandon", "fail"], True)
-    assert trial.state == "failed" and opt._core.surrogate(None, False)[0].n_observed == 5
+    assert trial.state == "failed" and opt._log.surrogate(None, False)[0].n_observed == 5
 
 
 def test_a_value_after_fail_and_abandon_is_accepted():

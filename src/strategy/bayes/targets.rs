@@ -129,7 +129,7 @@ fn standardized(observed: &[f64], floor: Option<f64>) -> (f64, f64) {
         .iter()
         .chain(&floor)
         .fold(0.0, |m: f64, y| m.max(y.abs()));
-    if largest == 0.0 {
+    if observed.is_empty() || largest == 0.0 {
         return (floor.unwrap_or(0.0), 1.0);
     }
     match floor {
