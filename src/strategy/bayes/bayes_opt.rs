@@ -6,10 +6,9 @@
 use std::sync::Arc;
 
 use ndarray::{Array2, ArrayView2, s};
+use serde_json::Value;
 
-use crate::acquisition::{
-    Acquisition, LogExpectedImprovement, MaxVariance, Scorer, UpperConfidenceBound,
-};
+use crate::acquisition::{Acquisition, Scorer, UpperConfidenceBound};
 use crate::domain::Domain;
 use crate::error::{Error, Result, Stop, check};
 use crate::gp::Target;
@@ -23,16 +22,15 @@ use crate::maximize::{Maximizer, Objective, maximize};
 use crate::random::Rng;
 use crate::strategy::bayes::candidates::{MAX_EXACT, SolvedCandidates};
 use crate::strategy::bayes::design::initial_design;
-use crate::strategy::bayes::incumbents::{best_observed, incumbent, noisy_expected_improvement};
+use crate::strategy::bayes::incumbents::best_observed;
 use crate::strategy::bayes::information::InformationGain;
 use crate::strategy::bayes::note::Fit;
 use crate::strategy::bayes::pending::Pending;
-use crate::strategy::bayes::settings::{
-    self, DrawMethod, FitRows, Incumbent, Multistart, Settings,
-};
+use crate::strategy::bayes::settings::{self, DrawMethod, FitRows, Multistart, Settings};
 use crate::strategy::bayes::spacing::enforce_separation;
 use crate::strategy::bayes::training_set::{Posterior, TrainingSet, Version, is_arriving};
 use crate::strategy::bayes::{ModelBased, Surrogate};
+use crate::strategy::registry::FromSettings;
 use crate::strategy::{Proposal, Query, Recommendation, Setup, Strategy, Supports, uniform_point};
 
 /// Candidates are solved against the factor and kept up to so many bytes; beyond, they are solved block by block.
@@ -169,7 +167,9 @@ impl BayesOpt {
                 multiplier(posterior.gp, self.d, log, &recent, gamma, bound, settings)
             }
         };
-        let chosen = acquisition(&mut posterior, nu, settings, query, rng)?;
+        let chosen = settings
+            .acquisition
+            .formula(&mut posterior, nu, settings, query, rng)?;
         let best_observed =
             best_observed(&self.domain, log, posterior.rows, &posterior.targets.values);
         let mut search = Search {
@@ -279,6 +279,18 @@ fn prior_mean(target: &Target) -> f64 {
     match target {
         Target::Value(y) => *y,
         Target::PosteriorMean | Target::NearestMean(_) => 0.0,
+    }
+}
+
+impl FromSettings for BayesOpt {
+    type Settings = Settings;
+
+    fn from_settings(setup: &Setup, settings: Settings, rng: &mut Rng) -> Result<Self> {
+        Self::new(setup, settings, rng)
+    }
+
+    fn values() -> Vec<Value> {
+        settings::values()
     }
 }
 
@@ -445,49 +457,6 @@ fn multiplier(
     let noise = if bound.predictive_std { noise } else { 0.0 };
     let (_, variance) = gp.predict(recent.view());
     beta + variance.iter().map(|v| (v + noise).sqrt()).sum::<f64>()
-}
-
-/// The formula to maximise; None for Thompson sampling, whose draw depends on the domain.
-fn acquisition(
-    posterior: &mut Posterior,
-    nu: f64,
-    settings: &Settings,
-    query: Query,
-    rng: &mut Rng,
-) -> Result<Option<Acquisition>> {
-    let gp = &mut *posterior.gp;
-    Ok(match &settings.acquisition {
-        settings::Acquisition::UCB(ucb) => {
-            let noise = if ucb.predictive_std {
-                gp.noise_variance()
-            } else {
-                0.0
-            };
-            Some(Acquisition::UpperConfidenceBound(UpperConfidenceBound {
-                multiplier: nu,
-                noise,
-            }))
-        }
-        settings::Acquisition::LogEI(log_ei) => Some(match settings.pending() {
-            Pending::Integrate(integrate) => {
-                let tail = posterior.tail.rows.view();
-                noisy_expected_improvement(gp, tail, integrate.n, query.context, rng)?
-            }
-            _ => Acquisition::LogExpectedImprovement(LogExpectedImprovement {
-                incumbent: match log_ei.incumbent {
-                    Incumbent::PosteriorMean => incumbent(gp, query.context),
-                    Incumbent::BestValue => best_value(&posterior.targets.values),
-                },
-            }),
-        }),
-        settings::Acquisition::MaxVariance(_) => Some(Acquisition::MaxVariance(MaxVariance)),
-        settings::Acquisition::ThompsonSampling(_) => None,
-    })
-}
-
-/// The best target; the prior mean where there are none.
-fn best_value(targets: &[f64]) -> f64 {
-    targets.iter().copied().reduce(f64::max).unwrap_or(0.0)
 }
 
 /// Whether candidates can be solved against a factor of n rows and kept, for draws or not.
