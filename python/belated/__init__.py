@@ -1,5 +1,6 @@
 """Black-box optimisation when results come late, out of order, or never."""
 
+from belated import optimizers
 from belated._core import (
     AlreadyObserved,
     BelatedError,
@@ -13,59 +14,26 @@ from belated._core import (
     UnknownTrial,
     __version__,
 )
-from belated.optimizers import (
-    GP,
-    UCB,
-    BayesOpt,
-    Censor,
-    Hallucinate,
-    Ignore,
-    Initial,
-    Integrate,
-    Liar,
-    LogEI,
-    MaxVariance,
-    Nearest,
-    NotFitted,
-    Optimizer,
-    RandomSearch,
-    ThompsonSampling,
-    Trial,
-    algorithm,
-    algorithms,
-)
+from belated.optimizers import *  # noqa: F403
+from belated.optimizers import settings
+from belated.optimizers.settings import *  # noqa: F403
 from belated.run import Result, RunError, StopRun, maximize, minimize
 from belated.space import Categorical, Integer, Real, Space
 from belated.store import StoreError
 from belated.study.study import Study
 
 __all__ = [
-    "GP",
-    "UCB",
     "AlreadyObserved",
-    "BayesOpt",
     "BelatedError",
     "BelatedWarning",
     "Categorical",
-    "Censor",
-    "Hallucinate",
-    "Ignore",
-    "Initial",
     "Integer",
-    "Integrate",
     "InvalidContext",
     "InvalidPoint",
     "InvalidSetting",
     "InvalidSpace",
     "InvalidValue",
-    "Liar",
-    "LogEI",
-    "MaxVariance",
-    "Nearest",
-    "NotFitted",
     "NumericalError",
-    "Optimizer",
-    "RandomSearch",
     "Real",
     "Result",
     "RunError",
@@ -73,12 +41,10 @@ __all__ = [
     "StopRun",
     "StoreError",
     "Study",
-    "ThompsonSampling",
-    "Trial",
     "UnknownTrial",
     "__version__",
-    "algorithm",
-    "algorithms",
     "maximize",
     "minimize",
 ]
+__all__ += optimizers.__all__
+__all__ += settings.__all__

@@ -1,6 +1,6 @@
 //! What proposes the next trial: the trait that every strategy implements, and what it takes and gives.
 //!
-//! * [`registry`]: every strategy by its name, made from settings in JSON
+//! * [`registry`]: from settings in JSON to a strategy of the list below, by its name
 //! * [`random_search`]: uniformly random points
 //! * [`bayes`]: Bayesian optimisation with a Gaussian process
 //!
@@ -16,6 +16,13 @@ use crate::domain::{Coordinate, Domain};
 use crate::error::{Error, Result, Stop};
 use crate::ledger::{Clock, Ledger, Point};
 use crate::random::Rng;
+use crate::strategy::registry::Entry;
+
+/// Every strategy by the name of its Python class.
+const STRATEGIES: &[Entry] = &[
+    Entry::of::<random_search::RandomSearch>("RandomSearch"),
+    Entry::of::<bayes::BayesOpt>("BayesOpt"),
+];
 
 /// What a strategy is made for.
 #[derive(Debug, Clone)]

@@ -8,6 +8,7 @@ use crate::domain::Domain;
 use crate::error::{Result, Stop};
 use crate::ledger::Ledger;
 use crate::random::Rng;
+use crate::strategy::registry::FromSettings;
 use crate::strategy::{Proposal, Query, Setup, Strategy, Supports, uniform_point};
 
 /// There is nothing to choose.
@@ -20,11 +21,12 @@ pub struct RandomSearch {
     domain: Arc<Domain>,
 }
 
-impl RandomSearch {
-    pub fn new(setup: &Setup) -> Self {
-        Self {
-            domain: setup.domain.clone(),
-        }
+impl FromSettings for RandomSearch {
+    type Settings = Settings;
+
+    fn from_settings(setup: &Setup, _settings: Settings, _rng: &mut Rng) -> Result<Self> {
+        let domain = setup.domain.clone();
+        Ok(Self { domain })
     }
 }
 

@@ -1,27 +1,47 @@
-//! Every strategy by its name: settings in JSON → a strategy. A new strategy is one line here.
+//! From settings in JSON to a strategy, by its name in the list [`STRATEGIES`].
 
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use crate::error::{Error, Result};
 use crate::random::Rng;
-use crate::strategy::bayes::BayesOpt;
-use crate::strategy::random_search::{self, RandomSearch};
-use crate::strategy::{Setup, Strategy};
+use crate::strategy::{STRATEGIES, Setup, Strategy};
 
-/// Makes a strategy from its settings; the generator is there for what is drawn once, such as an initial design.
-type Make = fn(Value, &Setup, &mut Rng) -> Result<Box<dyn Strategy>>;
+/// A strategy that is made from settings of its own.
+pub trait FromSettings: Strategy + Sized + 'static {
+    type Settings: Default + Serialize + DeserializeOwned;
 
-/// Python class → how it is made.
-const STRATEGIES: &[(&str, Make)] = &[
-    ("RandomSearch", |settings, setup, _| {
-        read::<random_search::Settings>(settings)?;
-        Ok(Box::new(RandomSearch::new(setup)))
-    }),
-    ("BayesOpt", |settings, setup, rng| {
-        Ok(Box::new(BayesOpt::new(setup, read(settings)?, rng)?))
-    }),
-];
+    /// The generator is there for what is drawn once, such as an initial design.
+    fn from_settings(setup: &Setup, settings: Self::Settings, rng: &mut Rng) -> Result<Self>;
+
+    /// Every value that the settings may hold, with its defaults.
+    fn values() -> Vec<Value> {
+        Vec::new()
+    }
+}
+
+/// A strategy by its name.
+pub struct Entry {
+    name: &'static str,
+    make: fn(Value, &Setup, &mut Rng) -> Result<Box<dyn Strategy>>,
+    defaults: fn() -> Value,
+    values: fn() -> Vec<Value>,
+}
+
+impl Entry {
+    /// `name` is that of the Python class.
+    pub(super) const fn of<T: FromSettings>(name: &'static str) -> Self {
+        Self {
+            name,
+            make: |settings, setup, rng| {
+                Ok(Box::new(T::from_settings(setup, read(settings)?, rng)?))
+            },
+            defaults: || as_json(T::Settings::default()),
+            values: T::values,
+        }
+    }
+}
 
 /// The strategy that `{"kind": name, …settings}` describes. One that cannot do what the setup asks for is refused.
 pub fn make(definition: &Value, setup: &Setup, rng: &mut Rng) -> Result<Box<dyn Strategy>> {
@@ -30,22 +50,39 @@ pub fn make(definition: &Value, setup: &Setup, rng: &mut Rng) -> Result<Box<dyn 
         Some(Value::String(kind)) => kind,
         other => return Err(unknown(&format!("{other:?}"))),
     };
-    let (name, make) = STRATEGIES
+    let entry = STRATEGIES
         .iter()
-        .find(|(name, _)| *name == kind)
+        .find(|entry| entry.name == kind)
         .ok_or_else(|| unknown(&kind))?;
-    let strategy = make(Value::Object(settings), setup, rng)?;
-    strategy.supports().check(name, setup)?;
+    let strategy = (entry.make)(Value::Object(settings), setup, rng)?;
+    strategy.supports().check(entry.name, setup)?;
     Ok(strategy)
 }
 
 /// `{"kind": name, …settings}`.
-pub fn definition(kind: &str, settings: impl serde::Serialize) -> Value {
+pub fn definition(kind: &str, settings: impl Serialize) -> Value {
     let mut fields = Map::from_iter([("kind".to_string(), Value::from(kind))]);
-    if let Ok(Value::Object(settings)) = serde_json::to_value(settings) {
+    if let Value::Object(settings) = as_json(settings) {
         fields.extend(settings);
     }
     Value::Object(fields)
+}
+
+/// Every strategy and every value of its settings by name, with all defaults.
+pub fn defaults() -> Map<String, Value> {
+    let strategies = STRATEGIES
+        .iter()
+        .map(|entry| definition(entry.name, (entry.defaults)()));
+    let values = STRATEGIES.iter().flat_map(|entry| (entry.values)());
+    strategies
+        .chain(values)
+        .filter_map(|value| Some((value.get("kind")?.as_str()?.to_string(), value)))
+        .collect()
+}
+
+/// A value as JSON; all settings have that form.
+pub fn as_json(value: impl Serialize) -> Value {
+    serde_json::to_value(value).unwrap_or_default()
 }
 
 fn unknown(kind: &str) -> Error {

@@ -4,7 +4,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Literal
 
 from belated.optimizers.optimizer import Optimizer
-from belated.optimizers.settings import Acquisition, Initial, PendingPolicy, Surrogate
+from belated.optimizers.settings import Acquisition, AcquisitionName, Initial, PendingName, PendingPolicy, Surrogate
 from belated.optimizers.values import checks_keywords, takes
 
 
@@ -51,10 +51,8 @@ class BayesOpt(Optimizer, strategy="BayesOpt"):
     """
 
     _: KW_ONLY
-    acquisition: Acquisition | Literal["log_ei", "ucb", "thompson", "max_variance"] = takes(Acquisition, "log_ei")
-    pending: PendingPolicy | Literal["integrate", "hallucinate", "ignore", "censor", "liar", "nearest"] | None = takes(
-        PendingPolicy, None, optional=True
-    )
+    acquisition: Acquisition | AcquisitionName = takes(Acquisition, "log_ei")
+    pending: PendingPolicy | PendingName | None = takes(PendingPolicy, None, optional=True)
     surrogate: Surrogate | Literal["gp"] = takes(Surrogate, "gp")
     initial: Initial | int | None = takes(Initial, None)
     window: float | None = None

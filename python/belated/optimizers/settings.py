@@ -5,11 +5,30 @@ Their defaults are those of the core, and a test holds the two together.
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 from belated._core import InvalidSetting
 from belated.optimizers.values import Value, checks_keywords, in_units_of_f
 from belated.space.arguments import whole_number
+
+__all__ = [
+    "GP",
+    "UCB",
+    "Censor",
+    "Hallucinate",
+    "Ignore",
+    "Initial",
+    "Integrate",
+    "Liar",
+    "LogEI",
+    "MaxVariance",
+    "Nearest",
+    "ThompsonSampling",
+]
+
+# The strings that stand for values with their defaults.
+AcquisitionName: TypeAlias = Literal["log_ei", "ucb", "thompson", "max_variance"]
+PendingName: TypeAlias = Literal["integrate", "hallucinate", "ignore", "censor", "liar", "nearest"]
 
 # Acquisitions: what is maximised to choose a point.
 

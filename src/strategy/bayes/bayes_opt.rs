@@ -4,9 +4,9 @@
 
 use std::sync::Arc;
 
-use crate::acquisition::{
-    Acquisition, LogExpectedImprovement, MaxVariance, Scorer, UpperConfidenceBound,
-};
+use serde_json::Value;
+
+use crate::acquisition::{Acquisition, Scorer, UpperConfidenceBound};
 use crate::domain::{Domain, Objective};
 use crate::error::{Error, Result, Stop, check};
 use crate::gp::evidence::Data;
@@ -19,14 +19,15 @@ use crate::random::Rng;
 use crate::strategy::bayes::bound::{multiplier, recent_trials};
 use crate::strategy::bayes::candidates::SolvedCandidates;
 use crate::strategy::bayes::design::initial_design;
-use crate::strategy::bayes::incumbents::{best_observed, incumbent, noisy_expected_improvement};
+use crate::strategy::bayes::incumbents::best_observed;
 use crate::strategy::bayes::information::InformationGain;
 use crate::strategy::bayes::note::Fit;
 use crate::strategy::bayes::pending::Pending;
 use crate::strategy::bayes::search::{Scores, Search, argmax, can_be_kept, in_context};
-use crate::strategy::bayes::settings::{self, FitRows, Incumbent, Settings};
-use crate::strategy::bayes::training_set::{Posterior, TrainingSet, is_arriving};
+use crate::strategy::bayes::settings::{self, FitRows, Settings};
+use crate::strategy::bayes::training_set::{TrainingSet, is_arriving};
 use crate::strategy::bayes::{ModelBased, Surrogate};
+use crate::strategy::registry::FromSettings;
 use crate::strategy::{Proposal, Query, Recommendation, Setup, Strategy, Supports, uniform_point};
 
 /// The strategy: settings, and what is kept between suggestions.
@@ -160,7 +161,9 @@ impl BayesOpt {
                 multiplier(posterior.gp, self.d, log, &recent, gamma, bound, settings)
             }
         };
-        let chosen = acquisition(&mut posterior, nu, settings, query, rng)?;
+        let chosen = settings
+            .acquisition
+            .formula(&mut posterior, nu, settings, query, rng)?;
         let best_observed =
             best_observed(&self.domain, log, posterior.rows, &posterior.targets.values);
         let mut search = Search {
@@ -270,6 +273,18 @@ fn prior_mean(target: &Target) -> f64 {
     match target {
         Target::Value(y) => *y,
         Target::PosteriorMean | Target::NearestMean(_) => 0.0,
+    }
+}
+
+impl FromSettings for BayesOpt {
+    type Settings = Settings;
+
+    fn from_settings(setup: &Setup, settings: Settings, rng: &mut Rng) -> Result<Self> {
+        Self::new(setup, settings, rng)
+    }
+
+    fn values() -> Vec<Value> {
+        settings::values()
     }
 }
 
@@ -396,47 +411,4 @@ impl ModelBased for BayesOpt {
             scale: posterior.targets.scale,
         }))
     }
-}
-
-/// The formula to maximise; None for Thompson sampling, whose draw depends on the domain.
-fn acquisition(
-    posterior: &mut Posterior,
-    nu: f64,
-    settings: &Settings,
-    query: Query,
-    rng: &mut Rng,
-) -> Result<Option<Acquisition>> {
-    let gp = &mut *posterior.gp;
-    Ok(match &settings.acquisition {
-        settings::Acquisition::UCB(ucb) => {
-            let noise = if ucb.predictive_std {
-                gp.noise_variance()
-            } else {
-                0.0
-            };
-            Some(Acquisition::UpperConfidenceBound(UpperConfidenceBound {
-                multiplier: nu,
-                noise,
-            }))
-        }
-        settings::Acquisition::LogEI(log_ei) => Some(match settings.pending() {
-            Pending::Integrate(integrate) => {
-                let tail = posterior.tail.rows.view();
-                noisy_expected_improvement(gp, tail, integrate.n, query.context, rng)?
-            }
-            _ => Acquisition::LogExpectedImprovement(LogExpectedImprovement {
-                incumbent: match log_ei.incumbent {
-                    Incumbent::PosteriorMean => incumbent(gp, query.context),
-                    Incumbent::BestValue => best_value(&posterior.targets.values),
-                },
-            }),
-        }),
-        settings::Acquisition::MaxVariance(_) => Some(Acquisition::MaxVariance(MaxVariance)),
-        settings::Acquisition::ThompsonSampling(_) => None,
-    })
-}
-
-/// The best target; the prior mean where there are none.
-fn best_value(targets: &[f64]) -> f64 {
-    targets.iter().copied().reduce(f64::max).unwrap_or(0.0)
 }

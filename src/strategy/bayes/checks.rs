@@ -1,7 +1,6 @@
 //! Refusals: which settings cannot be meant, each by the name that users know it by.
 
 use crate::error::{Error, Result};
-use crate::strategy::bayes::pending::{Lie, Pending};
 use crate::strategy::bayes::settings::{
     Acquisition, Beta, DrawMethod, GP, Lengthscale, Multistart, PriorMean, Settings,
 };
@@ -13,7 +12,7 @@ const COUNT: &str = "give a number of 1 or above, and no more than 1,000,000";
 const COUNT_OR_NONE: &str = "give a number from 0 to 1,000,000";
 const POSITIVE: &str = "give a finite number above 0";
 const NOT_NEGATIVE: &str = "give a finite number, 0 or above";
-const VALUE_OF_F: &str = "give a finite value of f";
+pub(super) const VALUE_OF_F: &str = "give a finite value of f";
 
 fn refuse(name: &'static str, got: impl ToString, expected: &'static str) -> Result<()> {
     Err(Error::InvalidSetting {
@@ -23,7 +22,7 @@ fn refuse(name: &'static str, got: impl ToString, expected: &'static str) -> Res
     })
 }
 
-fn check(
+pub(super) fn check(
     holds: bool,
     name: &'static str,
     got: impl ToString,
@@ -36,7 +35,7 @@ fn check(
     }
 }
 
-fn check_count(name: &'static str, count: usize) -> Result<()> {
+pub(super) fn check_count(name: &'static str, count: usize) -> Result<()> {
     check((1..=MAX_COUNT).contains(&count), name, count, COUNT)
 }
 
@@ -54,7 +53,7 @@ impl Settings {
     pub fn check(&self, width: usize, candidates: bool) -> Result<()> {
         self.gp().check(width)?;
         self.check_acquisition(candidates)?;
-        self.check_pending()?;
+        self.pending().check(self)?;
         if let Some(window) = self.window {
             check(window > 0.0, "window", window, "give a number above 0")?;
         }
@@ -103,38 +102,6 @@ impl Settings {
             expected,
         )
     }
-
-    fn check_pending(&self) -> Result<()> {
-        match self.pending() {
-            Pending::Integrate(integrate) => {
-                check_count("pending.n", integrate.n)?;
-                check(
-                    matches!(self.acquisition, Acquisition::LogEI(_)),
-                    "pending",
-                    "integrate",
-                    "it needs acquisition=\"log_ei\": on average over outcomes a bound or variance is that of \
-                     \"hallucinate\", a draw that of \"ignore\"",
-                )
-            }
-            Pending::Nearest(nearest) => check_count("pending.k", nearest.k),
-            Pending::Liar(liar) => match liar.value {
-                Lie::Number(lie) => check(lie.is_finite(), "pending.value", lie, VALUE_OF_F),
-                Lie::Of(_) => Ok(()),
-            },
-            Pending::Censor(censor) => {
-                if let Some(floor) = censor.floor {
-                    check(floor.is_finite(), "pending.floor", floor, VALUE_OF_F)?;
-                }
-                check(
-                    self.window.is_some() || !self.pending().discards_late(),
-                    "pending.late",
-                    "discard",
-                    "it needs a window, after which a value is too late",
-                )
-            }
-            Pending::Ignore {} | Pending::Hallucinate(_) => Ok(()),
-        }
-    }
 }
 
 impl GP {
@@ -179,6 +146,7 @@ impl GP {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::strategy::bayes::pending::{Lie, Pending};
     use serde_json::{Value, json};
 
     fn checked(settings: Value, width: usize, candidates: bool) -> Result<()> {

@@ -1,6 +1,7 @@
 //! Bayesian optimisation with a Gaussian process.
 //!
-//! * [`settings`]: what can be chosen; [`checks`]: what is refused; [`pending`]: what pending trials mean to the model
+//! * [`settings`]: what can be chosen; [`checks`]: what is refused; [`acquisitions`]: what is maximised; [`pending`]: what
+//!   pending trials mean to the model
 //! * [`targets`]: from observed values to the model's targets
 //! * [`training_set`]: the log folded into rows, and the posterior kept over them; [`note`]: fits, as the log keeps them
 //! * [`design`]: points before there is a model
@@ -11,6 +12,7 @@
 //! * [`spacing`]: proposals near pending trials are moved
 //! * [`bayes_opt`]: the strategy itself
 
+pub mod acquisitions;
 pub mod bayes_opt;
 pub mod bound;
 pub mod candidates;

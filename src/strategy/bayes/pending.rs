@@ -2,7 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::error::Result;
 use crate::gp::Target;
+use crate::strategy::bayes::checks::{VALUE_OF_F, check, check_count};
+use crate::strategy::bayes::settings::{Acquisition, Settings};
 
 /// How pending trials enter the posterior.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -119,6 +122,51 @@ pub struct Levels {
 }
 
 impl Pending {
+    /// Every policy with its defaults.
+    pub fn defaults() -> Vec<Self> {
+        vec![
+            Pending::Integrate(Integrate::default()),
+            Pending::Hallucinate(Hallucinate::default()),
+            Pending::Ignore {},
+            Pending::Censor(Censor::default()),
+            Pending::Liar(Liar::default()),
+            Pending::Nearest(Nearest::default()),
+        ]
+    }
+
+    /// Refuses what cannot be meant, with these other settings.
+    pub fn check(&self, settings: &Settings) -> Result<()> {
+        match self {
+            Pending::Integrate(integrate) => {
+                check_count("pending.n", integrate.n)?;
+                check(
+                    matches!(settings.acquisition, Acquisition::LogEI(_)),
+                    "pending",
+                    "integrate",
+                    "it needs acquisition=\"log_ei\": on average over outcomes a bound or variance is that of \
+                     \"hallucinate\", a draw that of \"ignore\"",
+                )
+            }
+            Pending::Nearest(nearest) => check_count("pending.k", nearest.k),
+            Pending::Liar(liar) => match liar.value {
+                Lie::Number(lie) => check(lie.is_finite(), "pending.value", lie, VALUE_OF_F),
+                Lie::Of(_) => Ok(()),
+            },
+            Pending::Censor(censor) => {
+                if let Some(floor) = censor.floor {
+                    check(floor.is_finite(), "pending.floor", floor, VALUE_OF_F)?;
+                }
+                check(
+                    settings.window.is_some() || !self.discards_late(),
+                    "pending.late",
+                    "discard",
+                    "it needs a window, after which a value is too late",
+                )
+            }
+            Pending::Ignore {} | Pending::Hallucinate(_) => Ok(()),
+        }
+    }
+
     pub fn is_censor(&self) -> bool {
         matches!(self, Pending::Censor(_))
     }
@@ -144,6 +192,35 @@ impl Pending {
     /// Whether values that come after their window are discarded.
     pub fn discards_late(&self) -> bool {
         matches!(self, Pending::Censor(censor) if censor.late == Late::Discard)
+    }
+
+    /// What pending trials count as where that is one value of f, given the observed ones; None where there are none.
+    pub fn lie(&self, observed: &[f64]) -> Option<f64> {
+        let Pending::Liar(liar) = self else {
+            return None;
+        };
+        match liar.value {
+            Lie::Number(value) => Some(value),
+            Lie::Of(Statistic::Min) => observed.iter().copied().reduce(f64::min),
+            Lie::Of(Statistic::Max) => observed.iter().copied().reduce(f64::max),
+            Lie::Of(Statistic::Mean) if observed.is_empty() => None,
+            Lie::Of(Statistic::Mean) => {
+                // Divided one by one, as the sum may overflow; rounding may still take it a little too far.
+                let mean: f64 = observed.iter().map(|y| y / observed.len() as f64).sum();
+                Some(mean.clamp(f64::MIN, f64::MAX))
+            }
+        }
+    }
+
+    /// A value of f that is assumed rather than observed, `floor` being the smallest one.
+    pub fn assumed_value(&self, floor: f64) -> Option<f64> {
+        match self {
+            Pending::Censor(_) => Some(floor),
+            Pending::Liar(Liar {
+                value: Lie::Number(lie),
+            }) => Some(*lie),
+            _ => None,
+        }
     }
 
     /// The target of a pending trial; None leaves it out of the model.

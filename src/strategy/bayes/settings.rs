@@ -4,13 +4,19 @@
 //! f standardized as a rule. Lengthscales are in units of the encoded columns.
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::gp::Hyperparameters;
 use crate::gp::fit::{Draws, FitSettings};
 use crate::gp::kernel::KernelFamily;
-use crate::strategy::bayes::bound::Bound;
 use crate::strategy::bayes::pending::{Hallucinate, Integrate, Pending};
 use crate::strategy::bayes::training_set::MIN_NOISE;
+use crate::strategy::registry::as_json;
+
+pub use crate::strategy::bayes::acquisitions::{
+    Acquisition, Beta, DrawMethod, Incumbent, LogEI, MaxVariance, Multistart, Schedule,
+    ThompsonSampling, UCB,
+};
 
 /// Everything that can be chosen.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -23,145 +29,6 @@ pub struct Settings {
     pub initial: Initial,
     /// How long a pending trial counts as arriving, in units of the clock; for ever if None.
     pub window: Option<f64>,
-}
-
-/// What is maximised to choose a point.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "kind", deny_unknown_fields)]
-pub enum Acquisition {
-    LogEI(LogEI),
-    UCB(UCB),
-    ThompsonSampling(ThompsonSampling),
-    /// Pure exploration.
-    MaxVariance(MaxVariance),
-}
-
-impl Default for Acquisition {
-    fn default() -> Self {
-        Acquisition::LogEI(LogEI::default())
-    }
-}
-
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct LogEI {
-    /// What improvement is measured from, unless it is averaged over outcomes.
-    pub incumbent: Incumbent,
-    pub multistart: Option<Multistart>,
-}
-
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Incumbent {
-    /// The largest posterior mean at an observed point.
-    #[default]
-    PosteriorMean,
-    /// The largest observed value, noise included (Kandasamy et al. 2017).
-    BestValue,
-}
-
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct UCB {
-    pub beta: Beta,
-    /// For `Beta::Theory`: B_f, a bound on the norm of f in the kernel's space, and δ, the chance that the bound fails.
-    pub rkhs_bound: f64,
-    pub delta: f64,
-    /// Whether sigma includes the noise.
-    pub predictive_std: bool,
-    pub multistart: Option<Multistart>,
-}
-
-impl Default for UCB {
-    fn default() -> Self {
-        Self {
-            beta: Beta::Constant(2.0),
-            rkhs_bound: 1.0,
-            delta: 0.1,
-            predictive_std: false,
-            multistart: None,
-        }
-    }
-}
-
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct ThompsonSampling {
-    /// Under `Censor`, what draws are widened by besides the delays.
-    pub beta: Beta,
-    /// As for [`UCB`].
-    pub rkhs_bound: f64,
-    pub delta: f64,
-    /// How draws are made where they cannot be exact, and random features of one.
-    pub draws: DrawMethod,
-    pub n_features: usize,
-    /// Whether draws under `Censor` deviate nu_t times as far from the mean.
-    pub widen: bool,
-    /// Whether sigma in nu_t includes the noise.
-    pub predictive_std: bool,
-    pub multistart: Option<Multistart>,
-}
-
-impl Default for ThompsonSampling {
-    fn default() -> Self {
-        Self {
-            beta: Beta::Constant(1.0),
-            rkhs_bound: 1.0,
-            delta: 0.1,
-            draws: DrawMethod::Pathwise,
-            n_features: 1024,
-            widen: true,
-            predictive_std: false,
-            multistart: None,
-        }
-    }
-}
-
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct MaxVariance {
-    pub multistart: Option<Multistart>,
-}
-
-/// The literature's search of a box: uniform points, then L-BFGS-B runs from other uniform points.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Multistart(
-    /// Points.
-    pub usize,
-    /// Runs.
-    pub usize,
-);
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum DrawMethod {
-    Pathwise,
-    WeightSpace,
-}
-
-/// The multiplier of sigma in upper confidence bounds, before delays are accounted for.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(
-    untagged,
-    expecting = "expected a number, \"kandasamy\" or \"theory\" for beta"
-)]
-pub enum Beta {
-    /// The same at every step; Verma et al. 2022 use 1.
-    Constant(f64),
-    Schedule(Schedule),
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Schedule {
-    /// sqrt(beta_j) with beta_j = 0.2·d·log(2j + 1), j the trials so far (Kandasamy et al. 2017).
-    Kandasamy,
-    /// B_f + R·sqrt(2(gamma_{j−1} + 1 + log(1/δ))) (Chowdhury & Gopalan 2017, theorem 2); under `Censor`
-    /// B_f + (R + B_y)·sqrt(2(gamma_{j−1} + 1 + log(2/δ))), for draws log(4/δ) (Verma et al. 2022, theorems 1 and 2).
-    ///
-    /// In the model's units, with R = sqrt(λ), B_y = 1 and gamma the greedy upper bound of
-    /// [`crate::strategy::bayes::information`].
-    Theory,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -337,40 +204,12 @@ pub enum DesignMethod {
     Uniform,
 }
 
-impl Acquisition {
-    /// The literature's search of a box, where that is asked for.
-    pub fn multistart(&self) -> Option<Multistart> {
-        match self {
-            Acquisition::LogEI(LogEI { multistart, .. })
-            | Acquisition::MaxVariance(MaxVariance { multistart })
-            | Acquisition::UCB(UCB { multistart, .. })
-            | Acquisition::ThompsonSampling(ThompsonSampling { multistart, .. }) => *multistart,
-        }
-    }
-
-    /// The part of an upper confidence bound, or of the widening of draws; None where there is neither.
-    pub fn bound(&self) -> Option<Bound> {
-        let (beta, rkhs_bound, delta, predictive_std, draws) = match self {
-            Acquisition::UCB(ucb) => (
-                ucb.beta,
-                ucb.rkhs_bound,
-                ucb.delta,
-                ucb.predictive_std,
-                false,
-            ),
-            Acquisition::ThompsonSampling(ts) => {
-                (ts.beta, ts.rkhs_bound, ts.delta, ts.predictive_std, true)
-            }
-            Acquisition::LogEI(_) | Acquisition::MaxVariance(_) => return None,
-        };
-        Some(Bound {
-            beta,
-            rkhs_bound,
-            delta,
-            predictive_std,
-            draws,
-        })
-    }
+/// Every value that the settings may hold, with its defaults.
+pub fn values() -> Vec<Value> {
+    let acquisitions = Acquisition::defaults().into_iter().map(as_json);
+    let policies = Pending::defaults().into_iter().map(as_json);
+    let others = [as_json(Surrogate::default()), as_json(Initial::default())];
+    acquisitions.chain(policies).chain(others).collect()
 }
 
 impl Settings {

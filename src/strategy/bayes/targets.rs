@@ -3,7 +3,7 @@
 //! A target is (y − center)/scale. The prior mean of the model is 0, so the center is the prior mean of f.
 
 use crate::ledger::{State, Trial};
-use crate::strategy::bayes::pending::{Levels, Lie, Pending, Statistic};
+use crate::strategy::bayes::pending::Levels;
 use crate::strategy::bayes::settings::{NamedMean, PriorMean, Settings, TargetScale};
 
 /// The targets of rows, and the units they are in.
@@ -51,7 +51,7 @@ impl Targets {
             scale,
             levels: Levels {
                 floor: target(floor),
-                lie: lie(settings.pending(), &observed).map_or(0.0, target),
+                lie: settings.pending().lie(&observed).map_or(0.0, target),
             },
         }
     }
@@ -64,24 +64,6 @@ impl Targets {
         self.values.iter_mut().for_each(|y| *y -= mean);
         self.levels.floor -= mean;
         self.levels.lie -= mean;
-    }
-}
-
-/// What the constant liar says, if that is the policy and there is something to refer to.
-fn lie(policy: Pending, observed: &[f64]) -> Option<f64> {
-    let Pending::Liar(liar) = policy else {
-        return None;
-    };
-    match liar.value {
-        Lie::Number(value) => Some(value),
-        Lie::Of(Statistic::Min) => observed.iter().copied().reduce(f64::min),
-        Lie::Of(Statistic::Max) => observed.iter().copied().reduce(f64::max),
-        Lie::Of(Statistic::Mean) if observed.is_empty() => None,
-        Lie::Of(Statistic::Mean) => {
-            // Divided one by one, as the sum may overflow; rounding may still take it a little too far.
-            let mean: f64 = observed.iter().map(|y| y / observed.len() as f64).sum();
-            Some(mean.clamp(f64::MIN, f64::MAX))
-        }
     }
 }
 
@@ -102,14 +84,7 @@ fn center_and_scale(observed: &[f64], floor: f64, settings: &Settings) -> (f64, 
     if gp.targets == TargetScale::Raw {
         return (center, scale);
     }
-    let assumed = match pending {
-        Pending::Censor(_) => Some(floor),
-        Pending::Liar(liar) => match liar.value {
-            Lie::Number(lie) => Some(lie),
-            Lie::Of(_) => None,
-        },
-        _ => None,
-    };
+    let assumed = pending.assumed_value(floor);
     // So far from the prior mean nothing of a unit would survive rounding. In halves, which do not overflow.
     let half_reach = observed
         .iter()
@@ -175,7 +150,7 @@ fn median(values: &[f64]) -> f64 {
 mod tests {
     use super::*;
     use crate::ledger::{Action, Clock, Ledger, Point};
-    use crate::strategy::bayes::pending::{Censor, Liar};
+    use crate::strategy::bayes::pending::{Censor, Liar, Lie, Pending, Statistic};
     use crate::strategy::bayes::settings::{GP, Surrogate};
 
     /// Trials with these values; those without one have failed.
