@@ -1,4 +1,4 @@
-"""`predict` and `recommend` before the first suggestion that fits, and that they leave nothing behind."""
+"""`predict` and `recommend`: before the first suggestion that fits, at data and candidates, without side effects."""
 
 import pickle
 
@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import belated as bl
+from tests.optimizers.problem import BOX, ROWS, objective, run
 
 
 def with_data(**settings):
@@ -65,3 +66,40 @@ def test_a_copy_made_after_a_prediction_goes_on_alike():
     opt.predict([{"x": 0.5, "y": 0.5}])
     copy = pickle.loads(pickle.dumps(opt))
     assert opt.suggest().params == copy.suggest().params
+
+
+def test_predictions_pass_through_the_data():
+    opt = bl.BayesOpt(BOX, direction="minimize", seed=0)
+    for trial in opt.suggest(n=20):
+        trial.observe(100.0 - 10 * objective(trial.params))
+    with pytest.raises(bl.NotFitted):
+        bl.BayesOpt(BOX).predict([{"x": 0.0, "n": 1}])
+    opt.suggest()
+    seen = [trial.params for trial in opt.trials[:20]]
+    values = np.array([trial.value for trial in opt.trials[:20]])
+    mean, std = opt.predict(seen)
+    assert mean.shape == std.shape == (20,) and (std >= 0).all()
+    assert mean == pytest.approx(values, abs=0.2 * values.std())
+    recommended = opt.recommend()
+    assert opt.predict(recommended)[0] <= mean.min() + 1e-3 * values.std()
+    assert objective(recommended) >= sorted(objective(params) for params in seen)[-3]
+
+
+def test_predictions_on_candidates():
+    opt = bl.BayesOpt(candidates=ROWS, seed=0)
+    opt.add(range(12), [-((row[0] - 4) ** 2) for row in ROWS])
+    opt.suggest()
+    mean, std = opt.predict()
+    assert mean.shape == (12,) and int(mean.argmax()) == 4
+    assert opt.recommend().tolist() == ROWS[4].tolist()
+    for some in ([2, 7], ROWS[[2, 7]]):
+        assert opt.predict(some)[0] == pytest.approx(mean[[2, 7]], rel=1e-9)
+
+
+def test_pending_trials_in_predictions():
+    opt = bl.BayesOpt(BOX, acquisition="ucb", pending="hallucinate", seed=0)
+    run(opt, 25, lag=1)
+    waiting = opt.add({"x": -0.9, "n": 8})
+    without, with_ = (opt.predict(waiting.params, pending=pending) for pending in (False, True))
+    assert with_[0] == pytest.approx(without[0], rel=1e-6, abs=1e-9)
+    assert with_[1] < without[1]

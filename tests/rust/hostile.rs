@@ -16,7 +16,8 @@ use proptest::prelude::{TestCaseError, prop_assert, prop_assert_eq, proptest};
 use rand::SeedableRng;
 
 use crate::cases;
-use crate::play::{Step, case, definition, fitted, go_on, is_consistent, is_numerical};
+use crate::histories::{Step, case, definition, go_on, is_consistent, is_numerical};
+use crate::settings::fitted;
 
 /// Every proposed point is a member (of candidates the very row), and every fitted θ is usable.
 fn check_log(optimizer: &Optimizer) -> Result<(), TestCaseError> {

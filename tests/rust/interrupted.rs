@@ -14,7 +14,7 @@ use belated::strategy::bayes::settings::{
 use proptest::prelude::{prop_assert, prop_assert_eq, proptest};
 
 use crate::cases;
-use crate::play::{Step, case, definition, go_on};
+use crate::histories::{Step, case, definition, go_on};
 
 /// Goes on `n` times, then asks to stop, for good.
 fn after(n: usize) -> impl FnMut() -> ControlFlow<()> {

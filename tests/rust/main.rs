@@ -1,17 +1,21 @@
 //! The core from outside: laws that hold between its parts, whatever it is given.
 //!
-//! * [`play`]: optimizers of every kind, and histories of what may happen to them
+//! * [`histories`]: optimizers of every kind, and histories of what may happen to them
+//! * [`settings`]: settings of every kind for these optimizers
 //! * [`hostile`]: nothing panics, nothing is NaN, every suggestion is in the domain
 //! * [`models`]: the same for the posterior by itself
 //! * [`interrupted`]: a stop at any moment leaves no trace
 //! * [`saved`]: what is saved comes back bit for bit, and what is damaged is refused
 
+mod histories;
 mod hostile;
 mod interrupted;
 mod models;
-mod play;
 mod saved;
+mod settings;
 
+use proptest::prelude::{Strategy, prop_oneof};
+use proptest::sample::select;
 use proptest::test_runner::Config;
 
 /// `cases`, or as many as the environment variable PROPTEST_CASES asks for.
@@ -38,4 +42,16 @@ fn heavy(few: u32) -> Config {
         cases: few.max(config.cases / 100),
         ..config
     }
+}
+
+/// Numbers at the ends of what a double can hold, and ordinary ones.
+fn number() -> impl Strategy<Value = f64> {
+    prop_oneof![
+        4 => -1.0..1.0,
+        2 => select(vec![
+            0.0, -0.0, 1.0, 1.0_f64.next_up(), 1e300, 1e300_f64.next_down(), -1e300, 1e-300, -1e-300,
+            f64::MIN_POSITIVE, 5e-324, f64::MAX, f64::MIN,
+        ]),
+        1 => -1e6..1e6,
+    ]
 }

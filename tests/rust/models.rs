@@ -14,8 +14,8 @@ use proptest::prelude::{Just, Strategy, TestCaseError, prop_assert, prop_oneof, 
 use proptest::sample::select;
 use rand::SeedableRng;
 
-use crate::play::{go_on, is_numerical, number};
-use crate::{cases, heavy};
+use crate::histories::{go_on, is_numerical};
+use crate::{cases, heavy, number};
 
 #[derive(Debug, Clone)]
 struct Data {

@@ -7,7 +7,7 @@ use proptest::collection::vec;
 use proptest::prelude::{Strategy, any, prop_assert, prop_assert_eq, prop_oneof, proptest};
 
 use crate::cases;
-use crate::play::{Step, case, go_on, is_consistent};
+use crate::histories::{Step, case, go_on, is_consistent};
 
 /// Name and version, then the checksum.
 const HEAD: usize = 8 + 8;
@@ -102,7 +102,7 @@ proptest! {
 
     #[test]
     fn damage_is_noticed(case in case(8), damages in vec(damage(), 1..4)) {
-        let bytes = played(&case);
+        let bytes = bytes_after(&case);
         let mut damaged = bytes.clone();
         damages.iter().for_each(|damage| apply(damage, &mut damaged));
         match Optimizer::from_bytes(&damaged) {
@@ -114,7 +114,7 @@ proptest! {
     /// Where the checksum fits all the same, the optimizer is refused or whole.
     #[test]
     fn what_is_read_is_consistent(case in case(8), damages in vec(damage(), 1..4)) {
-        let bytes = played(&case);
+        let bytes = bytes_after(&case);
         let mut body = bytes[HEAD..].to_vec();
         damages.iter().for_each(|damage| apply(damage, &mut body));
         let forged = with_header(&body);
@@ -137,7 +137,7 @@ proptest! {
 fn the_forged_header_is_the_real_one() {
     let domain = belated::domain::Domain::new_box(vec![belated::domain::Coordinate::Continuous]);
     let clock = belated::ledger::Clock::Iterations;
-    let definition = crate::play::definition(domain.unwrap().into(), 0, clock, 3, None);
+    let definition = crate::histories::definition(domain.unwrap().into(), 0, clock, 3, None);
     let bytes = Optimizer::new(definition).unwrap().to_bytes().unwrap();
     assert_eq!(with_header(&bytes[HEAD..]), bytes);
 }
@@ -157,7 +157,7 @@ fn another_format_is_refused_by_its_number() {
 }
 
 /// The bytes of an optimizer after the case's steps.
-fn played(case: &crate::play::Case) -> Vec<u8> {
+fn bytes_after(case: &crate::histories::Case) -> Vec<u8> {
     let mut optimizer = Optimizer::new(case.definition.clone()).unwrap();
     for step in &case.steps {
         // A restored one is saved as it was.

@@ -1,22 +1,14 @@
-//! Optimizers of every kind, and histories of what may happen to them: the strategies that the laws are tried on.
+//! Optimizers of every kind, and histories of what may happen to them: the laws are tested on these.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use belated::domain::{Coordinate, Domain};
 use belated::error::{Error, Stop};
-use belated::gp::kernel::KernelFamily;
 use belated::ledger::{Action, Clock, Point, State};
 use belated::optimizer::{self, Definition, Optimizer};
 use belated::random::Rng;
-use belated::strategy::bayes::pending::{
-    Censor, Hallucinate, Integrate, Late, Liar, Lie, Nearest, Pending, Statistic,
-};
-use belated::strategy::bayes::settings::{
-    Acquisition, Auto, Beta, DesignMethod, DrawMethod, FitRows, GP, Incumbent, Initial,
-    InitialDesign, KernelChoice, Lengthscale, LogEI, MaxVariance, Multistart, NamedMean, PriorMean,
-    RefitClock, Schedule, Settings, Surrogate, TargetScale, ThompsonSampling, UCB,
-};
+use belated::strategy::bayes::settings::Settings;
 use belated::strategy::registry;
 use ndarray::Array2;
 use proptest::collection::vec;
@@ -25,6 +17,9 @@ use proptest::prelude::{Just, Strategy, any, prop_oneof};
 use proptest::sample::select;
 use proptest::strategy::Union;
 use rand::{RngExt, SeedableRng};
+
+use crate::number;
+use crate::settings::settings;
 
 /// An optimizer, and what happens to it.
 #[derive(Debug, Clone)]
@@ -93,18 +88,6 @@ pub fn is_numerical(error: &Error) -> bool {
     )
 }
 
-/// Numbers at the ends of what a double can hold, and ordinary ones.
-pub fn number() -> impl Strategy<Value = f64> {
-    prop_oneof![
-        4 => -1.0..1.0,
-        2 => select(vec![
-            0.0, -0.0, 1.0, 1.0_f64.next_up(), 1e300, 1e300_f64.next_down(), -1e300, 1e-300, -1e-300,
-            f64::MIN_POSITIVE, 5e-324, f64::MAX, f64::MIN,
-        ]),
-        1 => -1e6..1e6,
-    ]
-}
-
 /// Values of one task: all equal, all adjacent, of one extreme size, or anything.
 fn values() -> impl Strategy<Value = Union<proptest::strategy::BoxedStrategy<f64>>> {
     let size = select(vec![1.0, -7.5, 1e300, 1e-300, 5e-324]);
@@ -163,169 +146,6 @@ pub fn domain() -> impl Strategy<Value = Domain> {
     ]
 }
 
-/// Positive numbers: as a rule of a size that occurs, now and then one that should not.
-fn positive(usual: f64) -> impl Strategy<Value = f64> {
-    prop_oneof![
-        6 => (0.1..10.0f64).prop_map(move |factor| usual * factor),
-        1 => select(vec![1e-300, 1e-12, 1e-6, 1e6, 1e300]),
-    ]
-}
-
-/// Settings of every kind; those that `Settings::check` would refuse for a domain are taken back.
-pub fn settings(candidates: bool, floors: f64) -> impl Strategy<Value = Settings> {
-    let window = option::weighted(0.6, select(vec![1e-300, 1.0, 3.5, 20.0, f64::MAX]));
-    let design = (option::weighted(0.9, 0..3usize), any::<bool>());
-    (
-        gp(),
-        acquisition(candidates),
-        pending(floors),
-        window,
-        design,
-    )
-        .prop_map(|(gp, acquisition, pending, window, (n, uniform))| {
-            let how = match uniform {
-                true => DesignMethod::Uniform,
-                false => DesignMethod::QuasiRandom,
-            };
-            Settings {
-                acquisition: match pending {
-                    Pending::Integrate(_) => Acquisition::LogEI(LogEI {
-                        multistart: acquisition.multistart(),
-                        ..LogEI::default()
-                    }),
-                    _ => acquisition,
-                },
-                pending: Some(match (pending, window) {
-                    (Pending::Censor(censor), None) => Pending::Censor(Censor {
-                        late: Late::Accept,
-                        ..censor
-                    }),
-                    (pending, _) => pending,
-                }),
-                surrogate: Surrogate::GP(gp),
-                initial: Initial::Initial(InitialDesign { n, how }),
-                window,
-            }
-        })
-}
-
-fn gp() -> impl Strategy<Value = GP> {
-    let kernel = prop_oneof![
-        4 => select(KernelFamily::ALL.to_vec()).prop_map(KernelChoice::Family),
-        1 => Just(KernelChoice::Auto(Auto::Auto)),
-    ];
-    let given = prop_oneof![
-        (
-            option::weighted(0.2, positive(0.3)),
-            option::weighted(0.2, positive(1.0)),
-            option::weighted(0.2, positive(1e-3))
-        ),
-        (positive(0.3), positive(1.0), positive(1e-3)).prop_map(|(l, signal, noise)| (
-            Some(l),
-            Some(signal),
-            Some(noise)
-        )),
-    ];
-    let mean = prop_oneof![
-        4 => select(vec![NamedMean::Zero, NamedMean::Estimated, NamedMean::Auto, NamedMean::Median])
-            .prop_map(PriorMean::Named),
-        1 => number().prop_map(PriorMean::Number)
-    ];
-    let scale = prop_oneof![3 => Just(TargetScale::Standardized), 1 => Just(TargetScale::Raw)];
-    let refits = (
-        1..4usize,
-        prop_oneof![Just(1usize), Just(3), Just(10), Just(usize::MAX)],
-        select(vec![RefitClock::Observations, RefitClock::Trials]),
-        select(vec![FitRows::Policy, FitRows::Observed, FitRows::All]),
-        option::weighted(0.2, [positive(0.3), positive(1.0), positive(0.01)]),
-    );
-    let model = (kernel, any::<bool>(), given, any::<bool>(), mean, scale);
-    (model, refits).prop_map(|(model, refits)| {
-        let (kernel, ard, (lengthscale, signal, noise), priors, mean, targets) = model;
-        let (n_restarts, refit_every, refit_clock, fit_rows, initial_theta) = refits;
-        // Drawn as variances: the ends of what a double can hold stay within reach.
-        let std = |variance: f64| variance.sqrt();
-        GP {
-            kernel,
-            ard,
-            lengthscale: lengthscale.map(Lengthscale::Shared),
-            signal_std: signal.map(std),
-            noise_std: noise.map(std),
-            mean,
-            priors,
-            targets,
-            n_restarts,
-            n_refit_restarts: n_restarts.min(2),
-            refit_every,
-            refit_clock,
-            fit_rows,
-            initial_theta: initial_theta.map(|[l, signal, noise]| [l, std(signal), std(noise)]),
-        }
-    })
-}
-
-fn acquisition(candidates: bool) -> impl Strategy<Value = Acquisition> {
-    let beta = prop_oneof![
-        (0.0..3.0).prop_map(Beta::Constant),
-        Just(Beta::Constant(1e300)),
-        Just(Beta::Schedule(Schedule::Kandasamy)),
-        Just(Beta::Schedule(Schedule::Theory)),
-    ];
-    let multistart = option::weighted(0.3, (1..40usize, 0..4usize));
-    let flags = (any::<bool>(), any::<bool>(), any::<bool>());
-    (0..4u8, beta, flags, 1..40usize, multistart).prop_map(
-        move |(kind, beta, (predictive_std, widen, weights), n_features, multistart)| {
-            let multistart = multistart
-                .filter(|_| !candidates)
-                .map(|(n_raw, n_starts)| Multistart(n_raw, n_starts));
-            match kind {
-                0 => Acquisition::LogEI(LogEI {
-                    multistart,
-                    incumbent: match widen {
-                        true => Incumbent::PosteriorMean,
-                        false => Incumbent::BestValue,
-                    },
-                }),
-                1 => Acquisition::MaxVariance(MaxVariance { multistart }),
-                2 => Acquisition::UCB(UCB {
-                    beta,
-                    predictive_std,
-                    multistart,
-                    ..UCB::default()
-                }),
-                _ => Acquisition::ThompsonSampling(ThompsonSampling {
-                    beta,
-                    draws: match weights && !candidates {
-                        true => DrawMethod::WeightSpace,
-                        false => DrawMethod::Pathwise,
-                    },
-                    n_features,
-                    widen,
-                    predictive_std,
-                    multistart,
-                    ..ThompsonSampling::default()
-                }),
-            }
-        },
-    )
-}
-
-fn pending(floors: f64) -> impl Strategy<Value = Pending> {
-    let floor = option::weighted(0.5, prop_oneof![Just(floors), number()]);
-    let late = select(vec![Late::Accept, Late::Discard]);
-    let liar = |value| Pending::Liar(Liar { value });
-    prop_oneof![
-        1 => Just(Pending::Ignore {}),
-        2 => any::<bool>().prop_map(|repeats| Pending::Hallucinate(Hallucinate { repeats })),
-        2 => (floor, late, any::<bool>()).prop_map(|(floor, late, repeats)| Pending::Censor(Censor { floor, late, repeats })),
-        1 => (1..9usize).prop_map(|k| Pending::Nearest(Nearest { k })),
-        2 => (1..9usize).prop_map(|n| Pending::Integrate(Integrate { n })),
-        1 => select(vec![Statistic::Min, Statistic::Mean, Statistic::Max])
-            .prop_map(move |of| liar(Lie::Of(of))),
-        1 => number().prop_map(move |y| liar(Lie::Number(y))),
-    ]
-}
-
 fn place() -> impl Strategy<Value = Place> {
     let kind = prop_oneof![
         3 => Just(PlaceKind::Inside),
@@ -350,30 +170,6 @@ fn step(value: impl Strategy<Value = f64> + Clone) -> impl Strategy<Value = Step
         1 => any::<bool>().prop_map(|pending| Step::Surrogate { pending }),
         1 => Just(Step::Restore),
     ]
-}
-
-/// The same settings where everything is fitted, in units of the observed, and covariances are bounded: those of the
-/// linear kernel overflow where points do.
-pub fn fitted(settings: Settings) -> Settings {
-    let gp = settings.gp().clone();
-    Settings {
-        surrogate: Surrogate::GP(GP {
-            kernel: match gp.kernel {
-                KernelChoice::Family(KernelFamily::Linear) => {
-                    KernelChoice::Family(KernelFamily::Matern52)
-                }
-                other => other,
-            },
-            lengthscale: None,
-            signal_std: None,
-            noise_std: None,
-            initial_theta: None,
-            mean: PriorMean::Named(NamedMean::Auto),
-            targets: TargetScale::Standardized,
-            ..gp
-        }),
-        ..settings
-    }
 }
 
 /// An optimizer's definition; None stands for random search.

@@ -1,0 +1,200 @@
+"""The posterior after a history of trials, written from the definitions: one dense solve in numpy."""
+
+import json
+import math
+from types import SimpleNamespace
+
+import numpy as np
+from hypothesis import assume
+
+import belated as bl
+from belated.optimizers.settings import Acquisition, PendingPolicy
+
+BOX = {
+    "x": (-1.0, 3.0),
+    "lr": bl.Real(1e-4, 1.0, log=True),
+    "n": (2, 7),
+    "m": bl.Integer(1, 64, log=True),
+    "c": ["u", "v", "w"],
+}
+ROWS = np.random.default_rng(5).normal(size=(40, 2)) * [1.0, 100.0]
+CONTEXT = {"age": (0.0, 50.0), "site": ["a", "b"]}
+
+
+def settings_of(opt):
+    """What the definitions below need of the settings, by short names."""
+    params = opt.get_params()
+    names = {name: f"surrogate__{name}" for name in ("kernel", "mean", "targets")}
+    names |= {"floor": "pending__floor", "late": "pending__late", "lie": "pending__value", "n_nearest": "pending__k"}
+    names |= {"n_initial": "initial__n", "predictive_std": "acquisition__predictive_std"}
+    names |= {name: name for name in ("window", "direction")}
+    values = {name: params.get(param) for name, param in names.items()}
+    for argument, family in (("acquisition", Acquisition), ("pending", PendingPolicy)):
+        kind = type(opt._settings()[argument])
+        values[argument] = next((short for short, each in family.shorthand.items() if each is kind), None)
+    return SimpleNamespace(**values)
+
+
+def unit(value, low, high, log=False):
+    return math.log(value / low) / math.log(high / low) if log else (value - low) / (high - low)
+
+
+def one_hot(value, choices):
+    return [float(value == choice) for choice in choices]
+
+
+def encoded(trial):
+    """A trial's row of the model: the unit cube, one-hot where there is a choice, and the context behind."""
+    if trial.x is None:
+        p = trial.params
+        row = [unit(p["x"], -1, 3), unit(p["lr"], 1e-4, 1, True), unit(p["n"], 2, 7), unit(p["m"], 1, 64, True)]
+        row += one_hot(p["c"], "uvw")
+    else:
+        low, high = ROWS.min(axis=0), ROWS.max(axis=0)
+        row = list((trial.x - low) / (high - low))
+    if trial.context is not None:
+        row += [unit(trial.context["age"], 0, 50), *one_hot(trial.context["site"], "ab")]
+    return row
+
+
+def kernel(name, lengthscale, variance, a, b):
+    a, b = a / lengthscale, b / lengthscale
+    r = np.sqrt(((a[:, None] - b[None]) ** 2).sum(axis=2))
+    return (
+        variance
+        * {
+            "squared_exponential": lambda: np.exp(-(r**2) / 2),
+            "matern52": lambda: (1 + np.sqrt(5) * r + 5 / 3 * r**2) * np.exp(-np.sqrt(5) * r),
+            "matern32": lambda: (1 + np.sqrt(3) * r) * np.exp(-np.sqrt(3) * r),
+            "matern12": lambda: np.exp(-r),
+            "linear": lambda: 1 + a @ b.T,
+        }[name]()
+    )
+
+
+KERNELS = ["matern52", "squared_exponential", "matern32", "matern12", "linear"]
+
+
+class Dense:
+    """The posterior at a moment, from the public facts about trials and from θ, by one dense solve.
+
+    `suggested` are the numbers of the trials that were suggested rather than added, `now` is the time.
+    """
+
+    def __init__(self, opt, suggested, now, theta, pending, suggests=False):
+        its = settings_of(opt)
+        self.name, (self.lengthscale, self.variance, self.noise) = its.kernel, theta
+        sign = -1 if its.direction == "minimize" else 1
+        window = math.inf if its.window is None else its.window
+        trials = opt.trials
+        times = [trials[number].suggested_at for number in suggested] + [now] * suggests
+
+        def discarded(trial):
+            """Whether it came too late for good, or is pending and was too late when something was suggested."""
+            if its.late != "discard" or trial.number not in suggested:
+                return False
+            if trial.state == "pending":
+                return any(time - trial.suggested_at > window for time in times)
+            return trial.state == "observed" and trial.delay > window
+
+        rows = [t for t in trials if t.state in ("observed", "failed") or discarded(t)]
+        self.values = [sign * t.value for t in rows if t.state == "observed" and not discarded(t)]
+        worst = min(self.values, default=None)
+        floor = next((f for f in (None if its.floor is None else sign * its.floor, worst) if f is not None), 0.0)
+        self.center, self.scale = self.units(its, sign, floor)
+        targets = []
+        for trial in rows:
+            if discarded(trial):
+                targets.append(floor)
+            elif trial.state == "failed":
+                targets.append(self.center if worst is None else worst)
+            else:
+                targets.append(sign * trial.value)
+        self.n_rows = len(rows)
+        # A known noise counts, but not of values that came too late for good.
+        self.known = [None if discarded(t) or t.std is None else t.std for t in rows]
+        width = self.lengthscale.size
+        x = np.array([encoded(t) for t in rows]).reshape(-1, width)
+        arriving = [t for t in trials if t.state == "pending" and not discarded(t)] if pending else []
+        if its.pending == "ignore":
+            arriving = []
+        if its.pending in ("hallucinate", "liar", "nearest"):
+            arriving = [t for t in arriving if now - t.suggested_at <= window]
+        tail = np.array([encoded(t) for t in arriving]).reshape(-1, width)
+        self.observed = x
+        self.x = np.vstack([x, tail])
+        if its.pending == "censor":
+            targets += [floor] * len(tail)
+        if its.pending == "liar":
+            # The smallest and largest are those of the user's values.
+            lies = {"min": np.min, "max": np.max, "mean": np.mean}
+            lie = sign * its.lie if its.lie not in lies else self.center
+            if its.lie in lies and self.values:
+                lie = sign * lies[its.lie](sign * np.array(self.values))
+            targets += [lie] * len(tail)
+        self.y = (np.array(targets) - self.center) / self.scale
+        unit = self.unit_of_noise(opt)
+        noise = [self.noise if std is None else (std / unit) ** 2 for std in self.known]
+        self.a = self.covariance(self.x) + np.diag(noise + [self.noise] * len(tail))
+        wanted = its.mean == "estimated" or (its.mean == "auto" and width >= 5)
+        self.estimated = wanted and its.targets == "standardized" and its.pending != "censor"
+        if self.estimated:
+            # The constant of prior N(0, 1), in the model's unit, that explains the rows best.
+            n = self.n_rows
+            weights = np.linalg.solve(self.a[:n, :n], np.ones(n))
+            mean = weights @ self.y[:n] / (1 + weights.sum())
+            self.center += mean * self.scale
+            self.y -= mean
+        if its.pending == "nearest" and len(tail):
+            means = self.predict(x)[0] if len(x) else np.zeros(0)
+            distance = (((tail[:, None] - x[None]) / self.lengthscale) ** 2).sum(axis=2)
+            near = np.argsort(distance, axis=1, kind="stable")[:, : its.n_nearest]
+            if len(x) > its.n_nearest:
+                # Which of two points is the nearer must not be a matter of rounding.
+                ordered = np.sort(distance, axis=1)
+                assume((np.diff(ordered, axis=1)[:, its.n_nearest - 1] > 1e-9 * (1 + ordered.max())).all())
+            self.y = np.append(self.y, means[near].mean(axis=1) if len(x) else np.zeros(len(tail)))
+
+    def units(self, its, sign, floor):
+        """Prior mean of f, and the unit of the model."""
+        y = np.array(self.values)
+        largest = np.abs(y).max(initial=0)
+        if its.targets == "raw":
+            center, scale = 0.0, 1.0
+        elif its.pending == "censor":
+            center, scale = floor, np.abs(y - floor).max(initial=0)
+        else:
+            center, scale = (y.mean(), y.std()) if y.size else (0.0, 0.0)
+        if largest == 0 or scale <= 1e-12 * largest:
+            scale = largest or 1.0  # nothing to scale by
+        if its.mean == "median":
+            center = np.median(y) if y.size else center
+        elif its.mean not in ("zero", "estimated", "auto"):
+            center = sign * its.mean
+        return center, scale
+
+    def unit_of_noise(self, opt):
+        """Today's unit, or where θ is fitted that of the last fit."""
+        if not any(std is not None for std in self.known):
+            return 1.0
+        notes = [note for note in (opt._log.trial(number).note for number in opt._log.numbers(None)) if note]
+        return json.loads(notes[-1])["scale"] if notes else self.scale
+
+    def covariance(self, a, b=None):
+        return kernel(self.name, self.lengthscale, self.variance, a, a if b is None else b)
+
+    def predict(self, z):
+        """Means and variances; targets of hallucinated rows are not needed: they leave the mean as it is."""
+        n = len(self.y)
+        mean = self.covariance(z, self.x[:n]) @ np.linalg.solve(self.a[:n, :n], self.y)
+        k = self.covariance(z, self.x)
+        prior = np.array([self.covariance(row[None])[0, 0] for row in z])
+        return mean, prior - (k * np.linalg.solve(self.a, k.T).T).sum(axis=1)
+
+    def tolerance(self):
+        """What rounding may do: a few units in the last place, as often as the condition number multiplies them.
+
+        The noise is at least a thousandth of the signal variance that is given, so this is 1e-8 or less, in the
+        model's units, for the rows there are here; only a fitted signal variance may raise it.
+        """
+        return 1e-14 * (np.linalg.cond(self.a) if len(self.a) else 1.0) + 1e-12

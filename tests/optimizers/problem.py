@@ -1,0 +1,26 @@
+"""What tests of optimizers share: a box, candidates, an objective, and a run that observes with a delay."""
+
+import numpy as np
+import pytest
+
+import belated as bl
+
+BOX = {"x": (-1.0, 1.0), "n": (1, 8)}
+ROWS = np.array([[i, i % 3] for i in range(12)], dtype=float)
+KINDS = [bl.RandomSearch, bl.BayesOpt]
+both = pytest.mark.parametrize("kind", KINDS)
+
+
+def objective(params):
+    return -((params["x"] - 0.3) ** 2) - 0.01 * params["n"]
+
+
+def run(opt, n, sign=1.0, lag=3):
+    """Suggest n trials and observe each of them `lag` suggestions later; the suggested params."""
+    suggested = []
+    for _ in range(n):
+        suggested.append(opt.suggest())
+        if len(suggested) > lag:
+            trial = suggested[-1 - lag]
+            trial.observe(sign * objective(trial.params))
+    return [trial.params for trial in suggested]
