@@ -106,8 +106,10 @@ class Dense:
         for trial in rows:
             if discarded(trial):
                 targets.append(floor)
+            elif trial.state == "failed" and its.pending == "censor" and its.floor is not None:
+                targets.append(floor)
             elif trial.state == "failed":
-                targets.append(self.center if worst is None else worst)
+                targets.append((self.center if worst is None else worst) - self.scale)
             else:
                 targets.append(sign * trial.value)
         self.n_rows = len(rows)
@@ -136,7 +138,10 @@ class Dense:
         unit = self.unit_of_noise(opt)
         noise = [self.noise if std is None else (std / unit) ** 2 for std in self.known]
         self.a = self.covariance(self.x) + np.diag(noise + [self.noise] * len(tail))
-        wanted = its.mean == "estimated" or (its.mean == "auto" and width >= 5)
+        # Parameters, however many columns encode them.
+        d = len(opt.domain_) if opt.candidates is None else opt.domain_.width
+        d += len(opt.context_space_ or ())
+        wanted = its.mean == "estimated" or (its.mean == "auto" and d >= 5)
         self.estimated = wanted and its.targets == "standardized" and its.pending != "censor"
         if self.estimated:
             # The constant of prior N(0, 1), in the model's unit, that explains the rows best.
@@ -159,6 +164,8 @@ class Dense:
         """Prior mean of f, and the unit of the model."""
         y = np.array(self.values)
         largest = np.abs(y).max(initial=0)
+        if its.pending == "censor" and y.size:
+            largest = max(largest, abs(floor))
         if its.targets == "raw":
             center, scale = 0.0, 1.0
         elif its.pending == "censor":

@@ -93,6 +93,13 @@ def shortfalls(arguments, steps):
                 and (window is None or now - t.suggested_at <= window)
             ]
             recent = np.array(recent).reshape(-1, width)
+            # Candidates in flight, and those that failed, are passed over while others are left.
+            avoided = [
+                (t.index, t.context)
+                for t in opt.trials
+                if t.state == "failed"
+                or (t.state == "pending" and (window is None or now - t.suggested_at <= window))
+            ]
         run.step(what, number)
         if before is None:
             continue
@@ -101,6 +108,9 @@ def shortfalls(arguments, steps):
         if opt.candidates is not None:
             low, high = ROWS.min(axis=0), ROWS.max(axis=0)
             others = (ROWS - low) / (high - low)
+            here = {index for index, its_context in avoided if its_context == opt.trials[-1].context}
+            if its.pending != "ignore" and len(here) < len(ROWS):
+                others = np.delete(others, list(here), axis=0)
         else:
             rng = np.random.default_rng(number)
             n, m = rng.integers(0, 6, 300) / 5, np.log(rng.integers(1, 65, 300)) / np.log(64)
