@@ -7,8 +7,8 @@ from scipy.stats import norm
 import belated as bl
 
 GRID = [{"k": k} for k in range(31)]
-GIVEN = bl.GP(kernel="matern52", lengthscale=0.3, signal_std=1.0, noise_std=0.3, mean="zero", targets="raw")
-DATA = {2: 0.3, 9: 0.9, 10: -0.4, 17: 0.2, 25: 0.5}
+GIVEN = bl.GP(kernel="matern52", lengthscale=0.3, signal_std=1.0, noise_std=0.5, mean="zero", targets="raw")
+DATA = {30: 0.3, 6: -0.6, 20: 1.0, 23: -0.3, 8: -0.3, 13: -0.8, 11: 0.5, 2: -0.1}
 
 
 def with_data(**settings):

@@ -97,8 +97,7 @@ def shortfalls(arguments, steps):
             avoided = [
                 (t.index, t.context)
                 for t in opt.trials
-                if t.state == "failed"
-                or (t.state == "pending" and (window is None or now - t.suggested_at <= window))
+                if t.state == "failed" or (t.state == "pending" and (window is None or now - t.suggested_at <= window))
             ]
         run.step(what, number)
         if before is None:

@@ -164,7 +164,9 @@ def test_a_value_that_came_too_late_is_kept_but_not_used_where_that_is_asked_for
 def test_a_failed_point_is_one_unit_worse_than_the_worst_whatever_that_is_later():
     opt = make(space=BOX, surrogate__targets="raw", seed=0, **GIVEN)
     opt.suggest().fail()
-    assert opt._log.surrogate(None, False)[0].y == pytest.approx([-1.0])  # nothing to compare with: less than the prior mean
+    assert opt._log.surrogate(None, False)[0].y == pytest.approx(
+        [-1.0]
+    )  # nothing to compare with: less than the prior mean
     for value, worst in ((3.0, 3.0), (5.0, 3.0), (-2.0, -2.0)):
         opt.suggest().observe(value)
         assert opt._log.surrogate(None, False)[0].y[0] == pytest.approx(worst - 1)
