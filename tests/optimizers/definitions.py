@@ -104,9 +104,7 @@ class Dense:
         self.center, self.scale = self.units(its, sign, floor)
         targets = []
         for trial in rows:
-            if discarded(trial):
-                targets.append(floor)
-            elif trial.state == "failed" and its.pending == "censor" and its.floor is not None:
+            if discarded(trial) or trial.state == "failed" and its.pending == "censor" and its.floor is not None:
                 targets.append(floor)
             elif trial.state == "failed":
                 targets.append((self.center if worst is None else worst) - self.scale)

@@ -1,6 +1,5 @@
 """Suggestions on a grid against the formulas, from the public predictions: incumbents, and leases in nu_t."""
 
-import numpy as np
 import pytest
 from scipy.stats import norm
 
