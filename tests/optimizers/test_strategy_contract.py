@@ -164,7 +164,7 @@ def situations(draw, cls):
 
 
 def histories(n):
-    """A decorator: n random histories of every variant of every strategy, 1,000 of every strategy with BELATED_FULL=1."""
+    """A decorator: n random histories of every variant; 1,000 of every strategy with BELATED_FULL=1."""
 
     def decorate(test):
         @every_variant
