@@ -4,6 +4,8 @@ import dataclasses
 import inspect
 import json
 import pickle
+import re
+import typing
 
 import numpy as np
 import pytest
@@ -11,7 +13,8 @@ from sklearn.base import clone
 
 import belated as bl
 from belated import _core
-from belated.optimizers.values import Value, as_data
+from belated.optimizers.names import family_of
+from belated.optimizers.values import Value, _parts, as_data
 
 SPACE = {"x": (0.0, 1.0), "n": (1, 5), "c": ["a", "b", "d"]}
 
@@ -72,6 +75,22 @@ def test_defaults_are_those_of_the_core():
     # As text, because 1, 1.0 and True are equal to Python; the core writes 2.0 for a float as well.
     defaults = json.loads(_core.defaults())
     assert json.dumps(ours, sort_keys=True) == json.dumps(defaults, sort_keys=True)
+
+
+@second_edition
+def test_the_core_knows_every_word_that_a_value_takes():
+    for argument in ("acquisition", "pending", "surrogate", "initial"):
+        family = family_of(bl.BayesOpt, argument)
+        for kind in family.shorthand.values() or [family]:
+            for field in dataclasses.fields(kind):
+                for literal in _parts(typing.get_type_hints(kind)[field.name]):
+                    for word in typing.get_args(literal) if typing.get_origin(literal) is typing.Literal else ():
+                        acquisition = {} if argument == "acquisition" else {"acquisition": "log_ei"}
+                        bl.BayesOpt(SPACE, window=5, **acquisition, **{argument: kind(**{field.name: word})})
+    with pytest.raises(bl.InvalidSetting) as caught:
+        _core.GaussianProcess(kernel="zebra")
+    known = set(re.findall(r'"(\w+)"', str(caught.value))) - {"zebra"}
+    assert {"auto", *known} == set(typing.get_args(typing.get_type_hints(bl.GP)["kernel"]))
 
 
 def test_the_signature_is_readable():

@@ -1,6 +1,7 @@
 """What every strategy must do. A class of `Optimizer.registry` is tested with no line here: it passes for all that an
 optimizer can be asked for, or refuses that at construction."""
 
+import gc
 import itertools
 import json
 import multiprocessing
@@ -163,7 +164,7 @@ def situations(draw, cls):
 
 
 def histories(n):
-    """A decorator: n random histories of every variant, 1,000 of every strategy with BELATED_FULL=1."""
+    """A decorator: n random histories of every variant; 1,000 of every strategy with BELATED_FULL=1."""
 
     def decorate(test):
         @every_variant
@@ -358,6 +359,8 @@ def interrupted(call, after):
         raise Stopped
 
     previous = signal.signal(signal.SIGALRM, handler)
+    # Raised in a callback of the garbage collector, an exception would be ignored.
+    gc.disable()
     try:
         with pytest.raises(Stopped):
             signal.setitimer(signal.ITIMER_REAL, after)
@@ -365,6 +368,7 @@ def interrupted(call, after):
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, previous)
+        gc.enable()
 
 
 def cut_short(opt, how, number):
