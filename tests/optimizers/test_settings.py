@@ -77,7 +77,6 @@ def test_defaults_are_those_of_the_core():
     assert json.dumps(ours, sort_keys=True) == json.dumps(defaults, sort_keys=True)
 
 
-@second_edition
 def test_the_core_knows_every_word_that_a_value_takes():
     for argument in ("acquisition", "pending", "surrogate", "initial"):
         family = family_of(bl.BayesOpt, argument)
