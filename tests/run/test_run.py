@@ -504,6 +504,7 @@ def test_progress_without_tqdm(monkeypatch):
         ({"candidates": ROWS}, r"^\['candidates'\] would make"),
         ({"direction": "maximize"}, "^direction is fixed"),
         ({"n_trial": 3}, "^n_trial=3 is not an argument of maximize: did you mean n_trials?"),
+        ({"random_state": 3}, "^random_state=3 is not an argument of maximize: did you mean seed?"),
         ({"zzz": 3}, "^zzz=3 is not an argument of maximize: it takes"),
         ({"optimizer": None, "space": bl.BayesOpt(SPACE)}, "pass it as optimizer="),
         ({"optimizer": None, "space": SPACE, "direction": "minimize"}, "^direction is fixed"),

@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike
 
 from belated._core import InvalidSetting
 from belated.optimizers.bayes import BayesOpt
+from belated.optimizers.names import nearest_argument
 from belated.optimizers.optimizer import Optimizer
 from belated.optimizers.problem import SpaceLike
 from belated.optimizers.trial import Trial
@@ -225,8 +226,9 @@ def _chosen_optimizer(
     for name in settings:
         if name not in known:
             *own, _ = inspect.signature(maximize).parameters
-            near = difflib.get_close_matches(name, own + known, n=1)
-            advice = f"did you mean {near[0]}?" if near else f"it takes those of BayesOpt, {known}"
+            close: list[str] = difflib.get_close_matches(name, own, n=1)
+            near = close[0] if close else nearest_argument(name, BayesOpt)
+            advice = f"did you mean {near}?" if near else f"it takes those of BayesOpt, {known}"
             raise InvalidSetting(f"{name}={short_repr(settings[name])} is not an argument of {direction}: {advice}")
     chosen: Optimizer | Study
     if given is None:
