@@ -5,6 +5,7 @@ from belated.optimizers.bayes import BayesOpt
 from belated.optimizers.life_cycle import NotFitted
 from belated.optimizers.optimizer import Optimizer
 from belated.optimizers.random_search import RandomSearch
+from belated.optimizers.report import TrialError
 from belated.optimizers.trial import Trial
 
 __all__ = [
@@ -13,6 +14,7 @@ __all__ = [
     "Optimizer",
     "RandomSearch",
     "Trial",
+    "TrialError",
     "algorithm",
     "algorithms",
 ]
