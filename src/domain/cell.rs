@@ -73,15 +73,9 @@ impl Coordinate {
                 };
             }
             // Every integer owns the interval of ± ½ around itself, so that the ends count in full.
-            (
-                Coordinate::Integer { low, log: true, .. },
-                Cell::Range { first, last },
-            ) => {
+            (Coordinate::Integer { low, log: true, .. }, Cell::Range { first, last }) => {
                 let level = |index: u64| low.wrapping_add_unsigned(index) as f64;
-                let (bottom, top) = (
-                    libm::log(level(first) - 0.5),
-                    libm::log(level(last) + 0.5),
-                );
+                let (bottom, top) = (libm::log(level(first) - 0.5), libm::log(level(last) + 0.5));
                 let drawn = libm::exp(bottom + u * (top - bottom)).round();
                 let index = (drawn - *low as f64).max(0.0) as u64;
                 self.write(index.clamp(first, last), columns);

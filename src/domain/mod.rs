@@ -12,7 +12,7 @@
 //! | `Continuous` | 1 | u ∈ [0, 1] |
 //! | `Integer {low, high}` | 1 | (i − low) / (high − low), or (ln i − ln low) / (ln high − ln low); 0 if low = high |
 //! | `Categorical {n}` | n | one-hot |
-| inactive | | ½; zeros for a one-hot group |
+//! | inactive | | ½; zeros for a one-hot group |
 
 mod candidates;
 pub mod cell;
@@ -31,8 +31,8 @@ pub use cell::Cell;
 pub use conditions::Condition;
 pub use coordinate::Coordinate;
 pub use objective::Objective;
-pub use product::{Product, columns};
 pub(crate) use product::{MAX_COLUMNS, indices};
+pub use product::{Product, columns};
 pub(crate) use sampling::{hold_inactive, unit_sequence, write_quantiles};
 
 /// How far an entry may be from the exact one and still belong to the domain.

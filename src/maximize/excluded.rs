@@ -2,7 +2,9 @@
 
 use std::collections::HashSet;
 
-use crate::domain::{Domain, Product, indices};
+use rand::RngExt;
+
+use crate::domain::{Coordinate, Domain, Product, columns, indices};
 use crate::random::Rng;
 
 /// Uniform members drawn in search of one that is not excluded, before all are gone through in order.
@@ -81,6 +83,16 @@ impl Excluded {
         // At most as many steps as members are excluded.
         while self.contains(domain, &x, row) {
             next_member(domain, &mut x, &mut row);
+        }
+        if let Domain::Box(product) = domain
+            && let Some(active) = product.active(&x)
+        {
+            // What is continuous and became active on the way stands in the middle.
+            for ((coordinate, at), active) in columns(product).zip(active) {
+                if active && *coordinate == Coordinate::Continuous {
+                    x[at.start] = rng.random();
+                }
+            }
         }
         (x, row)
     }

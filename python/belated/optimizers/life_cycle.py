@@ -469,7 +469,8 @@ class LifeCycle(Generic[AnyLog]):
         rows = []
         for trial in self.trials:
             row = [getattr(trial, fact) for fact in facts]
-            row += trial.params.values() if names else [trial.index]
+            params = trial.params
+            row += [params.get(name) for name in names] if names else [trial.index]
             row += (trial.context or {}).values()
             rows.append(row)
         columns = facts + ([f"params_{name}" for name in names] or ["index"]) + [f"context_{name}" for name in contexts]
