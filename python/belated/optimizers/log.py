@@ -1,11 +1,15 @@
 """The interface of a log: `_core.Optimizer` has it, and so has the log that studies share."""
 
+from collections.abc import Callable
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
+
+# For rows of encoded points, whether each satisfies the constraints.
+Feasible = Callable[[Array], NDArray[np.bool_]]
 
 
 class Record(Protocol):
@@ -58,7 +62,9 @@ class Log(Protocol):
     def enqueue(self, point: Array, index: int | None, given: list[float] | None) -> None:
         """Log a point that is to be suggested next."""
 
-    def recommend(self, context: Array | None, now: float | None) -> tuple[Array, int | None, float, float] | None:
+    def recommend(
+        self, context: Array | None, now: float | None, feasible: Feasible | None = None
+    ) -> tuple[Array, int | None, float, float] | None:
         """(point, candidate index, mean, std) of the best posterior mean; None while nothing is observed."""
 
     def predict(self, points: Array, now: float | None, pending: bool) -> tuple[Array, Array] | None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from belated import _core
 from belated._core import BelatedError, GaussianProcess, InvalidSetting
-from belated.optimizers.log import Array
+from belated.optimizers.log import Array, Feasible
 from belated.store import Store, StoreError
 from belated.store.checksums import verified, with_checksum
 from belated.store.interface import Record
@@ -104,11 +104,12 @@ class SharedLog:
         now: Callable[[], float | None],
         key: str | None,
         expires_after: float | None,
+        feasible: Feasible | None = None,
     ) -> list[int]:
         """Start n trials, or find those that the key started; their numbers."""
 
         def proposal() -> list[str]:
-            return self.core.propose(n, context, now(), self.wall_time(), expires_after)
+            return self.core.propose(n, context, now(), self.wall_time(), expires_after, feasible)
 
         with self.lock:
             for attempt in range(_ATTEMPTS + 1):
@@ -223,9 +224,11 @@ class SharedLog:
 
     # Those that only read.
 
-    def recommend(self, context: Array | None, now: float | None) -> tuple[Array, int | None, float, float] | None:
+    def recommend(
+        self, context: Array | None, now: float | None, feasible: Feasible | None = None
+    ) -> tuple[Array, int | None, float, float] | None:
         """(point, candidate index, mean, std) of the best posterior mean; None while nothing is observed."""
-        return self.core.recommend(context, now)
+        return self.core.recommend(context, now, feasible)
 
     def predict(self, points: Array, now: float | None, pending: bool) -> tuple[Array, Array] | None:
         """Posterior mean and standard deviation of f; None while nothing is observed."""
