@@ -63,6 +63,12 @@ pub enum Error {
     #[error("now={got} is not usable: {expected}")]
     InvalidTime { got: f64, expected: &'static str },
 
+    /// Constraints that no point is known to satisfy.
+    #[error(
+        "none of {tried} points tried satisfies the constraints; loosen them or narrow the space, or add the value of a point that satisfies them"
+    )]
+    NoFeasiblePoint { tried: usize },
+
     /// Rows or targets whose shapes do not fit together.
     #[error("{0}")]
     Shape(String),

@@ -9,6 +9,7 @@ use serde_json::Value;
 use crate::domain::{Coordinate, Domain, MAX_COLUMNS};
 use crate::error::{Error, Result, Stop, check};
 use crate::ledger::{Action, Clock, Event, Ledger, Point, TrialNumber};
+use crate::maximize::feasible::Feasible;
 use crate::random::{RECOMMENDATION, SETUP, stream};
 use crate::strategy::bayes::Surrogate;
 use crate::strategy::registry;
@@ -117,16 +118,18 @@ impl Optimizer {
 
     /// Starts n trials, each with the ones before it pending; their numbers, and warnings.
     ///
-    /// Either all n are logged, or none: on an error, and when the caller stops it.
+    /// Either all n are logged, or none: on an error, and when the caller stops it. Enqueued points are not held
+    /// against the constraints.
     pub fn suggest(
         &mut self,
         n: usize,
         context: &[f64],
         now: Option<f64>,
+        feasible: Feasible,
         stop: &mut Stop,
     ) -> Result<(Vec<TrialNumber>, Vec<String>)> {
         let first = self.ledger.trials().len();
-        let warnings = self.draft(n, context, now, Lease::default(), stop)?;
+        let warnings = self.draft(n, context, now, Lease::default(), feasible, stop)?;
         Ok(((first..self.ledger.trials().len()).collect(), warnings))
     }
 
@@ -138,10 +141,11 @@ impl Optimizer {
         context: &[f64],
         now: Option<f64>,
         lease: Lease,
+        feasible: Feasible,
         stop: &mut Stop,
     ) -> Result<(Vec<Event>, Vec<String>)> {
         let end = self.ledger.len();
-        let warnings = self.draft(n, context, now, lease, stop)?;
+        let warnings = self.draft(n, context, now, lease, feasible, stop)?;
         let events = self.ledger.events(end).collect();
         self.truncate(end);
         Ok((events, warnings))
@@ -154,13 +158,15 @@ impl Optimizer {
         context: &[f64],
         now: Option<f64>,
         lease: Lease,
+        feasible: Feasible,
         stop: &mut Stop,
     ) -> Result<Vec<String>> {
         self.check_context(context)?;
+        self.check_constraints(feasible)?;
         let end = self.ledger.len();
         let mut warnings = Vec::new();
         for _ in 0..n {
-            match self.draft_one(context, now, lease, stop) {
+            match self.draft_one(context, now, lease, feasible, stop) {
                 Ok(warning) => warnings.extend(warning),
                 Err(error) => {
                     self.truncate(end);
@@ -176,6 +182,7 @@ impl Optimizer {
         context: &[f64],
         now: Option<f64>,
         lease: Lease,
+        feasible: Feasible,
         stop: &mut Stop,
     ) -> Result<Option<String>> {
         let ledger = &self.ledger;
@@ -197,6 +204,7 @@ impl Optimizer {
                     now,
                     wall_time: lease.wall_time,
                     context,
+                    feasible,
                 };
                 self.strategy.catch_up(ledger)?;
                 (self.strategy.propose(ledger, query, &mut rng, stop)?, None)
@@ -295,15 +303,18 @@ impl Optimizer {
         &mut self,
         context: &[f64],
         now: Option<f64>,
+        feasible: Feasible,
         stop: &mut Stop,
     ) -> Result<Option<Recommendation>> {
         self.check_context(context)?;
+        self.check_constraints(feasible)?;
         let now = self.ledger.now(now)?;
         let mut rng = stream(self.definition.settings.seed, RECOMMENDATION);
         let query = Query {
             now,
             wall_time: None,
             context,
+            feasible,
         };
         self.strategy.catch_up(&self.ledger)?;
         self.strategy.recommend(&self.ledger, query, &mut rng, stop)
@@ -323,6 +334,7 @@ impl Optimizer {
             now,
             wall_time,
             context: &[],
+            feasible: Feasible::EVERYWHERE,
         };
         self.strategy.catch_up(&self.ledger)?;
         match self.strategy.model_based() {
@@ -393,6 +405,17 @@ impl Optimizer {
             )));
         }
         Ok(())
+    }
+
+    fn check_constraints(&self, feasible: Feasible) -> Result<()> {
+        match self.definition.domain.as_ref() {
+            Domain::Candidates(_) if feasible.is_constrained() => Err(Error::InvalidSetting {
+                name: "constraints",
+                got: "functions".into(),
+                expected: "candidates take none; leave out the rows that violate them",
+            }),
+            _ => Ok(()),
+        }
     }
 
     fn check_context(&self, context: &[f64]) -> Result<()> {

@@ -5,7 +5,7 @@ Points are rows of float64 in *encoded* coordinates (see ``belated.space``); eve
 ``clock="iterations"``, where the core itself counts the suggestions started.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol, final
 
 import numpy as np
@@ -182,6 +182,10 @@ class TrialRecord:
         """What the strategy that suggested it wrote down."""
 
     @property
+    def suggested(self) -> bool:
+        """Whether the optimizer suggested it, as against added."""
+
+    @property
     def suggested_at(self) -> float: ...
     @property
     def observed_at(self) -> float | None: ...
@@ -201,8 +205,17 @@ class Optimizer:
     ``strategy`` (``{"kind": "BayesOpt", …}`` with the settings that ``defaults`` lists)."""
 
     def __new__(cls, domain: Domain, definition: str) -> Optimizer: ...
-    def suggest(self, n: int, context: NDArray[np.float64] | None, now: float | None) -> list[int]:
-        """Start n trials; their numbers. Either all n are logged or none."""
+    def suggest(
+        self,
+        n: int,
+        context: NDArray[np.float64] | None,
+        now: float | None,
+        feasible: Callable[[NDArray[np.float64]], NDArray[np.bool_]] | None = None,
+    ) -> list[int]:
+        """Start n trials; their numbers. Either all n are logged or none.
+
+        ``feasible`` tells for rows of shape (m, width) which satisfy the constraints, as a bool array of shape (m,). It
+        is called in this thread, and must not use this optimizer. Enqueued points are not held against it."""
 
     def propose(
         self,
@@ -211,6 +224,7 @@ class Optimizer:
         now: float | None,
         wall_time: float | None = None,
         expires_after: float | None = None,
+        feasible: Callable[[NDArray[np.float64]], NDArray[np.bool_]] | None = None,
     ) -> list[str]:
         """The events, as JSON, that would start n trials; nothing is logged until they come back by ``extend``.
 
@@ -235,7 +249,10 @@ class Optimizer:
 
     def n_events(self) -> int: ...
     def recommend(
-        self, context: NDArray[np.float64] | None, now: float | None
+        self,
+        context: NDArray[np.float64] | None,
+        now: float | None,
+        feasible: Callable[[NDArray[np.float64]], NDArray[np.bool_]] | None = None,
     ) -> tuple[NDArray[np.float64], int | None, float, float] | None:
         """(point, candidate index or None, posterior mean, posterior std) of the best posterior mean.
 

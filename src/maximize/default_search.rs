@@ -25,7 +25,7 @@ const MAX_ROUNDS: usize = 50;
 /// Starts this near (root mean square over the columns) to a better one would lead to the same local maximum.
 const MIN_START_DISTANCE: f64 = 0.05;
 /// Ends of local searches are the same if no column differs by more.
-const SAME_END: f64 = 1e-3;
+pub(super) const SAME_END: f64 = 1e-3;
 
 /// How many of everything.
 pub(super) struct Plan {
@@ -35,11 +35,11 @@ pub(super) struct Plan {
     pub n_corners: usize,
     pub n_steps: usize,
     /// Starts of local searches, further ones in other combinations, and those of all that run to convergence.
-    n_starts: usize,
-    n_combinations: usize,
-    n_converged: usize,
-    coarse: Tolerance,
-    fine: Tolerance,
+    pub n_starts: usize,
+    pub n_combinations: usize,
+    pub n_converged: usize,
+    pub coarse: Tolerance,
+    pub fine: Tolerance,
 }
 
 impl Plan {
@@ -150,13 +150,7 @@ impl<'a, 's> Search<'a, 's> {
 
         order.retain(|&i| values[i].is_finite());
         if best.1.is_finite() {
-            // The range of the upper tenth: far below it an acquisition may be anything.
-            let range = |rank: usize| values[first] - values[order[rank]];
-            self.reference = values[first];
-            self.scale = [range(order.len() / 10), range(order.len() - 1)]
-                .into_iter()
-                .find(|s| *s > 0.0 && s.is_finite())
-                .unwrap_or(1.0);
+            self.set_scale(&values, &order);
         } else {
             order.clear();
         }
@@ -199,9 +193,23 @@ impl<'a, 's> Search<'a, 's> {
         Ok(Some(argmax(best)))
     }
 
+    /// Reference and scale from finite values, in this order best first.
+    pub fn set_scale(&mut self, values: &[f64], order: &[usize]) {
+        let Some(&first) = order.first() else {
+            return;
+        };
+        // The range of the upper tenth: far below it an acquisition may be anything.
+        let range = |rank: usize| values[first] - values[order[rank]];
+        self.reference = values[first];
+        self.scale = [range(order.len() / 10), range(order.len() - 1)]
+            .into_iter()
+            .find(|s| *s > 0.0 && s.is_finite())
+            .unwrap_or(1.0);
+    }
+
     /// Add up to `count` of the rows in `order`, best first, whose categoricals and small integers are together like those
     /// of no start before.
-    fn add_combinations(
+    pub fn add_combinations(
         &self,
         starts: &mut Vec<usize>,
         points: &Array2<f64>,
@@ -237,7 +245,7 @@ fn argmax((point, value): (Vec<f64>, f64)) -> Argmax {
 }
 
 /// The largest difference in any column.
-fn distance(x: &[f64], y: &[f64]) -> f64 {
+pub(super) fn distance(x: &[f64], y: &[f64]) -> f64 {
     x.iter()
         .zip(y)
         .map(|(a, b)| (a - b).abs())
@@ -245,7 +253,7 @@ fn distance(x: &[f64], y: &[f64]) -> f64 {
 }
 
 /// Up to `count` of the rows in `order`, best first, none too near to one taken before.
-fn distinct(points: &Array2<f64>, order: &[usize], count: usize) -> Vec<usize> {
+pub(super) fn distinct(points: &Array2<f64>, order: &[usize], count: usize) -> Vec<usize> {
     let mut taken: Vec<usize> = Vec::with_capacity(count);
     for &i in order {
         if taken.len() == count {

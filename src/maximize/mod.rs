@@ -3,13 +3,16 @@
 //! * [`exhaustive`]: every member of a finite domain is scored
 //! * [`default_search`]: the search of a box: [`starting_points`], then [`local_search`] in turn with a [`sweep`]
 //! * [`multistart`]: the literature's search of a box
+//! * [`constrained`]: the search of a box under constraints; [`feasible`]: what satisfies them
 //! * [`excluded`]: members of domains that are not to be the answer while others are left
 //!
 //! Notation: a(x) the objective, larger is better; d coordinates; points are rows of the domain's columns.
 
+pub mod constrained;
 mod default_search;
 pub mod excluded;
 mod exhaustive;
+pub mod feasible;
 mod local_search;
 mod multistart;
 mod starting_points;
@@ -20,6 +23,7 @@ use ndarray::{ArrayView1, ArrayView2};
 use crate::domain::{Coordinate, Domain, Objective};
 use crate::error::{Error, Result, Stop};
 use crate::random::Rng;
+use constrained::Allowed;
 use excluded::Excluded;
 
 /// Rows scored between two checks of `stop`.
@@ -116,6 +120,43 @@ pub fn maximize(
         domain.snap(&mut argmax.point);
     }
     Ok(argmax)
+}
+
+/// As [`maximize`], with an answer that satisfies the constraints, if there are any; the literature's search knows none.
+pub fn maximize_allowed(
+    objective: &mut dyn Objective,
+    domain: &Domain,
+    best_observed: ArrayView2<f64>,
+    maximizer: &Maximizer,
+    allowed: Allowed,
+    rng: &mut Rng,
+    stop: &mut Stop,
+) -> Result<Argmax> {
+    match (allowed.pool, maximizer) {
+        (None, _) => maximize(
+            objective,
+            domain,
+            best_observed,
+            maximizer,
+            allowed.excluded,
+            rng,
+            stop,
+        ),
+        (Some(pool), Maximizer::Default { effort }) => constrained::best_feasible(
+            objective,
+            domain,
+            best_observed,
+            *effort,
+            (allowed, pool),
+            rng,
+            stop,
+        ),
+        (Some(_), Maximizer::Multistart { .. }) => Err(Error::InvalidSetting {
+            name: "multistart",
+            got: format!("{maximizer:?}"),
+            expected: "the literature's search knows no constraints; leave multistart out",
+        }),
+    }
 }
 
 #[cfg(test)]

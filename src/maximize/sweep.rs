@@ -61,7 +61,7 @@ impl Search<'_, '_> {
 }
 
 /// The levels that a sweep tries from level `index`.
-fn other_levels(coordinate: &Coordinate, levels: u64, index: u64) -> Vec<u64> {
+pub(super) fn other_levels(coordinate: &Coordinate, levels: u64, index: u64) -> Vec<u64> {
     if is_large(coordinate) {
         (0..u64::BITS)
             .map(|bit| 1 << bit)

@@ -135,7 +135,7 @@ pub fn raise(py: Python<'_>, error: Error) -> PyErr {
         Err(error) => return error,
     };
     let class = match &error {
-        Error::InvalidSpace(_) => &all.invalid_space,
+        Error::InvalidSpace(_) | Error::NoFeasiblePoint { .. } => &all.invalid_space,
         Error::InvalidSetting { .. }
         | Error::InvalidDefinition { .. }
         | Error::InvalidTime { .. }

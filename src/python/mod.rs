@@ -1,6 +1,7 @@
 //! The Python module `belated._core`: one file per group, one move per method: convert, release the GIL, call, convert.
 
 mod acquisition;
+mod constraints;
 mod domain;
 mod errors;
 mod gaussian_process;

@@ -12,6 +12,7 @@ use crate::error::{Error, Result, Stop, check};
 use crate::gp::BLOCK;
 use crate::ledger::{Action, Event, State};
 use crate::optimizer::{Definition, Lease, Optimizer as Core, Settings};
+use crate::python::constraints::{check_not_calling, detached_with};
 use crate::python::domain::Domain;
 use crate::python::errors::{raise, warn};
 use crate::python::gaussian_process::GaussianProcess;
@@ -42,10 +43,16 @@ impl Optimizer {
         }
     }
 
+    /// What tells this optimizer from others while it is borrowed.
+    fn address(&self) -> usize {
+        std::ptr::from_ref(&self.core) as usize
+    }
+
     /// Waits for its turn as long as nobody asks to stop: another thread's suggestion may take a while.
     ///
     /// A panic cannot leave the log half written (events are appended whole), so a poisoned lock is usable.
     fn lock(&self, stop: &mut Stop) -> Result<MutexGuard<'_, Core>> {
+        check_not_calling(self.address())?;
         loop {
             match self.core.try_lock() {
                 Ok(core) => return Ok(core),
@@ -74,16 +81,20 @@ impl Optimizer {
         .map(Self::from_core)
     }
 
+    #[pyo3(signature = (n, context, now, feasible=None))]
     fn suggest(
         &self,
         py: Python<'_>,
         n: usize,
         context: Option<PyReadonlyArray1<'_, f64>>,
         now: Option<f64>,
+        feasible: Option<Py<PyAny>>,
     ) -> PyResult<Vec<usize>> {
         let context = self::context(context);
-        let (numbers, warnings) =
-            detached(py, |stop| self.lock(stop)?.suggest(n, &context, now, stop))?;
+        let (numbers, warnings) = detached_with(py, self.address(), feasible, |feasible, stop| {
+            let mut core = self.lock(stop)?;
+            core.suggest(n, &context, now, feasible, stop)
+        })?;
         for warning in warnings {
             if let Err(raised) = warn(py, &warning) {
                 // Where warnings are errors nobody will learn of these trials.
@@ -99,7 +110,11 @@ impl Optimizer {
         Ok(numbers)
     }
 
-    #[pyo3(signature = (n, context, now, wall_time=None, expires_after=None))]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "what a suggestion is made from, as Python passes it"
+    )]
+    #[pyo3(signature = (n, context, now, wall_time=None, expires_after=None, feasible=None))]
     fn propose(
         &self,
         py: Python<'_>,
@@ -108,14 +123,18 @@ impl Optimizer {
         now: Option<f64>,
         wall_time: Option<f64>,
         expires_after: Option<f64>,
+        feasible: Option<Py<PyAny>>,
     ) -> PyResult<Vec<String>> {
         let context = self::context(context);
         let lease = Lease {
             wall_time,
             seconds: expires_after,
         };
-        let (events, warnings) = detached(py, |stop| {
-            let (events, warnings) = self.lock(stop)?.propose(n, &context, now, lease, stop)?;
+        let address = self.address();
+        let (events, warnings) = detached_with(py, address, feasible, |feasible, stop| {
+            let mut core = self.lock(stop)?;
+            let (events, warnings) = core.propose(n, &context, now, lease, feasible, stop)?;
+            drop(core);
             let events: Result<Vec<_>> = events.iter().map(Event::to_json).collect();
             Ok((events?, warnings))
         })?;
@@ -171,14 +190,18 @@ impl Optimizer {
         detached(py, |stop| Ok(self.lock(stop)?.ledger().len()))
     }
 
+    #[pyo3(signature = (context, now, feasible=None))]
     fn recommend<'py>(
         &self,
         py: Python<'py>,
         context: Option<PyReadonlyArray1<'py, f64>>,
         now: Option<f64>,
+        feasible: Option<Py<PyAny>>,
     ) -> PyResult<Option<Recommended<'py>>> {
         let context = self::context(context);
-        let best = detached(py, |stop| self.lock(stop)?.recommend(&context, now, stop))?;
+        let best = detached_with(py, self.address(), feasible, |feasible, stop| {
+            self.lock(stop)?.recommend(&context, now, feasible, stop)
+        })?;
         Ok(best.map(|best| {
             let x = best.point.x.into_pyarray(py);
             (x, best.point.index, best.mean, best.std)

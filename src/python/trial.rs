@@ -194,6 +194,11 @@ impl TrialRecord {
     }
 
     #[getter]
+    fn suggested(&self) -> bool {
+        self.trial.suggested
+    }
+
+    #[getter]
     fn value(&self) -> Option<f64> {
         self.trial.value
     }

@@ -13,8 +13,9 @@ pub mod registry;
 use std::sync::Arc;
 
 use crate::domain::{Coordinate, Domain};
-use crate::error::{Error, Result, Stop};
-use crate::ledger::{Clock, Ledger, Point};
+use crate::error::{Error, Result, Stop, check};
+use crate::ledger::{Clock, Ledger, Point, TrialNumber};
+use crate::maximize::feasible::Feasible;
 use crate::random::Rng;
 use crate::strategy::registry::Entry;
 
@@ -81,6 +82,8 @@ pub struct Query<'a> {
     pub wall_time: Option<f64>,
     /// Encoded context, empty where none is declared.
     pub context: &'a [f64],
+    /// The constraints that its point has to satisfy.
+    pub feasible: Feasible<'a>,
 }
 
 /// What a strategy can do; asking for anything else is refused when the optimizer is made.
@@ -154,11 +157,15 @@ pub trait Strategy: Send {
     fn recommend(
         &mut self,
         log: &Ledger,
-        _query: Query,
+        query: Query,
         _rng: &mut Rng,
-        _stop: &mut Stop,
+        stop: &mut Stop,
     ) -> Result<Option<Recommendation>> {
-        Ok(log.best().map(|number| Recommendation {
+        let best = match query.feasible.is_constrained() {
+            false => log.best(),
+            true => best_feasible(log, query.feasible, stop)?,
+        };
+        Ok(best.map(|number| Recommendation {
             point: log.point(number),
             mean: log.trials()[number].value.unwrap_or(f64::NAN),
             std: f64::NAN,
@@ -169,6 +176,21 @@ pub trait Strategy: Send {
     fn model_based(&mut self) -> Option<&mut dyn bayes::ModelBased> {
         None
     }
+}
+
+/// The trial of the largest value whose point satisfies the constraints.
+fn best_feasible(log: &Ledger, feasible: Feasible, stop: &mut Stop) -> Result<Option<TrialNumber>> {
+    let values = log.trials().iter().enumerate();
+    let values = values.filter_map(|(number, trial)| Some((trial.value?, number)));
+    let mut order: Vec<(f64, TrialNumber)> = values.collect();
+    order.sort_by(|a, b| b.0.total_cmp(&a.0));
+    for (_, number) in order {
+        check(stop)?;
+        if feasible.holds(log.x(number))? {
+            return Ok(Some(number));
+        }
+    }
+    Ok(None)
 }
 
 /// A uniformly random point of a domain.

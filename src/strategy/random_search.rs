@@ -5,8 +5,10 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::domain::Domain;
-use crate::error::{Result, Stop};
-use crate::ledger::Ledger;
+use crate::error::{Error, Result, Stop};
+use crate::ledger::{Ledger, Point};
+use crate::maximize::excluded::Excluded;
+use crate::maximize::feasible::{MAX_TRIES, sample};
 use crate::random::Rng;
 use crate::strategy::registry::FromSettings;
 use crate::strategy::{Proposal, Query, Setup, Strategy, Supports, uniform_point};
@@ -44,10 +46,16 @@ impl Strategy for RandomSearch {
     fn propose(
         &mut self,
         _log: &Ledger,
-        _query: Query,
+        query: Query,
         rng: &mut Rng,
-        _stop: &mut Stop,
+        stop: &mut Stop,
     ) -> Result<Proposal> {
+        if query.feasible.is_constrained() {
+            let any = Excluded::default();
+            let x = sample(&self.domain, query.feasible, &any, rng, stop)?
+                .ok_or(Error::NoFeasiblePoint { tried: MAX_TRIES })?;
+            return Ok(Proposal::at(Point::new(x, None)));
+        }
         Ok(Proposal::at(uniform_point(&self.domain, rng)))
     }
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use belated::domain::{Coordinate, Domain};
 use belated::error::{Error, Stop};
 use belated::ledger::{Action, Again, Clock, Failure, Point, Report, State};
+use belated::maximize::feasible::Feasible;
 use belated::optimizer::{self, Definition, Optimizer};
 use belated::random::Rng;
 use belated::strategy::bayes::settings::Settings;
@@ -327,7 +328,7 @@ impl Step {
             Step::Suggest { n, place } => {
                 let (context, now) = (place.context(optimizer), place.now(optimizer));
                 return optimizer
-                    .suggest(n, &context, now, stop)
+                    .suggest(n, &context, now, Feasible::EVERYWHERE, stop)
                     .map(|(_, warnings)| warnings);
             }
             Step::Observe {
@@ -383,7 +384,7 @@ impl Step {
             }
             Step::Recommend(place) => {
                 let context = place.context(optimizer);
-                optimizer.recommend(&context, later, stop)?;
+                optimizer.recommend(&context, later, Feasible::EVERYWHERE, stop)?;
             }
             Step::Surrogate { pending } => {
                 optimizer.surrogate(later, None, pending, stop)?;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use belated::domain::{Coordinate, Domain};
 use belated::error::Error;
 use belated::ledger::{Clock, Event};
+use belated::maximize::feasible::Feasible;
 use belated::optimizer::Optimizer;
 use belated::strategy::bayes::note::Fit;
 use belated::strategy::bayes::settings::{
@@ -81,7 +82,7 @@ proptest! {
                 prop_assert!(!surrogate.center.is_nan() && surrogate.scale > 0.0);
             }
         }
-        match optimizer.recommend(&context, Some(0.0), &mut go_on()) {
+        match optimizer.recommend(&context, Some(0.0), Feasible::EVERYWHERE, &mut go_on()) {
             Ok(None) => prop_assert_eq!(optimizer.ledger().n_observed(), 0),
             Ok(Some(best)) => {
                 // Without a model it is the best observed point, which may have been added from elsewhere.
@@ -152,6 +153,8 @@ fn sizes_that_nobody_means_are_refused_before_memory_is_asked_for() {
     }
     // No memory is set aside for trials that are never made: this one is stopped at once.
     let mut optimizer = made(0, plain()).unwrap();
-    let stopped = optimizer.suggest(usize::MAX, &[], None, &mut || ControlFlow::Break(()));
+    let stopped = optimizer.suggest(usize::MAX, &[], None, Feasible::EVERYWHERE, &mut || {
+        ControlFlow::Break(())
+    });
     assert_eq!(stopped, Err(Error::Interrupted));
 }

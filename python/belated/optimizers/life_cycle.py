@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from belated._core import Action, AlreadyObserved, BelatedError, InvalidSetting, InvalidValue, UnknownTrial
+from belated.optimizers.constraints import Constraints
 from belated.optimizers.log import Array, Log, Record, Report
 from belated.optimizers.problem import Problem
 from belated.optimizers.report import attrs_as_json, check_amount, error_facts, headline
@@ -53,6 +54,10 @@ class LifeCycle(Generic[AnyLog]):
 
     def _start_trials(self, n: int, context: Array | None) -> list[int]:
         """Start n > 0 trials; their numbers."""
+        raise NotImplementedError
+
+    def _constraints_for(self, call: str) -> Constraints | None:
+        """What points must satisfy, None if nothing; `call` is the method that needs to know, for messages."""
         raise NotImplementedError
 
     def _current_log(self) -> Log:
@@ -119,7 +124,9 @@ class LifeCycle(Generic[AnyLog]):
         InvalidContext
             A context that is missing, was not declared, or is out of its space.
         InvalidSetting
-            An n that is not an integer >= 0.
+            An n that is not an integer >= 0; a constraint that raises, or returns something else than True or False.
+        InvalidSpace
+            No point that satisfies the constraints was found.
 
         Examples
         --------
@@ -429,7 +436,8 @@ class LifeCycle(Generic[AnyLog]):
         Raises
         ------
         InvalidPoint
-            If any point does not belong to the space or the candidates; nothing is enqueued then.
+            If any point does not belong to the space or the candidates, or violates a constraint; nothing is enqueued
+            then.
 
         Examples
         --------
@@ -440,8 +448,14 @@ class LifeCycle(Generic[AnyLog]):
         {'x': 0.5}
         """
         domain = self._problem.domain
-        points = domain.split(params) if domain.holds_several(params) else [params]
+        several = domain.holds_several(params)
+        points = domain.split(params) if several else [params]
         located = [domain.locate(point) for point in points]
+        constraints = self._constraints_for("enqueue")
+        if constraints is not None:
+            for i, place in enumerate(located):
+                point = domain.decode(place.point, place.index, place.given)
+                constraints.check(point, f"params[{i}]" if several else "params")
         with self._at_once():
             for place in located:
                 self._log.record(Action.enqueue(place), None)
@@ -536,9 +550,11 @@ class LifeCycle(Generic[AnyLog]):
             A context that is missing, was not declared, or is out of its space.
         """
         encoded = self._encode_context(context)
-        best = self._current_log().recommend(encoded, self._problem.now())
+        constraints = self._constraints_for("recommend")
+        best = self._current_log().recommend(encoded, self._problem.now(), constraints)
         if best is None:
-            raise NotFitted("recommend needs values: observe at least one trial first")
+            where = "" if constraints is None else " whose params satisfy the constraints"
+            raise NotFitted(f"recommend needs values: observe at least one trial{where} first")
         point, index, _, _ = best
         return self._problem.domain.decode(point, index)
 

@@ -1,5 +1,6 @@
 """The interface of a log: `_core.Optimizer` has it, and so has the log that studies share."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -10,6 +11,9 @@ from belated._core import Action
 from belated.space.space import Location
 
 Array = NDArray[np.float64]
+
+# For rows of encoded points, whether each satisfies the constraints.
+Feasible = Callable[[Array], NDArray[np.bool_]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +72,9 @@ class Log(Protocol):
     def record(self, action: Action, now: float | None) -> int | None:
         """Log an action; the number of the trial that it starts or concerns, None where nothing is logged of any."""
 
-    def recommend(self, context: Array | None, now: float | None) -> tuple[Array, int | None, float, float] | None:
+    def recommend(
+        self, context: Array | None, now: float | None, feasible: Feasible | None = None
+    ) -> tuple[Array, int | None, float, float] | None:
         """(point, candidate index, mean, std) of the best posterior mean; None while nothing is observed."""
 
     def predict(self, points: Array, now: float | None, pending: bool) -> tuple[Array, Array] | None:

@@ -4,7 +4,7 @@ import json
 import secrets
 import typing
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, fields, replace
 from reprlib import repr as short_repr
 from typing import Any, ClassVar, Literal
@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 
 from belated import _core
 from belated._core import InvalidSetting
+from belated.optimizers.constraints import Constraint, Constraints
 from belated.optimizers.life_cycle import LifeCycle
 from belated.optimizers.log import Array
 from belated.optimizers.names import advice_on, family_of, nearest_argument
@@ -45,6 +46,7 @@ class Optimizer(LifeCycle[_core.Optimizer]):
     direction: Literal["maximize", "minimize"] = "maximize"
     seed: int | None = None
     time: Callable[[], float] | None = None
+    constraints: Sequence[Constraint] | None = None
 
     def __init_subclass__(cls, *, strategy: str | None = None) -> None:
         """`strategy` is the name of the core's strategy, given by the class that stands for it."""
@@ -60,6 +62,13 @@ class Optimizer(LifeCycle[_core.Optimizer]):
         if seed is None or not 0 <= seed < 2**64:
             raise InvalidSetting(f"seed={short_repr(self.seed)} is not usable: pass an integer from 0 to 2**64 - 1")
         self.seed_ = seed
+        self._constraints = Constraints.from_argument(self.constraints, self.domain_)
+        if self._constraints is not None:
+            for name, value in self._settings().items():
+                if getattr(value, "multistart", None) is not None:
+                    raise InvalidSetting(
+                        f"{name}={short_repr(value)} has multistart, a search that knows no constraints: leave one out"
+                    )
         self._token = uuid.uuid4().hex
         self._log = _core.Optimizer(self.domain_.domain(), json.dumps(self._definition()))
 
@@ -102,7 +111,10 @@ class Optimizer(LifeCycle[_core.Optimizer]):
         )
 
     def _start_trials(self, n: int, context: Array | None) -> list[int]:
-        return self._log.suggest(n, context, self._problem.now())
+        return self._log.suggest(n, context, self._problem.now(), self._constraints_for("suggest"))
+
+    def _constraints_for(self, call: str) -> Constraints | None:
+        return self._constraints
 
     # Settings, as in scikit-learn.
 
@@ -147,10 +159,16 @@ class Optimizer(LifeCycle[_core.Optimizer]):
         super().__setattr__(name, value)
 
     def __getstate__(self) -> dict[str, Any]:
-        return vars(self) | {"_log": self._log.to_bytes()}
+        state = vars(self) | {"_log": self._log.to_bytes()}
+        if self._constraints is not None:
+            # The functions are in there, and what is listed as the argument would be pickled without a check.
+            del state["constraints"]
+        return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state | {"_log": _core.Optimizer.from_bytes(state["_log"])})
+        constraints = state["_constraints"]
+        given = {} if constraints is None else {"constraints": list(constraints.functions)}
+        vars(self).update(state | given | {"_log": _core.Optimizer.from_bytes(state["_log"])})
 
     def __repr__(self) -> str:
         return shown(self, candidates=self.domain_)

@@ -26,6 +26,12 @@ class RandomSearch(Optimizer, strategy="RandomSearch"):
         From 0 to 2**64 - 1. Default None: one is drawn. Either way `seed_` holds it.
     time : callable, optional
         For ``clock="seconds"``: a function that returns seconds. Default None: `time.time`.
+    constraints : list of callable, optional
+        Known constraints, for spaces only: functions that take the dict of params and return True or False, such as
+        ``lambda p: p["a"] + p["b"] <= 1``. Every suggestion satisfies all of them. They are called often, in the thread
+        that suggests, so they should be quick and depend on the params alone. Points are tried in search of one that
+        satisfies them, at most 10,000 for a suggestion of `RandomSearch`, and as many, once, for `BayesOpt`. To be
+        pickled they must be defined at the top level of a module. Default None: none.
 
     Raises
     ------

@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from reprlib import repr as short_repr
 from typing import Any
@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from belated._core import BelatedError, InvalidSetting, InvalidSpace
+from belated.optimizers.constraints import Constraint
 from belated.optimizers.optimizer import Optimizer
 from belated.optimizers.values import as_data, from_data
 from belated.space.candidates import Candidates
@@ -103,6 +104,9 @@ def definition_of(optimizer: Optimizer) -> dict[str, Any]:
         "direction": optimizer.direction,
         "seed": optimizer.seed_,
     }
+    if optimizer._constraints is not None:
+        # Functions cannot be stored: how many there are, and what they are called.
+        arguments["constraints"] = optimizer._constraints.names
     return {"optimizer": kind.__name__, "arguments": arguments | settings}
 
 
@@ -114,8 +118,13 @@ def differences(stored: Mapping[str, Any], given: Optimizer) -> list[str]:
     ours, theirs = definition["arguments"], stored["arguments"]
     if given.seed is None:
         ours = ours | {"seed": theirs.get("seed")}
+    n_here, n_there = (len(each.get("constraints", ())) for each in (ours, theirs))
+    ours, theirs = ({name: each[name] for name in each if name != "constraints"} for each in (ours, theirs))
     found = [each for name in ours | theirs for each in _differences(name, theirs.get(name), ours.get(name))]
-    return [f"{name} is {_shown(there)} there and {_shown(here)} here" for name, there, here in found]
+    different = [f"{name} is {_shown(there)} there and {_shown(here)} here" for name, there, here in found]
+    if n_here != n_there:
+        different.append(f"constraints has {n_there} functions there and {n_here} here")
+    return different
 
 
 def _shown(data: Any) -> str:
@@ -152,13 +161,22 @@ def _same(a: Any, b: Any) -> bool:
     )
 
 
-def optimizer_from(definition: Mapping[str, Any], time: Callable[[], float] | None) -> Optimizer:
-    """The optimizer that a definition defines, with an empty log."""
+def stored_constraints(definition: Mapping[str, Any]) -> list[str]:
+    """The names of the constraints that a study was created with."""
+    return list(definition["arguments"].get("constraints", ()))
+
+
+def optimizer_from(
+    definition: Mapping[str, Any],
+    time: Callable[[], float] | None,
+    constraints: Sequence[Constraint] | None = None,
+) -> Optimizer:
+    """The optimizer that a definition defines, with an empty log; its constraints are not stored."""
     kind = definition["optimizer"]
     made = Optimizer.registry.get(kind) if isinstance(kind, str) else None
     if made is None:
         raise StoreError(f"the study has the optimizer {short_repr(kind)}, unknown to this belated: upgrade belated")
-    arguments = dict(definition["arguments"])
+    arguments = {name: data for name, data in definition["arguments"].items() if name != "constraints"}
     unknown = set(arguments) - {field.name for field in fields(made)}
     if unknown or "time" in arguments:
         raise StoreError(f"the study has arguments {sorted(unknown)}, unknown to this belated: upgrade belated")
@@ -170,6 +188,7 @@ def optimizer_from(definition: Mapping[str, Any], time: Callable[[], float] | No
     try:
         for name, data in arguments.items():
             arguments[name] = None if data is None else read.get(name, from_data)(data)
-        return made(**arguments, time=time if arguments.get("clock") == "seconds" else None)
+        own_time = time if arguments.get("clock") == "seconds" else None
+        return made(**arguments, time=own_time, constraints=constraints)
     except (BelatedError, TypeError, ValueError, KeyError, AttributeError, OverflowError) as error:
         raise StoreError(f"the study's definition makes no optimizer: {error}") from error

@@ -11,7 +11,7 @@ import numpy as np
 
 from belated import _core
 from belated._core import Action, BelatedError, GaussianProcess, InvalidSetting
-from belated.optimizers.log import Array, Report
+from belated.optimizers.log import Array, Feasible, Report
 from belated.space.space import Location
 from belated.store import Store, StoreError
 from belated.store.checksums import verified, with_checksum
@@ -106,11 +106,12 @@ class SharedLog:
         now: Callable[[], float | None],
         key: str | None,
         expires_after: float | None,
+        feasible: Feasible | None = None,
     ) -> list[int]:
         """Start n trials, or find those that the key started; their numbers."""
 
         def proposal() -> list[str]:
-            return self.core.propose(n, context, now(), self.wall_time(), expires_after)
+            return self.core.propose(n, context, now(), self.wall_time(), expires_after, feasible)
 
         with self.lock:
             for attempt in range(_ATTEMPTS + 1):
@@ -200,9 +201,11 @@ class SharedLog:
 
     # Those that only read.
 
-    def recommend(self, context: Array | None, now: float | None) -> tuple[Array, int | None, float, float] | None:
+    def recommend(
+        self, context: Array | None, now: float | None, feasible: Feasible | None = None
+    ) -> tuple[Array, int | None, float, float] | None:
         """(point, candidate index, mean, std) of the best posterior mean; None while nothing is observed."""
-        return self.core.recommend(context, now)
+        return self.core.recommend(context, now, feasible)
 
     def predict(self, points: Array, now: float | None, pending: bool) -> tuple[Array, Array] | None:
         """Posterior mean and standard deviation of f; None while nothing is observed."""

@@ -6,13 +6,14 @@ import secrets
 import threading
 import time as clocks
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
 from reprlib import repr as short_repr
 from typing import Any, overload
 
 from belated._core import InvalidSetting
+from belated.optimizers.constraints import Constraint, Constraints, check_picklable
 from belated.optimizers.life_cycle import LifeCycle
 from belated.optimizers.log import Array, Report
 from belated.optimizers.optimizer import Optimizer
@@ -21,7 +22,7 @@ from belated.optimizers.trial import Trial
 from belated.space.arguments import finite, whole_number
 from belated.store import Store, StoreError, open_store
 from belated.store.checksums import header, read_header, with_checksum
-from belated.study.definition import definition_of, differences, optimizer_from
+from belated.study.definition import definition_of, differences, optimizer_from, stored_constraints
 from belated.study.shared_log import SharedLog
 
 _LONGEST_NAME = 1000
@@ -45,13 +46,18 @@ class Study(LifeCycle[SharedLog]):
         Needed to create the study, with the trials it has. Where the study exists, leave it out, or pass an equal one.
     time : callable, optional
         A function that returns seconds, default `time.time`: for time stamps, leases and ``clock="seconds"``.
+    constraints : list of callable, optional
+        The constraints of a study that was created with an optimizer that has some: functions are not stored, only how
+        many there are. They must be the same ones, in the same order. Without them the study can do everything but
+        suggest, enqueue and recommend.
 
     Raises
     ------
     StoreError
         The store cannot be read or written, or is damaged; there is no such study and `optimizer` is None.
     InvalidSetting
-        The study exists with other settings than `optimizer` has; the message names them.
+        The study exists with other settings than `optimizer` has; the message names them. The number of constraints is
+        wrong, or a point that was suggested before violates one.
 
     Examples
     --------
@@ -72,17 +78,22 @@ class Study(LifeCycle[SharedLog]):
         store: "str | os.PathLike[str] | Store",
         optimizer: Optimizer | None = None,
         time: Callable[[], float] | None = None,
+        *,
+        constraints: Sequence[Constraint] | None = None,
     ) -> None:
         if not isinstance(name, str) or not 0 < len(name) <= _LONGEST_NAME or not name.isprintable():
             raise InvalidSetting(f"name={short_repr(name)} is not usable: pass a printable string")
         if optimizer is not None and not isinstance(optimizer, Optimizer):
             raise InvalidSetting(f"optimizer={short_repr(optimizer)} is not usable: pass an optimizer of belated")
+        if constraints is not None and optimizer is not None:
+            raise InvalidSetting("constraints and optimizer are both given: pass constraints= to the optimizer")
         if time is None and optimizer is not None:
             time = optimizer.time
         if time is not None and not callable(time):
             raise InvalidSetting(f"time={short_repr(time)} is not usable: pass a function that returns seconds")
         self.name = name
         self._time = time
+        self._functions = constraints if optimizer is None else optimizer.constraints
         self._wall_time = partial(seconds, time or clocks.time)
         self._store = open_store(store)
         self._open(optimizer)
@@ -90,16 +101,23 @@ class Study(LifeCycle[SharedLog]):
 
     @classmethod
     def load(
-        cls, name: str, store: "str | os.PathLike[str] | Store", time: Callable[[], float] | None = None
+        cls,
+        name: str,
+        store: "str | os.PathLike[str] | Store",
+        time: Callable[[], float] | None = None,
+        *,
+        constraints: Sequence[Constraint] | None = None,
     ) -> "Study":
-        """Open a study that exists.
+        """Open a study that exists; `constraints` are those of its optimizer, if it has some.
 
         Raises
         ------
         StoreError
             There is none of this name, or it cannot be read.
+        InvalidSetting
+            The number of constraints is wrong, or a point that was suggested before violates one.
         """
-        return cls(name, store, time=time)
+        return cls(name, store, time=time, constraints=constraints)
 
     def _open(self, given: Optimizer | None) -> None:
         found = self._store.header(self.name)
@@ -116,10 +134,34 @@ class Study(LifeCycle[SharedLog]):
         if given is not None and not created:
             self._compare(definition, given)
         self._token = f"study {found.id}"
-        self._optimizer = optimizer_from(definition, self._wall_time)
+        self._stored_constraints = stored_constraints(definition)
+        n_given, n_stored = len(self._functions or ()), len(self._stored_constraints)
+        if n_given not in (0, n_stored):
+            raise InvalidSetting(
+                f"constraints has {n_given} functions, and study {self.name!r} was created with {n_stored} "
+                f"{self._stored_constraints}: pass the same ones in the same order"
+            )
+        self._optimizer = optimizer_from(definition, self._wall_time, self._functions)
         self._problem = self._optimizer._problem
         self._log = SharedLog(self._optimizer._log, self._store, self.name, found.id, self._wall_time)
         self.sync()
+        if not created:
+            self._check_suggested()
+
+    def _check_suggested(self) -> None:
+        """Hold the constraints given against every point that was suggested so far."""
+        constraints = self._optimizer._constraints
+        for number in range(len(self._log)) if constraints is not None else ():
+            record = self._log.trial(number)
+            if record.suggested:
+                params = self._problem.domain.decode(record.point, record.index, record.given)
+                violated = constraints.first_violated(params)
+                if violated is not None:
+                    raise InvalidSetting(
+                        f"trial {number} of study {self.name!r} was suggested, and violates "
+                        f"{constraints.describe(violated)} with params={params!r}: pass the constraints that the study "
+                        "was created with"
+                    )
 
     def _compare(self, definition: Mapping[str, Any], given: Optimizer) -> None:
         different = differences(definition, given)
@@ -143,6 +185,14 @@ class Study(LifeCycle[SharedLog]):
     @property
     def _has_model(self) -> bool:
         return self._optimizer._has_model
+
+    def _constraints_for(self, call: str) -> Constraints | None:
+        if self._stored_constraints and self._optimizer._constraints is None:
+            raise InvalidSetting(
+                f"study {self.name!r} has constraints {self._stored_constraints}, which are not stored, and {call} has "
+                "to keep to them: open it with Study.load(…, constraints=[…])"
+            )
+        return self._optimizer._constraints
 
     def _current_log(self) -> SharedLog:
         self.sync()
@@ -206,7 +256,8 @@ class Study(LifeCycle[SharedLog]):
             raise InvalidSetting(f"expires_after={short_repr(expires_after)} is not usable: pass seconds >= 0, or None")
 
         def start(n: int, context: Array | None) -> list[int]:
-            return self._log.suggest(n, context, self._problem.now, key, lease)
+            constraints = self._constraints_for("suggest")
+            return self._log.suggest(n, context, self._problem.now, key, lease, constraints)
 
         return self._start(n, context, start)
 
@@ -267,7 +318,9 @@ class Study(LifeCycle[SharedLog]):
         return self._optimizer.get_params(deep)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.name, self._store.url, None, self._time)
+        check_picklable(self._functions or ())
+        opened = partial(type(self), constraints=self._functions) if self._functions else type(self)
+        return opened, (self.name, self._store.url, None, self._time)
 
     def __repr__(self) -> str:
         return f"Study({self.name!r}, {self.store!r}, {self._optimizer!r})"

@@ -12,7 +12,7 @@ use crate::error::Result;
 use crate::random::Rng;
 use crate::strategy::Query;
 use crate::strategy::bayes::bound::Bound;
-use crate::strategy::bayes::incumbents::{incumbent, noisy_expected_improvement};
+use crate::strategy::bayes::incumbents::{incumbent, largest_feasible, noisy_expected_improvement};
 use crate::strategy::bayes::pending::Pending;
 use crate::strategy::bayes::settings::Settings;
 use crate::strategy::bayes::training_set::Posterior;
@@ -192,12 +192,14 @@ impl Acquisition {
             Acquisition::LogEI(log_ei) => Some(match settings.pending() {
                 Pending::Integrate(integrate) => {
                     let tail = posterior.tail.rows.view();
-                    noisy_expected_improvement(gp, tail, integrate.n, query.context, rng)?
+                    noisy_expected_improvement(gp, tail, integrate.n, query, rng)?
                 }
                 _ => Formula::LogExpectedImprovement(LogExpectedImprovement {
                     incumbent: match log_ei.incumbent {
-                        Incumbent::PosteriorMean => incumbent(gp, query.context),
-                        Incumbent::BestValue => best_value(&posterior.targets.values),
+                        Incumbent::PosteriorMean => incumbent(gp, query)?,
+                        Incumbent::BestValue => {
+                            largest_feasible(gp, &posterior.targets.values, query)?
+                        }
                     },
                 }),
             }),
@@ -239,9 +241,4 @@ impl Acquisition {
             draws,
         })
     }
-}
-
-/// The best target; the prior mean where there are none.
-fn best_value(targets: &[f64]) -> f64 {
-    targets.iter().copied().reduce(f64::max).unwrap_or(0.0)
 }

@@ -14,7 +14,9 @@ use crate::gp::fit::fit_families;
 use crate::gp::{Target, as_row};
 use crate::ledger::{Ledger, Point, State, TrialNumber};
 use crate::maximize::Maximizer;
+use crate::maximize::constrained::Allowed;
 use crate::maximize::excluded::Excluded;
+use crate::maximize::feasible::Pool;
 use crate::random::Rng;
 use crate::strategy::bayes::bound::{multiplier, recent_trials};
 use crate::strategy::bayes::candidates::SolvedCandidates;
@@ -24,7 +26,7 @@ use crate::strategy::bayes::information::InformationGain;
 use crate::strategy::bayes::note::Fit;
 use crate::strategy::bayes::pending::Pending;
 use crate::strategy::bayes::search::{Scores, Search, argmax, can_be_kept, in_context};
-use crate::strategy::bayes::settings::{self, FitRows, Settings};
+use crate::strategy::bayes::settings::{self, DesignMethod, FitRows, Settings};
 use crate::strategy::bayes::training_set::{TrainingSet, is_arriving};
 use crate::strategy::bayes::{ModelBased, Surrogate};
 use crate::strategy::registry::FromSettings;
@@ -42,6 +44,10 @@ pub struct BayesOpt {
     /// The initial points, then some to go on with while nothing is known.
     design: Vec<Point>,
     n_initial: usize,
+    /// What the pool is drawn from: the stream of the initial points.
+    pool_rng: Rng,
+    /// Feasible points, found at the first suggestion under constraints.
+    pool: Option<Pool>,
     training: TrainingSet,
     candidates: Option<SolvedCandidates>,
     information: Option<InformationGain>,
@@ -61,6 +67,8 @@ impl BayesOpt {
         let d_rows = d + setup.context.len();
         let n_initial = design.n.unwrap_or((2 * d).clamp(4, 20));
         Ok(Self {
+            pool_rng: rng.clone(),
+            pool: None,
             design: initial_design(&domain, n_initial, design.how, rng),
             n_initial,
             training: TrainingSet::new(settings.clone(), width, d_rows),
@@ -76,19 +84,54 @@ impl BayesOpt {
     }
 
     /// A point of the initial design while it lasts, and while there is nothing to learn from.
-    fn initial_point(&self, log: &Ledger, query: Query, rng: &mut Rng) -> Option<Point> {
+    fn initial_point(
+        &self,
+        log: &Ledger,
+        query: Query,
+        rng: &mut Rng,
+        stop: &mut Stop,
+    ) -> Result<Option<Point>> {
         let number = log.trials().len();
         let informed = log.n_observed() > 0 || self.settings.pending().floor().is_some();
         if informed && number >= self.n_initial {
-            return None;
+            return Ok(None);
         }
         let excluded = self.excluded(log, query);
-        let designed = self.design.get(number);
-        let designed = designed.filter(|p| !excluded.contains(&self.domain, &p.x, p.index));
-        Some(designed.cloned().unwrap_or_else(|| {
-            let (x, index) = excluded.sample_left(&self.domain, rng);
-            Point::new(x, index)
-        }))
+        let is_left = |p: &Point| !excluded.contains(&self.domain, &p.x, p.index);
+        let Some(pool) = &self.pool else {
+            let designed = self.design.get(number).cloned().filter(is_left);
+            return Ok(Some(designed.unwrap_or_else(|| {
+                let (x, index) = excluded.sample_left(&self.domain, rng);
+                Point::new(x, index)
+            })));
+        };
+        let points = pool.points();
+        let designed = match self.settings.design().how {
+            DesignMethod::QuasiRandom => points.rows().into_iter().nth(number),
+            DesignMethod::Uniform => None,
+        };
+        let designed = designed.map(|row| Point::new(row.to_vec(), None));
+        match designed.filter(is_left) {
+            Some(point) => Ok(Some(point)),
+            // A feasible point may have been observed that no draw would find.
+            None if informed && points.is_empty() => Ok(None),
+            None => {
+                let (domain, feasible) = (&self.domain, query.feasible);
+                let x = pool.sample_left(domain, feasible, &excluded, rng, stop)?;
+                Ok(Some(Point::new(x, None)))
+            }
+        }
+    }
+
+    /// Has a pool if and only if there are constraints.
+    fn update_pool(&mut self, query: Query, stop: &mut Stop) -> Result<()> {
+        if !query.feasible.is_constrained() {
+            self.pool = None;
+        } else if self.pool.is_none() {
+            let mut rng = self.pool_rng.clone();
+            self.pool = Some(Pool::new(&self.domain, query.feasible, &mut rng, stop)?);
+        }
+        Ok(())
     }
 
     /// Points without an active continuous coordinate that are not suggested while others are left: in this context
@@ -164,15 +207,24 @@ impl BayesOpt {
         let chosen = settings
             .acquisition
             .formula(&mut posterior, nu, settings, query, rng)?;
-        let best_observed =
-            best_observed(&self.domain, log, posterior.rows, &posterior.targets.values);
+        let best_observed = best_observed(
+            &self.domain,
+            log,
+            posterior.rows,
+            &posterior.targets.values,
+            query.feasible,
+        )?;
         let mut search = Search {
             domain: &self.domain,
             settings,
             log,
             query,
             best_observed,
-            excluded,
+            allowed: Allowed {
+                excluded: &excluded,
+                feasible: query.feasible,
+                pool: self.pool.as_ref(),
+            },
             nu,
             rng,
             stop,
@@ -309,7 +361,8 @@ impl Strategy for BayesOpt {
         stop: &mut Stop,
     ) -> Result<Proposal> {
         self.training.before_suggestion(query.now);
-        if let Some(point) = self.initial_point(log, query, rng) {
+        self.update_pool(query, stop)?;
+        if let Some(point) = self.initial_point(log, query, rng, stop)? {
             return Ok(Proposal::at(point));
         }
         let mut fitted = None;
@@ -317,7 +370,14 @@ impl Strategy for BayesOpt {
             Ok(point) => (point, None),
             // Suggesting never fails for numerical reasons.
             Err(error @ (Error::NotPositiveDefinite { .. } | Error::Overflow { .. })) => (
-                uniform_point(&self.domain, rng),
+                match &self.pool {
+                    None => uniform_point(&self.domain, rng),
+                    Some(pool) => {
+                        let (domain, any) = (&self.domain, Excluded::default());
+                        let x = pool.sample_left(domain, query.feasible, &any, rng, stop)?;
+                        Point::new(x, None)
+                    }
+                },
                 Some(format!("a random point is suggested, because {error}")),
             ),
             Err(error) => return Err(error),
@@ -344,12 +404,15 @@ impl Strategy for BayesOpt {
         if log.n_observed() == 0 {
             return Ok(None);
         }
+        self.update_pool(query, stop)?;
         self.preview_fit(log, query, rng, stop)?;
         let Some(posterior) = self.training.posterior(log, query, stop)? else {
             return Ok(None);
         };
         let (gp, targets) = (&*posterior.gp, &posterior.targets);
-        let best_observed = best_observed(&self.domain, log, posterior.rows, &targets.values);
+        let feasible = query.feasible;
+        let (rows, values) = (posterior.rows, &targets.values);
+        let best_observed = best_observed(&self.domain, log, rows, values, feasible)?;
         let mean = Acquisition::UpperConfidenceBound(UpperConfidenceBound {
             multiplier: 0.0,
             noise: 0.0,
@@ -371,7 +434,11 @@ impl Strategy for BayesOpt {
             &self.domain,
             &best_observed,
             &Maximizer::default(),
-            &Excluded::default(),
+            Allowed {
+                excluded: &Excluded::default(),
+                feasible,
+                pool: self.pool.as_ref(),
+            },
             rng,
             stop,
         )?;

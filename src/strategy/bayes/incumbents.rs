@@ -10,7 +10,9 @@ use crate::domain::{Domain, unit_sequence};
 use crate::error::Result;
 use crate::gp::GaussianProcess;
 use crate::ledger::{Ledger, TrialNumber};
+use crate::maximize::feasible::Feasible;
 use crate::random::Rng;
+use crate::strategy::Query;
 
 /// At most so many baseline points.
 const MAX_BASELINE: usize = 16;
@@ -18,35 +20,63 @@ const MAX_BASELINE: usize = 16;
 /// How many of the best observed points the search of a box starts around.
 const MAX_BEST_OBSERVED: usize = 5;
 
-/// The points of the best targets, best first: the search of a box starts around them, too.
+/// The points of the best targets, best first: the search of a box starts around them, too. Under constraints of those
+/// that satisfy them.
 pub fn best_observed(
     domain: &Domain,
     log: &Ledger,
     rows: &[TrialNumber],
     targets: &[f64],
-) -> Array2<f64> {
+    feasible: Feasible,
+) -> Result<Array2<f64>> {
     let mut order: Vec<usize> = (0..rows.len()).collect();
     order.sort_by(|&a, &b| targets[b].total_cmp(&targets[a]));
-    order.truncate(MAX_BEST_OBSERVED);
+    if !feasible.is_constrained() {
+        order.truncate(MAX_BEST_OBSERVED);
+    }
     let mut points = Array2::zeros((order.len(), domain.width()));
     for (mut point, row) in points.rows_mut().into_iter().zip(order) {
         let x = log.x(rows[row]);
         point.iter_mut().zip(x).for_each(|(p, x)| *p = *x);
     }
-    points
+    let order: Vec<usize> = (0..points.nrows()).collect();
+    let kept = feasible.first(MAX_BEST_OBSERVED, &order, points.view())?;
+    Ok(points.select(Axis(0), &kept))
 }
 
-/// f*: the largest posterior mean at the points of observed rows, in this context; the prior mean where there are none,
-/// as improvement on nothing would be infinite everywhere.
-pub fn incumbent(gp: &GaussianProcess, context: &[f64]) -> f64 {
-    if gp.n_observed() == 0 {
-        return 0.0;
+/// The first `count` of these observed rows of the model, in this order, whose points satisfy the constraints; if none
+/// does, the first ones, because improvement is measured from something.
+fn feasible_rows(
+    gp: &GaussianProcess,
+    order: &[usize],
+    count: usize,
+    query: Query,
+) -> Result<Vec<usize>> {
+    let width = gp.rows().ncols() - query.context.len();
+    let points = gp.rows().slice_move(ndarray::s![.., ..width]);
+    let found = query.feasible.first(count, order, points)?;
+    Ok(match found.is_empty() {
+        true => order[..order.len().min(count)].to_vec(),
+        false => found,
+    })
+}
+
+/// The largest of these values, one for each observed row of the model, that belongs to a point which satisfies the
+/// constraints; the prior mean where there are none, as improvement on nothing would be infinite everywhere.
+pub fn largest_feasible(gp: &GaussianProcess, values: &[f64], query: Query) -> Result<f64> {
+    if !query.feasible.is_constrained() || values.is_empty() {
+        return Ok(values.iter().copied().reduce(f64::max).unwrap_or(0.0));
     }
+    let mut order: Vec<usize> = (0..values.len()).collect();
+    order.sort_by(|&a, &b| values[b].total_cmp(&values[a]));
+    Ok(values[feasible_rows(gp, &order, 1, query)?[0]])
+}
+
+/// f*: the largest posterior mean at the points of observed rows, in this context; the prior mean where there are none.
+pub fn incumbent(gp: &GaussianProcess, query: Query) -> Result<f64> {
     let observed = gp.rows().slice_move(ndarray::s![..gp.n_observed(), ..]);
-    let points = rows_in_context(observed, context);
-    gp.mean(points.view())
-        .into_iter()
-        .fold(f64::NEG_INFINITY, f64::max)
+    let points = rows_in_context(observed, query.context);
+    largest_feasible(gp, &gp.mean(points.view()), query)
 }
 
 /// These rows, moved to this context.
@@ -66,10 +96,10 @@ pub fn noisy_expected_improvement(
     gp: &mut GaussianProcess,
     tail: ArrayView2<f64>,
     n: usize,
-    context: &[f64],
+    query: Query,
     rng: &mut Rng,
 ) -> Result<Acquisition> {
-    let baseline_points = baseline_points(gp, context);
+    let baseline_points = baseline_points(gp, query)?;
     let drawn = concatenate![Axis(0), baseline_points, tail];
     gp.set_noiseless_tail(drawn.view())?;
     let uniform = unit_sequence(n, drawn.nrows(), rng);
@@ -78,7 +108,7 @@ pub fn noisy_expected_improvement(
         |u: f64| -std::f64::consts::SQRT_2 * puruspe::inverfc(2.0 * u.clamp(1e-12, 1.0 - 1e-12));
     let fantasies = gp.fantasies(uniform.mapv(normal))?;
     // The incumbents count where they would be used: in this context.
-    let in_context = rows_in_context(drawn.view(), context);
+    let in_context = rows_in_context(drawn.view(), query.context);
     let (values, _) = fantasies.predict(gp, in_context.view());
     let largest =
         |column: ArrayView1<f64>| column.iter().copied().fold(f64::NEG_INFINITY, f64::max);
@@ -93,13 +123,13 @@ pub fn noisy_expected_improvement(
 /// The baseline points: observed ones, in this context, that may be the best, in order of mu.
 ///
 /// Those with mu + 2 sigma ≥ mu − 2 sigma of the one of largest mu.
-fn baseline_points(gp: &GaussianProcess, context: &[f64]) -> Array2<f64> {
+fn baseline_points(gp: &GaussianProcess, query: Query) -> Result<Array2<f64>> {
     let observed = gp.rows().slice_move(ndarray::s![..gp.n_observed(), ..]);
-    let points = rows_in_context(observed, context);
+    let points = rows_in_context(observed, query.context);
     let mean = gp.mean(points.view());
     let mut order: Vec<usize> = (0..mean.len()).collect();
     order.sort_by(|&a, &b| mean[b].total_cmp(&mean[a]));
-    order.truncate(MAX_BASELINE);
+    let order = feasible_rows(gp, &order, MAX_BASELINE, query)?;
     let (mean, variance) = gp.predict(points.select(Axis(0), &order).view());
     let upper = |i: usize| mean[i] + 2.0 * variance[i].sqrt();
     let lower_of_best = mean
@@ -109,5 +139,5 @@ fn baseline_points(gp: &GaussianProcess, context: &[f64]) -> Array2<f64> {
         .filter(|&i| upper(i) >= lower_of_best)
         .map(|i| order[i])
         .collect();
-    points.select(Axis(0), &kept)
+    Ok(points.select(Axis(0), &kept))
 }

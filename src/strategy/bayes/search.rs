@@ -8,8 +8,8 @@ use crate::error::{Result, Stop};
 use crate::gp::GaussianProcess;
 use crate::gp::draw::path::Path;
 use crate::ledger::{Ledger, Point, TrialNumber};
-use crate::maximize::excluded::Excluded;
-use crate::maximize::{Maximizer, maximize};
+use crate::maximize::constrained::Allowed;
+use crate::maximize::{Maximizer, maximize_allowed};
 use crate::random::Rng;
 use crate::strategy::Query;
 use crate::strategy::bayes::candidates::{MAX_EXACT, SolvedCandidates};
@@ -45,7 +45,7 @@ pub(super) struct Search<'a, 's> {
     pub(super) log: &'a Ledger,
     pub(super) query: Query<'a>,
     pub(super) best_observed: Array2<f64>,
-    pub(super) excluded: Excluded,
+    pub(super) allowed: Allowed<'a>,
     pub(super) nu: f64,
     pub(super) rng: &'a mut Rng,
     pub(super) stop: &'a mut Stop<'s>,
@@ -87,7 +87,7 @@ impl Search<'_, '_> {
             self.domain,
             &self.best_observed,
             &Maximizer::default(),
-            &self.excluded,
+            self.allowed,
             self.rng,
             self.stop,
         )
@@ -117,7 +117,7 @@ impl Search<'_, '_> {
             self.domain,
             &self.best_observed,
             &maximizer,
-            &self.excluded,
+            self.allowed,
             self.rng,
             self.stop,
         )?;
@@ -127,13 +127,14 @@ impl Search<'_, '_> {
         }
         let tail = &posterior.tail.trials;
         let out = points_out(self.domain, self.log, tail, self.query.context);
-        Ok(enforce_separation(
+        enforce_separation(
             &mut scorer,
             self.domain,
             best,
             out.view(),
+            self.allowed.feasible,
             self.rng,
-        ))
+        )
     }
 
     /// A draw from the posterior as a function.
@@ -195,16 +196,16 @@ pub(super) fn argmax(
     domain: &Domain,
     best_observed: &Array2<f64>,
     maximizer: &Maximizer,
-    excluded: &Excluded,
+    allowed: Allowed,
     rng: &mut Rng,
     stop: &mut Stop,
 ) -> Result<Point> {
-    let best = maximize(
+    let best = maximize_allowed(
         objective,
         domain,
         best_observed.view(),
         maximizer,
-        excluded,
+        allowed,
         rng,
         stop,
     )?;

@@ -7,7 +7,9 @@ use ndarray::{Array2, ArrayView1, ArrayView2};
 use rand_distr::{Distribution, StandardNormal};
 
 use crate::domain::{Domain, Objective};
+use crate::error::Result;
 use crate::ledger::Point;
+use crate::maximize::feasible::Feasible;
 use crate::random::Rng;
 
 /// The least distance between pending trials, as a part of the diagonal of the box.
@@ -19,7 +21,8 @@ const PER_STEP: usize = 32;
 /// and so many that are spread over the box.
 const SPREAD: usize = 64;
 
-/// The proposal itself if no pending point is too near; otherwise the best alternative that is far enough from all.
+/// The proposal itself if no pending point is too near; otherwise the best alternative that is far enough from all and
+/// satisfies the constraints.
 ///
 /// Where there is no such alternative, and for proposals without an active continuous coordinate, the proposal.
 pub fn enforce_separation(
@@ -27,13 +30,14 @@ pub fn enforce_separation(
     domain: &Domain,
     proposal: Point,
     pending: ArrayView2<f64>,
+    feasible: Feasible,
     rng: &mut Rng,
-) -> Point {
+) -> Result<Point> {
     let Domain::Box(product) = domain else {
-        return proposal;
+        return Ok(proposal);
     };
     if !product.has_active_continuous(&proposal.x) {
-        return proposal;
+        return Ok(proposal);
     }
     let least = MIN_SEPARATION * (product.len() as f64).sqrt();
     let separated = |x: &[f64]| {
@@ -43,7 +47,7 @@ pub fn enforce_separation(
         })
     };
     if separated(&proposal.x) {
-        return proposal;
+        return Ok(proposal);
     }
     let mut alternatives = alternatives(domain, &proposal.x, least, rng);
     // Where nothing continuous is active, another rule says what may be suggested again.
@@ -54,13 +58,14 @@ pub fn enforce_separation(
     }
     let mut values = vec![0.0; alternatives.len()];
     objective.values(points.view(), &mut values);
-    let best = (0..alternatives.len())
-        .filter(|&i| !values[i].is_nan())
-        .max_by(|&i, &j| values[i].total_cmp(&values[j]));
-    match best {
-        Some(best) => Point::new(alternatives.swap_remove(best), None),
+    // Of equals the last one comes first.
+    let mut order: Vec<usize> = (0..values.len()).filter(|&i| !values[i].is_nan()).collect();
+    order.reverse();
+    order.sort_by(|&i, &j| values[j].total_cmp(&values[i]));
+    Ok(match feasible.first(1, &order, points.view())?.first() {
+        Some(&best) => Point::new(alternatives.swap_remove(best), None),
         None => proposal,
-    }
+    })
 }
 
 /// Members of the box at several distances from `x`, in random directions, and others spread over the box.
@@ -104,6 +109,23 @@ mod tests {
         }
     }
 
+    fn separate(
+        domain: &Domain,
+        proposal: Point,
+        pending: ArrayView2<f64>,
+        rng: &mut Rng,
+    ) -> Point {
+        enforce_separation(
+            &mut Sum,
+            domain,
+            proposal,
+            pending,
+            Feasible::EVERYWHERE,
+            rng,
+        )
+        .unwrap()
+    }
+
     fn corner(d: usize) -> Point {
         Point::new(vec![1.0; d], None)
     }
@@ -115,8 +137,7 @@ mod tests {
             let domain = Domain::new_box(vec![Coordinate::Continuous; d]).unwrap();
             let mut pending = Array2::zeros((0, d));
             for _ in 0..16 {
-                let x =
-                    enforce_separation(&mut Sum, &domain, corner(d), pending.view(), &mut rng).x;
+                let x = separate(&domain, corner(d), pending.view(), &mut rng).x;
                 assert!(domain.contains(&x));
                 for row in pending.rows() {
                     let distance: f64 = row.iter().zip(&x).map(|(a, b)| (a - b).powi(2)).sum();
@@ -139,18 +160,12 @@ mod tests {
         }])
         .unwrap();
         assert_eq!(
-            enforce_separation(&mut Sum, &discrete, corner(1), pending.view(), &mut rng),
+            separate(&discrete, corner(1), pending.view(), &mut rng),
             corner(1)
         );
         let continuous = Domain::new_box(vec![Coordinate::Continuous]).unwrap();
         let elsewhere = Point::new(vec![0.9], None);
-        let kept = enforce_separation(
-            &mut Sum,
-            &continuous,
-            elsewhere.clone(),
-            pending.view(),
-            &mut rng,
-        );
+        let kept = separate(&continuous, elsewhere.clone(), pending.view(), &mut rng);
         assert_eq!(kept, elsewhere);
     }
 }

@@ -1,0 +1,114 @@
+"""Known constraints: functions of the params that every suggestion has to satisfy."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Sequence
+from reprlib import repr as short_repr
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from belated._core import InvalidPoint, InvalidSetting
+from belated.space.candidates import Candidates
+from belated.space.space import Space
+
+Constraint: TypeAlias = Callable[[dict[str, Any]], bool]
+
+
+class Constraints:
+    """The constraints of an optimizer, as the core calls them: with rows of encoded points."""
+
+    def __init__(self, functions: Sequence[Constraint], space: Space) -> None:
+        self.functions = tuple(functions)
+        self._space = space
+
+    @classmethod
+    def from_argument(cls, given: Any, domain: Space | Candidates) -> Constraints | None:
+        """The constraints that an argument lists; None where there are none."""
+        if given is None:
+            return None
+        if not isinstance(given, (list, tuple)):
+            raise InvalidSetting(
+                f"constraints={short_repr(given)} is not usable: pass a list of functions of the params, such as "
+                '[lambda p: p["a"] + p["b"] <= 1]'
+            )
+        for i, function in enumerate(given):
+            if not callable(function):
+                raise InvalidSetting(
+                    f"constraints[{i}]={short_repr(function)} is not usable: pass a function that takes the dict of "
+                    "params and returns True or False"
+                )
+        if not given:
+            return None
+        if isinstance(domain, Candidates):
+            raise InvalidSetting(
+                "constraints are for spaces, and candidates are given: leave out the rows that violate them"
+            )
+        return cls(given, domain)
+
+    @property
+    def names(self) -> list[str]:
+        """The functions' names, for messages."""
+        return [name_of(function) for function in self.functions]
+
+    def first_violated(self, params: dict[str, Any]) -> int | None:
+        """The number of the first constraint that these params violate; None if they satisfy all."""
+        for i, function in enumerate(self.functions):
+            try:
+                found = function(params)
+            except Exception as error:
+                raise InvalidSetting(
+                    f"{self.describe(i)} raised {type(error).__name__}: {error} for params={params!r}; a constraint "
+                    "takes the dict of params, in which inactive ones are missing, and returns True or False"
+                ) from error
+            if not isinstance(found, (bool, np.bool_)):
+                raise InvalidSetting(
+                    f"{self.describe(i)} returned {short_repr(found)} for params={params!r}: return True or False"
+                )
+            if not found:
+                return i
+        return None
+
+    def check(self, params: dict[str, Any], what: str) -> None:
+        """Refuse params that violate a constraint."""
+        violated = self.first_violated(params)
+        if violated is not None:
+            raise InvalidPoint(
+                f"{what}={params!r} violates {self.describe(violated)}: enqueue a point that satisfies it; one that "
+                "has been evaluated already can be passed to add with its value"
+            )
+
+    def __call__(self, rows: NDArray[np.float64]) -> NDArray[np.bool_]:
+        """For each row, an encoded point, whether it satisfies all constraints."""
+        decode, violated = self._space.decode, self.first_violated
+        return np.array([violated(decode(row)) is None for row in rows], dtype=np.bool_)
+
+    def describe(self, i: int) -> str:
+        """A constraint by its number and name."""
+        return f"constraints[{i}] ({name_of(self.functions[i])})"
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Constraints:
+        return self  # nothing of it ever changes
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        check_picklable(self.functions)
+        return type(self), (self.functions, self._space)
+
+
+def name_of(function: Constraint) -> str:
+    """The name of a function, or the class of another callable."""
+    return getattr(function, "__name__", type(function).__name__)
+
+
+def check_picklable(functions: Sequence[Constraint]) -> None:
+    """Refuse functions that cannot be sent to another process."""
+    for i, function in enumerate(functions):
+        try:
+            pickle.dumps(function)
+        except Exception as error:
+            raise InvalidSetting(
+                f"constraints[{i}] ({name_of(function)}) cannot be pickled: {type(error).__name__}: {error}; define it "
+                "with def at the top level of a module"
+            ) from error

@@ -1,0 +1,538 @@
+//! The search of a box under constraints: points are scored, and the best of them checked.
+//!
+//! Checks are slow, scores are not. Step 1 of the search of [`super::default_search`] is followed by a check of the best
+//! starting points; a pool of members that are known to be feasible is among them. Local searches take no notice of the
+//! constraints: where one ends outside, the last feasible point on the way there is kept, and random steps lead from it
+//! along the boundary.
+
+use ndarray::{Array2, ArrayView1, ArrayView2, Axis, concatenate};
+use rand::RngExt;
+use rand_distr::StandardNormal;
+
+use super::default_search::{Plan, SAME_END, Search, distance, distinct};
+use super::excluded::Excluded;
+use super::feasible::{Feasible, Pool};
+use super::starting_points::starting_points;
+use super::sweep::other_levels;
+use super::{Argmax, exhaustive};
+use crate::domain::{Coordinate, Domain, Objective, columns};
+use crate::error::{Error, Result, Stop, check};
+use crate::random::Rng;
+
+/// So many of the best starting points are checked, besides the pool.
+const MAX_CHECKED_STARTS: usize = 160;
+/// Points checked between a start and an end, first for all local searches, then again and again for the best.
+const CUTS: usize = 7;
+const MAX_PASSES: usize = 3;
+/// Rounds of random steps, steps in each, and so many of the best of them that are checked.
+const ROUNDS: usize = 14;
+const N_STEPS: usize = 24;
+const N_FREE_STEPS: usize = 8;
+const MAX_CHECKED_STEPS: usize = 12;
+/// Moves of single discrete coordinates are tried in every so manieth round.
+const SWEEP_EVERY: usize = 4;
+/// The length of the first steps, and what it is multiplied by when a step was taken and when none was.
+const FIRST_LENGTH: f64 = 0.1;
+const LONGER: f64 = 1.5;
+const SHORTER: f64 = 0.35;
+
+/// Which members of a domain may be the answer.
+#[derive(Debug, Clone, Copy)]
+pub struct Allowed<'a> {
+    pub excluded: &'a Excluded,
+    pub feasible: Feasible<'a>,
+    /// There if and only if there are constraints.
+    pub pool: Option<&'a Pool>,
+}
+
+/// The best feasible member that the search finds; otherwise as [`super::maximize`].
+pub(super) fn best_feasible(
+    objective: &mut dyn Objective,
+    domain: &Domain,
+    best_observed: ArrayView2<f64>,
+    effort: f64,
+    (allowed, pool): (Allowed, &Pool),
+    rng: &mut Rng,
+    stop: &mut Stop,
+) -> Result<Argmax> {
+    let Domain::Box(coordinates) = domain else {
+        return Err(Error::InvalidSetting {
+            name: "constraints",
+            got: "functions".into(),
+            expected: "candidates take none; leave out the rows that violate them",
+        });
+    };
+    let (none, excluded) = (Excluded::default(), allowed.excluded);
+    let found = if pool.is_complete() {
+        let is_left = |x: ArrayView1<f64>| !excluded.contains_member(coordinates, &x.to_vec());
+        let any_left = pool.points().rows().into_iter().any(is_left);
+        let skip = |_: usize, x: ArrayView1<f64>| any_left && !is_left(x);
+        exhaustive::best_row(objective, pool.points(), &skip, rng, stop)?
+    } else {
+        let plan = Plan::new(coordinates, effort)?;
+        let spread = starting_points(domain, coordinates, best_observed, &plan, rng);
+        let n_unknown = spread.nrows();
+        let points = concatenate![Axis(0), spread, pool.points()];
+        let search = Search::new(objective, coordinates, &none, stop);
+        let mut search = Constrained {
+            search,
+            domain,
+            excluded,
+            feasible: allowed.feasible,
+        };
+        search.run(&points, n_unknown, &plan, rng)?
+    };
+    Ok(match found {
+        Some(found) => Argmax {
+            index: None,
+            ..found
+        },
+        None => Argmax {
+            point: pool.sample_left(domain, allowed.feasible, excluded, rng, stop)?,
+            index: None,
+            value: f64::NAN,
+        },
+    })
+}
+
+/// A member and its value; `cut` if the constraints ended the way there.
+#[derive(Debug, Clone)]
+struct End {
+    x: Vec<f64>,
+    value: f64,
+    cut: bool,
+}
+
+/// From an allowed member to where a local search would lead.
+struct Way {
+    start: End,
+    end: Vec<f64>,
+    value: f64,
+}
+
+struct Constrained<'a, 's> {
+    search: Search<'a, 's>,
+    domain: &'a Domain,
+    excluded: &'a Excluded,
+    feasible: Feasible<'a>,
+}
+
+impl Constrained<'_, '_> {
+    /// The best allowed one of the points and of what is reached from them, if any; those from row `n_unknown` on are
+    /// known to be feasible.
+    fn run(
+        &mut self,
+        points: &Array2<f64>,
+        n_unknown: usize,
+        plan: &Plan,
+        rng: &mut Rng,
+    ) -> Result<Option<Argmax>> {
+        let values = self.search.score(points.view())?;
+        let mut order: Vec<usize> = (0..values.len())
+            .filter(|&i| values[i].is_finite())
+            .collect();
+        order.sort_by(|&i, &j| values[j].total_cmp(&values[i]));
+        self.search.set_scale(&values, &order);
+
+        let unknown = order.iter().copied().filter(|&i| i < n_unknown);
+        let unknown: Vec<usize> = unknown.take(MAX_CHECKED_STARTS).collect();
+        let mut allowed: Vec<bool> = (0..values.len())
+            .map(|i| i >= n_unknown && !self.is_excluded(points.row(i)))
+            .collect();
+        let checked = self.allowed(points.select(Axis(0), &unknown).view())?;
+        for (i, passed) in unknown.into_iter().zip(checked) {
+            allowed[i] = passed;
+        }
+        order.retain(|&i| allowed[i]);
+
+        let mut starts = distinct(points, &order, plan.n_starts);
+        (self.search).add_combinations(&mut starts, points, &order, plan.n_combinations);
+        let mut ways = Vec::with_capacity(starts.len());
+        for i in starts {
+            check(self.search.stop)?;
+            let (x, value) = (points.row(i).to_vec(), values[i]);
+            let (end, reached) =
+                (self.search).local_search(x.clone(), value, true, &plan.coarse)?;
+            ways.push(Way::new(x, value, end, reached));
+        }
+        let mut ends = self.last_allowed(ways, 1)?;
+        ends.sort_by(|a, b| b.value.total_cmp(&a.value));
+
+        let mut ways: Vec<Way> = Vec::new();
+        for End { x, value, .. } in ends {
+            if ways.len() >= plan.n_converged {
+                break;
+            }
+            if ways
+                .iter()
+                .all(|way| distance(&way.start.x, &x) >= SAME_END)
+            {
+                check(self.search.stop)?;
+                let (end, reached) =
+                    (self.search).local_search(x.clone(), value, false, &plan.fine)?;
+                ways.push(Way::new(x, value, end, reached));
+            }
+        }
+        let mut ends = self.last_allowed(ways, MAX_PASSES)?;
+        self.walk(&mut ends, rng)?;
+        let best = ends
+            .into_iter()
+            .max_by(|a, b| a.value.total_cmp(&b.value))
+            .map(|best| Argmax {
+                point: best.x,
+                index: None,
+                value: best.value,
+            });
+        Ok(best)
+    }
+
+    fn is_excluded(&self, x: ArrayView1<f64>) -> bool {
+        !self.excluded.is_empty()
+            && (self.excluded).contains_member(self.search.coordinates, &x.to_vec())
+    }
+
+    fn allowed(&self, rows: ArrayView2<f64>) -> Result<Vec<bool>> {
+        let mut allowed = self.feasible.of_rows(rows)?;
+        for (row, allowed) in rows.rows().into_iter().zip(&mut allowed) {
+            *allowed = *allowed && !self.is_excluded(row);
+        }
+        Ok(allowed)
+    }
+
+    /// The end of each way if it is allowed, else the last point before the first that is not, found in so many passes;
+    /// the start where that is better.
+    fn last_allowed(&mut self, mut ways: Vec<Way>, passes: usize) -> Result<Vec<End>> {
+        let width = self.domain.width();
+        let mut rows = Array2::zeros((ways.len(), width));
+        for (way, mut row) in ways.iter_mut().zip(rows.rows_mut()) {
+            self.domain.snap(&mut way.end);
+            row.assign(&ArrayView1::from(&way.end));
+        }
+        let reached = self.allowed(rows.view())?;
+        // Shares of the way: the first number is allowed, the second is not.
+        let mut cut: Vec<(usize, f64, f64)> = (0..ways.len())
+            .filter(|&i| !reached[i])
+            .map(|i| (i, 0.0, 1.0))
+            .collect();
+        let mut last: Vec<Option<Vec<f64>>> = vec![None; ways.len()];
+        for _ in 0..passes {
+            check(self.search.stop)?;
+            let mut rows = Array2::zeros((cut.len() * CUTS, width));
+            for (k, mut row) in rows.rows_mut().into_iter().enumerate() {
+                let (i, low, high) = cut[k / CUTS];
+                let share = low + (high - low) * (k % CUTS + 1) as f64 / (CUTS + 1) as f64;
+                let ends = ways[i].start.x.iter().zip(&ways[i].end);
+                let mut x: Vec<f64> = ends.map(|(a, b)| a + share * (b - a)).collect();
+                self.domain.snap(&mut x);
+                row.assign(&ArrayView1::from(&x));
+            }
+            let allowed = self.allowed(rows.view())?;
+            for (k, (i, low, high)) in cut.iter_mut().enumerate() {
+                let own = k * CUTS..(k + 1) * CUTS;
+                let n = allowed[own.clone()].iter().take_while(|a| **a).count();
+                if n > 0 {
+                    last[*i] = Some(rows.row(own.start + n - 1).to_vec());
+                }
+                let step = (*high - *low) / (CUTS + 1) as f64;
+                *low += n as f64 * step;
+                *high = *low + step;
+            }
+        }
+        let scored: Vec<usize> = (0..ways.len()).filter(|&i| last[i].is_some()).collect();
+        let rows: Vec<f64> = scored
+            .iter()
+            .flat_map(|&i| last[i].clone())
+            .flatten()
+            .collect();
+        let values = self.search.score(as_rows(rows, width)?.view())?;
+        let mut values = values.into_iter();
+        let ends = ways.into_iter().zip(last).zip(reached);
+        Ok(ends
+            .map(|((way, last), reached)| {
+                let (x, value) = match last {
+                    _ if reached => (way.end, way.value),
+                    Some(x) => (x, values.next().unwrap_or(f64::NAN)),
+                    None => return way.start,
+                };
+                let end = End {
+                    x,
+                    value,
+                    cut: !reached,
+                };
+                if end.value >= way.start.value {
+                    end
+                } else {
+                    way.start
+                }
+            })
+            .collect())
+    }
+
+    /// Improve the ends that the constraints have cut, and in boxes with discrete coordinates all of them, by steps to
+    /// better allowed members.
+    fn walk(&mut self, ends: &mut [End], rng: &mut Rng) -> Result<()> {
+        let mut lengths = vec![FIRST_LENGTH; ends.len()];
+        let mut uphill: Vec<Option<Vec<f64>>> = vec![None; ends.len()];
+        for round in 0..ROUNDS {
+            check(self.search.stop)?;
+            let (mut rows, mut owners) = (Vec::new(), Vec::new());
+            for (k, end) in ends.iter().enumerate() {
+                let before = rows.len();
+                if round % SWEEP_EVERY == 0 {
+                    self.push_other_levels(&end.x, &mut rows);
+                }
+                if end.cut {
+                    let direction = uphill[k].get_or_insert_with(|| self.uphill(&end.x));
+                    self.push_steps(&end.x, direction, lengths[k], rng, &mut rows);
+                }
+                let n = (rows.len() - before) / self.domain.width();
+                owners.extend(std::iter::repeat_n(k, n));
+            }
+            if owners.is_empty() {
+                continue;
+            }
+            let rows = as_rows(rows, self.domain.width())?;
+            let values = self.search.score(rows.view())?;
+            let mut better: Vec<usize> = Vec::new();
+            for (k, end) in ends.iter().enumerate() {
+                let least = end.value + 1e-9 * self.search.scale;
+                let own = (0..owners.len()).filter(|&i| owners[i] == k && values[i] > least);
+                let mut own: Vec<usize> = own.collect();
+                own.sort_by(|&i, &j| values[j].total_cmp(&values[i]));
+                better.extend(own.into_iter().take(MAX_CHECKED_STEPS));
+            }
+            let allowed = self.allowed(rows.select(Axis(0), &better).view())?;
+            let mut moved = vec![false; ends.len()];
+            for (i, allowed) in better.into_iter().zip(allowed) {
+                let k = owners[i];
+                if allowed && !moved[k] {
+                    moved[k] = true;
+                    // An end that was a local maximum has become a start.
+                    ends[k] = End {
+                        x: rows.row(i).to_vec(),
+                        value: values[i],
+                        cut: true,
+                    };
+                    uphill[k] = None;
+                }
+            }
+            for (length, moved) in lengths.iter_mut().zip(moved) {
+                *length = (*length * if moved { LONGER } else { SHORTER }).min(FIRST_LENGTH);
+            }
+        }
+        Ok(())
+    }
+
+    /// The direction of the gradient over the continuous coordinates, without what leads out of the box; zero if there
+    /// is none.
+    fn uphill(&mut self, x: &[f64]) -> Vec<f64> {
+        let mut gradient = vec![0.0; x.len()];
+        self.search.objective.value_and_gradient(x, &mut gradient);
+        let mut direction = vec![0.0; x.len()];
+        for (coordinate, at) in columns(self.search.coordinates) {
+            let g = gradient[at.start];
+            let leaves = (x[at.start] >= 1.0 && g > 0.0) || (x[at.start] <= 0.0 && g < 0.0);
+            if *coordinate == Coordinate::Continuous && g.is_finite() && !leaves {
+                direction[at.start] = g;
+            }
+        }
+        normalise(&mut direction);
+        direction
+    }
+
+    /// Random steps of about this length: a few in any direction, the others across the direction uphill and a little
+    /// along it, which is where better feasible points lie when a boundary is near.
+    fn push_steps(
+        &self,
+        x: &[f64],
+        uphill: &[f64],
+        length: f64,
+        rng: &mut Rng,
+        rows: &mut Vec<f64>,
+    ) {
+        for k in 0..N_STEPS {
+            let mut y = x.to_vec();
+            if k < N_FREE_STEPS {
+                for (coordinate, at) in columns(self.search.coordinates) {
+                    match coordinate {
+                        Coordinate::Categorical { n } => {
+                            if rng.random::<f64>() < 0.1 {
+                                coordinate.write(rng.random_range(0..*n as u64), &mut y[at]);
+                            }
+                        }
+                        _ => y[at.start] += length * rng.sample::<f64, _>(StandardNormal),
+                    }
+                }
+            } else {
+                let mut across = vec![0.0; x.len()];
+                for (coordinate, at) in columns(self.search.coordinates) {
+                    if *coordinate == Coordinate::Continuous {
+                        across[at.start] = rng.sample(StandardNormal);
+                    }
+                }
+                let along: f64 = across.iter().zip(uphill).map(|(a, u)| a * u).sum();
+                for (a, u) in across.iter_mut().zip(uphill) {
+                    *a -= along * u;
+                }
+                normalise(&mut across);
+                let share = libm::pow(10.0, -3.0 * rng.random::<f64>());
+                for ((y, a), u) in y.iter_mut().zip(&across).zip(uphill) {
+                    *y += length * (a + share * u);
+                }
+            }
+            self.domain.snap(&mut y);
+            rows.extend(y);
+        }
+    }
+
+    /// Moves of single discrete coordinates.
+    fn push_other_levels(&self, x: &[f64], rows: &mut Vec<f64>) {
+        for (coordinate, at) in columns(self.search.coordinates) {
+            if let Some(levels) = coordinate.levels() {
+                for index in other_levels(coordinate, levels, coordinate.index(&x[at.clone()])) {
+                    let mut y = x.to_vec();
+                    coordinate.write(index, &mut y[at.clone()]);
+                    self.domain.snap(&mut y);
+                    rows.extend(y);
+                }
+            }
+        }
+    }
+}
+
+impl Way {
+    fn new(x: Vec<f64>, value: f64, end: Vec<f64>, reached: f64) -> Self {
+        let cut = true;
+        Self {
+            start: End { x, value, cut },
+            end,
+            value: reached,
+        }
+    }
+}
+
+/// To length one, unless it is zero.
+fn normalise(direction: &mut [f64]) {
+    let length = direction.iter().map(|u| u * u).sum::<f64>().sqrt();
+    if length > 0.0 {
+        direction.iter_mut().for_each(|u| *u /= length);
+    }
+}
+
+fn as_rows(entries: Vec<f64>, width: usize) -> Result<Array2<f64>> {
+    Array2::from_shape_vec((entries.len() / width, width), entries)
+        .map_err(|error| Error::Shape(error.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ops::ControlFlow;
+
+    use rand::SeedableRng;
+
+    use super::*;
+    use crate::maximize::{Maximizer, maximize_allowed};
+
+    /// −|x − centre|².
+    struct Bowl(Vec<f64>);
+
+    impl Objective for Bowl {
+        fn values(&mut self, points: ArrayView2<f64>, out: &mut [f64]) {
+            for (row, out) in points.rows().into_iter().zip(out) {
+                *out = -row
+                    .iter()
+                    .zip(&self.0)
+                    .map(|(x, c)| (x - c).powi(2))
+                    .sum::<f64>();
+            }
+        }
+
+        fn value_and_gradient(&mut self, x: &[f64], gradient: &mut [f64]) -> f64 {
+            for ((g, x), c) in gradient.iter_mut().zip(x).zip(&self.0) {
+                *g = -2.0 * (x - c);
+            }
+            -x.iter()
+                .zip(&self.0)
+                .map(|(x, c)| (x - c).powi(2))
+                .sum::<f64>()
+        }
+    }
+
+    /// The largest value of the bowl under these constraints.
+    fn best(domain: &Domain, centre: &[f64], inside: &dyn Fn(&[f64]) -> bool, seed: u64) -> Argmax {
+        let mut rng = Rng::seed_from_u64(seed);
+        let mut go_on = || ControlFlow::Continue(());
+        let check = |rows: ArrayView2<f64>| {
+            let rows = rows.rows().into_iter();
+            Ok(rows.map(|row| inside(&row.to_vec())).collect())
+        };
+        let feasible = Feasible::by(&check);
+        let pool = Pool::new(domain, feasible, &mut rng, &mut go_on).unwrap();
+        let allowed = Allowed {
+            excluded: &Excluded::default(),
+            feasible,
+            pool: Some(&pool),
+        };
+        let none = Array2::zeros((0, domain.width()));
+        let mut bowl = Bowl(centre.to_vec());
+        maximize_allowed(
+            &mut bowl,
+            domain,
+            none.view(),
+            &Maximizer::default(),
+            allowed,
+            &mut rng,
+            &mut go_on,
+        )
+        .unwrap()
+    }
+
+    #[test]
+    fn constrained_maxima_of_a_bowl_are_its_projections() {
+        for d in 2..6 {
+            let domain = Domain::new_box(vec![Coordinate::Continuous; d]).unwrap();
+            let below = |x: &[f64]| x.iter().sum::<f64>() <= 1.0;
+            for seed in 0..3 {
+                let found = best(&domain, &vec![0.7; d], &below, seed);
+                assert!(below(&found.point));
+                let exact = -(d as f64) * (0.7 - 1.0 / d as f64).powi(2);
+                assert!(found.value > exact - 2e-3, "{d} {seed} {found:?} {exact}");
+            }
+        }
+        // A ring about the centre of the square, 5 % of it; the bowl's top is inside the hole, then outside.
+        let square = Domain::new_box(vec![Coordinate::Continuous; 2]).unwrap();
+        let radius = |x: &[f64]| ((x[0] - 0.5).powi(2) + (x[1] - 0.5).powi(2)).sqrt();
+        let ring = |x: &[f64]| (0.432..=0.45).contains(&radius(x));
+        for (centre, exact) in [([0.6, 0.5], 0.332), ([0.9, 0.9], 0.32f64.sqrt() - 0.45)] {
+            let found = best(&square, &centre, &ring, 5);
+            assert!(
+                ring(&found.point) && found.value > -exact * exact - 1e-3,
+                "{found:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn unconstrained_maxima_inside_are_found_exactly_and_few_members_are_all_tried() {
+        let domain = Domain::new_box(vec![Coordinate::Continuous; 3]).unwrap();
+        let found = best(&domain, &[0.2, 0.3, 0.1], &|x| x[0] <= 0.5, 1);
+        assert!(found.value > -1e-9, "{found:?}");
+        let n = Coordinate::Integer {
+            low: 0,
+            high: 20,
+            log: false,
+        };
+        let grid = Domain::new_box(vec![n; 2]).unwrap();
+        let found = best(&grid, &[1.0, 1.0], &|x| x[0] + x[1] < 0.06, 1);
+        assert!((found.point[0] + found.point[1] - 0.05).abs() < 1e-12);
+        // Too many to be all tried.
+        let wide = Coordinate::Integer {
+            low: 0,
+            high: 100,
+            log: false,
+        };
+        let grid = Domain::new_box(vec![wide; 3]).unwrap();
+        let found = best(&grid, &[0.9, 0.9, 0.0], &|x| x[0] + x[1] <= 1.0 + 1e-9, 1);
+        assert!(found.value > -2.0 * 0.16 - 0.005, "{found:?}");
+    }
+}

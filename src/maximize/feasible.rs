@@ -1,0 +1,222 @@
+//! Known constraints: which members of a box may be suggested, and members that may, found by trying.
+
+use ndarray::{Array2, ArrayView1, ArrayView2, Axis, concatenate};
+use rand::RngExt;
+use rand::seq::SliceRandom;
+
+use super::excluded::Excluded;
+use super::exhaustive::{MAX_COMBINATIONS, combinations};
+use crate::domain::Domain;
+use crate::error::{Error, Result, Stop, check};
+use crate::random::Rng;
+
+/// So many points are tried before a search for a feasible one is given up.
+pub const MAX_TRIES: usize = 10_000;
+/// A pool is full with so many points; they are tried in batches of this size.
+const POOL: usize = 512;
+const BATCH: usize = 500;
+/// Random points are tried in batches that grow from the first size to the second.
+const BATCHES: (usize, usize) = (4, 512);
+
+/// Tells for each row, an encoded point, whether it satisfies the constraints.
+pub type Check<'a> = dyn Fn(ArrayView2<f64>) -> Result<Vec<bool>> + 'a;
+
+/// The constraints, if there are any. The check is slow: it calls functions of the user.
+#[derive(Clone, Copy, Default)]
+pub struct Feasible<'a>(Option<&'a Check<'a>>);
+
+impl std::fmt::Debug for Feasible<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+        write!(f, "Feasible(constrained: {})", self.is_constrained())
+    }
+}
+
+impl<'a> Feasible<'a> {
+    /// No constraints.
+    pub const EVERYWHERE: Feasible<'static> = Feasible(None);
+
+    pub fn by(check: &'a Check<'a>) -> Self {
+        Self(Some(check))
+    }
+
+    pub fn is_constrained(self) -> bool {
+        self.0.is_some()
+    }
+
+    /// For each row, whether it satisfies the constraints.
+    pub fn of_rows(self, rows: ArrayView2<f64>) -> Result<Vec<bool>> {
+        let Some(check) = self.0 else {
+            return Ok(vec![true; rows.nrows()]);
+        };
+        if rows.nrows() == 0 {
+            return Ok(Vec::new());
+        }
+        let found = check(rows)?;
+        if found.len() != rows.nrows() {
+            return Err(Error::Shape(format!(
+                "the constraints gave {} answers for {} points; give one for each",
+                found.len(),
+                rows.nrows()
+            )));
+        }
+        Ok(found)
+    }
+
+    pub fn holds(self, x: &[f64]) -> Result<bool> {
+        let rows = ArrayView1::from(x).insert_axis(Axis(0));
+        Ok(self.of_rows(rows)?.first() == Some(&true))
+    }
+
+    /// The first `count` of these rows, in this order, that satisfy the constraints; the rest is not checked.
+    pub fn first(self, count: usize, order: &[usize], rows: ArrayView2<f64>) -> Result<Vec<usize>> {
+        if !self.is_constrained() {
+            return Ok(order[..order.len().min(count)].to_vec());
+        }
+        let mut found = Vec::with_capacity(count);
+        for some in order.chunks(count.max(8)) {
+            let checked = self.of_rows(rows.select(Axis(0), some).view())?;
+            let passed = some.iter().zip(checked).filter(|(_, passed)| *passed);
+            found.extend(passed.map(|(&i, _)| i));
+            if found.len() >= count {
+                break;
+            }
+        }
+        found.truncate(count);
+        Ok(found)
+    }
+}
+
+/// All members of a box that has few of them.
+fn all_members(domain: &Domain) -> Option<Array2<f64>> {
+    match domain {
+        Domain::Box(coordinates)
+            if domain.is_finite() && domain.combinations() <= MAX_COMBINATIONS =>
+        {
+            Some(combinations(coordinates, domain.width()))
+        }
+        _ => None,
+    }
+}
+
+/// A uniformly random feasible member that is not excluded, if one is found.
+pub fn sample(
+    domain: &Domain,
+    feasible: Feasible,
+    excluded: &Excluded,
+    rng: &mut Rng,
+    stop: &mut Stop,
+) -> Result<Option<Vec<f64>>> {
+    let (mut tried, (mut batch, largest)) = (0, BATCHES);
+    while tried < MAX_TRIES {
+        check(stop)?;
+        let mut rows = Array2::zeros((batch.min(MAX_TRIES - tried), domain.width()));
+        for mut row in rows.rows_mut() {
+            row.assign(&ArrayView1::from(&domain.sample_uniform(rng).0));
+        }
+        for (row, passed) in rows.rows().into_iter().zip(feasible.of_rows(rows.view())?) {
+            let x = row.to_vec();
+            if passed && !excluded.contains(domain, &x, None) {
+                return Ok(Some(x));
+            }
+        }
+        tried += rows.nrows();
+        batch = (2 * batch).min(largest);
+    }
+    let Some(all) = all_members(domain) else {
+        return Ok(None);
+    };
+    let passed = feasible.of_rows(all.view())?;
+    let members = all.rows().into_iter().zip(passed);
+    let members = members.filter_map(|(row, passed)| passed.then(|| row.to_vec()));
+    let left: Vec<Vec<f64>> = members
+        .filter(|x| !excluded.contains(domain, x, None))
+        .collect();
+    Ok(match left.len() {
+        0 => None,
+        n => Some(left[rng.random_range(0..n)].clone()),
+    })
+}
+
+/// Feasible members of a box, found once: tight constraints cannot be met by trying at every suggestion.
+#[derive(Debug, Clone)]
+pub struct Pool {
+    points: Array2<f64>,
+    /// Whether it holds every feasible member.
+    complete: bool,
+    tried: usize,
+}
+
+impl Pool {
+    /// Every feasible member if the box has few members, else the first feasible ones of evenly spread points.
+    pub fn new(
+        domain: &Domain,
+        feasible: Feasible,
+        rng: &mut Rng,
+        stop: &mut Stop,
+    ) -> Result<Self> {
+        let keep = |rows: &Array2<f64>| -> Result<Array2<f64>> {
+            let passed = feasible.of_rows(rows.view())?;
+            let kept: Vec<usize> = (0..rows.nrows()).filter(|&i| passed[i]).collect();
+            Ok(rows.select(Axis(0), &kept))
+        };
+        if let Some(all) = all_members(domain) {
+            let members = keep(&all)?;
+            // Any part of it is spread over the domain.
+            let mut order: Vec<usize> = (0..members.nrows()).collect();
+            order.shuffle(rng);
+            return Ok(Self {
+                points: members.select(Axis(0), &order),
+                complete: true,
+                tried: all.nrows(),
+            });
+        }
+        let mut points = Array2::zeros((0, domain.width()));
+        let mut tried = 0;
+        while tried < MAX_TRIES && points.nrows() < POOL {
+            check(stop)?;
+            let found = keep(&domain.quasi_random(BATCH, rng))?;
+            points = concatenate![Axis(0), points, found];
+            tried += BATCH;
+        }
+        Ok(Self {
+            points,
+            complete: false,
+            tried,
+        })
+    }
+
+    pub fn points(&self) -> ArrayView2<'_, f64> {
+        self.points.view()
+    }
+
+    pub fn is_complete(&self) -> bool {
+        self.complete
+    }
+
+    /// A random feasible member that is not excluded; any feasible one if none is left.
+    pub fn sample_left(
+        &self,
+        domain: &Domain,
+        feasible: Feasible,
+        excluded: &Excluded,
+        rng: &mut Rng,
+        stop: &mut Stop,
+    ) -> Result<Vec<f64>> {
+        if !self.complete
+            && let Some(x) = sample(domain, feasible, excluded, rng, stop)?
+        {
+            return Ok(x);
+        }
+        let members = || self.points.rows().into_iter().map(|row| row.to_vec());
+        let mut left: Vec<Vec<f64>> = members()
+            .filter(|x| !excluded.contains(domain, x, None))
+            .collect();
+        if left.is_empty() {
+            left = members().collect();
+        }
+        if left.is_empty() {
+            return Err(Error::NoFeasiblePoint { tried: self.tried });
+        }
+        Ok(left.swap_remove(rng.random_range(0..left.len())))
+    }
+}

@@ -1,0 +1,81 @@
+//! Known constraints: a Python function that tells for rows of points which of them may be suggested.
+
+use std::cell::RefCell;
+
+use ndarray::ArrayView2;
+use numpy::{PyArray2, PyReadonlyArray1};
+use pyo3::prelude::*;
+
+use crate::error::{Error, Result, Stop};
+use crate::maximize::feasible::Feasible;
+use crate::python::interrupt::detached;
+
+thread_local! {
+    /// The optimizers whose constraints this thread is calling, by their addresses: their locks are held.
+    static CALLING: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
+}
+
+/// An optimizer's entry in the list of this thread, as long as it lives.
+struct Calling;
+
+impl Calling {
+    fn of(optimizer: usize) -> Self {
+        CALLING.with_borrow_mut(|calling| calling.push(optimizer));
+        Self
+    }
+}
+
+impl Drop for Calling {
+    fn drop(&mut self) {
+        CALLING.with_borrow_mut(Vec::pop);
+    }
+}
+
+/// Refuses to wait for an optimizer whose constraints this very thread is calling: it would wait for ever.
+pub fn check_not_calling(optimizer: usize) -> Result<()> {
+    match CALLING.with_borrow(|calling| calling.contains(&optimizer)) {
+        false => Ok(()),
+        true => Err(Error::InvalidSetting {
+            name: "constraints",
+            got: "a function that uses the optimizer it constrains".into(),
+            expected: "decide by the params alone",
+        }),
+    }
+}
+
+/// Runs a computation with the GIL released; it is taken again for each call of the constraints. What they raise comes
+/// out as it is.
+pub fn detached_with<T: Send>(
+    py: Python<'_>,
+    optimizer: usize,
+    constraints: Option<Py<PyAny>>,
+    compute: impl FnOnce(Feasible, &mut Stop) -> Result<T> + Send,
+) -> PyResult<T> {
+    let mut raised: Option<PyErr> = None;
+    let outcome = detached(py, |stop| match &constraints {
+        None => compute(Feasible::EVERYWHERE, stop),
+        Some(function) => {
+            let error = RefCell::new(None);
+            let check = |rows: ArrayView2<f64>| {
+                let _calling = Calling::of(optimizer);
+                Python::attach(|py| call(py, function, rows)).map_err(|raised| {
+                    *error.borrow_mut() = Some(raised);
+                    Error::Interrupted
+                })
+            };
+            let result = compute(Feasible::by(&check), stop);
+            raised = error.into_inner();
+            result
+        }
+    });
+    match raised {
+        Some(error) => Err(error),
+        None => outcome,
+    }
+}
+
+fn call(py: Python<'_>, function: &Py<PyAny>, rows: ArrayView2<f64>) -> PyResult<Vec<bool>> {
+    let answers = function.call1(py, (PyArray2::from_array(py, &rows),))?;
+    let answers: PyReadonlyArray1<'_, bool> = answers.extract(py)?;
+    Ok(answers.as_array().to_vec())
+}

@@ -1,0 +1,130 @@
+"""Studies with constraints: they keep how many there are and what they are called, not the functions."""
+
+import pickle
+import re
+
+import pytest
+
+import belated as bl
+
+SPACE = {"a": (0.0, 1.0), "b": (0.0, 1.0)}
+BAD = {"a": 0.9, "b": 0.9}
+
+
+def below_one(params):
+    return params["a"] + params["b"] <= 1
+
+
+def not_tiny(params):
+    return params["a"] >= 0.01
+
+
+def never_half(params):
+    return params["a"] > 2
+
+
+BOTH = [below_one, not_tiny]
+
+
+@pytest.fixture
+def store(tmp_path):
+    return f"sqlite:///{tmp_path / 'studies.db'}"
+
+
+def optimizer(constraints=BOTH, kind=bl.BayesOpt):
+    return kind(SPACE, seed=3, constraints=constraints)
+
+
+@pytest.fixture
+def study(store):
+    study = bl.Study("s", store, optimizer())
+    study.add(BAD, 5.0)
+    for trial in study.suggest(6):
+        assert below_one(trial.params)
+        trial.observe(trial.params["a"])
+    return study
+
+
+def test_a_study_goes_on_as_its_optimizer_would(study, store):
+    twin = optimizer()
+    twin.add(BAD, 5.0)
+    for trial in twin.suggest(6):
+        trial.observe(trial.params["a"])
+    expected = [trial.params for trial in twin.suggest(3)]
+    assert [trial.params for trial in study.suggest(3)] == expected
+    assert study.get_params()["constraints"] == BOTH
+
+
+def test_without_them_a_study_does_all_but_suggest_enqueue_and_recommend(study, store):
+    loaded = bl.Study.load("s", store)
+    before = loaded._log.n_events()
+    for name, call in (
+        ("suggest", loaded.suggest),
+        ("enqueue", lambda: loaded.enqueue({"a": 0.5, "b": 0.1})),
+        ("recommend", loaded.recommend),
+    ):
+        names = re.escape(f"{[each.__name__ for each in BOTH]}")
+        with pytest.raises(bl.InvalidSetting, match=f"{names}.* {name} has.*constraints="):
+            call()
+    assert loaded._log.n_events() == before
+    trial = study.suggest()
+    loaded.observe(trial.number, 1.0)
+    loaded.fail(study.suggest().number)
+    loaded.add({"a": 0.8, "b": 0.8}, 0.5)
+    assert loaded.best_value_ == 5.0 and "BayesOpt" in repr(loaded) and loaded.n_trials == 10
+    assert len(loaded.predict([BAD])[0]) == 1
+
+
+def test_loaded_with_them_it_suggests_and_refuses_violators(study, store):
+    for loaded in (
+        bl.Study.load("s", store, constraints=BOTH),
+        bl.Study("s", store, constraints=BOTH),
+        bl.Study("s", store, optimizer()),
+        pickle.loads(pickle.dumps(bl.Study.load("s", store, constraints=BOTH))),
+    ):
+        assert below_one(loaded.suggest().params) and below_one(loaded.recommend())
+        with pytest.raises(bl.InvalidPoint, match=r"constraints\[0\] \(below_one\)"):
+            loaded.enqueue(BAD)
+
+
+def test_the_wrong_number_is_refused(study, store):
+    with pytest.raises(bl.InvalidSetting, match=r"has 1 functions, and study 's' was created with 2 \['below_one'"):
+        bl.Study.load("s", store, constraints=[below_one])
+    with pytest.raises(bl.InvalidSetting, match="constraints has 2 functions there and 1 here"):
+        bl.Study("s", store, optimizer([below_one]))
+    with pytest.raises(bl.InvalidSetting, match="constraints has 2 functions there and 0 here"):
+        bl.Study("s", store, optimizer(None))
+    bl.Study("free", store, optimizer(None))
+    with pytest.raises(bl.InvalidSetting, match="created with 0"):
+        bl.Study.load("free", store, constraints=BOTH)
+    with pytest.raises(bl.InvalidSetting, match="pass constraints= to the optimizer"):
+        bl.Study("new", store, optimizer(None), constraints=BOTH)
+    with pytest.raises(bl.InvalidSetting, match="constraints"):
+        bl.Study.load("s", store, constraints=below_one)
+
+
+def test_others_than_the_study_was_made_with_are_held_against_its_suggestions(study, store):
+    # Trial 0 was added: it violates the first one, and may.
+    with pytest.raises(bl.InvalidSetting, match=r"trial 1 .*violates constraints\[1\] \(never_half\) with params="):
+        bl.Study.load("s", store, constraints=[below_one, never_half])
+
+
+def test_lambdas_make_pickling_a_clear_error(study, store):
+    loaded = bl.Study.load("s", store, constraints=[below_one, lambda p: True])
+    with pytest.raises(bl.InvalidSetting, match=r"constraints\[1\] \(<lambda>\) cannot be pickled"):
+        pickle.dumps(loaded)
+
+
+@pytest.mark.parametrize("kind", [bl.RandomSearch, bl.BayesOpt])
+def test_errors_in_constraints_write_nothing(store, kind):
+    def using(params):
+        return study.suggest() is None
+
+    study = bl.Study("using", store, optimizer([using], kind))
+    with pytest.raises(bl.InvalidSetting, match="decide by the params alone"):
+        study.suggest(2)
+    assert study._log.n_events() == 0
+    study = bl.Study("raising", store, optimizer([lambda p: p["c"] > 1], kind))
+    with pytest.raises(bl.InvalidSetting, match="raised KeyError: 'c'"):
+        study.suggest(2)
+    assert study._log.n_events() == 0
