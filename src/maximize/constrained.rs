@@ -55,7 +55,7 @@ pub(super) fn best_feasible(
     rng: &mut Rng,
     stop: &mut Stop,
 ) -> Result<Argmax> {
-    let Domain::Box(coordinates) = domain else {
+    let Domain::Box(product) = domain else {
         return Err(Error::InvalidSetting {
             name: "constraints",
             got: "functions".into(),
@@ -64,16 +64,16 @@ pub(super) fn best_feasible(
     };
     let (none, excluded) = (Excluded::default(), allowed.excluded);
     let found = if pool.is_complete() {
-        let is_left = |x: ArrayView1<f64>| !excluded.contains_member(coordinates, &x.to_vec());
+        let is_left = |x: ArrayView1<f64>| !excluded.contains_member(product, &x.to_vec());
         let any_left = pool.points().rows().into_iter().any(is_left);
         let skip = |_: usize, x: ArrayView1<f64>| any_left && !is_left(x);
         exhaustive::best_row(objective, pool.points(), &skip, rng, stop)?
     } else {
-        let plan = Plan::new(coordinates, effort)?;
-        let spread = starting_points(domain, coordinates, best_observed, &plan, rng);
+        let plan = Plan::new(product, effort)?;
+        let spread = starting_points(domain, product, best_observed, &plan, rng);
         let n_unknown = spread.nrows();
         let points = concatenate![Axis(0), spread, pool.points()];
-        let search = Search::new(objective, coordinates, &none, stop);
+        let search = Search::new(objective, product, &none, stop);
         let mut search = Constrained {
             search,
             domain,
@@ -188,7 +188,7 @@ impl Constrained<'_, '_> {
 
     fn is_excluded(&self, x: ArrayView1<f64>) -> bool {
         !self.excluded.is_empty()
-            && (self.excluded).contains_member(self.search.coordinates, &x.to_vec())
+            && (self.excluded).contains_member(self.search.product, &x.to_vec())
     }
 
     fn allowed(&self, rows: ArrayView2<f64>) -> Result<Vec<bool>> {
@@ -329,7 +329,7 @@ impl Constrained<'_, '_> {
         let mut gradient = vec![0.0; x.len()];
         self.search.objective.value_and_gradient(x, &mut gradient);
         let mut direction = vec![0.0; x.len()];
-        for (coordinate, at) in columns(self.search.coordinates) {
+        for (coordinate, at) in columns(self.search.product) {
             let g = gradient[at.start];
             let leaves = (x[at.start] >= 1.0 && g > 0.0) || (x[at.start] <= 0.0 && g < 0.0);
             if *coordinate == Coordinate::Continuous && g.is_finite() && !leaves {
@@ -353,7 +353,7 @@ impl Constrained<'_, '_> {
         for k in 0..N_STEPS {
             let mut y = x.to_vec();
             if k < N_FREE_STEPS {
-                for (coordinate, at) in columns(self.search.coordinates) {
+                for (coordinate, at) in columns(self.search.product) {
                     match coordinate {
                         Coordinate::Categorical { n } => {
                             if rng.random::<f64>() < 0.1 {
@@ -365,7 +365,7 @@ impl Constrained<'_, '_> {
                 }
             } else {
                 let mut across = vec![0.0; x.len()];
-                for (coordinate, at) in columns(self.search.coordinates) {
+                for (coordinate, at) in columns(self.search.product) {
                     if *coordinate == Coordinate::Continuous {
                         across[at.start] = rng.sample(StandardNormal);
                     }
@@ -387,7 +387,7 @@ impl Constrained<'_, '_> {
 
     /// Moves of single discrete coordinates.
     fn push_other_levels(&self, x: &[f64], rows: &mut Vec<f64>) {
-        for (coordinate, at) in columns(self.search.coordinates) {
+        for (coordinate, at) in columns(self.search.product) {
             if let Some(levels) = coordinate.levels() {
                 for index in other_levels(coordinate, levels, coordinate.index(&x[at.clone()])) {
                     let mut y = x.to_vec();
