@@ -29,8 +29,8 @@ def _value_as_data(value: Any, what: str) -> Any:
     if value is None or type(value) in (bool, int, str) or (type(value) is float and math.isfinite(value)):
         return value
     raise InvalidSpace(
-        f"{what}={short_repr(value)} cannot be stored: a study keeps strings, finite numbers, booleans, None and tuples "
-        "of these; name the choice by a string, and look the object up by it"
+        f"{what}={short_repr(value)} cannot be stored: a study keeps strings, finite numbers, booleans, None and "
+        "tuples of these; name the choice by a string, and look the object up by it"
     )
 
 
