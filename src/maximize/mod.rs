@@ -160,4 +160,6 @@ pub fn maximize_allowed(
 }
 
 #[cfg(test)]
+mod conditional_tests;
+#[cfg(test)]
 mod tests;

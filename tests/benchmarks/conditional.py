@@ -1,9 +1,9 @@
-"""Conditional spaces against the flat encoding, in which every parameter is always active and f ignores what is irrelevant.
+"""Conditional spaces against the flat encoding: there every parameter is active, and f ignores what is irrelevant.
 
 Usage: python -m tests.benchmarks.conditional [--seeds 20] [--tasks svc classifiers …] [--trials 40]
 
-Prints a JSON line for each task and seed, and a table: the best value after all trials, and the mean over trials of the best
-so far, as the difference conditional − flat, paired by seed, with its standard error. Positive is better.
+Prints a JSON line for each task and seed, and a table: the best value after all trials, and the mean over trials of the
+best so far, as the difference conditional − flat, paired by seed, with its standard error. Positive is better.
 """
 
 import argparse
@@ -89,9 +89,7 @@ def classifiers(p):
     elif kind == "svm":
         model = SVC(C=p["C_svm"], gamma=p["gamma"])
     elif kind == "tree":
-        model = DecisionTreeClassifier(
-            max_depth=p["max_depth"], min_samples_leaf=p["min_samples_leaf"], random_state=0
-        )
+        model = DecisionTreeClassifier(max_depth=p["max_depth"], min_samples_leaf=p["min_samples_leaf"], random_state=0)
     else:
         model = LogisticRegression(C=p["C_logistic"], max_iter=100)
     return score(model, "digits")
@@ -231,9 +229,7 @@ def main():
                 "mean_flat": float(np.mean(plain)),
             }
             print(json.dumps(record), flush=True)
-            differences.append(
-                [conditional[-1] - plain[-1], record["mean_conditional"] - record["mean_flat"]]
-            )
+            differences.append([conditional[-1] - plain[-1], record["mean_conditional"] - record["mean_flat"]])
         found = np.array(differences)
         error = found.std(axis=0, ddof=1) / math.sqrt(len(found)) if len(found) > 1 else np.full(2, np.nan)
         rows.append((task, found.mean(axis=0), error))

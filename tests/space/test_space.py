@@ -208,9 +208,10 @@ def test_numbers_of_other_kinds_are_numbers():
 
 
 def test_shorthand():
-    space = Space({"a": (0.0, 1.0), "b": (1, 2), "c": (1, 2.5), "d": ["x", "y"], "e": Real(1, 2)})
+    space = Space({"a": (0.0, 1.0), "b": Integer(1, 2), "c": (1, 2.5), "d": ["x", "y"], "e": Real(1, 2)})
     assert list(space.values()) == [Real(0, 1), Integer(1, 2), Real(1, 2.5), Categorical(["x", "y"]), Real(1, 2)]
     assert space.width == 6
+    assert dict(Space({"b": (1, 2)})) == {"b": Integer(1, 2)}
     assert Space(space.items()).encode(space.decode(np.zeros(6))).shape == (6,)
 
 

@@ -138,8 +138,8 @@ class Categorical:
     Parameters
     ----------
     choices : sequence
-        Different objects of any kind: strings, numbers, None, tuples, functions … 1 and 1.0 are the same choice; 1 and True
-        are not. A single choice is a constant: it stands in the params, and nothing is searched.
+        Different objects of any kind: strings, numbers, None, tuples, functions … 1 and 1.0 are the same choice; 1 and
+        True are not. A single choice is a constant: it stands in the params, and nothing is searched.
     when : mapping, optional
         As for `Real`.
 

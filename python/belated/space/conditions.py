@@ -1,12 +1,12 @@
 """Conditions: which parameters of a space are active, given the values of others.
 
-A parameter declared with ``when={parent: values}`` is a *child* of its *parents*. It is active where every parent is active
-and has one of the values named for it. A *level* is the number of a value among its dimension's values, from 0.
+A parameter declared with ``when={parent: values}`` is a *child* of its *parents*. It is active where every parent is
+active and has one of the values named for it. A *level* is the number of a value among its dimension's values, from 0.
 """
 
 import difflib
 import reprlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from typing import Any
 
 from belated._core import InvalidSpace
@@ -57,6 +57,11 @@ class Conditions:
     def holds(self, name: str, levels: Mapping[str, int]) -> bool:
         """Whether a parameter is active, where `levels` has those of the parents that are active."""
         return all(levels.get(parent) in allowed for parent, allowed in self.levels[name].items())
+
+    def may_hold(self, name: str, levels: Mapping[str, int], unsettled: Set[str]) -> bool:
+        """Whether a parameter could be active, where nothing is known of the `unsettled` ones."""
+        own = self.levels[name].items()
+        return all(parent in unsettled or levels.get(parent) in allowed for parent, allowed in own)
 
 
 def in_words(dimension: Dimension) -> str:

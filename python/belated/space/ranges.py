@@ -70,8 +70,8 @@ class Real:
     log : bool, default False
         Search on a logarithmic scale; needs low > 0.
     step : float, optional
-        Only low, low + step, low + 2 step, … can be suggested, up to the last that is not beyond high. Default None: all
-        of [low, high].
+        Only low, low + step, low + 2 step, … can be suggested, up to the last that is not beyond high. Default None:
+        all of [low, high].
     when : mapping, optional
         Other parameters' names → the value, or a list of values, that each must have; elsewhere this parameter is left
         out of the params. Default None: always there.
@@ -145,7 +145,7 @@ class Real:
         """Number of values with a step; None without."""
         return None if self.step is None else grid.last_index(self.low, self.high, self.step) + 1
 
-    def level(self, value: float) -> int:
+    def level(self, value: Any) -> int:
         """The number of a value, where there is a step."""
         assert self.step is not None
         return grid.nearest_index(self.low, self.step, value)
@@ -156,8 +156,10 @@ class Real:
         return grid.member(self.low, self.step, level)
 
     def check(self, value: Any) -> float:
-        """`value` as a float in [low, high], with a step the member it is but for rounding; else ValueError saying what is
-        expected."""
+        """`value` as a float in [low, high], with a step as the member that it is but for rounding.
+
+        Anything else is a ValueError that says what is expected.
+        """
         number = real_number(value)
         if self.step is None:
             if number is None or not self.low <= number <= self.high:
@@ -169,7 +171,9 @@ class Real:
             rounding = max(1e-9 * self.step, 4 * math.ulp(max(abs(self.low), abs(self.high))))
             if 0 <= level <= last and abs(number - self.member(level)) <= min(rounding, self.step / 4):
                 return self.member(level)
-        raise ValueError(f"one of {self.low!r}, {self.member(1)!r}, …, {self.member(last)!r} (in steps of {self.step!r})")
+        raise ValueError(
+            f"one of {self.low!r}, {self.member(1)!r}, …, {self.member(last)!r} (in steps of {self.step!r})"
+        )
 
     def to_number(self, value: float) -> float:
         """The number that the log keeps of a value: the value."""
@@ -221,7 +225,8 @@ class Integer:
     log : bool, default False
         Search on a logarithmic scale; needs low >= 1.
     step : int, optional
-        Only low, low + step, low + 2 step, … can be suggested, up to the last that is not beyond high. Default None: all.
+        Only low, low + step, low + 2 step, … can be suggested, up to the last that is not beyond high. Default None:
+        all.
     when : mapping, optional
         As for `Real`.
 
@@ -294,9 +299,9 @@ class Integer:
         """Number of values."""
         return (self.high - self.low) // (self.step or 1) + 1
 
-    def level(self, value: int) -> int:
+    def level(self, value: Any) -> int:
         """The number of a value."""
-        return (value - self.low) // (self.step or 1)
+        return int(value - self.low) // (self.step or 1)
 
     def member(self, level: int) -> int:
         """The value of a number."""

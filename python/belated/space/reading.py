@@ -1,4 +1,4 @@
-"""The reading of spaces as users write them: shorthand, refusals that say what to write, warnings where it may be misread."""
+"""The reading of spaces as users write them: shorthand, refusals that say what to write, warnings of misreadings."""
 
 import difflib
 import math
@@ -45,7 +45,8 @@ def _pairs(given: Any, argument: str) -> list[tuple[Any, Any]]:
     """(name, dimension) of a mapping or of pairs; pairs of numbers are called x0, x1, …"""
     if hasattr(given, "shape"):
         raise InvalidSpace(
-            f"{argument} is an array: pass a dict of name → dimension, or bounds as [(low, high), …]; points are candidates="
+            f"{argument} is an array: pass a dict of name → dimension, or bounds as [(low, high), …]; points are "
+            "candidates="
         )
     if isinstance(given, Mapping):
         return list(given.items())
@@ -69,7 +70,9 @@ def _pairs(given: Any, argument: str) -> list[tuple[Any, Any]]:
 
 
 def _is_bounds(entry: Any) -> bool:
-    return isinstance(entry, (tuple, list)) and len(entry) == 2 and all(real_number(bound) is not None for bound in entry)
+    return (
+        isinstance(entry, (tuple, list)) and len(entry) == 2 and all(real_number(bound) is not None for bound in entry)
+    )
 
 
 def _dimension(given: Any, what: str) -> Dimension:
@@ -105,9 +108,9 @@ def _advice(given: Any) -> str:
     if peer is not None:
         return f"it is one of {type(given).__module__.partition('.')[0]}'s; write {peer}"
     return (
-        "write bl.Real(low, high), bl.Integer(low, high), bl.Ordinal([…]) or bl.Categorical([…]), a tuple (low, high), a "
-        "list of choices, or a constant (None, a boolean, a finite number or a string); other objects are constants as "
-        "bl.Categorical([object])"
+        "write bl.Real(low, high), bl.Integer(low, high), bl.Ordinal([…]) or bl.Categorical([…]), a tuple (low, high), "
+        "a list of choices, or a constant (None, a boolean, a finite number or a string); other objects are constants "
+        "as bl.Categorical([object])"
     )
 
 

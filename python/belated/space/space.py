@@ -28,8 +28,8 @@ class Location:
 
     point: NDArray[np.float64]
     index: int | None
-    # One number for each parameter that the core knows, see `to_number` of the dimensions, 0.0 for inactive ones; None for
-    # candidates.
+    # One number for each parameter that the core knows, see `to_number` of the dimensions, 0.0 for inactive ones; None
+    # for candidates.
     given: list[float] | None
 
 
@@ -39,8 +39,9 @@ class Space(Mapping[str, Dimension]):
     Parameters
     ----------
     dimensions : mapping or iterable of pairs
-        Name → `Real`, `Integer`, `Ordinal` or `Categorical`. As shorthand, a tuple of two integers is an `Integer`, any
-        other tuple of two numbers a `Real`, a list a `Categorical`, and None, a boolean, a number or a string a constant.
+        Name → `Real`, `Integer`, `Ordinal` or `Categorical`. As shorthand, a tuple of two integers is an `Integer`,
+        any other tuple of two numbers a `Real`, a list a `Categorical`; None, a boolean, a number or a string is a
+        constant.
         Pairs of numbers alone, as in ``[(-2.0, 2.0), (0.0, 5.0)]``, are called x0, x1, ….
 
     Raises
@@ -52,13 +53,13 @@ class Space(Mapping[str, Dimension]):
     Warns
     -----
     BelatedWarning
-        Shorthand that is easily misread: a list of two floats (a choice, not a range), or a tuple of two integers beside
-        tuples of floats.
+        Shorthand that is easily misread: a list of two floats (a choice, not a range), or a tuple of two integers
+        beside tuples of floats.
 
     Notes
     -----
-    A parameter with ``when=`` is *inactive* where its conditions do not hold: params then come without it, and are refused
-    with it.
+    A parameter with ``when=`` is *inactive* where its conditions do not hold: params then come without it, and are
+    refused with it.
 
     Examples
     --------
@@ -146,7 +147,7 @@ class Space(Mapping[str, Dimension]):
         Raises
         ------
         InvalidPoint
-            Names missing, unknown or inactive, values of the wrong type or out of range (for a context: InvalidContext).
+            Names missing, unknown or inactive, values of the wrong type or out of range (InvalidContext for a context).
         """
         return self._encoded(self._checked(params))
 
@@ -154,7 +155,8 @@ class Space(Mapping[str, Dimension]):
         if self._conditions is None:
             return np.concatenate([self._dimensions[name].encode(value) for name, value in values.items()])
         columns = (
-            dimension.encode(values[name]) if name in values else _inactive(dimension) for name, dimension in self.items()
+            dimension.encode(values[name]) if name in values else _inactive(dimension)
+            for name, dimension in self.items()
         )
         return np.concatenate(list(columns))
 
@@ -174,14 +176,19 @@ class Space(Mapping[str, Dimension]):
                 values[name] = self._checked_value(name, params[name])
             return values
         levels: dict[str, int] = {}
+        # Active parameters that are missing, which is refused below, and children that depend on them.
+        unsettled: set[str] = set()
         for name in self._conditions.order:
             if self._conditions.holds(name, levels):
                 if name not in params:
-                    continue  # nor are children of it looked at: it is refused below
+                    unsettled.add(name)
+                    continue
                 values[name] = self._checked_value(name, params[name])
                 if name in self._conditions.parents:
                     levels[name] = self._dimensions[name].level(values[name])
-            elif name in params and not self._waits_for_missing(name, params):
+            elif self._conditions.may_hold(name, levels, unsettled):
+                unsettled.add(name)
+            elif name in params:
                 raise self.point_error(
                     f"{what}[{name!r}]={reprlib.repr(params[name])} is inactive here: leave it out, as it needs "
                     f"{in_words(self._dimensions[name])}"
@@ -189,12 +196,6 @@ class Space(Mapping[str, Dimension]):
         active = [name for name in self if name in values or self._conditions.holds(name, levels)]
         self._check_names({name: None for name in params if name in values or name not in self}, active)
         return {name: values[name] for name in active}
-
-    def _waits_for_missing(self, name: str, params: Mapping[str, Any]) -> bool:
-        """Whether a parameter depends, by way of others perhaps, on one that is missing though it is active."""
-        assert self._conditions is not None
-        parents = self._conditions.levels[name]
-        return any(parent not in params or self._waits_for_missing(parent, params) for parent in parents)
 
     def _check_names(self, params: Mapping[str, Any], names: list[str]) -> None:
         """Refuse params that have not exactly these names."""
@@ -215,7 +216,7 @@ class Space(Mapping[str, Dimension]):
     def decode(
         self, point: ArrayLike, index: int | None = None, given: Sequence[float] | None = None
     ) -> dict[str, Any]:
-        """Values by name of a point of shape (width,), or of the numbers `given` for it, one for each name the core knows.
+        """Values by name of a point of shape (width,), or of the numbers `given` for it, one for each searched name.
 
         Names of inactive parameters are left out. `index` is None; only `Candidates` use it.
         """
