@@ -9,9 +9,9 @@ import threading
 
 import numpy as np
 import pytest
-from constrained import CUBE, MIXED, SPACES, below_one, in_ring, value
 
 import belated as bl
+from tests.optimizers.constrained import CUBE, MIXED, SPACES, below_one, in_ring, value
 
 KINDS = [bl.RandomSearch, bl.BayesOpt]
 both = pytest.mark.parametrize("kind", KINDS)
