@@ -24,10 +24,12 @@ const MAX_CHECKED_STARTS: usize = 160;
 /// Points checked between a start and an end, first for all local searches, then again and again for the best.
 const CUTS: usize = 7;
 const MAX_PASSES: usize = 3;
-/// Rounds of random steps, steps in each, and so many of the best of them that are checked.
+/// Rounds of random steps; steps in each at an effort of 1, shared by all ends, and the most and least for one of them;
+/// every so manieth goes in any direction; so many of the best for each end are checked.
 const ROUNDS: usize = 14;
-const N_STEPS: usize = 24;
-const N_FREE_STEPS: usize = 8;
+const N_STEPS: f64 = 48.0;
+const STEPS_OF_ONE: (f64, f64) = (6.0, 24.0);
+const FREE_STEP_EVERY: usize = 3;
 const MAX_CHECKED_STEPS: usize = 12;
 /// Moves of single discrete coordinates are tried in every so manieth round.
 const SWEEP_EVERY: usize = 4;
@@ -45,7 +47,7 @@ pub struct Allowed<'a> {
     pub pool: Option<&'a Pool>,
 }
 
-/// The best feasible member that the search finds; otherwise as [`super::maximize`].
+/// The best feasible member that the search finds, `best_observed` being feasible; otherwise as [`super::maximize`].
 pub(super) fn best_feasible(
     objective: &mut dyn Objective,
     domain: &Domain,
@@ -72,7 +74,7 @@ pub(super) fn best_feasible(
         let plan = Plan::new(product, effort)?;
         let spread = starting_points(domain, product, best_observed, &plan, rng);
         let n_unknown = spread.nrows();
-        let points = concatenate![Axis(0), spread, pool.points()];
+        let points = concatenate![Axis(0), spread, pool.points(), best_observed];
         let search = Search::new(objective, product, &none, stop);
         let mut search = Constrained {
             search,
@@ -80,7 +82,7 @@ pub(super) fn best_feasible(
             excluded,
             feasible: allowed.feasible,
         };
-        search.run(&points, n_unknown, &plan, rng)?
+        search.run(&points, n_unknown, &plan, effort, rng)?
     };
     Ok(match found {
         Some(found) => Argmax {
@@ -125,6 +127,7 @@ impl Constrained<'_, '_> {
         points: &Array2<f64>,
         n_unknown: usize,
         plan: &Plan,
+        effort: f64,
         rng: &mut Rng,
     ) -> Result<Option<Argmax>> {
         let values = self.search.score(points.view())?;
@@ -174,7 +177,7 @@ impl Constrained<'_, '_> {
             }
         }
         let mut ends = self.last_allowed(ways, MAX_PASSES)?;
-        self.walk(&mut ends, rng)?;
+        self.walk(&mut ends, effort, rng)?;
         let best = ends
             .into_iter()
             .max_by(|a, b| a.value.total_cmp(&b.value))
@@ -270,7 +273,9 @@ impl Constrained<'_, '_> {
 
     /// Improve the ends that the constraints have cut, and in boxes with discrete coordinates all of them, by steps to
     /// better allowed members.
-    fn walk(&mut self, ends: &mut [End], rng: &mut Rng) -> Result<()> {
+    fn walk(&mut self, ends: &mut [End], effort: f64, rng: &mut Rng) -> Result<()> {
+        let (least, most) = STEPS_OF_ONE;
+        let n_steps = (N_STEPS * effort / ends.len() as f64).clamp(least, most) as usize;
         let mut lengths = vec![FIRST_LENGTH; ends.len()];
         let mut uphill: Vec<Option<Vec<f64>>> = vec![None; ends.len()];
         for round in 0..ROUNDS {
@@ -283,7 +288,13 @@ impl Constrained<'_, '_> {
                 }
                 if end.cut {
                     let direction = uphill[k].get_or_insert_with(|| self.uphill(&end.x));
-                    self.push_steps(&end.x, direction, lengths[k], rng, &mut rows);
+                    for step in 0..n_steps {
+                        let length = lengths[k];
+                        match step % FREE_STEP_EVERY {
+                            0 => self.push_free_step(&end.x, length, rng, &mut rows),
+                            _ => self.push_step_across(&end.x, direction, length, rng, &mut rows),
+                        }
+                    }
                 }
                 let n = (rows.len() - before) / self.domain.width();
                 owners.extend(std::iter::repeat_n(k, n));
@@ -340,9 +351,26 @@ impl Constrained<'_, '_> {
         direction
     }
 
-    /// Random steps of about this length: a few in any direction, the others across the direction uphill and a little
-    /// along it, which is where better feasible points lie when a boundary is near.
-    fn push_steps(
+    /// A step in any direction, of about this length in every coordinate that is a number.
+    fn push_free_step(&self, x: &[f64], length: f64, rng: &mut Rng, rows: &mut Vec<f64>) {
+        let mut y = x.to_vec();
+        for (coordinate, at) in columns(self.search.product) {
+            match coordinate {
+                Coordinate::Categorical { n } => {
+                    if rng.random::<f64>() < 0.1 {
+                        coordinate.write(rng.random_range(0..*n as u64), &mut y[at]);
+                    }
+                }
+                _ => y[at.start] += length * rng.sample::<f64, _>(StandardNormal),
+            }
+        }
+        self.domain.snap(&mut y);
+        rows.extend(y);
+    }
+
+    /// A step of this length across the direction uphill and a little along it: near a boundary, better feasible points
+    /// lie in a narrow wedge there.
+    fn push_step_across(
         &self,
         x: &[f64],
         uphill: &[f64],
@@ -350,39 +378,26 @@ impl Constrained<'_, '_> {
         rng: &mut Rng,
         rows: &mut Vec<f64>,
     ) {
-        for k in 0..N_STEPS {
-            let mut y = x.to_vec();
-            if k < N_FREE_STEPS {
-                for (coordinate, at) in columns(self.search.product) {
-                    match coordinate {
-                        Coordinate::Categorical { n } => {
-                            if rng.random::<f64>() < 0.1 {
-                                coordinate.write(rng.random_range(0..*n as u64), &mut y[at]);
-                            }
-                        }
-                        _ => y[at.start] += length * rng.sample::<f64, _>(StandardNormal),
-                    }
-                }
-            } else {
-                let mut across = vec![0.0; x.len()];
-                for (coordinate, at) in columns(self.search.product) {
-                    if *coordinate == Coordinate::Continuous {
-                        across[at.start] = rng.sample(StandardNormal);
-                    }
-                }
-                let along: f64 = across.iter().zip(uphill).map(|(a, u)| a * u).sum();
-                for (a, u) in across.iter_mut().zip(uphill) {
-                    *a -= along * u;
-                }
-                normalise(&mut across);
-                let share = libm::pow(10.0, -3.0 * rng.random::<f64>());
-                for ((y, a), u) in y.iter_mut().zip(&across).zip(uphill) {
-                    *y += length * (a + share * u);
-                }
+        let mut across = vec![0.0; x.len()];
+        for (coordinate, at) in columns(self.search.product) {
+            if *coordinate == Coordinate::Continuous {
+                across[at.start] = rng.sample(StandardNormal);
             }
-            self.domain.snap(&mut y);
-            rows.extend(y);
         }
+        let along: f64 = across.iter().zip(uphill).map(|(a, u)| a * u).sum();
+        for (a, u) in across.iter_mut().zip(uphill) {
+            *a -= along * u;
+        }
+        normalise(&mut across);
+        // However narrow the wedge is, some steps hit it.
+        let share = libm::pow(10.0, -3.0 * rng.random::<f64>());
+        let step = across
+            .iter()
+            .zip(uphill)
+            .map(|(a, u)| length * (a + share * u));
+        let mut y: Vec<f64> = x.iter().zip(step).map(|(x, s)| x + s).collect();
+        self.domain.snap(&mut y);
+        rows.extend(y);
     }
 
     /// Moves of single discrete coordinates.
@@ -425,114 +440,4 @@ fn as_rows(entries: Vec<f64>, width: usize) -> Result<Array2<f64>> {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::ops::ControlFlow;
-
-    use rand::SeedableRng;
-
-    use super::*;
-    use crate::maximize::{Maximizer, maximize_allowed};
-
-    /// −|x − centre|².
-    struct Bowl(Vec<f64>);
-
-    impl Objective for Bowl {
-        fn values(&mut self, points: ArrayView2<f64>, out: &mut [f64]) {
-            for (row, out) in points.rows().into_iter().zip(out) {
-                *out = -row
-                    .iter()
-                    .zip(&self.0)
-                    .map(|(x, c)| (x - c).powi(2))
-                    .sum::<f64>();
-            }
-        }
-
-        fn value_and_gradient(&mut self, x: &[f64], gradient: &mut [f64]) -> f64 {
-            for ((g, x), c) in gradient.iter_mut().zip(x).zip(&self.0) {
-                *g = -2.0 * (x - c);
-            }
-            -x.iter()
-                .zip(&self.0)
-                .map(|(x, c)| (x - c).powi(2))
-                .sum::<f64>()
-        }
-    }
-
-    /// The largest value of the bowl under these constraints.
-    fn best(domain: &Domain, centre: &[f64], inside: &dyn Fn(&[f64]) -> bool, seed: u64) -> Argmax {
-        let mut rng = Rng::seed_from_u64(seed);
-        let mut go_on = || ControlFlow::Continue(());
-        let check = |rows: ArrayView2<f64>| {
-            let rows = rows.rows().into_iter();
-            Ok(rows.map(|row| inside(&row.to_vec())).collect())
-        };
-        let feasible = Feasible::by(&check);
-        let pool = Pool::new(domain, feasible, &mut rng, &mut go_on).unwrap();
-        let allowed = Allowed {
-            excluded: &Excluded::default(),
-            feasible,
-            pool: Some(&pool),
-        };
-        let none = Array2::zeros((0, domain.width()));
-        let mut bowl = Bowl(centre.to_vec());
-        maximize_allowed(
-            &mut bowl,
-            domain,
-            none.view(),
-            &Maximizer::default(),
-            allowed,
-            &mut rng,
-            &mut go_on,
-        )
-        .unwrap()
-    }
-
-    #[test]
-    fn constrained_maxima_of_a_bowl_are_its_projections() {
-        for d in 2..6 {
-            let domain = Domain::new_box(vec![Coordinate::Continuous; d]).unwrap();
-            let below = |x: &[f64]| x.iter().sum::<f64>() <= 1.0;
-            for seed in 0..3 {
-                let found = best(&domain, &vec![0.7; d], &below, seed);
-                assert!(below(&found.point));
-                let exact = -(d as f64) * (0.7 - 1.0 / d as f64).powi(2);
-                assert!(found.value > exact - 2e-3, "{d} {seed} {found:?} {exact}");
-            }
-        }
-        // A ring about the centre of the square, 5 % of it; the bowl's top is inside the hole, then outside.
-        let square = Domain::new_box(vec![Coordinate::Continuous; 2]).unwrap();
-        let radius = |x: &[f64]| ((x[0] - 0.5).powi(2) + (x[1] - 0.5).powi(2)).sqrt();
-        let ring = |x: &[f64]| (0.432..=0.45).contains(&radius(x));
-        for (centre, exact) in [([0.6, 0.5], 0.332), ([0.9, 0.9], 0.32f64.sqrt() - 0.45)] {
-            let found = best(&square, &centre, &ring, 5);
-            assert!(
-                ring(&found.point) && found.value > -exact * exact - 1e-3,
-                "{found:?}"
-            );
-        }
-    }
-
-    #[test]
-    fn unconstrained_maxima_inside_are_found_exactly_and_few_members_are_all_tried() {
-        let domain = Domain::new_box(vec![Coordinate::Continuous; 3]).unwrap();
-        let found = best(&domain, &[0.2, 0.3, 0.1], &|x| x[0] <= 0.5, 1);
-        assert!(found.value > -1e-9, "{found:?}");
-        let n = Coordinate::Integer {
-            low: 0,
-            high: 20,
-            log: false,
-        };
-        let grid = Domain::new_box(vec![n; 2]).unwrap();
-        let found = best(&grid, &[1.0, 1.0], &|x| x[0] + x[1] < 0.06, 1);
-        assert!((found.point[0] + found.point[1] - 0.05).abs() < 1e-12);
-        // Too many to be all tried.
-        let wide = Coordinate::Integer {
-            low: 0,
-            high: 100,
-            log: false,
-        };
-        let grid = Domain::new_box(vec![wide; 3]).unwrap();
-        let found = best(&grid, &[0.9, 0.9, 0.0], &|x| x[0] + x[1] <= 1.0 + 1e-9, 1);
-        assert!(found.value > -2.0 * 0.16 - 0.005, "{found:?}");
-    }
-}
+mod tests;

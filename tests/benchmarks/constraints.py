@@ -13,11 +13,10 @@ import sys
 import time
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent.parent / "optimizers"))
-
-from constrained import SPACES, value
+sys.path.insert(0, str(Path(__file__).parents[2]))
 
 import belated as bl
+from tests.optimizers.constrained import SPACES, value
 
 ACQUISITIONS = ("log_ei", "ucb", "thompson")
 # A run of BayesOpt has so many suggestions, in batches of this size; each batch is observed two batches later.

@@ -6,12 +6,13 @@ import math
 import pickle
 import signal
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from constrained import CUBE, MIXED, SPACES, below_one, in_ring, value
 
 import belated as bl
+from tests.optimizers.constrained import CUBE, MIXED, SPACES, below_one, in_ring, value
 
 KINDS = [bl.RandomSearch, bl.BayesOpt]
 both = pytest.mark.parametrize("kind", KINDS)
@@ -46,7 +47,7 @@ def run(optimizer, n, batch=4, lag=2):
         {},
         {"acquisition": "ucb", "pending": "hallucinate"},
         {"acquisition": "ucb", "pending": "censor", "window": 10},
-        {"acquisition": "thompson"},
+        {"acquisition": bl.ThompsonSampling(n_features=64)},
         {"initial": bl.Initial(8, how="uniform"), "surrogate": bl.GP(noise_std=0.0)},
     ],
     ids=lambda arguments: "-".join(map(str, arguments.values())) or "default",
@@ -98,7 +99,7 @@ def test_the_optimum_on_the_boundary_is_found(f, name, acquisition):
     for _ in range(25):
         trial = optimizer.suggest()
         trial.observe(f(trial.params))
-    axes = [np.linspace(*ends, 61 if len(space) == 3 else 801) for ends in space.values()]
+    axes = [np.linspace(*ends, 41 if len(space) == 3 else 301) for ends in space.values()]
     grid = [dict(zip(space, point, strict=True)) for point in np.stack(np.meshgrid(*axes), -1).reshape(-1, len(space))]
     feasible = [f(params) for params in grid if satisfied(params, constraints)]
     regret = max(feasible) - optimizer.best_value_
@@ -283,6 +284,15 @@ def test_constraints_are_called_in_the_thread_that_suggests():
     optimizer = make(bl.BayesOpt, CUBE, [noting])
     run(optimizer, 4)
     assert threads == {threading.get_ident()}
+
+
+@both
+def test_threads_share_a_constrained_optimizer(kind):
+    optimizer = make(kind, CUBE, [below_one])
+    with ThreadPoolExecutor(4) as pool:
+        trials = list(pool.map(lambda _: optimizer.suggest(), range(16)))
+    assert {trial.number for trial in trials} == set(range(16))
+    assert all(below_one(trial.params) for trial in trials)
 
 
 # The argument.

@@ -15,7 +15,7 @@ class BayesOpt(Optimizer, strategy="BayesOpt"):
 
     Parameters
     ----------
-    space, context, candidates, clock, direction, seed, time, constraints
+    space, context, candidates, constraints, clock, direction, seed, time
         As for `RandomSearch`.
     acquisition : LogEI, UCB, ThompsonSampling, MaxVariance or str, default "log_ei"
         What is maximised to choose a point. A string is the value with its defaults: "log_ei", "ucb", "thompson",

@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from belated._core import InvalidPoint, InvalidSetting
+from belated.optimizers.log import Record
 from belated.space.candidates import Candidates
-from belated.space.space import Space
+from belated.space.space import Location, Space
 
 Constraint: TypeAlias = Callable[[dict[str, Any]], bool]
 
@@ -27,26 +28,14 @@ class Constraints:
     @classmethod
     def from_argument(cls, given: Any, domain: Space | Candidates) -> Constraints | None:
         """The constraints that an argument lists; None where there are none."""
-        if given is None:
-            return None
-        if not isinstance(given, (list, tuple)):
-            raise InvalidSetting(
-                f"constraints={short_repr(given)} is not usable: pass a list of functions of the params, such as "
-                '[lambda p: p["a"] + p["b"] <= 1]'
-            )
-        for i, function in enumerate(given):
-            if not callable(function):
-                raise InvalidSetting(
-                    f"constraints[{i}]={short_repr(function)} is not usable: pass a function that takes the dict of "
-                    "params and returns True or False"
-                )
-        if not given:
+        functions = checked_functions(given)
+        if not functions:
             return None
         if isinstance(domain, Candidates):
             raise InvalidSetting(
                 "constraints are for spaces, and candidates are given: leave out the rows that violate them"
             )
-        return cls(given, domain)
+        return cls(functions, domain)
 
     @property
     def names(self) -> list[str]:
@@ -71,8 +60,13 @@ class Constraints:
                 return i
         return None
 
-    def check(self, params: dict[str, Any], what: str) -> None:
-        """Refuse params that violate a constraint."""
+    def params_of(self, place: Location | Record) -> dict[str, Any]:
+        """The params at a place, or those of a trial."""
+        return self._space.decode(place.point, None, place.given)
+
+    def check(self, place: Location, what: str) -> None:
+        """Refuse a place whose params violate a constraint."""
+        params = self.params_of(place)
         violated = self.first_violated(params)
         if violated is not None:
             raise InvalidPoint(
@@ -95,6 +89,24 @@ class Constraints:
     def __reduce__(self) -> tuple[Any, ...]:
         check_picklable(self.functions)
         return type(self), (self.functions, self._space)
+
+
+def checked_functions(given: Any) -> Sequence[Constraint]:
+    """The functions that an argument lists, none for None; an error where it lists something else."""
+    if given is None:
+        return ()
+    if not isinstance(given, (list, tuple)):
+        raise InvalidSetting(
+            f"constraints={short_repr(given)} is not usable: pass a list of functions of the params, such as "
+            '[lambda p: p["a"] + p["b"] <= 1]'
+        )
+    for i, function in enumerate(given):
+        if not callable(function):
+            raise InvalidSetting(
+                f"constraints[{i}]={short_repr(function)} is not usable: pass a function that takes the dict of "
+                "params and returns True or False"
+            )
+    return given
 
 
 def name_of(function: Constraint) -> str:

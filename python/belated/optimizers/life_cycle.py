@@ -454,8 +454,7 @@ class LifeCycle(Generic[AnyLog]):
         constraints = self._constraints_for("enqueue")
         if constraints is not None:
             for i, place in enumerate(located):
-                point = domain.decode(place.point, place.index, place.given)
-                constraints.check(point, f"params[{i}]" if several else "params")
+                constraints.check(place, f"params[{i}]" if several else "params")
         with self._at_once():
             for place in located:
                 self._log.record(Action.enqueue(place), None)

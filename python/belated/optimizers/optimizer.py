@@ -42,11 +42,11 @@ class Optimizer(LifeCycle[_core.Optimizer]):
     _: KW_ONLY
     context: SpaceLike | None = None
     candidates: ArrayLike | None = None
+    constraints: Sequence[Constraint] | None = None
     clock: Literal["iterations", "seconds"] = "iterations"
     direction: Literal["maximize", "minimize"] = "maximize"
     seed: int | None = None
     time: Callable[[], float] | None = None
-    constraints: Sequence[Constraint] | None = None
 
     def __init_subclass__(cls, *, strategy: str | None = None) -> None:
         """`strategy` is the name of the core's strategy, given by the class that stands for it."""
@@ -166,9 +166,10 @@ class Optimizer(LifeCycle[_core.Optimizer]):
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
+        log = _core.Optimizer.from_bytes(state["_log"])
         constraints = state["_constraints"]
         given = {} if constraints is None else {"constraints": list(constraints.functions)}
-        vars(self).update(state | given | {"_log": _core.Optimizer.from_bytes(state["_log"])})
+        vars(self).update(state | given | {"_log": log})
 
     def __repr__(self) -> str:
         return shown(self, candidates=self.domain_)

@@ -19,6 +19,12 @@ class RandomSearch(Optimizer, strategy="RandomSearch"):
         What is given rather than chosen at each suggestion, declared like a space. Default None: nothing.
     candidates : array-like of shape (N, d), optional
         Suggest rows of this array instead. Exactly one of space and candidates is given.
+    constraints : list of callable, optional
+        Known constraints, for spaces only: functions that take the dict of params and return True or False, such as
+        ``lambda p: p["a"] + p["b"] <= 1``. Every suggestion satisfies all of them. They are called often, in the thread
+        that suggests, so they should be quick and depend on the params alone. Points are tried in search of one that
+        satisfies them, at most 10,000 for a suggestion of `RandomSearch`, and as many, once, for `BayesOpt`. To be
+        pickled they must be defined at the top level of a module. Default None: none.
     clock : {"iterations", "seconds"}, default "iterations"
         What times and delays count: suggestions started, or seconds.
     direction : {"maximize", "minimize"}, default "maximize"
@@ -26,12 +32,6 @@ class RandomSearch(Optimizer, strategy="RandomSearch"):
         From 0 to 2**64 - 1. Default None: one is drawn. Either way `seed_` holds it.
     time : callable, optional
         For ``clock="seconds"``: a function that returns seconds. Default None: `time.time`.
-    constraints : list of callable, optional
-        Known constraints, for spaces only: functions that take the dict of params and return True or False, such as
-        ``lambda p: p["a"] + p["b"] <= 1``. Every suggestion satisfies all of them. They are called often, in the thread
-        that suggests, so they should be quick and depend on the params alone. Points are tried in search of one that
-        satisfies them, at most 10,000 for a suggestion of `RandomSearch`, and as many, once, for `BayesOpt`. To be
-        pickled they must be defined at the top level of a module. Default None: none.
 
     Raises
     ------

@@ -13,7 +13,7 @@ from reprlib import repr as short_repr
 from typing import Any, overload
 
 from belated._core import InvalidSetting
-from belated.optimizers.constraints import Constraint, Constraints, check_picklable
+from belated.optimizers.constraints import Constraint, Constraints, check_picklable, checked_functions
 from belated.optimizers.life_cycle import LifeCycle
 from belated.optimizers.log import Array, Report
 from belated.optimizers.optimizer import Optimizer
@@ -93,7 +93,7 @@ class Study(LifeCycle[SharedLog]):
             raise InvalidSetting(f"time={short_repr(time)} is not usable: pass a function that returns seconds")
         self.name = name
         self._time = time
-        self._functions = constraints if optimizer is None else optimizer.constraints
+        self._functions = checked_functions(constraints if optimizer is None else optimizer.constraints)
         self._wall_time = partial(seconds, time or clocks.time)
         self._store = open_store(store)
         self._open(optimizer)
@@ -135,13 +135,13 @@ class Study(LifeCycle[SharedLog]):
             self._compare(definition, given)
         self._token = f"study {found.id}"
         self._stored_constraints = stored_constraints(definition)
-        n_given, n_stored = len(self._functions or ()), len(self._stored_constraints)
+        n_given, n_stored = len(self._functions), len(self._stored_constraints)
         if n_given not in (0, n_stored):
             raise InvalidSetting(
                 f"constraints has {n_given} functions, and study {self.name!r} was created with {n_stored} "
                 f"{self._stored_constraints}: pass the same ones in the same order"
             )
-        self._optimizer = optimizer_from(definition, self._wall_time, self._functions)
+        self._optimizer = optimizer_from(definition, self._wall_time, self._functions or None)
         self._problem = self._optimizer._problem
         self._log = SharedLog(self._optimizer._log, self._store, self.name, found.id, self._wall_time)
         self.sync()
@@ -151,10 +151,12 @@ class Study(LifeCycle[SharedLog]):
     def _check_suggested(self) -> None:
         """Hold the constraints given against every point that was suggested so far."""
         constraints = self._optimizer._constraints
-        for number in range(len(self._log)) if constraints is not None else ():
+        if constraints is None:
+            return
+        for number in range(len(self._log)):
             record = self._log.trial(number)
             if record.suggested:
-                params = self._problem.domain.decode(record.point, record.index, record.given)
+                params = constraints.params_of(record)
                 violated = constraints.first_violated(params)
                 if violated is not None:
                     raise InvalidSetting(
@@ -318,7 +320,7 @@ class Study(LifeCycle[SharedLog]):
         return self._optimizer.get_params(deep)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        check_picklable(self._functions or ())
+        check_picklable(self._functions)
         opened = partial(type(self), constraints=self._functions) if self._functions else type(self)
         return opened, (self.name, self._store.url, None, self._time)
 
