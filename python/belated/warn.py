@@ -1,5 +1,6 @@
-"""Warnings that point to the user's line: the one that called into the package."""
+"""Warnings that point to the user's line, the one that called into the package; and the package's logger."""
 
+import logging
 import os
 import sys
 import warnings
@@ -8,11 +9,21 @@ from belated._core import BelatedWarning
 
 _PACKAGE = os.path.dirname(__file__) + os.sep
 
+# Quiet unless the user sets it up: results of runs are logged at INFO, warnings at WARNING.
+LOGGER = logging.getLogger("belated")
+LOGGER.addHandler(logging.NullHandler())
+
 
 def warn(message: str) -> None:
-    """Give a `BelatedWarning` at the innermost line that is not of this package."""
+    """Give a `BelatedWarning` at the innermost line that is not of this package, and log it."""
+    LOGGER.warning("%s", message)
     # warnings.warn has skip_file_prefixes for this from Python 3.12 on.
     level, frame = 1, sys._getframe(0)
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         level, frame = level + 1, frame.f_back
     warnings.warn(message, BelatedWarning, stacklevel=level)
+
+
+def in_package(filename: str) -> bool:
+    """Whether a file is one of this package."""
+    return filename.startswith(_PACKAGE)

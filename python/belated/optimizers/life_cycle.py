@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from belated._core import AlreadyObserved, BelatedError, InvalidSetting, InvalidValue, UnknownTrial
 from belated.optimizers.log import Array, Log, Record
+from belated.optimizers.names import AttributeHints
 from belated.optimizers.problem import Problem
 from belated.optimizers.trial import Trial, html_table
 from belated.space.arguments import is_list, whole_number
@@ -25,7 +26,7 @@ class NotFitted(BelatedError, ValueError):
     """Something was asked of the model before it had values to learn from."""
 
 
-class LifeCycle(Generic[AnyLog]):
+class LifeCycle(AttributeHints, Generic[AnyLog]):
     """Trials from suggestion to result, on a log that a subclass provides.
 
     A subclass sets `_problem`, `_log` and `_token`, and overrides what its log needs.
