@@ -96,9 +96,7 @@ _ATTRIBUTES_ELSEWHERE = {
     **dict.fromkeys(("best_value", "best_score_", "best_f", "fun", "best_loss"), "best_value_"),
     **dict.fromkeys(("best_trial", "best_result", "get_best_trial", "max", "min"), "best_trial_"),
     **dict.fromkeys(("res", "get_trials", "history", "results", "xi", "yi"), "trials"),
-    **dict.fromkeys(
-        ("x_iters", "func_vals", "dataframe", "get_dataframe", "get_trials_data_frame"), "trials_dataframe()"
-    ),
+    **dict.fromkeys(("x_iters", "func_vals", "dataframe", "get_trials_data_frame"), "trials_dataframe()"),
 }
 
 
@@ -204,7 +202,5 @@ def _attribute_advice(name: str, cls: type) -> str:
         near = difflib.get_close_matches(name, sorted(known), n=1)
         return f": did you mean {near[0]}?" if near else ""
     # A result has some only at its optimizer.
-    within = (
-        "optimizer." if advice.partition("(")[0] not in known and "optimizer" in known and "." not in advice else ""
-    )
-    return f": use {within}{advice}"
+    own = "." in advice or advice.partition("(")[0] in known or "optimizer" not in known
+    return f": use {'' if own else 'optimizer.'}{advice}"

@@ -5,7 +5,6 @@ the next suggestion is made.
 """
 
 import logging
-import math
 import queue
 from collections.abc import Callable
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future
@@ -120,7 +119,7 @@ class Evaluations:
             except queue.Empty:
                 if left <= _MAX_WAIT:
                     return None
-                if self.progress is not None and self.deadline < math.inf:
+                if self.progress is not None:
                     self.progress.update(left=self.deadline - monotonic(), in_flight=len(self.running))
 
     def complete(self, future: Future[Outcome]) -> None:
@@ -137,8 +136,10 @@ class Evaluations:
             raise outcome.error
         if self.progress is not None:
             best, left = self.optimizer.best_value_, self.deadline - monotonic()
-            n_running, n_failed = len(self.running), self.n_failed or None
-            self.progress.update(done=1, left=left, best=best, in_flight=n_running, failed=n_failed)
+            # A trial that is started next counts as in flight: the bar is not drawn again for it.
+            to_start = self.n_trials - len(self.trials) if left > 0 else 0
+            in_flight = int(min(self.n_workers, len(self.running) + to_start))
+            self.progress.update(done=1, left=left, best=best, in_flight=in_flight, failed=self.n_failed or None)
         for callback in self.callbacks:
             callback(self.optimizer, trial)
         self.end_if_all_raise_the_same(outcome)

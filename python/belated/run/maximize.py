@@ -148,7 +148,10 @@ def maximize(*args: Any, **kwargs: Any) -> Result:
     Parameters
     ----------
     f : callable
-        f(params), with a dict; for candidates f(x), with a row of shape (d,). Returns one finite number.
+        f(params), with a dict; for candidates f(x), with a row of shape (d,). A parameter named ``trial`` gets a
+        `RunningTrial`. Returns one finite number (an array with one element will do); or ``(value, std)``, where std is
+        the standard deviation of the value's noise; or a mapping with ``value`` and optionally ``std``, ``cost`` and
+        ``attrs``, a dict of whatever else is to be kept.
     space : mapping, optional
         Name → `Real`, `Integer`, `Categorical`, or their shorthand (see `Space`).
     candidates : array-like of shape (N, d), optional
@@ -157,9 +160,12 @@ def maximize(*args: Any, **kwargs: Any) -> Result:
         Continue with this one, in place of space, candidates and settings. Trials that it has pending are left
         as they are.
     n_trials : int, optional
-        How many trials to start, besides those that the optimizer has. None: until the timeout.
+        How many trials to start, besides those that the optimizer has; 0 returns at once. None: until another end.
+    n_trials_total : int, optional
+        Start trials until so many have been suggested, counting those that the optimizer has and those that other
+        processes of a study suggest, but not abandoned ones: for going on with an interrupted run.
     timeout : float, optional
-        Seconds until the run ends, whether or not evaluations are still running.
+        Seconds until the run ends, whether or not evaluations are still running: their trials stay pending.
     n_workers : int, optional
         How many evaluations run at a time. By default as many as the executor has workers; without an executor 1,
         and f is called in this thread unless there is a timeout. More than 1 calls f in threads.
@@ -168,10 +174,10 @@ def maximize(*args: Any, **kwargs: Any) -> Result:
         equal points once). It is not shut down.
     catch : exception class or sequence of them
         What f may raise: the trial has failed, and the run continues. Anything else is raised, after the trial has
-        been marked as failed; pass `optimizer` to keep the trials even then.
+        been marked as failed.
     callbacks : iterable of callable
-        Each is called in this thread as callback(optimizer, trial) after every trial that was observed or
-        failed. Raise `StopRun` there to end the run.
+        Each is called in this thread as callback(optimizer, trial) after every trial that was observed or failed
+        (then its value is None). Raise `StopRun` there to end the run, or pass `NoImprovement` or `ValueReached`.
     progress : bool, optional
         Show a progress bar, which needs tqdm. None: if tqdm is installed and this is a terminal or notebook.
     **settings
@@ -185,23 +191,30 @@ def maximize(*args: Any, **kwargs: Any) -> Result:
     Warns
     -----
     BelatedWarning
-        The first time that f raises, and the first time that it returns something else than one finite number.
-        In both cases the trial has failed.
+        The first time that f raises, and the first time that it returns something that is not usable. In both cases
+        the trial has failed. Also if evaluations are still running at the timeout.
 
     Raises
     ------
+    UnknownArgument
+        An argument that neither this function nor `BayesOpt` has.
     InvalidSetting
-        An argument that is not usable; an optimizer that minimizes.
+        An argument that is not usable, such as a function that cannot be called with one dict; an optimizer that
+        minimizes.
     InvalidSpace
         A space or candidates that cannot be searched.
     RunError
-        All trials failed; or the executor does not work, for example because a worker process died.
+        All trials failed; or the first ones, as many as there are workers and at least 3, all raised the same at the
+        same line, and there is no value; or the executor does not work, for example because a worker process died.
     ImportError
         progress is True and tqdm is not installed.
 
     Notes
     -----
     Ctrl-C ends the run, too, and returns the result so far; a second one, while the first is handled, is raised.
+    Every exception that ends a run has the result so far as its attribute ``result``.
+
+    The logger ``logging.getLogger("belated")`` gets each result at the level INFO and each warning at WARNING.
 
     When a run ends early, results that have arrived are reported, and evaluations that have not started are cancelled
     and their trials abandoned. Evaluations that are running are not waited for. Their trials stay pending, and a value
@@ -213,9 +226,21 @@ def maximize(*args: Any, **kwargs: Any) -> Result:
     Examples
     --------
     >>> import belated as bl
-    >>> best = bl.maximize(lambda params: -((params["x"] - 0.3) ** 2), {"x": (0.0, 1.0)}, n_trials=20, seed=0)
-    >>> abs(best.best_params_["x"] - 0.3) < 0.05
+    >>> def f(params):
+    ...     return -((params["x"] - 0.3) ** 2)
+    >>> def show(optimizer, trial):  # a callback
+    ...     if trial.value is None:  # it failed
+    ...         print(trial.number, trial.error)
+    >>> result = bl.maximize(f, {"x": (0.0, 1.0)}, n_trials=20, seed=0, callbacks=[show])
+    >>> abs(result.best_params_["x"] - 0.3) < 0.05
     True
+
+    With the noise of each value, and something to remember:
+
+    >>> def measured(params, trial):
+    ...     return {"value": params["x"], "std": 0.1, "attrs": {"machine": trial.number % 2}}
+    >>> bl.maximize(measured, {"x": (0.0, 1.0)}, n_trials=3, seed=0).trials[2].attrs
+    {'machine': 0}
     """
     arguments.check_names("maximize", args, kwargs)
     return _optimize("maximize", *args, **kwargs)
