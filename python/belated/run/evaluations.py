@@ -16,7 +16,7 @@ from typing import Any, Literal
 from belated._core import AlreadyObserved, BelatedError, InvalidValue
 from belated.optimizers.optimizer import Optimizer
 from belated.optimizers.trial import Trial
-from belated.run.objective import Objective, Outcome
+from belated.run.objective import Objective, Outcome, evaluate
 from belated.run.progress import Progress
 from belated.run.raised import Place, format_error
 from belated.run.total import Total
@@ -103,7 +103,7 @@ class Evaluations:
             return
         self.trials.append(trial)
         try:
-            future = self.executor.submit(self.f, trial.number, self.optimizer._point_of(trial))
+            future = self.executor.submit(evaluate, self.f, trial.number, self.optimizer._point_of(trial))
         except Exception as error:
             _abandon(trial)
             raise self.executor_error(trial, error) from error

@@ -95,11 +95,11 @@ class Outcome:
             pickle.dumps(attrs)
         except Exception as error:
             # Otherwise the executor could not send any of it.
-            attrs, problem = None, problem or f"attrs cannot be sent to another process: {format_error(error)}"
-        if problem:
-            return Outcome, (None, None, None, attrs, self.duration, problem)
+            attrs = None
+            problem = problem or f"f left attrs that cannot be sent to another process: {format_error(error)}"
         if self.error is None:
-            return Outcome, (self.value, self.std, self.cost, attrs, self.duration)
+            value = None if problem else self.value
+            return Outcome, (value, self.std, self.cost, attrs, self.duration, problem)
         text = "".join(traceback.format_exception(self.error))
         return _outcome_of_worker, (picklable(self.error), text, attrs, self.duration, self.caught, self.place)
 
@@ -139,6 +139,11 @@ class Objective:
             caught = isinstance(error, self.catch) and not isinstance(error, KeyboardInterrupt)
             duration, place = perf_counter() - start, last_line_of_user(error)
             return Outcome(attrs=trial.attrs or None, duration=duration, error=error, caught=caught, place=place)
+
+
+def evaluate(f: Objective, number: int, point: Any) -> Outcome:
+    """The outcome of a trial at a point: a function, because executors may want one."""
+    return f(number, point)
 
 
 _BY_POSITION = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
