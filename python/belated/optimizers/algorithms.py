@@ -1,5 +1,7 @@
 """The literature's names for algorithms, and the settings that they stand for."""
 
+from __future__ import annotations
+
 import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,5 +1,7 @@
 """The life cycle of trials, from suggestion to result: the same for optimizers and studies."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from reprlib import repr as short_repr
