@@ -61,7 +61,7 @@ ELSEWHERE = {
     **dict.fromkeys(("n_initial_points", "n_startup_trials", "n_startup_jobs", "n_random_starts"), "initial"),
     **dict.fromkeys(("num_initialization_trials", "init_points", "n_init"), "initial"),
     "initial_point_generator": "Initial.how",
-    **dict.fromkeys(("parameter_constraints", "constraint", "constraints_func"), "constraints"),
+    **dict.fromkeys(("parameter_constraints", "constraint", "constraints_func", "space_constraint"), "constraints"),
     "xi": "belated's LogEI has no margin xi: leave it out",
     "kappa": "UCB.beta",
     "length_scale": "GP.lengthscale",

@@ -162,9 +162,10 @@ class Evaluations:
 
     def observe(self, trial: Trial, value: float, outcome: Outcome) -> None:
         """Report a value with all that is known about it."""
-        facts = {"std": outcome.std, "cost": outcome.cost, "duration": outcome.duration}
-        trial.observe(value, **facts, attrs=outcome.attrs)
+        std, cost, duration = outcome.std, outcome.cost, outcome.duration
+        trial.observe(value, std=std, cost=cost, duration=duration, attrs=outcome.attrs)
         if LOGGER.isEnabledFor(logging.INFO):
+            facts = {"std": std, "cost": cost, "duration": duration}
             known = [f"{name}={fact!r}" for name, fact in ({"value": value} | facts).items() if fact is not None]
             known.append(f"best_value_={self.optimizer.best_value_!r}")
             LOGGER.info("trial %d observed: %s", trial.number, ", ".join(known))
