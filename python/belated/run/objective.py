@@ -216,42 +216,47 @@ def _signature(f: Any) -> inspect.Signature | None:
 # Reading what f returned.
 
 
+class _Unusable(Exception):
+    """What is wrong with a value that f returned, as it goes on after its repr."""
+
+
 def read_returned(returned: Any, written: dict[str, Any], duration: float) -> Outcome:
     """The outcome that f returned; `written` are the attrs that it wrote into its trial."""
-    outcome = Outcome(duration=duration, attrs=written or None)
-    shown = short_repr(returned)
-    value, facts = returned, dict[Any, Any]()
+    try:
+        value, std, cost, attrs = _read(returned)
+        return Outcome(value, std, cost, {**written, **attrs} or None, duration)
+    except _Unusable as wrong:
+        return Outcome(attrs=written or None, duration=duration, problem=f"f returned {short_repr(returned)}{wrong}")
+
+
+def _read(returned: Any) -> tuple[float, float | None, float | None, Mapping[str, Any]]:
+    """(value, std, cost, attrs) of what f returned."""
     if isinstance(returned, Mapping):
-        facts = dict(returned)
-        unknown = [key for key in facts if key not in _RETURNED_KEYS]
-        if unknown or "value" not in facts:
+        unknown = [key for key in returned if key not in _RETURNED_KEYS]
+        if unknown or "value" not in returned:
             what = f"with the unknown key {short_repr(unknown[0])}" if unknown else "without the key 'value'"
-            outcome.problem = f"f returned {shown}, a mapping {what}: {_ACCEPTED}"
-            return outcome
-        value = facts.pop("value")
+            raise _Unusable(f", a mapping {what}: {_ACCEPTED}")
+        value, std, cost, attrs = (returned.get(key) for key in _RETURNED_KEYS)
     elif isinstance(returned, tuple) and len(returned) == 2:
-        value, facts = returned[0], {"std": returned[1]}
+        (value, std), cost, attrs = returned, None, None
+    else:
+        value, std, cost, attrs = returned, None, None, None
     number = _number(value)
     if number is None:
-        named = "" if value is returned else f" with value={short_repr(value)}"
-        outcome.problem = f"f returned {shown}{named}, which is not one finite number"
-        if isinstance(returned, (tuple, list)):
-            outcome.problem += f": {_ACCEPTED}"
-        return outcome
-    for name in ("std", "cost"):
-        given = facts.get(name)
-        fact = None if given is None else _number(given)
-        if given is not None and (fact is None or fact < 0):
-            outcome.problem = f"f returned {shown} with {name}={short_repr(given)}, which is not a finite number >= 0"
-            return outcome
-        setattr(outcome, name, fact)
-    attrs = facts.get("attrs")
+        within = "" if value is returned else f" with value={short_repr(value)}"
+        several = isinstance(returned, (tuple, list))
+        raise _Unusable(f"{within}, which is not one finite number" + (f": {_ACCEPTED}" if several else ""))
     if attrs is not None and not isinstance(attrs, Mapping):
-        outcome.problem = f"f returned {shown} with attrs={short_repr(attrs)}, which is not a mapping"
-        return outcome
-    outcome.attrs = {**written, **(attrs or {})} or None
-    outcome.value = number
-    return outcome
+        raise _Unusable(f" with attrs={short_repr(attrs)}, which is not a mapping")
+    return number, _amount("std", std), _amount("cost", cost), attrs or {}
+
+
+def _amount(name: str, given: Any) -> float | None:
+    """A std or cost; None where there is none."""
+    amount = None if given is None else _number(given)
+    if given is not None and (amount is None or amount < 0):
+        raise _Unusable(f" with {name}={short_repr(given)}, which is not a finite number >= 0")
+    return amount
 
 
 def _number(value: Any) -> float | None:
