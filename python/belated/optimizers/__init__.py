@@ -6,6 +6,7 @@ from belated.optimizers.life_cycle import NotFitted
 from belated.optimizers.names import UnknownArgument
 from belated.optimizers.optimizer import Optimizer
 from belated.optimizers.random_search import RandomSearch
+from belated.optimizers.report import TrialError
 from belated.optimizers.trial import Trial
 
 __all__ = [
@@ -14,6 +15,7 @@ __all__ = [
     "Optimizer",
     "RandomSearch",
     "Trial",
+    "TrialError",
     "UnknownArgument",
     "algorithm",
     "algorithms",
