@@ -8,8 +8,11 @@ from concurrent.futures import ProcessPoolExecutor
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import belated as bl
+from belated.run.objective import read_returned
 from tests.run.runs import METHODS, ROWS, SPACE, forks
 
 BOX = {"x": (0.0, 1.0), "y": (0.0, 1.0)}
@@ -154,8 +157,8 @@ def test_the_trial_can_be_pickled_and_hints_at_what_others_call_it():
         (lambda y, x, c=1: x + y, r"takes y, x by the names.*: write lambda p: f\(\*\*p\)$"),
         (lambda x: x, r"takes x by the names.*write lambda p: f\(\*\*p\), or rename x where it is that dict$"),
         (lambda x, y, trial: x, r"takes x, y by.*: write lambda p, trial: f\(\*\*p, trial=trial\)$"),
-        (lambda params, data: 1.0, r"cannot be called with one dict.*'data'.*such as lambda p: f\(\*\*p\)$"),
-        (lambda **params: 1.0, r"cannot be called with one dict.*such as lambda p: f\(\*\*p\)$"),
+        (lambda params, data: 1.0, r"cannot be called with one dict.*'data'.*: write lambda p: f\(p, data=…\)$"),
+        (lambda **params: 1.0, r"cannot be called with one dict.*: write lambda p: f\(\*\*p\)$"),
         (lambda: 1.0, "cannot be called with one dict"),
         (lambda params, data, trial: 1.0, "cannot be called with one dict.*'data'"),
         (3, "^f=3 is not usable: pass a function"),
@@ -271,6 +274,43 @@ def test_attrs_that_cannot_be_kept():
         assert "attrs" in str(returned.error) and "no such level" in str(raises.error)
         if executor is not None:
             executor.shutdown()
+
+
+def test_a_study_keeps_all_that_came_back(tmp_path):
+    def f(params, trial):
+        trial.attrs["machine"] = "a"
+        if params["n"] == 8:
+            raise OSError("no such level")
+        return {"value": params["x"], "std": 0.25, "cost": 2.0, "attrs": {"n": params["n"]}}
+
+    study = bl.Study("s", f"sqlite:///{tmp_path / 'studies.db'}", bl.RandomSearch(SPACE, seed=0))
+    study.enqueue([{"x": 0.5, "n": n} for n in (1, 8)])
+    with pytest.warns(bl.BelatedWarning, match="no such level"):
+        bl.maximize(f, optimizer=study, n_trials=2)
+    observed, failed = bl.Study.load("s", study.store).trials
+    assert (observed.value, observed.std, observed.cost) == (0.5, 0.25, 2.0) and observed.duration > 0
+    assert observed.attrs == {"machine": "a", "n": 1} and failed.attrs == {"machine": "a"}
+    assert str(failed.error) == "OSError: no such level" and "in f" in failed.error.traceback
+
+
+numbers = st.floats(allow_nan=False, allow_infinity=False)
+
+
+@given(numbers, st.none() | numbers.map(abs), st.none() | numbers.map(abs))
+def test_every_way_to_return_the_same_gives_the_same(value, std, cost):
+    def outcome(returned):
+        return read_returned(pickle.loads(pickle.dumps(returned)), {}, 0.0)
+
+    mapping = {"value": value, "std": std, "cost": cost}
+    expected = outcome(mapping)
+    assert (expected.value, expected.std, expected.cost, expected.problem) == (value, std, cost, "")
+    known = {name: number for name, number in mapping.items() if number is not None}
+    assert outcome(known) == outcome({name: np.array([number]) for name, number in known.items()}) == expected
+    if cost is None:
+        assert outcome((value, std)) == outcome((np.float64(value), std)) == expected
+    if std is None and cost is None:
+        assert outcome(value) == outcome(np.array(value)) == outcome(np.full((1, 1), value)) == expected
+    assert pickle.loads(pickle.dumps(expected)) == expected
 
 
 def test_durations_are_measured_where_f_runs(monkeypatch):

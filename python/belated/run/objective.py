@@ -136,6 +136,9 @@ class Objective:
             returned = self.f(*[arguments[name] for name in self.order], **keywords)
             return read_returned(returned, trial.attrs, perf_counter() - start)
         except BaseException as error:
+            if error.__traceback__ is not None and error.__traceback__.tb_next is not None:
+                # Without the line above.
+                error.__traceback__ = error.__traceback__.tb_next
             caught = isinstance(error, self.catch) and not isinstance(error, KeyboardInterrupt)
             duration, place = perf_counter() - start, last_line_of_user(error)
             return Outcome(attrs=trial.attrs or None, duration=duration, error=error, caught=caught, place=place)
@@ -189,9 +192,14 @@ def objective(f: Any, names: Collection[str], catch: tuple[type[BaseException], 
     except TypeError as error:
         raise InvalidSetting(
             f"f={short_repr(f)} cannot be called with one dict of all params ({error}): "
-            f"write a function of it, such as {_spread(own)}"
+            f"write {_filled_in(required) if by_position else _spread(own)}"
         ) from None
     return Objective(f, order, trial_by_name, catch)
+
+
+def _filled_in(required: list[str]) -> str:
+    """How to call a function that takes the params, and cannot do with them alone."""
+    return f"lambda p: f({', '.join(['p', *(f'{name}=…' for name in required[1:])])})"
 
 
 def _spread(own: list[inspect.Parameter]) -> str:
