@@ -2,14 +2,19 @@
 
 import os
 import pickle
-import sysconfig
 import traceback
+from functools import cache
 from typing import NamedTuple
 
 from belated.warn import in_package
 
-# Files below these folders are not the user's.
-_LIBRARIES = tuple(sysconfig.get_path(name) + os.sep for name in ("stdlib", "platstdlib", "purelib", "platlib"))
+
+@cache
+def _libraries() -> tuple[str, ...]:
+    """The folders whose files are not the user's."""
+    import sysconfig
+
+    return tuple(sysconfig.get_path(name) + os.sep for name in ("stdlib", "platstdlib", "purelib", "platlib"))
 
 
 class Place(NamedTuple):
@@ -28,7 +33,7 @@ def last_line_of_user(error: BaseException) -> Place:
     kind = f"{type(error).__module__}.{type(error).__qualname__}"
     frames = [(frame.f_code.co_filename, line) for frame, line in traceback.walk_tb(error.__traceback__)]
     frames = [each for each in frames if not in_package(each[0]) and not each[0].startswith("<frozen ")]
-    of_user = [each for each in frames if not each[0].startswith(_LIBRARIES)]
+    of_user = [each for each in frames if not each[0].startswith(_libraries())]
     # A function that was itself installed as a library.
     file, line = (of_user or frames or [("", 0)])[-1]
     return Place(kind, file, line)
