@@ -191,12 +191,12 @@ class AttributeHints:
                 # A property that raised AttributeError itself: give that error.
                 return object.__getattribute__(self, name)
             message = f"{cls.__name__!r} object has no attribute {name!r}"
-            raise AttributeError(message if name.startswith("_") else message + _attribute_advice(name, cls))
+            known = {each for each in [*dir(cls), *vars(self)] if not each.startswith("_")}
+            raise AttributeError(message if name.startswith("_") else message + _attribute_advice(name, known))
 
 
-def _attribute_advice(name: str, cls: type) -> str:
-    """``: use …`` for an attribute that a class does not have, empty where none is near."""
-    known = {each for each in dir(cls) if not each.startswith("_")} | set(getattr(cls, "__dataclass_fields__", ()))
+def _attribute_advice(name: str, known: set[str]) -> str:
+    """``: use …`` for an attribute that an object does not have, empty where none is near; `known` are those it has."""
     advice = _ATTRIBUTES_ELSEWHERE.get(name.lower())
     if advice is None:
         near = difflib.get_close_matches(name, sorted(known), n=1)
