@@ -3,6 +3,7 @@
 from belated.optimizers.algorithms import algorithm, algorithms
 from belated.optimizers.bayes import BayesOpt
 from belated.optimizers.life_cycle import NotFitted
+from belated.optimizers.names import UnknownArgument
 from belated.optimizers.optimizer import Optimizer
 from belated.optimizers.random_search import RandomSearch
 from belated.optimizers.report import TrialError
@@ -15,6 +16,7 @@ __all__ = [
     "RandomSearch",
     "Trial",
     "TrialError",
+    "UnknownArgument",
     "algorithm",
     "algorithms",
 ]

@@ -1,5 +1,7 @@
 """The life cycle of trials, from suggestion to result: the same for optimizers and studies."""
 
+from __future__ import annotations
+
 import html
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
@@ -12,6 +14,7 @@ from numpy.typing import NDArray
 from belated._core import Action, AlreadyObserved, BelatedError, InvalidSetting, InvalidValue, UnknownTrial
 from belated.optimizers.constraints import Constraints
 from belated.optimizers.log import Array, Log, Record, Report
+from belated.optimizers.names import AttributeHints
 from belated.optimizers.problem import Problem
 from belated.optimizers.report import attrs_as_json, check_amount, error_facts, headline
 from belated.optimizers.table import trials_dataframe
@@ -29,7 +32,7 @@ class NotFitted(BelatedError, ValueError):
     """Something was asked of the model before it had values to learn from."""
 
 
-class LifeCycle(Generic[AnyLog]):
+class LifeCycle(AttributeHints, Generic[AnyLog]):
     """Trials from suggestion to result, on a log that a subclass provides.
 
     A subclass sets `_problem`, `_log` and `_token`, and overrides what its log needs.

@@ -1,8 +1,11 @@
 """The result of a run: the trials that it started, and the best of all that its optimizer has."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
+from belated.optimizers.names import AttributeHints
 from belated.optimizers.optimizer import Optimizer
 from belated.optimizers.trial import Trial, html_table
 from belated.study.study import Study
@@ -11,7 +14,7 @@ StopReason: TypeAlias = Literal["n_trials", "timeout", "interrupted", "stopped",
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Result:
+class Result(AttributeHints):
     """The result of a run. It reads the optimizer, and so includes values that are reported to it later.
 
     Attributes
@@ -21,7 +24,7 @@ class Result:
     trials : list of Trial
         Those that the run started, in this order, whatever their state.
     stop_reason : {"n_trials", "timeout", "interrupted", "stopped", "error"}
-        What ended it: all trials were done, the time was up, Ctrl-C, a callback, or an executor that does not work.
+        What ended it: all trials were done, the time was up, Ctrl-C, a callback, or an error.
     seconds : float
         How long it took.
     """
@@ -51,12 +54,17 @@ class Result:
         """Number of the run's trials that failed."""
         return sum(trial.state == "failed" for trial in self.trials)
 
+    @property
+    def n_pending_(self) -> int:
+        """Number of the run's trials that have no result so far, such as those that still ran at the timeout."""
+        return sum(trial.state == "pending" for trial in self.trials)
+
     def recommend(self) -> Any:
         """The point of best posterior mean, to use where values are noisy; see `Optimizer.recommend`."""
         return self.optimizer.recommend()
 
     def _facts(self) -> dict[str, Any]:
-        names = ("best_value_", "best_params_", "n_failed_", "stop_reason")
+        names = ("best_value_", "best_params_", "n_failed_", "n_pending_", "stop_reason")
         return {"n_trials": len(self.trials)} | {name: getattr(self, name) for name in names}
 
     def __repr__(self) -> str:
