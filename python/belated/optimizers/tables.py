@@ -69,7 +69,11 @@ def _columns(prefix: str, names: Iterable[str], rows: list[Any]) -> dict[str, li
 
 def is_trials_table(params: Any) -> bool:
     """Whether this is a table as `trials_table` makes it, and not one of parameters alone."""
-    return is_table(params) and {"number", "state", "value"} <= set(params.columns)
+    if not is_table(params):
+        return False
+    columns = [str(name) for name in params.columns]
+    points = any(name == "index" or name.startswith("params_") for name in columns)
+    return points and {"number", "state", "value"} <= set(columns)
 
 
 def add_trials_table(owner: LifeCycle[Any], table: Any) -> list[Trial]:
