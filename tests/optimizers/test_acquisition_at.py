@@ -1,4 +1,4 @@
-"""`acquisition_at`: the formulas from the public predictions, the next suggestion as its maximum, and no side effects."""
+"""`acquisition_at`: the formulas by the public predictions, its maximum the next suggestion, no side effects."""
 
 import numpy as np
 import pandas as pd

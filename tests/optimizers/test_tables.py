@@ -112,7 +112,12 @@ REFUSED = [
     (X, GOOD | {"value": [1.0, math.inf]}, bl.InvalidValue, "value=inf in row 1 is not a finite number"),
     (X, GOOD | {"std": [0.1, "much"]}, bl.InvalidValue, "std='much' in row 1 is not a finite number"),
     (X, GOOD | {"std": [0.1, -1.0]}, bl.InvalidValue, "std=-1.0"),
-    (X, {"params_y": [0.5, 0.5]}, bl.InvalidPoint, r"misses \['params_x'\] and has unknown \['params_y'\]: its columns"),
+    (
+        X,
+        {"params_y": [0.5, 0.5]},
+        bl.InvalidPoint,
+        r"misses \['params_x'\] and has unknown \['params_y'\]: its",
+    ),
     (X, {"params_x": [0.5, math.nan]}, bl.InvalidPoint, r"misses \['x'\]"),
     (X, {"params_x": [0.5, 1.5]}, bl.InvalidPoint, r"params\['x'\]=1.5 is not usable"),
     ({"k": ["a", "b"]}, {"params_k": ["a", "c"]}, bl.InvalidPoint, r"params\['k'\]='c' is not usable"),

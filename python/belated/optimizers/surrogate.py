@@ -119,6 +119,8 @@ def _by_name(dimensions: Any, lengthscale: NDArray[np.float64]) -> dict[str, Len
     for name, dimension in dimensions:
         columns = lengthscale[start : start + dimension.width]
         start += dimension.width
+        if not dimension.width:
+            continue  # a constant
         if isinstance(dimension, Categorical):
             found[name] = _by_choice(dimension, columns)
         else:

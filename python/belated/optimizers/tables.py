@@ -205,13 +205,13 @@ def _missing(cell: Any) -> bool:
         return False
 
 
-def _choices(dimension: Dimension) -> tuple[Any, ...] | None:
+def choices_of(dimension: Dimension) -> tuple[Any, ...] | None:
     """The values that a parameter chooses from; None for one with a range."""
     return getattr(dimension, "choices", None) or getattr(dimension, "values", None)
 
 
 def _is_missing_choice(dimension: Dimension) -> bool:
-    return any(_as_read(choice) is None for choice in _choices(dimension) or ())
+    return any(_as_read(choice) is None for choice in choices_of(dimension) or ())
 
 
 def _as_read(value: Any) -> float | str | bool | None:
@@ -232,7 +232,7 @@ def _as_read(value: Any) -> float | str | bool | None:
 
 def _read_cell(dimension: Dimension, cell: Any, column: str, i: int) -> Any:
     """The value that a cell stands for; what it cannot be is left to the space to refuse."""
-    choices = _choices(dimension)
+    choices = choices_of(dimension)
     if choices is None:
         return _in_range(dimension, cell)
     alike = [choice for choice in choices if _as_read(choice) == _as_read(cell)]

@@ -92,41 +92,6 @@ class Trial:
         return self._owner._record_of(self).std
 
     @property
-    def cost(self) -> float | None:
-        """What the evaluation cost, where that was reported."""
-        return None
-
-    @property
-    def duration(self) -> float | None:
-        """How long the evaluation took, where that was reported."""
-        return None
-
-    @property
-    def attrs(self) -> dict[str, Any]:
-        """What was noted with it."""
-        return {}
-
-    @property
-    def error(self) -> Any:
-        """Why it failed."""
-        return None
-
-    @property
-    def params_run(self) -> dict[str, Any]:
-        """Where it was really run."""
-        return self.params
-
-    @property
-    def ended_at(self) -> float | None:
-        """When it was observed, failed or abandoned."""
-        return self.observed_at
-
-    @property
-    def expires_at(self) -> float | None:
-        """When its lease ends, in seconds of the wall clock."""
-        return None
-
-    @property
     def suggested_at(self) -> float:
         """When it started, on the optimizer's clock: in seconds, or in suggestions started."""
         return self._owner._record_of(self).suggested_at

@@ -9,9 +9,9 @@ import numpy as np
 
 from belated._core import InvalidSetting
 from belated.optimizers.read_access import ReadAccess
+from belated.optimizers.tables import choices_of
 from belated.plotting.figures import ORANGE, RED, checked_names, is_log, panels, space_of, value_label
 from belated.plotting.slices import predict_at, values_of
-from belated.space.dimensions import Categorical
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -64,7 +64,7 @@ def plot_contour(
     space = space_of(search, "plot_contour")
     search.predict([], context)
     best = search.recommend(context)
-    numeric = [name for name, dimension in space.items() if not isinstance(dimension, Categorical)]
+    numeric = [name for name, dimension in space.items() if choices_of(dimension) is None]
     wanted = [name for name in numeric if name in best][:2] if names is None else checked_names(names, numeric, "names")
     if len(set(wanted)) != 2 or len(wanted) != 2:
         raise InvalidSetting(f"names={wanted} is not usable: pass two different parameters out of {numeric}")

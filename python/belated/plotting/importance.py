@@ -31,8 +31,8 @@ def plot_importance(search: ReadAccess, context: Mapping[str, Any] | None = None
     The total effect of parameter i is T_i = E[Var(f | all others)] / Var(f), for params drawn uniformly from the space
     (on its scales): 0 where f does not depend on it. Effects add up to more than 1 where parameters interact. The
     estimator is T_i = mean (f(a) - f(a with parameter i of b))² / (2 Var f(a)) (Jansen 1999; Saltelli et al. 2010,
-    table 2f) over the points a, b of a Latin hypercube, for each of 100 draws of f from the posterior (Le Gratiet,
-    Cannamela and Iooss 2014). A bar is the median of the draws, its line their 5 % to 95 % interval: what the model
+    table 2f) over evenly spread points a, b, for each of 100 draws of f from the posterior (Le Gratiet, Cannamela and
+    Iooss 2014). A bar is the median of the draws, its line their 5 % to 95 % interval: what the model
     knows too little about has a long line. A parameter has no effect where it is not active.
 
     Parameters
@@ -60,8 +60,8 @@ def plot_importance(search: ReadAccess, context: Mapping[str, Any] | None = None
     space = space_of(search, "plot_importance")
     low, middle, high = np.quantile(total_effects(search, space, context), [0.05, 0.5, 0.95], axis=0)
     names = np.array(list(space), dtype=object)
-    # The most important one on top; constants have none.
-    order = [i for i in np.argsort(middle, kind="stable") if len(getattr(space[names[i]], "choices", (0, 1))) > 1]
+    # The most important one on top, and no constants.
+    order = [i for i in np.argsort(middle, kind="stable") if space[names[i]].width]
     ax = axes_for(ax)
     error = np.array([middle - low, high - middle])[:, order]
     ax.barh(names[order].tolist(), middle[order], xerr=error, color=BLUE, ecolor="black", capsize=3, height=0.6)
@@ -76,7 +76,7 @@ def total_effects(search: ReadAccess, space: Space, context: Mapping[str, Any] |
     encoded = search._source._encode_context(context)
     d = len(space)
     n = max(2, min(_MAX_POINTS, _MAX_ROWS // (d + 1)))
-    a, b = np.split(latin_hypercube(n, 2 * d, np.random.default_rng(0)), 2, axis=1)
+    a, b = paired_points(n, d, np.random.default_rng(0))
     blocks = [a]
     for i in range(d):
         mixed = a.copy()
@@ -93,10 +93,15 @@ def total_effects(search: ReadAccess, space: Space, context: Mapping[str, Any] |
     return np.where(variance[:, None] > 0, squares / (2 * np.where(variance > 0, variance, 1.0)[:, None]), 0.0)
 
 
-def latin_hypercube(n: int, d: int, rng: np.random.Generator) -> Array:
-    """n points in the unit cube of d dimensions, one in each of n equal intervals of each (McKay et al. 1979)."""
-    cells = rng.permuted(np.tile(np.arange(n), (d, 1)), axis=1).T
-    return np.asarray((cells + rng.random((n, d))) / n, dtype=np.float64)
+def paired_points(n: int, d: int, rng: np.random.Generator) -> tuple[Array, Array]:
+    """(a, b), n points each in the unit cube of d dimensions.
+
+    In each dimension the pairs (a_i, b_i) are the lattice ((k + 1/2)/n, 1/2 + k(√5 - 1)/2 mod 1) over the unit square,
+    in a random order: a is a Latin hypercube, and so nearly is b.
+    """
+    k = np.arange(n)
+    order = rng.permuted(np.tile(k, (d, 1)), axis=1).T
+    return (order + 0.5) / n, (0.5 + order * (np.sqrt(5) - 1) / 2) % 1.0
 
 
 def _params(space: Space, u: Array) -> dict[str, Any]:

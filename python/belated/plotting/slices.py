@@ -9,7 +9,7 @@ import numpy as np
 
 from belated._core import InvalidSetting
 from belated.optimizers.read_access import NotFitted, ReadAccess
-from belated.optimizers.tables import active_values, is_complete
+from belated.optimizers.tables import active_values, choices_of, is_complete
 from belated.optimizers.trial import Trial
 from belated.plotting.figures import (
     BLUE,
@@ -45,7 +45,7 @@ def plot_slice(
     Parameters
     ----------
     search : Result, Study or Optimizer
-        In a space; candidates have no lines between them.
+        In a space: between candidates there are no lines.
     names : str or list of str, optional
         Which parameters. Default None: all, of which those that are not active at the recommended point have no line.
     context : mapping, optional
@@ -66,7 +66,8 @@ def plot_slice(
         A context that is missing, was not declared, or is out of its space.
     """
     space = space_of(search, "plot_slice")
-    wanted = list(space) if names is None else checked_names(names, list(space), "names")
+    searched = [name for name, dimension in space.items() if dimension.width]
+    wanted = searched if names is None else checked_names(names, searched, "names")
     observed = [trial for trial in search.trials if trial.value is not None]
     best = _recommended(search, context)
     made = panels(len(wanted), axes)
@@ -92,9 +93,10 @@ def _recommended(search: ReadAccess, context: Mapping[str, Any] | None) -> dict[
 
 
 def _draw_observed(ax: Axes, dimension: Dimension, name: str, observed: Sequence[Trial]) -> None:
-    pairs = [(trial.params_run[name], trial.value) for trial in observed if name in trial.params_run]
-    at = _positions(ax, dimension, [value for value, _ in pairs])
-    ax.plot(at, np.array([y for _, y in pairs], dtype=float), "o", color=BLUE, markersize=4, alpha=0.5, label="observed")
+    active = [trial for trial in observed if name in trial.params_run]
+    at = _positions(ax, dimension, [trial.params_run[name] for trial in active])
+    values = np.array([trial.value for trial in active], dtype=float)
+    ax.plot(at, values, "o", color=BLUE, markersize=4, alpha=0.5, label="observed")
 
 
 def _draw_model(
@@ -105,6 +107,7 @@ def _draw_model(
     mean, std = predict_at(search, space, [best | {name: value} for value in values], context)
     at = np.array(_positions(ax, dimension, values), dtype=float)
     if isinstance(dimension, Categorical):
+        # There is nothing between choices.
         ax.errorbar(at, mean, yerr=std, fmt="_", color=ORANGE, capsize=4, label="mean ± std")
     else:
         ax.plot(at, mean, color=ORANGE, label="mean ± std")
@@ -114,17 +117,19 @@ def _draw_model(
 
 
 def _positions(ax: Axes, dimension: Dimension, values: Sequence[Any]) -> list[Any]:
-    """Where values stand on the axis: choices at 0, 1, …, with their names as ticks."""
-    if not isinstance(dimension, Categorical):
+    """Where values stand on the axis: those of a list at 0, 1, …, with their names as ticks."""
+    listed = choices_of(dimension)
+    if listed is None:
         return list(values)
-    ax.set_xticks(range(len(dimension.choices)), [str(choice) for choice in dimension.choices])
+    ax.set_xticks(range(len(listed)), [str(choice) for choice in listed])
     return [int(dimension.to_number(value)) for value in values]
 
 
 def values_of(dimension: Dimension, n: int = _N_POINTS) -> list[Any]:
-    """All choices of a parameter, or at most n values that are evenly spread on its scale."""
-    if isinstance(dimension, Categorical):
-        return list(dimension.choices)
+    """All values of a list, or at most n that are evenly spread on the scale of a range."""
+    listed = choices_of(dimension)
+    if listed is not None:
+        return list(listed)
     return list(dict.fromkeys(dimension.decode(np.array([u])) for u in np.linspace(0.0, 1.0, n)))
 
 

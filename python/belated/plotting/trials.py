@@ -76,12 +76,12 @@ def plot_trials(search: ReadAccess, ax: Axes | None = None) -> Axes:
             lows, highs = [spans[i][0] for i in chosen], [spans[i][1] for i in chosen]
             at = [lanes[i] for i in chosen]
             widths = [high - low for low, high in zip(lows, highs, strict=True)]
-            ax.barh(at, widths, left=lows, height=0.7, color=colour, alpha=0.4)
+            ax.barh(at, widths, left=lows, height=0.7, color=colour, alpha=0.4, edgecolor="white")
             ax.plot(highs, at, marker, color=colour, markersize=5, linestyle="none", label=fate)
     ax.set(xlabel=time_label(search), ylabel="Trials in flight", ylim=(0.4, max(lanes, default=1) + 0.6))
     ax.yaxis.set_major_locator(MaxNLocator(integer=True))
     if trials:
-        ax.legend(fontsize="small")
+        ax.legend(fontsize="small", loc="upper left", bbox_to_anchor=(1, 1))
     return ax
 
 
