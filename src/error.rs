@@ -33,11 +33,23 @@ pub enum Error {
     )]
     InvalidDeviation { number: usize, got: f64 },
 
-    /// A cost that is not one finite number.
+    /// A cost that cannot be one.
     #[error(
-        "cost={got} for trial {number} is not a finite number; give what the evaluation cost (the trial is unchanged)"
+        "cost={got} for trial {number} is not a finite number of 0 or above; give what the evaluation cost (the trial is unchanged)"
     )]
     InvalidCost { number: usize, got: f64 },
+
+    /// A duration that cannot be one.
+    #[error(
+        "duration={got} for trial {number} is not a finite number of 0 or above; give the seconds that the evaluation took (the trial is unchanged)"
+    )]
+    InvalidDuration { number: usize, got: f64 },
+
+    /// Attributes that are no JSON object.
+    #[error(
+        "attrs={0} is not a JSON object; give names and values, nested no deeper than 127 levels"
+    )]
+    InvalidAttrs(String),
 
     /// A point that does not belong to the domain.
     #[error("{0}")]
@@ -62,7 +74,9 @@ pub enum Error {
     UnknownTrial { number: usize, known: usize },
 
     /// A second, different value for a trial, or a failure after a value.
-    #[error("trial {number} has the value {value} already; pass amend=True to replace it")]
+    #[error(
+        "trial {number} has the value {value} already; pass amend=True to replace it, or replicate=True to keep both"
+    )]
     AlreadyObserved { number: usize, value: f64 },
 
     /// A covariance matrix that stays singular after every rung of the jitter ladder.

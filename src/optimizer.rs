@@ -228,10 +228,7 @@ impl Optimizer {
     pub fn extend(&mut self, events: Vec<Event>) -> Result<Vec<Option<TrialNumber>>> {
         let mut numbers = Vec::with_capacity(events.len());
         for event in events {
-            if let Event::Suggested { point, .. }
-            | Event::Added { point, .. }
-            | Event::Enqueued { point, .. } = &event
-            {
+            if let Some(point) = event.point() {
                 self.check_origin(point)?;
             }
             numbers.push(event.trial_number(self.ledger.trials().len()));
@@ -246,25 +243,17 @@ impl Optimizer {
 
     /// Logs an event after the checks that the log cannot make.
     pub(crate) fn append(&mut self, event: Event) -> Result<()> {
-        match &event {
-            Event::Suggested {
-                point,
-                context,
-                note,
-                ..
-            } => {
-                self.check_point(point)?;
-                self.check_context(context)?;
-                if let Some(note) = note {
-                    self.strategy.check_note(&self.ledger, note)?;
-                }
-            }
-            Event::Added { point, context, .. } => {
-                self.check_point(point)?;
-                self.check_context(context)?;
-            }
-            Event::Enqueued { point, .. } => self.check_point(point)?,
-            _ => {}
+        if let Some(point) = event.point() {
+            self.check_point(point)?;
+        }
+        if let Some(context) = event.context() {
+            self.check_context(context)?;
+        }
+        if let Event::Suggested {
+            note: Some(note), ..
+        } = &event
+        {
+            self.strategy.check_note(&self.ledger, note)?;
         }
         self.ledger.append(event)
     }
@@ -277,7 +266,11 @@ impl Optimizer {
                 self.check_context(context)?;
             }
             Action::Enqueue { point, .. } => self.check_point(point)?,
-            Action::Observe { .. } | Action::Fail { .. } | Action::Abandon { .. } => {}
+            Action::Observe { report, .. } => report
+                .point
+                .as_ref()
+                .map_or(Ok(()), |point| self.check_point(point))?,
+            Action::Fail { .. } | Action::Abandon { .. } => {}
         }
         // When a point was enqueued is of no account to anything.
         let now = match action {
@@ -287,12 +280,14 @@ impl Optimizer {
         self.ledger.validate(action, now)
     }
 
-    /// Logs an action.
-    pub fn record(&mut self, action: Action, now: Option<f64>) -> Result<()> {
-        match self.validate(action, now)? {
-            Some(event) => self.ledger.append(event),
-            None => Ok(()),
-        }
+    /// Logs an action; the number of the trial that it starts or concerns, None where nothing is logged of any.
+    pub fn record(&mut self, action: Action, now: Option<f64>) -> Result<Option<TrialNumber>> {
+        let Some(event) = self.validate(action, now)? else {
+            return Ok(None);
+        };
+        let number = event.trial_number(self.ledger.trials().len());
+        self.ledger.append(event)?;
+        Ok(number)
     }
 
     /// The best point as the strategy sees it; None while nothing is observed.

@@ -13,7 +13,7 @@ use crate::optimizer::{Definition, Optimizer, Settings};
 const NAME: &[u8] = b"belated";
 
 /// The format that is written, and the only one that is read.
-pub const FORMAT: u8 = 3;
+pub const FORMAT: u8 = 4;
 
 /// What comes before the events.
 #[derive(Serialize, Deserialize)]

@@ -6,7 +6,7 @@ Points are rows of float64 in *encoded* coordinates (see ``belated.space``); eve
 """
 
 from collections.abc import Sequence
-from typing import final
+from typing import Protocol, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,7 @@ __all__ = [
     "defaults",
     "Domain",
     "Optimizer",
+    "Action",
     "TrialRecord",
     "GaussianProcess",
     "Acquisition",
@@ -83,6 +84,57 @@ class Domain:
     def width(self) -> int:
         """Number of encoded columns of a point."""
 
+class _Location(Protocol):
+    """A point: `belated.space.space.Location`."""
+
+    @property
+    def point(self) -> NDArray[np.float64]: ...
+    @property
+    def index(self) -> int | None: ...
+    @property
+    def given(self) -> Sequence[float] | None: ...
+
+class _Report(Protocol):
+    """What comes with a value: `belated.optimizers.log.Report`."""
+
+    @property
+    def std(self) -> float | None: ...
+    @property
+    def cost(self) -> float | None: ...
+    @property
+    def duration(self) -> float | None: ...
+    @property
+    def place(self) -> _Location | None:
+        """Where the trial was really run; None where it was started."""
+
+    @property
+    def attrs(self) -> str | None:
+        """A JSON object."""
+
+@final
+class Action:
+    """Something to record about a trial; it is checked when it is recorded."""
+
+    @staticmethod
+    def observe(number: int, value: float, report: _Report | None, amend: bool, replicate: bool) -> Action:
+        """A value. Where there is another one already: an error, or it is replaced (`amend`), or a trial of its own
+        is added at the trial's point (`replicate`)."""
+
+    @staticmethod
+    def fail(number: int, error: tuple[str, str, str | None] | None, attrs: str | None) -> Action:
+        """A crash; ``error`` is (type, message, traceback)."""
+
+    @staticmethod
+    def abandon(number: int) -> Action: ...
+    @staticmethod
+    def add(
+        place: _Location, context: NDArray[np.float64] | None, value: float | None, report: _Report | None
+    ) -> Action:
+        """A trial that was not suggested. Without a value, only the report's attrs are kept."""
+
+    @staticmethod
+    def enqueue(place: _Location) -> Action: ...
+
 @final
 class TrialRecord:
     """One trial as the log knows it."""
@@ -90,12 +142,18 @@ class TrialRecord:
     @property
     def number(self) -> int: ...
     @property
-    def point(self) -> NDArray[np.float64]: ...
+    def point(self) -> NDArray[np.float64]:
+        """Where it was started: suggested, or added."""
+
     @property
     def index(self) -> int | None: ...
     @property
     def given(self) -> list[float] | None:
         """The coordinates as the user gave them, one number for each named parameter."""
+
+    @property
+    def run(self) -> tuple[NDArray[np.float64], int | None, list[float] | None] | None:
+        """(point, index, given) where it was really run; None where nothing was said about that."""
 
     @property
     def context(self) -> NDArray[np.float64]: ...
@@ -108,9 +166,17 @@ class TrialRecord:
     @property
     def cost(self) -> float | None: ...
     @property
+    def duration(self) -> float | None: ...
+    @property
     def fidelity(self) -> float | None: ...
     @property
-    def attrs(self) -> str | None: ...
+    def attrs(self) -> list[str]:
+        """JSON objects, each to be merged over those before it."""
+
+    @property
+    def error(self) -> tuple[str, str, str | None] | None:
+        """(type, message, traceback) of the last failure that had an error."""
+
     @property
     def note(self) -> str | None:
         """What the strategy that suggested it wrote down."""
@@ -119,6 +185,13 @@ class TrialRecord:
     def suggested_at(self) -> float: ...
     @property
     def observed_at(self) -> float | None: ...
+    @property
+    def ended_at(self) -> float | None:
+        """When it was observed, failed or abandoned, whichever was last."""
+
+    @property
+    def expires_at(self) -> float | None:
+        """Wall-clock seconds when its lease ends."""
 
 @final
 class Optimizer:
@@ -143,26 +216,15 @@ class Optimizer:
 
         ``wall_time`` is the time in seconds by which leases are judged, ``expires_after`` the length of new ones."""
 
-    def validate_observe(
-        self, number: int, value: float, now: float | None, amend: bool, std: float | None = None
-    ) -> str | None:
-        """The event that ``observe`` would log, as JSON; None where it would change nothing. Nothing is logged."""
+    def validate(self, action: Action, now: float | None) -> tuple[str, int | None] | None:
+        """What ``record`` would log: the event as JSON, and the number of the trial that it starts or concerns; None
+        where it would change nothing. Nothing is logged."""
 
-    def validate_fail(self, number: int, now: float | None) -> str | None: ...
-    def validate_abandon(self, number: int, now: float | None) -> str | None: ...
-    def validate_add(
-        self,
-        point: NDArray[np.float64],
-        index: int | None,
-        given: Sequence[float] | None,
-        context: NDArray[np.float64] | None,
-        value: float | None,
-        now: float | None,
-        std: float | None = None,
-    ) -> str | None: ...
-    def validate_enqueue(
-        self, point: NDArray[np.float64], index: int | None, given: Sequence[float] | None
-    ) -> str | None: ...
+    def record(self, action: Action, now: float | None) -> int | None:
+        """Log an action; the number of the trial that it starts or concerns.
+
+        None for an enqueued point, and where nothing changes."""
+
     def extend(self, events: Sequence[str]) -> list[int | None]:
         """Log events, own or another's; each is checked, and those before a bad one stay.
 
@@ -172,20 +234,6 @@ class Optimizer:
         """The log from event number ``start`` on, as JSON."""
 
     def n_events(self) -> int: ...
-    def observe(self, number: int, value: float, now: float | None, amend: bool, std: float | None = None) -> None: ...
-    def fail(self, number: int, now: float | None) -> None: ...
-    def abandon(self, number: int, now: float | None) -> None: ...
-    def add(
-        self,
-        point: NDArray[np.float64],
-        index: int | None,
-        given: Sequence[float] | None,
-        context: NDArray[np.float64] | None,
-        value: float | None,
-        now: float | None,
-        std: float | None = None,
-    ) -> int: ...
-    def enqueue(self, point: NDArray[np.float64], index: int | None, given: Sequence[float] | None) -> None: ...
     def recommend(
         self, context: NDArray[np.float64] | None, now: float | None
     ) -> tuple[NDArray[np.float64], int | None, float, float] | None:

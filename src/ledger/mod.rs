@@ -1,6 +1,6 @@
 //! The append-only log of what happened to trials, and the views that are folded from it; it knows no model.
 //!
-//! * [`event`]: what can happen, as data
+//! * [`event`]: what can happen, as data; [`json`]: events as text; [`entry`]: events as the log keeps them
 //! * [`rules`]: what may happen
 //! * [`views`]: what became of a trial
 //!
@@ -8,65 +8,24 @@
 //! that arrives is always accepted, whatever became of its trial meanwhile. Drafts of suggestions alone can be taken
 //! back, by [`Ledger::truncate`].
 //!
-//! A trial's point and context are kept once, as a row of one array; the log itself keeps what an event adds.
+//! A trial's point and context are kept once, as a row of one array; the log itself keeps what an event adds. The row
+//! is where the trial was really run; where that is elsewhere than it was started, the trial keeps that point, too.
 
+mod entry;
 pub mod event;
+mod json;
 mod rules;
 mod views;
 
 use std::collections::BTreeSet;
 
-pub use event::{Action, Clock, Event, Point, TrialNumber};
+pub use entry::{Entry, Fault};
+pub use event::{Action, Again, Clock, Event, Failure, Point, Report, TrialNumber};
 pub use views::{State, Trial};
 
 use views::{Details, Ranking};
 
 use crate::error::{Error, Result};
-
-/// An event as the log keeps it, for strategies to fold: what its trial started with stands in the trial and its row.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Entry {
-    Suggested {
-        number: u32,
-        queued: bool,
-    },
-    Added {
-        number: u32,
-        value: Option<f64>,
-        noise: Option<Box<Noise>>,
-    },
-    /// The point is number `position` of all that were ever enqueued.
-    Enqueued {
-        position: u32,
-    },
-    Observed {
-        number: u32,
-        value: f64,
-        noise: Option<Box<Noise>>,
-        now: f64,
-    },
-    Amended {
-        number: u32,
-        value: f64,
-        noise: Option<Box<Noise>>,
-    },
-    Failed {
-        number: u32,
-        now: f64,
-        error: Option<Box<str>>,
-    },
-    Abandoned {
-        number: u32,
-        now: f64,
-    },
-}
-
-/// What may come with a value.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Noise {
-    pub std: Option<f64>,
-    pub cost: Option<f64>,
-}
 
 /// A point that waits to be suggested.
 #[derive(Debug, Clone, PartialEq)]
@@ -157,13 +116,13 @@ impl Ledger {
         })
     }
 
-    /// Encoded point and context of a trial: a row of the model.
+    /// Encoded point, where it was run, and context of a trial: a row of the model.
     pub fn row(&self, number: TrialNumber) -> &[f64] {
         let width = self.widths.0 + self.widths.1;
         &self.rows[number * width..(number + 1) * width]
     }
 
-    /// The encoded point of a trial.
+    /// The encoded point where a trial was run.
     pub fn x(&self, number: TrialNumber) -> &[f64] {
         &self.row(number)[..self.widths.0]
     }
@@ -173,7 +132,7 @@ impl Ledger {
         &self.row(number)[self.widths.0..]
     }
 
-    /// The point of a trial, with what belongs to it.
+    /// The point where a trial was run, as far as is known, with what belongs to it.
     pub fn point(&self, number: TrialNumber) -> Point {
         let trial = &self.trials[number];
         Point {
@@ -181,6 +140,18 @@ impl Ledger {
             index: trial.index.map(|index| index as usize),
             given: trial.given().map(<[f64]>::to_vec),
         }
+    }
+
+    /// The point where a trial was started: suggested, or added.
+    pub fn started_point(&self, number: TrialNumber) -> Point {
+        let started = self.trials[number].started().cloned();
+        started.unwrap_or_else(|| self.point(number))
+    }
+
+    /// The point where a trial was run, if that was said.
+    pub fn run_point(&self, number: TrialNumber) -> Option<Point> {
+        let moved = self.trials[number].started().is_some();
+        moved.then(|| self.point(number))
     }
 
     /// Numbers of the pending trials, smallest first.
@@ -216,95 +187,6 @@ impl Ledger {
                 got: now.unwrap_or(f64::NAN),
                 expected: "clock=\"seconds\" needs a finite number of seconds",
             }),
-        }
-    }
-
-    /// Event number i, as it was appended.
-    pub fn event(&self, i: usize) -> Event {
-        let noise = |noise: &Option<Box<Noise>>| noise.as_deref().cloned().unwrap_or_default();
-        match &self.entries[i] {
-            Entry::Suggested { number, queued } => {
-                let number = *number as usize;
-                let trial = &self.trials[number];
-                Event::Suggested {
-                    point: self.point(number),
-                    context: self.context(number).to_vec(),
-                    fidelity: trial.fidelity(),
-                    now: trial.suggested_at,
-                    expires_at: trial.expires_at(),
-                    queued: *queued,
-                    note: trial.note().map(str::to_string),
-                    attrs: trial.attrs().map(str::to_string),
-                }
-            }
-            Entry::Added {
-                number,
-                value,
-                noise: report,
-            } => {
-                let number = *number as usize;
-                let trial = &self.trials[number];
-                let Noise { std, cost } = noise(report);
-                Event::Added {
-                    point: self.point(number),
-                    context: self.context(number).to_vec(),
-                    fidelity: trial.fidelity(),
-                    value: *value,
-                    std,
-                    cost,
-                    now: trial.suggested_at,
-                    attrs: trial.attrs().map(str::to_string),
-                }
-            }
-            Entry::Enqueued { position } => {
-                let Queued {
-                    point,
-                    fidelity,
-                    attrs,
-                } = self.enqueued[*position as usize].clone();
-                Event::Enqueued {
-                    point,
-                    fidelity,
-                    attrs,
-                }
-            }
-            Entry::Observed {
-                number,
-                value,
-                noise: report,
-                now,
-            } => {
-                let Noise { std, cost } = noise(report);
-                Event::Observed {
-                    number: *number as usize,
-                    value: *value,
-                    std,
-                    cost,
-                    now: *now,
-                }
-            }
-            Entry::Amended {
-                number,
-                value,
-                noise: report,
-            } => {
-                let Noise { std, cost } = noise(report);
-                Event::Amended {
-                    number: *number as usize,
-                    value: *value,
-                    std,
-                    cost,
-                }
-            }
-            Entry::Failed { number, now, error } => Event::Failed {
-                number: *number as usize,
-                now: *now,
-                error: error.as_deref().map(str::to_string),
-            },
-            Entry::Abandoned { number, now } => Event::Abandoned {
-                number: *number as usize,
-                now: *now,
-            },
         }
     }
 
@@ -378,6 +260,7 @@ impl Ledger {
                 value,
                 std,
                 cost,
+                duration,
                 now,
                 attrs,
             } => {
@@ -387,13 +270,19 @@ impl Ledger {
                     ..Details::default()
                 };
                 let number = self.start(point, &context, now, false, details);
+                let report = Report {
+                    std,
+                    cost,
+                    duration,
+                    ..Report::default()
+                };
                 if let Some(value) = value {
-                    self.set_value(number, value, std, cost, now);
+                    self.set_value(number as usize, value, &report, Some(now));
                 }
                 Entry::Added {
                     number,
                     value,
-                    noise: boxed(std, cost),
+                    report: report.boxed(),
                 }
             }
             Event::Enqueued {
@@ -415,14 +304,23 @@ impl Ledger {
                 value,
                 std,
                 cost,
+                duration,
+                point,
+                attrs,
                 now,
             } => {
-                let number = number as u32;
-                self.set_value(number, value, std, cost, now);
+                let report = Report {
+                    std,
+                    cost,
+                    duration,
+                    point,
+                    attrs,
+                };
+                self.set_value(number, value, &report, Some(now));
                 Entry::Observed {
-                    number,
+                    number: number as u32,
                     value,
-                    noise: boxed(std, cost),
+                    report: report.boxed(),
                     now,
                 }
             }
@@ -431,27 +329,41 @@ impl Ledger {
                 value,
                 std,
                 cost,
+                duration,
+                point,
+                attrs,
             } => {
-                self.trials[number].value = Some(value);
-                self.trials[number].set_report(std, cost);
-                self.rank(number, value);
+                let report = Report {
+                    std,
+                    cost,
+                    duration,
+                    point,
+                    attrs,
+                };
+                self.set_value(number, value, &report, None);
                 Entry::Amended {
                     number: number as u32,
                     value,
-                    noise: boxed(std, cost),
+                    report: report.boxed(),
                 }
             }
-            Event::Failed { number, now, error } => {
-                self.leave_pending(number, State::Failed);
-                self.trials[number].set_error(error.clone());
+            Event::Failed {
+                number,
+                now,
+                error,
+                attrs,
+            } => {
+                self.end(number, State::Failed, now);
+                let fault = Fault { error, attrs };
+                self.trials[number].set_fault(&fault);
                 Entry::Failed {
                     number: number as u32,
                     now,
-                    error: error.map(String::into_boxed_str),
+                    fault: (fault != Fault::default()).then(|| Box::new(fault)),
                 }
             }
             Event::Abandoned { number, now } => {
-                self.leave_pending(number, State::Abandoned);
+                self.end(number, State::Abandoned, now);
                 Entry::Abandoned {
                     number: number as u32,
                     now,
@@ -481,47 +393,49 @@ impl Ledger {
             index: point.index.map(|index| index as u32),
             value: None,
             suggested_at: now,
-            observed_at: None,
+            ended_at: None,
             details: details.boxed(),
         });
         self.pending.insert(number);
         number as u32
     }
 
-    fn set_value(
-        &mut self,
-        number: u32,
-        value: f64,
-        std: Option<f64>,
-        cost: Option<f64>,
-        now: f64,
-    ) {
-        let number = number as usize;
-        self.leave_pending(number, State::Observed);
-        let trial = &mut self.trials[number];
-        trial.value = Some(value);
-        trial.observed_at = Some(now);
-        trial.set_report(std, cost);
-        self.n_observed += 1;
-        self.rank(number, value);
-    }
-
-    fn rank(&mut self, number: TrialNumber, value: f64) {
+    /// Gives a trial a value: its first one if there is a time, or another one.
+    fn set_value(&mut self, number: TrialNumber, value: f64, report: &Report, now: Option<f64>) {
+        if let Some(now) = now {
+            self.end(number, State::Observed, now);
+            self.n_observed += 1;
+        }
+        if let Some(point) = &report.point {
+            self.move_to(number, point.clone());
+        }
+        self.trials[number].value = Some(value);
+        self.trials[number].set_report(report);
         let trials = &self.trials;
         self.ranking
             .insert(number, value, |number| trials[number].value);
     }
 
-    fn leave_pending(&mut self, number: TrialNumber, state: State) {
-        self.pending.remove(&number);
-        self.trials[number].state = state;
+    /// Puts a trial where it was really run.
+    fn move_to(&mut self, number: TrialNumber, point: Point) {
+        let started = self.started_point(number);
+        let first = number * (self.widths.0 + self.widths.1);
+        self.rows[first..first + self.widths.0].copy_from_slice(&point.x);
+        let trial = &mut self.trials[number];
+        trial.index = point.index.map(|index| index as u32);
+        trial.reported_mut().started = Some(started);
+        trial.details.get_or_insert_default().given = point.given;
     }
-}
 
-/// None where there is nothing to keep.
-fn boxed(std: Option<f64>, cost: Option<f64>) -> Option<Box<Noise>> {
-    let noise = Noise { std, cost };
-    (noise != Noise::default()).then(|| Box::new(noise))
+    /// Ends the wait for a trial; one that ended in this way before did so then.
+    fn end(&mut self, number: TrialNumber, state: State, now: f64) {
+        self.pending.remove(&number);
+        let trial = &mut self.trials[number];
+        if trial.state != state {
+            trial.state = state;
+            trial.ended_at = Some(now);
+        }
+    }
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
 //! What may happen: which event an action amounts to, and which events a log can have.
 
 use crate::error::{Error, Result};
-use crate::ledger::event::{Action, Event, Point, TrialNumber};
-use crate::ledger::{Ledger, State};
+use crate::ledger::event::{Action, Again, Event, Point, Report, TrialNumber};
+use crate::ledger::{Ledger, State, json};
 
 impl Ledger {
     /// The event that an action amounts to; None where it changes nothing. Nothing is logged.
@@ -11,39 +11,42 @@ impl Ledger {
             Action::Observe {
                 number,
                 value,
-                std,
-                cost,
-                amend,
+                report,
+                again,
             } => {
                 let trial = self.trial(number)?;
-                check_report(number, Some(value), std, cost)?;
-                match trial.value {
-                    None => Some(Event::Observed {
-                        number,
-                        value,
-                        std,
-                        cost,
+                check_report(number, Some(value), &report)?;
+                match (trial.value, again) {
+                    (None, _) => Some(report.observed(number, value, now)),
+                    (Some(_), Again::Replicate) => Some(report.added(
+                        self.point(number),
+                        self.context(number).to_vec(),
+                        trial.fidelity(),
+                        Some(value),
                         now,
-                    }),
-                    Some(known)
-                        if known == value
-                            && (std.is_none() || std == trial.std())
-                            && (cost.is_none() || cost == trial.cost()) =>
-                    {
-                        None
+                    )),
+                    (Some(known), _) if known == value && self.repeats(number, &report) => None,
+                    (Some(_), Again::Amend) => Some(report.amended(number, value)),
+                    (Some(value), Again::Refuse) => {
+                        return Err(Error::AlreadyObserved { number, value });
                     }
-                    Some(_) if amend => Some(Event::Amended {
-                        number,
-                        value,
-                        std,
-                        cost,
-                    }),
-                    Some(value) => return Err(Error::AlreadyObserved { number, value }),
                 }
             }
-            Action::Fail { number, error } => {
+            Action::Fail {
+                number,
+                error,
+                attrs,
+            } => {
                 let failed = self.state_without_value(number)? == State::Failed;
-                (!failed).then_some(Event::Failed { number, now, error })
+                check_attrs(attrs.as_deref())?;
+                // What went wrong may become known later.
+                let news = !failed || (error.is_some() && self.trial(number)?.error().is_none());
+                news.then_some(Event::Failed {
+                    number,
+                    now,
+                    error,
+                    attrs,
+                })
             }
             Action::Abandon { number } => {
                 let abandoned = self.state_without_value(number)? == State::Abandoned;
@@ -54,33 +57,55 @@ impl Ledger {
                 context,
                 fidelity,
                 value,
-                std,
-                cost,
-                attrs,
+                report,
             } => {
-                let std = std.filter(|_| value.is_some());
-                check_report(self.trials().len(), value, std, cost)?;
-                Some(Event::Added {
-                    point,
-                    context,
-                    fidelity,
-                    value,
-                    std,
-                    cost,
-                    now,
-                    attrs,
-                })
+                // Without a value there is nothing to report about.
+                let report = match value {
+                    Some(_) => Report {
+                        point: None,
+                        ..report
+                    },
+                    None => Report {
+                        attrs: report.attrs,
+                        ..Report::default()
+                    },
+                };
+                check_report(self.trials().len(), value, &report)?;
+                Some(report.added(point, context, fidelity, value, now))
             }
             Action::Enqueue {
                 point,
                 fidelity,
                 attrs,
-            } => Some(Event::Enqueued {
-                point,
-                fidelity,
-                attrs,
-            }),
+            } => {
+                check_attrs(attrs.as_deref())?;
+                Some(Event::Enqueued {
+                    point,
+                    fidelity,
+                    attrs,
+                })
+            }
         })
+    }
+
+    /// Whether a report of the same value says nothing new about a trial; attributes apart.
+    fn repeats(&self, number: TrialNumber, report: &Report) -> bool {
+        let trial = &self.trials()[number];
+        let Report {
+            std,
+            cost,
+            duration,
+            point,
+            attrs: _,
+        } = report;
+        let same = |reported: &Option<f64>, known| reported.is_none() || *reported == known;
+        same(std, trial.std())
+            && same(cost, trial.cost())
+            && same(duration, trial.duration())
+            && point.as_ref().is_none_or(|point| {
+                let index = trial.index.map(|index| index as usize);
+                (&point.x[..], point.index) == (self.x(number), index)
+            })
     }
 
     /// The state of a trial that has no value.
@@ -96,8 +121,11 @@ impl Ledger {
     pub(super) fn allows(&self, event: &Event) -> Result<bool> {
         let has_value = |number: &TrialNumber| Ok(self.trial(*number)?.value.is_some());
         let finite = |x: &Option<f64>| x.is_none_or(f64::is_finite);
-        let report =
-            |std: &Option<f64>, cost: &Option<f64>| std.is_none_or(is_deviation) && finite(cost);
+        let report = |std: &Option<f64>, cost: &Option<f64>, duration: &Option<f64>| {
+            [std, cost, duration].into_iter().flatten().all(is_amount)
+        };
+        let data = |attrs: &Option<String>| attrs.as_deref().is_none_or(json::is_object);
+        let run = |point: &Option<Point>| point.as_ref().is_none_or(|p| self.fits(p, None));
         Ok(match event {
             Event::Suggested {
                 point,
@@ -106,12 +134,14 @@ impl Ledger {
                 now,
                 expires_at,
                 queued,
-                ..
+                note: _,
+                attrs,
             } => {
                 self.fits(point, Some(context))
                     && finite(fidelity)
                     && now.is_finite()
                     && finite(expires_at)
+                    && data(attrs)
                     && (!queued || self.next_queued().is_some_and(|next| next.point == *point))
             }
             Event::Added {
@@ -121,35 +151,59 @@ impl Ledger {
                 value,
                 std,
                 cost,
+                duration,
                 now,
-                ..
+                attrs,
             } => {
                 self.fits(point, Some(context))
                     && finite(fidelity)
                     && now.is_finite()
                     && finite(value)
-                    && report(std, cost)
-                    && (value.is_some() || std.is_none())
+                    && report(std, cost, duration)
+                    && data(attrs)
+                    && (value.is_some() || (std, cost, duration) == (&None, &None, &None))
             }
             Event::Enqueued {
-                point, fidelity, ..
-            } => self.fits(point, None) && finite(fidelity),
+                point,
+                fidelity,
+                attrs,
+            } => self.fits(point, None) && finite(fidelity) && data(attrs),
             Event::Observed {
                 number,
                 value,
                 std,
                 cost,
+                duration,
+                point,
+                attrs,
                 now,
-            } => value.is_finite() && report(std, cost) && now.is_finite() && !has_value(number)?,
+            } => {
+                value.is_finite()
+                    && report(std, cost, duration)
+                    && run(point)
+                    && data(attrs)
+                    && now.is_finite()
+                    && !has_value(number)?
+            }
             Event::Amended {
                 number,
                 value,
                 std,
                 cost,
-            } => value.is_finite() && report(std, cost) && has_value(number)?,
-            Event::Failed { number, now, .. } | Event::Abandoned { number, now } => {
-                now.is_finite() && !has_value(number)?
+                duration,
+                point,
+                attrs,
+            } => {
+                value.is_finite()
+                    && report(std, cost, duration)
+                    && run(point)
+                    && data(attrs)
+                    && has_value(number)?
             }
+            Event::Failed {
+                number, now, attrs, ..
+            } => now.is_finite() && data(attrs) && !has_value(number)?,
+            Event::Abandoned { number, now } => now.is_finite() && !has_value(number)?,
         })
     }
 
@@ -162,24 +216,80 @@ impl Ledger {
     }
 }
 
-fn check_report(
-    number: TrialNumber,
-    value: Option<f64>,
-    std: Option<f64>,
-    cost: Option<f64>,
-) -> Result<()> {
+impl Report {
+    fn observed(self, number: TrialNumber, value: f64, now: f64) -> Event {
+        Event::Observed {
+            number,
+            value,
+            std: self.std,
+            cost: self.cost,
+            duration: self.duration,
+            point: self.point,
+            attrs: self.attrs,
+            now,
+        }
+    }
+
+    fn amended(self, number: TrialNumber, value: f64) -> Event {
+        Event::Amended {
+            number,
+            value,
+            std: self.std,
+            cost: self.cost,
+            duration: self.duration,
+            point: self.point,
+            attrs: self.attrs,
+        }
+    }
+
+    /// A trial of its own, where the report says, or else at this point.
+    fn added(
+        self,
+        point: Point,
+        context: Vec<f64>,
+        fidelity: Option<f64>,
+        value: Option<f64>,
+        now: f64,
+    ) -> Event {
+        Event::Added {
+            point: self.point.unwrap_or(point),
+            context,
+            fidelity,
+            value,
+            std: self.std,
+            cost: self.cost,
+            duration: self.duration,
+            now,
+            attrs: self.attrs,
+        }
+    }
+}
+
+fn check_report(number: TrialNumber, value: Option<f64>, report: &Report) -> Result<()> {
     if let Some(got) = value.filter(|value| !value.is_finite()) {
         return Err(Error::InvalidValue { number, got });
     }
-    if let Some(got) = std.filter(|std| !is_deviation(*std)) {
+    let wrong = |amount: &Option<f64>| amount.filter(|amount| !is_amount(amount));
+    if let Some(got) = wrong(&report.std) {
         return Err(Error::InvalidDeviation { number, got });
     }
-    match cost.filter(|cost| !cost.is_finite()) {
-        Some(got) => Err(Error::InvalidCost { number, got }),
+    if let Some(got) = wrong(&report.cost) {
+        return Err(Error::InvalidCost { number, got });
+    }
+    if let Some(got) = wrong(&report.duration) {
+        return Err(Error::InvalidDuration { number, got });
+    }
+    check_attrs(report.attrs.as_deref())
+}
+
+fn check_attrs(attrs: Option<&str>) -> Result<()> {
+    match attrs.filter(|attrs| !json::is_object(attrs)) {
+        Some(attrs) => Err(Error::InvalidAttrs(attrs.chars().take(100).collect())),
         None => Ok(()),
     }
 }
 
-fn is_deviation(std: f64) -> bool {
-    std >= 0.0 && std.is_finite()
+/// A deviation, a cost or a duration.
+fn is_amount(amount: &f64) -> bool {
+    *amount >= 0.0 && amount.is_finite()
 }

@@ -3,7 +3,8 @@
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
-use crate::ledger::event::TrialNumber;
+use crate::ledger::Fault;
+use crate::ledger::event::{Failure, Point, Report, TrialNumber};
 
 /// Where a trial is in its life; `Observed` can be reached from every other state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,12 +39,13 @@ pub struct Trial {
     pub state: State,
     /// Whether this optimizer suggested it, as against added.
     pub suggested: bool,
-    /// The row of the candidates that it is, on such a domain.
+    /// The row of the candidates where it was run, on such a domain.
     pub index: Option<u32>,
     pub value: Option<f64>,
     /// On the clock; for an added trial, when it was added.
     pub suggested_at: f64,
-    pub observed_at: Option<f64>,
+    /// When it was observed, failed or abandoned, whichever was last.
+    pub ended_at: Option<f64>,
     /// What few trials have; a million trials without it take a quarter of the memory.
     pub(super) details: Option<Box<Details>>,
 }
@@ -55,10 +57,22 @@ pub(super) struct Details {
     pub fidelity: Option<f64>,
     pub expires_at: Option<f64>,
     pub note: Option<String>,
+    /// Attributes that it started with.
     pub attrs: Option<String>,
     pub std: Option<f64>,
     pub cost: Option<f64>,
-    pub error: Option<String>,
+    pub reported: Option<Box<Reported>>,
+}
+
+/// What hardly any report brings.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Reported {
+    pub duration: Option<f64>,
+    /// Where it was started, once it is known that it was run elsewhere.
+    pub started: Option<Point>,
+    /// Attributes, in the order in which they came.
+    pub attrs: Vec<String>,
+    pub error: Option<Failure>,
 }
 
 impl Details {
@@ -69,9 +83,14 @@ impl Details {
 }
 
 impl Trial {
+    /// When its value came.
+    pub fn observed_at(&self) -> Option<f64> {
+        self.ended_at.filter(|_| self.state == State::Observed)
+    }
+
     /// Time from suggestion to observation.
     pub fn delay(&self) -> Option<f64> {
-        self.observed_at.map(|at| at - self.suggested_at)
+        self.observed_at().map(|at| at - self.suggested_at)
     }
 
     /// The standard deviation of the value's noise, where it came with it.
@@ -81,6 +100,11 @@ impl Trial {
 
     pub fn cost(&self) -> Option<f64> {
         self.details.as_ref()?.cost
+    }
+
+    /// Seconds that the evaluation took.
+    pub fn duration(&self) -> Option<f64> {
+        self.reported()?.duration
     }
 
     pub fn fidelity(&self) -> Option<f64> {
@@ -97,31 +121,66 @@ impl Trial {
         self.details.as_ref()?.note.as_deref()
     }
 
-    /// The user's attributes, as JSON.
-    pub fn attrs(&self) -> Option<&str> {
+    /// The user's attributes as JSON objects, each to be merged over those before it.
+    pub fn attrs(&self) -> impl Iterator<Item = &str> {
+        let reported = self.reported().map(|reported| &reported.attrs);
+        let later = reported.into_iter().flatten().map(String::as_str);
+        self.started_attrs().into_iter().chain(later)
+    }
+
+    /// The attributes that it started with.
+    pub(super) fn started_attrs(&self) -> Option<&str> {
         self.details.as_ref()?.attrs.as_deref()
     }
 
-    /// What went wrong, where that was reported.
-    pub fn error(&self) -> Option<&str> {
-        self.details.as_ref()?.error.as_deref()
+    /// What went wrong, where it failed and that was reported.
+    pub fn error(&self) -> Option<&Failure> {
+        self.reported()?.error.as_ref()
     }
 
-    /// The coordinates as the user gave them.
+    /// The coordinates where it was run, as the user gave them.
     pub fn given(&self) -> Option<&[f64]> {
         self.details.as_ref()?.given.as_deref()
     }
 
-    pub(super) fn set_report(&mut self, std: Option<f64>, cost: Option<f64>) {
-        if self.details.is_some() || std.is_some() || cost.is_some() {
-            let details = self.details.get_or_insert_default();
-            (details.std, details.cost) = (std, cost);
+    /// Where it was started, if it was run elsewhere.
+    pub(super) fn started(&self) -> Option<&Point> {
+        self.reported()?.started.as_ref()
+    }
+
+    fn reported(&self) -> Option<&Reported> {
+        self.details.as_ref()?.reported.as_deref()
+    }
+
+    pub(super) fn reported_mut(&mut self) -> &mut Reported {
+        let details = self.details.get_or_insert_default();
+        details.reported.get_or_insert_default()
+    }
+
+    /// Takes over what came with a value, the point apart. The noise is this value's; cost and duration stay where
+    /// they are not given anew.
+    pub(super) fn set_report(&mut self, report: &Report) {
+        if self.std() != report.std {
+            self.details.get_or_insert_default().std = report.std;
+        }
+        if report.cost.is_some() {
+            self.details.get_or_insert_default().cost = report.cost;
+        }
+        if report.duration.is_some() {
+            self.reported_mut().duration = report.duration;
+        }
+        if let Some(attrs) = &report.attrs {
+            self.reported_mut().attrs.push(attrs.clone());
         }
     }
 
-    pub(super) fn set_error(&mut self, error: Option<String>) {
-        if self.details.is_some() || error.is_some() {
-            self.details.get_or_insert_default().error = error;
+    /// Takes over why it failed. Without an error the earlier one stays.
+    pub(super) fn set_fault(&mut self, fault: &Fault) {
+        if let Some(error) = &fault.error {
+            self.reported_mut().error = Some(error.clone());
+        }
+        if let Some(attrs) = &fault.attrs {
+            self.reported_mut().attrs.push(attrs.clone());
         }
     }
 }

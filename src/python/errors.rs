@@ -140,9 +140,11 @@ pub fn raise(py: Python<'_>, error: Error) -> PyErr {
         | Error::InvalidDefinition { .. }
         | Error::InvalidTime { .. }
         | Error::Unsupported { .. } => &all.invalid_setting,
-        Error::InvalidValue { .. } | Error::InvalidDeviation { .. } | Error::InvalidCost { .. } => {
-            &all.invalid_value
-        }
+        Error::InvalidValue { .. }
+        | Error::InvalidDeviation { .. }
+        | Error::InvalidCost { .. }
+        | Error::InvalidDuration { .. }
+        | Error::InvalidAttrs(_) => &all.invalid_value,
         Error::InvalidPoint(_) | Error::Shape(_) => &all.invalid_point,
         Error::InvalidContext(_) => &all.invalid_context,
         Error::UnknownTrial { .. } => &all.unknown_trial,

@@ -7,6 +7,7 @@ mod gaussian_process;
 mod interrupt;
 mod optimizer;
 mod settings;
+mod trial;
 
 use ndarray::{Array1, Array2};
 use numpy::{PyArray1, PyReadonlyArray1, PyReadonlyArray2};
@@ -22,7 +23,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     errors::register(module)?;
     module.add_class::<domain::Domain>()?;
     module.add_class::<optimizer::Optimizer>()?;
-    module.add_class::<optimizer::TrialRecord>()?;
+    module.add_class::<trial::Action>()?;
+    module.add_class::<trial::TrialRecord>()?;
     module.add_class::<gaussian_process::GaussianProcess>()?;
     module.add_class::<acquisition::Acquisition>()?;
     module.add_function(wrap_pyfunction!(settings::defaults, module)?)?;

@@ -1,4 +1,4 @@
-//! `Optimizer` and `TrialRecord`: the log and its strategy.
+//! `Optimizer`: the log and its strategy.
 
 use std::sync::{Mutex, MutexGuard, TryLockError};
 use std::time::Duration;
@@ -10,12 +10,13 @@ use pyo3::types::PyBytes;
 
 use crate::error::{Error, Result, Stop, check};
 use crate::gp::BLOCK;
-use crate::ledger::{Action, Event, Point, State, Trial};
+use crate::ledger::{Action, Event, State};
 use crate::optimizer::{Definition, Lease, Optimizer as Core, Settings};
 use crate::python::domain::Domain;
 use crate::python::errors::{raise, warn};
 use crate::python::gaussian_process::GaussianProcess;
 use crate::python::interrupt::detached;
+use crate::python::trial::{Action as PyAction, TrialRecord};
 use crate::python::{owned1, owned2};
 
 const BETWEEN_TRIES: Duration = Duration::from_micros(200);
@@ -26,15 +27,6 @@ const BETWEEN_TRIES: Duration = Duration::from_micros(200);
 #[pyclass(frozen, module = "belated._core")]
 pub struct Optimizer {
     core: Mutex<Core>,
-}
-
-/// One trial as the log knows it.
-#[pyclass(frozen, module = "belated._core")]
-pub struct TrialRecord {
-    number: usize,
-    point: Point,
-    context: Vec<f64>,
-    trial: Trial,
 }
 
 /// Mean and standard deviation.
@@ -51,22 +43,6 @@ type LeftOut<'py> = (
 type Recommended<'py> = (Bound<'py, PyArray1<f64>>, Option<usize>, f64, f64);
 
 impl Optimizer {
-    fn validate(
-        &self,
-        py: Python<'_>,
-        action: Action,
-        now: Option<f64>,
-    ) -> PyResult<Option<String>> {
-        detached(py, |stop| match self.lock(stop)?.validate(action, now)? {
-            Some(event) => event.to_json().map(Some),
-            None => Ok(None),
-        })
-    }
-
-    fn record(&self, py: Python<'_>, action: Action, now: Option<f64>) -> PyResult<()> {
-        detached(py, |stop| self.lock(stop)?.record(action, now))
-    }
-
     fn from_core(core: Core) -> Self {
         Self {
             core: Mutex::new(core),
@@ -90,14 +66,6 @@ impl Optimizer {
 
 fn context(array: Option<PyReadonlyArray1<'_, f64>>) -> Vec<f64> {
     array.map_or(Vec::new(), |z| owned1(z).to_vec())
-}
-
-fn point(x: PyReadonlyArray1<'_, f64>, index: Option<usize>, given: Option<Vec<f64>>) -> Point {
-    Point {
-        x: owned1(x).to_vec(),
-        index,
-        given,
-    }
 }
 
 #[pymethods]
@@ -128,8 +96,9 @@ impl Optimizer {
                 // Where warnings are errors nobody will learn of these trials.
                 detached(py, |stop| {
                     let mut optimizer = self.lock(stop)?;
-                    let mut abandon = |number| optimizer.record(Action::Abandon { number }, now);
-                    numbers.iter().try_for_each(|&number| abandon(number))
+                    numbers.iter().try_for_each(|&number| {
+                        optimizer.record(Action::Abandon { number }, now).map(drop)
+                    })
                 })?;
                 return Err(raised);
             }
@@ -163,66 +132,31 @@ impl Optimizer {
         Ok(events)
     }
 
-    #[pyo3(signature = (number, value, now, amend, std=None))]
-    fn validate_observe(
+    fn validate(
         &self,
         py: Python<'_>,
-        number: usize,
-        value: f64,
+        action: &PyAction,
         now: Option<f64>,
-        amend: bool,
-        std: Option<f64>,
-    ) -> PyResult<Option<String>> {
-        self.validate(py, Action::observe(number, value, std, amend), now)
+    ) -> PyResult<Option<(String, Option<usize>)>> {
+        let action = action.core.clone();
+        detached(py, |stop| {
+            let core = self.lock(stop)?;
+            let Some(event) = core.validate(action, now)? else {
+                return Ok(None);
+            };
+            let number = event.trial_number(core.ledger().trials().len());
+            Ok(Some((event.to_json()?, number)))
+        })
     }
 
-    fn validate_fail(
+    fn record(
         &self,
         py: Python<'_>,
-        number: usize,
+        action: &PyAction,
         now: Option<f64>,
-    ) -> PyResult<Option<String>> {
-        self.validate(py, Action::fail(number), now)
-    }
-
-    fn validate_abandon(
-        &self,
-        py: Python<'_>,
-        number: usize,
-        now: Option<f64>,
-    ) -> PyResult<Option<String>> {
-        self.validate(py, Action::Abandon { number }, now)
-    }
-
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "what a trial is made of, as Python passes it"
-    )]
-    #[pyo3(signature = (point, index, given, context, value, now, std=None))]
-    fn validate_add(
-        &self,
-        py: Python<'_>,
-        point: PyReadonlyArray1<'_, f64>,
-        index: Option<usize>,
-        given: Option<Vec<f64>>,
-        context: Option<PyReadonlyArray1<'_, f64>>,
-        value: Option<f64>,
-        now: Option<f64>,
-        std: Option<f64>,
-    ) -> PyResult<Option<String>> {
-        let point = self::point(point, index, given);
-        let action = Action::add(point, self::context(context), value, std);
-        self.validate(py, action, now)
-    }
-
-    fn validate_enqueue(
-        &self,
-        py: Python<'_>,
-        point: PyReadonlyArray1<'_, f64>,
-        index: Option<usize>,
-        given: Option<Vec<f64>>,
-    ) -> PyResult<Option<String>> {
-        self.validate(py, Action::enqueue(self::point(point, index, given)), None)
+    ) -> PyResult<Option<usize>> {
+        let action = action.core.clone();
+        detached(py, |stop| self.lock(stop)?.record(action, now))
     }
 
     fn extend(&self, py: Python<'_>, events: Vec<String>) -> PyResult<Vec<Option<usize>>> {
@@ -242,62 +176,6 @@ impl Optimizer {
 
     fn n_events(&self, py: Python<'_>) -> PyResult<usize> {
         detached(py, |stop| Ok(self.lock(stop)?.ledger().len()))
-    }
-
-    #[pyo3(signature = (number, value, now, amend, std=None))]
-    fn observe(
-        &self,
-        py: Python<'_>,
-        number: usize,
-        value: f64,
-        now: Option<f64>,
-        amend: bool,
-        std: Option<f64>,
-    ) -> PyResult<()> {
-        self.record(py, Action::observe(number, value, std, amend), now)
-    }
-
-    fn fail(&self, py: Python<'_>, number: usize, now: Option<f64>) -> PyResult<()> {
-        self.record(py, Action::fail(number), now)
-    }
-
-    fn abandon(&self, py: Python<'_>, number: usize, now: Option<f64>) -> PyResult<()> {
-        self.record(py, Action::Abandon { number }, now)
-    }
-
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "what a trial is made of, as Python passes it"
-    )]
-    #[pyo3(signature = (point, index, given, context, value, now, std=None))]
-    fn add(
-        &self,
-        py: Python<'_>,
-        point: PyReadonlyArray1<'_, f64>,
-        index: Option<usize>,
-        given: Option<Vec<f64>>,
-        context: Option<PyReadonlyArray1<'_, f64>>,
-        value: Option<f64>,
-        now: Option<f64>,
-        std: Option<f64>,
-    ) -> PyResult<usize> {
-        let point = self::point(point, index, given);
-        let action = Action::add(point, self::context(context), value, std);
-        detached(py, |stop| {
-            let mut core = self.lock(stop)?;
-            core.record(action, now)?;
-            Ok(core.ledger().trials().len() - 1)
-        })
-    }
-
-    fn enqueue(
-        &self,
-        py: Python<'_>,
-        point: PyReadonlyArray1<'_, f64>,
-        index: Option<usize>,
-        given: Option<Vec<f64>>,
-    ) -> PyResult<()> {
-        self.record(py, Action::enqueue(self::point(point, index, given)), None)
     }
 
     fn recommend<'py>(
@@ -409,13 +287,7 @@ impl Optimizer {
     fn trial(&self, py: Python<'_>, number: usize) -> PyResult<TrialRecord> {
         detached(py, |stop| {
             let core = self.lock(stop)?;
-            let ledger = core.ledger();
-            Ok(TrialRecord {
-                number,
-                trial: ledger.trial(number)?.clone(),
-                point: ledger.point(number),
-                context: ledger.context(number).to_vec(),
-            })
+            TrialRecord::new(core.ledger(), number)
         })
     }
 
@@ -473,78 +345,5 @@ impl Optimizer {
         let py = slf.py();
         let restore = slf.get_type().getattr("from_bytes")?;
         Ok((restore, (slf.get().to_bytes(py)?,)))
-    }
-}
-
-#[pymethods]
-impl TrialRecord {
-    #[getter]
-    fn number(&self) -> usize {
-        self.number
-    }
-
-    #[getter]
-    fn point<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
-        PyArray1::from_slice(py, &self.point.x)
-    }
-
-    #[getter]
-    fn index(&self) -> Option<usize> {
-        self.point.index
-    }
-
-    #[getter]
-    fn given(&self) -> Option<Vec<f64>> {
-        self.point.given.clone()
-    }
-
-    #[getter]
-    fn context<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
-        PyArray1::from_slice(py, &self.context)
-    }
-
-    #[getter]
-    fn state(&self) -> &'static str {
-        self.trial.state.name()
-    }
-
-    #[getter]
-    fn value(&self) -> Option<f64> {
-        self.trial.value
-    }
-
-    #[getter]
-    fn std(&self) -> Option<f64> {
-        self.trial.std()
-    }
-
-    #[getter]
-    fn cost(&self) -> Option<f64> {
-        self.trial.cost()
-    }
-
-    #[getter]
-    fn fidelity(&self) -> Option<f64> {
-        self.trial.fidelity()
-    }
-
-    #[getter]
-    fn attrs(&self) -> Option<&str> {
-        self.trial.attrs()
-    }
-
-    #[getter]
-    fn note(&self) -> Option<&str> {
-        self.trial.note()
-    }
-
-    #[getter]
-    fn suggested_at(&self) -> f64 {
-        self.trial.suggested_at
-    }
-
-    #[getter]
-    fn observed_at(&self) -> Option<f64> {
-        self.trial.observed_at
     }
 }

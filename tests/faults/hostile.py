@@ -64,6 +64,49 @@ BODIES = {
     "trailing text": '{"Observed":{"number":0,"value":0.5,"now":1.0}} DROP TABLE events',
     "enqueued outside": '{"Enqueued":{"point":{"x":[-3,0.5],"index":null}}}',
 }
+DEEP = json.dumps('{"a":' + "[" * 200_000 + "]" * 200_000 + "}")
+OBSERVED = '{"Observed":{"number":0,"value":0.25,"now":3.0,%s}}'
+BODIES |= {
+    f"observed: {what}": OBSERVED % fields
+    for what, fields in {
+        "std is negative": '"std":-1.0',
+        "cost is negative": '"cost":-1.0',
+        "cost is text": '"cost":"1"',
+        "duration is negative": '"duration":-1.0',
+        "duration is infinite": '"duration":1e999',
+        "point outside": '"point":{"x":[0.5,7.5],"index":null}',
+        "point too short": '"point":{"x":[0.5]}',
+        "point has an index": '"point":{"x":[0.5,0.5],"index":3}',
+        "point is NaN": '"point":{"x":[0.5,NaN]}',
+        "point is a list": '"point":[[0.5,0.5],null,null]',
+        "point is empty": '"point":{}',
+        "attrs are an object": '"attrs":{"a":1}',
+        "attrs are a list": '"attrs":"[1]"',
+        "attrs are null in text": '"attrs":"null"',
+        "attrs are empty text": '"attrs":""',
+        "attrs are no JSON": '"attrs":"{\'a\': 1}"',
+        "attrs hold NaN": '"attrs":"{\\"a\\":NaN}"',
+        "attrs hold a lone surrogate": '"attrs":"{\\"a\\":\\"\\\\ud800\\"}"',
+        "attrs are nested": f'"attrs":{DEEP}',
+        "value twice": '"value":0.5',
+        "unknown field": '"replicate":true',
+    }.items()
+}
+FAILED = '{"Failed":{"number":0,"now":3.0,%s}}'
+BODIES |= {
+    f"failed: {what}": FAILED % fields
+    for what, fields in {
+        "error is text": '"error":"ValueError"',
+        "error is a list": '"error":["ValueError","bad",null]',
+        "error has no message": '"error":{"type":"ValueError"}',
+        "error has unknown fields": '"error":{"type":"ValueError","message":"","line":3}',
+        "type is a number": '"error":{"type":3,"message":""}',
+        "traceback is a list": '"error":{"type":"E","message":"","traceback":["a"]}',
+        "attrs are a list": '"attrs":"[]"',
+        "attrs are nested": f'"attrs":{DEEP}',
+        "unknown field": '"std":1.0',
+    }.items()
+}
 ADDED = '{"Added":{"point":%s,"context":%s,"value":%s,"now":1.0}}'
 BODIES |= {
     f"added: {what}": ADDED % fields
@@ -119,6 +162,8 @@ HUGE = {
     "spaces": lambda size: " " * size,
     "text": lambda size: '"' + "x" * size + '"',
     "numbers": lambda size: '{"Suggested":{"point":{"x":[' + "1," * (size // 2) + '1],"index":null}}}',
+    "fields": lambda size: '{"Observed":[' + "1," * (size // 2) + "1]}",
+    "traceback of a list": lambda size: '{"Failed":{"error":{"traceback":[' + "1," * (size // 2) + "1]}}}",
 }
 # No study can have written these, but they have the form of events: they are accepted as they stand, and counted.
 UNCHECKED = {"suggested: theta is huge"}

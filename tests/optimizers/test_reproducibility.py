@@ -88,11 +88,12 @@ def step(opt, plan, what, number):
         if trials:
             trial = trials[number % len(trials)]
             if what in ("fail", "give up"):
-                trial.fail()
+                trial.fail(error="diverged" if number % 2 else None)
             if what in ("abandon", "give up"):  # what failed and is given up leaves the model
                 trial.abandon()
             if what in ("observe", "amend"):
-                trial.observe(value, amend=what == "amend", std=0.2 if number % 5 == 0 else None)
+                place = params_of(plan, 1 - u) if number % 7 == 1 else None  # run elsewhere
+                trial.observe(value, amend=what == "amend", std=0.2 if number % 5 == 0 else None, params=place)
 
 
 def travel(opt, plan, which):

@@ -140,7 +140,7 @@ def test_what_is_not_supported_is_refused_by_name(cls, feature):
 
 KINDS = (
     *["suggest"] * 6,
-    *["batch", "observe", "observe", "observe", "observe", "late", "amend", "fail", "abandon"],
+    *["batch", "observe", "observe", "observe", "observe", "late", "amend", "replicate", "fail", "abandon"],
     *["add", "add pending", "enqueue", "wait", "recommend", "predict"],
 )
 CUTS = ("exception", "interrupt", "propose")
@@ -242,14 +242,20 @@ def play(opt, what, number):
         if opt._has_model and opt.best_trial_ is not None:
             opt.predict([a_point(opt, rng) for _ in range(2)], context, pending=bool(number % 2))
     else:
-        states = {"late": ("failed", "abandoned"), "amend": ("observed",)}.get(what, ("pending",))
+        ended = ("observed",)
+        states = {"late": ("failed", "abandoned"), "amend": ended, "replicate": ended}.get(what, ("pending",))
         trials = [trial for trial in opt.trials if trial.state in states]
         if trials:
             trial = trials[number % len(trials)]
-            if what in ("fail", "abandon"):
-                getattr(trial, what)()
+            attrs = {"number": number} if number % 3 == 0 else None
+            if what == "abandon":
+                trial.abandon()
+            elif what == "fail":
+                trial.fail(error=ValueError(f"{number}") if number % 2 else None, attrs=attrs)
             else:
-                trial.observe(value, amend=what == "amend", std=std)
+                facts = {"std": std, "cost": 2.0 if number % 5 == 0 else None, "attrs": attrs}
+                facts["params"] = a_point(opt, rng) if number % 6 == 1 else None
+                trial.observe(value, amend=what == "amend", replicate=what == "replicate", **facts)
 
 
 def clock_of(opt):

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use belated::domain::{Coordinate, Domain};
 use belated::error::{Error, Stop};
-use belated::ledger::{Action, Clock, Point, State};
+use belated::ledger::{Action, Again, Clock, Failure, Point, Report, State};
 use belated::optimizer::{self, Definition, Optimizer};
 use belated::random::Rng;
 use belated::strategy::bayes::settings::Settings;
@@ -40,7 +40,9 @@ pub enum Step {
     Observe {
         which: usize,
         value: f64,
-        amend: bool,
+        again: Again,
+        /// Where it was really run.
+        place: Option<Place>,
     },
     Fail(usize),
     Abandon(usize),
@@ -158,10 +160,16 @@ fn place() -> impl Strategy<Value = Place> {
 
 fn step(value: impl Strategy<Value = f64> + Clone) -> impl Strategy<Value = Step> {
     let which = any::<usize>();
+    let again = select(vec![
+        Again::Refuse,
+        Again::Amend,
+        Again::Amend,
+        Again::Replicate,
+    ]);
     prop_oneof![
         6 => (1..4usize, place()).prop_map(|(n, place)| Step::Suggest { n, place }),
-        8 => (which, value.clone(), any::<bool>())
-            .prop_map(|(which, value, amend)| Step::Observe { which, value, amend }),
+        8 => (which, value.clone(), again, option::weighted(0.2, place()))
+            .prop_map(|(which, value, again, place)| Step::Observe { which, value, again, place }),
         1 => which.prop_map(Step::Fail),
         1 => which.prop_map(Step::Abandon),
         2 => (place(), option::of(value)).prop_map(|(place, value)| Step::Add { place, value }),
@@ -325,25 +333,43 @@ impl Step {
             Step::Observe {
                 which,
                 value,
-                amend,
+                again,
+                place,
             } => {
+                let one_in = |n: usize| which.is_multiple_of(n);
                 report(which, &|optimizer, number| {
-                    optimizer.record(
-                        Action::observe(
-                            number,
-                            value,
-                            (which % 3 == 0).then_some(value.abs() / 4.0),
-                            amend,
-                        ),
-                        later,
-                    )
+                    let facts = Report {
+                        std: one_in(3).then_some(value.abs() / 4.0),
+                        cost: one_in(5).then_some(number as f64),
+                        duration: one_in(7).then_some(0.5),
+                        point: place.map(|place| place.point(optimizer)),
+                        attrs: one_in(4).then(|| format!("{{\"which\":{which}}}")),
+                    };
+                    let action = Action::Observe {
+                        number,
+                        value,
+                        report: facts,
+                        again,
+                    };
+                    optimizer.record(action, later).map(drop)
                 })?;
             }
             Step::Fail(which) => report(which, &|optimizer, number| {
-                optimizer.record(Action::fail(number), later)
+                let action = Action::Fail {
+                    number,
+                    error: which.is_multiple_of(2).then(|| Failure {
+                        kind: "ValueError".to_string(),
+                        message: which.to_string(),
+                        traceback: which.is_multiple_of(4).then(String::new),
+                    }),
+                    attrs: which.is_multiple_of(3).then(|| "{}".to_string()),
+                };
+                optimizer.record(action, later).map(drop)
             })?,
             Step::Abandon(which) => report(which, &|optimizer, number| {
-                optimizer.record(Action::Abandon { number }, later)
+                optimizer
+                    .record(Action::Abandon { number }, later)
+                    .map(drop)
             })?,
             Step::Add { place, value } => {
                 let (point, context) = (place.point(optimizer), place.context(optimizer));
@@ -353,7 +379,7 @@ impl Step {
                 )?;
             }
             Step::Enqueue(place) => {
-                optimizer.record(Action::enqueue(place.point(optimizer)), later)?
+                optimizer.record(Action::enqueue(place.point(optimizer)), later)?;
             }
             Step::Recommend(place) => {
                 let context = place.context(optimizer);

@@ -92,6 +92,31 @@ def test_a_study_lives_in_it(url, capsys):
     assert "s: ok, 4 events" in capsys.readouterr().out
 
 
+def test_every_fact_of_a_trial_lives_in_it(url, capsys):
+    study = bl.Study("s", url, bl.BayesOpt({"x": (0.0, 1.0)}, direction="minimize", seed=0), time=lambda: 100.0)
+    observed, failed, pending = (study.suggest(expires_after=50.0) for _ in range(3))
+    observed.observe(1 / 3, std=0.1, cost=2.5, duration=0.7, params={"x": 0.1}, attrs={"ü": [10**30, 0.1], "b": None})
+    failed.fail(error=ValueError("no such\nkernel"), attrs={"worker": 3})
+    study.observe(0, 2 / 3, replicate=True, attrs={"run": 2})
+    study.add({"x": 0.5}, 0.25, cost=1.5, attrs={"source": "lab"})
+
+    def facts(study):
+        names = ["params", "params_run", "state", "value", "std", "cost", "duration", "attrs", "error", "ended_at"]
+        return [[getattr(trial, name) for name in [*names, "expires_at"]] for trial in study.trials]
+
+    again = bl.Study.load("s", url)
+    assert facts(again) == facts(study) == facts(pickle.loads(pickle.dumps(again)))
+    assert again.trial(0).attrs == {"ü": [10**30, 0.1], "b": None} and again.trial(0).expires_at == 150.0
+    assert str(again.trial(1).error) == "ValueError: no such\nkernel" and again.trial(1).state == "failed"
+    assert again.trial(3).params == again.trial(0).params_run == {"x": 0.1} and again.trial(3).value == 2 / 3
+    assert again.best_params_ == {"x": 0.5} and (again.trial(4).cost, again.trial(4).attrs) == (1.5, {"source": "lab"})
+    assert pending.state == "pending" and pending.ended_at is None
+    assert again.trials_dataframe().equals(study.trials_dataframe())
+    for command, shown in (("show", "error='ValueError: no such'"), ("export", '"cost":2.5'), ("check", "ok, 7 events")):
+        assert cli.main(["study", command, url]) == cli.DONE
+        assert shown in capsys.readouterr().out
+
+
 def test_salvage_is_there_or_refused(url):
     opened = store.open_store(url)
     opened.create(header(), [record(0)])

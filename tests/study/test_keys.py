@@ -87,3 +87,44 @@ def test_reports_with_the_same_key_at_the_same_moment_count_once(url):
     store.before = lambda: other.observe(number, 1.0, replicate=True, key="report")
     study.observe(number, 1.0, replicate=True, key="report")
     assert [trial.value for trial in bl.Study.load("s", url).trials] == [1.0]
+
+
+def test_a_key_holds_for_the_cost_and_for_where_a_trial_was_run_but_not_for_attrs(url):
+    study = bl.Study("s", url, optimizer())
+    trial, other = study.suggest(n=2)
+    report = {"std": 0.1, "cost": 2.0, "params": {"x": 0.5}, "key": "report"}
+    study.observe(trial, 1.0, **report, attrs={"a": 1}, duration=3.0)
+    n = study._log.n_events()
+    for known in (study, bl.Study.load("s", url)):
+        known.observe(trial.number, 1.0, **report)
+        known.observe(trial.number, 1.0, **report, attrs={"a": 2}, duration=4.0)
+        for change in ({"std": 0.2}, {"cost": None}, {"params": {"x": 0.6}}, {"params": None}, {"params": trial.params}):
+            with pytest.raises(bl.InvalidSetting, match="key='report' reported another"):
+                known.observe(trial.number, 1.0, **(report | change))
+        for number, value in ((other.number, 1.0), (trial.number, 2.0)):
+            with pytest.raises(bl.InvalidSetting, match="key='report' reported another"):
+                known.observe(number, value, **report)
+    assert study._log.n_events() == n and trial.attrs == {"a": 1} and trial.duration == 3.0
+
+
+def test_a_key_agrees_whatever_the_trial_became_since(url):
+    study = bl.Study("s", url, optimizer())
+    trial = study.suggest()
+    study.observe(trial, 1.0, key="plain")
+    study.observe(trial, 2.0, amend=True, params={"x": 0.5}, key="moved")
+    study.observe(trial, 3.0, replicate=True, key="again")
+    study.observe(trial, 4.0, replicate=True, params={"x": 0.25}, key="there")
+    study.observe(trial, 5.0, amend=True, params=trial.params, key="back")
+    facts = [(each.value, each.params_run["x"]) for each in study.trials]
+    x = trial.params["x"]
+    assert facts == [(5.0, x), (3.0, 0.5), (4.0, 0.25)]
+    n = study._log.n_events()
+    for known in (study, bl.Study.load("s", url)):
+        known.observe(0, 1.0, key="plain")
+        known.observe(0, 1.0, params=trial.params, key="plain")
+        known.observe(0, 2.0, amend=True, params={"x": 0.5}, key="moved")
+        known.observe(0, 4.0, replicate=True, params={"x": 0.25}, key="there")
+        known.observe(0, 5.0, amend=True, params=trial.params, key="back")
+        with pytest.raises(bl.InvalidSetting, match="key='there'"):
+            known.observe(0, 4.0, replicate=True, key="there")
+    assert study._log.n_events() == n

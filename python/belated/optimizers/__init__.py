@@ -5,6 +5,7 @@ from belated.optimizers.bayes import BayesOpt
 from belated.optimizers.optimizer import Optimizer
 from belated.optimizers.random_search import RandomSearch
 from belated.optimizers.read_access import NotFitted
+from belated.optimizers.report import TrialError
 from belated.optimizers.surrogate import Surrogate
 from belated.optimizers.trial import Trial
 
@@ -15,6 +16,7 @@ __all__ = [
     "RandomSearch",
     "Surrogate",
     "Trial",
+    "TrialError",
     "algorithm",
     "algorithms",
 ]

@@ -1,5 +1,6 @@
 """The life cycle of trials, from suggestion to result: the same for optimizers and studies."""
 
+import html
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from reprlib import repr as short_repr
@@ -8,13 +9,15 @@ from typing import Any, Generic, TypeVar, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from belated._core import AlreadyObserved, InvalidSetting, InvalidValue, UnknownTrial
-from belated.optimizers.log import Array, Log, Record
+from belated._core import Action, AlreadyObserved, InvalidSetting, InvalidValue, UnknownTrial
+from belated.optimizers.from_table import add_trials_table, is_trials_table
+from belated.optimizers.log import Array, Log, Record, Report
 from belated.optimizers.problem import Problem
 from belated.optimizers.read_access import ReadAccess
-from belated.optimizers.tables import add_trials_table, is_trials_table
+from belated.optimizers.report import attrs_as_json, check_amount, error_facts, headline
 from belated.optimizers.trial import Trial, html_table
 from belated.space.arguments import is_list, whole_number
+from belated.space.space import Location, Space
 
 AnyLog = TypeVar("AnyLog", bound=Log)
 
@@ -79,6 +82,12 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
         record = self._record_of(trial)
         return self._problem.domain.decode(record.point, record.index, record.given)
 
+    def _run_point_of(self, trial: Trial) -> Any:
+        """As `_point_of`, where the trial was really run."""
+        record = self._record_of(trial)
+        run = (record.point, record.index, record.given) if record.run is None else record.run
+        return self._problem.domain.decode(*run)
+
     def _context_of(self, trial: Trial) -> dict[str, Any] | None:
         """A trial's context by name, None where none was declared."""
         contexts = self._problem.context_space
@@ -125,7 +134,19 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
         """
         return self._start(n, context, self._start_trials)
 
-    def observe(self, trial: Trial | int, value: float, *, amend: bool = False, std: float | None = None) -> None:
+    def observe(
+        self,
+        trial: Trial | int,
+        value: float,
+        *,
+        std: float | None = None,
+        cost: float | None = None,
+        duration: float | None = None,
+        params: Any = None,
+        attrs: Mapping[str, Any] | None = None,
+        amend: bool = False,
+        replicate: bool = False,
+    ) -> None:
         """Report a trial's value: at any time, in any order, also after `fail` or `abandon`.
 
         Parameters
@@ -134,36 +155,54 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
             The trial or its number.
         value : float
             One finite real number (a 0-d array will do).
-        amend : bool, default False
-            Replace a value that is there already.
         std : float, optional
             The standard deviation of this value's noise, where you know it (of a mean over n repetitions that of one
             divided by sqrt(n)). The model then takes it at its word, and fits the noise of the other values.
+        cost : float, optional
+            What the evaluation cost, >= 0, in a unit of yours. It is kept, and no model uses it.
+        duration : float, optional
+            The seconds that the evaluation took.
+        params : mapping; for candidates an index or a row; optional
+            Where the trial was really run, if not where it was suggested. The model learns the value there, and
+            `best_params_` names that point; `Trial.params` stays the suggestion, `Trial.params_run` is what was run.
+        attrs : mapping, optional
+            Anything else to keep with the trial: strings for keys; None, booleans, finite numbers, strings, and lists
+            and dicts of these for values. Merged over what the trial has already.
+        amend : bool, default False
+            Replace a value that is there already, and its std. Cost, duration and the point that was run stay as they
+            are where they are not given anew.
+        replicate : bool, default False
+            Where there is a value already, record another measurement of the same point (or of `params`), as a trial
+            of its own.
 
         Raises
         ------
         InvalidValue
-            NaN, inf, complex, bool, str, or anything with an axis, or a std below 0; the trial stays as it was.
+            NaN, inf, complex, bool, str, or anything with an axis; a std, cost or duration below 0; attrs that are not
+            JSON data. The trial stays as it was.
+        InvalidPoint
+            Params that do not belong to the space or the candidates.
         UnknownTrial
             A number never given out, or a trial of another optimizer.
         AlreadyObserved
-            Another value is there and amend is False. The same value again changes nothing.
+            Another value is there, and neither amend nor replicate is True. The same again (value, and whatever is
+            given of std, cost, duration and params) changes nothing: the attrs of such a repetition are not kept.
+        InvalidSetting
+            Both amend and replicate are True.
 
         Examples
         --------
         >>> import belated as bl
         >>> optimizer = bl.RandomSearch({"x": (0.0, 1.0)}, direction="minimize", seed=0)
         >>> first, second = optimizer.suggest(n=2)
-        >>> optimizer.observe(second, 0.5)
+        >>> optimizer.observe(second, 0.5, params={"x": 0.25}, attrs={"operator": "Ada"})
         >>> optimizer.observe(0, 0.75)
-        >>> optimizer.best_value_
-        0.5
+        >>> optimizer.best_value_, optimizer.best_params_
+        (0.5, {'x': 0.25})
+        >>> second.attrs
+        {'operator': 'Ada'}
         """
-
-        def record(number: int, value: float, now: float | None, std: float | None) -> None:
-            self._log.observe(number, value, now, bool(amend), std)
-
-        self._observe(trial, value, std, record, "pass amend=True to replace it")
+        self._observe(trial, value, (std, cost, duration, params, attrs), amend, replicate)
 
     def _start(
         self, n: int | None, context: Any, start: Callable[[int, Array | None], list[int]]
@@ -180,25 +219,80 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
         self,
         trial: Trial | int,
         value: float,
-        std: float | None,
-        record: Callable[[int, float, float | None, float | None], None],
-        remedy: str,
+        facts: tuple[float | None, float | None, float | None, Any, Mapping[str, Any] | None],
+        amend: bool,
+        replicate: bool,
+        key: str | None = None,
     ) -> None:
-        """Check a value and hand (number, oriented value, now, std) on; `remedy` is for where there is one already."""
+        """Check a value and what came with it, (std, cost, duration, params, attrs), and log it."""
+        if amend and replicate:
+            raise InvalidSetting("amend and replicate exclude each other: a value is replaced, or another one added")
         number = self._number_of(trial)
         oriented = self._problem.check_value(value, f"trial {number}")
-        deviation = self._problem.check_std(std, f"trial {number}")
+        std, cost, duration, params, attrs = facts
+        plain = std is None and cost is None and duration is None and params is None and attrs is None
+        report = None if plain else self._report(number, std, cost, duration, params, attrs)
         try:
-            record(number, oriented, self._problem.now(), deviation)
+            self._log_value(number, oriented, report, bool(amend), bool(replicate), key)
         except AlreadyObserved:
             # Raised anew, because the core knows values in its own orientation only.
             raise AlreadyObserved(
                 f"trial {number} has the value {self._value_of(Trial(self, number))!r} already, and now "
-                f"value={value!r}; {remedy}"
+                f"value={value!r}{_others(std=std, cost=cost, duration=duration, params=params)}; "
+                "pass amend=True to replace it, or replicate=True to keep both"
             ) from None
 
-    def fail(self, trial: Trial | int) -> None:
+    def _log_value(
+        self, number: int, value: float, report: Report | None, amend: bool, replicate: bool, key: str | None
+    ) -> None:
+        """Log an oriented value; only studies have keys."""
+        self._log.record(Action.observe(number, value, report, amend, replicate), self._problem.now())
+
+    def _report(self, number: int, std: Any, cost: Any, duration: Any, params: Any, attrs: Any) -> Report:
+        what = f"trial {number}"
+        return Report(
+            self._problem.check_std(std, what),
+            check_amount("cost", cost, what),
+            check_amount("duration", duration, what),
+            None if params is None else self._run_location(number, params),
+            attrs_as_json(attrs),
+        )
+
+    def _run_location(self, number: int, params: Any) -> Location | None:
+        """Where a trial was really run; None if that is where it was started, as far as is known."""
+        domain = self._problem.domain
+        place = domain.locate(params)
+        record = self._current_log().trial(number)
+        started = Location(record.point, record.index, record.given)
+        # Compared as users see them: encoding what was decoded may move the last bit.
+        if isinstance(domain, Space):
+            same = domain.decode(place.point, None, place.given) == domain.decode(record.point, None, record.given)
+        else:
+            same = place.index == record.index
+        if not same:
+            return place
+        return None if record.run is None else started
+
+    def fail(
+        self,
+        trial: Trial | int,
+        *,
+        error: BaseException | str | None = None,
+        attrs: Mapping[str, Any] | None = None,
+    ) -> None:
         """Report that a trial crashed: the model takes its point for worse than the worst observed.
+
+        A trial that failed already stays as it is, unless it had no error and now gets one.
+
+        Parameters
+        ----------
+        trial : Trial or int
+            The trial or its number.
+        error : exception or str, optional
+            What went wrong. Kept as `Trial.error`: the type, the first 2 kB of the message, and the last 8 kB of the
+            traceback.
+        attrs : mapping, optional
+            Anything else to keep with the trial; see `observe`.
 
         Raises
         ------
@@ -206,8 +300,24 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
             A number never given out, or a trial of another optimizer.
         AlreadyObserved
             The trial has a value.
+        InvalidValue
+            An error that is neither an exception nor a string, or attrs that are not JSON data.
+
+        Examples
+        --------
+        >>> import belated as bl
+        >>> optimizer = bl.RandomSearch({"x": (0.0, 1.0)}, seed=0)
+        >>> trial = optimizer.suggest()
+        >>> try:
+        ...     value = 1 / 0
+        ... except ZeroDivisionError as error:
+        ...     optimizer.fail(trial, error=error)
+        >>> trial.state, str(trial.error)
+        ('failed', 'ZeroDivisionError: division by zero')
         """
-        self._resolve(trial, self._log.fail, "fail")
+        facts, text = error_facts(error), attrs_as_json(attrs)
+        number = self._number_of(trial)
+        self._resolve(Action.fail(number, facts, text), number, "fail")
 
     def abandon(self, trial: Trial | int) -> None:
         """Give a trial up without a verdict on its point: the model drops it.
@@ -219,17 +329,26 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
         AlreadyObserved
             The trial has a value.
         """
-        self._resolve(trial, self._log.abandon, "be abandoned")
-
-    def _resolve(self, trial: Trial | int, resolve: Callable[[int, float | None], None], verb: str) -> None:
         number = self._number_of(trial)
+        self._resolve(Action.abandon(number), number, "be abandoned")
+
+    def _resolve(self, action: Action, number: int, verb: str) -> None:
         try:
-            resolve(number, self._problem.now())
+            self._log.record(action, self._problem.now())
         except AlreadyObserved:
             value = self._value_of(Trial(self, number))
             raise AlreadyObserved(f"trial {number} has the value {value!r} already and cannot {verb}") from None
 
-    def add(self, params: Any, value: Any = None, context: Any = None, *, std: Any = None) -> Any:
+    def add(
+        self,
+        params: Any,
+        value: Any = None,
+        context: Any = None,
+        *,
+        std: Any = None,
+        cost: Any = None,
+        attrs: Any = None,
+    ) -> Any:
         """Add trials that were not suggested: earlier data, or points of one's own.
 
         Parameters
@@ -245,6 +364,10 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
             Where a context was declared: one for all points, or one for each.
         std : float or sequence of float, optional
             The standard deviation of the noise of each value, or of all; see `observe`.
+        cost : float or sequence of float, optional
+            What each evaluation cost, or all of them; kept only with a value.
+        attrs : mapping or sequence of mappings, optional
+            Anything else to keep with each trial, or with all; see `observe`.
 
         Returns
         -------
@@ -266,7 +389,7 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
         2
         """
         if is_trials_table(params):
-            if value is not None or context is not None or std is not None:
+            if any(each is not None for each in (value, context, std, cost, attrs)):
                 raise InvalidValue("params is a table of trials, which has values and contexts: pass it alone")
             return add_trials_table(self, params)
         problem = self._problem
@@ -279,22 +402,30 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
             values = [None] * len(points) if value is None else list(value)
         if len(values) != len(points):
             raise InvalidValue(f"value has {len(values)} entries for {len(points)} points: pass one for each")
-        stds = list(std) if is_list(std) else [std] * len(points)
-        if len(stds) != len(points):
-            count = f"std has {len(stds)} entries for {len(points)} points"
-            raise InvalidValue(f"{count}: pass one for each, or one for all")
-        contexts = problem.contexts(context, len(points))
+        n = len(points)
+        contexts = problem.contexts(context, n)
         located = [problem.domain.locate(point) for point in points]
         encoded = [self._encode_context(one) for one in contexts]
-        names = [f"params[{i}]" if several else "params" for i in range(len(points))]
+        names = [f"params[{i}]" if several else "params" for i in range(n)]
         oriented = [None if y is None else problem.check_value(y, name) for y, name in zip(values, names, strict=True)]
-        deviations = [problem.check_std(sd, name) for sd, name in zip(stds, names, strict=True)]
+        deviations = [problem.check_std(sd, name) for sd, name in zip(_for_each("std", std, n), names, strict=True)]
+        costs = [check_amount("cost", c, name) for c, name in zip(_for_each("cost", cost, n), names, strict=True)]
+        texts = [
+            attrs_as_json(each, f"attrs[{i}]" if is_list(attrs) else "attrs")
+            for i, each in enumerate(_for_each("attrs", attrs, n))
+        ]
+        reports = [
+            None if sd is None and c is None and text is None else Report(sd, c, attrs=text)
+            for sd, c, text in zip(deviations, costs, texts, strict=True)
+        ]
+        actions = [
+            Action.add(place, z, y, report)
+            for place, z, y, report in zip(located, encoded, oriented, reports, strict=True)
+        ]
         now = problem.now()
         with self._at_once():
-            trials = [
-                Trial(self, self._log.add(place.point, place.index, place.given, z, y, now, None if y is None else sd))
-                for place, z, y, sd in zip(located, encoded, oriented, deviations, strict=True)
-            ]
+            numbers = [self._log.record(action, now) for action in actions]
+        trials = [Trial(self, number) for number in numbers if number is not None]  # an added trial has a number
         return trials if several else trials[0]
 
     def enqueue(self, params: Any) -> None:
@@ -323,7 +454,7 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
         located = [domain.locate(point) for point in points]
         with self._at_once():
             for place in located:
-                self._log.enqueue(place.point, place.index, place.given)
+                self._log.record(Action.enqueue(place), None)
 
     def _encode_context(self, context: Any) -> NDArray[np.float64] | None:
         return self._problem.encode_context(context, self._strategy_name)
@@ -346,8 +477,23 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
         trials = self.trials
         rows = []
         for trial in reversed(trials[-_ROWS_SHOWN:]):
-            facts = (trial.params or trial.index, trial.context, trial.state, trial.value)
+            error = trial.error
+            facts = (trial.params or trial.index, trial.context, trial.state, trial.value, error and headline(error))
             rows.append([trial.number] + ["" if fact is None else fact for fact in facts])
         n_pending = len(self._log.numbers("pending"))
         caption = f"{self._strategy_name}: {len(trials)} trials, {n_pending} pending, best {self.best_value_}"
-        return f"<p>{caption}</p>" + html_table(["number", "point", "context", "state", "value"], rows)
+        table = html_table(["number", "point", "context", "state", "value", "error"], rows)
+        return f"<p>{html.escape(caption)}</p>{table}"
+
+
+def _others(**facts: Any) -> str:
+    """What was given beside a value, for messages."""
+    return "".join(f", {name}={short_repr(fact)}" for name, fact in facts.items() if fact is not None)
+
+
+def _for_each(name: str, given: Any, n: int) -> list[Any]:
+    """One for each of n points, of one that was given for all or of a list."""
+    each = list(given) if is_list(given) else [given] * n
+    if len(each) != n:
+        raise InvalidValue(f"{name} has {len(each)} entries for {n} points: pass one for each, or one for all")
+    return each

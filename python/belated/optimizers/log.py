@@ -1,24 +1,43 @@
 """The interface of a log: `_core.Optimizer` has it, and so has the log that studies share."""
 
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from belated._core import GaussianProcess
+from belated._core import Action, GaussianProcess
+from belated.space.space import Location
 
 Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What may come with a value, in the core's terms."""
+
+    std: float | None = None
+    cost: float | None = None
+    duration: float | None = None
+    # Where the trial was really run; None where it was started.
+    place: Location | None = None
+    # The user's attributes, as JSON.
+    attrs: str | None = None
 
 
 class Record(Protocol):
     """One trial as the log knows it, in the core's terms: `_core.TrialRecord`."""
 
     @property
+    def number(self) -> int: ...
+    @property
     def point(self) -> Array: ...
     @property
     def index(self) -> int | None: ...
     @property
     def given(self) -> list[float] | None: ...
+    @property
+    def run(self) -> tuple[Array, int | None, list[float] | None] | None: ...
     @property
     def context(self) -> Array: ...
     @property
@@ -28,37 +47,28 @@ class Record(Protocol):
     @property
     def std(self) -> float | None: ...
     @property
+    def cost(self) -> float | None: ...
+    @property
+    def duration(self) -> float | None: ...
+    @property
+    def attrs(self) -> list[str]: ...
+    @property
+    def error(self) -> tuple[str, str, str | None] | None: ...
+    @property
     def suggested_at(self) -> float: ...
     @property
     def observed_at(self) -> float | None: ...
+    @property
+    def ended_at(self) -> float | None: ...
+    @property
+    def expires_at(self) -> float | None: ...
 
 
 class Log(Protocol):
     """A log of trials and the strategy that proposes the next one, in the core's terms."""
 
-    def observe(self, number: int, value: float, now: float | None, amend: bool, std: float | None) -> None:
-        """Log a value."""
-
-    def fail(self, number: int, now: float | None) -> None:
-        """Log that a trial crashed."""
-
-    def abandon(self, number: int, now: float | None) -> None:
-        """Log that a trial was given up."""
-
-    def add(
-        self,
-        point: Array,
-        index: int | None,
-        given: list[float] | None,
-        context: Array | None,
-        value: float | None,
-        now: float | None,
-        std: float | None,
-    ) -> int:
-        """Log a trial that was not suggested; its number."""
-
-    def enqueue(self, point: Array, index: int | None, given: list[float] | None) -> None:
-        """Log a point that is to be suggested next."""
+    def record(self, action: Action, now: float | None) -> int | None:
+        """Log an action; the number of the trial that it starts or concerns, None where nothing is logged of any."""
 
     def recommend(self, context: Array | None, now: float | None) -> tuple[Array, int | None, float, float] | None:
         """(point, candidate index, mean, std) of the best posterior mean; None while nothing is observed."""

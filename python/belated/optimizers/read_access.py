@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from belated._core import BelatedError, GaussianProcess, InvalidPoint, InvalidSetting
 from belated.optimizers.log import Array, Log
 from belated.optimizers.surrogate import Surrogate, surrogate_of
-from belated.optimizers.tables import trials_table
+from belated.optimizers.table import trials_dataframe
 from belated.optimizers.trial import Trial
 from belated.space.arguments import axes
 from belated.space.candidates import Candidates
@@ -90,9 +90,12 @@ class ReadAccess:
 
     @property
     def best_params_(self) -> Any:
-        """The params (the row, for candidates) of the best observed value; None before the first."""
+        """The params (the row, for candidates) that gave the best observed value; None before the first.
+
+        Those that were really run, where `observe` was told of other ones than were suggested.
+        """
         best = self.best_trial_
-        return None if best is None else self._source._point_of(best)
+        return None if best is None else self._source._run_point_of(best)
 
     @property
     def best_value_(self) -> float | None:
@@ -103,9 +106,10 @@ class ReadAccess:
     def trials_dataframe(self) -> Any:
         """All trials as a pandas DataFrame, one row each.
 
-        Columns: number, state, value, std, cost, duration, suggested_at, observed_at, delay, error; then ``params_…``
-        for each name (``index`` for candidates: join with the array by it), ``params_run_…`` where a trial was run
-        elsewhere than suggested, ``context_…``, and ``attrs_…`` for each key that some trial has.
+        Columns: number, state, value, std, cost, duration, suggested_at, observed_at, delay, and error as
+        ``"type: message"``; then ``params_…`` for each name (``index`` for candidates: join with the array by it),
+        ``params_run_…`` (``index_run``) where any trial was run elsewhere than suggested, ``context_…``, and
+        ``attrs_…`` for each key that any trial has. What a trial does not have is missing.
 
         ``add(pandas.read_csv(file))`` takes what ``trials_dataframe().to_csv(file, index=False)`` wrote.
 
@@ -114,7 +118,8 @@ class ReadAccess:
         ImportError
             pandas is not installed.
         """
-        return trials_table(self.trials, self.domain_, self.context_space_)
+        log = self._source._current_log()
+        return trials_dataframe(self._source._problem, [log.trial(number) for number in self._numbers(None)])
 
     # The model.
 

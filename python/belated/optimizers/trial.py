@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
+
+from belated.optimizers.report import TrialError, headline, merged_attrs
 
 if TYPE_CHECKING:
     from belated.optimizers.life_cycle import LifeCycle
@@ -61,6 +63,12 @@ class Trial:
         return point if isinstance(point, dict) else {}
 
     @property
+    def params_run(self) -> dict[str, Any]:
+        """Values by name where it was really run, as reported; `params` if nothing else was said."""
+        point = self._owner._run_point_of(self)
+        return point if isinstance(point, dict) else {}
+
+    @property
     def x(self) -> NDArray[Any] | None:
         """The candidate's row, shape (d,), as it was given; None in a space."""
         point = self._owner._point_of(self)
@@ -70,6 +78,12 @@ class Trial:
     def index(self) -> int | None:
         """The candidate's row number; None in a space."""
         return self._owner._record_of(self).index
+
+    @property
+    def index_run(self) -> int | None:
+        """The row number of the candidate that was really run; `index` if nothing else was said."""
+        record = self._owner._record_of(self)
+        return record.index if record.run is None else record.run[1]
 
     @property
     def context(self) -> dict[str, Any] | None:
@@ -92,6 +106,27 @@ class Trial:
         return self._owner._record_of(self).std
 
     @property
+    def cost(self) -> float | None:
+        """What the evaluation cost, where it was reported."""
+        return self._owner._record_of(self).cost
+
+    @property
+    def duration(self) -> float | None:
+        """The seconds that the evaluation took, where they were reported."""
+        return self._owner._record_of(self).duration
+
+    @property
+    def attrs(self) -> dict[str, Any]:
+        """What was reported beside values and failures: later ones merged over earlier ones; a copy."""
+        return merged_attrs(self._owner._record_of(self).attrs)
+
+    @property
+    def error(self) -> TrialError | None:
+        """Why it failed, the latest time that this was said; None if it never failed, or nobody said why."""
+        error = self._owner._record_of(self).error
+        return None if error is None else TrialError(*error)
+
+    @property
     def suggested_at(self) -> float:
         """When it started, on the optimizer's clock: in seconds, or in suggestions started."""
         return self._owner._record_of(self).suggested_at
@@ -102,18 +137,49 @@ class Trial:
         return self._owner._record_of(self).observed_at
 
     @property
+    def ended_at(self) -> float | None:
+        """When it was observed, failed or abandoned, whichever was last, on the same clock; None while pending."""
+        return self._owner._record_of(self).ended_at
+
+    @property
+    def expires_at(self) -> float | None:
+        """When its lease ends, in seconds of the wall clock; None without one. See `Study.suggest`."""
+        return self._owner._record_of(self).expires_at
+
+    @property
     def delay(self) -> float | None:
         """From suggestion to observation, in seconds or in suggestions started; None until observed."""
         record = self._owner._record_of(self)
         return None if record.observed_at is None else record.observed_at - record.suggested_at
 
-    def observe(self, value: float, *, amend: bool = False, std: float | None = None) -> None:
+    def observe(
+        self,
+        value: float,
+        *,
+        std: float | None = None,
+        cost: float | None = None,
+        duration: float | None = None,
+        params: Any = None,
+        attrs: Mapping[str, Any] | None = None,
+        amend: bool = False,
+        replicate: bool = False,
+    ) -> None:
         """Report the value; see `Optimizer.observe`."""
-        self._owner.observe(self, value, amend=amend, std=std)
+        self._owner.observe(
+            self,
+            value,
+            std=std,
+            cost=cost,
+            duration=duration,
+            params=params,
+            attrs=attrs,
+            amend=amend,
+            replicate=replicate,
+        )
 
-    def fail(self) -> None:
+    def fail(self, *, error: BaseException | str | None = None, attrs: Mapping[str, Any] | None = None) -> None:
         """Report that it crashed; see `Optimizer.fail`."""
-        self._owner.fail(self)
+        self._owner.fail(self, error=error, attrs=attrs)
 
     def abandon(self) -> None:
         """Forget its point; see `Optimizer.abandon`."""
@@ -121,17 +187,21 @@ class Trial:
 
     def _facts(self) -> dict[str, Any]:
         """What identifies the trial and what is known about it, in the order it is shown."""
-        x, context, value = self.x, self.context, self.value
+        x, context, error = self.x, self.context, self.error
+        record = self._owner._record_of(self)
         facts: dict[str, Any] = {"number": self.number}
         facts |= {"params": self.params} if x is None else {"index": self.index, "x": x}
-        if context is not None:
-            facts["context"] = context
-        facts["state"] = self.state
-        if value is not None:
-            facts["value"] = value
-        if self.std is not None:
-            facts["std"] = self.std
-        return facts
+        if record.run is not None:
+            facts |= {"params_run": self.params_run} if x is None else {"index_run": self.index_run}
+        known = {
+            "context": context,
+            "state": record.state,
+            "value": self.value,
+            "std": record.std,
+            "error": None if error is None else headline(error),
+            "attrs": self.attrs or None,
+        }
+        return facts | {name: fact for name, fact in known.items() if fact is not None}
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Trial):
@@ -145,8 +215,6 @@ class Trial:
         return f"Trial({', '.join(f'{name}={fact!r}' for name, fact in self._facts().items())})"
 
     def _repr_html_(self) -> str:
-        facts = self._facts()
-        delay = self.delay
-        if delay is not None:
-            facts["delay"] = delay
+        more = {"cost": self.cost, "duration": self.duration, "delay": self.delay}
+        facts = self._facts() | {name: fact for name, fact in more.items() if fact is not None}
         return html_table(["Trial", ""], facts.items())

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from belated.optimizers.read_access import ReadAccess
-from belated.optimizers.tables import active_values
 from belated.plotting.figures import BLUE, axes_for, space_of
+from belated.space.activity import active_values
 from belated.space.dimensions import Categorical, Dimension
 from belated.space.space import Space
 

@@ -9,7 +9,6 @@ import numpy as np
 
 from belated._core import InvalidSetting
 from belated.optimizers.read_access import NotFitted, ReadAccess
-from belated.optimizers.tables import active_values, choices_of, is_complete
 from belated.optimizers.trial import Trial
 from belated.plotting.figures import (
     BLUE,
@@ -21,6 +20,7 @@ from belated.plotting.figures import (
     space_of,
     value_label,
 )
+from belated.space.activity import active_values, choices_of, is_complete
 from belated.space.dimensions import Categorical, Dimension
 from belated.space.space import Space
 

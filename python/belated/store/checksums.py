@@ -13,7 +13,7 @@ from typing import Any
 from belated.store.interface import Header, Record, StoreError
 
 #: The format of headers and records. Another one is refused by name.
-VERSION = 2
+VERSION = 3
 
 
 def _digest(*parts: object) -> bytes:

@@ -5,12 +5,14 @@ import threading
 import time as clocks
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 
 from belated import _core
-from belated._core import BelatedError, GaussianProcess, InvalidSetting
-from belated.optimizers.log import Array
+from belated._core import Action, BelatedError, GaussianProcess, InvalidSetting
+from belated.optimizers.log import Array, Report
+from belated.space.space import Location
 from belated.store import Store, StoreError
 from belated.store.checksums import verified, with_checksum
 from belated.store.interface import Record
@@ -142,84 +144,59 @@ class SharedLog:
             raise InvalidSetting(f"key={key!r} started {len(numbers)} trials before, in a request other than this one")
         return numbers
 
+    def record(self, action: Action, now: float | None, key: str | None = None) -> int | None:
+        """Log an action; the number of the trial that it starts or concerns, None where nothing is logged of any."""
+        with self.writing() as uncommitted:
+            valid = self.core.validate(action, now)
+            if valid is None:
+                return None
+            event, number = valid
+            # Several at once all start trials, or are enqueued.
+            number = None if number is None else number + len(uncommitted)
+            uncommitted.append((event, None if key is None else f"observe:0:{key}"))
+            return number
+
     def observe(
         self,
         number: int,
         value: float,
-        now: float | None,
+        report: Report | None,
         amend: bool,
-        std: float | None = None,
-        key: str | None = None,
+        replicate: bool,
+        now: float | None,
+        key: str | None,
     ) -> None:
         """Log a value, unless a call with this key did."""
-        with self.writing() as uncommitted:
-            if not self._observed_with(key, number, value, std):
-                self._log(uncommitted, self.core.validate_observe(number, value, now, amend, std), key)
+        with self.writing():
+            if not self._observed_with(key, number, value, report or Report()):
+                self.record(Action.observe(number, value, report, amend, replicate), now, key)
 
-    def replicate(self, number: int, value: float, now: float | None, key: str | None, std: float | None) -> None:
-        """A value for the point of a trial: the trial's own, or where it has one, that of a trial of its own."""
-        with self.writing() as uncommitted:
-            trial = self.core.trial(number)
-            if self._observed_with(key, number, value, std):
-                return
-            event: str | None
-            if trial.value is None:
-                event = self.core.validate_observe(number, value, now, False, std)
-            else:
-                context = trial.context if trial.context.size else None
-                event = self.core.validate_add(trial.point, trial.index, trial.given, context, value, now, std)
-            self._log(uncommitted, event, key)
-
-    def _observed_with(self, key: str | None, number: int, value: float, std: float | None) -> bool:
+    def _observed_with(self, key: str | None, number: int, value: float, report: Report) -> bool:
         """Whether a call with this key was carried out before."""
         for other, event in self.keyed("observe", key):
             # Not the trial's value of today: it may have been amended since.
             [(kind, facts)] = json.loads(event).items()
-            same = other == number
-            if kind == "Added" and other is not None:
-                same = np.array_equal(self.core.trial(other).point, self.core.trial(number).point)
-            if not same or (facts["value"], facts.get("std")) != (value, std):
+            agrees = (facts["value"], facts.get("std"), facts.get("cost")) == (value, report.std, report.cost)
+            if not agrees or not self._same_place(kind, facts.get("point"), other, number, report.place):
                 raise InvalidSetting(
-                    f"key={key!r} reported another value, or for another trial, before (trial {other})"
+                    f"key={key!r} reported another value, std, cost or params, or for another trial, before "
+                    f"(trial {other}): use another key for another report"
                 )
             return True
         return False
 
-    @staticmethod
-    def _log(uncommitted: list[tuple[str, str | None]], event: str | None, key: str | None = None) -> None:
-        if event is not None:
-            uncommitted.append((event, None if key is None else f"observe:0:{key}"))
-
-    def fail(self, number: int, now: float | None) -> None:
-        """Log that a trial crashed."""
-        with self.writing() as uncommitted:
-            self._log(uncommitted, self.core.validate_fail(number, now))
-
-    def abandon(self, number: int, now: float | None) -> None:
-        """Log that a trial was given up."""
-        with self.writing() as uncommitted:
-            self._log(uncommitted, self.core.validate_abandon(number, now))
-
-    def add(
-        self,
-        point: Array,
-        index: int | None,
-        given: list[float] | None,
-        context: Array | None,
-        value: float | None,
-        now: float | None,
-        std: float | None = None,
-    ) -> int:
-        """Log a trial that was not suggested; its number."""
-        with self.writing() as uncommitted:
-            number = len(self.core) + len(uncommitted)  # only trials are logged several at once
-            self._log(uncommitted, self.core.validate_add(point, index, given, context, value, now, std))
-            return number
-
-    def enqueue(self, point: Array, index: int | None, given: list[float] | None) -> None:
-        """Log a point that is to be suggested next."""
-        with self.writing() as uncommitted:
-            self._log(uncommitted, self.core.validate_enqueue(point, index, given))
+    def _same_place(
+        self, kind: str, point: dict[str, Any] | None, other: int | None, number: int, place: Location | None
+    ) -> bool:
+        """Whether an earlier report on trial `other` was on trial `number`, and as run at this place."""
+        trial = self.core.trial(number)
+        started = (trial.point.tolist(), trial.index)
+        run = started if trial.run is None else (trial.run[0].tolist(), trial.run[1])
+        found = started if point is None else (point["x"], point.get("index"))
+        if kind == "Added":
+            # A replicate, at a trial of its own: without params, where the trial was run.
+            return found in ([run, started] if place is None else [(place.point.tolist(), place.index)])
+        return other == number and found == (started if place is None else (place.point.tolist(), place.index))
 
     # Those that only read.
 

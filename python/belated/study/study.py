@@ -14,7 +14,7 @@ from typing import Any, overload
 
 from belated._core import InvalidSetting
 from belated.optimizers.life_cycle import LifeCycle
-from belated.optimizers.log import Array
+from belated.optimizers.log import Array, Report
 from belated.optimizers.optimizer import Optimizer
 from belated.optimizers.problem import seconds
 from belated.optimizers.trial import Trial
@@ -215,8 +215,12 @@ class Study(LifeCycle[SharedLog]):
         trial: Trial | int,
         value: float,
         *,
-        amend: bool = False,
         std: float | None = None,
+        cost: float | None = None,
+        duration: float | None = None,
+        params: Any = None,
+        attrs: Mapping[str, Any] | None = None,
+        amend: bool = False,
         replicate: bool = False,
         key: str | None = None,
     ) -> None:
@@ -224,26 +228,27 @@ class Study(LifeCycle[SharedLog]):
 
         Parameters
         ----------
+        std, cost, duration : float, optional
+            The standard deviation of this value's noise, what the evaluation cost, and the seconds that it took.
+        params : mapping; for candidates an index or a row; optional
+            Where the trial was really run, if not where it was suggested.
+        attrs : mapping, optional
+            Anything else to keep with the trial, as JSON.
         amend : bool, default False
             Replace a value that is there already.
-        std : float, optional
-            The standard deviation of this value's noise, where it is known.
         replicate : bool, default False
             Where there is a value already, record another measurement of the same point, as a trial of its own.
         key : str, optional
-            A name for this report: a second one with it changes nothing.
+            A name for this report: a second one with it changes nothing. It must agree with the first in value, std,
+            cost and params, or `InvalidSetting` is raised; duration and attrs may differ.
         """
         _check_key(key)
-        if amend and replicate:
-            raise InvalidSetting("amend and replicate exclude each other: a value is replaced, or another one added")
+        self._observe(trial, value, (std, cost, duration, params, attrs), amend, replicate, key)
 
-        def record(number: int, value: float, now: float | None, std: float | None) -> None:
-            if replicate:
-                self._log.replicate(number, value, now, key, std)
-            else:
-                self._log.observe(number, value, now, bool(amend), std, key)
-
-        self._observe(trial, value, std, record, "pass amend=True to replace it, or replicate=True to keep both")
+    def _log_value(
+        self, number: int, value: float, report: Report | None, amend: bool, replicate: bool, key: str | None
+    ) -> None:
+        self._log.observe(number, value, report, amend, replicate, self._problem.now(), key)
 
     # What is known.
 

@@ -42,8 +42,10 @@ struct Fold {
     stds: Vec<Option<f64>>,
     /// Trials that would be discarded after their window, with the time they were suggested.
     waiting: BTreeMap<TrialNumber, f64>,
-    /// Whether a row was taken out since the last suggestion: then all rows are factorised anew.
+    /// Whether a row was taken out or changed since the last suggestion: then all rows are factorised anew.
     reordered: bool,
+    /// How often a row went to another point: where its trial was really run.
+    n_moves: usize,
     /// The last fit of θ.
     fit: Option<Arc<Fit>>,
     /// Rows that are factorised at once; later ones are appended singly.
@@ -70,6 +72,8 @@ struct Kept {
     fit: Arc<Fit>,
     rows: Vec<TrialNumber>,
     noise: Vec<Option<f64>>,
+    /// The fold's, as of the rows' points.
+    n_moves: usize,
     version: Version,
 }
 
@@ -200,18 +204,21 @@ impl TrainingSet {
             Entry::Added {
                 number,
                 value,
-                noise,
+                report,
             } => {
                 if value.is_some() {
-                    let std = noise.as_ref().and_then(|noise| noise.std);
+                    let std = report.as_ref().and_then(|report| report.std);
                     self.fold.set_row(*number as usize, std);
                 }
             }
-            Entry::Observed { number, noise, .. } | Entry::Amended { number, noise, .. } => {
+            Entry::Observed { number, report, .. } | Entry::Amended { number, report, .. } => {
                 let number = *number as usize;
                 self.fold.waiting.remove(&number);
+                if report.as_ref().is_some_and(|report| report.point.is_some()) {
+                    self.fold.move_row(number);
+                }
                 let discarded = discarded(&log.trials()[number], &self.settings);
-                let std = noise.as_ref().and_then(|noise| noise.std);
+                let std = report.as_ref().and_then(|report| report.std);
                 self.fold.set_row(number, std.filter(|_| !discarded));
             }
             Entry::Failed { number, .. } => {
@@ -376,7 +383,7 @@ impl TrainingSet {
         };
         let noise = self.row_noise(if fits { fit.scale } else { targets.scale });
         let kept = match self.kept.take() {
-            Some(kept) if kept.is_for(&fit, &self.fold.rows, &noise, base) => kept,
+            Some(kept) if kept.is_for(&fit, &self.fold, &noise, base) => kept,
             _ => {
                 let mut posterior = GaussianProcess::new(fit.family, &fit.theta)?;
                 let rows = self.encode(log, &self.fold.rows[..base]);
@@ -387,6 +394,7 @@ impl TrainingSet {
                     fit,
                     rows: self.fold.rows[..base].to_vec(),
                     noise: noise[..base].to_vec(),
+                    n_moves: self.fold.n_moves,
                     version: Version {
                         generation: self.generation,
                         base,
@@ -414,20 +422,15 @@ impl TrainingSet {
 
 impl Kept {
     /// Whether it is the posterior of these rows, or of the first of them.
-    fn is_for(
-        &self,
-        fit: &Arc<Fit>,
-        rows: &[TrialNumber],
-        noise: &[Option<f64>],
-        base: usize,
-    ) -> bool {
+    fn is_for(&self, fit: &Arc<Fit>, fold: &Fold, noise: &[Option<f64>], base: usize) -> bool {
         let n = self.rows.len();
         let same_theta = Arc::ptr_eq(&self.fit, fit)
             || (self.fit.family, &self.fit.theta) == (fit.family, &fit.theta);
         same_theta
             && self.version.base == base
-            && n <= rows.len()
-            && self.rows == rows[..n]
+            && self.n_moves == fold.n_moves
+            && n <= fold.rows.len()
+            && self.rows == fold.rows[..n]
             && self.noise == noise[..n]
             && self.posterior.n_observed() == n
     }
@@ -446,6 +449,14 @@ impl Fold {
                 self.reordered = true;
             }
             Some(_) => {}
+        }
+    }
+
+    /// Notes that the point of a trial is another one from now on.
+    fn move_row(&mut self, number: TrialNumber) {
+        if self.rows.contains(&number) {
+            self.n_moves += 1;
+            self.reordered = true;
         }
     }
 

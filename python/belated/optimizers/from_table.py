@@ -1,4 +1,4 @@
-"""Tables of trials: the DataFrame of all trials, and trials from such a table, as it comes back from a CSV file.
+"""Trials from a table as `trials_dataframe` makes it, in memory or back from a CSV file.
 
 A CSV file keeps what a value prints as, not what it is: numbers come back with rounding in the last digit, None and the
 empty string as missing, lists as their text. Exact round trips are those of JSON, pickles and studies.
@@ -6,15 +6,15 @@ empty string as missing, lists as their text. Exact round trips are those of JSO
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from reprlib import repr as short_repr
 from typing import TYPE_CHECKING, Any
 
 from belated._core import BelatedError, InvalidPoint, InvalidSpace, InvalidValue
+from belated.space.activity import active_values, choices_of
 from belated.space.arguments import finite, is_table, real_number
-from belated.space.candidates import Candidates
 from belated.space.dimensions import Dimension
-from belated.space.space import ContextSpace, Space
+from belated.space.space import Space
 
 if TYPE_CHECKING:
     from belated.optimizers.life_cycle import LifeCycle
@@ -30,41 +30,6 @@ _READ_AS_MISSING = frozenset(
 
 # Digits that survive a file: pandas reads quickly rather than exactly.
 _DIGITS = 14
-
-
-# Writing.
-
-
-def trials_table(trials: Iterable[Trial], domain: Space | Candidates, contexts: ContextSpace | None) -> Any:
-    """Trials as a DataFrame, one row each; see `ReadAccess.trials_dataframe`."""
-    try:
-        import pandas
-    except ImportError:
-        raise ImportError("trials_dataframe needs pandas: pip install pandas") from None
-    trials = list(trials)
-    facts = ["number", "state", "value", "std", "cost", "duration", "suggested_at", "observed_at", "delay"]
-    columns: dict[str, list[Any]] = {fact: [getattr(trial, fact) for trial in trials] for fact in facts}
-    columns["error"] = [None if trial.error is None else str(trial.error) for trial in trials]
-    if isinstance(domain, Space):
-        params = [trial.params for trial in trials]
-        columns |= _columns("params_", domain, params)
-        run = [trial.params_run for trial in trials]
-        if run != params:
-            columns |= _columns("params_run_", domain, run)
-    else:
-        columns["index"] = [trial.index for trial in trials]
-    columns |= _columns("context_", contexts or (), [trial.context or {} for trial in trials])
-    attrs = [trial.attrs for trial in trials]
-    columns |= _columns("attrs_", dict.fromkeys(key for each in attrs for key in each), attrs)
-    return pandas.DataFrame(columns)
-
-
-def _columns(prefix: str, names: Iterable[str], rows: list[Any]) -> dict[str, list[Any]]:
-    """A column for each name; None where a row has no such name."""
-    return {f"{prefix}{name}": [row.get(name) for row in rows] for name in names}
-
-
-# Reading.
 
 
 def is_trials_table(params: Any) -> bool:
@@ -89,24 +54,20 @@ def add_trials_table(owner: LifeCycle[Any], table: Any) -> list[Trial]:
     else:
         if "index" not in columns:
             raise InvalidPoint("the table has no column 'index': candidates are found by it; keep the column")
-        params = [_number(row.get("index"), "index", i) for i, row in enumerate(rows)]
-        params = [int(index) for index in params]
+        params = [_index(row, i) for i, row in enumerate(rows)]
     context: Any = None
     if contexts is not None:
         _check_columns(contexts, columns, "context_", contexts.point_error)
         context = [_read_space(contexts, row, "context_", i) for i, row in enumerate(rows)]
     values = [_value(row, state, i) for i, (row, state) in enumerate(zip(rows, states, strict=True))]
-    # Only what the table has.
-    extra: dict[str, Any] = {}
-    for fact in ("std", "cost"):
-        if any(fact in row for row in rows):
-            extra[fact] = [_number(row[fact], fact, i) if fact in row else None for i, row in enumerate(rows)]
-    if any(name.startswith("attrs_") for name in columns):
-        extra["attrs"] = [_attrs(row) for row in rows]
-    trials: list[Trial] = owner.add(params, values, context, **extra)
+    stds, costs = (
+        [_number(row[fact], fact, i) if fact in row else None for i, row in enumerate(rows)] for fact in ("std", "cost")
+    )
+    attrs = [_attrs(row) for row in rows]
+    trials: list[Trial] = owner.add(params, values, context, std=stds, cost=costs, attrs=attrs)
     for trial, state, row in zip(trials, states, rows, strict=True):
         if state == "failed":
-            trial.fail(error=row["error"]) if "error" in row else trial.fail()
+            trial.fail(error=str(row["error"]) if "error" in row else None)
         elif state == "abandoned":
             trial.abandon()
     return trials
@@ -152,6 +113,14 @@ def _params(space: Space, row: Mapping[str, Any], i: int) -> dict[str, Any]:
     return _read_space(space, row, "params_run_" if run else "params_", i)
 
 
+def _index(row: Mapping[str, Any], i: int) -> int:
+    """As `_params`, of a candidate."""
+    number = _number(row.get("index_run", row.get("index")), "index", i)
+    if not number.is_integer():
+        raise InvalidPoint(f"index={number} in row {i} is not an integer; correct it")
+    return int(number)
+
+
 def _read_space(space: Space, row: Mapping[str, Any], prefix: str, i: int) -> dict[str, Any]:
     """Values by name from the cells of a row; a parameter without one is left out, as one that is not active."""
     values = {}
@@ -161,27 +130,6 @@ def _read_space(space: Space, row: Mapping[str, Any], prefix: str, i: int) -> di
             values[name] = _read_cell(dimension, cell, f"{prefix}{name}", i)
     # A choice that reads as missing may just as well belong to a parameter that is not active.
     return active_values(space, values)
-
-
-def active_values(space: Space, values: dict[str, Any]) -> dict[str, Any]:
-    """The values of parameters whose conditions hold among the others'."""
-    while True:
-        kept = {name: value for name, value in values.items() if _holds(getattr(space[name], "when", None), values)}
-        if len(kept) == len(values):
-            return kept
-        values = kept
-
-
-def is_complete(space: Space, values: Mapping[str, Any]) -> bool:
-    """Whether every parameter has a value that should have one, given the others."""
-    return all(name in values or not _holds(getattr(space[name], "when", None), values) for name in space)
-
-
-def _holds(when: Mapping[str, Any] | None, values: Mapping[str, Any]) -> bool:
-    def allowed(wanted: Any) -> list[Any]:
-        return list(wanted) if isinstance(wanted, (list, tuple)) else [wanted]
-
-    return when is None or all(name in values and values[name] in allowed(wanted) for name, wanted in when.items())
 
 
 def _attrs(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -203,11 +151,6 @@ def _missing(cell: Any) -> bool:
         return True
     except ValueError:  # an array, as a cell of a table that was never a file
         return False
-
-
-def choices_of(dimension: Dimension) -> tuple[Any, ...] | None:
-    """The values that a parameter chooses from; None for one with a range."""
-    return getattr(dimension, "choices", None) or getattr(dimension, "values", None)
 
 
 def _is_missing_choice(dimension: Dimension) -> bool:

@@ -143,3 +143,33 @@ def test_a_table_of_trials_comes_alone():
     with pytest.raises(bl.InvalidPoint, match="no column 'index': candidates are found by it"):
         bl.RandomSearch(candidates=ROWS, seed=0).add(table)
     assert opt.n_trials == with_context.n_trials == 0
+
+
+@pytest.mark.parametrize("way", [lambda table: table, through_csv])
+def test_what_was_reported_comes_back_too(way):
+    opt = bl.RandomSearch({"x": (0.0, 1.0), "n": (0, 9)}, seed=0)
+    run, plain, failed, pending = opt.suggest(4)
+    run.observe(1.0, std=0.5, cost=2.0, params={"x": 0.25, "n": 7}, attrs={"lab": "B", "n": 3})
+    plain.observe(2.0, attrs={"ok": True})
+    failed.fail(error=ValueError("no such file: a.csv"), attrs={"lab": "A"})
+    other = bl.RandomSearch({"x": (0.0, 1.0), "n": (0, 9)}, seed=1)
+    added = other.add(way(opt.trials_dataframe()))
+    assert [trial.params for trial in added] == [run.params_run, plain.params, failed.params, pending.params]
+    for one, another in zip(added, opt.trials, strict=True):
+        for fact in ("state", "value", "std", "cost", "attrs"):
+            assert getattr(one, fact) == getattr(another, fact)
+    assert str(added[2].error) == "ValueError: no such file: a.csv" and added[3].error is None
+
+
+@pytest.mark.parametrize("way", [lambda table: table, through_csv])
+def test_candidates_that_were_run_elsewhere_come_back_where_they_were_run(way):
+    opt = bl.RandomSearch(candidates=ROWS, seed=0)
+    first, second = opt.suggest(2)
+    first.observe(1.0, params=(first.index + 1) % 12)
+    second.observe(2.0)
+    other = bl.RandomSearch(candidates=ROWS, seed=1)
+    assert [trial.index for trial in other.add(way(opt.trials_dataframe()))] == [(first.index + 1) % 12, second.index]
+    table = opt.trials_dataframe()
+    table["index_run"] = [0.5, None]
+    with pytest.raises(bl.InvalidPoint, match="index=0.5 in row 0 is not an integer; correct it"):
+        other.add(table)

@@ -1,0 +1,49 @@
+"""All trials as a pandas DataFrame."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from belated.optimizers.log import Record
+from belated.optimizers.problem import Problem
+from belated.optimizers.report import TrialError, merged_attrs
+from belated.space.space import Space
+
+
+def trials_dataframe(problem: Problem, records: Sequence[Record]) -> Any:
+    """The DataFrame that `Optimizer.trials_dataframe` returns, of these trials."""
+    try:
+        import pandas
+    except ImportError:
+        raise ImportError("trials_dataframe needs pandas: pip install pandas") from None
+    columns: dict[str, list[Any]] = {
+        "number": [record.number for record in records],
+        "state": [record.state for record in records],
+        "value": [None if record.value is None else problem.oriented(record.value) for record in records],
+        "std": [record.std for record in records],
+        "cost": [record.cost for record in records],
+        "duration": [record.duration for record in records],
+        "suggested_at": [record.suggested_at for record in records],
+        "observed_at": [record.observed_at for record in records],
+        "delay": [None if record.observed_at is None else record.observed_at - record.suggested_at for record in records],
+        "error": [None if record.error is None else str(TrialError(*record.error)) for record in records],
+    }
+    runs = [record.run for record in records]
+    if isinstance(problem.domain, Space):
+        decode, names = problem.domain.decode, list(problem.domain)
+        points = [decode(record.point, record.index, record.given) for record in records]
+        columns |= {f"params_{name}": [point.get(name) for point in points] for name in names}
+        if any(runs):
+            run_points = [{} if run is None else decode(*run) for run in runs]
+            columns |= {f"params_run_{name}": [point.get(name) for point in run_points] for name in names}
+    else:
+        columns["index"] = [record.index for record in records]
+        if any(runs):
+            columns["index_run"] = [None if run is None else run[1] for run in runs]
+    contexts = problem.context_space
+    if contexts is not None:
+        decoded = [contexts.decode(record.context) for record in records]
+        columns |= {f"context_{name}": [context[name] for context in decoded] for name in contexts}
+    attrs = [merged_attrs(record.attrs) for record in records]
+    keys = dict.fromkeys(key for each in attrs for key in each)
+    columns |= {f"attrs_{key}": [each.get(key) for each in attrs] for key in keys}
+    return pandas.DataFrame(columns)

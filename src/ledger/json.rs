@@ -1,0 +1,224 @@
+//! Events as JSON: what is written, and what is refused when it is read.
+
+use std::fmt;
+use std::marker::PhantomData;
+
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use serde_json::{Map, Value};
+
+use crate::error::{Error, Result};
+use crate::ledger::Event;
+
+fn corrupt(error: serde_json::Error) -> Error {
+    Error::Corrupt(error.to_string())
+}
+
+/// One line, without absent fields.
+pub(super) fn write(event: &Event) -> Result<String> {
+    let mut value = serde_json::to_value(event).map_err(corrupt)?;
+    drop_nulls(&mut value);
+    serde_json::to_string(&value).map_err(corrupt)
+}
+
+/// An added trial without a value has `"value": null`, which must stay.
+fn drop_nulls(value: &mut Value) {
+    let Value::Object(fields) = value else {
+        return;
+    };
+    fields.retain(|name, value| !value.is_null() || name == "value");
+    fields.values_mut().for_each(drop_nulls);
+}
+
+pub(super) fn read(text: &str) -> Result<Event> {
+    // {"Kind": {…}}: serde takes a list of the fields, too. No kind has a colon in its name.
+    let fields = text.split_once(':').map(|(_, fields)| fields.trim_start());
+    if fields.is_none_or(|fields| !fields.starts_with('{')) {
+        return Err(Error::Corrupt(
+            "an event is an object of one kind, whose fields have names".to_string(),
+        ));
+    }
+    serde_json::from_str(text).map_err(corrupt)
+}
+
+/// Whether a text is one JSON object, nested no deeper than serde_json reads (127 levels).
+pub(super) fn is_object(text: &str) -> bool {
+    serde_json::from_str::<Map<String, Value>>(text).is_ok()
+}
+
+/// A structure that JSON must give as an object; serde takes a list of its fields, too.
+pub(super) fn named<'de, D, T>(deserializer: D) -> std::result::Result<T, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de>,
+{
+    Named::deserialize(deserializer).map(|Named(structure)| structure)
+}
+
+/// As [`named`], where there may be none.
+pub(super) fn named_if_any<'de, D, T>(deserializer: D) -> std::result::Result<Option<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de>,
+{
+    let structure = Option::deserialize(deserializer)?;
+    Ok(structure.map(|Named(structure)| structure))
+}
+
+struct Named<T>(T);
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Named<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
+        // Saved optimizers hold the fields without their names.
+        match deserializer.is_human_readable() {
+            true => deserializer.deserialize_map(Fields(PhantomData)),
+            false => T::deserialize(deserializer),
+        }
+        .map(Named)
+    }
+}
+
+struct Fields<T>(PhantomData<T>);
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for Fields<T> {
+    type Value = T;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        formatter.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> std::result::Result<T, A::Error> {
+        T::deserialize(MapAccessDeserializer::new(map))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ledger::{Failure, Point};
+    use proptest::prelude::*;
+
+    fn number() -> impl Strategy<Value = f64> {
+        prop::num::f64::NORMAL | prop::num::f64::SUBNORMAL | prop::num::f64::ZERO
+    }
+
+    fn observed(number: usize, value: f64) -> Event {
+        Event::Observed {
+            number,
+            value,
+            std: None,
+            cost: None,
+            duration: None,
+            point: None,
+            attrs: None,
+            now: 7.0,
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn json_keeps_every_bit(
+            x in number(), n: usize, full: bool, text in prop::option::of(".*"),
+        ) {
+            let or = full.then_some(x);
+            let point = Point { x: vec![x, 1.0], index: full.then_some(n), given: full.then(|| vec![x]) };
+            let run = full.then(|| point.clone());
+            let error = text.clone().map(|message| Failure {
+                kind: message.clone(), traceback: full.then(|| message.clone()), message,
+            });
+            for event in [
+                Event::Observed {
+                    number: n, value: x, std: or, cost: or, duration: or, point: run.clone(), attrs: text.clone(), now: -x,
+                },
+                Event::Amended {
+                    number: n, value: x, std: or, cost: or, duration: or, point: run, attrs: text.clone(),
+                },
+                Event::Failed { number: n, now: x, error, attrs: text.clone() },
+                Event::Abandoned { number: n, now: x },
+                Event::Enqueued { point: point.clone(), fidelity: or, attrs: text.clone() },
+                Event::Added {
+                    point: point.clone(), context: vec![x], fidelity: or, value: or, std: or, cost: or, duration: or,
+                    now: x, attrs: text.clone(),
+                },
+                Event::Suggested {
+                    point, context: vec![], fidelity: or, now: 0.1, expires_at: or, queued: full, note: text.clone(),
+                    attrs: text,
+                },
+            ] {
+                let again = Event::from_json(&event.to_json().unwrap()).unwrap();
+                prop_assert_eq!(again, event);
+            }
+        }
+
+        /// Almost no text is an event; a text that is one must be the event that it is written as.
+        #[test]
+        fn other_text_is_refused(text in ".*") {
+            prop_assert!(matches!(Event::from_json(&text), Err(Error::Corrupt(_))));
+        }
+
+        #[test]
+        fn a_damaged_event_is_refused_or_another_event(at: prop::sample::Index, with in "[ -~]") {
+            let event = observed(3, 0.25);
+            let mut text = event.to_json().unwrap();
+            let i = at.index(text.len());
+            text.replace_range(i..=i, &with);
+            match Event::from_json(&text) {
+                Err(error) => prop_assert!(matches!(error, Error::Corrupt(_))),
+                // A digit for a digit.
+                Ok(other) => {
+                    let written: serde_json::Value = serde_json::from_str(&text).unwrap();
+                    let facts = &written["Observed"];
+                    let number = facts["number"].as_u64().map(|n| n as usize);
+                    prop_assert_eq!(other.trial_number(9), number);
+                    let expected = observed(number.unwrap(), facts["value"].as_f64().unwrap());
+                    prop_assert_eq!(other, expected);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn absent_fields_are_left_out_and_an_unknown_value_stands_as_null() {
+        let event = Event::Added {
+            point: Point::new(vec![0.5], None),
+            context: vec![],
+            fidelity: None,
+            value: None,
+            std: None,
+            cost: None,
+            duration: None,
+            now: 1.0,
+            attrs: None,
+        };
+        let text = event.to_json().unwrap();
+        assert_eq!(
+            text,
+            r#"{"Added":{"context":[],"now":1.0,"point":{"x":[0.5]},"value":null}}"#
+        );
+    }
+
+    #[test]
+    fn unknown_fields_and_wrong_types_are_refused() {
+        for text in [
+            r#"{"Failed":{"number":0,"now":1.0,"extra":1}}"#,
+            r#"{"Failed":{"number":-1,"now":1.0}}"#,
+            r#"{"Failed":{"number":0,"now":null}}"#,
+            r#"{"Observed":{"number":0,"value":1e999,"now":1.0}}"#,
+            r#"{"Enqueued":{"point":{"x":[0.5],"extra":1}}}"#,
+            r#"{"Observed":[0,0.5,null,null,1.0]}"#,
+            r#"{"Enqueued":{"point":[[0.5],null,null]}}"#,
+            r#"{"Observed":{"number":0,"value":0.5,"now":1.0,"point":[[0.5],null,null]}}"#,
+            r#"{"Observed":{"number":0,"value":0.5,"now":1.0,"point":{"x":[0.5],"extra":1}}}"#,
+            r#"{"Observed":{"number":0,"value":0.5,"now":1.0,"number":1}}"#,
+            r#"{"Failed":{"number":0,"now":1.0,"error":"ValueError"}}"#,
+            r#"{"Failed":{"number":0,"now":1.0,"error":["ValueError","bad",null]}}"#,
+            r#"{"Failed":{"number":0,"now":1.0,"error":{"type":"ValueError"}}}"#,
+            r#"{"Failed":{"number":0,"now":1.0,"error":{"type":"E","message":"","line":1}}}"#,
+            r#"{"Failed":{"number":0,"now":1.0,"attrs":{"a":1}}}"#,
+            r#"{"Exploded":{}}"#,
+            "[]",
+        ] {
+            assert!(Event::from_json(text).is_err(), "{text}");
+        }
+    }
+}

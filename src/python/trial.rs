@@ -1,0 +1,256 @@
+//! `Action` and `TrialRecord`: what is reported about trials, and what is known of them.
+
+use numpy::{PyArray1, PyReadonlyArray1};
+use pyo3::prelude::*;
+
+use crate::error::Result;
+use crate::ledger::{self, Again, Failure, Ledger, Point, Report, Trial, TrialNumber};
+use crate::python::owned1;
+
+/// Something to record about a trial; checked when it is.
+#[pyclass(frozen, module = "belated._core")]
+pub struct Action {
+    pub(super) core: ledger::Action,
+}
+
+/// One trial as the log knows it.
+#[pyclass(frozen, module = "belated._core")]
+pub struct TrialRecord {
+    number: usize,
+    started: Point,
+    run: Option<Point>,
+    context: Vec<f64>,
+    trial: Trial,
+}
+
+/// A point as Python's spaces give it.
+#[derive(FromPyObject)]
+struct Location<'py> {
+    point: PyReadonlyArray1<'py, f64>,
+    index: Option<usize>,
+    given: Option<Vec<f64>>,
+}
+
+/// What comes with a value; `place` is where the trial was really run.
+#[derive(FromPyObject)]
+struct Reported<'py> {
+    std: Option<f64>,
+    cost: Option<f64>,
+    duration: Option<f64>,
+    place: Option<Location<'py>>,
+    attrs: Option<String>,
+}
+
+/// (encoded point, candidate index, numbers given)
+type Place<'py> = (Bound<'py, PyArray1<f64>>, Option<usize>, Option<Vec<f64>>);
+
+/// (type, message, traceback)
+type ErrorFacts = (String, String, Option<String>);
+
+impl From<Location<'_>> for Point {
+    fn from(location: Location<'_>) -> Self {
+        Self {
+            x: owned1(location.point).to_vec(),
+            index: location.index,
+            given: location.given,
+        }
+    }
+}
+
+impl From<Reported<'_>> for Report {
+    fn from(reported: Reported<'_>) -> Self {
+        Self {
+            std: reported.std,
+            cost: reported.cost,
+            duration: reported.duration,
+            point: reported.place.map(Point::from),
+            attrs: reported.attrs,
+        }
+    }
+}
+
+fn report(reported: Option<Reported<'_>>) -> Report {
+    reported.map_or(Report::default(), Report::from)
+}
+
+#[pymethods]
+impl Action {
+    #[staticmethod]
+    fn observe(
+        number: usize,
+        value: f64,
+        report: Option<Reported<'_>>,
+        amend: bool,
+        replicate: bool,
+    ) -> Self {
+        let again = match (amend, replicate) {
+            (_, true) => Again::Replicate,
+            (true, false) => Again::Amend,
+            (false, false) => Again::Refuse,
+        };
+        let core = ledger::Action::Observe {
+            number,
+            value,
+            report: self::report(report),
+            again,
+        };
+        Self { core }
+    }
+
+    #[staticmethod]
+    fn fail(number: usize, error: Option<ErrorFacts>, attrs: Option<String>) -> Self {
+        let error = error.map(|(kind, message, traceback)| Failure {
+            kind,
+            message,
+            traceback,
+        });
+        let core = ledger::Action::Fail {
+            number,
+            error,
+            attrs,
+        };
+        Self { core }
+    }
+
+    #[staticmethod]
+    fn abandon(number: usize) -> Self {
+        let core = ledger::Action::Abandon { number };
+        Self { core }
+    }
+
+    #[staticmethod]
+    fn add(
+        place: Location<'_>,
+        context: Option<PyReadonlyArray1<'_, f64>>,
+        value: Option<f64>,
+        report: Option<Reported<'_>>,
+    ) -> Self {
+        let core = ledger::Action::Add {
+            point: place.into(),
+            context: context.map_or(Vec::new(), |z| owned1(z).to_vec()),
+            fidelity: None,
+            value,
+            report: self::report(report),
+        };
+        Self { core }
+    }
+
+    #[staticmethod]
+    fn enqueue(place: Location<'_>) -> Self {
+        let core = ledger::Action::enqueue(place.into());
+        Self { core }
+    }
+}
+
+impl TrialRecord {
+    pub(super) fn new(ledger: &Ledger, number: TrialNumber) -> Result<Self> {
+        Ok(Self {
+            number,
+            trial: ledger.trial(number)?.clone(),
+            started: ledger.started_point(number),
+            run: ledger.run_point(number),
+            context: ledger.context(number).to_vec(),
+        })
+    }
+}
+
+#[pymethods]
+impl TrialRecord {
+    #[getter]
+    fn number(&self) -> usize {
+        self.number
+    }
+
+    #[getter]
+    fn point<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
+        PyArray1::from_slice(py, &self.started.x)
+    }
+
+    #[getter]
+    fn index(&self) -> Option<usize> {
+        self.started.index
+    }
+
+    #[getter]
+    fn given(&self) -> Option<Vec<f64>> {
+        self.started.given.clone()
+    }
+
+    #[getter]
+    fn run<'py>(&self, py: Python<'py>) -> Option<Place<'py>> {
+        let run = self.run.as_ref()?;
+        let x = PyArray1::from_slice(py, &run.x);
+        Some((x, run.index, run.given.clone()))
+    }
+
+    #[getter]
+    fn context<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
+        PyArray1::from_slice(py, &self.context)
+    }
+
+    #[getter]
+    fn state(&self) -> &'static str {
+        self.trial.state.name()
+    }
+
+    #[getter]
+    fn value(&self) -> Option<f64> {
+        self.trial.value
+    }
+
+    #[getter]
+    fn std(&self) -> Option<f64> {
+        self.trial.std()
+    }
+
+    #[getter]
+    fn cost(&self) -> Option<f64> {
+        self.trial.cost()
+    }
+
+    #[getter]
+    fn duration(&self) -> Option<f64> {
+        self.trial.duration()
+    }
+
+    #[getter]
+    fn fidelity(&self) -> Option<f64> {
+        self.trial.fidelity()
+    }
+
+    #[getter]
+    fn attrs(&self) -> Vec<&str> {
+        self.trial.attrs().collect()
+    }
+
+    #[getter]
+    fn error(&self) -> Option<ErrorFacts> {
+        let error = self.trial.error()?.clone();
+        Some((error.kind, error.message, error.traceback))
+    }
+
+    #[getter]
+    fn note(&self) -> Option<&str> {
+        self.trial.note()
+    }
+
+    #[getter]
+    fn suggested_at(&self) -> f64 {
+        self.trial.suggested_at
+    }
+
+    #[getter]
+    fn observed_at(&self) -> Option<f64> {
+        self.trial.observed_at()
+    }
+
+    #[getter]
+    fn ended_at(&self) -> Option<f64> {
+        self.trial.ended_at
+    }
+
+    #[getter]
+    fn expires_at(&self) -> Option<f64> {
+        self.trial.expires_at()
+    }
+}
