@@ -18,7 +18,7 @@ from belated.optimizers import *  # noqa: F403
 from belated.optimizers import settings
 from belated.optimizers.settings import *  # noqa: F403
 from belated.run import Result, RunError, StopRun, maximize, minimize
-from belated.space import Categorical, Integer, Real, Space
+from belated.space import Categorical, Integer, Ordinal, Real, Space
 from belated.store import StoreError
 from belated.study.study import Study
 
@@ -34,6 +34,7 @@ __all__ = [
     "InvalidSpace",
     "InvalidValue",
     "NumericalError",
+    "Ordinal",
     "Real",
     "Result",
     "RunError",

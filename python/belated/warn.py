@@ -3,6 +3,7 @@
 import os
 import sys
 import warnings
+from types import FrameType
 
 from belated._core import BelatedWarning
 
@@ -13,6 +14,13 @@ def warn(message: str) -> None:
     """Give a `BelatedWarning` at the innermost line that is not of this package."""
     # warnings.warn has skip_file_prefixes for this from Python 3.12 on.
     level, frame = 1, sys._getframe(0)
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+    while frame.f_back is not None and _is_own(frame):
         level, frame = level + 1, frame.f_back
     warnings.warn(message, BelatedWarning, stacklevel=level)
+
+
+def _is_own(frame: FrameType) -> bool:
+    """Whether a frame runs this package's code, that of its dataclasses' constructors included, which have no file."""
+    name, package = frame.f_globals.get("__name__", ""), __name__.partition(".")[0]
+    generated = frame.f_code.co_filename == "<string>" and name.startswith(package + ".")
+    return generated or frame.f_code.co_filename.startswith(_PACKAGE)

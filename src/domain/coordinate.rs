@@ -41,6 +41,14 @@ impl Coordinate {
         }
     }
 
+    /// What its columns hold where it is inactive.
+    pub(super) fn inactive(&self) -> f64 {
+        match self {
+            Coordinate::Categorical { .. } => 0.0,
+            _ => 0.5,
+        }
+    }
+
     /// How many members it has; `None` if continuous.
     pub fn levels(&self) -> Option<u64> {
         match self {
@@ -123,25 +131,7 @@ impl Coordinate {
 
     /// Write the member at the quantile u ∈ [0, 1] of the uniform (with `log`, log-uniform) law.
     pub(super) fn write_quantile(&self, u: f64, columns: &mut [f64]) {
-        match self {
-            Coordinate::Continuous => columns[0] = clip(u),
-            // Every integer owns the interval of ± ½ around itself, so that the ends count in full.
-            Coordinate::Integer {
-                low,
-                high,
-                log: true,
-            } => {
-                let (bottom, top) = (libm::log(*low as f64 - 0.5), libm::log(*high as f64 + 0.5));
-                let level = libm::exp(bottom + clip(u) * (top - bottom)).round();
-                let index = (level - *low as f64).max(0.0) as u64;
-                self.write(index.min(high.abs_diff(*low)), columns);
-            }
-            _ => {
-                let levels = self.levels().unwrap_or(1);
-                let index = (clip(u) * levels as f64) as u64;
-                self.write(index.min(levels - 1), columns);
-            }
-        }
+        self.write_within(self.whole(), u, columns);
     }
 
     /// What makes it impossible, if anything.

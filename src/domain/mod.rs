@@ -1,6 +1,7 @@
 //! Where a trial may lie: a finite list of candidates, or a box of continuous, integer and categorical coordinates.
 //!
-//! * [`coordinate`]: one coordinate; [`product`]: boxes of them; [`candidates`]: finite lists
+//! * [`coordinate`]: one coordinate; [`cell`]: parts of one; [`product`]: boxes of them, [`conditions`] under which they are
+//!   active; [`candidates`]: finite lists
 //! * [`sampling`]: uniform and evenly spread members; [`objective`]: functions over a domain
 //!
 //! Notation: a point is a row of `width` numbers, the encoded *columns*; in a box every *coordinate*, that is every named
@@ -11,8 +12,11 @@
 //! | `Continuous` | 1 | u ∈ [0, 1] |
 //! | `Integer {low, high}` | 1 | (i − low) / (high − low), or (ln i − ln low) / (ln high − ln low); 0 if low = high |
 //! | `Categorical {n}` | n | one-hot |
+//! | inactive | | ½; zeros for a one-hot group |
 
 mod candidates;
+pub mod cell;
+mod conditions;
 pub mod coordinate;
 mod objective;
 mod product;
@@ -23,11 +27,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 
+pub use cell::Cell;
+pub use conditions::Condition;
 pub use coordinate::Coordinate;
 pub use objective::Objective;
-pub use product::columns;
 pub(crate) use product::{MAX_COLUMNS, indices};
-pub(crate) use sampling::{unit_sequence, write_quantiles};
+pub use product::{Product, columns};
+pub(crate) use sampling::{hold_inactive, unit_sequence, write_quantiles};
 
 /// How far an entry may be from the exact one and still belong to the domain.
 const TOLERANCE: f64 = 1e-9;
@@ -38,7 +44,7 @@ const TOLERANCE: f64 = 1e-9;
 pub enum Domain {
     /// One point per row.
     Candidates(Array2<f64>),
-    Box(Vec<Coordinate>),
+    Box(Product),
 }
 
 impl Domain {
@@ -49,8 +55,21 @@ impl Domain {
 
     /// A box of the given coordinates.
     pub fn new_box(coordinates: Vec<Coordinate>) -> Result<Domain> {
-        product::check(&coordinates)?;
-        Ok(Domain::Box(coordinates))
+        let when = vec![Vec::new(); coordinates.len()];
+        Domain::conditional_box(coordinates, when)
+    }
+
+    /// A box of the given coordinates, with the conditions of each.
+    pub fn conditional_box(
+        coordinates: Vec<Coordinate>,
+        when: Vec<Vec<Condition>>,
+    ) -> Result<Domain> {
+        Product::new(coordinates, when).map(Domain::Box)
+    }
+
+    /// A box from a JSON list of coordinates, of which each may have its conditions under "when".
+    pub fn box_from_json(text: &str) -> Result<Domain> {
+        Product::from_json(text).map(Domain::Box)
     }
 
     /// Whether it has finitely many members.
@@ -77,14 +96,22 @@ impl Domain {
         }
     }
 
-    /// How many members the discrete coordinates have together (saturating); for candidates their number.
+    /// Whether some members have no active continuous coordinate, so that the same one can be suggested twice.
+    pub fn can_repeat(&self) -> bool {
+        match self {
+            Domain::Candidates(_) => true,
+            Domain::Box(product) => product
+                .iter()
+                .enumerate()
+                .all(|(i, c)| *c != Coordinate::Continuous || product.has_conditions(i)),
+        }
+    }
+
+    /// How many members the active discrete coordinates have together (saturating); for candidates their number.
     pub fn combinations(&self) -> u64 {
         match self {
             Domain::Candidates(points) => points.nrows() as u64,
-            Domain::Box(coordinates) => coordinates
-                .iter()
-                .filter_map(Coordinate::levels)
-                .fold(1, u64::saturating_mul),
+            Domain::Box(product) => product.combinations(),
         }
     }
 
@@ -93,7 +120,7 @@ impl Domain {
         x.len() == self.width()
             && match self {
                 Domain::Candidates(points) => candidates::contains(points.view(), x),
-                Domain::Box(coordinates) => product::contains(coordinates, x),
+                Domain::Box(product) => product::contains(product, x),
             }
     }
 
@@ -107,8 +134,8 @@ impl Domain {
                 }
                 Some(nearest)
             }
-            Domain::Box(coordinates) => {
-                product::snap(coordinates, x);
+            Domain::Box(product) => {
+                product.snap(x);
                 None
             }
         }
@@ -133,9 +160,7 @@ impl From<Domain> for Stored {
                 width: points.ncols(),
                 entries: points.iter().copied().collect(),
             },
-            Domain::Box(coordinates) => Stored::Box(
-                serde_json::to_string(&coordinates).expect("coordinates are plain numbers"),
-            ),
+            Domain::Box(product) => Stored::Box(product.to_json()),
         }
     }
 }
@@ -151,11 +176,7 @@ impl TryFrom<Stored> for Domain {
                     .map_err(|e| Error::Corrupt(format!("candidates: {e}")))?;
                 Domain::candidates(points)
             }
-            Stored::Box(json) => {
-                let coordinates = serde_json::from_str(&json)
-                    .map_err(|e| Error::Corrupt(format!("coordinates: {e}")))?;
-                Domain::new_box(coordinates)
-            }
+            Stored::Box(json) => Domain::box_from_json(&json),
         }
     }
 }

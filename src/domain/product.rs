@@ -1,13 +1,197 @@
 //! Boxes: products of coordinates, whose columns follow one another in a row.
+//!
+//! Coordinates may have conditions. Where these do not hold a coordinate is *inactive*: its columns then have fixed values
+//! (½ in a single column, zeros in a one-hot group), so that points which differ only in what is inactive are the same row.
 
-use std::ops::Range;
+use std::ops::{Deref, Range};
 
+use serde::{Deserialize, Serialize};
+
+use super::conditions::{Condition, Conditions};
 use super::coordinate::clip;
 use super::{Coordinate, TOLERANCE};
 use crate::error::{Error, Result};
 
 /// A row of more columns than this is a mistake rather than a search space.
 pub(crate) const MAX_COLUMNS: usize = 4096;
+
+/// The coordinates of a box, and the conditions under which they are active.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Product {
+    coordinates: Vec<Coordinate>,
+    /// None where every coordinate is always active.
+    conditions: Option<Conditions>,
+    combinations: u64,
+}
+
+/// A coordinate and its conditions, as JSON has them.
+#[derive(Serialize, Deserialize)]
+struct Entry {
+    #[serde(flatten)]
+    coordinate: Coordinate,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    when: Vec<Condition>,
+}
+
+impl Deref for Product {
+    type Target = [Coordinate];
+
+    fn deref(&self) -> &[Coordinate] {
+        &self.coordinates
+    }
+}
+
+impl Product {
+    /// `when` has the conditions of each coordinate.
+    pub(super) fn new(coordinates: Vec<Coordinate>, when: Vec<Vec<Condition>>) -> Result<Self> {
+        check(&coordinates)?;
+        let conditions = Conditions::new(&coordinates, when)?;
+        let combinations = match &conditions {
+            Some(conditions) => conditions.combinations(&coordinates),
+            None => coordinates
+                .iter()
+                .filter_map(Coordinate::levels)
+                .fold(1, u64::saturating_mul),
+        };
+        Ok(Self {
+            coordinates,
+            conditions,
+            combinations,
+        })
+    }
+
+    /// From a JSON list of coordinates, of which each may have its conditions under "when".
+    pub(super) fn from_json(text: &str) -> Result<Self> {
+        let entries: Vec<Entry> = serde_json::from_str(text)
+            .map_err(|error| Error::InvalidSpace(format!("{text}: {error}")))?;
+        let entries = entries.into_iter();
+        let (coordinates, when) = entries.map(|entry| (entry.coordinate, entry.when)).unzip();
+        Self::new(coordinates, when)
+    }
+
+    pub(super) fn to_json(&self) -> String {
+        let when = |i: usize| match &self.conditions {
+            Some(conditions) => conditions.when[i].clone(),
+            None => Vec::new(),
+        };
+        let coordinates = self.coordinates.iter().enumerate();
+        let entries: Vec<Entry> = coordinates
+            .map(|(i, coordinate)| Entry {
+                coordinate: coordinate.clone(),
+                when: when(i),
+            })
+            .collect();
+        serde_json::to_string(&entries).expect("coordinates are plain numbers")
+    }
+
+    /// Whether any coordinate has a condition.
+    pub fn is_conditional(&self) -> bool {
+        self.conditions.is_some()
+    }
+
+    /// Whether coordinate i is active under conditions alone.
+    pub fn has_conditions(&self, i: usize) -> bool {
+        self.conditions
+            .as_ref()
+            .is_some_and(|conditions| !conditions.when[i].is_empty())
+    }
+
+    /// Whether other coordinates depend on coordinate i.
+    pub fn is_parent(&self, i: usize) -> bool {
+        self.conditions
+            .as_ref()
+            .is_some_and(|conditions| conditions.is_parent[i])
+    }
+
+    /// How many combinations of active discrete coordinates there are (saturating).
+    pub fn combinations(&self) -> u64 {
+        self.combinations
+    }
+
+    /// Which coordinates are active at `x`; None where all of them always are.
+    pub fn active(&self, x: &[f64]) -> Option<Vec<bool>> {
+        let conditions = self.conditions.as_ref()?;
+        let parents = columns(self).zip(&conditions.is_parent);
+        let indices: Vec<u64> = parents
+            .map(|((coordinate, at), is_parent)| match is_parent {
+                true => coordinate.index(&x[at]),
+                false => 0,
+            })
+            .collect();
+        Some(conditions.active(&indices))
+    }
+
+    /// Whether a continuous coordinate is active at `x`.
+    pub fn has_active_continuous(&self, x: &[f64]) -> bool {
+        match self.active(x) {
+            None => self.contains(&Coordinate::Continuous),
+            Some(active) => self
+                .iter()
+                .zip(active)
+                .any(|(coordinate, active)| active && *coordinate == Coordinate::Continuous),
+        }
+    }
+
+    /// Give the inactive columns of `x`, which is a member of every coordinate, their fixed values.
+    pub fn hold_inactive(&self, x: &mut [f64]) {
+        if let Some(active) = self.active(x) {
+            for ((coordinate, at), active) in columns(self).zip(active) {
+                if !active {
+                    x[at].fill(coordinate.inactive());
+                }
+            }
+        }
+    }
+
+    /// Move `x` to the nearest member: what becomes active starts in the middle, or from its first choice.
+    pub fn snap(&self, x: &mut [f64]) {
+        for (coordinate, at) in columns(self) {
+            let own = &mut x[at];
+            match coordinate {
+                Coordinate::Continuous => own[0] = clip(own[0]),
+                _ => coordinate.write(coordinate.index(own), own),
+            }
+        }
+        self.hold_inactive(x);
+    }
+
+    /// Move the discrete coordinates of `x` to their next combination, after the last to the first.
+    pub fn next_combination(&self, x: &mut [f64]) {
+        let Some(conditions) = &self.conditions else {
+            // Add one to a number whose digits are the indices, the levels being the bases.
+            for (coordinate, at) in columns(self) {
+                let Some(levels) = coordinate.levels() else {
+                    continue;
+                };
+                let index = coordinate.index(&x[at.clone()]);
+                let carry = index + 1 == levels;
+                coordinate.write(if carry { 0 } else { index + 1 }, &mut x[at]);
+                if !carry {
+                    break;
+                }
+            }
+            return;
+        };
+        // Likewise over the active ones, children being the lower digits: they start anew where a parent has moved.
+        let spans: Vec<(&Coordinate, Range<usize>)> = columns(self).collect();
+        let active = self.active(x).unwrap_or_default();
+        let mut first_changed = 0;
+        for (place, &i) in conditions.order.iter().enumerate().rev() {
+            let (coordinate, at) = &spans[i];
+            let index = coordinate.index(&x[at.clone()]);
+            if active[i] && coordinate.levels().is_some_and(|n| index + 1 < n) {
+                coordinate.write(index + 1, &mut x[at.clone()]);
+                first_changed = place + 1;
+                break;
+            }
+        }
+        for &i in &conditions.order[first_changed..] {
+            let (coordinate, at) = &spans[i];
+            coordinate.write(0, &mut x[at.clone()]);
+        }
+        self.hold_inactive(x);
+    }
+}
 
 /// The coordinates of a box, each with the columns it owns.
 pub fn columns(coordinates: &[Coordinate]) -> impl Iterator<Item = (&Coordinate, Range<usize>)> {
@@ -19,7 +203,7 @@ pub fn columns(coordinates: &[Coordinate]) -> impl Iterator<Item = (&Coordinate,
 }
 
 /// An error unless these coordinates make a box: at least one, each with members, not too many columns.
-pub(super) fn check(coordinates: &[Coordinate]) -> Result<()> {
+fn check(coordinates: &[Coordinate]) -> Result<()> {
     if coordinates.is_empty() {
         return Err(Error::InvalidSpace(
             "the space has no coordinates; name at least one".into(),
@@ -41,10 +225,14 @@ pub(super) fn check(coordinates: &[Coordinate]) -> Result<()> {
 }
 
 /// Whether `x` is a member, up to the tolerance in every column.
-pub(super) fn contains(coordinates: &[Coordinate], x: &[f64]) -> bool {
+pub(super) fn contains(product: &Product, x: &[f64]) -> bool {
     let near = |a: f64, b: f64| (a - b).abs() <= TOLERANCE;
-    columns(coordinates).all(|(coordinate, at)| {
+    let active = product.active(x);
+    columns(product).enumerate().all(|(i, (coordinate, at))| {
         let own = &x[at];
+        if active.as_ref().is_some_and(|active| !active[i]) {
+            return own.iter().all(|&v| near(v, coordinate.inactive()));
+        }
         let index = coordinate.index(own);
         match coordinate {
             Coordinate::Continuous => near(own[0], clip(own[0])),
@@ -57,22 +245,18 @@ pub(super) fn contains(coordinates: &[Coordinate], x: &[f64]) -> bool {
     })
 }
 
-/// Move `x` to the nearest member.
-pub(super) fn snap(coordinates: &[Coordinate], x: &mut [f64]) {
-    for (coordinate, at) in columns(coordinates) {
-        let own = &mut x[at];
-        match coordinate {
-            Coordinate::Continuous => own[0] = clip(own[0]),
-            _ => coordinate.write(coordinate.index(own), own),
+/// The index of every coordinate at `x`, 0 where it is continuous or inactive: what tells the combinations of discrete
+/// coordinates apart.
+pub(crate) fn indices(product: &Product, x: &[f64]) -> Vec<u64> {
+    let mut indices: Vec<u64> = columns(product)
+        .map(|(coordinate, at)| coordinate.index(&x[at]))
+        .collect();
+    if let Some(active) = product.active(x) {
+        for (index, active) in indices.iter_mut().zip(active) {
+            *index *= u64::from(active);
         }
     }
-}
-
-/// The index of every coordinate at `x`, 0 where it is continuous: what tells the members of a discrete box apart.
-pub(crate) fn indices(coordinates: &[Coordinate], x: &[f64]) -> Vec<u64> {
-    columns(coordinates)
-        .map(|(coordinate, at)| coordinate.index(&x[at]))
-        .collect()
+    indices
 }
 
 #[cfg(test)]

@@ -2,11 +2,11 @@
 //!
 //! Notation: n points in d coordinates; u ∈ [0, 1]^d has one entry per *coordinate*, not per column.
 
-use ndarray::{Array2, ArrayView2, Axis, concatenate};
+use ndarray::{Array2, ArrayView1, ArrayView2, Axis, concatenate};
 use rand::RngExt;
 use rand::seq::SliceRandom;
 
-use super::{Coordinate, Domain, columns};
+use super::{Coordinate, Domain, Product, columns};
 use crate::random::Rng;
 
 /// Up to so many coordinates R_d is used, beyond Latin squares: R_d then has steps so close to a simple fraction that
@@ -26,6 +26,7 @@ impl Domain {
                 for (coordinate, at) in columns(coordinates) {
                     coordinate.write_quantile(rng.random(), &mut x[at]);
                 }
+                coordinates.hold_inactive(&mut x);
                 (x, None)
             }
         }
@@ -46,6 +47,7 @@ impl Domain {
             Domain::Box(coordinates) => {
                 let unit = unit_sequence(n, coordinates.len(), rng);
                 write_quantiles(coordinates, unit.view(), &mut points);
+                hold_inactive(coordinates, &mut points);
             }
         }
         points
@@ -65,7 +67,7 @@ impl Domain {
     }
 }
 
-/// Rows of the unit cube (one column per *coordinate*) → rows of the box.
+/// Rows of the unit cube (one column per *coordinate*) → rows of the box, inactive coordinates not yet held.
 pub(crate) fn write_quantiles(
     coordinates: &[Coordinate],
     unit: ArrayView2<f64>,
@@ -78,6 +80,17 @@ pub(crate) fn write_quantiles(
         }
         for (entry, v) in row.iter_mut().zip(&buffer) {
             *entry = *v;
+        }
+    }
+}
+
+/// Give the inactive columns of every row their fixed values.
+pub(crate) fn hold_inactive(product: &Product, points: &mut Array2<f64>) {
+    if product.is_conditional() {
+        for mut row in points.outer_iter_mut() {
+            let mut x = row.to_vec();
+            product.hold_inactive(&mut x);
+            row.assign(&ArrayView1::from(&x));
         }
     }
 }

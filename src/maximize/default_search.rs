@@ -16,7 +16,7 @@ use super::excluded::Excluded;
 use super::sweep::is_large;
 use super::{Argmax, BLOCK};
 use crate::domain::Objective;
-use crate::domain::{Coordinate, columns};
+use crate::domain::{Coordinate, Product, columns};
 use crate::error::{Error, Result, Stop, check};
 use crate::numerics::lbfgsb::Tolerance;
 
@@ -80,7 +80,7 @@ impl Plan {
 /// An objective on a box while it is searched.
 pub(super) struct Search<'a, 's> {
     pub objective: &'a mut dyn Objective,
-    pub coordinates: &'a [Coordinate],
+    pub product: &'a Product,
     excluded: &'a Excluded,
     /// The best member scored so far that is not excluded; kept only where something is.
     best_left: Option<(Vec<f64>, f64)>,
@@ -93,13 +93,13 @@ pub(super) struct Search<'a, 's> {
 impl<'a, 's> Search<'a, 's> {
     pub fn new(
         objective: &'a mut dyn Objective,
-        coordinates: &'a [Coordinate],
+        product: &'a Product,
         excluded: &'a Excluded,
         stop: &'a mut Stop<'s>,
     ) -> Search<'a, 's> {
         Search {
             objective,
-            coordinates,
+            product,
             excluded,
             best_left: None,
             stop,
@@ -130,7 +130,7 @@ impl<'a, 's> Search<'a, 's> {
         let best = self.best_left.as_ref();
         if best.map_or(!value.is_nan(), |(_, most)| value > *most) {
             let x = x.to_vec();
-            if !self.excluded.contains_member(self.coordinates, &x) {
+            if !self.excluded.contains_member(self.product, &x) {
                 self.best_left = Some((x, value));
             }
         }
@@ -187,6 +187,10 @@ impl<'a, 's> Search<'a, 's> {
             if value >= best.1 {
                 best = (x.clone(), value);
             }
+            // An end over continuous coordinates need not be among the points that were scored.
+            if !self.excluded.is_empty() && self.product.has_active_continuous(&x) {
+                self.keep_if_left(ArrayView1::from(&x), value);
+            }
             converged.push(x);
         }
         if !self.excluded.is_empty() {
@@ -206,7 +210,7 @@ impl<'a, 's> Search<'a, 's> {
     ) {
         let combination = |i: usize| -> Vec<u64> {
             let x = points.row(i).to_vec();
-            columns(self.coordinates)
+            columns(self.product)
                 .filter(|(coordinate, _)| !is_large(coordinate))
                 .map(|(coordinate, at)| coordinate.index(&x[at]))
                 .collect()

@@ -1,19 +1,21 @@
-//! Members of a finite domain that are not to be the answer while others are left.
+//! Members of a domain that are not to be the answer while others are left.
 
 use std::collections::HashSet;
 
-use crate::domain::{Coordinate, Domain, columns, indices};
+use rand::RngExt;
+
+use crate::domain::{Coordinate, Domain, Product, columns, indices};
 use crate::random::Rng;
 
 /// Uniform members drawn in search of one that is not excluded, before all are gone through in order.
 const MAX_DRAWS: usize = 64;
 
-/// A set of members of a domain; empty for domains with a continuous coordinate, which are never used up.
+/// A set of members of a domain, none of which has an active continuous coordinate: such ones are never used up.
 #[derive(Debug, Clone, Default)]
 pub struct Excluded {
     /// Rows of a list of candidates.
     rows: HashSet<usize>,
-    /// Members of a box without continuous coordinates, by the index of each coordinate.
+    /// Members of a box, by the index of each coordinate.
     members: HashSet<Vec<u64>>,
 }
 
@@ -29,11 +31,14 @@ impl Excluded {
                 let rows = points.into_iter().filter_map(|(_, row)| row);
                 excluded.rows.extend(rows);
             }
-            Domain::Box(coordinates) if !coordinates.contains(&Coordinate::Continuous) => {
-                let members = points.into_iter().map(|(x, _)| indices(coordinates, x));
-                excluded.members.extend(members);
+            Domain::Box(_) if !domain.can_repeat() => {}
+            Domain::Box(product) => {
+                let points = points.into_iter().map(|(x, _)| x);
+                let discrete = points.filter(|x| !product.has_active_continuous(x));
+                excluded
+                    .members
+                    .extend(discrete.map(|x| indices(product, x)));
             }
-            Domain::Box(_) => {}
         }
         excluded
     }
@@ -45,7 +50,7 @@ impl Excluded {
     pub fn contains(&self, domain: &Domain, x: &[f64], row: Option<usize>) -> bool {
         match domain {
             Domain::Candidates(_) => row.is_some_and(|row| self.contains_row(row)),
-            Domain::Box(coordinates) => self.contains_member(coordinates, x),
+            Domain::Box(product) => self.contains_member(product, x),
         }
     }
 
@@ -53,14 +58,14 @@ impl Excluded {
         self.rows.contains(&row)
     }
 
-    pub(super) fn contains_member(&self, coordinates: &[Coordinate], x: &[f64]) -> bool {
-        !self.members.is_empty() && self.members.contains(&indices(coordinates, x))
+    pub(super) fn contains_member(&self, product: &Product, x: &[f64]) -> bool {
+        !self.members.is_empty() && self.members.contains(&indices(product, x))
     }
 
     /// Whether no member of the domain is left.
     pub fn is_all_of(&self, domain: &Domain) -> bool {
         let n_excluded = self.rows.len().max(self.members.len());
-        !self.is_empty() && n_excluded as u64 >= domain.combinations()
+        !self.is_empty() && domain.is_finite() && n_excluded as u64 >= domain.combinations()
     }
 
     /// A uniformly random member that is left; any member if none is.
@@ -79,6 +84,16 @@ impl Excluded {
         while self.contains(domain, &x, row) {
             next_member(domain, &mut x, &mut row);
         }
+        if let Domain::Box(product) = domain
+            && let Some(active) = product.active(&x)
+        {
+            // What is continuous and became active on the way stands in the middle.
+            for ((coordinate, at), active) in columns(product).zip(active) {
+                if active && *coordinate == Coordinate::Continuous {
+                    x[at.start] = rng.random();
+                }
+            }
+        }
         (x, row)
     }
 }
@@ -93,16 +108,6 @@ fn next_member(domain: &Domain, x: &mut [f64], row: &mut Option<usize>) {
                 .for_each(|(x, v)| *x = *v);
             *row = Some(next);
         }
-        Domain::Box(coordinates) => {
-            // Add one to a number whose digits are the indices, the levels being the bases.
-            for (coordinate, at) in columns(coordinates) {
-                let index = coordinate.index(&x[at.clone()]);
-                let carry = Some(index + 1) == coordinate.levels();
-                coordinate.write(if carry { 0 } else { index + 1 }, &mut x[at]);
-                if !carry {
-                    break;
-                }
-            }
-        }
+        Domain::Box(product) => product.next_combination(x),
     }
 }

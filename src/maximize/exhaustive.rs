@@ -6,7 +6,7 @@ use rand::RngExt;
 use super::excluded::Excluded;
 use super::{Argmax, BLOCK};
 use crate::domain::Objective;
-use crate::domain::{Coordinate, Domain, columns};
+use crate::domain::{Domain, Product, columns};
 use crate::error::{Result, Stop, check};
 use crate::random::Rng;
 
@@ -52,15 +52,15 @@ pub(super) fn best_row(
 pub(super) fn best_combination(
     objective: &mut dyn Objective,
     domain: &Domain,
-    coordinates: &[Coordinate],
+    product: &Product,
     excluded: &Excluded,
     rng: &mut Rng,
     stop: &mut Stop,
 ) -> Result<Option<Argmax>> {
-    let all = combinations(coordinates, domain.width());
+    let all = combinations(product, domain.width());
     let skip = |_: usize, x: ArrayView1<f64>| {
         x.to_slice()
-            .is_some_and(|x| excluded.contains_member(coordinates, x))
+            .is_some_and(|x| excluded.contains_member(product, x))
     };
     let best = best_row(objective, all.view(), &skip, rng, stop)?;
     Ok(best.map(|best| Argmax {
@@ -69,24 +69,17 @@ pub(super) fn best_combination(
     }))
 }
 
-/// Every combination of the discrete coordinates, one per row; continuous columns are 0.
-pub(super) fn combinations(coordinates: &[Coordinate], width: usize) -> Array2<f64> {
-    let count = coordinates
-        .iter()
-        .filter_map(Coordinate::levels)
-        .product::<u64>();
-    let mut points = Array2::zeros((count as usize, width));
-    for (number, mut row) in points.outer_iter_mut().enumerate() {
-        // The digits of the row number, the levels being the bases.
-        let mut rest = number as u64;
-        let mut x = vec![0.0; width];
-        for (coordinate, at) in columns(coordinates) {
-            if let Some(levels) = coordinate.levels() {
-                coordinate.write(rest % levels, &mut x[at]);
-                rest /= levels;
-            }
-        }
+/// Every combination of the active discrete coordinates, one per row; columns of active continuous ones are 0.
+pub(super) fn combinations(product: &Product, width: usize) -> Array2<f64> {
+    let mut points = Array2::zeros((product.combinations() as usize, width));
+    let mut x = vec![0.0; width];
+    for (coordinate, at) in columns(product) {
+        coordinate.write(0, &mut x[at]);
+    }
+    product.hold_inactive(&mut x);
+    for mut row in points.outer_iter_mut() {
         row.assign(&ArrayView1::from(&x));
+        product.next_combination(&mut x);
     }
     points
 }

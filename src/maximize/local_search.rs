@@ -11,8 +11,8 @@ use crate::numerics::lbfgsb::{self, Tolerance};
 const EVALUATIONS: usize = 16;
 
 impl Search<'_, '_> {
-    /// L-BFGS-B over the continuous coordinates, the discrete ones held; if `relaxed`, integers of three and more levels
-    /// move too and end on the nearest member. Never worse than the `start` of this `value`.
+    /// L-BFGS-B over the active continuous coordinates, the others held; if `relaxed`, active integers of three and more
+    /// levels on which no condition depends move too and end on the nearest member. Never worse than the `start` of this `value`.
     pub fn local_search(
         &mut self,
         start: Vec<f64>,
@@ -21,12 +21,18 @@ impl Search<'_, '_> {
         tolerance: &Tolerance,
     ) -> Result<(Vec<f64>, f64)> {
         let (mut lower, mut upper) = (start.clone(), start.clone());
-        let mut rounded = false;
-        for (coordinate, at) in columns(self.coordinates) {
-            let free = relaxed && can_be_relaxed(coordinate);
-            rounded |= free;
+        let mut rounded = Vec::new();
+        let active = self.product.active(&start);
+        for (i, (coordinate, at)) in columns(self.product).enumerate() {
+            if active.as_ref().is_some_and(|active| !active[i]) {
+                continue;
+            }
+            let free = relaxed && can_be_relaxed(coordinate) && !self.product.is_parent(i);
             if free || *coordinate == Coordinate::Continuous {
                 (lower[at.start], upper[at.start]) = (0.0, 1.0);
+            }
+            if free {
+                rounded.push((coordinate, at));
             }
         }
         let (reference, scale) = (self.reference, self.scale);
@@ -49,11 +55,9 @@ impl Search<'_, '_> {
         let (mut x, least) = lbfgsb::minimize(&mut minimised, &start, &lower, &upper, tolerance);
         interrupted?;
         let mut found = reference - scale * least;
-        if rounded {
-            for (coordinate, at) in columns(self.coordinates) {
-                if can_be_relaxed(coordinate) {
-                    x[at.start] = coordinate.position(coordinate.index(&x[at.clone()]));
-                }
+        if !rounded.is_empty() {
+            for (coordinate, at) in rounded {
+                x[at.start] = coordinate.position(coordinate.index(&x[at.clone()]));
             }
             found = self.score(ArrayView1::from(&x).insert_axis(Axis(0)))?[0];
         }

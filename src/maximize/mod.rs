@@ -3,7 +3,7 @@
 //! * [`exhaustive`]: every member of a finite domain is scored
 //! * [`default_search`]: the search of a box: [`starting_points`], then [`local_search`] in turn with a [`sweep`]
 //! * [`multistart`]: the literature's search of a box
-//! * [`excluded`]: members of finite domains that are not to be the answer while others are left
+//! * [`excluded`]: members of domains that are not to be the answer while others are left
 //!
 //! Notation: a(x) the objective, larger is better; d coordinates; points are rows of the domain's columns.
 
@@ -87,22 +87,21 @@ pub fn maximize(
                 expected: "candidates are all scored; use the default maximizer, or a box",
             });
         }
-        (Domain::Box(coordinates), Maximizer::Default { .. })
-            if !coordinates.contains(&Coordinate::Continuous)
+        (Domain::Box(product), Maximizer::Default { .. })
+            if !product.contains(&Coordinate::Continuous)
                 && domain.combinations() <= exhaustive::MAX_COMBINATIONS =>
         {
-            exhaustive::best_combination(objective, domain, coordinates, excluded, rng, stop)?
+            exhaustive::best_combination(objective, domain, product, excluded, rng, stop)?
         }
-        (Domain::Box(coordinates), Maximizer::Default { effort }) => {
-            let plan = default_search::Plan::new(coordinates, *effort)?;
+        (Domain::Box(product), Maximizer::Default { effort }) => {
+            let plan = default_search::Plan::new(product, *effort)?;
             let start =
-                starting_points::starting_points(domain, coordinates, best_observed, &plan, rng);
-            default_search::Search::new(objective, coordinates, excluded, stop)
-                .run(&start, &plan)?
+                starting_points::starting_points(domain, product, best_observed, &plan, rng);
+            default_search::Search::new(objective, product, excluded, stop).run(&start, &plan)?
         }
-        (Domain::Box(coordinates), Maximizer::Multistart { n_raw, n_starts }) => {
+        (Domain::Box(product), Maximizer::Multistart { n_raw, n_starts }) => {
             let counts = (*n_raw, *n_starts);
-            multistart::best_of_starts(objective, domain, coordinates, counts, rng, stop)?
+            multistart::best_of_starts(objective, domain, product, counts, rng, stop)?
         }
     };
     let mut argmax = found.unwrap_or_else(|| {

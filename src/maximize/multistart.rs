@@ -6,7 +6,7 @@ use super::default_search::Search;
 use super::excluded::Excluded;
 use super::{Argmax, exhaustive};
 use crate::domain::Objective;
-use crate::domain::{Coordinate, Domain};
+use crate::domain::{Domain, Product};
 use crate::error::{Result, Stop, check};
 use crate::numerics::lbfgsb::Tolerance;
 use crate::random::Rng;
@@ -22,7 +22,7 @@ const SCIPY: Tolerance = Tolerance {
 pub(super) fn best_of_starts(
     objective: &mut dyn Objective,
     domain: &Domain,
-    coordinates: &[Coordinate],
+    product: &Product,
     (n_raw, n_starts): (usize, usize),
     rng: &mut Rng,
     stop: &mut Stop,
@@ -33,7 +33,7 @@ pub(super) fn best_of_starts(
     }
     let mut best = exhaustive::best_row(objective, raw.view(), &|_, _| false, rng, stop)?;
     let none = Excluded::default();
-    let mut search = Search::new(objective, coordinates, &none, stop);
+    let mut search = Search::new(objective, product, &none, stop);
     for _ in 0..n_starts {
         check(search.stop)?;
         let start = domain.sample_uniform(rng).0;

@@ -9,7 +9,9 @@ use rand_distr::StandardNormal;
 
 use super::default_search::Plan;
 use super::exhaustive::{MAX_COMBINATIONS, combinations};
-use crate::domain::{Coordinate, Domain, columns, unit_sequence, write_quantiles};
+use crate::domain::{
+    Coordinate, Domain, Product, columns, hold_inactive, unit_sequence, write_quantiles,
+};
 use crate::random::Rng;
 
 /// Standard deviations of the steps away from the best observed points.
@@ -18,7 +20,7 @@ const STEPS: [f64; 4] = [0.2, 0.05, 0.01, 0.002];
 /// Step 1 of the search: members of the box that are scored first.
 pub(super) fn starting_points(
     domain: &Domain,
-    coordinates: &[Coordinate],
+    product: &Product,
     best_observed: ArrayView2<f64>,
     plan: &Plan,
     rng: &mut Rng,
@@ -30,17 +32,18 @@ pub(super) fn starting_points(
     } else {
         plan.n_even
     };
-    let unit = even_points_and_corners(n_even, plan.n_corners, coordinates.len(), rng);
+    let unit = even_points_and_corners(n_even, plan.n_corners, product.len(), rng);
     let mut points = Array2::zeros((unit.nrows(), domain.width()));
-    write_quantiles(coordinates, unit.view(), &mut points);
+    write_quantiles(product, unit.view(), &mut points);
     if enumerate {
-        write_combinations(coordinates, points.slice_mut(s![..n_even, ..]), rng);
+        write_combinations(product, points.slice_mut(s![..n_even, ..]), rng);
     }
+    hold_inactive(product, &mut points);
     let n_steps = match best_observed.nrows() {
         0 => 0,
         _ => plan.n_steps,
     };
-    let around = steps(domain, coordinates, best_observed, n_steps, rng);
+    let around = steps(domain, product, best_observed, n_steps, rng);
     concatenate![Axis(0), points, around]
 }
 
@@ -75,8 +78,8 @@ fn even_points_and_corners(
 }
 
 /// Give the rows all combinations of the discrete coordinates in turn, each round in random order.
-fn write_combinations(coordinates: &[Coordinate], mut points: ArrayViewMut2<f64>, rng: &mut Rng) {
-    let all = combinations(coordinates, points.ncols());
+fn write_combinations(product: &Product, mut points: ArrayViewMut2<f64>, rng: &mut Rng) {
+    let all = combinations(product, points.ncols());
     let mut order: Vec<usize> = Vec::with_capacity(points.nrows() + all.nrows());
     while order.len() < points.nrows() {
         let round = order.len();
@@ -84,7 +87,7 @@ fn write_combinations(coordinates: &[Coordinate], mut points: ArrayViewMut2<f64>
         order[round..].shuffle(rng);
     }
     for (mut row, number) in points.outer_iter_mut().zip(order) {
-        for (coordinate, at) in columns(coordinates) {
+        for (coordinate, at) in columns(product) {
             if *coordinate != Coordinate::Continuous {
                 row.slice_mut(s![at.clone()])
                     .assign(&all.slice(s![number, at]));
@@ -96,7 +99,7 @@ fn write_combinations(coordinates: &[Coordinate], mut points: ArrayViewMut2<f64>
 /// The best observed points themselves, then every size of step from the best, the second best, …
 fn steps(
     domain: &Domain,
-    coordinates: &[Coordinate],
+    product: &Product,
     best_observed: ArrayView2<f64>,
     n_steps: usize,
     rng: &mut Rng,
@@ -111,7 +114,7 @@ fn steps(
             let length = STEPS[k % STEPS.len()];
             // Half of the steps leave about half of the coordinates as they are.
             let moving = if rng.random() { 1.0 } else { 0.5 };
-            for (coordinate, at) in columns(coordinates) {
+            for (coordinate, at) in columns(product) {
                 if rng.random::<f64>() >= moving {
                     continue;
                 }

@@ -19,11 +19,22 @@ impl Search<'_, '_> {
     pub fn sweep(&mut self, x: &mut [f64], value: &mut f64) -> Result<bool> {
         let mut moves: Vec<f64> = Vec::new();
         let mut y = x.to_vec();
-        for (coordinate, at) in columns(self.coordinates) {
+        let active = self.product.active(x);
+        for (i, (coordinate, at)) in columns(self.product).enumerate() {
+            if active.as_ref().is_some_and(|active| !active[i]) {
+                continue;
+            }
             if let Some(levels) = coordinate.levels() {
                 for index in other_levels(coordinate, levels, coordinate.index(&x[at.clone()])) {
                     coordinate.write(index, &mut y[at.clone()]);
-                    moves.extend_from_slice(&y);
+                    if self.product.is_parent(i) {
+                        // What is active now starts in the middle, or from its first choice.
+                        self.product.snap(&mut y);
+                        moves.extend_from_slice(&y);
+                        y.copy_from_slice(x);
+                    } else {
+                        moves.extend_from_slice(&y);
+                    }
                 }
             } else {
                 for end in [0.0, 1.0] {

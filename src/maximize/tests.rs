@@ -258,7 +258,7 @@ fn discrete_coordinates_take_their_best_members() {
         integer(10, 1000, true),
     ])
     .unwrap();
-    let target = Domain::Box(vec![integer(10, 1000, true)]);
+    let target = Domain::new_box(vec![integer(10, 1000, true)]).unwrap();
     let Domain::Box(last) = &target else {
         unreachable!()
     };

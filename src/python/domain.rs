@@ -6,7 +6,6 @@ use numpy::PyReadonlyArray2;
 use pyo3::prelude::*;
 
 use crate::domain::Domain as Core;
-use crate::error::Error;
 use crate::python::errors::raise;
 use crate::python::owned2;
 
@@ -18,14 +17,11 @@ pub struct Domain {
 
 #[pymethods]
 impl Domain {
-    /// `coordinates` is a JSON list.
+    /// `coordinates` is a JSON list, of which each may have its conditions.
     #[staticmethod]
     #[pyo3(name = "box")]
     fn of_box(py: Python<'_>, coordinates: &str) -> PyResult<Self> {
-        let core = serde_json::from_str(coordinates)
-            .map_err(|error| Error::InvalidSpace(format!("{coordinates}: {error}")))
-            .and_then(Core::new_box)
-            .map_err(|error| raise(py, error))?;
+        let core = Core::box_from_json(coordinates).map_err(|error| raise(py, error))?;
         Ok(Self {
             core: Arc::new(core),
         })

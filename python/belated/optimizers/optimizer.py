@@ -132,7 +132,13 @@ class Optimizer(LifeCycle[_core.Optimizer]):
         if self._log.n_events():
             raise InvalidSetting("set_params comes too late: there are trials already; make a new optimizer instead")
         # All or nothing: a bad argument raises before anything of this optimizer is touched.
-        vars(self).update(vars(type(self)(**with_nested(type(self), self.get_params(deep=False), params))))
+        given = self.get_params(deep=False)
+        arguments = with_nested(type(self), given, params)
+        # Spaces that stay are not read anew, which would warn anew of what may be misread.
+        read = {"space": self.domain_, "context": self.context_space_}
+        kept = {name: given[name] for name in read if given[name] is not None and arguments[name] is given[name]}
+        made = type(self)(**(arguments | {name: read[name] for name in kept}))
+        vars(self).update(vars(made) | kept)
         return self
 
     def __setattr__(self, name: str, value: Any) -> None:

@@ -305,6 +305,5 @@ def _named_rows(space: Space, array: Any) -> list[dict[str, Any]]:
             f"params={short_repr(array)} has shape {tuple(array.shape)}: pass (n, {len(names)}) values, one "
             f"column for each of {names} (x.reshape(1, -1) makes a row of one point)"
         )
-    conditional = {name for name, dimension in space.items() if getattr(dimension, "when", None) is not None}
-    rows = [dict(zip(names, row, strict=True)) for row in np.asarray(array).tolist()]
-    return [{name: value for name, value in row.items() if value == value or name not in conditional} for row in rows]
+    rows = (dict(zip(names, row, strict=True)) for row in np.asarray(array).tolist())
+    return [space.without_missing(row) for row in rows]

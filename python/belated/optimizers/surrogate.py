@@ -11,7 +11,7 @@ from belated._core import GaussianProcess
 from belated.optimizers.problem import Problem
 from belated.optimizers.trial import html_table
 from belated.space.candidates import Candidates
-from belated.space.dimensions import Categorical, Dimension
+from belated.space.dimensions import Categorical, Integer, Ordinal, Real
 
 Lengthscale: TypeAlias = float | dict[Any, float] | tuple[float, ...]
 
@@ -29,9 +29,9 @@ class Surrogate:
         "matern52", "matern32", "matern12", "squared_exponential" or "linear".
     lengthscales : dict
         One for each parameter and context by name. In the parameter's own units; with ``log=True`` in decades, so that
-        1.0 is a factor of ten; for choices a dict with a number for each, where a change from one choice to another is
-        a step of 1 in both (a tuple in the order of the choices, where these cannot be keys). The columns of candidates
-        have the names x0, x1, ….
+        1.0 is a factor of ten. For an `Ordinal` in steps from one value to the next, for choices a dict with a number
+        for each: a change from one choice to another is a step of 1 in both (a tuple in the order of the choices, where
+        these cannot be keys). The columns of candidates have the names x0, x1, ….
     signal_std : float
         Standard deviation of f around its mean, in units of f.
     noise_std : float
@@ -137,12 +137,11 @@ def _by_choice(dimension: Categorical, columns: NDArray[np.float64]) -> Lengthsc
     return by_choice if len(by_choice) == len(dimension.choices) else tuple(columns.tolist())
 
 
-def _unit(dimension: Dimension) -> float:
+def _unit(dimension: Real | Integer | Ordinal) -> float:
     """What a lengthscale of 1 in the unit interval stands for."""
-    low, high = getattr(dimension, "low", None), getattr(dimension, "high", None)
-    if low is None or high is None:
-        # Ordered values, which lie at equal distances: in steps from one to the next.
-        return float(len(getattr(dimension, "values", (0, 1))) - 1)
-    if getattr(dimension, "log", False):
-        return math.log10(high) - math.log10(low)
-    return float(high) - float(low)
+    if isinstance(dimension, Ordinal):
+        # The values lie at equal distances: in steps from one to the next.
+        return float(len(dimension.values) - 1)
+    if dimension.log:
+        return math.log10(dimension.high) - math.log10(dimension.low)
+    return float(dimension.high) - float(dimension.low)

@@ -1,21 +1,23 @@
 """Which parameters are active, given the values of the others; and which values a parameter chooses from."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from belated.space.dimensions import Dimension
+from belated.space.dimensions import Categorical, Dimension, Ordinal
 from belated.space.space import Space
 
 
-def choices_of(dimension: Dimension) -> tuple[Any, ...] | None:
+def choices_of(dimension: Dimension) -> Sequence[Any] | None:
     """The values that a parameter chooses from; None for one with a range."""
-    return getattr(dimension, "choices", None) or getattr(dimension, "values", None)
+    if isinstance(dimension, Ordinal):
+        return dimension.values
+    return dimension.choices if isinstance(dimension, Categorical) else None
 
 
 def active_values(space: Space, values: dict[str, Any]) -> dict[str, Any]:
     """The values of parameters whose conditions hold among the others'."""
     while True:
-        kept = {name: value for name, value in values.items() if _holds(getattr(space[name], "when", None), values)}
+        kept = {name: value for name, value in values.items() if _holds(space[name].when, values)}
         if len(kept) == len(values):
             return kept
         values = kept
@@ -23,11 +25,8 @@ def active_values(space: Space, values: dict[str, Any]) -> dict[str, Any]:
 
 def is_complete(space: Space, values: Mapping[str, Any]) -> bool:
     """Whether every parameter has a value that should have one, given the others."""
-    return all(name in values or not _holds(getattr(space[name], "when", None), values) for name in space)
+    return all(name in values or not _holds(space[name].when, values) for name in space)
 
 
 def _holds(when: Mapping[str, Any] | None, values: Mapping[str, Any]) -> bool:
-    def allowed(wanted: Any) -> list[Any]:
-        return list(wanted) if isinstance(wanted, (list, tuple)) else [wanted]
-
-    return when is None or all(name in values and values[name] in allowed(wanted) for name, wanted in when.items())
+    return when is None or all(name in values and values[name] in allowed for name, allowed in when.items())

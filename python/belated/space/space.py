@@ -3,9 +3,11 @@
 A *point* is a row of ``width`` float64 columns in [0, 1]: what the compiled core works on.
 """
 
+import contextlib
+import functools
 import json
 import reprlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,27 +16,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from belated import _core
 from belated._core import InvalidContext, InvalidPoint, InvalidSpace
-from belated.space.arguments import is_table, whole_number
-from belated.space.dimensions import Categorical, Dimension, Integer, Real
-
-
-def _dimension(name: str, given: Any, argument: str) -> Dimension:
-    """The dimension that `given` is, or is shorthand for."""
-    if isinstance(given, (Real, Integer, Categorical)):
-        return given
-    try:
-        if isinstance(given, list):
-            return Categorical(given)
-        if isinstance(given, tuple) and len(given) == 2:
-            low, high = given
-            integers = whole_number(low) is not None and whole_number(high) is not None
-            return Integer(low, high) if integers else Real(low, high)
-    except InvalidSpace as error:
-        raise InvalidSpace(f"{argument}[{name!r}]: {error}") from None
-    raise InvalidSpace(
-        f"{argument}[{name!r}]={reprlib.repr(given)} is not a dimension: pass Real, Integer or Categorical, "
-        "a tuple (low, high), or a list of choices"
-    )
+from belated.space.arguments import is_table
+from belated.space.conditions import Conditions, in_words
+from belated.space.dimensions import Dimension
+from belated.space.reading import read
 
 
 @dataclass(frozen=True)
@@ -43,7 +28,8 @@ class Location:
 
     point: NDArray[np.float64]
     index: int | None
-    # One number for each named parameter, see `to_number` of the dimensions; None for candidates.
+    # One number for each parameter that the core knows, see `to_number` of the dimensions, 0.0 for inactive ones; None
+    # for candidates.
     given: list[float] | None
 
 
@@ -53,13 +39,27 @@ class Space(Mapping[str, Dimension]):
     Parameters
     ----------
     dimensions : mapping or iterable of pairs
-        Name → `Real`, `Integer` or `Categorical`. As shorthand, a tuple of two integers is an
-        `Integer`, any other tuple of two numbers a `Real`, and a list a `Categorical`.
+        Name → `Real`, `Integer`, `Ordinal` or `Categorical`. As shorthand, a tuple of two integers is an `Integer`,
+        any other tuple of two numbers a `Real`, a list a `Categorical`; None, a boolean, a number or a string is a
+        constant.
+        Pairs of numbers alone, as in ``[(-2.0, 2.0), (0.0, 5.0)]``, are called x0, x1, ….
 
     Raises
     ------
     InvalidSpace
-        No dimensions, a name that is not a string or comes twice, or a bad dimension.
+        No dimensions, or constants alone; a name that is not a string or comes twice; a bad dimension; conditions that
+        name unknown parameters or values, a continuous `Real`, or each other in a circle.
+
+    Warns
+    -----
+    BelatedWarning
+        Shorthand that is easily misread: a list of two floats (a choice, not a range), or a tuple of two integers
+        beside tuples of floats.
+
+    Notes
+    -----
+    A parameter with ``when=`` is *inactive* where its conditions do not hold: params then come without it, and are
+    refused with it.
 
     Examples
     --------
@@ -69,6 +69,13 @@ class Space(Mapping[str, Dimension]):
     array([0.5 , 0.25, 1.  , 0.  ])
     >>> space.decode([0.0, 0.5, 0.0, 1.0])
     {'C': 0.0001, 'depth': 3, 'kernel': 'linear'}
+
+    A parameter that matters to one kernel only, and a constant:
+
+    >>> from belated import Integer
+    >>> space = Space({"kernel": ["rbf", "poly"], "degree": Integer(1, 5, when={"kernel": "poly"}), "cache": 200})
+    >>> space.decode(space.encode({"kernel": "rbf", "cache": 200}))
+    {'kernel': 'rbf', 'cache': 200}
     """
 
     argument = "space"
@@ -76,27 +83,20 @@ class Space(Mapping[str, Dimension]):
     point_error: type[_core.BelatedError] = InvalidPoint
 
     def __init__(self, dimensions: Mapping[str, Any] | Iterable[tuple[str, Any]]) -> None:
-        self._dimensions: dict[str, Dimension] = {}
-        for name, given in self._pairs(dimensions):
-            if not isinstance(name, str):
-                raise InvalidSpace(f"{self.argument} has the name {reprlib.repr(name)}: names must be strings")
-            if name in self._dimensions:
-                raise InvalidSpace(f"{self.argument} has the name {name!r} twice: give each name once")
-            self._dimensions[name] = _dimension(name, given, self.argument)
-        if not self._dimensions:
-            raise InvalidSpace(f"{self.argument} is empty: give at least one dimension")
+        given = dimensions._dimensions if isinstance(dimensions, Space) else dimensions
+        self._dimensions: dict[str, Dimension] = read(given, self.argument)
+        conditional = [name for name, dimension in self._dimensions.items() if dimension.when is not None]
+        if conditional:
+            self._check_may_be_conditional(conditional)
+        self._conditions = Conditions(self._dimensions, self.argument) if conditional else None
         self.width: int = sum(dimension.width for dimension in self.values())
-
-    def _pairs(self, dimensions: Any) -> list[tuple[Any, Any]]:
-        if hasattr(dimensions, "shape"):
-            raise InvalidSpace(f"{self.argument} is an array: pass a dict of name → dimension; points are candidates=")
-        try:
-            pairs = dimensions.items() if isinstance(dimensions, Mapping) else dimensions
-            return [(name, given) for name, given in pairs]
-        except (TypeError, ValueError):
+        if not self.width:
             raise InvalidSpace(
-                f"{self.argument}={reprlib.repr(dimensions)} is not usable: pass a dict of name → dimension"
-            ) from None
+                f"{self.argument} has constants alone: give at least one parameter to search, as {{'x': (0.0, 1.0)}}"
+            )
+
+    def _check_may_be_conditional(self, names: list[str]) -> None:
+        """Refuse conditions where there cannot be any."""
 
     def __getitem__(self, name: str) -> Dimension:
         return self._dimensions[name]
@@ -111,9 +111,21 @@ class Space(Mapping[str, Dimension]):
         return f"{type(self).__name__}({self._dimensions!r})"
 
     @property
+    def searched(self) -> list[str]:
+        """The names of the parameters that the core knows: of all but constants."""
+        return [name for name, dimension in self.items() if dimension.width]
+
+    @property
     def coordinates(self) -> list[dict[str, Any]]:
         """The dimensions as the core takes them."""
-        return [dimension.coordinate for dimension in self.values()]
+        names = self.searched
+        coordinates = [self[name].coordinate for name in names]
+        if self._conditions is not None:
+            for coordinate, name in zip(coordinates, names, strict=True):
+                own = self._conditions.levels[name]
+                if own:
+                    coordinate["when"] = [[names.index(parent), sorted(levels)] for parent, levels in own.items()]
+        return coordinates
 
     def domain(self) -> _core.Domain:
         """This space as the core searches it."""
@@ -125,7 +137,7 @@ class Space(Mapping[str, Dimension]):
         Parameters
         ----------
         params : mapping or Series
-            Exactly the names of this space, with values in range.
+            Exactly the names of this space that are active, with values in range.
 
         Returns
         -------
@@ -135,15 +147,21 @@ class Space(Mapping[str, Dimension]):
         Raises
         ------
         InvalidPoint
-            Names missing or unknown, values of the wrong type or out of range (for a context: InvalidContext).
+            Names missing, unknown or inactive, values of the wrong type or out of range (InvalidContext for a context).
         """
         return self._encoded(self._checked(params))
 
     def _encoded(self, values: Mapping[str, Any]) -> NDArray[np.float64]:
-        return np.concatenate([self._dimensions[name].encode(value) for name, value in values.items()])
+        if self._conditions is None:
+            return np.concatenate([self._dimensions[name].encode(value) for name, value in values.items()])
+        columns = (
+            dimension.encode(values[name]) if name in values else _inactive(dimension)
+            for name, dimension in self.items()
+        )
+        return np.concatenate(list(columns))
 
     def _checked(self, params: Any) -> dict[str, Any]:
-        """One value in range for each name, in the order of the space."""
+        """One value in range for each name that is active, in the order of the space."""
         what = self.point_argument
         if hasattr(params, "to_dict") and not is_table(params):
             params = params.to_dict()
@@ -151,43 +169,102 @@ class Space(Mapping[str, Dimension]):
             raise self.point_error(
                 f"{what}={reprlib.repr(params)} is not usable: pass a dict with the names {list(self)}"
             )
-        if params.keys() != self._dimensions.keys():
-            missing = [name for name in self if name not in params]
-            unknown = [name for name in params if name not in self._dimensions]
-            found = [f"{kind} {names}" for kind, names in (("misses", missing), ("has unknown", unknown)) if names]
-            raise self.point_error(f"{what} {' and '.join(found)}: pass exactly the names {list(self)}")
-        values = {}
-        for name, dimension in self._dimensions.items():
-            try:
-                values[name] = dimension.check(params[name])
-            except ValueError as expected:
+        values: dict[str, Any] = {}
+        if self._conditions is None:
+            self._check_names(params, list(self))
+            for name in self:
+                values[name] = self._checked_value(name, params[name])
+            return values
+        levels: dict[str, int] = {}
+        # Active parameters that are missing, which is refused below, and children that depend on them.
+        unsettled: set[str] = set()
+        for name in self._conditions.order:
+            if self._conditions.holds(name, levels):
+                if name not in params:
+                    unsettled.add(name)
+                    continue
+                values[name] = self._checked_value(name, params[name])
+                if name in self._conditions.parents:
+                    levels[name] = self._dimensions[name].level(values[name])
+            elif self._conditions.may_hold(name, levels, unsettled):
+                unsettled.add(name)
+            elif name in params:
                 raise self.point_error(
-                    f"{what}[{name!r}]={reprlib.repr(params[name])} is not usable: pass {expected}"
-                ) from None
-        return values
+                    f"{what}[{name!r}]={reprlib.repr(params[name])} is inactive here: leave it out, as it needs "
+                    f"{in_words(self._dimensions[name])}"
+                )
+        active = [name for name in self if name in values or self._conditions.holds(name, levels)]
+        self._check_names({name: None for name in params if name in values or name not in self}, active)
+        return {name: values[name] for name in active}
+
+    def _check_names(self, params: Mapping[str, Any], names: list[str]) -> None:
+        """Refuse params that have not exactly these names."""
+        if params.keys() != set(names):
+            missing = [name for name in names if name not in params]
+            unknown = [name for name in params if name not in names]
+            found = [f"{kind} {those}" for kind, those in (("misses", missing), ("has unknown", unknown)) if those]
+            raise self.point_error(f"{self.point_argument} {' and '.join(found)}: pass exactly the names {names}")
+
+    def _checked_value(self, name: str, value: Any) -> Any:
+        try:
+            return self._dimensions[name].check(value)
+        except ValueError as expected:
+            raise self.point_error(
+                f"{self.point_argument}[{name!r}]={reprlib.repr(value)} is not usable: pass {expected}"
+            ) from None
 
     def decode(
         self, point: ArrayLike, index: int | None = None, given: Sequence[float] | None = None
     ) -> dict[str, Any]:
-        """Values by name of a point of shape (width,), or of the numbers `given` for it, one for each name.
+        """Values by name of a point of shape (width,), or of the numbers `given` for it, one for each searched name.
 
-        `index` is None; only `Candidates` use it.
+        Names of inactive parameters are left out. `index` is None; only `Candidates` use it.
         """
+        values: dict[str, Callable[[], Any]] = {}
         if given is not None:
-            pairs = zip(self.items(), given, strict=True)
-            return {name: dimension.from_number(number) for (name, dimension), number in pairs}
-        point = np.asarray(point, dtype=np.float64)
-        params, start = {}, 0
-        for name, dimension in self.items():
-            params[name] = dimension.decode(point[start : start + dimension.width])
-            start += dimension.width
-        return params
+            numbers = iter(given)
+            for name, dimension in self.items():
+                number = next(numbers) if dimension.width else 0.0
+                values[name] = functools.partial(dimension.from_number, number)
+        else:
+            point, start = np.asarray(point, dtype=np.float64), 0
+            for name, dimension in self.items():
+                values[name] = functools.partial(dimension.decode, point[start : start + dimension.width])
+                start += dimension.width
+        if self._conditions is None:
+            return {name: value() for name, value in values.items()}
+        params: dict[str, Any] = {}
+        levels: dict[str, int] = {}
+        for name in self._conditions.order:
+            if self._conditions.holds(name, levels):
+                params[name] = values[name]()
+                if name in self._conditions.parents:
+                    levels[name] = self._dimensions[name].level(params[name])
+        return {name: params[name] for name in self if name in params}
 
     def locate(self, params: Any) -> Location:
         """Where one set of params lies; its index is None."""
         values = self._checked(params)
-        given = [self._dimensions[name].to_number(value) for name, value in values.items()]
+        given = [self[name].to_number(values[name]) if name in values else 0.0 for name in self.searched]
         return Location(self._encoded(values), None, given)
+
+    def without_missing(self, record: Mapping[str, Any]) -> dict[str, Any]:
+        """A row of a table without its None and NaN for parameters that are inactive there."""
+        if self._conditions is None:
+            return dict(record)
+        levels: dict[str, int] = {}
+        kept = dict(record)
+        for name in self._conditions.order:
+            if name not in record:
+                continue
+            if self._conditions.holds(name, levels):
+                if name in self._conditions.parents:
+                    # What is no value of a parent is refused when the row is read.
+                    with contextlib.suppress(ValueError):
+                        levels[name] = self[name].level(self[name].check(record[name]))
+            elif record[name] is None or record[name] != record[name]:
+                del kept[name]
+        return kept
 
     def holds_several(self, params: Any, listed: bool = False) -> bool:
         """Whether `params` is a list or table of points; only `Candidates` use `listed`."""
@@ -196,12 +273,17 @@ class Space(Mapping[str, Dimension]):
     def split(self, params: Any) -> list[Any]:
         """The single points in a list or table of points (or in one point)."""
         if is_table(params):
-            return list(params.to_dict("records"))
+            return [self.without_missing(record) for record in params.to_dict("records")]
         return list(params) if self.holds_several(params) else [params]
 
     def points(self, params: Any) -> NDArray[np.float64]:
         """The points, shape (n, width), of a list or table of params (or of one)."""
         return np.array([self.encode(one) for one in self.split(params)]).reshape(-1, self.width)
+
+
+def _inactive(dimension: Dimension) -> NDArray[np.float64]:
+    """The columns of an inactive parameter: the middle of a single one, zeros of a one-hot group."""
+    return np.full(dimension.width, 0.5 if dimension.width == 1 else 0.0)
 
 
 class ContextSpace(Space):
@@ -210,3 +292,8 @@ class ContextSpace(Space):
     argument = "context"
     point_argument = "context"
     point_error = InvalidContext
+
+    def _check_may_be_conditional(self, names: list[str]) -> None:
+        raise InvalidSpace(
+            f"context has conditions, of {names}: a context is given in full; drop when=, and give these a value always"
+        )

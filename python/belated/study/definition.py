@@ -13,43 +13,69 @@ from belated._core import BelatedError, InvalidSetting, InvalidSpace
 from belated.optimizers.optimizer import Optimizer
 from belated.optimizers.values import as_data, from_data
 from belated.space.candidates import Candidates
-from belated.space.dimensions import Categorical, Integer, Real
+from belated.space.dimensions import Categorical, Dimension, Integer, Ordinal, Real
 from belated.space.space import Space
 from belated.store.interface import StoreError
 
-_DIMENSIONS = {"Real": Real, "Integer": Integer, "Categorical": Categorical}
+_DIMENSIONS = {"Real": Real, "Integer": Integer, "Ordinal": Ordinal, "Categorical": Categorical}
 _KINDS_OF_NUMBER = {"b": bool, "i": np.int64, "u": np.uint64, "f": np.float64}
 
 
-def _check_scalar(value: Any, what: str) -> None:
-    """Refuse a choice whose JSON would not give an equal one again."""
-    kept = value is None or type(value) in (bool, int, str) or (type(value) is float and math.isfinite(value))
-    if not kept:
-        raise InvalidSpace(
-            f"{what}={short_repr(value)} cannot be stored: a study keeps strings, finite numbers, booleans and None; "
-            "name the choice by a string, and look the object up by it"
-        )
+def _value_as_data(value: Any, what: str) -> Any:
+    """A choice as JSON data that gives an equal one of the same type again: a tuple stands as {"tuple": [...]}."""
+    value = value.item() if isinstance(value, np.generic) else value
+    if type(value) is tuple:
+        return {"tuple": [_value_as_data(entry, what) for entry in value]}
+    if value is None or type(value) in (bool, int, str) or (type(value) is float and math.isfinite(value)):
+        return value
+    raise InvalidSpace(
+        f"{what}={short_repr(value)} cannot be stored: a study keeps strings, finite numbers, booleans, None and "
+        "tuples of these; name the choice by a string, and look the object up by it"
+    )
 
 
-def _dimensions_as_data(space: Space, argument: str) -> list[Any]:
-    data = []
-    for name, dimension in space.items():
-        entry = as_data(dimension)
-        if isinstance(dimension, Categorical):
-            for choice, stored in zip(dimension.choices, entry["choices"], strict=True):
-                # Of containers too: a tuple would come back as a list.
-                checked = choice if isinstance(stored, (dict, list)) else stored
-                _check_scalar(checked, f"{argument}[{name!r}]")
-        data.append({"name": name} | entry)
+def _value(data: Any) -> Any:
+    """The choice that `_value_as_data` made the data of."""
+    return tuple(_value(entry) for entry in data["tuple"]) if isinstance(data, dict) else data
+
+
+def _dimension_as_data(dimension: Dimension, what: str) -> dict[str, Any]:
+    """A dimension as JSON data; a step or conditions that it does not have are left out."""
+    data: dict[str, Any] = {"kind": type(dimension).__name__}
+    for field in fields(dimension):
+        given = getattr(dimension, field.name)
+        if field.name in ("choices", "values"):
+            data[field.name] = [_value_as_data(value, what) for value in given]
+        elif field.name == "when" and given is not None:
+            # As pairs, because JSON objects are compared without regard to their order.
+            data["when"] = [
+                [name, [_value_as_data(value, f"{what} when {name}") for value in values]]
+                for name, values in given.items()
+            ]
+        elif given is not None:
+            data[field.name] = given
     return data
 
 
-def _dimensions(data: list[dict[str, Any]]) -> dict[str, Any]:
-    made = {}
-    for entry in data:
-        rest = {name: value for name, value in entry.items() if name not in ("name", "kind")}
-        made[entry["name"]] = _DIMENSIONS[entry["kind"]](**rest)
-    return made
+def _dimension(data: Mapping[str, Any]) -> Dimension:
+    """The dimension that `_dimension_as_data` made the data of."""
+    arguments = {name: value for name, value in data.items() if name not in ("name", "kind")}
+    for name in ("choices", "values"):
+        if name in arguments:
+            arguments[name] = [_value(value) for value in arguments[name]]
+    if "when" in arguments:
+        arguments["when"] = {name: [_value(value) for value in values] for name, values in arguments["when"]}
+    return _DIMENSIONS[data["kind"]](**arguments)
+
+
+def _dimensions_as_data(space: Space, argument: str) -> list[Any]:
+    return [
+        {"name": name} | _dimension_as_data(dimension, f"{argument}[{name!r}]") for name, dimension in space.items()
+    ]
+
+
+def _dimensions(data: list[dict[str, Any]]) -> dict[str, Dimension]:
+    return {entry["name"]: _dimension(entry) for entry in data}
 
 
 def _candidates_as_data(candidates: Candidates) -> dict[str, Any]:
@@ -89,12 +115,25 @@ def differences(stored: Mapping[str, Any], given: Optimizer) -> list[str]:
     if given.seed is None:
         ours = ours | {"seed": theirs.get("seed")}
     found = [each for name in ours | theirs for each in _differences(name, theirs.get(name), ours.get(name))]
-    return [f"{name} is {short_repr(there)} there and {short_repr(here)} here" for name, there, here in found]
+    return [f"{name} is {_shown(there)} there and {_shown(here)} here" for name, there, here in found]
+
+
+def _shown(data: Any) -> str:
+    """Data for a message: a dimension as one writes it."""
+    return repr(data) if isinstance(data, tuple(_DIMENSIONS.values())) else short_repr(data)
 
 
 def _differences(name: str, there: Any, here: Any) -> Iterator[tuple[str, Any, Any]]:
     """(nested name, there, here) wherever two pieces of data differ."""
-    if _kind(there) is not None and _kind(there) == _kind(here):
+    if name in ("space", "context") and there and here:
+        names, our_names = [entry["name"] for entry in there], [entry["name"] for entry in here]
+        if names != our_names:
+            yield f"the names of {name}", names, our_names
+        else:
+            for ours, theirs in zip(here, there, strict=True):
+                if not _same(theirs, ours):
+                    yield f"{name}[{ours['name']!r}]", _dimension(theirs), _dimension(ours)
+    elif _kind(there) is not None and _kind(there) == _kind(here):
         for field in there | here:
             yield from _differences(f"{name}.{field}", there.get(field), here.get(field))
     elif not _same(there, here):

@@ -103,10 +103,10 @@ impl BayesOpt {
         }))
     }
 
-    /// Points of a finite domain that are not suggested while others are left: in this context those in flight, those
-    /// that failed, and the observed ones where their values have no noise.
+    /// Points without an active continuous coordinate that are not suggested while others are left: in this context
+    /// those in flight, those that failed, and the observed ones where their values have no noise.
     fn excluded(&self, log: &Ledger, query: Query) -> Excluded {
-        if self.settings.pending().repeats() || !self.domain.is_finite() {
+        if self.settings.pending().repeats() || !self.domain.can_repeat() {
             return Excluded::default();
         }
         let in_flight = log.pending().iter().copied();

@@ -6,7 +6,7 @@
 use ndarray::{Array2, ArrayView1, ArrayView2};
 use rand_distr::{Distribution, StandardNormal};
 
-use crate::domain::{Coordinate, Domain, Objective};
+use crate::domain::{Domain, Objective};
 use crate::ledger::Point;
 use crate::random::Rng;
 
@@ -21,7 +21,7 @@ const SPREAD: usize = 64;
 
 /// The proposal itself if no pending point is too near; otherwise the best alternative that is far enough from all.
 ///
-/// Where there is no such alternative, and on domains without a continuous coordinate, the proposal.
+/// Where there is no such alternative, and for proposals without an active continuous coordinate, the proposal.
 pub fn enforce_separation(
     objective: &mut dyn Objective,
     domain: &Domain,
@@ -29,13 +29,13 @@ pub fn enforce_separation(
     pending: ArrayView2<f64>,
     rng: &mut Rng,
 ) -> Point {
-    let Domain::Box(coordinates) = domain else {
+    let Domain::Box(product) = domain else {
         return proposal;
     };
-    if !coordinates.contains(&Coordinate::Continuous) {
+    if !product.has_active_continuous(&proposal.x) {
         return proposal;
     }
-    let least = MIN_SEPARATION * (coordinates.len() as f64).sqrt();
+    let least = MIN_SEPARATION * (product.len() as f64).sqrt();
     let separated = |x: &[f64]| {
         pending.rows().into_iter().all(|row| {
             let squares = row.iter().zip(x).map(|(a, b)| (a - b) * (a - b));
@@ -46,7 +46,8 @@ pub fn enforce_separation(
         return proposal;
     }
     let mut alternatives = alternatives(domain, &proposal.x, least, rng);
-    alternatives.retain(|x| separated(x));
+    // Where nothing continuous is active, another rule says what may be suggested again.
+    alternatives.retain(|x| separated(x) && product.has_active_continuous(x));
     let mut points = Array2::zeros((alternatives.len(), domain.width()));
     for (mut row, x) in points.rows_mut().into_iter().zip(&alternatives) {
         row.assign(&ArrayView1::from(x));
@@ -84,6 +85,7 @@ fn alternatives(domain: &Domain, x: &[f64], least: f64, rng: &mut Rng) -> Vec<Ve
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::Coordinate;
     use rand::SeedableRng;
 
     /// Increases towards the corner of ones.

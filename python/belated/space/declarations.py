@@ -1,0 +1,56 @@
+"""What all dimensions share: reading their conditions, writing them as text, and numbered members."""
+
+import reprlib
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from belated._core import InvalidSpace
+
+
+def clip(value: float, low: float, high: float) -> float:
+    return min(max(value, low), high)
+
+
+def numbered(n: int) -> dict[str, Any]:
+    """n members in order, as the core takes them."""
+    return {"kind": "Integer", "low": 0, "high": n - 1, "log": False}
+
+
+def read_when(when: Any, call: str) -> dict[str, list[Any]] | None:
+    """Conditions as name → list of values."""
+    if when is None:
+        return None
+    if not isinstance(when, Mapping) or not when or not all(isinstance(name, str) for name in when):
+        raise InvalidSpace(
+            f"{call} has when={reprlib.repr(when)}: pass a dict of another parameter's name → its value, or a list of "
+            "values of which any will do"
+        )
+    conditions = {}
+    for name, values in when.items():
+        listed = list(values) if isinstance(values, (list, range)) else [values]
+        if not listed or isinstance(values, (set, frozenset, np.ndarray)):
+            raise InvalidSpace(
+                f"{call} has when={{{name!r}: {reprlib.repr(values)}}}: pass one value, or a list of at least one"
+            )
+        conditions[name] = listed
+    return conditions
+
+
+def shown(dimension: Any, *parts: str) -> str:
+    """A dimension as one writes it, without the arguments that are left at their defaults."""
+    arguments = list(parts)
+    if getattr(dimension, "log", False):
+        arguments.append("log=True")
+    if getattr(dimension, "step", None) is not None:
+        arguments.append(f"step={dimension.step!r}")
+    if dimension.when is not None:
+        when = {name: values[0] if _is_single(values) else values for name, values in dimension.when.items()}
+        arguments.append(f"when={when!r}")
+    return f"{type(dimension).__name__}({', '.join(arguments)})"
+
+
+def _is_single(values: list[Any]) -> bool:
+    """Whether a list of values of a condition can be written as its only one."""
+    return len(values) == 1 and not isinstance(values[0], (list, range))

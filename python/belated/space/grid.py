@@ -1,0 +1,25 @@
+"""Evenly spaced numbers: low, low + step, low + 2 step, …, each the float nearest to what these decimals add up to."""
+
+import functools
+from fractions import Fraction
+
+
+@functools.lru_cache(maxsize=256)
+def _exact(number: float) -> Fraction:
+    """The decimal that a float is written as: 1/10 for 0.1."""
+    return Fraction(repr(number))
+
+
+def last_index(low: float, high: float, step: float) -> int:
+    """The index of the last member that is not beyond high."""
+    return int((_exact(high) - _exact(low)) // _exact(step))
+
+
+def member(low: float, step: float, index: int) -> float:
+    """low + index * step."""
+    return float(_exact(low) + index * _exact(step))
+
+
+def nearest_index(low: float, step: float, value: float) -> int:
+    """The index of the member that is nearest to a value, were there no end to them."""
+    return round((Fraction(value) - _exact(low)) / _exact(step))

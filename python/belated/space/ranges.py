@@ -1,0 +1,353 @@
+"""Dimensions that are ranges of numbers, and the encoding of each as a column in [0, 1].
+
+Notation: u is the column, t a difference of logarithms.
+"""
+
+import math
+import reprlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from belated._core import InvalidSpace
+from belated.space import grid
+from belated.space.arguments import real_number, whole_number
+from belated.space.declarations import clip, numbered, read_when, shown
+
+# Up to here every integer of a range, linear or logarithmic, keeps a column value of its own.
+_LARGEST_INTEGER = 2**40
+
+
+def _log_ratio(a: float, b: float) -> float:
+    """ln(a / b) for a >= b > 0, also where the quotient is close to 1 or overflows."""
+    if a <= 2 * b:
+        return math.log1p((a - b) / b)
+    quotient = a / b
+    return math.log(quotient) if math.isfinite(quotient) else math.log(a) - math.log(b)
+
+
+def _times_exp(value: float, t: float) -> float:
+    """value * exp(t), in two steps where exp(t) alone lies outside the normal floats."""
+    if abs(t) < 700:
+        return value * math.exp(t)
+    root = math.exp(t / 2)
+    return value * root * root
+
+
+def _exponential(u: float, low: float, high: float) -> float:
+    """The value at fraction u of the way from low to high on a logarithmic scale."""
+    span = _log_ratio(high, low)
+    # From the nearer end: the rounding error grows with the distance from where one starts.
+    return _times_exp(low, u * span) if u < 0.5 else _times_exp(high, (u - 1) * span)
+
+
+def _check_log(log: Any, positive: bool, call: str) -> None:
+    if not isinstance(log, bool):
+        raise InvalidSpace(f"{call} has log={reprlib.repr(log)}: pass True or False")
+    if log and not positive:
+        raise InvalidSpace(f"{call} has log=True: a logarithmic scale needs low > 0; raise low or drop log")
+
+
+def _positive_step(step: float | None, log: bool, call: str) -> None:
+    """Refuse a step that is none, or that a logarithmic scale cannot have."""
+    if step is None or not (math.isfinite(step) and step > 0):
+        raise InvalidSpace(f"{call} is not usable: step must be a positive number, or None for no step")
+    if log:
+        raise InvalidSpace(f"{call} is not usable: steps are even on a linear scale; drop log or step")
+
+
+@dataclass(frozen=True, repr=False)
+class Real:
+    """A real parameter in [low, high].
+
+    Parameters
+    ----------
+    low, high : float
+        Finite bounds, low < high; both can be suggested.
+    log : bool, default False
+        Search on a logarithmic scale; needs low > 0.
+    step : float, optional
+        Only low, low + step, low + 2 step, … can be suggested, up to the last that is not beyond high. Default None:
+        all of [low, high].
+    when : mapping, optional
+        Other parameters' names → the value, or a list of values, that each must have; elsewhere this parameter is left
+        out of the params. Default None: always there.
+
+    Raises
+    ------
+    InvalidSpace
+        Bounds that are empty, inverted, not finite or not real numbers; log bounds <= 0; a step that is not positive,
+        leaves fewer than two values, or comes with log.
+
+    Examples
+    --------
+    >>> from belated import Real
+    >>> Real(1e-4, 100, log=True).encode(0.1)
+    array([0.5])
+    >>> Real(0.0, 1.0, step=0.1).decode([0.31])
+    0.3
+    """
+
+    low: float
+    high: float
+    log: bool = False
+    step: float | None = None
+    when: Mapping[str, Any] | None = field(default=None, hash=False)
+
+    def __post_init__(self) -> None:
+        low, high = real_number(self.low), real_number(self.high)
+        if low is None or high is None or not (math.isfinite(low) and math.isfinite(high)):
+            raise InvalidSpace(f"{self._call()} is not usable: both bounds must be finite real numbers")
+        if not low < high:
+            raise InvalidSpace(
+                f"{self._call()} is empty: low must be less than high; swap them, or write a constant as its value"
+            )
+        _check_log(self.log, low > 0, self._call())
+        object.__setattr__(self, "low", low)
+        object.__setattr__(self, "high", high)
+        object.__setattr__(self, "when", read_when(self.when, self._call()))
+        if self.step is not None:
+            self._check_step()
+
+    def _check_step(self) -> None:
+        step, call = real_number(self.step), f"{self._call()[:-1]}, step={reprlib.repr(self.step)})"
+        _positive_step(step, self.log, call)
+        assert step is not None
+        object.__setattr__(self, "step", step)
+        n_steps = grid.last_index(self.low, self.high, step)
+        if n_steps < 1:
+            raise InvalidSpace(f"{call} has one value: make step at most high - low, or write a constant as its value")
+        if n_steps > _LARGEST_INTEGER or step < math.ulp(max(abs(self.low), abs(self.high))):
+            raise InvalidSpace(f"{call} has too many values to be told apart: leave step out")
+
+    def __repr__(self) -> str:
+        return shown(self, repr(self.low), repr(self.high))
+
+    def _call(self) -> str:
+        return f"Real({reprlib.repr(self.low)}, {reprlib.repr(self.high)})"
+
+    @property
+    def width(self) -> int:
+        """Number of columns: 1."""
+        return 1
+
+    @property
+    def coordinate(self) -> dict[str, Any]:
+        """This dimension as the core takes it."""
+        n_levels = self.n_levels
+        return {"kind": "Continuous"} if n_levels is None else numbered(n_levels)
+
+    @property
+    def n_levels(self) -> int | None:
+        """Number of values with a step; None without."""
+        return None if self.step is None else grid.last_index(self.low, self.high, self.step) + 1
+
+    def level(self, value: float) -> int:
+        """The number of a value, where there is a step."""
+        assert self.step is not None
+        return grid.nearest_index(self.low, self.step, value)
+
+    def member(self, level: int) -> float:
+        """The value of a number, where there is a step."""
+        assert self.step is not None
+        return grid.member(self.low, self.step, level)
+
+    def check(self, value: Any) -> float:
+        """`value` as a float in [low, high], with a step as the member that it is but for rounding.
+
+        Anything else is a ValueError that says what is expected.
+        """
+        number = real_number(value)
+        if self.step is None:
+            if number is None or not self.low <= number <= self.high:
+                raise ValueError(f"a real number in [{self.low!r}, {self.high!r}]")
+            return number
+        last = grid.last_index(self.low, self.high, self.step)
+        if number is not None and math.isfinite(number):
+            level = self.level(number)
+            rounding = max(1e-9 * self.step, 4 * math.ulp(max(abs(self.low), abs(self.high))))
+            if 0 <= level <= last and abs(number - self.member(level)) <= min(rounding, self.step / 4):
+                return self.member(level)
+        raise ValueError(
+            f"one of {self.low!r}, {self.member(1)!r}, …, {self.member(last)!r} (in steps of {self.step!r})"
+        )
+
+    def to_number(self, value: float) -> float:
+        """The number that the log keeps of a value: the value."""
+        return value
+
+    def from_number(self, number: float) -> float:
+        """The value whose number this is, exactly as it was given."""
+        return number
+
+    def encode(self, value: float) -> NDArray[np.float64]:
+        """Column values, shape (1,), of a value in [low, high]; 0.0 at low and 1.0 at high."""
+        if self.step is not None:
+            return np.array([self.level(value) / grid.last_index(self.low, self.high, self.step)])
+        if self.log:
+            u = _log_ratio(value, self.low) / _log_ratio(self.high, self.low)
+        elif math.isfinite(self.high - self.low):
+            u = (value - self.low) / (self.high - self.low)
+        else:
+            u = (value / 2 - self.low / 2) / (self.high / 2 - self.low / 2)
+        return np.array([clip(u, 0.0, 1.0)])
+
+    def decode(self, columns: NDArray[np.float64]) -> float:
+        """The value of columns of shape (1,): always in [low, high], exact at both ends."""
+        u = float(columns[0])
+        if self.step is not None:
+            return self.member(round(clip(u, 0.0, 1.0) * grid.last_index(self.low, self.high, self.step)))
+        if u <= 0.0:
+            return self.low
+        if u >= 1.0:
+            return self.high
+        span = self.high - self.low
+        if self.log:
+            value = _exponential(u, self.low, self.high)
+        elif not math.isfinite(span):
+            value = self.low * (1 - u) + self.high * u
+        else:
+            value = self.low + u * span if u < 0.5 else self.high - (1 - u) * span
+        return clip(value, self.low, self.high)
+
+
+@dataclass(frozen=True, repr=False)
+class Integer:
+    """An integer parameter in {low, …, high}.
+
+    Parameters
+    ----------
+    low, high : int
+        Bounds within ±2**40, low < high; both can be suggested.
+    log : bool, default False
+        Search on a logarithmic scale; needs low >= 1.
+    step : int, optional
+        Only low, low + step, low + 2 step, … can be suggested, up to the last that is not beyond high. Default None:
+        all.
+    when : mapping, optional
+        As for `Real`.
+
+    Raises
+    ------
+    InvalidSpace
+        Bounds that are empty, inverted, not integers or beyond ±2**40; log bounds <= 0; a step that is not positive,
+        leaves fewer than two values, or comes with log.
+
+    Examples
+    --------
+    >>> from belated import Integer
+    >>> Integer(1, 5).encode(2)
+    array([0.25])
+    >>> Integer(16, 100, step=16).decode([1.0])
+    96
+    """
+
+    low: int
+    high: int
+    log: bool = False
+    step: int | None = None
+    when: Mapping[str, Any] | None = field(default=None, hash=False)
+
+    def __post_init__(self) -> None:
+        call = f"Integer({reprlib.repr(self.low)}, {reprlib.repr(self.high)})"
+        low, high = whole_number(self.low), whole_number(self.high)
+        if low is None or high is None:
+            raise InvalidSpace(f"{call} is not usable: both bounds must be integers; use Real for real bounds")
+        if max(abs(low), abs(high)) > _LARGEST_INTEGER:
+            raise InvalidSpace(f"{call} is not usable: bounds must lie within ±2**40; use Real and round")
+        if not low < high:
+            raise InvalidSpace(
+                f"{call} is empty: low must be less than high; swap them, or write a constant as its value"
+            )
+        _check_log(self.log, low > 0, call)
+        object.__setattr__(self, "low", low)
+        object.__setattr__(self, "high", high)
+        object.__setattr__(self, "when", read_when(self.when, call))
+        if self.step is not None:
+            self._check_step(f"{call[:-1]}, step={reprlib.repr(self.step)})")
+
+    def _check_step(self, call: str) -> None:
+        step = whole_number(self.step)
+        if step is None and real_number(self.step) is not None:
+            raise InvalidSpace(f"{call} is not usable: step must be an integer, as the bounds are; use Real for others")
+        _positive_step(step, self.log, call)
+        assert step is not None
+        if step > self.high - self.low:
+            raise InvalidSpace(f"{call} has one value: make step at most high - low, or write a constant as its value")
+        object.__setattr__(self, "step", step)
+
+    def __repr__(self) -> str:
+        return shown(self, repr(self.low), repr(self.high))
+
+    @property
+    def width(self) -> int:
+        """Number of columns: 1."""
+        return 1
+
+    @property
+    def coordinate(self) -> dict[str, Any]:
+        """This dimension as the core takes it."""
+        if self.step is not None:
+            return numbered(self.n_levels)
+        return {"kind": "Integer", "low": self.low, "high": self.high, "log": self.log}
+
+    @property
+    def n_levels(self) -> int:
+        """Number of values."""
+        return (self.high - self.low) // (self.step or 1) + 1
+
+    def level(self, value: int) -> int:
+        """The number of a value."""
+        return (value - self.low) // (self.step or 1)
+
+    def member(self, level: int) -> int:
+        """The value of a number."""
+        return self.low + level * (self.step or 1)
+
+    def check(self, value: Any) -> int:
+        """`value` as an int in range (3.0 counts as 3); ValueError saying what is expected otherwise."""
+        number = whole_number(value)
+        if number is None:
+            # Tables turn a column of integers into floats as soon as one entry is missing.
+            real = real_number(value)
+            number = int(real) if real is not None and real.is_integer() else None
+        if number is None or not self.low <= number <= self.high:
+            raise ValueError(f"an integer in [{self.low}, {self.high}]{self._in_steps()}")
+        if self.member(self.level(number)) != number:
+            raise ValueError(f"an integer in [{self.low}, {self.high}]{self._in_steps()}")
+        return number
+
+    def _in_steps(self) -> str:
+        return "" if self.step is None else f" in steps of {self.step} from {self.low}"
+
+    def to_number(self, value: int) -> float:
+        """The number that the log keeps of a value: the value as a float, which is exact within ±2**40."""
+        return float(value)
+
+    def from_number(self, number: float) -> int:
+        """The value whose number this is."""
+        return int(number)
+
+    def encode(self, value: float) -> NDArray[np.float64]:
+        """Column values, shape (1,), of an integer in range; 0.0 at low and 1.0 at high."""
+        if self.log:
+            u = _log_ratio(value, self.low) / _log_ratio(self.high, self.low)
+        elif self.step is not None:
+            u = self.level(int(value)) / (self.n_levels - 1)
+        else:
+            u = (value - self.low) / (self.high - self.low)
+        return np.array([clip(u, 0.0, 1.0)])
+
+    def decode(self, columns: NDArray[np.float64]) -> int:
+        """The nearest integer in range of columns of shape (1,)."""
+        u = clip(float(columns[0]), 0.0, 1.0)
+        if self.step is not None:
+            return self.member(round(u * (self.n_levels - 1)))
+        if self.log:
+            value = round(_exponential(u, self.low, self.high))
+        else:
+            value = self.low + round(u * (self.high - self.low))
+        return min(max(value, self.low), self.high)

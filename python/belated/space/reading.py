@@ -1,0 +1,152 @@
+"""The reading of spaces as users write them: shorthand, refusals that say what to write, warnings of misreadings."""
+
+import difflib
+import math
+import reprlib
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from belated._core import InvalidSpace
+from belated.space.arguments import real_number, whole_number
+from belated.space.dimensions import Categorical, Dimension, Integer, Ordinal, Real
+from belated.space.peers import equivalent
+from belated.warn import warn
+
+_SCALES = ["uniform", "log-uniform", "loguniform", "log_uniform", "log"]
+
+
+def read(given: Any, argument: str) -> dict[str, Dimension]:
+    """Name → dimension of a space as it was given; `argument` is what it is called in messages.
+
+    Raises
+    ------
+    InvalidSpace
+        No parameters, a name that is not a string or comes twice, or something that is no dimension.
+    """
+    dimensions: dict[str, Dimension] = {}
+    shorthand = {}
+    for name, each in _pairs(given, argument):
+        if not isinstance(name, str):
+            raise InvalidSpace(f"{argument} has the name {reprlib.repr(name)}: names must be strings")
+        if name in dimensions:
+            raise InvalidSpace(f"{argument} has the name {name!r} twice: give each name once")
+        dimensions[name] = _dimension(each, f"{argument}[{name!r}]")
+        if dimensions[name] is not each:
+            shorthand[name] = each
+    if not dimensions:
+        raise InvalidSpace(f"{argument} is empty: give at least one dimension")
+    _warn_of_misreadings(dimensions, shorthand, argument)
+    return dimensions
+
+
+def _pairs(given: Any, argument: str) -> list[tuple[Any, Any]]:
+    """(name, dimension) of a mapping or of pairs; pairs of numbers are called x0, x1, …"""
+    if hasattr(given, "shape"):
+        raise InvalidSpace(
+            f"{argument} is an array: pass a dict of name → dimension, or bounds as [(low, high), …]; points are "
+            "candidates="
+        )
+    if isinstance(given, Mapping):
+        return list(given.items())
+    usable = "pass a dict of name → dimension, as {'x': (0.0, 1.0)}, or pairs of bounds, as [(0.0, 1.0), …]"
+    try:
+        entries = [] if isinstance(given, str) else list(given)
+    except TypeError:
+        raise InvalidSpace(f"{argument}={reprlib.repr(given)} is not usable: {usable}") from None
+    if isinstance(given, str) or any(isinstance(entry, str) for entry in entries):
+        raise InvalidSpace(f"{argument}={reprlib.repr(given)} is not usable: {usable}")
+    if entries and all(_is_bounds(entry) for entry in entries):
+        if all(isinstance(entry, tuple) for entry in entries):
+            return [(f"x{i}", entry) for i, entry in enumerate(entries)]
+        raise InvalidSpace(f"{argument}={reprlib.repr(given)} has lists for bounds: write tuples, as [(0.0, 1.0), …]")
+    if any(isinstance(entry, (Real, Integer, Ordinal, Categorical)) for entry in entries):
+        raise InvalidSpace(f"{argument}={reprlib.repr(given)} has dimensions without names: {usable}")
+    try:
+        return [(name, each) for name, each in entries]
+    except (TypeError, ValueError):
+        raise InvalidSpace(f"{argument}={reprlib.repr(given)} is not usable: {usable}") from None
+
+
+def _is_bounds(entry: Any) -> bool:
+    return (
+        isinstance(entry, (tuple, list)) and len(entry) == 2 and all(real_number(bound) is not None for bound in entry)
+    )
+
+
+def _dimension(given: Any, what: str) -> Dimension:
+    """The dimension that `given` is, or is shorthand for."""
+    if isinstance(given, (Real, Integer, Ordinal, Categorical)):
+        return given
+    try:
+        if isinstance(given, list):
+            return Categorical(given)
+        if isinstance(given, tuple) and _is_bounds(given):
+            low, high = given
+            integers = whole_number(low) is not None and whole_number(high) is not None
+            return Integer(low, high) if integers else Real(low, high)
+    except InvalidSpace as error:
+        raise InvalidSpace(f"{what}: {error}") from None
+    constant = given.item() if isinstance(given, np.generic) else given
+    number = isinstance(constant, float) and math.isfinite(constant)
+    if constant is None or number or isinstance(constant, (bool, int, str)):
+        return Categorical([constant])
+    raise InvalidSpace(f"{what}={reprlib.repr(given)} is not a dimension: {_advice(given)}")
+
+
+def _advice(given: Any) -> str:
+    """What to write for something that is no dimension."""
+    if isinstance(given, range):
+        return f"write {_of_range(given)}"
+    if isinstance(given, tuple):
+        return _of_tuple(given)
+    if isinstance(given, (set, frozenset, np.ndarray)):
+        listed = given.tolist() if isinstance(given, np.ndarray) else sorted(given, key=repr)
+        return f"write the choices as a list, {reprlib.repr(listed)}"
+    peer = equivalent(given)
+    if peer is not None:
+        return f"it is one of {type(given).__module__.partition('.')[0]}'s; write {peer}"
+    return (
+        "write bl.Real(low, high), bl.Integer(low, high), bl.Ordinal([…]) or bl.Categorical([…]), a tuple (low, high), "
+        "a list of choices, or a constant (None, a boolean, a finite number or a string); other objects are constants "
+        "as bl.Categorical([object])"
+    )
+
+
+def _of_range(given: range) -> str:
+    if len(given) < 2:
+        return "a constant as its value" if given else "at least two values, as bl.Integer(0, 4)"
+    if given.step < 0:
+        return f"bl.Integer({given[-1]}, {given[0]}{'' if given.step == -1 else f', step={-given.step}'})"
+    return f"bl.Integer({given[0]}, {given[-1]}{'' if given.step == 1 else f', step={given.step}'})"
+
+
+def _of_tuple(given: tuple[Any, ...]) -> str:
+    bounds, rest = given[:2], given[2:]
+    if _is_bounds(bounds) and len(rest) == 1:
+        low, high = bounds
+        kind = "Real" if any(whole_number(bound) is None for bound in bounds) else "Integer"
+        if isinstance(rest[0], str) and difflib.get_close_matches(rest[0].lower(), _SCALES, n=1):
+            return f"write bl.{kind}({low!r}, {high!r}{', log=True' if 'log' in rest[0].lower() else ''})"
+        if real_number(rest[0]) is not None:
+            return f"write bl.{kind}({low!r}, {high!r}, step={rest[0]!r}), or the choices as a list, {list(given)!r}"
+    return f"a tuple is a range (low, high) of two numbers; write choices as a list, {reprlib.repr(list(given))}"
+
+
+def _warn_of_misreadings(dimensions: Mapping[str, Dimension], shorthand: Mapping[str, Any], argument: str) -> None:
+    """Warn where shorthand means something else to users of other packages."""
+    has_floats = any(isinstance(each, tuple) and isinstance(dimensions[name], Real) for name, each in shorthand.items())
+    for name, each in shorthand.items():
+        what = f"{argument}[{name!r}]={each!r}"
+        if isinstance(each, list) and len(each) == 2 and all(isinstance(value, float) for value in each):
+            warn(
+                f"{what} is a choice of two values, not a range: write ({each[0]!r}, {each[1]!r}) for the range, or "
+                f"bl.Categorical({each!r}) for the choice"
+            )
+        elif isinstance(each, tuple) and isinstance(dimensions[name], Integer) and has_floats:
+            low, high = each
+            warn(
+                f"{what} is a range of whole numbers, beside ranges of floats: write ({float(low)!r}, {float(high)!r}) "
+                f"for real numbers, or bl.Integer({low!r}, {high!r}) for whole ones"
+            )

@@ -1,0 +1,171 @@
+//! Cells: parts of one coordinate, which are halved and drawn from.
+
+use super::Coordinate;
+use super::coordinate::clip;
+
+/// A part of one coordinate.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Cell {
+    /// Of a continuous one: u from low to high, without high unless that is 1.
+    Interval { low: f64, high: f64 },
+    /// Of a discrete one: the indices from first to last.
+    Range { first: u64, last: u64 },
+}
+
+impl Coordinate {
+    /// The cell that is all of it.
+    pub fn whole(&self) -> Cell {
+        match self.levels() {
+            None => Cell::Interval {
+                low: 0.0,
+                high: 1.0,
+            },
+            Some(levels) => Cell::Range {
+                first: 0,
+                last: levels - 1,
+            },
+        }
+    }
+
+    /// The two halves of a cell, of a logarithmic integer on its logarithmic axis; None where there is nothing to halve.
+    pub fn split(&self, cell: Cell) -> Option<(Cell, Cell)> {
+        match cell {
+            Cell::Interval { low, high } => {
+                let middle = low + (high - low) / 2.0;
+                (low < middle && middle < high).then_some((
+                    Cell::Interval { low, high: middle },
+                    Cell::Interval { low: middle, high },
+                ))
+            }
+            Cell::Range { first, last } if first == last => None,
+            Cell::Range { first, last } => {
+                let middle = match self {
+                    Coordinate::Integer { log: true, .. } => {
+                        let u = (self.position(first) + self.position(last)) / 2.0;
+                        self.index(&[u]).clamp(first, last - 1)
+                    }
+                    _ => first + (last - first) / 2,
+                };
+                Some((
+                    Cell::Range {
+                        first,
+                        last: middle,
+                    },
+                    Cell::Range {
+                        first: middle + 1,
+                        last,
+                    },
+                ))
+            }
+        }
+    }
+
+    /// Write the member at the quantile u ∈ [0, 1] of the uniform (with `log`, log-uniform) law on a cell.
+    pub fn write_within(&self, cell: Cell, u: f64, columns: &mut [f64]) {
+        let u = clip(u);
+        match (self, cell) {
+            (_, Cell::Interval { low, high }) => {
+                let drawn = low + u * (high - low);
+                // The upper end belongs to the next cell.
+                columns[0] = match high < 1.0 && drawn >= high {
+                    true => high.next_down().max(low),
+                    false => drawn,
+                };
+            }
+            // Every integer owns the interval of ± ½ around itself, so that the ends count in full.
+            (Coordinate::Integer { low, log: true, .. }, Cell::Range { first, last }) => {
+                let level = |index: u64| low.wrapping_add_unsigned(index) as f64;
+                let (bottom, top) = (libm::log(level(first) - 0.5), libm::log(level(last) + 0.5));
+                let drawn = libm::exp(bottom + u * (top - bottom)).round();
+                let index = (drawn - *low as f64).max(0.0) as u64;
+                self.write(index.clamp(first, last), columns);
+            }
+            (_, Cell::Range { first, last }) => {
+                let levels = last - first + 1;
+                let index = first + (u * levels as f64) as u64;
+                self.write(index.min(last), columns);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::integer;
+    use super::*;
+    use proptest::prelude::*;
+
+    fn ends(cell: Cell) -> (f64, f64) {
+        match cell {
+            Cell::Interval { low, high } => (low, high),
+            Cell::Range { first, last } => (first as f64, last as f64),
+        }
+    }
+
+    /// Whether the member in these columns belongs to the cell.
+    fn holds(coordinate: &Coordinate, cell: Cell, columns: &[f64]) -> bool {
+        match cell {
+            Cell::Interval { low, high } => {
+                low <= columns[0] && (columns[0] < high || (high == 1.0 && columns[0] == 1.0))
+            }
+            Cell::Range { first, last } => (first..=last).contains(&coordinate.index(columns)),
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn halves_partition_a_cell_down_to_single_members(
+            kind in 0..4usize, low in 1..1000i64, n in 0..100_000i64, turns: u64, u in 0.0..=1.0f64,
+        ) {
+            let coordinate = [
+                Coordinate::Continuous,
+                integer(-low, n, false),
+                integer(low, low + n, true),
+                Coordinate::Categorical { n: low as usize },
+            ][kind].clone();
+            let mut cell = coordinate.whole();
+            let mut columns = vec![0.0; coordinate.width()];
+            for depth in 0..64 {
+                coordinate.write_within(cell, u, &mut columns);
+                prop_assert!(holds(&coordinate, cell, &columns));
+                let Some((a, b)) = coordinate.split(cell) else {
+                    break;
+                };
+                // Every member of the cell is in exactly one half: they meet, and share both ends with the cell.
+                let gap = if kind == 0 { 0.0 } else { 1.0 };
+                prop_assert_eq!((ends(a).0, ends(b).1), ends(cell));
+                prop_assert_eq!(ends(a).1 + gap, ends(b).0);
+                prop_assert_ne!(holds(&coordinate, a, &columns), holds(&coordinate, b, &columns));
+                cell = if turns >> depth & 1 == 0 { a } else { b };
+            }
+            if let Cell::Range { first, last } = cell {
+                prop_assert_eq!(first, last);
+            }
+        }
+    }
+
+    #[test]
+    fn a_logarithmic_integer_is_halved_on_its_logarithmic_axis() {
+        let coordinate = integer(1, 10_000, true);
+        let halves = coordinate.split(coordinate.whole());
+        let expected = (
+            Cell::Range { first: 0, last: 99 },
+            Cell::Range {
+                first: 100,
+                last: 9999,
+            },
+        );
+        assert_eq!(halves, Some(expected));
+    }
+
+    #[test]
+    fn one_value_and_one_ulp_are_not_split() {
+        let single = Cell::Range { first: 3, last: 3 };
+        assert_eq!(integer(0, 9, false).split(single), None);
+        let ulp = Cell::Interval {
+            low: 0.5,
+            high: 0.5f64.next_up(),
+        };
+        assert_eq!(Coordinate::Continuous.split(ulp), None);
+    }
+}

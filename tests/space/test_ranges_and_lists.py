@@ -1,0 +1,151 @@
+"""Steps, ordinals and constants: values, encodings and refusals."""
+
+import math
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+import belated as bl
+from belated import Categorical, Integer, InvalidPoint, InvalidSpace, Ordinal, Real, Space
+
+decimals = st.decimals(-1000, 1000, places=3)
+
+
+@given(decimals, st.decimals("0.001", 100, places=3), st.integers(1, 500), st.decimals(0, "0.999", places=3))
+def test_a_stepped_real_has_the_decimals_that_its_user_means(low, step, n, part):
+    # Exact in decimal arithmetic; low + k * step in floats is not.
+    dimension = Real(float(low), float(low + n * step + part * step), step=float(step))
+    assert dimension.n_levels == n + 1
+    for k in {0, 1, n // 2, n}:
+        value = dimension.decode(np.array([k / n]))
+        assert value == float(low + k * step) and dimension.low <= value <= dimension.high
+        assert dimension.encode(value)[0] == k / n and dimension.level(value) == k
+        assert dimension.check(dimension.low + k * dimension.step) == value  # as floats add up
+    assert dimension.coordinate == {"kind": "Integer", "low": 0, "high": n, "log": False}
+
+
+@given(st.integers(-(2**30), 2**30), st.integers(1, 1000), st.integers(1, 1000), st.integers(0, 999))
+def test_a_stepped_integer_ends_at_the_last_member_within(low, step, n, part):
+    dimension = Integer(low, low + n * step + part % step, step=step)
+    members = range(low, dimension.high + 1, step)
+    assert dimension.n_levels == len(members) == n + 1
+    for k in {0, n // 2, n}:
+        value = dimension.decode(np.array([k / n]))
+        assert type(value) is int and value == members[k]
+        assert dimension.encode(value)[0] == k / n and dimension.check(float(value)) == value
+    assert dimension.coordinate == {"kind": "Integer", "low": 0, "high": n, "log": False}
+
+
+@pytest.mark.parametrize(
+    ("space", "value", "expected"),
+    [
+        (Real(0.0, 1.0, step=0.1), 0.25, "in steps of 0.1"),
+        (Real(0.0, 1.0, step=0.3), 1.0, "0.9"),
+        (Real(0.0, 1.0, step=0.1), math.nan, "in steps of 0.1"),
+        (Integer(1, 9, step=4), 3, "in steps of 4 from 1"),
+        (Integer(1, 8, step=4), 9, r"\[1, 8\]"),
+        (Ordinal([16, 32]), 24, r"one of \[16, 32\]"),
+        (Ordinal([1, 2]), True, r"one of \[1, 2\]"),
+        (Categorical([3, 4]), 5, r"one of \[3, 4\]"),
+    ],
+)
+def test_what_is_no_member_is_refused(space, value, expected):
+    with pytest.raises(InvalidPoint, match=r"params\['n'\].*pass .*" + expected):
+        Space({"n": space}).encode({"n": value})
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Real(0.0, 1.0, step=0), "step must be a positive number"),
+        (lambda: Real(0.0, 1.0, step=-0.1), "step must be a positive number"),
+        (lambda: Real(0.0, 1.0, step=math.inf), "step must be a positive number"),
+        (lambda: Real(0.0, 1.0, step="0.1"), "step must be a positive number"),
+        (lambda: Real(0.0, 1.0, step=1.5), "has one value: make step at most"),
+        (lambda: Real(0.1, 1.0, log=True, step=0.1), "drop log or step"),
+        (lambda: Real(0.0, 1.0, step=1e-18), "too many values.*leave step out"),
+        (lambda: Integer(0, 9, step=0), "step must be a positive number"),
+        (lambda: Integer(0, 9, step=1.5), "step must be an integer.*use Real"),
+        (lambda: Integer(0, 9, step=True), "step must be a positive number"),
+        (lambda: Integer(0, 9, step=10), "has one value: make step at most"),
+        (lambda: Integer(1, 9, log=True, step=2), "drop log or step"),
+        (lambda: Ordinal([1]), "give at least two, or write a constant as its value"),
+        (lambda: Ordinal([1, 2, 1.0]), "values has 1.0 twice"),
+        (lambda: Ordinal("abc"), "pass a list of values"),
+        (lambda: Ordinal(range(3)), "pass a list of values"),
+        (lambda: Ordinal({1, 2}), "pass a list of values"),
+        (lambda: Ordinal([Real(0, 1), 3]), "write the dimension itself"),
+        (lambda: Categorical([]), "give at least one"),
+        (lambda: Integer(3, 3), "write a constant as its value"),
+        (lambda: Real(3.0, 3.0), "write a constant as its value"),
+    ],
+)
+def test_impossible_dimensions_are_refused(make, message):
+    with pytest.raises(InvalidSpace, match=message):
+        make()
+
+
+@given(st.lists(st.one_of(st.text(), st.integers(), st.none(), st.tuples(st.booleans())), unique=True, min_size=2))
+def test_ordinal_round_trip(values):
+    dimension = Ordinal(values)
+    columns = [dimension.encode(value)[0] for value in values]
+    assert columns == [k / (len(values) - 1) for k in range(len(values))]
+    assert [dimension.decode(np.array([u])) for u in columns] == values
+    assert [dimension.from_number(dimension.to_number(value)) for value in values] == values
+
+
+def test_equal_numbers_of_other_types_are_other_choices_within_tuples_too():
+    dimension = Categorical([(1, "a"), (True, "a"), ((1,),), ((True,),)])
+    assert [int(np.argmax(dimension.encode(choice))) for choice in dimension.choices] == [0, 1, 2, 3]
+
+
+def test_constants_stand_in_the_params_and_are_not_searched():
+    space = Space({"a": None, "x": (0.0, 1.0), "b": True, "c": 3, "d": 0.5, "e": "adam", "f": ["one"]})
+    assert space.searched == ["x"] and space.width == 1 and space.coordinates == [{"kind": "Continuous"}]
+    params = {"a": None, "x": 0.25, "b": True, "c": 3, "d": 0.5, "e": "adam", "f": "one"}
+    assert space.decode(space.encode(params)) == params
+    place = space.locate(params)
+    assert place.given == [0.25] and space.decode(place.point, None, place.given) == params
+    with pytest.raises(InvalidPoint, match=r"params\['e'\]='sgd'.*pass one of \['adam'\]"):
+        space.encode(params | {"e": "sgd"})
+    for opt in (bl.BayesOpt(space, seed=0), bl.RandomSearch(space, seed=0)):
+        for trial in opt.suggest(n=12):
+            assert trial.params == params | {"x": trial.params["x"]}
+            trial.observe(trial.params["x"])
+        assert opt.add(params, 1.0).params == params
+
+
+def test_numpy_scalars_are_constants_of_python():
+    space = Space({"x": (0.0, 1.0), "n": np.int64(3), "b": np.bool_(True), "f": np.float32(0.5)})
+    constants = [space[name].choices[0] for name in ("n", "b", "f")]
+    assert constants == [3, True, 0.5] and [type(value) for value in constants] == [int, bool, float]
+
+
+@pytest.mark.parametrize("dimensions", [{"a": 1}, {"a": ["x"], "b": None}, [("a", "b")]])
+def test_constants_alone_are_refused(dimensions):
+    with pytest.raises(InvalidSpace, match=r"space has constants alone: give at least one parameter to search"):
+        Space(dimensions)
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, Decimal(3), Fraction(1, 2), 1j, b"x", object(), print])
+def test_other_objects_are_no_constants(value):
+    with pytest.raises(InvalidSpace, match=r"space\['a'\]=.*constants as bl.Categorical\(\[object\]\)"):
+        Space({"x": (0.0, 1.0), "a": value})
+
+
+@given(st.integers(0, 3), st.floats(0, 1))
+def test_optimizers_suggest_members_of_every_kind(seed, part):
+    assume(part > 0.01)
+    space = {"x": Real(0.0, 1.0, step=round(part, 3)) if part < 1 else (0.0, 1.0), "n": Integer(3, 40, step=7)}
+    space |= {"o": Ordinal(["low", "mid", "high"]), "c": Categorical([(1, 2), None, True])}
+    opt = bl.BayesOpt(space, seed=seed, initial=4)
+    for _ in range(6):
+        trial = opt.suggest()
+        for name, dimension in opt.domain_.items():
+            assert dimension.check(trial.params[name]) == trial.params[name]
+        trial.observe(trial.params["x"])
+        assert opt.add(trial.params).params == trial.params
