@@ -117,6 +117,20 @@ def test_arrays_that_do_not_fit_are_refused():
         opt.predict(np.zeros((1, 2)))
 
 
+def test_nan_in_an_array_is_a_parameter_that_is_not_active():
+    space = {"w": bl.Ordinal([1, 2, 4]), "d": bl.Integer(1, 5, when={"w": 4}), "x": (0.0, 1.0)}
+    opt = bl.BayesOpt(space, seed=0)
+    for trial in opt.suggest(8):
+        trial.observe(trial.params["x"])
+    points = [{"w": 2, "x": 0.5}, {"w": 4, "d": 3, "x": 0.5}]
+    array = np.array([[2, np.nan, 0.5], [4, 3, 0.5]])
+    assert np.array_equal(opt.predict(array), opt.predict(points))
+    assert np.array_equal(opt.predict(pd.DataFrame(points)), opt.predict(points))
+    assert np.array_equal(opt.acquisition_at(array), opt.acquisition_at(points))
+    with pytest.raises(bl.InvalidPoint, match=r"params\['d'\]=nan is not usable"):
+        opt.predict(np.array([[4, np.nan, 0.5]]))
+
+
 def test_a_study_has_the_same(tmp_path):
     opts = [bl.BayesOpt(BOX, seed=0), bl.Study("s", f"sqlite:///{tmp_path}/s.db", bl.BayesOpt(BOX, seed=0))]
     for opt in opts:

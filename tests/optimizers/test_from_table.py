@@ -147,12 +147,12 @@ def test_a_table_of_trials_comes_alone():
 
 @pytest.mark.parametrize("way", [lambda table: table, through_csv])
 def test_what_was_reported_comes_back_too(way):
-    opt = bl.RandomSearch({"x": (0.0, 1.0), "n": (0, 9)}, seed=0)
+    opt = bl.RandomSearch({"x": (0.0, 1.0), "n": bl.Integer(0, 9)}, seed=0)
     run, plain, failed, pending = opt.suggest(4)
     run.observe(1.0, std=0.5, cost=2.0, params={"x": 0.25, "n": 7}, attrs={"lab": "B", "n": 3})
     plain.observe(2.0, attrs={"ok": True})
     failed.fail(error=ValueError("no such file: a.csv"), attrs={"lab": "A"})
-    other = bl.RandomSearch({"x": (0.0, 1.0), "n": (0, 9)}, seed=1)
+    other = bl.RandomSearch({"x": (0.0, 1.0), "n": bl.Integer(0, 9)}, seed=1)
     added = other.add(way(opt.trials_dataframe()))
     assert [trial.params for trial in added] == [run.params_run, plain.params, failed.params, pending.params]
     for one, another in zip(added, opt.trials, strict=True):
@@ -173,3 +173,38 @@ def test_candidates_that_were_run_elsewhere_come_back_where_they_were_run(way):
     table["index_run"] = [0.5, None]
     with pytest.raises(bl.InvalidPoint, match="index=0.5 in row 0 is not an integer; correct it"):
         other.add(table)
+
+
+CONDITIONAL = {
+    "kernel": ["rbf", "poly", None],
+    "degree": bl.Integer(1, 5, when={"kernel": "poly"}),
+    "mode": bl.Categorical(["fast", None], when={"degree": [2, 3, 4, 5]}),
+    "width": bl.Ordinal([16, 32, "64"]),
+    "gamma": bl.Real(0.0, 1.0, step=0.125),
+    "cache": 200,
+}
+
+
+@pytest.mark.parametrize("way", [lambda table: table, through_csv])
+def test_parameters_that_are_not_active_are_empty(way):
+    opt = bl.RandomSearch(CONDITIONAL, seed=0)
+    for i, trial in enumerate(opt.suggest(40)):
+        if i % 2:
+            trial.observe(float(i))
+    other = bl.RandomSearch(CONDITIONAL, seed=1)
+    added = other.add(way(opt.trials_dataframe()))
+    assert [trial.params for trial in added] == [trial.params for trial in opt.trials]
+    assert {tuple(trial.params) for trial in added} == {
+        ("kernel", "width", "gamma", "cache"),
+        ("kernel", "degree", "width", "gamma", "cache"),
+        ("kernel", "degree", "mode", "width", "gamma", "cache"),
+    }
+
+
+def test_a_value_of_a_parameter_that_is_not_active_is_refused():
+    opt = bl.RandomSearch(CONDITIONAL, seed=0)
+    opt.suggest(10)
+    table = opt.trials_dataframe()
+    table["params_degree"] = 2.0
+    with pytest.raises(bl.InvalidPoint, match=r"params\['degree'\]=2.* is inactive here: leave it out"):
+        bl.RandomSearch(CONDITIONAL, seed=0).add(table)

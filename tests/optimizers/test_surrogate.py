@@ -93,3 +93,10 @@ def test_without_values_or_a_model_there_is_none():
         _ = opt.surrogate_
     with pytest.raises(bl.InvalidSetting, match="surrogate_ needs a model, and RandomSearch has none: use BayesOpt"):
         _ = bl.RandomSearch(SPACE).surrogate_
+
+
+def test_ordinals_are_measured_in_steps_and_constants_in_nothing():
+    space = {"w": bl.Ordinal([16, 32, 64]), "d": bl.Integer(1, 5, when={"w": 64}), "s": bl.Real(0, 2, step=0.5), "c": 7}
+    opt = bl.BayesOpt(space, surrogate=bl.GP(**GIVEN), seed=0)
+    opt.add({"w": 32, "s": 0.5, "c": 7}, 1.0)
+    assert opt.surrogate_.lengthscales == pytest.approx({"w": 0.6, "d": 1.2, "s": 0.6})

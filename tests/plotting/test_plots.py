@@ -239,7 +239,7 @@ def test_contours_need_two_parameters_of_numbers(names, opt):
 
 def test_importance_is_that_of_a_linear_function():
     """Of f = 3 a + b, with a and b uniform, a has nine tenths of the variance and b one; neither has c, or d, any."""
-    opt = bl.BayesOpt({"a": (0.0, 1.0), "b": (0.0, 1.0), "c": (1, 5), "d": ["u", "v"]}, initial=30, seed=0)
+    opt = bl.BayesOpt({"a": (0.0, 1.0), "b": (0.0, 1.0), "c": bl.Integer(1, 5), "d": ["u", "v"]}, initial=30, seed=0)
     for trial in opt.suggest(30):
         trial.observe(3 * trial.params["a"] + trial.params["b"])
     ax = plotting.plot_importance(opt)
@@ -269,6 +269,71 @@ def test_points_are_even_in_each_dimension_and_so_are_their_pairs(n, d, seed):
     assert a.shape == b.shape == (n, d)
     assert (np.sort((a * n).astype(int), axis=0) == np.arange(n)[:, None]).all()
     assert ((a - b) ** 2).mean(axis=0) == pytest.approx(np.full(d, 1 / 6), abs=1 / n)
+
+
+# Conditional spaces.
+
+
+@pytest.fixture(scope="module")
+def conditional():
+    space = {
+        "kernel": ["rbf", "poly"],
+        "degree": bl.Integer(1, 5, when={"kernel": "poly"}),
+        "width": bl.Ordinal(["s", "m", "l"]),
+        "C": bl.Real(0.1, 10.0, log=True),
+        "cache": 200,
+    }
+    opt = bl.BayesOpt(space, initial=24, seed=0)
+    for trial in opt.suggest(24):
+        params = trial.params
+        trial.observe(params.get("degree", 0) - math.log10(params["C"]) ** 2 + 3 * (params["kernel"] == "poly"))
+    return opt
+
+
+def test_slices_leave_out_what_is_not_active(conditional):
+    axes = {ax.get_xlabel(): ax for ax in plotting.plot_slice(conditional)}
+    assert list(axes) == ["kernel", "degree", "width", "C"]
+    n_poly = sum("degree" in trial.params for trial in conditional.trials)
+    assert len(drawn(axes["degree"])["observed"].get_xdata()) == n_poly < 24
+    assert [tick.get_text() for tick in axes["width"].get_xticklabels()] == ["s", "m", "l"]
+    best = conditional.recommend()
+    assert best["kernel"] == "poly"
+    rbf = {name: value for name, value in best.items() if name != "degree"} | {"kernel": "rbf"}
+    (bars,) = axes["kernel"].containers
+    assert bars.lines[0].get_ydata() == pytest.approx(conditional.predict([rbf, best])[0])
+
+
+def test_a_parameter_without_a_value_at_the_recommended_point_has_no_line():
+    opt = bl.BayesOpt({"kernel": ["rbf", "poly"], "degree": bl.Integer(1, 5, when={"kernel": "poly"})}, seed=0)
+    for trial in opt.suggest(12):
+        trial.observe(float(trial.params["kernel"] == "rbf"))
+    kernel, degree = plotting.plot_slice(opt)
+    assert opt.recommend() == {"kernel": "rbf"}
+    # What "poly" would be without a degree nobody knows.
+    assert np.isnan(kernel.containers[0].lines[0].get_ydata()).tolist() == [False, True]
+    assert list(drawn(degree)) == ["observed"]
+    with pytest.raises(
+        bl.InvalidSetting, match=r"at the recommended point there are \[\]: pass their names"
+    ):
+        plotting.plot_contour(opt)
+
+
+def test_importance_of_parameters_that_are_not_always_active(conditional):
+    """f = degree + 3 of poly and 0 of rbf, minus log10(C)²: effects by enumeration of the square."""
+    ax = plotting.plot_importance(conditional)
+    names = [tick.get_text() for tick in ax.get_yticklabels()]
+    widths = dict(zip(names, (bar.get_width() for bar in ax.patches), strict=True))
+    part = np.array([0] * 5 + [4, 5, 6, 7, 8])
+    of_c = np.linspace(-1, 1, 10001) ** 2
+    total = part.var() + of_c.var()
+    of_kernel = np.mean([np.var([0, poly]) for poly in (4, 5, 6, 7, 8)])
+    expected = {
+        "kernel": of_kernel / total,
+        "degree": 0.5 * np.var(range(5)) / total,
+        "C": of_c.var() / total,
+        "width": 0,
+    }
+    assert widths == pytest.approx(expected, abs=0.12)
 
 
 GIVEN = bl.GP(kernel="matern52", lengthscale=0.4, signal_std=2.0, noise_std=0.5, mean=1.0, targets="raw")

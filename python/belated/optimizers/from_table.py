@@ -11,7 +11,7 @@ from reprlib import repr as short_repr
 from typing import TYPE_CHECKING, Any
 
 from belated._core import BelatedError, InvalidPoint, InvalidSpace, InvalidValue
-from belated.space.activity import active_values, choices_of
+from belated.space.activity import choices_of, is_active
 from belated.space.arguments import finite, is_table, real_number
 from belated.space.dimensions import Dimension
 from belated.space.space import Space
@@ -122,14 +122,16 @@ def _index(row: Mapping[str, Any], i: int) -> int:
 
 
 def _read_space(space: Space, row: Mapping[str, Any], prefix: str, i: int) -> dict[str, Any]:
-    """Values by name from the cells of a row; a parameter without one is left out, as one that is not active."""
-    values = {}
-    for name, dimension in space.items():
-        cell = row.get(f"{prefix}{name}")
-        if f"{prefix}{name}" in row or _is_missing_choice(dimension):
-            values[name] = _read_cell(dimension, cell, f"{prefix}{name}", i)
-    # A choice that reads as missing may just as well belong to a parameter that is not active.
-    return active_values(space, values)
+    """Values by name from the cells of a row; empty ones are left out, as of parameters that are not active."""
+    cells = {name: row[f"{prefix}{name}"] for name in space if f"{prefix}{name}" in row}
+    values = {name: _read_cell(space[name], cell, f"{prefix}{name}", i) for name, cell in cells.items()}
+    # An empty cell of an active parameter may be a choice that reads as empty; others may depend on it in turn.
+    empty = [name for name in space if name not in cells and _is_missing_choice(space[name])]
+    for _ in empty:
+        for name in empty:
+            if name not in values and is_active(space, name, values):
+                values[name] = _read_cell(space[name], None, f"{prefix}{name}", i)
+    return values
 
 
 def _attrs(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -66,6 +66,11 @@ def plot_contour(
     best = search.recommend(context)
     numeric = [name for name, dimension in space.items() if choices_of(dimension) is None]
     wanted = [name for name in numeric if name in best][:2] if names is None else checked_names(names, numeric, "names")
+    if names is None and len(wanted) < 2:
+        raise InvalidSetting(
+            f"plot_contour needs two parameters of numbers, and at the recommended point there are {wanted}: pass "
+            "their names, or use plot_slice"
+        )
     if len(set(wanted)) != 2 or len(wanted) != 2:
         raise InvalidSetting(f"names={wanted} is not usable: pass two different parameters out of {numeric}")
     x, y = wanted

@@ -14,10 +14,16 @@ def choices_of(dimension: Dimension) -> Sequence[Any] | None:
     return dimension.choices if isinstance(dimension, Categorical) else None
 
 
+def is_active(space: Space, name: str, values: Mapping[str, Any]) -> bool:
+    """Whether the conditions of a parameter hold among these values."""
+    when = space[name].when
+    return when is None or all(parent in values and values[parent] in allowed for parent, allowed in when.items())
+
+
 def active_values(space: Space, values: dict[str, Any]) -> dict[str, Any]:
-    """The values of parameters whose conditions hold among the others'."""
+    """The values of parameters that are active, given the values of all that they may depend on."""
     while True:
-        kept = {name: value for name, value in values.items() if _holds(space[name].when, values)}
+        kept = {name: value for name, value in values.items() if is_active(space, name, values)}
         if len(kept) == len(values):
             return kept
         values = kept
@@ -25,8 +31,4 @@ def active_values(space: Space, values: dict[str, Any]) -> dict[str, Any]:
 
 def is_complete(space: Space, values: Mapping[str, Any]) -> bool:
     """Whether every parameter has a value that should have one, given the others."""
-    return all(name in values or not _holds(space[name].when, values) for name in space)
-
-
-def _holds(when: Mapping[str, Any] | None, values: Mapping[str, Any]) -> bool:
-    return when is None or all(name in values and values[name] in allowed for name, allowed in when.items())
+    return all(name in values or not is_active(space, name, values) for name in space)
