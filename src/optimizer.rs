@@ -346,6 +346,40 @@ impl Optimizer {
         }
     }
 
+    /// The acquisition that the next suggestion would maximise, at points of the domain and in units of f; None
+    /// without a model, and while nothing is observed. Nothing that follows is changed.
+    pub fn acquisition(
+        &mut self,
+        points: ArrayView2<f64>,
+        context: &[f64],
+        now: Option<f64>,
+        wall_time: Option<f64>,
+        stop: &mut Stop,
+    ) -> Result<Option<Vec<f64>>> {
+        self.check_context(context)?;
+        let (width, _) = self.ledger.widths();
+        if points.ncols() != width || points.iter().any(|x| !x.is_finite()) {
+            return Err(Error::Shape(format!(
+                "points of {} columns; give {width} finite ones, as the domain encodes them",
+                points.ncols()
+            )));
+        }
+        let query = Query {
+            now: self.ledger.now(now)?,
+            wall_time,
+            context,
+        };
+        self.strategy.catch_up(&self.ledger)?;
+        let Some(strategy) = self.strategy.model_based() else {
+            return Ok(None);
+        };
+        let next = self.ledger.trials().len() as u64;
+        let mut rng = stream(self.definition.settings.seed, next);
+        let values = strategy.acquisition(&self.ledger, query, points, &mut rng, stop);
+        self.strategy.rewind(&self.ledger);
+        values
+    }
+
     /// Refuses rows that are no (x, context) rows of this optimizer.
     pub fn check_rows(&self, rows: ArrayView2<f64>) -> Result<()> {
         let (width, context_width) = self.ledger.widths();

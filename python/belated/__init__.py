@@ -1,6 +1,6 @@
 """Black-box optimisation when results come late, out of order, or never."""
 
-from belated import optimizers
+from belated import optimizers, plotting
 from belated._core import (
     AlreadyObserved,
     BelatedError,
@@ -49,6 +49,7 @@ __all__ = [
     "__version__",
     "maximize",
     "minimize",
+    "plotting",
 ]
 __all__ += optimizers.__all__
 __all__ += settings.__all__

@@ -273,6 +273,27 @@ class Optimizer:
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
         """Posterior mean and standard deviation of f at (x, context) rows; None where there is no posterior."""
 
+    def acquisition(
+        self,
+        points: NDArray[np.float64],
+        context: NDArray[np.float64] | None,
+        now: float | None,
+        wall_time: float | None = None,
+    ) -> NDArray[np.float64] | None:
+        """The acquisition that the next suggestion would maximise, at points (n, width) and in units of f.
+
+        None without a model, and while nothing is observed."""
+
+    def leave_one_out(
+        self, now: float | None, wall_time: float | None = None
+    ) -> tuple[list[int], NDArray[np.float64], NDArray[np.float64]] | None:
+        """(trial numbers, mean, std) of the value of each row of the model, predicted from all the others.
+
+        The std includes the noise. None without a model, and while nothing is observed."""
+
+    def now(self, now: float | None) -> float:
+        """The time on the optimizer's clock."""
+
     def trial(self, number: int) -> TrialRecord: ...
     def numbers(self, state: str | None) -> list[int]:
         """Trial numbers in a state ("pending", "observed", "failed", "abandoned"), or all of them."""

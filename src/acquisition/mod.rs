@@ -51,6 +51,17 @@ impl Acquisition {
         self.formula().effort(n)
     }
 
+    /// A value for f where the one given is for (f − center)/scale.
+    pub fn in_units_of_f(&self, value: f64, center: f64, scale: f64) -> f64 {
+        match self {
+            Self::UpperConfidenceBound(_) | Self::Thompson(_) => center + scale * value,
+            Self::LogExpectedImprovement(_) | Self::LogNoisyExpectedImprovement(_) => {
+                value + scale.ln()
+            }
+            Self::MaxVariance(_) => scale * scale * value,
+        }
+    }
+
     /// a at `rows` of the model whose v are known, in the rows of `v`.
     pub fn values_of_solved(
         &self,

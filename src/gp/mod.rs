@@ -2,6 +2,7 @@
 //!
 //! * [`posterior`]: the posterior of rows and targets; [`hyperparameters`]: θ
 //! * [`tail`]: rows of pending trials; [`fantasies`]: possible values of pending trials
+//! * `leave_one_out`: each target predicted from the others
 //! * [`evidence`]: log p(y | X, θ) and its gradient; [`priors`]: priors on θ
 //! * [`fit`]: the largest evidence times prior; its [`starts`], the [`levels`] of rows it goes through, its [`search`]
 //! * [`kernel`]: covariance functions; [`draw`]: draws at points, and draws as functions
@@ -12,6 +13,7 @@ pub mod fantasies;
 pub mod fit;
 mod hyperparameters;
 pub mod kernel;
+mod leave_one_out;
 mod levels;
 mod posterior;
 mod priors;

@@ -38,7 +38,12 @@ fn owned1(array: PyReadonlyArray1<'_, f64>) -> Array1<f64> {
 }
 
 fn owned2(array: PyReadonlyArray2<'_, f64>) -> Array2<f64> {
-    array.as_array().as_standard_layout().into_owned()
+    let array = array.as_array();
+    // The strides of an empty array of numpy are none that ndarray takes.
+    if array.is_empty() {
+        return Array2::zeros(array.raw_dim());
+    }
+    array.as_standard_layout().into_owned()
 }
 
 fn check_finite<'a>(name: &str, mut values: impl Iterator<Item = &'a f64>) -> Result<()> {

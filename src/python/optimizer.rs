@@ -33,6 +33,13 @@ pub struct Optimizer {
 /// Mean and standard deviation.
 type Moments<'py> = (Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<f64>>);
 
+/// Trial numbers; mean and standard deviation of the value of each.
+type LeftOut<'py> = (
+    Vec<usize>,
+    Bound<'py, PyArray1<f64>>,
+    Bound<'py, PyArray1<f64>>,
+);
+
 /// (point, candidate index, posterior mean, posterior std)
 type Recommended<'py> = (Bound<'py, PyArray1<f64>>, Option<usize>, f64, f64);
 
@@ -254,6 +261,50 @@ impl Optimizer {
             Ok(Some((mean, std)))
         })?;
         Ok(moments.map(|(mean, std)| (mean.into_pyarray(py), std.into_pyarray(py))))
+    }
+
+    #[pyo3(signature = (points, context, now, wall_time=None))]
+    fn acquisition<'py>(
+        &self,
+        py: Python<'py>,
+        points: PyReadonlyArray2<'py, f64>,
+        context: Option<PyReadonlyArray1<'py, f64>>,
+        now: Option<f64>,
+        wall_time: Option<f64>,
+    ) -> PyResult<Option<Bound<'py, PyArray1<f64>>>> {
+        let (points, context) = (owned2(points), self::context(context));
+        let values = detached(py, |stop| {
+            let mut core = self.lock(stop)?;
+            core.acquisition(points.view(), &context, now, wall_time, stop)
+        })?;
+        Ok(values.map(|values| values.into_pyarray(py)))
+    }
+
+    #[pyo3(signature = (now, wall_time=None))]
+    fn leave_one_out<'py>(
+        &self,
+        py: Python<'py>,
+        now: Option<f64>,
+        wall_time: Option<f64>,
+    ) -> PyResult<Option<LeftOut<'py>>> {
+        let left_out = detached(py, |stop| {
+            let mut core = self.lock(stop)?;
+            let Some(surrogate) = core.surrogate(now, wall_time, false, stop)? else {
+                return Ok(None);
+            };
+            let (center, scale) = (surrogate.center, surrogate.scale);
+            let (mut mean, variance) = surrogate.gp.leave_one_out(stop)?;
+            mean.iter_mut().for_each(|m| *m = center + scale * *m);
+            let std: Vec<f64> = variance.iter().map(|v| scale * v.sqrt()).collect();
+            Ok(Some((surrogate.rows.to_vec(), mean, std)))
+        })?;
+        Ok(left_out
+            .map(|(numbers, mean, std)| (numbers, mean.into_pyarray(py), std.into_pyarray(py))))
+    }
+
+    /// The time on the optimizer's clock.
+    fn now(&self, py: Python<'_>, now: Option<f64>) -> PyResult<f64> {
+        detached(py, |stop| self.lock(stop)?.ledger().now(now))
     }
 
     fn trial(&self, py: Python<'_>, number: usize) -> PyResult<TrialRecord> {

@@ -2,11 +2,12 @@
 
 from belated.optimizers.algorithms import algorithm, algorithms
 from belated.optimizers.bayes import BayesOpt
-from belated.optimizers.life_cycle import NotFitted
 from belated.optimizers.names import UnknownArgument
 from belated.optimizers.optimizer import Optimizer
 from belated.optimizers.random_search import RandomSearch
+from belated.optimizers.read_access import NotFitted
 from belated.optimizers.report import TrialError
+from belated.optimizers.surrogate import Surrogate
 from belated.optimizers.trial import Trial
 
 __all__ = [
@@ -14,6 +15,7 @@ __all__ = [
     "NotFitted",
     "Optimizer",
     "RandomSearch",
+    "Surrogate",
     "Trial",
     "TrialError",
     "UnknownArgument",

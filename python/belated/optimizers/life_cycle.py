@@ -11,28 +11,23 @@ from typing import Any, Generic, TypeVar, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from belated._core import Action, AlreadyObserved, BelatedError, InvalidSetting, InvalidValue, UnknownTrial
+from belated._core import Action, AlreadyObserved, InvalidSetting, InvalidValue, UnknownTrial
 from belated.optimizers.constraints import Constraints
+from belated.optimizers.from_table import add_trials_table, is_trials_table
 from belated.optimizers.log import Array, Log, Record, Report
-from belated.optimizers.names import AttributeHints
 from belated.optimizers.problem import Problem
+from belated.optimizers.read_access import ReadAccess
 from belated.optimizers.report import attrs_as_json, check_amount, error_facts, headline
-from belated.optimizers.table import trials_dataframe
 from belated.optimizers.trial import Trial, html_table
 from belated.space.arguments import is_list, whole_number
-from belated.space.candidates import Candidates
-from belated.space.space import ContextSpace, Location, Space
+from belated.space.space import Location, Space
 
 AnyLog = TypeVar("AnyLog", bound=Log)
 
 _ROWS_SHOWN = 10
 
 
-class NotFitted(BelatedError, ValueError):
-    """Something was asked of the model before it had values to learn from."""
-
-
-class LifeCycle(AttributeHints, Generic[AnyLog]):
+class LifeCycle(ReadAccess, Generic[AnyLog]):
     """Trials from suggestion to result, on a log that a subclass provides.
 
     A subclass sets `_problem`, `_log` and `_token`, and overrides what its log needs.
@@ -42,6 +37,10 @@ class LifeCycle(AttributeHints, Generic[AnyLog]):
     _log: AnyLog
     # Tells trials of this optimizer or study, and of its copies, from those of any other.
     _token: str
+
+    @property
+    def _source(self) -> "LifeCycle[AnyLog]":
+        return self
 
     # What a subclass may have otherwise.
 
@@ -54,6 +53,10 @@ class LifeCycle(AttributeHints, Generic[AnyLog]):
     def _has_model(self) -> bool:
         """Whether there is a posterior to predict with."""
         return False
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The settings by name."""
+        raise NotImplementedError
 
     def _start_trials(self, n: int, context: Array | None) -> list[int]:
         """Start n > 0 trials; their numbers."""
@@ -362,6 +365,8 @@ class LifeCycle(AttributeHints, Generic[AnyLog]):
         params : mapping, row or index; or a list of these; or DataFrame
             In a space: values by name, a list of such, or a DataFrame with a column for each name.
             For candidates: an index or a row; rows of shape (n, d), or, where `value` is a list too, indices.
+            Or a table of trials alone, as `trials_dataframe` makes it, also when it comes back from a CSV file: each
+            trial is added in the state that it has there, where it was really run, at the time of now.
         value : float or sequence of float, optional
             The observed value of each point. None, also within the sequence: the trial is pending.
         context : mapping, list of mappings or DataFrame, optional
@@ -392,6 +397,10 @@ class LifeCycle(AttributeHints, Generic[AnyLog]):
         >>> len(optimizer.add([{"x": 0.5}, {"x": 0.75}], [4.0, None]))
         2
         """
+        if is_trials_table(params):
+            if any(each is not None for each in (value, context, std, cost, attrs)):
+                raise InvalidValue("params is a table of trials, which has values and contexts: pass it alone")
+            return add_trials_table(self, params)
         problem = self._problem
         several = problem.domain.holds_several(params, listed=is_list(value))
         points = problem.domain.split(params) if several else [params]
@@ -478,143 +487,6 @@ class LifeCycle(AttributeHints, Generic[AnyLog]):
                 "pass a trial that suggest or add returned, or its number"
             )
         return number
-
-    # What is known.
-
-    @property
-    def domain_(self) -> Space | Candidates:
-        """The search space, or the candidates."""
-        return self._problem.domain
-
-    @property
-    def context_space_(self) -> ContextSpace | None:
-        """The space of contexts; None where none was declared."""
-        return self._problem.context_space
-
-    def trial(self, number: int) -> Trial:
-        """The trial with this number; UnknownTrial if there is none."""
-        return Trial(self, self._number_of(number))
-
-    @property
-    def n_trials(self) -> int:
-        """Number of trials, whatever their state."""
-        return len(self._current_log())
-
-    @property
-    def trials(self) -> list[Trial]:
-        """All trials, by number."""
-        return [Trial(self, number) for number in self._current_log().numbers(None)]
-
-    @property
-    def pending_(self) -> list[Trial]:
-        """The trials without a result so far."""
-        return [Trial(self, number) for number in self._current_log().numbers("pending")]
-
-    @property
-    def best_trial_(self) -> Trial | None:
-        """The trial with the best observed value; None before the first."""
-        number = self._current_log().best()
-        return None if number is None else Trial(self, number)
-
-    @property
-    def best_params_(self) -> Any:
-        """The params (the row, for candidates) that gave the best observed value; None before the first.
-
-        Those that were really run, where `observe` was told of other ones than were suggested.
-        """
-        best = self.best_trial_
-        return None if best is None else self._run_point_of(best)
-
-    @property
-    def best_value_(self) -> float | None:
-        """The best observed value; None before the first."""
-        best = self.best_trial_
-        return None if best is None else best.value
-
-    def recommend(self, context: Mapping[str, Any] | None = None) -> Any:
-        """The point to use in the end: the best by the model's mean, which sees through noise.
-
-        Parameters
-        ----------
-        context : mapping, optional
-            What to recommend for, where a context was declared.
-
-        Returns
-        -------
-        dict or ndarray
-            Params by name; for candidates the row, shape (d,).
-
-        Raises
-        ------
-        NotFitted
-            Nothing has been observed.
-        InvalidContext
-            A context that is missing, was not declared, or is out of its space.
-        """
-        encoded = self._encode_context(context)
-        constraints = self._constraints_for("recommend")
-        best = self._current_log().recommend(encoded, self._problem.now(), constraints)
-        if best is None:
-            where = "" if constraints is None else " whose params satisfy the constraints"
-            raise NotFitted(f"recommend needs values: observe at least one trial{where} first")
-        point, index, _, _ = best
-        return self._problem.domain.decode(point, index)
-
-    def predict(
-        self, params: Any = None, context: Mapping[str, Any] | None = None, *, pending: bool = False
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """The model's mean and standard deviation of f, in your units.
-
-        Parameters
-        ----------
-        params : list of mappings or DataFrame; for candidates rows (n, d) or indices (n,)
-            Where to predict; for candidates None means all of them.
-        context : mapping, optional
-            One context for all points, where a context was declared.
-        pending : bool, default False
-            Count what the pending policy makes of trials without a result, as the next suggestion would.
-
-        Returns
-        -------
-        mean, std : ndarray of shape (n,)
-            Without observation noise.
-
-        Raises
-        ------
-        NotFitted
-            Nothing has been observed.
-        InvalidSetting
-            The optimizer has no model, as `RandomSearch`.
-        InvalidPoint, InvalidContext
-            A point or context that does not belong to its space.
-        """
-        if not self._has_model:
-            raise InvalidSetting(f"{self._strategy_name} has no model to predict with")
-        encoded = self._encode_context(context)
-        points = self._problem.domain.points(params)
-        if encoded is not None:
-            points = np.hstack([points, np.tile(encoded, (len(points), 1))])
-        posterior = self._current_log().predict(points, self._problem.now(), bool(pending))
-        if posterior is None:
-            raise NotFitted("predict needs values: observe at least one trial first")
-        mean, std = posterior
-        return self._problem.oriented(mean), std
-
-    def trials_dataframe(self) -> Any:
-        """All trials as a pandas DataFrame, one row each.
-
-        Columns: number, state, value, std, cost, duration, suggested_at, observed_at, delay, and error as
-        ``"type: message"``; then ``params_…`` for each name (``index`` for candidates: join with the array by it),
-        ``params_run_…`` (``index_run``) where any trial was run elsewhere than suggested, ``context_…``, and
-        ``attrs_…`` for each key that any trial has. What a trial does not have is missing.
-
-        Raises
-        ------
-        ImportError
-            pandas is not installed.
-        """
-        log = self._current_log()
-        return trials_dataframe(self._problem, [log.trial(number) for number in log.numbers(None)])
 
     def _repr_html_(self) -> str:
         trials = self.trials

@@ -7,7 +7,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from belated._core import Action
+from belated._core import Action, GaussianProcess
 from belated.space.space import Location
 
 Array = NDArray[np.float64]
@@ -32,6 +32,8 @@ class Report:
 class Record(Protocol):
     """One trial as the log knows it, in the core's terms: `_core.TrialRecord`."""
 
+    @property
+    def number(self) -> int: ...
     @property
     def point(self) -> Array: ...
     @property
@@ -79,6 +81,18 @@ class Log(Protocol):
 
     def predict(self, points: Array, now: float | None, pending: bool) -> tuple[Array, Array] | None:
         """Posterior mean and standard deviation of f; None while nothing is observed."""
+
+    def acquisition(self, points: Array, context: Array | None, now: float | None) -> Array | None:
+        """The acquisition of the next suggestion; None while nothing is observed."""
+
+    def surrogate(self, now: float | None, pending: bool) -> tuple[GaussianProcess, float, float] | None:
+        """(model, center, scale) of the posterior of (f - center) / scale; None while nothing is observed."""
+
+    def leave_one_out(self, now: float | None) -> tuple[list[int], Array, Array] | None:
+        """(trial numbers, mean, std) of values predicted from all others; None while nothing is observed."""
+
+    def now(self, now: float | None) -> float:
+        """The time on the optimizer's clock."""
 
     def trial(self, number: int) -> Record:
         """What is known of a trial."""

@@ -10,13 +10,13 @@ from belated.space.space import Space
 
 
 def trials_dataframe(problem: Problem, records: Sequence[Record]) -> Any:
-    """The DataFrame that `Optimizer.trials_dataframe` returns, of these trials, numbered from 0."""
+    """The DataFrame that `Optimizer.trials_dataframe` returns, of these trials."""
     try:
         import pandas
     except ImportError:
         raise ImportError("trials_dataframe needs pandas: pip install pandas") from None
     columns: dict[str, list[Any]] = {
-        "number": list(range(len(records))),
+        "number": [record.number for record in records],
         "state": [record.state for record in records],
         "value": [None if record.value is None else problem.oriented(record.value) for record in records],
         "std": [record.std for record in records],

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-from belated.optimizers.names import AttributeHints
 from belated.optimizers.optimizer import Optimizer
+from belated.optimizers.read_access import ReadAccess
 from belated.optimizers.trial import Trial, html_table
 from belated.study.study import Study
 
 StopReason: TypeAlias = Literal["n_trials", "timeout", "interrupted", "stopped", "error"]
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Result(AttributeHints):
+class Result(ReadAccess):
     """The result of a run. It reads the optimizer, and so includes values that are reported to it later.
+
+    It has all that can be read of an optimizer: what lists trials (`trials`, `n_trials`, `pending_`,
+    `trials_dataframe`) lists those of the run, the rest (`best_value_`, `recommend`, `predict`, …) is the optimizer's.
 
     Attributes
     ----------
@@ -29,43 +30,39 @@ class Result(AttributeHints):
         How long it took.
     """
 
-    optimizer: Optimizer | Study
-    trials: list[Trial]
-    stop_reason: StopReason
-    seconds: float
+    def __init__(
+        self, optimizer: Optimizer | Study, trials: list[Trial], stop_reason: StopReason, seconds: float
+    ) -> None:
+        self.optimizer = optimizer
+        self.stop_reason = stop_reason
+        self.seconds = seconds
+        self._trials = list(trials)
 
     @property
-    def best_trial_(self) -> Trial | None:
-        """The trial with the best observed value, of all that the optimizer has; None before the first."""
-        return self.optimizer.best_trial_
+    def _source(self) -> Optimizer | Study:
+        return self.optimizer
+
+    def _numbers(self, state: str | None) -> list[int]:
+        return [trial.number for trial in self._trials if state is None or trial.state == state]
 
     @property
-    def best_params_(self) -> Any:
-        """The params (the row, for candidates) of the best observed value; None before the first."""
-        return self.optimizer.best_params_
-
-    @property
-    def best_value_(self) -> float | None:
-        """The best observed value; None before the first."""
-        return self.optimizer.best_value_
+    def n_trials(self) -> int:
+        """Number of trials that the run started, whatever their state."""
+        return len(self._trials)
 
     @property
     def n_failed_(self) -> int:
         """Number of the run's trials that failed."""
-        return sum(trial.state == "failed" for trial in self.trials)
+        return len(self._numbers("failed"))
 
     @property
     def n_pending_(self) -> int:
         """Number of the run's trials that have no result so far, such as those that still ran at the timeout."""
-        return sum(trial.state == "pending" for trial in self.trials)
-
-    def recommend(self) -> Any:
-        """The point of best posterior mean, to use where values are noisy; see `Optimizer.recommend`."""
-        return self.optimizer.recommend()
+        return len(self._numbers("pending"))
 
     def _facts(self) -> dict[str, Any]:
-        names = ("best_value_", "best_params_", "n_failed_", "n_pending_", "stop_reason")
-        return {"n_trials": len(self.trials)} | {name: getattr(self, name) for name in names}
+        names = ("n_trials", "best_value_", "best_params_", "n_failed_", "n_pending_", "stop_reason")
+        return {name: getattr(self, name) for name in names}
 
     def __repr__(self) -> str:
         facts = [f"{name}={fact!r}" for name, fact in self._facts().items()]

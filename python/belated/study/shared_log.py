@@ -236,6 +236,18 @@ class SharedLog:
         """(model, center, scale); None while nothing is fitted."""
         return self.core.surrogate(now, pending, self.wall_time())
 
+    def acquisition(self, points: Array, context: Array | None, now: float | None) -> Array | None:
+        """The acquisition of the next suggestion; None while nothing is observed."""
+        return self.core.acquisition(points, context, now, self.wall_time())
+
+    def leave_one_out(self, now: float | None) -> tuple[list[int], Array, Array] | None:
+        """(trial numbers, mean, std) of values predicted from all others; None while nothing is observed."""
+        return self.core.leave_one_out(now, self.wall_time())
+
+    def now(self, now: float | None) -> float:
+        """The time on the study's clock."""
+        return self.core.now(now)
+
     def trial(self, number: int) -> _core.TrialRecord:
         """What is known of a trial."""
         with self.lock:

@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use ndarray::ArrayView2;
 use serde_json::Value;
 
 use crate::acquisition::{Acquisition, Scorer, UpperConfidenceBound};
@@ -27,7 +28,7 @@ use crate::strategy::bayes::note::Fit;
 use crate::strategy::bayes::pending::Pending;
 use crate::strategy::bayes::search::{Scores, Search, argmax, can_be_kept, in_context};
 use crate::strategy::bayes::settings::{self, DesignMethod, FitRows, Settings};
-use crate::strategy::bayes::training_set::{TrainingSet, is_arriving};
+use crate::strategy::bayes::training_set::{Posterior, TrainingSet, is_arriving};
 use crate::strategy::bayes::{ModelBased, Surrogate};
 use crate::strategy::registry::FromSettings;
 use crate::strategy::{Proposal, Query, Recommendation, Setup, Strategy, Supports, uniform_point};
@@ -53,6 +54,18 @@ pub struct BayesOpt {
     information: Option<InformationGain>,
     /// A fit that is not logged, for predictions before the first one that is; and the log's length.
     preview: Option<(usize, Arc<Fit>)>,
+}
+
+/// What a suggestion is chosen with.
+struct Prepared<'a> {
+    posterior: Posterior<'a>,
+    nu: f64,
+    /// None for Thompson sampling.
+    acquisition: Option<Acquisition>,
+    domain: &'a Domain,
+    settings: &'a Settings,
+    pool: Option<&'a Pool>,
+    candidates: &'a mut Option<SolvedCandidates>,
 }
 
 impl BayesOpt {
@@ -176,6 +189,52 @@ impl BayesOpt {
         }
         check(stop)?;
         let excluded = self.excluded(log, query);
+        let prepared = self.prepare(log, query, rng, stop)?;
+        let Prepared {
+            posterior,
+            nu,
+            acquisition: chosen,
+            ..
+        } = prepared;
+        let settings = prepared.settings;
+        let best_observed = best_observed(
+            prepared.domain,
+            log,
+            posterior.rows,
+            &posterior.targets.values,
+            query.feasible,
+        )?;
+        let mut search = Search {
+            domain: prepared.domain,
+            settings,
+            log,
+            query,
+            best_observed,
+            allowed: Allowed {
+                excluded: &excluded,
+                feasible: query.feasible,
+                pool: prepared.pool,
+            },
+            nu,
+            rng,
+            stop,
+        };
+        match prepared.domain {
+            Domain::Candidates(list) if can_be_kept(list, posterior.gp.len(), chosen.is_none()) => {
+                search.candidates(prepared.candidates, list, &posterior, chosen)
+            }
+            _ => search.functions(&posterior, chosen),
+        }
+    }
+
+    /// The posterior that a suggestion is made from, pending trials included, and its acquisition.
+    fn prepare(
+        &mut self,
+        log: &Ledger,
+        query: Query,
+        rng: &mut Rng,
+        stop: &mut Stop,
+    ) -> Result<Prepared<'_>> {
         let settings = &self.settings;
         let recent = recent_trials(log, query, settings);
         let recent = self.training.encode(log, &recent);
@@ -204,37 +263,18 @@ impl BayesOpt {
                 multiplier(posterior.gp, self.d, log, &recent, gamma, bound, settings)
             }
         };
-        let chosen = settings
+        let acquisition = settings
             .acquisition
             .formula(&mut posterior, nu, settings, query, rng)?;
-        let best_observed = best_observed(
-            &self.domain,
-            log,
-            posterior.rows,
-            &posterior.targets.values,
-            query.feasible,
-        )?;
-        let mut search = Search {
+        Ok(Prepared {
+            posterior,
+            nu,
+            acquisition,
             domain: &self.domain,
             settings,
-            log,
-            query,
-            best_observed,
-            allowed: Allowed {
-                excluded: &excluded,
-                feasible: query.feasible,
-                pool: self.pool.as_ref(),
-            },
-            nu,
-            rng,
-            stop,
-        };
-        match self.domain.as_ref() {
-            Domain::Candidates(list) if can_be_kept(list, posterior.gp.len(), chosen.is_none()) => {
-                search.candidates(&mut self.candidates, list, &posterior, chosen)
-            }
-            _ => search.functions(&posterior, chosen),
-        }
+            pool: self.pool.as_ref(),
+            candidates: &mut self.candidates,
+        })
     }
 
     /// θ for the rows there are, and for the tail where it takes part in fits.
@@ -473,9 +513,44 @@ impl ModelBased for BayesOpt {
             posterior.set_tail()?;
         }
         Ok(Some(Surrogate {
+            rows: posterior.rows,
             gp: posterior.gp,
             center: posterior.targets.center,
             scale: posterior.targets.scale,
         }))
+    }
+
+    fn acquisition(
+        &mut self,
+        log: &Ledger,
+        query: Query,
+        points: ArrayView2<f64>,
+        rng: &mut Rng,
+        stop: &mut Stop,
+    ) -> Result<Option<Vec<f64>>> {
+        if log.n_observed() == 0 {
+            return Ok(None);
+        }
+        self.training.before_suggestion(query.now);
+        if self.training.refit_due(log) {
+            let fit = Arc::new(self.refit(log, query, rng, stop)?);
+            self.training.adopt(fit);
+        }
+        let prepared = self.prepare(log, query, rng, stop)?;
+        let (gp, targets) = (&*prepared.posterior.gp, &prepared.posterior.targets);
+        let Some(acquisition) = prepared.acquisition else {
+            return Err(Error::InvalidSetting {
+                name: "acquisition",
+                got: "ThompsonSampling".to_string(),
+                expected: "it maximises a new draw at each suggestion, which has no value beforehand; \
+                           use predict, or another acquisition",
+            });
+        };
+        let mut values = vec![0.0; points.nrows()];
+        Scorer::new(gp, &acquisition, query.context).values(points, &mut values);
+        for value in &mut values {
+            *value = acquisition.in_units_of_f(*value, targets.center, targets.scale);
+        }
+        Ok(Some(values))
     }
 }

@@ -30,15 +30,19 @@ pub mod training_set;
 
 pub use bayes_opt::BayesOpt;
 
+use ndarray::ArrayView2;
+
 use crate::error::{Result, Stop};
 use crate::gp::GaussianProcess;
-use crate::ledger::Ledger;
+use crate::ledger::{Ledger, TrialNumber};
 use crate::random::Rng;
 use crate::strategy::{Query, Strategy};
 
 /// The posterior of (f − center)/scale that a strategy works with.
 pub struct Surrogate<'a> {
     pub gp: &'a GaussianProcess,
+    /// The trial of each observed row.
+    pub rows: &'a [TrialNumber],
     pub center: f64,
     pub scale: f64,
 }
@@ -56,4 +60,15 @@ pub trait ModelBased: Strategy {
         rng: &mut Rng,
         stop: &mut Stop,
     ) -> Result<Option<Surrogate<'_>>>;
+
+    /// The acquisition that the next suggestion would maximise at the rows of `points`, in units of f; None while
+    /// nothing is observed. `rng` is that suggestion's; `rewind` takes back what this leaves in the fold.
+    fn acquisition(
+        &mut self,
+        log: &Ledger,
+        query: Query,
+        points: ArrayView2<f64>,
+        rng: &mut Rng,
+        stop: &mut Stop,
+    ) -> Result<Option<Vec<f64>>>;
 }

@@ -1,0 +1,312 @@
+"""What can be read of trials and of the model: the same members on optimizers, studies and results of runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from reprlib import repr as short_repr
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from belated._core import BelatedError, GaussianProcess, InvalidPoint, InvalidSetting
+from belated.optimizers.log import Array, Log
+from belated.optimizers.names import AttributeHints
+from belated.optimizers.surrogate import Surrogate, surrogate_of
+from belated.optimizers.table import trials_dataframe
+from belated.optimizers.trial import Trial
+from belated.space.arguments import axes
+from belated.space.candidates import Candidates
+from belated.space.dimensions import Categorical
+from belated.space.space import ContextSpace, Space
+
+if TYPE_CHECKING:
+    from belated.optimizers.life_cycle import LifeCycle
+
+
+class NotFitted(BelatedError, ValueError):
+    """Something was asked of the model before it had values to learn from."""
+
+
+class ReadAccess(AttributeHints):
+    """The members that read, and change nothing; a subclass says what they read."""
+
+    @property
+    def _source(self) -> LifeCycle[Any]:
+        """The optimizer or study whose trials and model these are."""
+        raise NotImplementedError
+
+    def _numbers(self, state: str | None) -> list[int]:
+        """The numbers of the trials in a state, or of all."""
+        return self._source._current_log().numbers(state)
+
+    # The problem.
+
+    @property
+    def domain_(self) -> Space | Candidates:
+        """The search space, or the candidates."""
+        return self._source._problem.domain
+
+    @property
+    def context_space_(self) -> ContextSpace | None:
+        """The space of contexts; None where none was declared."""
+        return self._source._problem.context_space
+
+    @property
+    def direction(self) -> Literal["maximize", "minimize"]:
+        """What is wanted of f."""
+        return "minimize" if self._source._problem.minimizes else "maximize"
+
+    @property
+    def clock(self) -> Literal["iterations", "seconds"]:
+        """What delays are measured in."""
+        return "iterations" if self._source._problem.clock == "iterations" else "seconds"
+
+    # Trials.
+
+    def trial(self, number: int) -> Trial:
+        """The trial with this number; UnknownTrial if there is none."""
+        return Trial(self._source, self._source._number_of(number))
+
+    @property
+    def n_trials(self) -> int:
+        """Number of trials, whatever their state."""
+        return len(self._source._current_log())
+
+    @property
+    def trials(self) -> list[Trial]:
+        """All trials, by number."""
+        return [Trial(self._source, number) for number in self._numbers(None)]
+
+    @property
+    def pending_(self) -> list[Trial]:
+        """The trials without a result so far."""
+        return [Trial(self._source, number) for number in self._numbers("pending")]
+
+    @property
+    def best_trial_(self) -> Trial | None:
+        """The trial with the best observed value; None before the first."""
+        number = self._source._current_log().best()
+        return None if number is None else Trial(self._source, number)
+
+    @property
+    def best_params_(self) -> Any:
+        """The params (the row, for candidates) that gave the best observed value; None before the first.
+
+        Those that were really run, where `observe` was told of other ones than were suggested.
+        """
+        best = self.best_trial_
+        return None if best is None else self._source._run_point_of(best)
+
+    @property
+    def best_value_(self) -> float | None:
+        """The best observed value; None before the first."""
+        best = self.best_trial_
+        return None if best is None else best.value
+
+    def trials_dataframe(self) -> Any:
+        """All trials as a pandas DataFrame, one row each.
+
+        Columns: number, state, value, std, cost, duration, suggested_at, observed_at, delay, and error as
+        ``"type: message"``; then ``params_…`` for each name (``index`` for candidates: join with the array by it),
+        ``params_run_…`` (``index_run``) where any trial was run elsewhere than suggested, ``context_…``, and
+        ``attrs_…`` for each key that any trial has. What a trial does not have is missing.
+
+        ``add(pandas.read_csv(file))`` takes what ``trials_dataframe().to_csv(file, index=False)`` wrote.
+
+        Raises
+        ------
+        ImportError
+            pandas is not installed.
+        """
+        log = self._source._current_log()
+        return trials_dataframe(self._source._problem, [log.trial(number) for number in self._numbers(None)])
+
+    # The model.
+
+    def recommend(self, context: Mapping[str, Any] | None = None) -> Any:
+        """The point to use in the end: the best by the model's mean, which sees through noise.
+
+        Parameters
+        ----------
+        context : mapping, optional
+            What to recommend for, where a context was declared.
+
+        Returns
+        -------
+        dict or ndarray
+            Params by name; for candidates the row, shape (d,).
+
+        Raises
+        ------
+        NotFitted
+            Nothing has been observed.
+        InvalidContext
+            A context that is missing, was not declared, or is out of its space.
+        """
+        source = self._source
+        encoded = source._encode_context(context)
+        constraints = source._constraints_for("recommend")
+        best = source._current_log().recommend(encoded, source._problem.now(), constraints)
+        if best is None:
+            where = "" if constraints is None else " whose params satisfy the constraints"
+            raise NotFitted(f"recommend needs values: observe at least one trial{where} first")
+        point, index, _, _ = best
+        return source._problem.domain.decode(point, index)
+
+    def predict(
+        self, params: Any = None, context: Mapping[str, Any] | None = None, *, pending: bool = False
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The model's mean and standard deviation of f, in your units.
+
+        Parameters
+        ----------
+        params : mapping, list of mappings, DataFrame or array (n, d); for candidates rows (n, d) or indices (n,)
+            Where to predict: one point or several. The columns of an array are the parameters in the order of the
+            space, which must have no choices then. For candidates None means all of them.
+        context : mapping, optional
+            One context for all points, where a context was declared.
+        pending : bool, default False
+            Count what the pending policy makes of trials without a result, as the next suggestion would.
+
+        Returns
+        -------
+        mean, std : ndarray of shape (n,)
+            Without observation noise.
+
+        Raises
+        ------
+        NotFitted
+            Nothing has been observed.
+        InvalidSetting
+            The optimizer has no model, as `RandomSearch`.
+        InvalidPoint, InvalidContext
+            A point or context that does not belong to its space.
+
+        Examples
+        --------
+        >>> import belated as bl
+        >>> optimizer = bl.BayesOpt({"x": (0.0, 1.0)}, seed=0)
+        >>> optimizer.add([{"x": 0.1}, {"x": 0.5}, {"x": 0.9}], [1.0, 2.0, 1.0])  # doctest: +ELLIPSIS
+        [...]
+        >>> mean, std = optimizer.predict({"x": 0.5})
+        >>> mean.shape
+        (1,)
+        """
+        log, encoded = self._model_log("predict"), self._source._encode_context(context)
+        points = encoded_points(self.domain_, params)
+        if encoded is not None:
+            points = np.hstack([points, np.tile(encoded, (len(points), 1))])
+        posterior = log.predict(points, self._source._problem.now(), bool(pending))
+        if posterior is None:
+            raise _not_fitted("predict")
+        mean, std = posterior
+        return self._source._problem.oriented(mean), std
+
+    def acquisition_at(self, params: Any = None, context: Mapping[str, Any] | None = None) -> NDArray[np.float64]:
+        """The acquisition that the next suggestion would maximise, pending trials included.
+
+        Reading it changes nothing: suggestions afterwards are the same.
+
+        Parameters
+        ----------
+        params, context
+            As for `predict`.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            Larger is better in either direction. `LogEI`: the logarithm of the expected improvement in units of f.
+            `UCB`: the upper bound of f, or of -f where f is minimized. `MaxVariance`: the variance of f.
+
+        Raises
+        ------
+        NotFitted
+            Nothing has been observed.
+        InvalidSetting
+            The optimizer has no model, or it is `ThompsonSampling`, which maximises a new draw at each suggestion.
+        InvalidPoint, InvalidContext
+            A point or context that does not belong to its space.
+
+        Examples
+        --------
+        >>> import belated as bl
+        >>> optimizer = bl.BayesOpt({"n": (1, 30)}, seed=0)
+        >>> optimizer.add([{"n": 3}, {"n": 10}, {"n": 25}, {"n": 29}], [1.0, 3.0, 2.0, 0.0])  # doctest: +ELLIPSIS
+        [...]
+        >>> grid = [{"n": n} for n in range(1, 31)]
+        >>> best = grid[optimizer.acquisition_at(grid).argmax()]
+        >>> best == optimizer.suggest().params
+        True
+        """
+        log, encoded = self._model_log("acquisition_at"), self._source._encode_context(context)
+        points = encoded_points(self.domain_, params)
+        values = log.acquisition(points, encoded, self._source._problem.now())
+        if values is None:
+            raise _not_fitted("acquisition_at")
+        return values
+
+    @property
+    def surrogate_(self) -> Surrogate:
+        """The fitted model: lengthscales by name, standard deviations of signal and noise, evidence.
+
+        Raises
+        ------
+        NotFitted
+            Nothing has been observed.
+        InvalidSetting
+            The optimizer has no model, as `RandomSearch`.
+        """
+        return surrogate_of(self._source._problem, *self._fitted("surrogate_"))
+
+    def _fitted(self, what: str) -> tuple[GaussianProcess, float, float]:
+        """(model, center, scale): the posterior of (f - center) / scale in the core's terms, for `what`."""
+        found = self._model_log(what).surrogate(self._source._problem.now(), False)
+        if found is None:
+            raise _not_fitted(what)
+        return found
+
+    def _leave_one_out(self) -> tuple[list[int], Array, Array]:
+        """Numbers of the rows of the model; mean and std of the value of each, predicted from all others."""
+        problem = self._source._problem
+        found = self._model_log("leave-one-out").leave_one_out(problem.now())
+        if found is None:
+            raise _not_fitted("leave-one-out")
+        numbers, mean, std = found
+        return numbers, problem.oriented(mean), std
+
+    def _model_log(self, what: str) -> Log:
+        """The log of a source that has a model; InvalidSetting that names `what` where it has none."""
+        source = self._source
+        if not source._has_model:
+            raise InvalidSetting(f"{what} needs a model, and {source._strategy_name} has none: use BayesOpt")
+        return source._current_log()
+
+
+def _not_fitted(what: str) -> NotFitted:
+    return NotFitted(f"{what} needs values: observe at least one trial first")
+
+
+def encoded_points(domain: Space | Candidates, params: Any) -> Array:
+    """Encoded points, shape (n, width), of whatever `predict` takes."""
+    if isinstance(domain, Space) and hasattr(params, "shape") and not hasattr(params, "to_dict"):
+        params = _named_rows(domain, params)
+    return domain.points(params)
+
+
+def _named_rows(space: Space, array: Any) -> list[dict[str, Any]]:
+    """The rows of an array of numbers as values by name; NaN stands for a parameter that is not active."""
+    names = list(space)
+    choices = [name for name, dimension in space.items() if isinstance(dimension, Categorical)]
+    if choices:
+        raise InvalidPoint(
+            f"params is an array, and {choices} have choices: pass a list of dicts, or a DataFrame with the "
+            f"columns {names}"
+        )
+    if axes(array) != 2 or array.shape[1] != len(names):
+        raise InvalidPoint(
+            f"params={short_repr(array)} has shape {tuple(array.shape)}: pass (n, {len(names)}) values, one "
+            f"column for each of {names} (x.reshape(1, -1) makes a row of one point)"
+        )
+    rows = (dict(zip(names, row, strict=True)) for row in np.asarray(array).tolist())
+    return [space.without_missing(row) for row in rows]

@@ -1,0 +1,147 @@
+"""What the model has learnt: its hyperparameters in the units of the parameters and of f."""
+
+import math
+from dataclasses import dataclass, fields
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from belated._core import GaussianProcess
+from belated.optimizers.problem import Problem
+from belated.optimizers.trial import html_table
+from belated.space.candidates import Candidates
+from belated.space.dimensions import Categorical, Integer, Ordinal, Real
+
+Lengthscale: TypeAlias = float | dict[Any, float] | tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Surrogate:
+    """The Gaussian process that an optimizer or study has fitted to its values, as ``surrogate_`` gives it.
+
+    A lengthscale is the distance over which f changes noticeably: a small one marks a parameter that matters, one far
+    beyond the parameter's range a parameter that does not.
+
+    Attributes
+    ----------
+    kernel : str
+        "matern52", "matern32", "matern12", "squared_exponential" or "linear".
+    lengthscales : dict
+        One for each parameter and context by name. In the parameter's own units; with ``log=True`` in decades, so that
+        1.0 is a factor of ten. For an `Ordinal` in steps from one value to the next, for choices a dict with a number
+        for each: a change from one choice to another is a step of 1 in both (a tuple in the order of the choices, where
+        these cannot be keys). The columns of candidates have the names x0, x1, ….
+    signal_std : float
+        Standard deviation of f around its mean, in units of f.
+    noise_std : float
+        Standard deviation of the noise of values that came without a ``std`` of their own, in units of f.
+    mean : float
+        Prior mean of f: what the model falls back to far from all data.
+    log_evidence : float
+        log p(values | hyperparameters), a density in units of f: comparable between models of the same values.
+    n_observed : int
+        Rows that the model has learnt from: values, and failed trials, which count as bad ones.
+
+    Examples
+    --------
+    >>> import belated as bl
+    >>> optimizer = bl.BayesOpt({"x": (-2.0, 2.0), "y": (0.0, 1.0)}, seed=0)
+    >>> for trial in optimizer.suggest(n=12):
+    ...     trial.observe(trial.params["x"] ** 2)
+    >>> model = optimizer.surrogate_
+    >>> list(model.lengthscales), model.n_observed
+    (['x', 'y'], 12)
+    >>> model.lengthscales["y"] > model.lengthscales["x"]      # f does not depend on y, which spans 1
+    True
+    """
+
+    kernel: str
+    lengthscales: dict[str, Lengthscale]
+    signal_std: float
+    noise_std: float
+    mean: float
+    log_evidence: float
+    n_observed: int
+
+    def __repr__(self) -> str:
+        facts = [f"{field.name}={_rounded(getattr(self, field.name))}" for field in fields(self)]
+        return f"Surrogate({', '.join(facts)})"
+
+    def _repr_html_(self) -> str:
+        facts = [(field.name, _rounded(getattr(self, field.name))) for field in fields(self)]
+        lengthscales = [(f"lengthscale of {name}", _rounded(value)) for name, value in self.lengthscales.items()]
+        return html_table(["Surrogate", ""], facts[:1] + lengthscales + facts[2:])
+
+
+def _rounded(value: Any) -> str:
+    """A repr with floats to four digits."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{key!r}: {_rounded(each)}" for key, each in value.items()) + "}"
+    if isinstance(value, tuple):
+        return "(" + ", ".join(map(_rounded, value)) + ("," if len(value) == 1 else "") + ")"
+    return f"{value:.4g}" if isinstance(value, float) else repr(value)
+
+
+def surrogate_of(problem: Problem, model: GaussianProcess, center: float, scale: float) -> Surrogate:
+    """A model of (f − center)/scale over encoded rows, in the problem's units."""
+    domain, contexts = problem.domain, problem.context_space
+    lengthscale = model.lengthscale
+    n = model.n_observed
+    start = domain.width
+    if isinstance(domain, Candidates):
+        spans = domain.x.max(axis=0).astype(float) - domain.x.min(axis=0).astype(float)
+        # A column of one value is not rescaled.
+        units = np.where(spans > 0, spans, 1.0)
+        lengthscales: dict[str, Lengthscale] = {
+            f"x{i}": float(each) for i, each in enumerate(lengthscale[:start] * units)
+        }
+    else:
+        lengthscales = _by_name(domain.items(), lengthscale[:start])
+    if contexts is not None:
+        lengthscales |= _by_name(contexts.items(), lengthscale[start:])
+    return Surrogate(
+        kernel=model.kernel,
+        lengthscales=lengthscales,
+        signal_std=scale * math.sqrt(model.variance),
+        noise_std=scale * math.sqrt(model.noise),
+        mean=problem.oriented(center),
+        # p(y) = p(z)/scaleⁿ for z = (y − center)/scale
+        log_evidence=model.log_marginal_likelihood() - n * math.log(scale),
+        n_observed=n,
+    )
+
+
+def _by_name(dimensions: Any, lengthscale: NDArray[np.float64]) -> dict[str, Lengthscale]:
+    """Lengthscales of encoded columns, in the dimensions' units."""
+    found: dict[str, Lengthscale] = {}
+    start = 0
+    for name, dimension in dimensions:
+        columns = lengthscale[start : start + dimension.width]
+        start += dimension.width
+        if not dimension.width:
+            continue  # a constant
+        if isinstance(dimension, Categorical):
+            found[name] = _by_choice(dimension, columns)
+        else:
+            found[name] = float(columns[0]) * _unit(dimension)
+    return found
+
+
+def _by_choice(dimension: Categorical, columns: NDArray[np.float64]) -> Lengthscale:
+    try:
+        by_choice = dict(zip(dimension.choices, columns.tolist(), strict=True))
+    except TypeError:  # a choice that cannot be a key
+        return tuple(columns.tolist())
+    # 1 and True are different choices, and one key.
+    return by_choice if len(by_choice) == len(dimension.choices) else tuple(columns.tolist())
+
+
+def _unit(dimension: Real | Integer | Ordinal) -> float:
+    """What a lengthscale of 1 in the unit interval stands for."""
+    if isinstance(dimension, Ordinal):
+        # The values lie at equal distances: in steps from one to the next.
+        return float(len(dimension.values) - 1)
+    if dimension.log:
+        return math.log10(dimension.high) - math.log10(dimension.low)
+    return float(dimension.high) - float(dimension.low)

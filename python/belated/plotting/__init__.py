@@ -1,0 +1,24 @@
+"""Pictures of results, studies and optimizers, with matplotlib, and mean curves with standard-error bands."""
+
+from belated.plotting.contour import plot_contour
+from belated.plotting.convergence import plot_convergence
+from belated.plotting.curves import plot_curves
+from belated.plotting.delays import plot_delays
+from belated.plotting.figures import grid, save
+from belated.plotting.importance import plot_importance
+from belated.plotting.predictions import plot_predictions
+from belated.plotting.slices import plot_slice
+from belated.plotting.trials import plot_trials
+
+__all__ = [
+    "grid",
+    "plot_contour",
+    "plot_convergence",
+    "plot_curves",
+    "plot_delays",
+    "plot_importance",
+    "plot_predictions",
+    "plot_slice",
+    "plot_trials",
+    "save",
+]

@@ -1,0 +1,64 @@
+"""Mean curves with bands of one standard error."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import cycle
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from belated.plotting.figures import axes_for
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+DASHES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (1, 1)))  # to distinguish curves without colour
+
+
+def plot_curves(
+    curves: Sequence[tuple[str, ArrayLike, ArrayLike]],
+    ax: Axes | None = None,
+    *,
+    x: ArrayLike | None = None,
+    title: str = "",
+    xlabel: str = "Iterations",
+    ylabel: str = "",
+    log: bool = False,
+    bands: bool = True,
+    dashes: Sequence[Any] = DASHES,
+) -> Axes:
+    """Draw mean curves with bands of one standard error.
+
+    Parameters
+    ----------
+    curves : sequence of (label, mean, stderr)
+        Arrays over x; where the mean is NaN nothing is drawn.
+    ax : matplotlib Axes, optional
+        Where to draw; by default a new figure.
+    x : array, optional
+        By default 0, 1, 2, ….
+    log : bool
+        Logarithmic vertical axis.
+    bands : bool
+        Whether to draw the standard errors.
+    dashes : sequence
+        Line styles, used in turn. Each call begins with the first colour, so that curves drawn in a second call with
+        other dashes have the colours of the first.
+    """
+    ax = axes_for(ax)
+    ax.set_prop_cycle(None)
+    for (label, mean, stderr), dash in zip(curves, cycle(dashes)):
+        mean, stderr = np.asarray(mean, dtype=float), np.asarray(stderr, dtype=float)
+        at = np.arange(len(mean)) if x is None else np.asarray(x)
+        (line,) = ax.plot(at, mean, linestyle=dash, label=label)
+        if bands:
+            ax.fill_between(at, mean - stderr, mean + stderr, color=line.get_color(), alpha=0.2, linewidth=0)
+    if log:
+        ax.set_yscale("log")
+    ax.set(title=title, xlabel=xlabel, ylabel=ylabel)
+    ax.grid(alpha=0.3)
+    if ax.get_legend_handles_labels()[1]:
+        ax.legend(fontsize="small")
+    return ax

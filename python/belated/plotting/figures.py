@@ -1,0 +1,133 @@
+"""Figures, axes, colours and labels that the plots share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from reprlib import repr as short_repr
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from belated._core import InvalidSetting
+from belated.optimizers.read_access import ReadAccess
+from belated.space.candidates import Candidates
+from belated.space.space import Space
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+MILLIMETRES_PER_PANEL = (92, 74)  # width, height
+
+# The colours of Okabe and Ito (2008), which people with any colour vision tell apart.
+BLUE, ORANGE, GREEN, RED, PURPLE, GREY = "#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#8C8C8C"
+
+
+def checked_search(search: ReadAccess, what: str) -> ReadAccess:
+    """`search`, if it is one that can be drawn."""
+    if not isinstance(search, ReadAccess):
+        raise InvalidSetting(
+            f"search={short_repr(search)} is nothing that {what} draws: pass the result of a run, a study or an "
+            "optimizer"
+        )
+    return search
+
+
+def space_of(search: ReadAccess, what: str) -> Space:
+    """The search space, for plots over named parameters."""
+    domain = checked_search(search, what).domain_
+    if isinstance(domain, Candidates):
+        raise InvalidSetting(f"{what} needs a space of named parameters, and this search has candidates")
+    return domain
+
+
+def checked_names(given: Any, names: Sequence[str], argument: str) -> list[str]:
+    """The names of parameters in `given`, all of them known."""
+    wanted = [given] if isinstance(given, str) else list(given)
+    unknown = [name for name in wanted if name not in names]
+    if unknown or not wanted:
+        raise InvalidSetting(f"{argument}={short_repr(given)} is not usable: pass names out of {list(names)}")
+    return wanted
+
+
+def axes_for(ax: Axes | None) -> Axes:
+    """The axes given, or those of a new figure."""
+    if ax is not None:
+        return ax
+    made: Axes = _pyplot().subplots(layout="constrained")[1]
+    return made
+
+
+def panels(n: int, axes: Any = None, columns: int = 3) -> list[Axes]:
+    """n axes in rows of at most `columns`: those given, or of a new figure."""
+    if axes is None:
+        columns = min(n, columns)
+        rows = -(-n // columns)
+        width, height = (side / 25.4 for side in MILLIMETRES_PER_PANEL)
+        figure, made = _pyplot().subplots(
+            rows, columns, squeeze=False, layout="constrained", figsize=(width * columns, height * rows)
+        )
+        for unused in made.flat[n:]:
+            figure.delaxes(unused)
+        return list(made.flat[:n])
+    found = list(np.asarray(axes, dtype=object).flat)
+    if len(found) != n:
+        raise InvalidSetting(f"axes has {len(found)} axes, and {n} are needed: pass as many, or leave it out")
+    return found
+
+
+def _pyplot() -> Any:
+    try:
+        import matplotlib.pyplot as pyplot
+    except ImportError:
+        raise ImportError("plots need matplotlib: pip install matplotlib") from None
+    return pyplot
+
+
+def value_label(search: ReadAccess) -> str:
+    """What stands at an axis of values."""
+    return f"Value ({search.direction}d)"
+
+
+def time_label(search: ReadAccess, what: str = "Time") -> str:
+    """What stands at an axis of times or durations."""
+    return f"{what} ({'seconds' if search.clock == 'seconds' else 'suggestions started'})"
+
+
+def start_of(search: ReadAccess) -> float:
+    """The time that axes count from: that of the first trial by a clock of seconds, 0 where suggestions are counted."""
+    if search.clock == "iterations":
+        return 0.0
+    return min((trial.suggested_at for trial in search.trials), default=0.0)
+
+
+def now_of(search: ReadAccess) -> float:
+    """The time of now on the search's clock."""
+    source = search._source
+    return source._current_log().now(source._problem.now())
+
+
+def window_of(search: ReadAccess) -> float | None:
+    """How long a pending trial counts as arriving; None for ever."""
+    window: float | None = search._source.get_params(deep=False).get("window")
+    return window
+
+
+def is_log(space: Space, name: str) -> bool:
+    """Whether a parameter is searched on a logarithmic scale."""
+    return bool(getattr(space[name], "log", False))
+
+
+def grid(n_rows: int, n_columns: int) -> tuple[Figure, list[Axes]]:
+    """A figure of equal panels, row by row, that needs no display and no pyplot."""
+    from matplotlib.figure import Figure
+
+    width, height = (side / 25.4 for side in MILLIMETRES_PER_PANEL)
+    figure = Figure(figsize=(width * n_columns, height * n_rows), layout="constrained")
+    return figure, list(figure.subplots(n_rows, n_columns, squeeze=False).flat)
+
+
+def save(figure: Figure, path: str | Path) -> None:
+    """Write a figure to a file; its name's ending chooses the format."""
+    figure.savefig(path, dpi=150)

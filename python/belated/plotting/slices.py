@@ -1,0 +1,146 @@
+"""Observed values against each parameter, with the model along a line through the recommended point."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from belated._core import InvalidSetting
+from belated.optimizers.read_access import NotFitted, ReadAccess
+from belated.optimizers.trial import Trial
+from belated.plotting.figures import (
+    BLUE,
+    GREY,
+    ORANGE,
+    checked_names,
+    is_log,
+    panels,
+    space_of,
+    value_label,
+)
+from belated.space.activity import active_values, choices_of, is_complete
+from belated.space.dimensions import Categorical, Dimension
+from belated.space.space import Space
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_N_POINTS = 101
+
+
+def plot_slice(
+    search: ReadAccess,
+    names: str | Sequence[str] | None = None,
+    context: Mapping[str, Any] | None = None,
+    axes: Any = None,
+) -> list[Axes]:
+    """Plot observed values against each parameter, and the model's mean along it.
+
+    The mean and a band of one standard deviation of f (without noise) are those at the recommended point with one
+    parameter varied, so values observed elsewhere need not lie near. Without a model, or before the first value, only
+    observed values are drawn. Where a trial was run elsewhere than suggested, it stands where it was run.
+
+    Parameters
+    ----------
+    search : Result, Study or Optimizer
+        In a space: between candidates there are no lines.
+    names : str or list of str, optional
+        Which parameters. Default None: all, of which those that are not active at the recommended point have no line.
+    context : mapping, optional
+        Where the model is asked, if a context was declared.
+    axes : array of Axes, optional
+        One for each parameter; by default a new figure.
+
+    Returns
+    -------
+    list of Axes
+        One for each parameter; logarithmic where the parameter is.
+
+    Raises
+    ------
+    InvalidSetting
+        `search` is none of the three or has candidates, a name is unknown, or the number of axes is another.
+    InvalidContext
+        A context that is missing, was not declared, or is out of its space.
+    """
+    space = space_of(search, "plot_slice")
+    searched = [name for name, dimension in space.items() if dimension.width]
+    wanted = searched if names is None else checked_names(names, searched, "names")
+    observed = [trial for trial in search.trials if trial.value is not None]
+    best = _recommended(search, context)
+    made = panels(len(wanted), axes)
+    for name, ax in zip(wanted, made, strict=True):
+        _draw_observed(ax, space[name], name, observed)
+        if best is not None and name in best:
+            _draw_model(ax, search, space, name, best, context)
+        ax.set(xlabel=name, ylabel=value_label(search))
+        if is_log(space, name):
+            ax.set_xscale("log")
+        ax.grid(alpha=0.3)
+    return made
+
+
+def _recommended(search: ReadAccess, context: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """The recommended point of a search with a model; None where there is none yet."""
+    try:
+        search.predict([], context)
+        best: dict[str, Any] = search.recommend(context)
+        return best
+    except (NotFitted, InvalidSetting):
+        return None
+
+
+def _draw_observed(ax: Axes, dimension: Dimension, name: str, observed: Sequence[Trial]) -> None:
+    active = [trial for trial in observed if name in trial.params_run]
+    at = _positions(ax, dimension, [trial.params_run[name] for trial in active])
+    values = np.array([trial.value for trial in active], dtype=float)
+    ax.plot(at, values, "o", color=BLUE, markersize=4, alpha=0.5, label="observed")
+
+
+def _draw_model(
+    ax: Axes, search: ReadAccess, space: Space, name: str, best: dict[str, Any], context: Mapping[str, Any] | None
+) -> None:
+    dimension = space[name]
+    values = values_of(dimension)
+    mean, std = predict_at(search, space, [best | {name: value} for value in values], context)
+    at = np.array(_positions(ax, dimension, values), dtype=float)
+    if isinstance(dimension, Categorical):
+        # There is nothing between choices.
+        ax.errorbar(at, mean, yerr=std, fmt="_", color=ORANGE, capsize=4, label="mean ± std")
+    else:
+        ax.plot(at, mean, color=ORANGE, label="mean ± std")
+        ax.fill_between(at, mean - std, mean + std, color=ORANGE, alpha=0.2, linewidth=0)
+    ax.axvline(_positions(ax, dimension, [best[name]])[0], color=GREY, linestyle="--", label="recommended")
+    ax.legend(fontsize="small")
+
+
+def _positions(ax: Axes, dimension: Dimension, values: Sequence[Any]) -> list[Any]:
+    """Where values stand on the axis: those of a list at 0, 1, …, with their names as ticks."""
+    listed = choices_of(dimension)
+    if listed is None:
+        return list(values)
+    ax.set_xticks(range(len(listed)), [str(choice) for choice in listed])
+    return [int(dimension.to_number(value)) for value in values]
+
+
+def values_of(dimension: Dimension, n: int = _N_POINTS) -> list[Any]:
+    """All values of a list, or at most n that are evenly spread on the scale of a range."""
+    listed = choices_of(dimension)
+    if listed is not None:
+        return list(listed)
+    return list(dict.fromkeys(dimension.decode(np.array([u])) for u in np.linspace(0.0, 1.0, n)))
+
+
+def predict_at(
+    search: ReadAccess, space: Space, points: Sequence[dict[str, Any]], context: Mapping[str, Any] | None
+) -> tuple[Any, Any]:
+    """Mean and std at points without their inactive parameters; NaN where an active one is missing."""
+    active = [active_values(space, point) for point in points]
+    there = np.array([is_complete(space, point) for point in active], dtype=bool)
+    mean, std = np.full(len(points), np.nan), np.full(len(points), np.nan)
+    if there.any():
+        chosen = [point for point, complete in zip(active, there, strict=True) if complete]
+        mean[there], std[there] = search.predict(chosen, context)
+    return mean, std

@@ -1,0 +1,418 @@
+"""What the plots draw: their artists and data, on axes of a figure that is never shown."""
+
+import math
+from bisect import bisect_right
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import CensoredData, ecdf
+
+import belated as bl
+from belated import plotting
+from belated.plotting.delays import arrived_within
+from belated.plotting.importance import paired_points
+from belated.plotting.trials import lanes_of
+
+pytest.importorskip("matplotlib").use("Agg")
+pyplot = pytest.importorskip("matplotlib.pyplot")
+
+SPACE = {"x": (-2.0, 2.0), "C": bl.Real(1e-3, 10.0, log=True), "k": ["a", "b", None]}
+PLOTS = [getattr(plotting, name) for name in plotting.__all__ if name.startswith("plot_") and name != "plot_curves"]
+OF_A_SPACE = [plotting.plot_slice, plotting.plot_contour, plotting.plot_importance]
+OF_A_MODEL = [plotting.plot_contour, plotting.plot_importance, plotting.plot_predictions]
+
+
+@pytest.fixture(autouse=True)
+def no_figures_left():
+    yield
+    pyplot.close("all")
+
+
+def f(params):
+    return params["x"] ** 2 + math.log10(params["C"])
+
+
+def late(search, n=14, lag=3):
+    """n trials, each observed `lag` suggestions later, but number 2, which fails, and number 4, which is abandoned."""
+    for i in range(n):
+        search.suggest()
+        if i >= lag:
+            trial = search.trial(i - lag)
+            if trial.number == 2:
+                trial.fail()
+            elif trial.number == 4:
+                trial.abandon()
+            else:
+                trial.observe(f(trial.params))
+    return search
+
+
+@pytest.fixture(scope="module")
+def opt():
+    return late(bl.BayesOpt(SPACE, direction="minimize", seed=0))
+
+
+def drawn(ax):
+    """Lines of the axes by label."""
+    return {line.get_label(): line for line in ax.lines}
+
+
+def labels(ax):
+    return ax.get_xlabel(), ax.get_ylabel()
+
+
+@pytest.mark.parametrize("plot", PLOTS)
+def test_results_studies_and_optimizers_are_drawn_alike(plot, tmp_path):
+    def new():
+        return bl.BayesOpt({"x": (-2.0, 2.0), "C": bl.Real(1e-3, 10.0, log=True)}, direction="minimize", seed=0)
+
+    study = bl.Study("s", f"sqlite:///{tmp_path}/s.db", new())
+    searches = [bl.minimize(f, optimizer=new(), n_trials=7), bl.minimize(f, optimizer=study, n_trials=7), study]
+    found = []
+    for search in searches:
+        axes = plot(search)
+        axes = axes if isinstance(axes, list) else [axes]
+        found.append([np.ma.filled(line.get_xydata(), -1.0).tolist() for ax in axes for line in ax.lines])
+    assert found[0] == found[1] == found[2]
+
+
+@pytest.mark.parametrize("plot", PLOTS)
+def test_axes_can_be_given(plot, opt):
+    made = pyplot.subplots(1, 3)[1][: {plotting.plot_slice: 3, plotting.plot_contour: 2}.get(plot, 1)]
+    if len(made) == 1:
+        assert plot(opt, ax=made[0]) is made[0]
+        return
+    assert all(ax is other for ax, other in zip(plot(opt, axes=made), made, strict=True))
+    with pytest.raises(bl.InvalidSetting, match="axes has 1 axes, and [23] are needed: pass as many, or leave it out"):
+        plot(opt, axes=made[:1])
+
+
+def test_convergence():
+    space = {"x": (0.0, 1.0)}
+    now = [1000.0]
+    search = bl.RandomSearch(space, clock="seconds", time=lambda: now[0], seed=0)
+    for value in (1.0, 3.0, 2.0):
+        trial = search.suggest()
+        now[0] += 10.0
+        trial.observe(value)
+    ax = plotting.plot_convergence(search)
+    assert labels(ax) == ("Time (seconds)", "Value (maximized)")
+    assert drawn(ax)["observed"].get_xydata().tolist() == [[10, 1], [20, 3], [30, 2]]
+    assert drawn(ax)["best so far"].get_ydata().tolist() == [1, 3, 3]
+
+
+# Trials.
+
+
+@given(st.lists(st.tuples(st.integers(0, 20), st.integers(0, 9))))
+def test_lanes_hold_one_trial_at_a_time_and_are_as_many_as_run_at_once(spans):
+    spans = sorted((start, start + length) for start, length in spans)
+    lanes = lanes_of(spans)
+    for lane in set(lanes):
+        own = [span for span, each in zip(spans, lanes, strict=True) if each == lane]
+        assert all(one[1] <= other[0] for one, other in zip(own, own[1:], strict=False))
+    # One that ends as it starts takes a lane besides those that run at that moment.
+    at_once = max((sum(s <= t < e for s, e in spans) for t in range(30)), default=0)
+    assert set(lanes) == set(range(1, len(set(lanes)) + 1))
+    assert at_once <= max(lanes, default=0) <= at_once + any(s == e for s, e in spans)
+
+
+def test_trials_are_bars_from_suggestion_to_end_in_lanes(opt):
+    ax = plotting.plot_trials(opt)
+    assert labels(ax) == ("Time (suggestions started)", "Trials in flight")
+    bars = [bar for container in ax.containers for bar in container]
+    spans = sorted((bar.get_x(), bar.get_x() + bar.get_width()) for bar in bars)
+    assert spans == sorted((trial.suggested_at, trial.ended_at or 14) for trial in opt.trials)
+    ends = {label: len(line.get_xdata()) for label, line in drawn(ax).items()}
+    assert ends == {"observed": 9, "failed": 1, "abandoned": 1, "pending": 3}
+    assert max(bar.get_y() + bar.get_height() / 2 for bar in bars) == 4
+    assert sorted(drawn(ax)["pending"].get_xdata()) == [14, 14, 14]
+
+
+def test_late_and_expired_trials_are_marked(tmp_path):
+    opt = bl.BayesOpt({"x": (0.0, 1.0)}, pending="censor", window=2.0, seed=0)
+    for _ in range(6):
+        opt.suggest()
+    opt.observe(0, 1.0)
+    opt.observe(5, 1.0)
+    found = {label: len(line.get_xdata()) for label, line in drawn(plotting.plot_trials(opt)).items()}
+    assert found == {"observed": 1, "late": 1, "pending": 1, "expired": 3}
+    now = [0.0]
+    plain = bl.RandomSearch({"x": (0.0, 1.0)}, clock="seconds", time=lambda: now[0], seed=0)
+    study = bl.Study("s", f"sqlite:///{tmp_path}/s.db", plain)
+    study.suggest(4, expires_after=5.0)
+    study.observe(0, 1.0)
+    now[0] = 9.0
+    study.observe(1, 1.0)
+    study.suggest()
+    found = {label: len(line.get_xdata()) for label, line in drawn(plotting.plot_trials(study)).items()}
+    assert found == {"observed": 1, "late": 1, "pending": 1, "expired": 2}
+
+
+# Delays.
+
+
+@given(st.lists(st.integers(1, 8), min_size=1, max_size=12), st.lists(st.integers(1, 9), max_size=8))
+def test_delays_are_those_of_kaplan_and_meier(known, ages):
+    at, arrived, error = arrived_within(known, ages)
+    reference = ecdf(CensoredData.right_censored(known + ages, [False] * len(known) + [True] * len(ages)))
+    steps = reference.cdf.quantiles.tolist()
+    for t, share in zip(at, arrived, strict=True):
+        place = bisect_right(steps, t)
+        expected = reference.cdf.probabilities[place - 1] if place else 0.0
+        assert share == pytest.approx(expected)
+    if 0 < arrived[1] < 1:
+        z = 0.6744897501960817  # half of a normal distribution lies within
+        low = reference.cdf.confidence_interval(confidence_level=0.5).low.probabilities
+        expected = (arrived[1] - low[steps.index(at[1])]) / z
+        if low[steps.index(at[1])] > 0:
+            assert error[1] == pytest.approx(expected)
+
+
+def test_delays_with_trials_in_flight(opt):
+    ax = plotting.plot_delays(opt)
+    assert labels(ax) == ("Delay (suggestions started)", "Share of trials ended")
+    lines = drawn(ax)
+    # Ten ended after 4 suggestions, the abandoned one is censored there, and three are 1, 2 and 3 old.
+    assert lines["ended (10)"].get_xydata().tolist()[:2] == [[0, 0], [4, pytest.approx(10 / 11)]]
+    assert sorted(lines["in flight (4)"].get_xdata()) == [1, 2, 3, 4]
+    assert "window" not in lines
+    windowed = late(bl.BayesOpt({"x": (0.0, 1.0), "C": (0.1, 1.0)}, pending="censor", window=7.0, seed=0), n=5)
+    assert drawn(plotting.plot_delays(windowed))["window"].get_xdata() == [7.0, 7.0]
+
+
+# The model.
+
+
+def test_slices_show_values_and_the_mean_through_the_recommended_point(opt):
+    x, c, k = plotting.plot_slice(opt)
+    assert [ax.get_xlabel() for ax in (x, c, k)] == list(SPACE)
+    assert [ax.get_xscale() for ax in (x, c, k)] == ["linear", "log", "linear"]
+    assert x.get_ylabel() == "Value (minimized)"
+    best = opt.recommend()
+    for name, ax in (("x", x), ("C", c)):
+        lines = drawn(ax)
+        observed = [(trial.params[name], trial.value) for trial in opt.trials if trial.value is not None]
+        assert lines["observed"].get_xydata().tolist() == [list(each) for each in observed]
+        at, mean = lines["mean ± std"].get_data()
+        expected = opt.predict([best | {name: value} for value in at])
+        assert np.array_equal(mean, expected[0]) and len(at) == 101
+        band = ax.collections[0].get_paths()[0].vertices
+        assert band[:, 1].max() == pytest.approx((expected[0] + expected[1]).max())
+        assert lines["recommended"].get_xdata() == [best[name]] * 2
+    assert [tick.get_text() for tick in k.get_xticklabels()] == ["a", "b", "None"]
+    assert sorted(set(drawn(k)["observed"].get_xdata())) <= [0, 1, 2]
+    (bars,) = k.containers
+    assert np.array_equal(bars.lines[0].get_ydata(), opt.predict([best | {"k": choice} for choice in SPACE["k"]])[0])
+
+
+def test_slices_of_some_parameters_without_a_model():
+    opt = late(bl.RandomSearch(SPACE, seed=0))
+    (ax,) = plotting.plot_slice(opt, "C")
+    assert list(drawn(ax)) == ["observed"] and len(drawn(ax)["observed"].get_xdata()) == 9
+    (ax,) = plotting.plot_slice(bl.BayesOpt(SPACE, seed=0), ["x"])
+    assert len(drawn(ax)["observed"].get_xdata()) == 0
+    with pytest.raises(bl.InvalidSetting, match=r"names=\['y'\] is not usable: pass names out of \['x', 'C', 'k'\]"):
+        plotting.plot_slice(opt, ["y"])
+
+
+def test_contours_are_the_mean_and_std_around_the_recommended_point(opt):
+    axes = plotting.plot_contour(opt)
+    best = opt.recommend()
+    points = [best | {"x": x, "C": c} for c in np.geomspace(1e-3, 10, 41) for x in np.linspace(-2, 2, 41)]
+    for ax, expected in zip(axes, opt.predict(points), strict=True):
+        assert (labels(ax), ax.get_xscale(), ax.get_yscale()) == (("x", "C"), "linear", "log")
+        assert np.asarray(ax.collections[0].get_array()).ravel() == pytest.approx(expected, rel=1e-6)
+        pending = [[trial.params["x"], trial.params["C"]] for trial in opt.pending_]
+        assert drawn(ax)["pending"].get_xydata().tolist() == pending
+        assert len(drawn(ax)["observed"].get_xdata()) == 9
+        assert drawn(ax)["recommended"].get_xydata().tolist() == [[best["x"], best["C"]]]
+
+
+@pytest.mark.parametrize("names", [["x"], ["x", "x"], ["x", "k"], ["x", "C", "x"], "x", ["x", "y"]])
+def test_contours_need_two_parameters_of_numbers(names, opt):
+    with pytest.raises(bl.InvalidSetting, match=r"pass (two different parameters|names) out of \['x', 'C'\]"):
+        plotting.plot_contour(opt, names)
+
+
+def test_importance_is_that_of_a_linear_function():
+    """Of f = 3 a + b, with a and b uniform, a has nine tenths of the variance and b one; neither has c, or d, any."""
+    opt = bl.BayesOpt({"a": (0.0, 1.0), "b": (0.0, 1.0), "c": bl.Integer(1, 5), "d": ["u", "v"]}, initial=30, seed=0)
+    for trial in opt.suggest(30):
+        trial.observe(3 * trial.params["a"] + trial.params["b"])
+    ax = plotting.plot_importance(opt)
+    names = [tick.get_text() for tick in ax.get_yticklabels()]
+    widths = dict(zip(names, (bar.get_width() for bar in ax.patches), strict=True))
+    assert names[2:] == ["b", "a"]
+    assert widths["a"] == pytest.approx(0.9, abs=0.05) and widths["b"] == pytest.approx(0.1, abs=0.05)
+    assert widths["c"] < 0.01 and widths["d"] < 0.01
+    (segments,) = [each.get_segments() for each in ax.collections]
+    for (low, _), (high, _) in segments:
+        assert 0 <= low <= high
+
+
+def test_importance_is_less_sure_with_fewer_values():
+    def width(n):
+        opt = bl.BayesOpt({"a": (0.0, 1.0), "b": (0.0, 1.0)}, initial=n, seed=0)
+        for trial in opt.suggest(n):
+            trial.observe(math.sin(6 * trial.params["a"]) * trial.params["b"])
+        return max(high[0] - low[0] for low, high in plotting.plot_importance(opt).collections[0].get_segments())
+
+    assert width(25) < width(6)
+
+
+@given(st.integers(5, 99), st.integers(1, 5), st.integers(0, 99))
+def test_points_are_even_in_each_dimension_and_so_are_their_pairs(n, d, seed):
+    a, b = paired_points(n, d, np.random.default_rng(seed))
+    assert a.shape == b.shape == (n, d)
+    assert (np.sort((a * n).astype(int), axis=0) == np.arange(n)[:, None]).all()
+    assert ((a - b) ** 2).mean(axis=0) == pytest.approx(np.full(d, 1 / 6), abs=1 / n)
+
+
+# Conditional spaces.
+
+
+@pytest.fixture(scope="module")
+def conditional():
+    space = {
+        "kernel": ["rbf", "poly"],
+        "degree": bl.Integer(1, 5, when={"kernel": "poly"}),
+        "width": bl.Ordinal(["s", "m", "l"]),
+        "C": bl.Real(0.1, 10.0, log=True),
+        "cache": 200,
+    }
+    opt = bl.BayesOpt(space, initial=24, seed=0)
+    for trial in opt.suggest(24):
+        params = trial.params
+        trial.observe(params.get("degree", 0) - math.log10(params["C"]) ** 2 + 3 * (params["kernel"] == "poly"))
+    return opt
+
+
+def test_slices_leave_out_what_is_not_active(conditional):
+    axes = {ax.get_xlabel(): ax for ax in plotting.plot_slice(conditional)}
+    assert list(axes) == ["kernel", "degree", "width", "C"]
+    n_poly = sum("degree" in trial.params for trial in conditional.trials)
+    assert len(drawn(axes["degree"])["observed"].get_xdata()) == n_poly < 24
+    assert [tick.get_text() for tick in axes["width"].get_xticklabels()] == ["s", "m", "l"]
+    best = conditional.recommend()
+    assert best["kernel"] == "poly"
+    rbf = {name: value for name, value in best.items() if name != "degree"} | {"kernel": "rbf"}
+    (bars,) = axes["kernel"].containers
+    assert bars.lines[0].get_ydata() == pytest.approx(conditional.predict([rbf, best])[0])
+
+
+def test_a_parameter_without_a_value_at_the_recommended_point_has_no_line():
+    opt = bl.BayesOpt({"kernel": ["rbf", "poly"], "degree": bl.Integer(1, 5, when={"kernel": "poly"})}, seed=0)
+    for trial in opt.suggest(12):
+        trial.observe(float(trial.params["kernel"] == "rbf"))
+    kernel, degree = plotting.plot_slice(opt)
+    assert opt.recommend() == {"kernel": "rbf"}
+    # What "poly" would be without a degree nobody knows.
+    assert np.isnan(kernel.containers[0].lines[0].get_ydata()).tolist() == [False, True]
+    assert list(drawn(degree)) == ["observed"]
+    with pytest.raises(
+        bl.InvalidSetting, match=r"at the recommended point there are \[\]: pass their names"
+    ):
+        plotting.plot_contour(opt)
+
+
+def test_importance_of_parameters_that_are_not_always_active(conditional):
+    """f = degree + 3 of poly and 0 of rbf, minus log10(C)²: effects by enumeration of the square."""
+    ax = plotting.plot_importance(conditional)
+    names = [tick.get_text() for tick in ax.get_yticklabels()]
+    widths = dict(zip(names, (bar.get_width() for bar in ax.patches), strict=True))
+    part = np.array([0] * 5 + [4, 5, 6, 7, 8])
+    of_c = np.linspace(-1, 1, 10001) ** 2
+    total = part.var() + of_c.var()
+    of_kernel = np.mean([np.var([0, poly]) for poly in (4, 5, 6, 7, 8)])
+    expected = {
+        "kernel": of_kernel / total,
+        "degree": 0.5 * np.var(range(5)) / total,
+        "C": of_c.var() / total,
+        "width": 0,
+    }
+    assert widths == pytest.approx(expected, abs=0.12)
+
+
+GIVEN = bl.GP(kernel="matern52", lengthscale=0.4, signal_std=2.0, noise_std=0.5, mean=1.0, targets="raw")
+
+
+@pytest.mark.parametrize("direction", ["maximize", "minimize"])
+def test_predictions_are_those_of_models_without_the_value(direction):
+    """The closed form against as many models as there are values, each without one of them."""
+    points = np.random.default_rng(0).random(9)
+    values = np.sin(6 * points)
+    stds = [0.25 if i % 3 == 0 else None for i in range(9)]
+
+    def model(kept):
+        opt = bl.BayesOpt({"x": (0.0, 1.0)}, surrogate=GIVEN, direction=direction, seed=0)
+        opt.add([{"x": points[i]} for i in kept], [values[i] for i in kept], std=[stds[i] for i in kept])
+        return opt
+
+    everything = model(range(9))
+    ax = plotting.plot_predictions(everything)
+    container = ax.containers[0]
+    observed, mean = container.lines[0].get_data()
+    assert observed.tolist() == values.tolist()
+    intervals = [segment[:, 1] for segment in container.lines[2][0].get_segments()]
+    for i, (low, high) in enumerate(intervals):
+        expected, std = model([j for j in range(9) if j != i]).predict({"x": points[i]})
+        spread = math.hypot(std[0], stds[i] or 0.5)
+        assert mean[i] == pytest.approx(expected[0], rel=1e-9)
+        assert (high - low) / 2 == pytest.approx(1.96 * spread, rel=1e-9)
+    within = sum(low <= value <= high for value, (low, high) in zip(values, intervals, strict=True))
+    assert ax.get_title() == f"{within} of 9 values in their interval"
+    assert labels(ax) == (f"Observed: value ({direction}d)", "Predicted from the others, 95 % interval")
+
+
+def test_predictions_leave_failed_trials_out(opt):
+    ax = plotting.plot_predictions(opt)
+    observed = ax.containers[0].lines[0].get_xdata()
+    assert sorted(observed) == sorted(trial.value for trial in opt.trials if trial.value is not None)
+
+
+# Refusals.
+
+
+@pytest.mark.parametrize("plot", PLOTS)
+def test_what_is_no_search_is_refused(plot):
+    with pytest.raises(bl.InvalidSetting, match=r"search=\[\] is nothing that plot_\w+ draws: pass the result of"):
+        plot([])
+
+
+@pytest.mark.parametrize("plot", OF_A_SPACE)
+def test_candidates_have_no_named_parameters(plot):
+    opt = bl.BayesOpt(candidates=[[0.0], [1.0]], seed=0)
+    opt.add(0, 1.0)
+    with pytest.raises(bl.InvalidSetting, match="needs a space of named parameters, and this search has candidates"):
+        plot(opt)
+
+
+@pytest.mark.parametrize("plot", OF_A_MODEL)
+def test_a_model_with_values_is_needed(plot):
+    with pytest.raises(bl.NotFitted, match="needs values: observe at least one trial first"):
+        plot(bl.BayesOpt(SPACE, seed=0))
+    with pytest.raises(bl.InvalidSetting, match="needs a model, and RandomSearch has none: use BayesOpt"):
+        plot(bl.RandomSearch(SPACE, seed=0))
+
+
+@pytest.mark.parametrize("plot", [plotting.plot_slice, plotting.plot_contour, plotting.plot_importance])
+def test_a_declared_context_is_needed(plot):
+    opt = bl.BayesOpt({"x": (0.0, 1.0), "y": (0.0, 1.0)}, context={"z": (0.0, 1.0)}, seed=0)
+    opt.add([{"x": 0.1, "y": 0.2}, {"x": 0.7, "y": 0.4}], [1.0, 2.0], context={"z": 0.5})
+    with pytest.raises(bl.InvalidContext, match="context is missing"):
+        plot(opt)
+    plot(opt, context={"z": 0.25})
+
+
+@pytest.mark.parametrize("plot", [each for each in PLOTS if each not in OF_A_MODEL])
+def test_searches_without_trials_are_drawn(plot):
+    plot(bl.BayesOpt(SPACE, seed=0))
+
+
+def test_without_matplotlib_it_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "matplotlib.pyplot", None)
+    with pytest.raises(ImportError, match="plots need matplotlib: pip install matplotlib"):
+        plotting.plot_convergence(bl.RandomSearch(SPACE))
