@@ -368,6 +368,7 @@ impl Optimizer {
             now: self.ledger.now(now)?,
             wall_time,
             context,
+            feasible: Feasible::EVERYWHERE,
         };
         self.strategy.catch_up(&self.ledger)?;
         let Some(strategy) = self.strategy.model_based() else {
