@@ -179,12 +179,6 @@ mod tests {
         let when = vec![
             vec![],
             vec![Condition(0, vec![1])],
-            vec![Condition(1, vec![])],
-        ];
-        assert!(Domain::conditional_box(coordinates.clone(), when).is_err());
-        let when = vec![
-            vec![],
-            vec![Condition(0, vec![1])],
             vec![Condition(0, vec![1])],
         ];
         let domain = Domain::conditional_box(coordinates, when).unwrap();
