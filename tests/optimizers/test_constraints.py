@@ -10,6 +10,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import belated as bl
 from tests.optimizers.constrained import CUBE, MIXED, SPACES, below_one, in_ring, value
@@ -76,6 +78,29 @@ def test_random_search_is_uniform_over_what_satisfies_the_constraints(name):
             assert abs(here.mean() - there.mean()) < 5 * error
 
 
+DIMENSIONS = st.sampled_from([(0.0, 1.0), (0, 1), (0, 7), bl.Real(1e-3, 1.0, log=True), ["a", "b", "c"]])
+
+
+@settings(max_examples=20)
+@given(st.lists(DIMENSIONS, min_size=1, max_size=4), st.floats(0.0, 3.0), st.integers(0, 9), st.sampled_from(KINDS))
+def test_any_space_under_any_bound(dimensions, bound, seed, kind):
+    def within(params):
+        return sum(1.0 if v == "a" else 0.0 if isinstance(v, str) else float(v) for v in params.values()) <= bound
+
+    optimizer = kind({f"x{i}": each for i, each in enumerate(dimensions)}, constraints=[within], seed=seed)
+    optimizer.add(dict(bl.RandomSearch(optimizer.space, seed=seed).suggest().params), 1.0)
+    try:
+        for _ in range(3):
+            for trial in optimizer.suggest(3):
+                assert within(trial.params)
+                trial.observe(value(trial.params))
+        assert within(optimizer.recommend())
+    except bl.InvalidSpace:
+        # Only where hardly anything satisfies it.
+        free = bl.RandomSearch(optimizer.space, seed=seed + 1).suggest(1000)
+        assert not any(within(trial.params) for trial in free)
+
+
 def quadratic(params):
     """Largest at (0.7, 0.7, 0.7), and under the constraint at (1/3, 1/3, 1/3)."""
     return -sum((params[name] - 0.7) ** 2 for name in "abc")
@@ -91,7 +116,30 @@ def on_the_ring(params):
     return 2 * params["x"] + params["y"] - 0.5 * params["x"] ** 2
 
 
-@pytest.mark.parametrize("f, name", [(quadratic, "simplex"), (skewed, "simplex"), (on_the_ring, "ring")])
+def feasible_grid(space, constraints):
+    axes = [np.linspace(*ends, 41 if len(space) == 3 else 301) for ends in space.values()]
+    rows = np.stack(np.meshgrid(*axes), -1).reshape(-1, len(space)).tolist()
+    grid = [dict(zip(space, row, strict=True)) for row in rows]
+    return [params for params in grid if satisfied(params, constraints)]
+
+
+problems = pytest.mark.parametrize("f, name", [(quadratic, "simplex"), (skewed, "simplex"), (on_the_ring, "ring")])
+
+
+@problems
+def test_the_recommendation_is_the_best_feasible_point_by_the_models_mean(f, name):
+    space, constraints = SPACES[name]
+    theta = bl.GP(kernel="squared_exponential", lengthscale=0.7, signal_std=1.0, noise_std=0.05)
+    optimizer = make(bl.BayesOpt, space, constraints, surrogate=theta)
+    data = [trial.params for trial in bl.RandomSearch(space, seed=4).suggest(60)]
+    optimizer.add(data, [f(params) for params in data])
+    recommended = optimizer.recommend()
+    assert satisfied(recommended, constraints)
+    means, _ = optimizer.predict(feasible_grid(space, constraints))
+    assert optimizer.predict([recommended])[0][0] > means.max() - 1e-3 * np.ptp(means)
+
+
+@problems
 @pytest.mark.parametrize("acquisition", ["log_ei", "ucb"])
 def test_the_optimum_on_the_boundary_is_found(f, name, acquisition):
     space, constraints = SPACES[name]
@@ -99,9 +147,7 @@ def test_the_optimum_on_the_boundary_is_found(f, name, acquisition):
     for _ in range(25):
         trial = optimizer.suggest()
         trial.observe(f(trial.params))
-    axes = [np.linspace(*ends, 41 if len(space) == 3 else 301) for ends in space.values()]
-    grid = [dict(zip(space, point, strict=True)) for point in np.stack(np.meshgrid(*axes), -1).reshape(-1, len(space))]
-    feasible = [f(params) for params in grid if satisfied(params, constraints)]
+    feasible = [f(params) for params in feasible_grid(space, constraints)]
     regret = max(feasible) - optimizer.best_value_
     assert regret < 0.01 * (max(feasible) - np.mean(feasible))
 
