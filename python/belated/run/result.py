@@ -1,5 +1,6 @@
 """The result of a run: the trials that it started, and the best of all that its optimizer has."""
 
+from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from belated.optimizers.optimizer import Optimizer
@@ -10,6 +11,7 @@ from belated.study.study import Study
 StopReason: TypeAlias = Literal["n_trials", "timeout", "interrupted", "stopped", "error"]
 
 
+@dataclass(frozen=True, eq=False, repr=False)
 class Result(ReadAccess):
     """The result of a run. It reads the optimizer, and so includes values that are reported to it later.
 
@@ -28,13 +30,10 @@ class Result(ReadAccess):
         How long it took.
     """
 
-    def __init__(
-        self, optimizer: Optimizer | Study, trials: list[Trial], stop_reason: StopReason, seconds: float
-    ) -> None:
-        self.optimizer = optimizer
-        self.stop_reason = stop_reason
-        self.seconds = seconds
-        self._trials = list(trials)
+    optimizer: Optimizer | Study
+    _trials: list[Trial]
+    stop_reason: StopReason
+    seconds: float
 
     @property
     def _source(self) -> Optimizer | Study:
