@@ -25,13 +25,13 @@ def warn(message: str) -> None:
     warnings.warn(message, BelatedWarning, stacklevel=level)
 
 
-def in_package(filename: str) -> bool:
-    """Whether a file is one of this package."""
-    return filename.startswith(_PACKAGE)
-
-
 def _is_own(frame: FrameType) -> bool:
     """Whether a frame runs this package's code, that of its dataclasses' constructors included, which have no file."""
     name, package = frame.f_globals.get("__name__", ""), __name__.partition(".")[0]
     generated = frame.f_code.co_filename == "<string>" and name.startswith(package + ".")
     return generated or in_package(frame.f_code.co_filename)
+
+
+def in_package(filename: str) -> bool:
+    """Whether a file is one of this package."""
+    return filename.startswith(_PACKAGE)

@@ -39,7 +39,7 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
     _token: str
 
     @property
-    def _source(self) -> "LifeCycle[AnyLog]":
+    def _source(self) -> LifeCycle[AnyLog]:
         return self
 
     # What a subclass may have otherwise.

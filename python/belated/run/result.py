@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from belated.optimizers.optimizer import Optimizer
@@ -12,6 +13,7 @@ from belated.study.study import Study
 StopReason: TypeAlias = Literal["n_trials", "timeout", "interrupted", "stopped", "error"]
 
 
+@dataclass(frozen=True, eq=False, repr=False)
 class Result(ReadAccess):
     """The result of a run. It reads the optimizer, and so includes values that are reported to it later.
 
@@ -30,13 +32,10 @@ class Result(ReadAccess):
         How long it took.
     """
 
-    def __init__(
-        self, optimizer: Optimizer | Study, trials: list[Trial], stop_reason: StopReason, seconds: float
-    ) -> None:
-        self.optimizer = optimizer
-        self.stop_reason = stop_reason
-        self.seconds = seconds
-        self._trials = list(trials)
+    optimizer: Optimizer | Study
+    _trials: list[Trial]
+    stop_reason: StopReason
+    seconds: float
 
     @property
     def _source(self) -> Optimizer | Study:
