@@ -1,0 +1,43 @@
+"""The guides in docs/: what they show runs, and their links lead somewhere."""
+
+import re
+from doctest import ELLIPSIS, NORMALIZE_WHITESPACE, DocTest, DocTestParser, DocTestRunner
+
+import pytest
+
+from tests.docs.pages import COMPARISONS, DOCS, GUIDES, blocks, is_session
+
+pytestmark = pytest.mark.skipif(not GUIDES, reason="the installed package comes without its pages")
+
+WITH_CODE = [page for page in GUIDES if blocks(page)]
+
+
+@pytest.mark.parametrize("page", WITH_CODE, ids=lambda page: page.stem)
+def test_guide_runs(page, tmp_path, monkeypatch):
+    pytest.importorskip("sklearn")
+    pytest.importorskip("pandas")
+    pytest.importorskip("matplotlib").use("Agg")
+    monkeypatch.chdir(tmp_path)
+    namespace = {"__name__": "__main__"}
+    for block in blocks(page):
+        if is_session(block):
+            examples = DocTestParser().get_examples(block.code)
+            session = DocTest(examples, namespace, str(block), str(page), block.line, block.code)
+            said = []
+            runner = DocTestRunner(optionflags=ELLIPSIS | NORMALIZE_WHITESPACE)
+            failed = runner.run(session, out=said.append, clear_globs=False).failed
+            namespace = session.globs
+            assert failed == 0, "".join(said)
+        else:
+            exec(compile(block.source, page, "exec"), namespace)
+
+
+@pytest.mark.parametrize("page", GUIDES + COMPARISONS, ids=lambda page: page.stem)
+def test_links_to_other_files_lead_somewhere(page):
+    links = re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text(encoding="utf-8"))
+    assert [link for link in links if not (page.parent / link).exists()] == []
+
+
+def test_the_index_leads_to_every_page():
+    links = set(re.findall(r"\]\(([^)#]+\.md)", (DOCS / "index.md").read_text(encoding="utf-8")))
+    assert {page.name for page in DOCS.glob("*.md")} - {"index.md"} <= links
