@@ -43,7 +43,7 @@ class InvalidSetting(BelatedError, ValueError):
     """An optimizer setting outside its documented range, or two that contradict each other."""
 
 class InvalidValue(BelatedError, ValueError):
-    """An observed value that is not one finite real number. The trial stays pending."""
+    """A value that is not one finite real number, or something with it that cannot be. Nothing was changed."""
 
 class InvalidPoint(BelatedError, ValueError):
     """A point (or the parameters of one) that does not belong to the space."""
@@ -55,7 +55,7 @@ class UnknownTrial(BelatedError, KeyError):
     """A trial number that this optimizer never gave out."""
 
 class AlreadyObserved(BelatedError, ValueError):
-    """A trial that has a value already; another value needs ``amend=True``."""
+    """A trial that has a value already; another value needs ``amend=True`` or ``replicate=True``."""
 
 class NumericalError(BelatedError, ArithmeticError):
     """A covariance matrix that could not be factorised, even with jitter."""

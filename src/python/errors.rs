@@ -51,7 +51,7 @@ fn exceptions(py: Python<'_>) -> PyResult<&Exceptions> {
             )?,
             invalid_value: derived(
                 "InvalidValue",
-                "An observed value that is not one finite real number. The trial stays pending.",
+                "A value that is not one finite real number, or something with it that cannot be. Nothing was changed.",
                 value_error,
             )?,
             invalid_point: derived(
@@ -71,7 +71,7 @@ fn exceptions(py: Python<'_>) -> PyResult<&Exceptions> {
             )?,
             already_observed: derived(
                 "AlreadyObserved",
-                "A trial that has a value already; another value needs ``amend=True``.",
+                "A trial that has a value already; another value needs ``amend=True`` or ``replicate=True``.",
                 value_error,
             )?,
             numerical: derived(

@@ -1,0 +1,166 @@
+//! Tests of what comes with values and failures.
+
+use super::*;
+
+#[test]
+fn a_value_is_learnt_where_the_trial_was_run() {
+    let mut ledger = started(Clock::Iterations, 2);
+    let run = |x| Report {
+        point: Some(point(x)),
+        ..Report::default()
+    };
+    let report = |number, value, report, again| Action::Observe {
+        number,
+        value,
+        report,
+        again,
+    };
+    let (same, amend) = (Again::Refuse, Again::Amend);
+    act(&mut ledger, report(0, 1.0, run(0.25), same), 2.0).unwrap();
+    assert_eq!((ledger.x(0), ledger.x(1)), (&[0.25][..], &[1.0][..]));
+    assert_eq!(ledger.started_point(0), point(0.0));
+    assert_eq!(ledger.run_point(1), None);
+    let n = ledger.len();
+    // The same value there, or without saying where, changes nothing; elsewhere it is another report.
+    act(&mut ledger, report(0, 1.0, run(0.25), same), 2.0).unwrap();
+    observe(&mut ledger, 0, 1.0, 2.0, true).unwrap();
+    let refused = act(&mut ledger, report(0, 1.0, run(0.5), same), 2.0);
+    assert!(matches!(refused, Err(Error::AlreadyObserved { .. })));
+    assert_eq!(ledger.len(), n);
+    // Without a point an amended value stays there.
+    observe(&mut ledger, 0, 3.0, 2.0, true).unwrap();
+    assert_eq!(ledger.x(0), [0.25]);
+    act(&mut ledger, report(0, 3.0, run(0.0), amend), 2.0).unwrap();
+    assert_eq!(ledger.x(0), [0.0]);
+    // A replicate is a trial of its own, where the first was run.
+    act(&mut ledger, report(0, 3.0, run(0.75), amend), 2.0).unwrap();
+    act(
+        &mut ledger,
+        report(0, 4.0, Report::default(), Again::Replicate),
+        2.0,
+    )
+    .unwrap();
+    act(&mut ledger, report(0, 5.0, run(0.5), Again::Replicate), 2.0).unwrap();
+    assert_eq!((ledger.x(2), ledger.x(3)), (&[0.75][..], &[0.5][..]));
+    assert_eq!(ledger.trials()[3].value, Some(5.0));
+    assert_eq!(ledger.best(), Some(3));
+}
+
+#[test]
+fn a_failure_keeps_its_error_whatever_comes_later() {
+    let fail = |error: Option<&str>| Action::Fail {
+        number: 0,
+        error: error.map(failure),
+        attrs: error.map(|text| format!("{{\"{text}\":1}}")),
+    };
+    let mut ledger = started(Clock::Iterations, 1);
+    act(&mut ledger, fail(None), 1.0).unwrap();
+    // What went wrong may become known later, once.
+    act(&mut ledger, fail(Some("first")), 2.0).unwrap();
+    act(&mut ledger, fail(Some("second")), 3.0).unwrap();
+    assert_eq!(ledger.len(), 3);
+    assert_eq!(ledger.trials()[0].ended_at, Some(1.0));
+    act(&mut ledger, Action::Abandon { number: 0 }, 4.0).unwrap();
+    act(&mut ledger, fail(Some("third")), 5.0).unwrap();
+    observe(&mut ledger, 0, 1.0, 6.0, false).unwrap();
+    let trial = &ledger.trials()[0];
+    assert_eq!(trial.error(), Some(&failure("third")));
+    let attrs: Vec<_> = trial.attrs().collect();
+    assert_eq!(attrs, [r#"{"first":1}"#, r#"{"third":1}"#]);
+    assert_eq!((trial.ended_at, trial.delay()), (Some(6.0), Some(6.0)));
+}
+
+#[test]
+fn an_amended_value_has_its_own_noise_and_the_cost_stays() {
+    let report = |value, std, cost, duration| Action::Observe {
+        number: 0,
+        value,
+        report: Report {
+            std,
+            cost,
+            duration,
+            ..Report::default()
+        },
+        again: Again::Amend,
+    };
+    let mut ledger = started(Clock::Iterations, 1);
+    act(
+        &mut ledger,
+        report(1.0, Some(0.5), Some(2.0), Some(3.0)),
+        1.0,
+    )
+    .unwrap();
+    act(&mut ledger, report(2.0, None, None, Some(4.0)), 1.0).unwrap();
+    let trial = &ledger.trials()[0];
+    assert_eq!(
+        (trial.std(), trial.cost(), trial.duration()),
+        (None, Some(2.0), Some(4.0))
+    );
+}
+
+#[test]
+fn what_comes_with_a_report_is_checked() {
+    let mut ledger = started(Clock::Iterations, 1);
+    let report = |change: fn(&mut Report)| {
+        let mut report = Report::default();
+        change(&mut report);
+        report
+    };
+    let deep = || format!("{{\"a\":{}{}}}", "[".repeat(200), "]".repeat(200));
+    for (bad, check) in [
+        (
+            report(|r| r.std = Some(-1.0)),
+            (|e| matches!(e, Error::InvalidDeviation { .. })) as fn(&Error) -> bool,
+        ),
+        (report(|r| r.cost = Some(-1.0)), |e| {
+            matches!(e, Error::InvalidCost { .. })
+        }),
+        (report(|r| r.cost = Some(f64::NAN)), |e| {
+            matches!(e, Error::InvalidCost { .. })
+        }),
+        (report(|r| r.duration = Some(f64::INFINITY)), |e| {
+            matches!(e, Error::InvalidDuration { .. })
+        }),
+        (report(|r| r.attrs = Some("[]".to_string())), |e| {
+            matches!(e, Error::InvalidAttrs(_))
+        }),
+        (report(|r| r.attrs = Some("{\"a\":NaN}".to_string())), |e| {
+            matches!(e, Error::InvalidAttrs(_))
+        }),
+        (
+            Report {
+                attrs: Some(deep()),
+                ..Report::default()
+            },
+            |e| matches!(e, Error::InvalidAttrs(_)),
+        ),
+    ] {
+        let observe = Action::Observe {
+            number: 0,
+            value: 1.0,
+            report: bad.clone(),
+            again: Again::Refuse,
+        };
+        let add = Action::Add {
+            point: point(0.5),
+            context: vec![],
+            fidelity: None,
+            value: Some(1.0),
+            report: bad,
+        };
+        for action in [observe, add] {
+            let refused = act(&mut ledger, action, 1.0).unwrap_err();
+            assert!(check(&refused), "{refused}");
+        }
+    }
+    let fail = Action::Fail {
+        number: 0,
+        error: None,
+        attrs: Some("null".to_string()),
+    };
+    assert!(matches!(
+        act(&mut ledger, fail, 1.0),
+        Err(Error::InvalidAttrs(_))
+    ));
+    assert_eq!(ledger.len(), 1);
+}
