@@ -19,19 +19,21 @@ use crate::domain::{Coordinate, Domain, Objective, columns};
 use crate::error::{Error, Result, Stop, check};
 use crate::random::Rng;
 
+/// At least so many points are spread over the box, and are taken of the pool.
+const MIN_SPREAD: usize = 64;
 /// So many of the best starting points are checked, besides the pool.
-const MAX_CHECKED_STARTS: usize = 160;
+const MAX_CHECKED_STARTS: usize = 96;
 /// Points checked between a start and an end, first for all local searches, then again and again for the best.
 const CUTS: usize = 7;
 const MAX_PASSES: usize = 3;
 /// Rounds of random steps; steps in each at an effort of 1, shared by all ends, and the most and least for one of them;
-/// every so manieth goes in any direction; so many of the best for each end are checked.
-const ROUNDS: usize = 14;
-const N_STEPS: f64 = 48.0;
-const STEPS_OF_ONE: (f64, f64) = (6.0, 24.0);
+/// one of so many goes in any direction; so many of the best for each end are checked.
+const ROUNDS: usize = 12;
+const N_STEPS: f64 = 36.0;
+const STEPS_OF_ONE: (f64, f64) = (6.0, 18.0);
 const FREE_STEP_EVERY: usize = 3;
 const MAX_CHECKED_STEPS: usize = 12;
-/// Moves of single discrete coordinates are tried in every so manieth round.
+/// Moves of single discrete coordinates are tried once in so many rounds.
 const SWEEP_EVERY: usize = 4;
 /// The length of the first steps, and what it is multiplied by when a step was taken and when none was.
 const FIRST_LENGTH: f64 = 0.1;
@@ -71,10 +73,14 @@ pub(super) fn best_feasible(
         let skip = |_: usize, x: ArrayView1<f64>| any_left && !is_left(x);
         exhaustive::best_row(objective, pool.points(), &skip, rng, stop)?
     } else {
-        let plan = Plan::new(product, effort)?;
+        let mut plan = Plan::new(product, effort)?;
+        // Of the points that are spread over the box the pool replaces as many as will violate the constraints.
+        let n_even = plan.n_even as f64;
+        plan.n_even = (n_even * pool.share()) as usize + MIN_SPREAD;
+        let n_pool = (n_even * (1.0 - pool.share())) as usize + MIN_SPREAD;
         let spread = starting_points(domain, product, best_observed, &plan, rng);
         let n_unknown = spread.nrows();
-        let points = concatenate![Axis(0), spread, pool.points(), best_observed];
+        let points = concatenate![Axis(0), spread, pool.first(n_pool), best_observed];
         let search = Search::new(objective, product, &none, stop);
         let mut search = Constrained {
             search,
@@ -162,7 +168,7 @@ impl Constrained<'_, '_> {
         ends.sort_by(|a, b| b.value.total_cmp(&a.value));
 
         let mut ways: Vec<Way> = Vec::new();
-        for End { x, value, .. } in ends {
+        for End { x, value, cut } in ends {
             if ways.len() >= plan.n_converged {
                 break;
             }
@@ -171,8 +177,10 @@ impl Constrained<'_, '_> {
                 .all(|way| distance(&way.start.x, &x) >= SAME_END)
             {
                 check(self.search.stop)?;
+                // What leads out again need not be followed to its end.
+                let tolerance = if cut { &plan.coarse } else { &plan.fine };
                 let (end, reached) =
-                    (self.search).local_search(x.clone(), value, false, &plan.fine)?;
+                    (self.search).local_search(x.clone(), value, false, tolerance)?;
                 ways.push(Way::new(x, value, end, reached));
             }
         }

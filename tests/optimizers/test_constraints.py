@@ -346,14 +346,14 @@ def test_threads_share_a_constrained_optimizer(kind):
 
 @both
 def test_arguments_that_are_refused(kind):
-    for constraints, part in (
+    for argument, part in (
         (below_one, "pass a list"),
         ("a + b <= 1", "pass a list"),
         ([below_one, "a + b <= 1"], r"constraints\[1\]='a \+ b <= 1'"),
         ([True], r"constraints\[0\]=True"),
     ):
         with pytest.raises(bl.InvalidSetting, match=part):
-            make(kind, CUBE, constraints)
+            make(kind, CUBE, argument)
     with pytest.raises(bl.InvalidSetting, match="leave out the rows"):
         kind(candidates=np.eye(3), constraints=[below_one])
     if kind is bl.BayesOpt:
