@@ -102,7 +102,7 @@ mod tests {
         prop::num::f64::NORMAL | prop::num::f64::SUBNORMAL | prop::num::f64::ZERO
     }
 
-    fn observed(number: usize, value: f64) -> Event {
+    fn observed(number: usize, value: f64, now: f64) -> Event {
         Event::Observed {
             number,
             value,
@@ -111,7 +111,7 @@ mod tests {
             duration: None,
             point: None,
             attrs: None,
-            now: 7.0,
+            now,
         }
     }
 
@@ -158,7 +158,7 @@ mod tests {
 
         #[test]
         fn a_damaged_event_is_refused_or_another_event(at: prop::sample::Index, with in "[ -~]") {
-            let event = observed(3, 0.25);
+            let event = observed(3, 0.25, 7.0);
             let mut text = event.to_json().unwrap();
             let i = at.index(text.len());
             text.replace_range(i..=i, &with);
@@ -170,7 +170,8 @@ mod tests {
                     let facts = &written["Observed"];
                     let number = facts["number"].as_u64().map(|n| n as usize);
                     prop_assert_eq!(other.trial_number(9), number);
-                    let expected = observed(number.unwrap(), facts["value"].as_f64().unwrap());
+                    let number_in = |name: &str| facts[name].as_f64().unwrap();
+                    let expected = observed(number.unwrap(), number_in("value"), number_in("now"));
                     prop_assert_eq!(other, expected);
                 }
             }

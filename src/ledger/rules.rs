@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::ledger::event::{Action, Again, Event, Point, Report, TrialNumber};
-use crate::ledger::{Ledger, State, json};
+use crate::ledger::{Ledger, Queued, State, json};
 
 impl Ledger {
     /// The event that an action amounts to; None where it changes nothing. Nothing is logged.
@@ -134,15 +134,17 @@ impl Ledger {
                 now,
                 expires_at,
                 queued,
-                note: _,
+                note,
                 attrs,
             } => {
+                // What was enqueued no strategy has chosen.
+                let is_next = |next: &Queued| next.point == *point && note.is_none();
                 self.fits(point, Some(context))
                     && finite(fidelity)
                     && now.is_finite()
                     && finite(expires_at)
                     && data(attrs)
-                    && (!queued || self.next_queued().is_some_and(|next| next.point == *point))
+                    && (!queued || self.next_queued().is_some_and(is_next))
             }
             Event::Added {
                 point,

@@ -547,11 +547,13 @@ fn truncated_drafts_leave_no_trace() {
 fn points_of_another_width_or_out_of_turn_are_refused() {
     let mut ledger = started(Clock::Iterations, 1);
     act(&mut ledger, Action::enqueue(point(0.25)), 1.0).unwrap();
-    for (at, context, queued) in [
-        (Point::new(vec![0.1, 0.2], None), vec![], false),
-        (point(0.5), vec![1.0], false),
-        (point(0.5), vec![], true),
-        (Point::new(vec![0.1], Some(1 << 40)), vec![], false),
+    let note = Some("{}".to_string());
+    for (at, context, queued, note) in [
+        (Point::new(vec![0.1, 0.2], None), vec![], false, None),
+        (point(0.5), vec![1.0], false, None),
+        (point(0.5), vec![], true, None),
+        (point(0.25), vec![], true, note),
+        (Point::new(vec![0.1], Some(1 << 40)), vec![], false, None),
     ] {
         let event = Event::Suggested {
             point: at,
@@ -560,7 +562,7 @@ fn points_of_another_width_or_out_of_turn_are_refused() {
             now: 1.0,
             expires_at: None,
             queued,
-            note: None,
+            note,
             attrs: None,
         };
         assert!(matches!(ledger.append(event), Err(Error::Corrupt(_))));

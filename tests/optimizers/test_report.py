@@ -13,14 +13,13 @@ from hypothesis import strategies as st
 import belated as bl
 from tests.optimizers.problem import BOX, ROWS, both
 
+# What UTF-8 cannot encode is refused.
+TEXT = st.text(st.characters(codec="utf-8"))
+PLAIN = st.none() | st.booleans() | st.integers(-(10**30), 10**30) | st.floats(allow_nan=False, allow_infinity=False)
 DATA = st.recursive(
-    st.none() | st.booleans() | st.integers(-(10**30), 10**30) | st.floats(allow_nan=False, allow_infinity=False)
-    # What UTF-8 cannot encode is refused.
-    | st.text(st.characters(codec="utf-8")),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(st.characters(codec="utf-8")), inner, max_size=3),
-    max_leaves=8,
+    PLAIN | TEXT, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXT, inner, max_size=3), max_leaves=8
 )
-ATTRS = st.dictionaries(st.text(st.characters(codec="utf-8")), DATA, max_size=3)
+ATTRS = st.dictionaries(TEXT, DATA, max_size=3)
 
 
 def one(kind=bl.RandomSearch, **arguments):

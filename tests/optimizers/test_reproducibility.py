@@ -92,7 +92,7 @@ def step(opt, plan, what, number):
             if what in ("abandon", "give up"):  # what failed and is given up leaves the model
                 trial.abandon()
             if what in ("observe", "amend"):
-                place = params_of(plan, 1 - u) if number % 7 == 1 else None  # run elsewhere
+                place = params_of(plan, (u + 0.5) % 1) if number % 7 == 1 else None  # run elsewhere
                 trial.observe(value, amend=what == "amend", std=0.2 if number % 5 == 0 else None, params=place)
 
 

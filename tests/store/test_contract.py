@@ -112,7 +112,11 @@ def test_every_fact_of_a_trial_lives_in_it(url, capsys):
     assert again.best_params_ == {"x": 0.5} and (again.trial(4).cost, again.trial(4).attrs) == (1.5, {"source": "lab"})
     assert pending.state == "pending" and pending.ended_at is None
     assert again.trials_dataframe().equals(study.trials_dataframe())
-    for command, shown in (("show", "error='ValueError: no such'"), ("export", '"cost":2.5'), ("check", "ok, 7 events")):
+    for command, shown in (
+        ("show", "error='ValueError: no such'"),
+        ("export", '"cost":2.5'),
+        ("check", "ok, 7 events"),
+    ):
         assert cli.main(["study", command, url]) == cli.DONE
         assert shown in capsys.readouterr().out
 

@@ -98,7 +98,13 @@ def test_a_key_holds_for_the_cost_and_for_where_a_trial_was_run_but_not_for_attr
     for known in (study, bl.Study.load("s", url)):
         known.observe(trial.number, 1.0, **report)
         known.observe(trial.number, 1.0, **report, attrs={"a": 2}, duration=4.0)
-        for change in ({"std": 0.2}, {"cost": None}, {"params": {"x": 0.6}}, {"params": None}, {"params": trial.params}):
+        for change in (
+            {"std": 0.2},
+            {"cost": None},
+            {"params": {"x": 0.6}},
+            {"params": None},
+            {"params": trial.params},
+        ):
             with pytest.raises(bl.InvalidSetting, match="key='report' reported another"):
                 known.observe(trial.number, 1.0, **(report | change))
         for number, value in ((other.number, 1.0), (trial.number, 2.0)):
@@ -123,6 +129,7 @@ def test_a_key_agrees_whatever_the_trial_became_since(url):
         known.observe(0, 1.0, key="plain")
         known.observe(0, 1.0, params=trial.params, key="plain")
         known.observe(0, 2.0, amend=True, params={"x": 0.5}, key="moved")
+        known.observe(0, 3.0, replicate=True, key="again")
         known.observe(0, 4.0, replicate=True, params={"x": 0.25}, key="there")
         known.observe(0, 5.0, amend=True, params=trial.params, key="back")
         with pytest.raises(bl.InvalidSetting, match="key='there'"):

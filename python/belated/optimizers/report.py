@@ -168,4 +168,3 @@ def merged_attrs(texts: Iterable[str]) -> dict[str, Any]:
     for text in texts:
         attrs |= json.loads(text)
     return attrs
-

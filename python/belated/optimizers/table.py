@@ -24,7 +24,9 @@ def trials_dataframe(problem: Problem, records: Sequence[Record]) -> Any:
         "duration": [record.duration for record in records],
         "suggested_at": [record.suggested_at for record in records],
         "observed_at": [record.observed_at for record in records],
-        "delay": [None if record.observed_at is None else record.observed_at - record.suggested_at for record in records],
+        "delay": [
+            None if record.observed_at is None else record.observed_at - record.suggested_at for record in records
+        ],
         "error": [None if record.error is None else str(TrialError(*record.error)) for record in records],
     }
     runs = [record.run for record in records]

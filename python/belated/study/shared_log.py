@@ -191,12 +191,19 @@ class SharedLog:
         """Whether an earlier report on trial `other` was on trial `number`, and as run at this place."""
         trial = self.core.trial(number)
         started = (trial.point.tolist(), trial.index)
-        run = started if trial.run is None else (trial.run[0].tolist(), trial.run[1])
-        found = started if point is None else (point["x"], point.get("index"))
-        if kind == "Added":
-            # A replicate, at a trial of its own: without params, where the trial was run.
-            return found in ([run, started] if place is None else [(place.point.tolist(), place.index)])
-        return other == number and found == (started if place is None else (place.point.tolist(), place.index))
+        wanted = started if place is None else (place.point.tolist(), place.index)
+        found = started if point is None else _place_in(point)
+        if kind == "Added" and place is None:
+            # A replicate, a trial of its own: it is where trial `number` was at that time.
+            return found == started or found in self._places_run(number)
+        return found == wanted and (kind == "Added" or other == number)
+
+    def _places_run(self, number: int) -> Iterator[tuple[list[float], int | None]]:
+        """Where a trial was really run, one report after another."""
+        for event in self.core.events(0):
+            [(kind, facts)] = json.loads(event).items()
+            if kind in ("Observed", "Amended") and facts["number"] == number and "point" in facts:
+                yield _place_in(facts["point"])
 
     # Those that only read.
 
@@ -247,3 +254,8 @@ class SharedLog:
 
     def __len__(self) -> int:
         return len(self.core)
+
+
+def _place_in(point: dict[str, Any]) -> tuple[list[float], int | None]:
+    """The encoded point and the candidate's index in an event's point."""
+    return point["x"], point.get("index")
