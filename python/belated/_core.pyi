@@ -74,7 +74,9 @@ class Domain:
     def box(coordinates: str) -> Domain:
         """A box. A JSON list, one entry a coordinate: ``{"kind": "Continuous"}`` in [0, 1];
         ``{"kind": "Integer", "low": 1, "high": 5, "log": false}``, a grid in [0, 1];
-        ``{"kind": "Categorical", "n": 3}``, one-hot over n columns."""
+        ``{"kind": "Categorical", "n": 3}``, one-hot over n columns. Each may have ``"when": [[parent, [levels…]], …]``:
+        the numbers of other coordinates and of their members at which, all together, it is active; elsewhere its
+        columns hold 0.5, or zeros."""
 
     @staticmethod
     def candidates(points: NDArray[np.float64]) -> Domain:

@@ -229,3 +229,200 @@ fn order(when: &[Vec<Condition>]) -> Result<Vec<usize>> {
         ))),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::integer;
+    use super::super::{Domain, Product, columns, indices};
+    use super::*;
+    use crate::random::Rng;
+    use proptest::prelude::*;
+    use rand::{RngExt, SeedableRng};
+    use std::collections::HashSet;
+
+    /// A box of small coordinates with random conditions, parents before or after their children.
+    fn random_box(rng: &mut Rng) -> Domain {
+        let d = rng.random_range(2..7usize);
+        let mut coordinates = Vec::new();
+        let mut when: Vec<Vec<Condition>> = Vec::new();
+        for i in 0..d {
+            let levels = rng.random_range(1..4i64);
+            coordinates.push(match rng.random_range(0..4) {
+                0 if i > 0 => Coordinate::Continuous,
+                0 | 1 => integer(2, 1 + levels, rng.random()),
+                _ => Coordinate::Categorical { n: levels as usize },
+            });
+            let mut own: Vec<Condition> = Vec::new();
+            for _ in 0..rng.random_range(0..3) {
+                let parent = rng.random_range(0..d);
+                let Some(n) = coordinates.get(parent).and_then(Coordinate::levels) else {
+                    continue;
+                };
+                if parent < i && own.iter().all(|condition| condition.0 != parent) {
+                    let drawn = (0..n).filter(|_| rng.random());
+                    let mut levels: Vec<u64> = drawn.collect();
+                    levels.push(rng.random_range(0..n));
+                    own.push(Condition(parent, levels));
+                }
+            }
+            when.push(own);
+        }
+        if rng.random() {
+            coordinates.reverse();
+            when.reverse();
+            for condition in when.iter_mut().flatten() {
+                condition.0 = d - 1 - condition.0;
+            }
+        }
+        Domain::conditional_box(coordinates, when).unwrap()
+    }
+
+    fn product(domain: &Domain) -> &Product {
+        match domain {
+            Domain::Box(product) => product,
+            Domain::Candidates(_) => unreachable!(),
+        }
+    }
+
+    /// Every combination of all discrete coordinates, moved to the member that it stands for.
+    fn members(domain: &Domain) -> HashSet<Vec<u64>> {
+        let product = product(domain);
+        let levels = product.iter().map(|c| c.levels().unwrap_or(1));
+        let n_flat: u64 = levels.product();
+        let rows = (0..n_flat).map(|number| {
+            let (mut rest, mut x) = (number, vec![0.0; domain.width()]);
+            for (coordinate, at) in columns(product) {
+                let levels = coordinate.levels().unwrap_or(1);
+                coordinate.write(rest % levels, &mut x[at]);
+                rest /= levels;
+            }
+            domain.snap(&mut x);
+            indices(product, &x)
+        });
+        rows.collect()
+    }
+
+    proptest! {
+        #[test]
+        fn combinations_are_counted_and_gone_through_once(seed: u64) {
+            let domain = random_box(&mut Rng::seed_from_u64(seed));
+            let expected = members(&domain);
+            prop_assert_eq!(domain.combinations(), expected.len() as u64);
+            let mut x = domain.sample_uniform(&mut Rng::seed_from_u64(seed)).0;
+            let mut seen = HashSet::new();
+            for _ in 0..expected.len() {
+                prop_assert!(domain.contains(&x));
+                seen.insert(indices(product(&domain), &x));
+                product(&domain).next_combination(&mut x);
+            }
+            prop_assert_eq!(seen, expected);
+        }
+
+        #[test]
+        fn what_differs_in_inactive_columns_alone_is_the_same_row(seed: u64) {
+            let mut rng = Rng::seed_from_u64(seed);
+            let domain = random_box(&mut rng);
+            let (x, _) = domain.sample_uniform(&mut rng);
+            let active = product(&domain).active(&x);
+            let mut y = x.clone();
+            for (i, (_, at)) in columns(product(&domain)).enumerate() {
+                if active.as_ref().is_some_and(|active| !active[i]) {
+                    y[at].iter_mut().for_each(|y| *y = rng.random());
+                }
+            }
+            domain.snap(&mut y);
+            prop_assert_eq!(&x, &y);
+            for row in domain.quasi_random(9, &mut rng).outer_iter() {
+                let mut row = row.to_vec();
+                let before = row.clone();
+                prop_assert!(domain.contains(&row));
+                domain.snap(&mut row);
+                prop_assert_eq!(row, before);
+            }
+            let bytes = postcard::to_stdvec(&domain).unwrap();
+            prop_assert_eq!(postcard::from_bytes::<Domain>(&bytes).unwrap(), domain);
+        }
+    }
+
+    #[test]
+    fn independent_conditions_are_counted_at_once_and_very_many_saturate() {
+        let mut coordinates = Vec::new();
+        let mut when = Vec::new();
+        for i in 0..40 {
+            coordinates.extend([Coordinate::Categorical { n: 2 }, integer(1, 5, false)]);
+            when.extend([vec![], vec![Condition(2 * i, vec![1])]]);
+        }
+        let count = |n: usize| {
+            let (coordinates, when) = (coordinates[..2 * n].to_vec(), when[..2 * n].to_vec());
+            Domain::conditional_box(coordinates, when)
+                .unwrap()
+                .combinations()
+        };
+        assert_eq!((count(1), count(20)), (6, 6u64.pow(20)));
+        assert_eq!(count(40), u64::MAX);
+        // One child of 30 parents: 2^30 combinations of them and 4 more, too many to go through.
+        let mut coordinates = vec![Coordinate::Categorical { n: 2 }; 30];
+        coordinates.push(integer(1, 5, false));
+        let mut when = vec![vec![]; 30];
+        when.push((0..30).map(|i| Condition(i, vec![1])).collect());
+        let domain = Domain::conditional_box(coordinates, when).unwrap();
+        assert_eq!(domain.combinations(), u64::MAX);
+    }
+
+    #[test]
+    fn impossible_conditions_are_refused() {
+        let coordinates = || {
+            vec![
+                Coordinate::Continuous,
+                Coordinate::Categorical { n: 3 },
+                integer(1, 2, false),
+            ]
+        };
+        let of = |i: usize, own: Vec<Condition>| {
+            let mut when = vec![vec![]; 3];
+            when[i] = own;
+            let made = Domain::conditional_box(coordinates(), when);
+            made.unwrap_err().to_string()
+        };
+        for (text, part) in [
+            (of(1, vec![Condition(0, vec![0])]), "continuous"),
+            (of(1, vec![Condition(3, vec![0])]), "does not exist"),
+            (of(2, vec![Condition(1, vec![3])]), "level 3 of 3"),
+            (of(2, vec![Condition(1, vec![])]), "at no level"),
+            (of(2, vec![Condition(2, vec![0])]), "depends on itself"),
+            (
+                of(2, vec![Condition(1, vec![0]), Condition(1, vec![1])]),
+                "names twice",
+            ),
+        ] {
+            assert!(text.contains(part), "{text}");
+        }
+        let circle = vec![
+            vec![],
+            vec![Condition(2, vec![0])],
+            vec![Condition(1, vec![0])],
+        ];
+        let text = Domain::conditional_box(coordinates(), circle).unwrap_err();
+        assert!(text.to_string().contains("depends on itself"), "{text}");
+    }
+
+    #[test]
+    fn json_has_conditions_beside_the_coordinate_and_refuses_what_is_unknown() {
+        let text = r#"[{"kind":"Categorical","n":2},{"kind":"Continuous","when":[[0,[1]]]}]"#;
+        let domain = Domain::box_from_json(text).unwrap();
+        assert_eq!(product(&domain).to_json(), text);
+        assert!(product(&domain).has_conditions(1) && product(&domain).is_parent(0));
+        let plain = r#"[{"kind":"Integer","low":1,"high":5,"log":true}]"#;
+        let domain = Domain::box_from_json(plain).unwrap();
+        assert_eq!(product(&domain).to_json(), plain);
+        for text in [
+            r#"[{"kind":"Categorical","n":2,"m":1}]"#,
+            r#"[{"kind":"Categorical","n":2,"when":[[0]]}]"#,
+            r#"[{"kind":"Categorical","n":2,"when":3}]"#,
+            r#"[{"kind":"Integer","low":1,"high":5,"whenn":[]}]"#,
+            "{}",
+        ] {
+            assert!(Domain::box_from_json(text).is_err(), "{text}");
+        }
+    }
+}

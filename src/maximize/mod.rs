@@ -119,4 +119,6 @@ pub fn maximize(
 }
 
 #[cfg(test)]
+mod conditional_tests;
+#[cfg(test)]
 mod tests;

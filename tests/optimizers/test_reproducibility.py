@@ -24,7 +24,15 @@ SCATTERED = np.random.default_rng(0).random((60, 3))
 CONTEXT = {"age": (0.0, 1.0), "site": ["a", "b"]}
 CONTEXTS = [{"age": 0.5, "site": "a"}, {"age": 0.5, "site": "b"}, {"age": 0.1, "site": "a"}]
 
-DOMAINS = {"box": {"space": BOX}, "lattice": {"candidates": LATTICE}, "scattered": {"candidates": SCATTERED}}
+TREE = {"c": ["u", "v", "w"], "n": bl.Integer(1, 6, when={"c": ["u", "v"]})}
+TREE |= {"y": bl.Real(1e-3, 1.0, log=True, when={"c": "u", "n": [1, 2, 3]}), "x": bl.Real(-1.0, 1.0, step=0.1)}
+
+DOMAINS = {
+    "box": {"space": BOX},
+    "tree": {"space": TREE},
+    "lattice": {"candidates": LATTICE},
+    "scattered": {"candidates": SCATTERED},
+}
 
 
 def make(plan):
@@ -45,6 +53,11 @@ def optimizer(**arguments):
 
 def params_of(plan, u):
     """A point of the plan's domain, for u in [0, 1)."""
+    if plan["domain"] == "tree":
+        c = "uvw"[int(3 * u)]
+        inner = {"n": 1 + int(6 * u)} if c != "w" else {}
+        inner |= {"y": 10 ** (-3 * u)} if c == "u" and inner["n"] <= 3 else {}
+        return {"c": c, "x": (int(20 * u) - 10) / 10} | inner
     if plan["domain"] != "box":
         return int(u * len(DOMAINS[plan["domain"]]["candidates"]))
     return {"x": 2 * u - 1, "y": 10 ** (-3 * u), "n": 1 + int(6 * u), "c": "uvw"[int(3 * u)]}

@@ -36,6 +36,15 @@ DOMAINS = {
     },
     "continuous": {"space": {"x": (-1.0, 3.0), "y": (0.0, 1.0)}},
     "discrete": {"space": {"n": (2, 7), "c": ["u", "v", "w"]}},
+    "conditional": {
+        "space": {
+            "x": bl.Real(-1.0, 3.0, when={"c": "u"}),
+            "n": bl.Integer(2, 7),
+            "m": bl.Integer(1, 64, log=True, when={"c": ["u", "v"], "n": [2, 3, 4]}),
+            "c": bl.Ordinal(["u", "v", "w"]),
+            "k": "constant",
+        }
+    },
     "candidates": {"candidates": np.random.default_rng(5).normal(size=(15, 2)) * [1.0, 100.0]},
 }
 CONTEXT = {"age": (0.0, 50.0), "site": ["a", "b"]}
@@ -112,7 +121,7 @@ def supported(cls, feature):
 
 @every_strategy
 def test_a_space_is_searched(cls):
-    for name in ("mixed", "continuous", "discrete"):
+    for name in ("mixed", "continuous", "discrete", "conditional"):
         cls(**DOMAINS[name])
 
 
@@ -205,8 +214,13 @@ def a_point(opt, rng):
         "n": int(rng.integers(2, 8)),
         "m": int(rng.integers(1, 65)),
         "c": "uvw"[rng.integers(3)],
+        "k": "constant",
     }
-    return {name: every[name] for name in opt.domain_}
+    return {
+        name: every[name]
+        for name, dimension in opt.domain_.items()
+        if all(every[parent] in values for parent, values in (dimension.when or {}).items())
+    }
 
 
 def a_context(opt, rng):

@@ -13,7 +13,7 @@ from belated.space.arguments import finite
 from belated.space.candidates import Candidates
 from belated.space.space import ContextSpace, Space
 
-SpaceLike: TypeAlias = Mapping[str, Any] | Iterable[tuple[str, Any]]
+SpaceLike: TypeAlias = Mapping[str, Any] | Iterable[tuple[str, Any]] | Iterable[tuple[float, float]]
 Values = TypeVar("Values", float, NDArray[np.float64])
 
 

@@ -14,7 +14,8 @@ class RandomSearch(Optimizer, strategy="RandomSearch"):
     Parameters
     ----------
     space : mapping, optional
-        Name → `Real`, `Integer`, `Categorical`, or their shorthand (see `Space`).
+        Name → `Real`, `Integer`, `Ordinal`, `Categorical`, a constant, or their shorthand; or pairs of bounds (see
+        `Space`).
     context : mapping, optional
         What is given rather than chosen at each suggestion, declared like a space. Default None: nothing.
     candidates : array-like of shape (N, d), optional

@@ -59,9 +59,11 @@ def _hyperopt(given: Any) -> Any:
         node = nodes.pop(0)
         arguments = [each.obj for each in node.pos_args if hasattr(each, "obj")]
         if node.name in ("uniform", "quniform"):
-            return Real(*arguments[:2], step=arguments[2] if node.name == "quniform" else None)
+            low, high = arguments[:2]
+            return Real(low, high, step=arguments[2] if node.name == "quniform" else None)
         if node.name in ("loguniform", "qloguniform"):
-            return Real(*(float(f"{math.exp(bound):.12g}") for bound in arguments[:2]), log=True)
+            low, high = (float(f"{math.exp(bound):.12g}") for bound in arguments[:2])
+            return Real(low, high, log=True)
         if node.name == "randint":
             low, high = arguments if len(arguments) == 2 else (0, arguments[0])
             return Integer(low, high - 1)

@@ -145,7 +145,7 @@ class Real:
         """Number of values with a step; None without."""
         return None if self.step is None else grid.last_index(self.low, self.high, self.step) + 1
 
-    def level(self, value: float) -> int:
+    def level(self, value: Any) -> int:
         """The number of a value, where there is a step."""
         assert self.step is not None
         return grid.nearest_index(self.low, self.step, value)
@@ -299,9 +299,9 @@ class Integer:
         """Number of values."""
         return (self.high - self.low) // (self.step or 1) + 1
 
-    def level(self, value: int) -> int:
+    def level(self, value: Any) -> int:
         """The number of a value."""
-        return (value - self.low) // (self.step or 1)
+        return int(value - self.low) // (self.step or 1)
 
     def member(self, level: int) -> int:
         """The value of a number."""

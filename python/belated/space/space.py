@@ -82,7 +82,9 @@ class Space(Mapping[str, Dimension]):
     point_argument = "params"
     point_error: type[_core.BelatedError] = InvalidPoint
 
-    def __init__(self, dimensions: Mapping[str, Any] | Iterable[tuple[str, Any]]) -> None:
+    def __init__(
+        self, dimensions: Mapping[str, Any] | Iterable[tuple[str, Any]] | Iterable[tuple[float, float]]
+    ) -> None:
         given = dimensions._dimensions if isinstance(dimensions, Space) else dimensions
         self._dimensions: dict[str, Dimension] = read(given, self.argument)
         conditional = [name for name, dimension in self._dimensions.items() if dimension.when is not None]

@@ -17,7 +17,7 @@ from belated.space.dimensions import Categorical, Dimension, Integer, Ordinal, R
 from belated.space.space import Space
 from belated.store.interface import StoreError
 
-_DIMENSIONS = {"Real": Real, "Integer": Integer, "Ordinal": Ordinal, "Categorical": Categorical}
+_DIMENSIONS: dict[str, type[Any]] = {"Real": Real, "Integer": Integer, "Ordinal": Ordinal, "Categorical": Categorical}
 _KINDS_OF_NUMBER = {"b": bool, "i": np.int64, "u": np.uint64, "f": np.float64}
 
 
@@ -65,7 +65,8 @@ def _dimension(data: Mapping[str, Any]) -> Dimension:
             arguments[name] = [_value(value) for value in arguments[name]]
     if "when" in arguments:
         arguments["when"] = {name: [_value(value) for value in values] for name, values in arguments["when"]}
-    return _DIMENSIONS[data["kind"]](**arguments)
+    made: Dimension = _DIMENSIONS[data["kind"]](**arguments)
+    return made
 
 
 def _dimensions_as_data(space: Space, argument: str) -> list[Any]:

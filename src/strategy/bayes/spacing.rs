@@ -85,7 +85,7 @@ fn alternatives(domain: &Domain, x: &[f64], least: f64, rng: &mut Rng) -> Vec<Ve
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::Coordinate;
+    use crate::domain::{Condition, Coordinate};
     use rand::SeedableRng;
 
     /// Increases towards the corner of ones.
@@ -152,5 +152,35 @@ mod tests {
             &mut rng,
         );
         assert_eq!(kept, elsewhere);
+    }
+
+    #[test]
+    fn inactive_columns_stay_and_discrete_branches_are_left_alone() {
+        let coordinates = vec![
+            Coordinate::Categorical { n: 2 },
+            Coordinate::Continuous,
+            Coordinate::Continuous,
+        ];
+        let when = vec![
+            vec![],
+            vec![Condition(0, vec![1])],
+            vec![Condition(0, vec![1])],
+        ];
+        let domain = Domain::conditional_box(coordinates, when).unwrap();
+        let mut rng = Rng::seed_from_u64(4);
+        let discrete = Point::new(vec![1.0, 0.0, 0.5, 0.5], None);
+        let pending = Array2::from_shape_vec((1, 4), discrete.x.clone()).unwrap();
+        let kept = enforce_separation(
+            &mut Sum,
+            &domain,
+            discrete.clone(),
+            pending.view(),
+            &mut rng,
+        );
+        assert_eq!(kept, discrete);
+        let corner = Point::new(vec![0.0, 1.0, 1.0, 1.0], None);
+        let pending = Array2::from_shape_vec((1, 4), corner.x.clone()).unwrap();
+        let moved = enforce_separation(&mut Sum, &domain, corner.clone(), pending.view(), &mut rng);
+        assert!(moved != corner && domain.contains(&moved.x) && moved.x[1] == 1.0);
     }
 }
