@@ -312,9 +312,7 @@ def test_a_parameter_without_a_value_at_the_recommended_point_has_no_line():
     # What "poly" would be without a degree nobody knows.
     assert np.isnan(kernel.containers[0].lines[0].get_ydata()).tolist() == [False, True]
     assert list(drawn(degree)) == ["observed"]
-    with pytest.raises(
-        bl.InvalidSetting, match=r"at the recommended point there are \[\]: pass their names"
-    ):
+    with pytest.raises(bl.InvalidSetting, match=r"at the recommended point there are \[\]: pass their names"):
         plotting.plot_contour(opt)
 
 
