@@ -17,7 +17,7 @@ from belated._core import (
 from belated.optimizers import *  # noqa: F403
 from belated.optimizers import settings
 from belated.optimizers.settings import *  # noqa: F403
-from belated.run import Result, RunError, StopRun, maximize, minimize
+from belated.run import NoImprovement, Result, RunError, RunningTrial, StopRun, ValueReached, maximize, minimize
 from belated.space import Categorical, Integer, Ordinal, Real, Space
 from belated.store import StoreError
 from belated.study.study import Study
@@ -33,16 +33,19 @@ __all__ = [
     "InvalidSetting",
     "InvalidSpace",
     "InvalidValue",
+    "NoImprovement",
     "NumericalError",
     "Ordinal",
     "Real",
     "Result",
     "RunError",
+    "RunningTrial",
     "Space",
     "StopRun",
     "StoreError",
     "Study",
     "UnknownTrial",
+    "ValueReached",
     "__version__",
     "maximize",
     "minimize",

@@ -1,5 +1,6 @@
-"""Warnings that point to the user's line: the one that called into the package."""
+"""Warnings that point to the user's line, the one that called into the package; and the package's logger."""
 
+import logging
 import os
 import sys
 import warnings
@@ -9,9 +10,14 @@ from belated._core import BelatedWarning
 
 _PACKAGE = os.path.dirname(__file__) + os.sep
 
+# Quiet unless the user sets it up: results of runs are logged at INFO, warnings at WARNING.
+LOGGER = logging.getLogger("belated")
+LOGGER.addHandler(logging.NullHandler())
+
 
 def warn(message: str) -> None:
-    """Give a `BelatedWarning` at the innermost line that is not of this package."""
+    """Give a `BelatedWarning` at the innermost line that is not of this package, and log it."""
+    LOGGER.warning("%s", message)
     # warnings.warn has skip_file_prefixes for this from Python 3.12 on.
     level, frame = 1, sys._getframe(0)
     while frame.f_back is not None and _is_own(frame):
@@ -23,4 +29,9 @@ def _is_own(frame: FrameType) -> bool:
     """Whether a frame runs this package's code, that of its dataclasses' constructors included, which have no file."""
     name, package = frame.f_globals.get("__name__", ""), __name__.partition(".")[0]
     generated = frame.f_code.co_filename == "<string>" and name.startswith(package + ".")
-    return generated or frame.f_code.co_filename.startswith(_PACKAGE)
+    return generated or in_package(frame.f_code.co_filename)
+
+
+def in_package(filename: str) -> bool:
+    """Whether a file is one of this package."""
+    return filename.startswith(_PACKAGE)

@@ -6,7 +6,9 @@ from concurrent.futures import Executor, Future
 import numpy as np
 import pytest
 
-SPACE = {"x": (-1.0, 1.0), "n": (1, 8)}
+import belated as bl
+
+SPACE = {"x": (-1.0, 1.0), "n": bl.Integer(1, 8)}
 ROWS = np.array([[i, i % 3] for i in range(12)], dtype=float)
 SECONDS = 120  # nothing here takes so long, unless it hangs
 

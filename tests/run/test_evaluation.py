@@ -84,7 +84,7 @@ def test_exceptions_from_processes_say_where_they_come_from():
             bl.maximize(awkward, SPACE, n_trials=3, executor=pool, catch=Awkward)
 
 
-@pytest.mark.parametrize("value", [np.nan, np.inf, None, "0.5", 1j, True, [1.0], np.zeros((1, 1))])
+@pytest.mark.parametrize("value", [np.nan, np.inf, None, "0.5", 1j, True, [1.0], np.zeros(2), np.zeros(0)])
 def test_what_is_no_finite_number_fails(value):
     opt = bl.BayesOpt(SPACE, seed=0)
     opt.enqueue([{"x": 0.5, "n": n} for n in (8, 7, 1)])

@@ -228,8 +228,11 @@ def endless(monkeypatch):
 def test_the_time_is_up(endless):
     objective, opt, ends_when = endless
     ends_when(n_trials=2, n_running=2)
-    best = bl.maximize(objective, optimizer=opt, n_workers=2, timeout=60)
+    with pytest.warns(bl.BelatedWarning, match="^trials 0, 1 still ran at the timeout and are pending") as warned:
+        best = bl.maximize(objective, optimizer=opt, n_workers=2, timeout=60)
+    assert len(warned) == 1 and warned[0].filename == __file__
     assert best.stop_reason == "timeout" and states(best) == ["pending"] * 2 and best.best_value_ is None
+    assert best.n_pending_ == 2 and "n_pending_=2" in repr(best)
     opt.observe(best.trials[0], 3.0)
     assert best.best_value_ == 3.0
 
@@ -237,18 +240,21 @@ def test_the_time_is_up(endless):
 def test_one_worker_does_not_hold_up_the_end(endless):
     objective, opt, ends_when = endless
     ends_when(n_trials=1, n_running=1)
-    assert states(bl.maximize(objective, optimizer=opt, n_trials=9, timeout=60)) == ["pending"]
+    with pytest.warns(bl.BelatedWarning, match="^trial 0 still ran at the timeout and is pending"):
+        assert states(bl.maximize(objective, optimizer=opt, n_trials=9, timeout=60)) == ["pending"]
 
 
 def test_what_has_not_begun_is_abandoned(endless):
     objective, opt, ends_when = endless
     pool = ThreadPoolExecutor(1)
     ends_when(n_trials=3, n_running=1)
-    best = bl.maximize(objective, optimizer=opt, executor=pool, n_workers=3, timeout=60)
+    with pytest.warns(bl.BelatedWarning, match="^trial 0 still ran"):
+        best = bl.maximize(objective, optimizer=opt, executor=pool, n_workers=3, timeout=60)
     assert states(best) == ["pending", "abandoned", "abandoned"]
 
 
 @failures_expected
+@pytest.mark.filterwarnings("ignore:trial 1 still ran:belated.BelatedWarning")
 def test_a_run_that_only_failed_until_the_end(endless):
     objective, opt, ends_when = endless
     opt.enqueue([{"x": 0.5, "n": n} for n in (8, 1)])
@@ -297,9 +303,10 @@ def test_what_has_arrived_by_the_end_is_reported():
 
 def test_an_error_of_a_callback_surfaces():
     opt = bl.BayesOpt(SPACE, seed=0)
-    with pytest.raises(ZeroDivisionError):
+    with pytest.raises(ZeroDivisionError) as raised:
         bl.maximize(f, optimizer=opt, n_trials=9, n_workers=2, callbacks=[lambda optimizer, trial: 1 / 0])
     assert "observed" in [trial.state for trial in opt.trials]
+    assert raised.value.result.optimizer is opt and raised.value.result.stop_reason == "error"
 
 
 SCRIPT = """
@@ -393,9 +400,9 @@ def test_a_second_ctrl_c_is_raised():
             return Pressed()
 
     opt = bl.RandomSearch(SPACE)
-    with pytest.raises(KeyboardInterrupt, match="the second"):
+    with pytest.raises(KeyboardInterrupt, match="the second") as raised:
         bl.maximize(f, optimizer=opt, n_trials=9, executor=Presses(), n_workers=2)
-    assert len(opt.pending_) == 2
+    assert len(opt.pending_) == 2 and states(raised.value.result) == ["pending"] * 2
 
 
 # Optimizers and studies that go on.
@@ -467,6 +474,61 @@ def test_progress(capsys):
     assert capsys.readouterr().err == ""  # which is no terminal
 
 
+class Bar:
+    """What a bar of tqdm is told."""
+
+    def __init__(self, total, unit):
+        self.total, self.shown, self.n, self.closed = total, [], 0, False
+
+    def set_postfix(self, facts, refresh):
+        self.shown.append(dict(facts))
+
+    def update(self, n):
+        self.n += n
+
+    def close(self):
+        self.closed = True
+
+
+@pytest.fixture
+def bars(monkeypatch):
+    made = []
+    pytest.importorskip("tqdm")
+    monkeypatch.setattr("tqdm.auto.tqdm", lambda **arguments: made.append(Bar(**arguments)) or made[-1])
+    return made
+
+
+def test_progress_shows_best_in_flight_failed_and_seconds_to_go(bars):
+    with pytest.warns(bl.BelatedWarning):
+        best = bl.maximize(by_params, SPACE, n_trials=12, progress=True, seed=0, timeout=SECONDS, n_workers=4)
+    [bar] = bars
+    assert bar.total == bar.n == 12 and bar.closed
+    assert {facts["in_flight"] for facts in bar.shown} == {0, 1, 2, 3, 4}
+    assert bar.shown[-1]["best"] == best.best_value_ and bar.shown[-1]["failed"] == best.n_failed_
+    assert all(0 < int(facts["left"].rstrip("s")) <= SECONDS for facts in bar.shown)
+
+
+def test_progress_ticks_while_f_runs(bars, monkeypatch):
+    monkeypatch.setattr("belated.run.evaluations._MAX_WAIT", 0.01)
+    ticks = threading.Event()
+
+    def slow(params):
+        while len(bars[0].shown) < 3:
+            ticks.wait(0.005)
+        return 1.0
+
+    bl.maximize(slow, SPACE, n_trials=1, n_workers=2, progress=True)
+    assert [facts["in_flight"] for facts in bars[0].shown[:3]] == [1, 1, 1] and "left" not in bars[0].shown[-1]
+
+
+def test_progress_counts_what_is_left_of_a_total(bars):
+    opt = bl.RandomSearch(SPACE)
+    bl.maximize(f, optimizer=opt, n_trials=4, progress=False)
+    for arguments, total in (({"n_trials_total": 9}, 5), ({"n_trials_total": 9}, 0), ({"timeout": 1e-9}, None)):
+        bl.maximize(f, optimizer=opt, progress=True, **arguments)
+        assert bars[-1].total == total
+
+
 def test_progress_without_tqdm(monkeypatch):
     monkeypatch.setitem(sys.modules, "tqdm", None)
     monkeypatch.setitem(sys.modules, "tqdm.auto", None)
@@ -484,8 +546,10 @@ def test_progress_without_tqdm(monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"n_trials": None}, "^n_trials and timeout"),
-        ({"n_trials": 0}, "^n_trials=0"),
+        ({"n_trials": None}, "^n_trials, n_trials_total and timeout"),
+        ({"n_trials": -1}, "^n_trials=-1"),
+        ({"n_trials_total": -1}, "^n_trials_total=-1"),
+        ({"n_trials_total": "5"}, "^n_trials_total=.5"),
         ({"n_trials": 2.5}, "^n_trials=2.5"),
         ({"timeout": 0}, "^timeout=0"),
         ({"timeout": np.nan}, "^timeout=nan"),
@@ -505,7 +569,7 @@ def test_progress_without_tqdm(monkeypatch):
         ({"direction": "maximize"}, "^direction is fixed"),
         ({"n_trial": 3}, "^n_trial=3 is not an argument of maximize: did you mean n_trials?"),
         ({"random_state": 3}, "^random_state=3 is not an argument of maximize: did you mean seed?"),
-        ({"zzz": 3}, "^zzz=3 is not an argument of maximize: it takes"),
+        ({"zzz": 3}, "^zzz=3 is not an argument of maximize: it has f, space"),
         ({"optimizer": None, "space": bl.BayesOpt(SPACE)}, "pass it as optimizer="),
         ({"optimizer": None, "space": SPACE, "direction": "minimize"}, "^direction is fixed"),
         ({"optimizer": None, "space": SPACE, "windw": 4}, "^windw=4.*did you mean window"),

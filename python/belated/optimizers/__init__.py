@@ -2,6 +2,7 @@
 
 from belated.optimizers.algorithms import algorithm, algorithms
 from belated.optimizers.bayes import BayesOpt
+from belated.optimizers.names import UnknownArgument
 from belated.optimizers.optimizer import Optimizer
 from belated.optimizers.random_search import RandomSearch
 from belated.optimizers.read_access import NotFitted
@@ -17,6 +18,7 @@ __all__ = [
     "Surrogate",
     "Trial",
     "TrialError",
+    "UnknownArgument",
     "algorithm",
     "algorithms",
 ]

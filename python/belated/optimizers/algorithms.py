@@ -1,5 +1,7 @@
 """The literature's names for algorithms, and the settings that they stand for."""
 
+from __future__ import annotations
+
 import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -8,7 +10,7 @@ from typing import Any
 
 from belated._core import InvalidSetting
 from belated.optimizers.bayes import BayesOpt
-from belated.optimizers.names import advice_on, family_of
+from belated.optimizers.names import UnknownArgument, advice_on, family_of
 from belated.optimizers.optimizer import Optimizer, with_nested
 from belated.optimizers.problem import SpaceLike
 from belated.optimizers.random_search import RandomSearch
@@ -109,7 +111,7 @@ def algorithm(name: str, space: SpaceLike | None = None, **kwargs: Any) -> Optim
     made = known.optimizer
     for argument in kwargs:
         if argument.partition("__")[0] not in arguments_of(made):
-            raise InvalidSetting(
+            raise UnknownArgument(
                 f"{argument}={short_repr(kwargs[argument])} is no argument of {name}: "
                 f"{advice_on(argument, made, nested=True)}"
             )

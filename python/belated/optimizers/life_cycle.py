@@ -1,5 +1,7 @@
 """The life cycle of trials, from suggestion to result: the same for optimizers and studies."""
 
+from __future__ import annotations
+
 import html
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
@@ -36,7 +38,7 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
     _token: str
 
     @property
-    def _source(self) -> "LifeCycle[AnyLog]":
+    def _source(self) -> LifeCycle[AnyLog]:
         return self
 
     # What a subclass may have otherwise.

@@ -1,42 +1,68 @@
-"""Unknown argument names: what to write instead."""
+"""Unknown names of arguments and attributes: what to write instead."""
 
 import dataclasses
 import difflib
 import inspect
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
 
-# Names that other packages and the first edition have, and what they are called here: an argument, or a field of a
-# value. These are for hints only.
-_ELSEWHERE = {
-    # scikit-learn, scikit-optimize, BayesianOptimization, Optuna, Ax, BoTorch
-    "random_state": "seed",
-    "rng": "seed",
-    "random_seed": "seed",
-    "bounds": "space",
-    "pbounds": "space",
-    "dimensions": "space",
-    "search_space": "space",
-    "parameters": "space",
+from belated._core import InvalidSetting
+
+
+class UnknownArgument(InvalidSetting, TypeError):
+    """An argument that a function or class does not have; the message says what to write instead."""
+
+
+# The arguments of `maximize` and `minimize` that are not those of the optimizer.
+RUN_ARGUMENTS = (
+    *("f", "space", "candidates", "optimizer", "n_trials", "n_trials_total", "timeout"),
+    *("n_workers", "executor", "catch", "callbacks", "progress"),
+)
+
+_NO_PRUNING = "belated does not prune by intermediate values: leave it out"
+_NO_SEARCH_OPTIONS = "belated chooses how the acquisition is maximized: leave it out"
+_POINTS = (
+    "make the optimizer first, call its enqueue(params) for points to evaluate, or its add(params, value) where the "
+    "value is known, and pass it as optimizer="
+)
+_STOPPERS = "pass callbacks=[bl.NoImprovement(n)] or callbacks=[bl.ValueReached(value)]"
+_STUDIES = "bl.Study(name, store, optimizer) keeps trials in a store: pass it as optimizer="
+
+# Names of arguments that other packages and the first edition have, and what to write here: an argument, a field of a
+# value as ``Class.field``, or advice in words. The packages are scikit-learn, scikit-optimize, bayesian-optimization,
+# Optuna, Ax, BoTorch, Ray Tune, Hyperopt and SciPy.
+ELSEWHERE = {
+    **dict.fromkeys(("random_state", "rng", "random_seed", "rstate"), "seed"),
+    **dict.fromkeys(("bounds", "pbounds", "dimensions", "search_space", "parameters", "param_space"), "space"),
+    **dict.fromkeys(("param_distributions", "param_grid", "distributions", "config", "domain"), "space"),
     "choices": "candidates",
-    "maximize": "direction",
-    "minimize": "direction",
-    "mode": "direction",
-    "acq_func": "acquisition",
-    "acq": "acquisition",
-    "acquisition_function": "acquisition",
-    "utility_function": "acquisition",
-    "sampler": "acquisition",
+    **dict.fromkeys(("maximize", "minimize", "mode"), "direction"),
+    # The run.
+    **dict.fromkeys(("func", "fn", "fun", "function", "objective", "objective_function", "trainable"), "f"),
+    **dict.fromkeys(("n_iter", "n_calls", "max_evals", "num_samples", "total_trials", "max_trials"), "n_trials"),
+    **dict.fromkeys(("num_trials", "n_iterations", "max_iter", "maxiter", "n_evals", "budget"), "n_trials"),
+    **dict.fromkeys(("n_jobs", "workers", "max_workers", "num_workers", "n_parallel", "parallelism"), "n_workers"),
+    **dict.fromkeys(("max_concurrent", "max_concurrent_trials", "n_threads"), "n_workers"),
+    **dict.fromkeys(("timeout_seconds", "time_budget", "time_budget_s", "time_limit", "max_time"), "timeout"),
+    **dict.fromkeys(("verbose", "verbosity", "disp", "show_progress_bar", "progress_bar", "progressbar"), "progress"),
+    **dict.fromkeys(("study", "algo", "search_alg"), "optimizer"),
+    **dict.fromkeys(("x0", "y0", "points_to_evaluate", "evaluated_rewards", "initial_points"), _POINTS),
+    **dict.fromkeys(("study_name", "storage", "load_if_exists"), _STUDIES),
+    **dict.fromkeys(("stop", "stopper", "early_stopping", "early_stop_fn", "no_progress_fn", "patience"), _STOPPERS),
+    **dict.fromkeys(("loss_threshold", "target_value"), _STOPPERS),
+    **dict.fromkeys(("pruner", "scheduler"), _NO_PRUNING),
+    "trials": "the result has them as result.trials, and optimizer= continues with earlier ones: leave it out",
+    "directions": "belated has one objective: maximize or minimize one number made of them",
+    # The optimizer.
+    **dict.fromkeys(("acq", "acq_func", "acquisition_function", "utility_function", "sampler"), "acquisition"),
+    **dict.fromkeys(("acq_optimizer", "acq_optimizer_kwargs", "optimizer_kwargs"), _NO_SEARCH_OPTIONS),
     "x_pending": "pending",
-    "base_estimator": "surrogate",
-    "estimator": "surrogate",
-    "model": "surrogate",
-    "gp": "surrogate",
-    "n_initial_points": "initial",
-    "n_startup_trials": "initial",
-    "num_initialization_trials": "initial",
-    "init_points": "initial",
+    **dict.fromkeys(("base_estimator", "estimator", "model", "gp"), "surrogate"),
+    **dict.fromkeys(("n_initial_points", "n_startup_trials", "n_startup_jobs", "n_random_starts"), "initial"),
+    **dict.fromkeys(("num_initialization_trials", "init_points", "n_init"), "initial"),
     "initial_point_generator": "Initial.how",
+    **dict.fromkeys(("parameter_constraints", "constraint", "constraints_func", "space_constraint"), "constraints"),
+    "xi": "belated's LogEI has no margin xi: leave it out",
     "kappa": "UCB.beta",
     "length_scale": "GP.lengthscale",
     "alpha": "GP.noise_std",
@@ -54,9 +80,23 @@ _ELSEWHERE = {
     "n_fantasies": "Integrate.n",
     "thompson": "ThompsonSampling.draws",
     "scale_draws": "ThompsonSampling.widen",
-    "maximizer": "LogEI.multistart",
-    "n_raw": "LogEI.multistart",
-    "n_starts": "LogEI.multistart",
+    **dict.fromkeys(("maximizer", "n_raw", "n_starts"), "LogEI.multistart"),
+}
+
+# Attributes that optimizers, studies and results of other packages have, and what to use here.
+_ATTRIBUTES_ELSEWHERE = {
+    **dict.fromkeys(("ask", "get_next_trial", "get_next_trials", "generate", "next_point"), "suggest()"),
+    **dict.fromkeys(("tell", "register", "complete_trial", "report", "record"), "observe(trial, value)"),
+    **dict.fromkeys(("add_trial", "add_trials", "attach_trial"), "add(params, value)"),
+    **dict.fromkeys(("probe", "enqueue_trial", "queue"), "enqueue(params)"),
+    **dict.fromkeys(("mark_trial_failed", "log_trial_failure"), "fail(trial)"),
+    **dict.fromkeys(("maximize", "optimize", "run", "fit", "fmin"), "bl.maximize(f, optimizer=…, n_trials=…)"),
+    "minimize": "bl.minimize(f, optimizer=…, n_trials=…)",
+    **dict.fromkeys(("best_params", "best_parameters", "get_best_parameters", "best_config", "x"), "best_params_"),
+    **dict.fromkeys(("best_value", "best_score_", "best_f", "fun", "best_loss"), "best_value_"),
+    **dict.fromkeys(("best_trial", "best_result", "get_best_trial", "max", "min"), "best_trial_"),
+    **dict.fromkeys(("res", "get_trials", "history", "results", "xi", "yi"), "trials"),
+    **dict.fromkeys(("x_iters", "func_vals", "dataframe", "get_trials_data_frame"), "trials_dataframe()"),
 }
 
 
@@ -77,21 +117,34 @@ def _nested(cls: type) -> Iterator[tuple[str, str, str]]:
                     yield argument, kind.__name__, field
 
 
-def advice_on(name: str, cls: type, *, nested: bool = False) -> str:
-    """What to write in place of an unknown argument of a class; `nested` is for calls that take ``argument__field``."""
-    known = list(inspect.signature(cls).parameters)
-    near = nearest_argument(name, cls, nested=nested)
+def advice_on(name: str, cls: type, *, nested: bool = False, more: Iterable[str] = ()) -> str:
+    """What to write in place of an unknown argument of a class.
+
+    `nested` is for calls that take ``argument__field``, `more` are arguments that the call takes besides.
+    """
+    known = [*more, *inspect.signature(cls).parameters]
+    exact = _exact_argument(name, cls, known, nested)
+    if exact:
+        return f"did you mean {exact}?"
+    wanted = ELSEWHERE.get(name.lower(), name)
+    if " " in wanted:
+        return wanted
+    if wanted in RUN_ARGUMENTS:
+        return f"{wanted} is an argument of bl.maximize and bl.minimize"
+    near = _close_argument(name, cls, known, nested)
     return f"did you mean {near}?" if near else f"it has {', '.join(known) or 'no arguments'}"
 
 
-def nearest_argument(name: str, cls: type, *, nested: bool = False) -> str | None:
+def nearest_argument(name: str, cls: type) -> str | None:
     """The argument of a class, or the field of its value, that an unknown name may have stood for."""
-    known, fields = list(inspect.signature(cls).parameters), list(_nested(cls))
-    argument, _, field = name.partition("__")
-    if field and argument in known:
-        known, name = [], field
-        fields = [each for each in fields if each[0] == argument]
-    for wanted in (_ELSEWHERE.get(name.lower()), name):
+    known = list(inspect.signature(cls).parameters)
+    return _exact_argument(name, cls, known, False) or _close_argument(name, cls, known, False)
+
+
+def _exact_argument(name: str, cls: type, known: list[str], nested: bool) -> str | None:
+    """The argument or field that has this name elsewhere, or the field of this name."""
+    known, name, fields = _within(name, cls, known)
+    for wanted in (ELSEWHERE.get(name.lower()), name):
         if wanted in known:
             return wanted
         if wanted is not None:
@@ -101,11 +154,53 @@ def nearest_argument(name: str, cls: type, *, nested: bool = False) -> str | Non
             for each in fields:
                 if each[2] == own and kind in ("", each[1]):
                     return _written(*each, nested)
+    return None
+
+
+def _close_argument(name: str, cls: type, known: list[str], nested: bool) -> str | None:
+    """The argument or field whose name is close to this one."""
+    known, name, fields = _within(name, cls, known)
     near = difflib.get_close_matches(name, known + [field for _, _, field in fields], n=1)
     if not near or near[0] in known:
         return near[0] if near else None
     return _written(*next(each for each in fields if each[2] == near[0]), nested)
 
 
+def _within(name: str, cls: type, known: list[str]) -> tuple[list[str], str, list[tuple[str, str, str]]]:
+    """Where to look for a name: for ``argument__field`` among the fields of that argument alone."""
+    fields = list(_nested(cls))
+    argument, _, field = name.partition("__")
+    if field and argument in known:
+        return [], field, [each for each in fields if each[0] == argument]
+    return known, name, fields
+
+
 def _written(argument: str, kind: str, field: str, nested: bool) -> str:
     return f"{argument}__{field}" if nested else f"{argument}=bl.{kind}({field}=…)"
+
+
+class AttributeHints:
+    """A base whose unknown attributes are answered by what to use here; names that start with "_" are not."""
+
+    # Type checkers would allow any attribute of a class that has this method.
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            cls = type(self)
+            if hasattr(cls, name):
+                # A property that raised AttributeError itself: give that error.
+                return object.__getattribute__(self, name)
+            message = f"{cls.__name__!r} object has no attribute {name!r}"
+            known = {each for each in [*dir(cls), *vars(self)] if not each.startswith("_")}
+            raise AttributeError(message if name.startswith("_") else message + _attribute_advice(name, known))
+
+
+def _attribute_advice(name: str, known: set[str]) -> str:
+    """``: use …`` for an attribute that an object does not have, empty where none is near; `known` are those it has."""
+    advice = _ATTRIBUTES_ELSEWHERE.get(name.lower())
+    if advice is None:
+        near = difflib.get_close_matches(name, sorted(known), n=1)
+        return f": did you mean {near[0]}?" if near else ""
+    # A result has some only at its optimizer.
+    own = "." in advice or advice.partition("(")[0] in known or "optimizer" not in known
+    return f": use {'' if own else 'optimizer.'}{advice}"

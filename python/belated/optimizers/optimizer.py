@@ -16,7 +16,7 @@ from belated import _core
 from belated._core import InvalidSetting
 from belated.optimizers.life_cycle import LifeCycle
 from belated.optimizers.log import Array
-from belated.optimizers.names import advice_on, family_of, nearest_argument
+from belated.optimizers.names import UnknownArgument, advice_on, family_of, nearest_argument
 from belated.optimizers.problem import Problem, SpaceLike
 from belated.optimizers.trial import Trial
 from belated.optimizers.values import arguments_of, as_data, checked, checks_keywords, shown
@@ -164,7 +164,7 @@ def with_nested(cls: type[Optimizer], arguments: Mapping[str, Any], params: Mapp
     for name, value in params.items():
         argument, separator, field = name.partition("__")
         if argument not in known or (separator and family_of(cls, argument) is None):
-            raise InvalidSetting(
+            raise UnknownArgument(
                 f"{name}={short_repr(value)} is no argument of {cls.__name__}: {advice_on(name, cls, nested=True)}"
             )
         if separator:
@@ -183,7 +183,7 @@ def with_nested(cls: type[Optimizer], arguments: Mapping[str, Any], params: Mapp
             if field not in arguments_of(type(value)):
                 own = nearest_argument(field, type(value))
                 advice = f"did you mean {argument}__{own}?" if own else advice_on(f"{argument}__{field}", cls)
-                raise InvalidSetting(
+                raise UnknownArgument(
                     f"{argument}__{field}={short_repr(change)} is no field of {type(value).__name__}: {advice}"
                 )
         result[argument] = replace(value, **changes)

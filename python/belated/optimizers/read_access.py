@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from belated._core import BelatedError, GaussianProcess, InvalidPoint, InvalidSetting
 from belated.optimizers.log import Array, Log
+from belated.optimizers.names import AttributeHints
 from belated.optimizers.surrogate import Surrogate, surrogate_of
 from belated.optimizers.table import trials_dataframe
 from belated.optimizers.trial import Trial
@@ -27,7 +28,7 @@ class NotFitted(BelatedError, ValueError):
     """Something was asked of the model before it had values to learn from."""
 
 
-class ReadAccess:
+class ReadAccess(AttributeHints):
     """The members that read, and change nothing; a subclass says what they read."""
 
     @property

@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Literal, TypeVar
 import numpy as np
 
 from belated._core import InvalidSetting
-from belated.optimizers.names import advice_on
+from belated.optimizers.names import UnknownArgument, advice_on
 from belated.space.arguments import finite, is_list, whole_number
 
 T = TypeVar("T")
@@ -131,7 +131,7 @@ def _described(annotation: Any) -> Iterator[str]:
 
 
 def checks_keywords(cls: type[T]) -> type[T]:
-    """Make an unknown keyword of a dataclass an InvalidSetting that names the nearest argument.
+    """Make an unknown keyword of a dataclass an UnknownArgument that names the nearest argument.
 
     The signature shows a class's own arguments before those of its bases, and leaves types to its docstring.
     """
@@ -145,7 +145,7 @@ def checks_keywords(cls: type[T]) -> type[T]:
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
         for name in kwargs:
             if name not in signature.parameters:
-                raise InvalidSetting(
+                raise UnknownArgument(
                     f"{name}={short_repr(kwargs[name])} is no argument of {type(self).__name__}: "
                     f"{advice_on(name, type(self))}"
                 )

@@ -1,7 +1,9 @@
 """Runs: `maximize` and `minimize` a function on workers."""
 
-from belated.run.evaluations import RunError, StopRun
+from belated.run.evaluations import RunError
 from belated.run.maximize import maximize, minimize
+from belated.run.objective import RunningTrial
 from belated.run.result import Result
+from belated.run.stoppers import NoImprovement, StopRun, ValueReached
 
-__all__ = ["Result", "RunError", "StopRun", "maximize", "minimize"]
+__all__ = ["NoImprovement", "Result", "RunError", "RunningTrial", "StopRun", "ValueReached", "maximize", "minimize"]

@@ -4,33 +4,37 @@ One thread alone uses the optimizer. Finished evaluations reach it through a que
 the next suggestion is made.
 """
 
-import pickle
+import logging
 import queue
-import traceback
 from collections.abc import Callable
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future
 from contextlib import suppress
 from dataclasses import dataclass, field
-from reprlib import repr as short_repr
 from time import monotonic
 from typing import Any, Literal
 
-from belated._core import AlreadyObserved, BelatedError
+from belated._core import AlreadyObserved, BelatedError, InvalidValue
 from belated.optimizers.optimizer import Optimizer
 from belated.optimizers.trial import Trial
-from belated.space.arguments import finite
+from belated.run.objective import Objective, Outcome, evaluate
+from belated.run.progress import Progress
+from belated.run.raised import Place, format_error
+from belated.run.total import Total
 from belated.study.study import Study
-from belated.warn import warn
+from belated.warn import LOGGER, warn
 
 # Seconds. On Windows, Ctrl-C is not answered during a wait, so none is longer.
 _MAX_WAIT = 0.5
+
+# A run ends when so many evaluations, or as many as it has workers, have all failed in the same way.
+_MIN_SAME_ERRORS = 3
 
 # Advice on functions that cannot be pickled.
 PICKLING_ADVICE = "define it at the top level of a module, or leave executor out and pass n_workers, for threads"
 
 
 class RunError(BelatedError, RuntimeError):
-    """A run in which no trial succeeded, or whose executor does not work.
+    """A run in which no trial succeeded, or whose first ones all raised the same, or whose executor does not work.
 
     Attributes
     ----------
@@ -39,64 +43,6 @@ class RunError(BelatedError, RuntimeError):
     """
 
     result: Any
-
-
-class StopRun(Exception):
-    """Raised by a callback to end the run; `maximize` then returns the result so far."""
-
-
-@dataclass
-class Outcome:
-    """The value that f returned, or the error that it raised; can always be pickled."""
-
-    value: float | None = None
-    #: The repr of what f returned, where that is not a finite number.
-    returned: str = ""
-    error: BaseException | None = None
-    #: Whether the error is one that the run shall survive.
-    caught: bool = False
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        if self.error is None:
-            return Outcome, (self.value, self.returned)
-        text = "".join(traceback.format_exception(self.error))
-        return _outcome_of_worker, (_picklable(self.error), self.caught, text)
-
-
-def evaluate(f: Callable[[Any], Any], point: Any, catch: tuple[type[BaseException], ...]) -> Outcome:
-    """The outcome of f(point); it holds what f raises, so that only the executor's own errors come from a future."""
-    try:
-        value = f(point)
-        number = finite(value)
-        return Outcome(number, "" if number is not None else short_repr(value))
-    except BaseException as error:
-        return Outcome(error=error, caught=isinstance(error, catch) and not isinstance(error, KeyboardInterrupt))
-
-
-def _outcome_of_worker(error: BaseException, caught: bool, text: str) -> Outcome:
-    error.__cause__ = _WorkerTraceback(text)
-    return Outcome(error=error, caught=caught)
-
-
-def _picklable(error: BaseException) -> BaseException:
-    """The error, or a RuntimeError with its message where it cannot be pickled."""
-    try:
-        pickle.loads(pickle.dumps(error))
-        return error
-    except Exception:
-        return RuntimeError(format_error(error))
-
-
-def format_error(error: BaseException) -> str:
-    """The last line of a traceback: the type and the message."""
-    return "".join(traceback.format_exception_only(error)).strip()
-
-
-class _WorkerTraceback(Exception):
-    """The traceback of an error in another process, as text."""
-
-    def __str__(self) -> str:
-        return f"in a worker:\n\n{self.args[0]}"
 
 
 class CallingThread(Executor):
@@ -112,15 +58,15 @@ class CallingThread(Executor):
 class Evaluations:
     """The evaluations of one run: its settings, its trials, and those that are running now."""
 
-    f: Callable[[Any], Any]
+    f: Objective
     optimizer: Optimizer | Study
     executor: Executor
     n_workers: int
     n_trials: float
+    total: Total | None
     deadline: float
-    catch: tuple[type[BaseException], ...]
     callbacks: list[Callable[[Any, Trial], object]]
-    progress_bar: Any
+    progress: Progress | None
     trials: list[Trial] = field(default_factory=list)
     running: dict[Future[Outcome], Trial] = field(default_factory=dict)
     # Not a SimpleQueue: in some releases of Python its get may wait for ever when the timeout is tiny.
@@ -130,6 +76,8 @@ class Evaluations:
     failure: str = ""
     error: BaseException | None = None
     warned: set[str] = field(default_factory=set)
+    # What the first evaluations raised and where; None for one that raised nothing.
+    first: list[Place | None] = field(default_factory=list)
 
     def run(self) -> Literal["n_trials", "timeout"]:
         """Keep the workers busy until the run ends; returns the reason, unless an exception ended it."""
@@ -148,11 +96,14 @@ class Evaluations:
                 return "timeout"
 
     def start(self) -> None:
-        """Suggest a trial and submit its evaluation."""
-        trial = self.optimizer.suggest()
+        """Suggest a trial and submit its evaluation, unless the total is reached."""
+        trial = self.optimizer.suggest() if self.total is None else self.total.suggest()
+        if trial is None:
+            self.n_trials = len(self.trials)
+            return
         self.trials.append(trial)
         try:
-            future = self.executor.submit(evaluate, self.f, self.optimizer._point_of(trial), self.catch)
+            future = self.executor.submit(evaluate, self.f, trial.number, self.optimizer._point_of(trial))
         except Exception as error:
             _abandon(trial)
             raise self.executor_error(trial, error) from error
@@ -168,9 +119,11 @@ class Evaluations:
             except queue.Empty:
                 if left <= _MAX_WAIT:
                     return None
+                if self.progress is not None:
+                    self.progress.update(left=self.deadline - monotonic(), in_flight=len(self.running))
 
     def complete(self, future: Future[Outcome]) -> None:
-        """Report a finished evaluation to the optimizer, the progress bar and the callbacks."""
+        """Report a finished evaluation to the optimizer, the log, the progress bar and the callbacks."""
         trial = self.running[future]
         try:
             outcome = future.result()
@@ -181,13 +134,15 @@ class Evaluations:
         del self.running[future]
         if outcome.error is not None and not outcome.caught:
             raise outcome.error
-        if self.progress_bar is not None:
-            facts = {"best": self.optimizer.best_value_, "failed": self.n_failed or None}
-            known = {name: fact for name, fact in facts.items() if fact is not None}
-            self.progress_bar.set_postfix(known, refresh=False)
-            self.progress_bar.update()
+        if self.progress is not None:
+            best, left = self.optimizer.best_value_, self.deadline - monotonic()
+            # A trial that is started next counts as in flight: the bar is not drawn again for it.
+            to_start = self.n_trials - len(self.trials) if left > 0 else 0
+            in_flight = int(min(self.n_workers, len(self.running) + to_start))
+            self.progress.update(done=1, left=left, best=best, in_flight=in_flight, failed=self.n_failed or None)
         for callback in self.callbacks:
             callback(self.optimizer, trial)
+        self.end_if_all_raise_the_same(outcome)
 
     def report(self, trial: Trial, outcome: Outcome) -> None:
         """Report an outcome to the optimizer; a trial that was interrupted stays pending."""
@@ -195,21 +150,57 @@ class Evaluations:
             return
         try:
             if outcome.value is not None:
-                trial.observe(outcome.value)
-                return
-            trial.fail()
+                try:
+                    self.observe(trial, outcome.value, outcome)
+                    return
+                except InvalidValue as error:
+                    # Such as attrs that are no JSON: what f returned is not usable.
+                    outcome.problem, outcome.attrs = f"f returned {error}", None
+            self.fail(trial, outcome)
         except AlreadyObserved as error:
             self.warn_once("reported elsewhere", f"{error}; that value stays")
-            return
-        self.n_failed += 1
-        self.error = outcome.error
+
+    def observe(self, trial: Trial, value: float, outcome: Outcome) -> None:
+        """Report a value with all that is known about it."""
+        std, cost, duration = outcome.std, outcome.cost, outcome.duration
+        trial.observe(value, std=std, cost=cost, duration=duration, attrs=outcome.attrs)
+        if LOGGER.isEnabledFor(logging.INFO):
+            facts = {"std": std, "cost": cost, "duration": duration}
+            known = [f"{name}={fact!r}" for name, fact in ({"value": value} | facts).items() if fact is not None]
+            known.append(f"best_value_={self.optimizer.best_value_!r}")
+            LOGGER.info("trial %d observed: %s", trial.number, ", ".join(known))
+
+    def fail(self, trial: Trial, outcome: Outcome) -> None:
+        """Report a failure and its reason, and warn of the first one."""
         if outcome.error is None:
-            self.failure = f"f returned {outcome.returned}, which is not one finite number"
-            self.warn_once("not a number", f"trial {trial.number} failed: {self.failure}; further ones do not warn")
+            failure, kind = outcome.problem, "not a number"
         else:
-            self.failure = f"f raised {format_error(outcome.error)}"
-            if outcome.caught:
-                self.warn_once("raised", f"trial {trial.number} failed: {self.failure}; further ones do not warn")
+            failure, kind = f"f raised {format_error(outcome.error)}", "raised"
+        reason = outcome.problem if outcome.error is None else outcome.error
+        try:
+            trial.fail(error=reason, attrs=outcome.attrs)
+        except InvalidValue as error:
+            trial.fail(error=reason)
+            self.warn_once("attrs", f"attrs of trial {trial.number} were not kept: {error}")
+        self.n_failed += 1
+        self.failure, self.error = failure, outcome.error
+        LOGGER.info("trial %d failed: %s", trial.number, failure)
+        if outcome.error is None or outcome.caught:
+            self.warn_once(kind, f"trial {trial.number} failed: {failure}; further ones do not warn")
+
+    def end_if_all_raise_the_same(self, outcome: Outcome) -> None:
+        """RunError if f has never done anything else than raise one error at one line, and nothing has a value."""
+        n_first = max(_MIN_SAME_ERRORS, self.n_workers)
+        if len(self.first) == n_first:
+            return
+        self.first.append(outcome.place)
+        place = outcome.place
+        same = len(self.first) == n_first and place is not None and self.first.count(place) == n_first
+        if same and self.optimizer.best_value_ is None:
+            raise RunError(
+                f"the first {n_first} evaluations all failed in the same way: {self.failure}{place}; the run ends "
+                "here, because the others would most likely fail, too"
+            ) from outcome.error
 
     def warn_once(self, kind: str, message: str) -> None:
         """Warn, unless the run has given a warning of this kind."""
@@ -246,6 +237,16 @@ class Evaluations:
                     self.report(trial, future.result())
                 elif not isinstance(error, BrokenExecutor):
                     _abandon(trial)
+
+    def tell_of_pending(self) -> None:
+        """Warn of evaluations that the timeout left running."""
+        numbers = [trial.number for trial in self.running.values() if trial.state == "pending"]
+        if numbers:
+            several = len(numbers) > 1
+            warn(
+                f"{'trials' if several else 'trial'} {', '.join(map(str, numbers))} still ran at the timeout and "
+                f"{'are' if several else 'is'} pending: report a value with observe when it is known, or abandon"
+            )
 
 
 def _abandon(trial: Trial) -> None:

@@ -1,5 +1,7 @@
 """The result of a run: the trials that it started, and the best of all that its optimizer has."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
@@ -25,7 +27,7 @@ class Result(ReadAccess):
     trials : list of Trial
         Those that the run started, in this order, whatever their state.
     stop_reason : {"n_trials", "timeout", "interrupted", "stopped", "error"}
-        What ended it: all trials were done, the time was up, Ctrl-C, a callback, or an executor that does not work.
+        What ended it: all trials were done, the time was up, Ctrl-C, a callback, or an error.
     seconds : float
         How long it took.
     """
@@ -52,8 +54,13 @@ class Result(ReadAccess):
         """Number of the run's trials that failed."""
         return len(self._numbers("failed"))
 
+    @property
+    def n_pending_(self) -> int:
+        """Number of the run's trials that have no result so far, such as those that still ran at the timeout."""
+        return len(self._numbers("pending"))
+
     def _facts(self) -> dict[str, Any]:
-        names = ("n_trials", "best_value_", "best_params_", "n_failed_", "stop_reason")
+        names = ("n_trials", "best_value_", "best_params_", "n_failed_", "n_pending_", "stop_reason")
         return {name: getattr(self, name) for name in names}
 
     def __repr__(self) -> str:

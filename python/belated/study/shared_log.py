@@ -40,6 +40,8 @@ class SharedLog:
         self.lock = threading.RLock()
         # (event, key) of what the writer in charge is about to commit; None while there is none.
         self.uncommitted: list[tuple[str, str | None]] | None = None
+        # Whether trials may be started: asked with the write lock held. None: always.
+        self.may_start: Callable[[], bool] | None = None
         # What calls with a key wrote: (call, key) → (number of the trial concerned, event).
         self._keyed: dict[tuple[str, str], list[tuple[int | None, str]]] = {}
 
@@ -93,6 +95,16 @@ class SharedLog:
             if records:
                 self._apply(records)
 
+    @contextmanager
+    def suggesting_while(self, may_start: Callable[[], bool]) -> Iterator[None]:
+        """Within, `suggest` starts trials only if `may_start` holds for the whole log when they are written."""
+        with self.lock:
+            self.may_start = may_start
+            try:
+                yield
+            finally:
+                self.may_start = None
+
     def keyed(self, call: str, key: str | None) -> list[tuple[int | None, str]]:
         """(number of the trial concerned, event) of what an earlier call with this key wrote."""
         return [] if key is None else self._keyed.get((call, key), [])
@@ -107,7 +119,7 @@ class SharedLog:
         key: str | None,
         expires_after: float | None,
     ) -> list[int]:
-        """Start n trials, or find those that the key started; their numbers."""
+        """Start n trials, or find those that the key started; their numbers. None are where `may_start` forbids."""
 
         def proposal() -> list[str]:
             return self.core.propose(n, context, now(), self.wall_time(), expires_after)
@@ -126,6 +138,8 @@ class SharedLog:
                 with self.writing() as uncommitted:
                     if self.keyed("suggest", key):
                         break
+                    if self.may_start is not None and not self.may_start():
+                        return []
                     if self.core.n_events() != made_for:
                         if attempt < _ATTEMPTS and not quick:
                             continue

@@ -279,7 +279,7 @@ class Study(LifeCycle[SharedLog]):
         # If another thread was at work here, the core is in the middle of something; the store is not.
         idle = self._log.lock.acquire(blocking=False)
         self._log.lock = threading.RLock()
-        self._log.uncommitted = None
+        self._log.uncommitted = self._log.may_start = None
         if not idle:
             self._open(None)
 

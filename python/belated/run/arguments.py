@@ -1,0 +1,169 @@
+"""Reading the arguments of a run: the optimizer it uses, its size and its end."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
+from multiprocessing.reduction import ForkingPickler
+from reprlib import repr as short_repr
+from typing import Any, Literal, TypeAlias, TypedDict
+
+from belated._core import InvalidSetting
+from belated.optimizers.bayes import BayesOpt
+from belated.optimizers.names import ELSEWHERE, RUN_ARGUMENTS, UnknownArgument, advice_on
+from belated.optimizers.optimizer import Optimizer
+from belated.optimizers.settings import Acquisition, AcquisitionName, Initial, PendingName, PendingPolicy, Surrogate
+from belated.run.evaluations import PICKLING_ADVICE, CallingThread
+from belated.run.raised import format_error
+from belated.run.stoppers import fresh
+from belated.space.arguments import finite, whole_number
+from belated.study.study import Study
+
+Direction: TypeAlias = Literal["maximize", "minimize"]
+
+# What a run decides itself, or cannot use.
+NOT_PASSED_ON = ("space", "candidates", "direction", "context")
+
+
+class BayesOptSettings(TypedDict, total=False):
+    """The arguments that a run passes on to `BayesOpt`, as type checkers see them."""
+
+    acquisition: Acquisition | AcquisitionName
+    pending: PendingPolicy | PendingName | None
+    surrogate: Surrogate | Literal["gp"]
+    initial: Initial | int | None
+    window: float | None
+    clock: Literal["iterations", "seconds"]
+    seed: int | None
+    time: Callable[[], float] | None
+    constraints: Sequence[Callable[[dict[str, Any]], bool]] | None
+
+
+def check_names(direction: Direction, arguments: tuple[Any, ...], keywords: Mapping[str, Any]) -> None:
+    """UnknownArgument where a run is called with arguments that it does not have."""
+    if len(arguments) > 2:
+        raise UnknownArgument(
+            f"{direction} takes f and space by position, and got {short_repr(arguments[2])} besides: name the others, "
+            "as in n_trials=50"
+        )
+    own = inspect.signature(BayesOpt).parameters
+    for name, value in keywords.items():
+        if name in RUN_ARGUMENTS or (name in own and name != "direction"):
+            continue
+        shown = f"{name}={short_repr(value)} is not an argument of {direction}"
+        if name == "direction":
+            raise UnknownArgument(f"direction is fixed by the name of {direction}: leave it out, or call the other one")
+        if ELSEWHERE.get(name.lower()) == "direction":
+            raise UnknownArgument(f"{shown}: call bl.maximize or bl.minimize, by what you want")
+        raise UnknownArgument(f"{shown}: {advice_on(name, BayesOpt, more=RUN_ARGUMENTS)}")
+    if not arguments and "f" not in keywords:
+        raise UnknownArgument(f"f is missing: call {direction}(f, space, n_trials=…), with a function of the params")
+
+
+def chosen_optimizer(
+    direction: Direction, space: Any, candidates: Any, given: Optimizer | Study | None, settings: Mapping[str, Any]
+) -> Optimizer | Study:
+    """The optimizer given, or a new one of the right direction."""
+    if isinstance(space, (Optimizer, Study)):
+        raise InvalidSetting(f"space={short_repr(space)} is not usable: pass it as optimizer=")
+    chosen: Optimizer | Study
+    if given is None:
+        chosen = BayesOpt(space, candidates=candidates, direction=direction, **settings)
+    elif isinstance(given, (Optimizer, Study)):
+        named = {"space": space, "candidates": candidates} | dict(settings)
+        unused = [name for name, value in named.items() if value is not None]
+        if unused:
+            raise InvalidSetting(f"{unused} would make a new optimizer, and one is given: leave them out")
+        chosen = given
+    else:
+        raise InvalidSetting(f"optimizer={short_repr(given)} is not usable: pass an optimizer or a Study of belated")
+    params = chosen.get_params()
+    if params["direction"] != direction:
+        other = "minimize" if direction == "maximize" else "maximize"
+        raise InvalidSetting(f"optimizer has direction={params['direction']!r}: call {other}, or pass another one")
+    if params["context"] is not None:
+        raise InvalidSetting(
+            f"optimizer has a context, which {direction} cannot give with its suggestions: use suggest and observe"
+        )
+    return chosen
+
+
+def count(name: str, value: Any, least: int) -> int:
+    """An integer argument that is at least `least`."""
+    number = whole_number(value)
+    if number is None or number < least:
+        raise InvalidSetting(f"{name}={short_repr(value)} is not usable: pass an integer >= {least}")
+    return number
+
+
+def timeout_seconds(timeout: Any) -> float:
+    """The argument timeout, where it is not None."""
+    seconds = finite(timeout)
+    if seconds is None or seconds <= 0:
+        raise InvalidSetting(f"timeout={short_repr(timeout)} is not usable: pass seconds > 0, or None")
+    return seconds
+
+
+def size(n_workers: Any, executor: Any) -> int:
+    """How many evaluations are to run at a time."""
+    if executor is not None and not isinstance(executor, Executor):
+        raise InvalidSetting(
+            f"executor={short_repr(executor)} is not usable: pass a concurrent.futures.Executor "
+            "(of a Dask client: client.get_executor(pure=False))"
+        )
+    if n_workers is not None:
+        return count("n_workers", n_workers, 1)
+    if executor is None:
+        return 1
+    # Not part of the interface of executors: the attribute's name in MPI, and in the standard library and loky.
+    for name in ("num_workers", "_max_workers"):
+        number = whole_number(getattr(executor, name, None))
+        if number is not None and number >= 1:
+            return number
+    raise InvalidSetting(
+        f"n_workers is missing: {type(executor).__name__} has no attribute with its number of workers; "
+        "pass how many evaluations are to run at a time"
+    )
+
+
+def own_pool(size: int, timeout: float | None) -> Executor:
+    """The executor of a run that was given none."""
+    # Only a thread that is not waiting for f can end the run at its timeout.
+    if size == 1 and timeout is None:
+        return CallingThread()
+    return ThreadPoolExecutor(size, thread_name_prefix="belated")
+
+
+def exception_types(catch: Any) -> tuple[type[BaseException], ...]:
+    """The exception classes that the run shall survive."""
+    types = tuple(catch) if isinstance(catch, (tuple, list)) else (catch,)
+    if not all(isinstance(each, type) and issubclass(each, BaseException) for each in types):
+        raise InvalidSetting(f"catch={short_repr(catch)} is not usable: pass exception classes, () for none")
+    return types
+
+
+def functions(callbacks: Any) -> list[Any]:
+    """The callbacks, of stoppers copies for this run."""
+    given: list[Any] = list(callbacks) if isinstance(callbacks, Iterable) else [None]
+    if not all(map(callable, given)):
+        raise InvalidSetting(
+            f"callbacks={short_repr(callbacks)} is not usable: pass a list of functions callback(optimizer, trial)"
+        )
+    for each in given:
+        if isinstance(each, type):
+            raise InvalidSetting(f"callbacks has the class {each.__name__}: pass one made of it, {each.__name__}(…)")
+    return [fresh(each) for each in given]
+
+
+def check_picklable(f: Any, executor: Executor | None) -> None:
+    """InvalidSetting where a pool of processes could not be sent the function."""
+    # The pool would notice only after trials have been started; other executors have their own way to send f.
+    if not isinstance(executor, ProcessPoolExecutor):
+        return
+    try:
+        ForkingPickler.dumps(f)
+    except Exception as error:
+        raise InvalidSetting(
+            f"f={short_repr(f)} cannot be sent to another process: {format_error(error)}; {PICKLING_ADVICE}"
+        ) from error

@@ -1,0 +1,275 @@
+"""The function of a run: how people write it, how it is called, and how what it returns is read."""
+
+import inspect
+import pickle
+import traceback
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from reprlib import repr as short_repr
+from time import perf_counter
+from types import BuiltinFunctionType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from belated._core import InvalidSetting
+from belated.run.raised import Place, format_error, last_line_of_user, picklable, with_text
+from belated.space.arguments import finite
+
+_RETURNED_KEYS = ("value", "std", "cost", "attrs")
+_ACCEPTED = "return a number, (value, std), or a mapping with value and optionally std, cost and attrs"
+
+# What other packages have in place of an argument named trial, or in their result.
+_TRIAL_ELSEWHERE = {
+    **dict.fromkeys(
+        ("suggest_float", "suggest_int", "suggest_categorical", "suggest_uniform", "suggest_loguniform"),
+        "declare the space as an argument of the run, and read trial.params[name]",
+    ),
+    **dict.fromkeys(("set_user_attr", "set_metric_names"), "write trial.attrs[name] = value"),
+    "user_attrs": "use trial.attrs",
+    **dict.fromkeys(("report", "should_prune"), "belated does not prune by intermediate values"),
+}
+
+
+@dataclass
+class RunningTrial:
+    """What a function of a run gets as its argument named `trial`; works in any thread or process.
+
+    Attributes
+    ----------
+    number : int
+        The trial's number.
+    params : dict or ndarray
+        The params; for candidates the row, shape (d,).
+    attrs : dict
+        Empty; what the function writes here (JSON data under string keys) becomes the attrs of the `Trial`, also where
+        the function raises.
+
+    Examples
+    --------
+    >>> import belated as bl
+    >>> def f(params, trial):
+    ...     trial.attrs["half"] = params["x"] / 2
+    ...     return params["x"]
+    >>> result = bl.maximize(f, {"x": (0.0, 1.0)}, n_trials=3, seed=0)
+    >>> result.best_trial_.attrs["half"] == result.best_value_ / 2
+    True
+    """
+
+    number: int
+    params: Any
+    attrs: dict[str, Any] = field(default_factory=dict)
+
+    # Type checkers would allow any attribute of a class that has this method.
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            advice = _TRIAL_ELSEWHERE.get(name)
+            end = f": {advice}" if advice else ""
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{end}")
+
+
+@dataclass
+class Outcome:
+    """What became of one evaluation; can always be pickled.
+
+    It has a `value`, or an `error` that f raised, or a `problem` with what it returned.
+    """
+
+    value: float | None = None
+    std: float | None = None
+    cost: float | None = None
+    attrs: dict[str, Any] | None = None
+    #: Seconds that f took.
+    duration: float | None = None
+    problem: str = ""
+    error: BaseException | None = None
+    #: Whether the error is one that the run shall survive.
+    caught: bool = False
+    #: The type of the error and the line of the user that raised it.
+    place: Place | None = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        attrs, problem = self.attrs, self.problem
+        try:
+            pickle.dumps(attrs)
+        except Exception as error:
+            # Otherwise the executor could not send any of it.
+            attrs = None
+            problem = problem or f"f left attrs that cannot be sent to another process: {format_error(error)}"
+        if self.error is None:
+            value = None if problem else self.value
+            return Outcome, (value, self.std, self.cost, attrs, self.duration, problem)
+        text = "".join(traceback.format_exception(self.error))
+        return _outcome_of_worker, (picklable(self.error), text, attrs, self.duration, self.caught, self.place)
+
+
+def _outcome_of_worker(
+    error: BaseException,
+    text: str,
+    attrs: dict[str, Any] | None,
+    duration: float | None,
+    caught: bool,
+    place: Place | None,
+) -> Outcome:
+    return Outcome(attrs=attrs, duration=duration, error=with_text(error, text), caught=caught, place=place)
+
+
+@dataclass(frozen=True)
+class Objective:
+    """A function of the params, and how it is called."""
+
+    f: Callable[..., Any]
+    #: What it is called with by position: "params", "trial" or both.
+    order: tuple[str, ...]
+    #: Whether it is called with trial=… besides.
+    trial_by_name: bool
+    catch: tuple[type[BaseException], ...]
+
+    def __call__(self, number: int, point: Any) -> Outcome:
+        """The outcome at a point; it holds what f raises, so that only the executor's own errors come from a future."""
+        trial = RunningTrial(number, point.copy())
+        arguments = {"params": point, "trial": trial}
+        keywords = {"trial": trial} if self.trial_by_name else {}
+        start = perf_counter()
+        try:
+            returned = self.f(*[arguments[name] for name in self.order], **keywords)
+            return read_returned(returned, trial.attrs, perf_counter() - start)
+        except BaseException as error:
+            if error.__traceback__ is not None and error.__traceback__.tb_next is not None:
+                # Without the line above.
+                error.__traceback__ = error.__traceback__.tb_next
+            caught = isinstance(error, self.catch) and not isinstance(error, KeyboardInterrupt)
+            duration, place = perf_counter() - start, last_line_of_user(error)
+            return Outcome(attrs=trial.attrs or None, duration=duration, error=error, caught=caught, place=place)
+
+
+def evaluate(f: Objective, number: int, point: Any) -> Outcome:
+    """The outcome of a trial at a point: a function, because executors may want one."""
+    return f(number, point)
+
+
+_BY_POSITION = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+# *args and **kwargs.
+_REST = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+
+
+def objective(f: Any, names: Collection[str], catch: tuple[type[BaseException], ...]) -> Objective:
+    """The objective that a function is; InvalidSetting where it cannot be called with the params of a space.
+
+    Parameters
+    ----------
+    f : callable
+    names : collection of str
+        The names of the space; empty for candidates.
+    catch : tuple of exception classes
+        What it may raise without ending the run.
+    """
+    if not callable(f):
+        raise InvalidSetting(f"f={short_repr(f)} is not usable: pass a function of the params")
+    signature = _signature(f)
+    if signature is None:
+        return Objective(f, ("params",), False, catch)
+    parameters = list(signature.parameters.values())
+    own = [each for each in parameters if each.kind not in _REST]
+    required = [each.name for each in own if each.default is inspect.Parameter.empty and each.name != "trial"]
+    if required and set(required) <= set(names):
+        raise InvalidSetting(
+            f"f={short_repr(f)} takes {', '.join(required)} by the names of the space, and is called with one dict of "
+            f"all params: write {_spread(own)}"
+            + (f", or rename {required[0]} where it is that dict" if len(required) == 1 else "")
+        )
+    by_position = [each.name for each in parameters if each.kind in _BY_POSITION]
+    only_trial = by_position == ["trial"] and all(each.kind is not _REST[0] for each in parameters)
+    order: tuple[str, ...] = ("params",)
+    if only_trial:
+        order = ("trial",)
+    elif "trial" in by_position[:2]:
+        order = ("trial", "params") if by_position[0] == "trial" else ("params", "trial")
+    trial_by_name = "trial" not in order and any(each.name == "trial" for each in own)
+    try:
+        signature.bind(*order, **({"trial": None} if trial_by_name else {}))
+    except TypeError as error:
+        raise InvalidSetting(
+            f"f={short_repr(f)} cannot be called with one dict of all params ({error}): "
+            f"write {_filled_in(required) if by_position else _spread(own)}"
+        ) from None
+    return Objective(f, order, trial_by_name, catch)
+
+
+def _filled_in(required: list[str]) -> str:
+    """How to call a function that takes the params, and cannot do with them alone."""
+    return f"lambda p: f({', '.join(['p', *(f'{name}=…' for name in required[1:])])})"
+
+
+def _spread(own: list[inspect.Parameter]) -> str:
+    """How to call a function with each of the params by its name."""
+    takes_trial = any(each.name == "trial" for each in own)
+    return "lambda p, trial: f(**p, trial=trial)" if takes_trial else "lambda p: f(**p)"
+
+
+def _signature(f: Any) -> inspect.Signature | None:
+    """The signature that f is called by; None where it is not known."""
+    if isinstance(f, BuiltinFunctionType):
+        return None
+    try:
+        # A decorator may well have a signature other than the function it wraps, unless it passes all on.
+        own = inspect.signature(f, follow_wrapped=False)
+        passes_on = tuple(each.kind for each in own.parameters.values()) == _REST
+        return inspect.signature(f) if passes_on else own
+    except (TypeError, ValueError):
+        return None
+
+
+# Reading what f returned.
+
+
+class _Unusable(Exception):
+    """What is wrong with a value that f returned, as it goes on after its repr."""
+
+
+def read_returned(returned: Any, written: dict[str, Any], duration: float) -> Outcome:
+    """The outcome that f returned; `written` are the attrs that it wrote into its trial."""
+    try:
+        value, std, cost, attrs = _read(returned)
+        return Outcome(value, std, cost, {**written, **attrs} or None, duration)
+    except _Unusable as wrong:
+        return Outcome(attrs=written or None, duration=duration, problem=f"f returned {short_repr(returned)}{wrong}")
+
+
+def _read(returned: Any) -> tuple[float, float | None, float | None, Mapping[str, Any]]:
+    """(value, std, cost, attrs) of what f returned."""
+    if isinstance(returned, Mapping):
+        unknown = [key for key in returned if key not in _RETURNED_KEYS]
+        if unknown or "value" not in returned:
+            what = f"with the unknown key {short_repr(unknown[0])}" if unknown else "without the key 'value'"
+            raise _Unusable(f", a mapping {what}: {_ACCEPTED}")
+        value, std, cost, attrs = (returned.get(key) for key in _RETURNED_KEYS)
+    elif isinstance(returned, tuple) and len(returned) == 2:
+        (value, std), cost, attrs = returned, None, None
+    else:
+        value, std, cost, attrs = returned, None, None, None
+    number = _number(value)
+    if number is None:
+        within = "" if value is returned else f" with value={short_repr(value)}"
+        several = isinstance(returned, (tuple, list))
+        raise _Unusable(f"{within}, which is not one finite number" + (f": {_ACCEPTED}" if several else ""))
+    if attrs is not None and not isinstance(attrs, Mapping):
+        raise _Unusable(f" with attrs={short_repr(attrs)}, which is not a mapping")
+    return number, _amount("std", std), _amount("cost", cost), attrs or {}
+
+
+def _amount(name: str, given: Any) -> float | None:
+    """A std or cost; None where there is none."""
+    amount = None if given is None else _number(given)
+    if given is not None and (amount is None or amount < 0):
+        raise _Unusable(f" with {name}={short_repr(given)}, which is not a finite number >= 0")
+    return amount
+
+
+def _number(value: Any) -> float | None:
+    """The finite number that a number, or an array or tensor with one element, stands for."""
+    shape = getattr(value, "shape", None)
+    if isinstance(shape, tuple) and shape and all(size == 1 for size in shape) and hasattr(value, "item"):
+        value = value.item() if not isinstance(value, np.ndarray) else value.reshape(())
+    return finite(value)

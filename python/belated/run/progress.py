@@ -1,0 +1,57 @@
+"""The progress bar of a run."""
+
+import math
+import sys
+import warnings
+from reprlib import repr as short_repr
+from typing import Any
+
+from belated._core import InvalidSetting
+
+
+class Progress:
+    """A bar of tqdm that shows the best value, the evaluations in flight, the failed ones and the seconds to go."""
+
+    def __init__(self, bar: Any) -> None:
+        self._bar = bar
+        self._facts: dict[str, Any] = {}
+
+    def update(self, *, done: int = 0, left: float = math.inf, **facts: Any) -> None:
+        """Advance by `done` trials; `facts` that are None are not shown, `left` are the seconds until the timeout."""
+        self._facts |= facts
+        shown = {name: fact for name, fact in self._facts.items() if fact is not None}
+        if left < math.inf:
+            shown["left"] = f"{max(left, 0.0):.0f}s"
+        # Drawn by update where trials are done, otherwise at once.
+        self._bar.set_postfix(shown, refresh=not done)
+        if done:
+            self._bar.update(done)
+
+    def close(self) -> None:
+        """Leave the bar as it is."""
+        self._bar.close()
+
+
+def progress_bar(progress: Any, total: int | None) -> Progress | None:
+    """The progress bar that the argument asks for, or None."""
+    if progress is not None and not isinstance(progress, bool):
+        raise InvalidSetting(f"progress={short_repr(progress)} is not usable: pass True, False or None")
+    if progress is False or (progress is None and not _is_interactive()):
+        return None
+    try:
+        with warnings.catch_warnings():
+            # In a notebook without ipywidgets, tqdm warns that it draws text.
+            warnings.simplefilter("ignore")
+            from tqdm.auto import tqdm
+    except ImportError:
+        if progress:
+            raise ImportError("progress=True needs tqdm: pip install 'belated[progress]', or leave it out") from None
+        return None
+    return Progress(tqdm(total=total, unit="trial"))
+
+
+def _is_interactive() -> bool:
+    """Whether this is a notebook or a terminal, found without importing IPython."""
+    ipython = sys.modules.get("IPython")
+    shell = None if ipython is None else ipython.get_ipython()
+    return hasattr(shell, "kernel") or (sys.stderr is not None and sys.stderr.isatty())

@@ -1,0 +1,66 @@
+"""What functions raise: its line in the user's code, its text, and its way between processes."""
+
+import os
+import pickle
+import traceback
+from functools import cache
+from typing import NamedTuple
+
+from belated.warn import in_package
+
+
+@cache
+def _libraries() -> tuple[str, ...]:
+    """The folders whose files are not the user's."""
+    import sysconfig
+
+    return tuple(sysconfig.get_path(name) + os.sep for name in ("stdlib", "platstdlib", "purelib", "platlib"))
+
+
+class Place(NamedTuple):
+    """The type of an error, and where in the user's code it was raised: file and line, ("", 0) if nowhere there."""
+
+    kind: str
+    file: str
+    line: int
+
+    def __str__(self) -> str:
+        return f" at {self.file}, line {self.line}" if self.file else ""
+
+
+def last_line_of_user(error: BaseException) -> Place:
+    """The type of an error and the last line of its traceback that is neither of a library nor of this package."""
+    kind = f"{type(error).__module__}.{type(error).__qualname__}"
+    frames = [(frame.f_code.co_filename, line) for frame, line in traceback.walk_tb(error.__traceback__)]
+    frames = [each for each in frames if not in_package(each[0]) and not each[0].startswith("<frozen ")]
+    of_user = [each for each in frames if not each[0].startswith(_libraries())]
+    # A function that was itself installed as a library.
+    file, line = (of_user or frames or [("", 0)])[-1]
+    return Place(kind, file, line)
+
+
+def format_error(error: BaseException) -> str:
+    """The last line of a traceback: the type and the message."""
+    return "".join(traceback.format_exception_only(error)).strip()
+
+
+def picklable(error: BaseException) -> BaseException:
+    """The error, or a RuntimeError with its message where it cannot be pickled."""
+    try:
+        pickle.loads(pickle.dumps(error))
+        return error
+    except Exception:
+        return RuntimeError(format_error(error))
+
+
+def with_text(error: BaseException, text: str) -> BaseException:
+    """The error of another process, with its traceback there as text."""
+    error.__cause__ = _WorkerTraceback(text)
+    return error
+
+
+class _WorkerTraceback(Exception):
+    """The traceback of an error in another process, as text."""
+
+    def __str__(self) -> str:
+        return f"in a worker:\n\n{self.args[0]}"

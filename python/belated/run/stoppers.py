@@ -1,0 +1,127 @@
+"""Ready-made callbacks that end a run: when nothing improves, or when a value is reached."""
+
+from __future__ import annotations
+
+import copy
+from reprlib import repr as short_repr
+from typing import TYPE_CHECKING, Any
+
+from belated._core import InvalidSetting
+from belated.optimizers.trial import Trial
+from belated.space.arguments import finite, whole_number
+
+if TYPE_CHECKING:
+    from belated.optimizers.optimizer import Optimizer
+    from belated.study.study import Study
+
+
+class StopRun(Exception):
+    """Raised by a callback to end the run; `maximize` then returns the result so far."""
+
+
+class Stopper:
+    """The base of callbacks that end a run; each run uses a copy of its own, as it was made."""
+
+    def __call__(self, optimizer: Optimizer | Study, trial: Trial) -> None:
+        """Raise `StopRun` if the run is to end after this trial."""
+        raise NotImplementedError
+
+    def fresh(self) -> Stopper:
+        """A copy that has seen no trial."""
+        return copy.copy(self)
+
+
+class NoImprovement(Stopper):
+    """A callback that ends a run when n results in a row have not improved on the best value.
+
+    Results are trials that got a value: failed ones do not count. Better values that come from elsewhere, such as
+    another process of the study, are improvements too.
+
+    Parameters
+    ----------
+    n : int
+        At least 1.
+
+    Raises
+    ------
+    InvalidSetting
+        An n that is not usable.
+
+    Examples
+    --------
+    >>> import belated as bl
+    >>> result = bl.maximize(lambda p: 0.0, {"x": (0.0, 1.0)}, n_trials=100, callbacks=[bl.NoImprovement(5)], seed=0)
+    >>> result.stop_reason, len(result.trials)
+    ('stopped', 6)
+    """
+
+    def __init__(self, n: int) -> None:
+        number = whole_number(n)
+        if number is None or number < 1:
+            raise InvalidSetting(f"n={short_repr(n)} is not usable: pass an integer >= 1")
+        self.n = number
+        self._best: float | None = None
+        self._since = 0
+
+    def __call__(self, optimizer: Optimizer | Study, trial: Trial) -> None:
+        """Raise `StopRun` if this is the n-th result without an improvement."""
+        if trial.value is None:
+            return
+        best = optimizer.best_trial_
+        first, before = self._best is None, self._best
+        self._best = None if best is None else best.value
+        improved = best == trial if first else self._best != before
+        self._since = 0 if improved else self._since + 1
+        if self._since >= self.n:
+            raise StopRun(f"no improvement for {self.n} results")
+
+    def fresh(self) -> NoImprovement:
+        """A copy that has seen no trial."""
+        return NoImprovement(self.n)
+
+    def __repr__(self) -> str:
+        return f"NoImprovement({self.n})"
+
+
+class ValueReached(Stopper):
+    """A callback that ends a run once the best value is at least as good as `value`.
+
+    Parameters
+    ----------
+    value : float
+        In the units of f: the run ends at values >= it where it maximizes, <= where it minimizes.
+
+    Raises
+    ------
+    InvalidSetting
+        A value that is not one finite number.
+
+    Examples
+    --------
+    >>> import belated as bl
+    >>> stop = bl.ValueReached(0.01)
+    >>> result = bl.minimize(lambda p: p["x"] ** 2, {"x": (-1.0, 1.0)}, n_trials=100, callbacks=[stop], seed=0)
+    >>> result.stop_reason, result.best_value_ <= 0.01
+    ('stopped', True)
+    """
+
+    def __init__(self, value: float) -> None:
+        number = finite(value)
+        if number is None:
+            raise InvalidSetting(f"value={short_repr(value)} is not usable: pass one finite number")
+        self.value = number
+
+    def __call__(self, optimizer: Optimizer | Study, trial: Trial) -> None:
+        """Raise `StopRun` if the best value is good enough."""
+        best = optimizer.best_value_
+        sign = -1 if optimizer.get_params(deep=False)["direction"] == "minimize" else 1
+        if best is not None and sign * best >= sign * self.value:
+            raise StopRun(f"the value {best!r} reached {self.value!r}")
+
+    def __repr__(self) -> str:
+        return f"ValueReached({self.value!r})"
+
+
+def fresh(callback: Any) -> Any:
+    """The callback as a run uses it: of a stopper, a copy that has seen no trial."""
+    return callback.fresh() if isinstance(callback, Stopper) else callback

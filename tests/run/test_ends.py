@@ -1,0 +1,247 @@
+"""How runs end: after no trials, at a total over all processes, by a stopper; and what they log."""
+
+import copy
+import logging
+import multiprocessing
+import pickle
+import threading
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+
+import pytest
+
+import belated as bl
+from tests.run.runs import METHODS, SECONDS, SPACE, by_params, f, forks, states
+
+# No trials.
+
+
+@pytest.mark.parametrize("arguments", [{"n_trials": 0}, {"n_trials_total": 0}, {"n_trials": 0, "timeout": SECONDS}])
+def test_a_run_of_no_trials_returns_at_once(arguments):
+    def never(params):
+        raise AssertionError
+
+    best = bl.maximize(never, SPACE, n_workers=2, **arguments)
+    assert best.trials == [] and best.stop_reason == "n_trials" and best.best_value_ is None
+
+
+# A total.
+
+
+def test_a_total_counts_what_was_suggested_and_not_abandoned():
+    opt = bl.RandomSearch(SPACE, seed=0)
+    opt.add({"x": 0.5, "n": 1}, 1.0)
+    opt.add({"x": 0.5, "n": 1}).abandon()
+    first, second, third, fourth = opt.suggest(n=4)
+    first.observe(1.0)
+    second.fail()
+    third.abandon()
+    opt.enqueue({"x": 0.25, "n": 2})
+    best = bl.maximize(f, optimizer=opt, n_trials_total=8)
+    # Three of the four suggested before count; the enqueued point becomes a suggested one.
+    assert len(best.trials) == 5 and best.trials[0].params == {"x": 0.25, "n": 2} and best.stop_reason == "n_trials"
+    assert bl.maximize(f, optimizer=opt, n_trials_total=8).trials == []
+    assert bl.maximize(f, optimizer=opt, n_trials_total=3).trials == []
+    fourth.abandon()
+    assert len(bl.maximize(f, optimizer=opt, n_trials_total=8).trials) == 1
+    assert len(bl.maximize(f, optimizer=opt, n_trials_total=20, n_trials=2).trials) == 2
+    assert len(bl.maximize(f, optimizer=opt, n_trials_total=11, n_trials=5).trials) == 1
+
+
+def test_a_total_and_workers():
+    opt = bl.RandomSearch(SPACE, seed=0)
+    assert len(bl.maximize(f, optimizer=opt, n_trials_total=7, n_workers=4).trials) == 7
+    assert len(bl.maximize(f, optimizer=opt, n_trials_total=9, n_workers=4).trials) == 2
+
+
+def suggested(optimizer):
+    return sum(trial.state != "abandoned" for trial in optimizer.trials)
+
+
+def open_optimizer(kind, tmp_path):
+    opt = bl.RandomSearch(SPACE, seed=0)
+    return opt if kind == "optimizer" else bl.Study("s", f"sqlite:///{tmp_path / 'studies.db'}", opt)
+
+
+@pytest.mark.parametrize("kind", ["optimizer", "study"])
+def test_runs_in_threads_never_exceed_a_total(kind, tmp_path):
+    opt = open_optimizer(kind, tmp_path)
+    together = threading.Barrier(4)
+
+    def run(_):
+        together.wait(SECONDS)
+        return len(bl.maximize(f, optimizer=opt, n_trials_total=30, n_workers=2).trials)
+
+    with ThreadPoolExecutor(4) as pool:
+        counts = list(pool.map(run, range(4)))
+    assert sum(counts) == suggested(opt) == 30
+
+
+def slow_proposals(study):
+    """The study, each of whose proposals is made while others write, and so without the lock at first."""
+    propose, core = study._log.core.propose, study._log.core
+
+    class Core:
+        def propose(self, *arguments, **keywords):
+            event = threading.Event()
+            event.wait(0.005)
+            return propose(*arguments, **keywords)
+
+        def __getattr__(self, name):
+            return getattr(core, name)
+
+        def __len__(self):
+            return len(core)
+
+    study._log.core = Core()
+    return study
+
+
+def to_the_total(store, slow, barrier):
+    study = bl.Study.load("s", store)
+    if slow:
+        slow_proposals(study)
+    barrier.wait(SECONDS)
+    return len(bl.maximize(f, optimizer=study, n_trials_total=25).trials)
+
+
+@pytest.mark.parametrize("slow", [False, True])
+@METHODS
+@forks
+def test_processes_never_exceed_a_total(method, slow, tmp_path):
+    study = open_optimizer("study", tmp_path)
+    study.suggest(n=2)
+    context = multiprocessing.get_context(method)
+    with context.Manager() as manager, ProcessPoolExecutor(3, context) as pool:
+        barrier = manager.Barrier(3)
+        counts = [pool.submit(to_the_total, study.store, slow, barrier) for _ in range(3)]
+        assert sum(count.result(SECONDS) for count in counts) == 23
+    assert study.n_trials == suggested(study) == 25
+
+
+def test_a_suggestion_is_not_made_where_another_process_reached_the_total_meanwhile(tmp_path):
+    study = open_optimizer("study", tmp_path)
+    other = bl.Study.load("s", study.store)
+    before = study._log.core.n_events()
+
+    class Core:
+        def propose(self, *arguments, **keywords):
+            other.suggest()
+            return core.propose(*arguments, **keywords)
+
+        def __getattr__(self, name):
+            return getattr(core, name)
+
+        def __len__(self):
+            return len(core)
+
+    core, study._log.core = study._log.core, Core()
+    best = bl.maximize(f, optimizer=study, n_trials_total=1)
+    assert best.trials == [] and best.stop_reason == "n_trials" and other.n_trials == 1
+    assert core.n_events() == before + 1
+    study._log.core = core
+    assert study.suggest().number == 1
+
+
+# Stoppers.
+
+
+def run_values(values, stop, direction="maximize", n_trials=None, **arguments):
+    run = bl.maximize if direction == "maximize" else bl.minimize
+    given = iter(values)
+    return run(lambda params: next(given), SPACE, n_trials=n_trials or len(values), callbacks=[stop], **arguments)
+
+
+@pytest.mark.parametrize(
+    ("values", "n", "length"),
+    [
+        ([0.0, 0.0, 0.0, 0.0], 2, 3),
+        ([0.0, 0.0, 1.0, 0.5, 1.0, 2.0], 2, 5),
+        ([0.0, 1.0, 2.0, 3.0], 1, 4),
+        ([0.0, -1.0, 2.0, 3.0], 1, 2),
+        ([0.0, -1.0, 2.0, 3.0], 2, 4),
+    ],
+)
+def test_no_improvement(values, n, length):
+    stop = bl.NoImprovement(n)
+    for direction, sign in (("maximize", 1), ("minimize", -1)):
+        # The second run counts anew.
+        best = run_values([sign * value for value in values], stop, direction)
+        assert len(best.trials) == length
+        assert best.stop_reason == ("stopped" if length < len(values) or values[-1] != max(values) else "n_trials")
+
+
+@pytest.mark.filterwarnings("ignore::belated.BelatedWarning")
+def test_failed_trials_are_no_results():
+    best = run_values([1.0, None, None, None, 0.5, None, 0.5, 0.0], bl.NoImprovement(2))
+    assert states(best) == ["observed", *["failed"] * 3, "observed", "failed", "observed"]
+
+
+def test_earlier_values_have_to_be_improved_on():
+    opt = bl.RandomSearch(SPACE)
+    opt.add({"x": 0.5, "n": 1}, 100.0)
+    assert len(bl.maximize(f, optimizer=opt, n_trials=9, callbacks=[bl.NoImprovement(3)]).trials) == 3
+    opt = bl.RandomSearch(SPACE)
+    opt.add({"x": 0.5, "n": 1}, -100.0)
+    first = bl.maximize(f, optimizer=opt, n_trials=9, callbacks=[bl.NoImprovement(1)])
+    assert len(first.trials) >= 2
+
+
+def test_value_reached():
+    assert len(run_values([0.0, 1.0, 2.0, 3.0], bl.ValueReached(1.5)).trials) == 3
+    assert len(run_values([0.0, 1.0, 2.0, 3.0], bl.ValueReached(2)).trials) == 3
+    assert len(run_values([0.0, -1.0, -2.0], bl.ValueReached(-1), "minimize").trials) == 2
+    assert run_values([0.0, 1.0], bl.ValueReached(2)).stop_reason == "n_trials"
+
+
+def test_stoppers_with_studies_and_workers(tmp_path):
+    study = open_optimizer("study", tmp_path)
+    best = bl.maximize(lambda p: 0.0, optimizer=study, n_trials=50, n_workers=3, callbacks=[bl.NoImprovement(4)])
+    assert best.stop_reason == "stopped" and 5 <= len(best.trials) <= 8
+
+
+@pytest.mark.parametrize("stop", [bl.NoImprovement(3), bl.ValueReached(0.5)])
+def test_stoppers_can_be_copied_and_shown(stop):
+    assert repr(pickle.loads(pickle.dumps(stop))) == repr(copy.copy(stop)) == repr(stop)
+    assert repr(stop) in ("NoImprovement(3)", "ValueReached(0.5)")
+
+
+@pytest.mark.parametrize("n", [0, -1, 1.5, "3", None, True])
+def test_unusable_n(n):
+    with pytest.raises(bl.InvalidSetting, match="^n=.*an integer >= 1"):
+        bl.NoImprovement(n)
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), "1", None])
+def test_unusable_value(value):
+    with pytest.raises(bl.InvalidSetting, match="^value=.*one finite number"):
+        bl.ValueReached(value)
+
+
+def test_a_stopper_that_was_not_made():
+    with pytest.raises(bl.InvalidSetting, match=r"the class ValueReached: pass one made of it, ValueReached\("):
+        bl.maximize(f, SPACE, n_trials=3, callbacks=[bl.ValueReached])
+
+
+# Logging.
+
+
+def test_runs_log_results_and_warnings(caplog):
+    caplog.set_level(logging.INFO, "belated")
+    opt = bl.RandomSearch(SPACE, seed=0)
+    opt.enqueue([{"x": 0.5, "n": n} for n in (1, 8)])
+    with pytest.warns(bl.BelatedWarning):
+        bl.maximize(by_params, optimizer=opt, n_trials=2)
+    lines = [(record.levelname, record.getMessage()) for record in caplog.records if record.name == "belated"]
+    assert [level for level, _ in lines] == ["INFO", "INFO", "WARNING", "INFO"]
+    assert lines[0][1].startswith("trial 0 observed: value=0.5, duration=") and "best_value_=0.5" in lines[0][1]
+    assert lines[1][1].startswith("trial 1 failed: f raised OSError") and "no such level" in lines[1][1]
+    assert lines[2][1].startswith("trial 1 failed: ") and lines[2][1].endswith("further ones do not warn")
+    assert lines[3][1].startswith("the run ended by n_trials: Result(n_trials=2")
+
+
+def test_the_logger_is_quiet_by_default(capsys):
+    logger = logging.getLogger("belated")
+    assert logger.level == logging.NOTSET and any(isinstance(each, logging.NullHandler) for each in logger.handlers)
+    with pytest.warns(bl.BelatedWarning):
+        bl.maximize(by_params, SPACE, n_trials=12, seed=0)
+    assert capsys.readouterr() == ("", "")
