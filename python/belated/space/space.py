@@ -4,10 +4,9 @@ A *point* is a row of ``width`` float64 columns in [0, 1]: what the compiled cor
 """
 
 import contextlib
-import functools
 import json
 import reprlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -222,27 +221,26 @@ class Space(Mapping[str, Dimension]):
 
         Names of inactive parameters are left out. `index` is None; only `Candidates` use it.
         """
-        values: dict[str, Callable[[], Any]] = {}
+        values: dict[str, Any] = {}
         if given is not None:
             numbers = iter(given)
-            for name, dimension in self.items():
-                number = next(numbers) if dimension.width else 0.0
-                values[name] = functools.partial(dimension.from_number, number)
+            for name, dimension in self._dimensions.items():
+                values[name] = dimension.from_number(next(numbers) if dimension.width else 0.0)
         else:
             point, start = np.asarray(point, dtype=np.float64), 0
-            for name, dimension in self.items():
-                values[name] = functools.partial(dimension.decode, point[start : start + dimension.width])
+            for name, dimension in self._dimensions.items():
+                values[name] = dimension.decode(point[start : start + dimension.width])
                 start += dimension.width
         if self._conditions is None:
-            return {name: value() for name, value in values.items()}
-        params: dict[str, Any] = {}
+            return values
+        active: set[str] = set()
         levels: dict[str, int] = {}
         for name in self._conditions.order:
             if self._conditions.holds(name, levels):
-                params[name] = values[name]()
+                active.add(name)
                 if name in self._conditions.parents:
-                    levels[name] = self._dimensions[name].level(params[name])
-        return {name: params[name] for name in self if name in params}
+                    levels[name] = self._dimensions[name].level(values[name])
+        return {name: value for name, value in values.items() if name in active}
 
     def locate(self, params: Any) -> Location:
         """Where one set of params lies; its index is None."""
