@@ -58,7 +58,7 @@ def box(*bounds: tuple[float, float]) -> dict[str, Real]:
     --------
     >>> from belated.functions import box
     >>> box((0.0, 1.0), (-5.0, 5.0))
-    {'x1': Real(low=0.0, high=1.0, log=False), 'x2': Real(low=-5.0, high=5.0, log=False)}
+    {'x1': Real(0.0, 1.0), 'x2': Real(-5.0, 5.0)}
     """
     return {f"x{j}": Real(low, high) for j, (low, high) in enumerate(bounds, start=1)}
 

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from belated._core import InvalidSetting
 from belated.optimizers.read_access import NotFitted, ReadAccess
 from belated.optimizers.trial import Trial
 from belated.plotting.figures import (
@@ -84,12 +83,14 @@ def plot_slice(
 
 def _recommended(search: ReadAccess, context: Mapping[str, Any] | None) -> dict[str, Any] | None:
     """The recommended point of a search with a model; None where there is none yet."""
+    if not search._source._has_model:
+        return None
     try:
         search.predict([], context)
-        best: dict[str, Any] = search.recommend(context)
-        return best
-    except (NotFitted, InvalidSetting):
+    except NotFitted:
         return None
+    best: dict[str, Any] = search.recommend(context)
+    return best
 
 
 def _draw_observed(ax: Axes, dimension: Dimension, name: str, observed: Sequence[Trial]) -> None:
