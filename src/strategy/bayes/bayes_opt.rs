@@ -36,7 +36,7 @@ use crate::strategy::{Proposal, Query, Recommendation, Setup, Strategy, Supports
 /// The strategy: settings, and what is kept between suggestions.
 pub struct BayesOpt {
     domain: Arc<Domain>,
-    settings: Settings,
+    pub(super) settings: Settings,
     /// Columns of a context.
     context_width: usize,
     /// Dimensions of the domain, and of point and context together: parameters, however many columns they have.
@@ -49,19 +49,19 @@ pub struct BayesOpt {
     pool_rng: Rng,
     /// Feasible points, found at the first suggestion under constraints.
     pool: Option<Pool>,
-    training: TrainingSet,
+    pub(super) training: TrainingSet,
     candidates: Option<SolvedCandidates>,
     information: Option<InformationGain>,
     /// A fit that is not logged, for predictions before the first one that is; and the log's length.
-    preview: Option<(usize, Arc<Fit>)>,
+    pub(super) preview: Option<(usize, Arc<Fit>)>,
 }
 
 /// What a suggestion is chosen with.
-struct Prepared<'a> {
-    posterior: Posterior<'a>,
+pub(super) struct Prepared<'a> {
+    pub(super) posterior: Posterior<'a>,
     nu: f64,
     /// None for Thompson sampling.
-    acquisition: Option<Acquisition>,
+    pub(super) acquisition: Option<Acquisition>,
     domain: &'a Domain,
     settings: &'a Settings,
     pool: Option<&'a Pool>,
@@ -228,7 +228,7 @@ impl BayesOpt {
     }
 
     /// The posterior that a suggestion is made from, pending trials included, and its acquisition.
-    fn prepare(
+    pub(super) fn prepare(
         &mut self,
         log: &Ledger,
         query: Query,
@@ -278,7 +278,13 @@ impl BayesOpt {
     }
 
     /// θ for the rows there are, and for the tail where it takes part in fits.
-    fn refit(&mut self, log: &Ledger, query: Query, rng: &mut Rng, stop: &mut Stop) -> Result<Fit> {
+    pub(super) fn refit(
+        &mut self,
+        log: &Ledger,
+        query: Query,
+        rng: &mut Rng,
+        stop: &mut Stop,
+    ) -> Result<Fit> {
         let gp_settings = self.settings.gp();
         let with_tail = match gp_settings.fit_rows {
             FitRows::Observed => false,
@@ -334,29 +340,6 @@ impl BayesOpt {
             rows: Some(self.training.rows().len()),
             scale: targets.scale,
         })
-    }
-}
-
-impl BayesOpt {
-    /// Fits θ for predictions, where there is something to fit to and nothing has been fitted yet. Nothing of it
-    /// is kept but a cache: the next suggestion makes a fit of its own, and logs it.
-    fn preview_fit(
-        &mut self,
-        log: &Ledger,
-        query: Query,
-        rng: &mut Rng,
-        stop: &mut Stop,
-    ) -> Result<()> {
-        if self.training.fit().is_some() || log.n_observed() == 0 {
-            return Ok(());
-        }
-        let fit = match self.preview.take() {
-            Some((len, fit)) if len == log.len() => fit,
-            _ => Arc::new(self.refit(log, query, rng, stop)?),
-        };
-        self.preview = Some((log.len(), fit.clone()));
-        self.training.preview(fit);
-        Ok(())
     }
 }
 
@@ -493,64 +476,5 @@ impl Strategy for BayesOpt {
 
     fn model_based(&mut self) -> Option<&mut dyn ModelBased> {
         Some(self)
-    }
-}
-
-impl ModelBased for BayesOpt {
-    fn surrogate(
-        &mut self,
-        log: &Ledger,
-        query: Query,
-        pending: bool,
-        rng: &mut Rng,
-        stop: &mut Stop,
-    ) -> Result<Option<Surrogate<'_>>> {
-        self.preview_fit(log, query, rng, stop)?;
-        let Some(mut posterior) = self.training.posterior(log, query, stop)? else {
-            return Ok(None);
-        };
-        if pending {
-            posterior.set_tail()?;
-        }
-        Ok(Some(Surrogate {
-            rows: posterior.rows,
-            gp: posterior.gp,
-            center: posterior.targets.center,
-            scale: posterior.targets.scale,
-        }))
-    }
-
-    fn acquisition(
-        &mut self,
-        log: &Ledger,
-        query: Query,
-        points: ArrayView2<f64>,
-        rng: &mut Rng,
-        stop: &mut Stop,
-    ) -> Result<Option<Vec<f64>>> {
-        if log.n_observed() == 0 {
-            return Ok(None);
-        }
-        self.training.before_suggestion(query.now);
-        if self.training.refit_due(log) {
-            let fit = Arc::new(self.refit(log, query, rng, stop)?);
-            self.training.adopt(fit);
-        }
-        let prepared = self.prepare(log, query, rng, stop)?;
-        let (gp, targets) = (&*prepared.posterior.gp, &prepared.posterior.targets);
-        let Some(acquisition) = prepared.acquisition else {
-            return Err(Error::InvalidSetting {
-                name: "acquisition",
-                got: "ThompsonSampling".to_string(),
-                expected: "it maximises a new draw at each suggestion, which has no value beforehand; \
-                           use predict, or another acquisition",
-            });
-        };
-        let mut values = vec![0.0; points.nrows()];
-        Scorer::new(gp, &acquisition, query.context).values(points, &mut values);
-        for value in &mut values {
-            *value = acquisition.in_units_of_f(*value, targets.center, targets.scale);
-        }
-        Ok(Some(values))
     }
 }

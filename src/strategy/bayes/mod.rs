@@ -10,7 +10,7 @@
 //! * [`information`]: the information gain that the theory's multipliers are made of
 //! * [`bound`]: the multiplier of sigma; `search`: the best point of the domain
 //! * [`spacing`]: proposals near pending trials are moved
-//! * [`bayes_opt`]: the strategy itself
+//! * [`bayes_opt`]: the strategy itself; `model_access`: what can be read of its model
 
 pub mod acquisitions;
 pub mod bayes_opt;
@@ -20,6 +20,7 @@ pub mod checks;
 pub mod design;
 pub mod incumbents;
 pub mod information;
+mod model_access;
 pub mod note;
 pub mod pending;
 mod search;

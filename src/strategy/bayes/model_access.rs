@@ -1,0 +1,95 @@
+//! What can be read of the model between suggestions: the posterior, and the acquisition at given points.
+
+use std::sync::Arc;
+
+use ndarray::ArrayView2;
+
+use crate::acquisition::Scorer;
+use crate::domain::Objective;
+use crate::error::{Error, Result, Stop};
+use crate::ledger::Ledger;
+use crate::random::Rng;
+use crate::strategy::Query;
+use crate::strategy::bayes::{BayesOpt, ModelBased, Surrogate};
+
+impl BayesOpt {
+    /// Fits θ for predictions, where there is something to fit to and nothing has been fitted yet. Nothing of it
+    /// is kept but a cache: the next suggestion makes a fit of its own, and logs it.
+    pub(super) fn preview_fit(
+        &mut self,
+        log: &Ledger,
+        query: Query,
+        rng: &mut Rng,
+        stop: &mut Stop,
+    ) -> Result<()> {
+        if self.training.fit().is_some() || log.n_observed() == 0 {
+            return Ok(());
+        }
+        let fit = match self.preview.take() {
+            Some((len, fit)) if len == log.len() => fit,
+            _ => Arc::new(self.refit(log, query, rng, stop)?),
+        };
+        self.preview = Some((log.len(), fit.clone()));
+        self.training.preview(fit);
+        Ok(())
+    }
+}
+
+impl ModelBased for BayesOpt {
+    fn surrogate(
+        &mut self,
+        log: &Ledger,
+        query: Query,
+        pending: bool,
+        rng: &mut Rng,
+        stop: &mut Stop,
+    ) -> Result<Option<Surrogate<'_>>> {
+        self.preview_fit(log, query, rng, stop)?;
+        let Some(mut posterior) = self.training.posterior(log, query, stop)? else {
+            return Ok(None);
+        };
+        if pending {
+            posterior.set_tail()?;
+        }
+        Ok(Some(Surrogate {
+            rows: posterior.rows,
+            gp: posterior.gp,
+            center: posterior.targets.center,
+            scale: posterior.targets.scale,
+        }))
+    }
+
+    fn acquisition(
+        &mut self,
+        log: &Ledger,
+        query: Query,
+        points: ArrayView2<f64>,
+        rng: &mut Rng,
+        stop: &mut Stop,
+    ) -> Result<Option<Vec<f64>>> {
+        if log.n_observed() == 0 {
+            return Ok(None);
+        }
+        self.training.before_suggestion(query.now);
+        if self.training.refit_due(log) {
+            let fit = Arc::new(self.refit(log, query, rng, stop)?);
+            self.training.adopt(fit);
+        }
+        let prepared = self.prepare(log, query, rng, stop)?;
+        let (gp, targets) = (&*prepared.posterior.gp, &prepared.posterior.targets);
+        let Some(acquisition) = prepared.acquisition else {
+            return Err(Error::InvalidSetting {
+                name: "acquisition",
+                got: "ThompsonSampling".to_string(),
+                expected: "it maximises a new draw at each suggestion, which has no value beforehand; \
+                           use predict, or another acquisition",
+            });
+        };
+        let mut values = vec![0.0; points.nrows()];
+        Scorer::new(gp, &acquisition, query.context).values(points, &mut values);
+        for value in &mut values {
+            *value = acquisition.in_units_of_f(*value, targets.center, targets.scale);
+        }
+        Ok(Some(values))
+    }
+}
