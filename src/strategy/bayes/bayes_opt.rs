@@ -4,7 +4,6 @@
 
 use std::sync::Arc;
 
-use ndarray::ArrayView2;
 use serde_json::Value;
 
 use crate::acquisition::{Acquisition, Scorer, UpperConfidenceBound};
@@ -29,7 +28,7 @@ use crate::strategy::bayes::pending::Pending;
 use crate::strategy::bayes::search::{Scores, Search, argmax, can_be_kept, in_context};
 use crate::strategy::bayes::settings::{self, DesignMethod, FitRows, Settings};
 use crate::strategy::bayes::training_set::{Posterior, TrainingSet, is_arriving};
-use crate::strategy::bayes::{ModelBased, Surrogate};
+use crate::strategy::bayes::ModelBased;
 use crate::strategy::registry::FromSettings;
 use crate::strategy::{Proposal, Query, Recommendation, Setup, Strategy, Supports, uniform_point};
 
