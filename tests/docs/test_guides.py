@@ -1,5 +1,6 @@
 """The guides in docs/: what they show runs, and their links lead somewhere."""
 
+import logging
 import re
 from doctest import ELLIPSIS, NORMALIZE_WHITESPACE, DocTest, DocTestParser, DocTestRunner
 
@@ -14,6 +15,8 @@ WITH_CODE = [page for page in GUIDES if blocks(page)]
 
 @pytest.mark.parametrize("page", WITH_CODE, ids=lambda page: page.stem)
 def test_guide_runs(page, tmp_path, monkeypatch):
+    # A page shows how to set the level of the package's logger.
+    monkeypatch.setattr(logging.getLogger("belated"), "level", logging.NOTSET)
     pytest.importorskip("sklearn")
     pytest.importorskip("pandas")
     pytest.importorskip("matplotlib").use("Agg")
@@ -34,7 +37,9 @@ def test_guide_runs(page, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("page", GUIDES + COMPARISONS, ids=lambda page: page.stem)
 def test_links_to_other_files_lead_somewhere(page):
-    links = re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text(encoding="utf-8"))
+    text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+    text = re.sub(r"`[^`]*`", "", text)
+    links = re.findall(r"\]\((?!https?:)([^)#]+)", text)
     assert [link for link in links if not (page.parent / link).exists()] == []
 
 

@@ -16,7 +16,7 @@ CONFIGURATION = """
 strict = true
 mypy_path = {path}
 
-[mypy-matplotlib.*,pandas.*,scipy.*,sklearn.*]
+[mypy-matplotlib.*,pandas.*,scipy.*,sklearn.*,tqdm.*]
 ignore_missing_imports = true
 """
 WRONG = 'import belated as bl\n\nbl.minimize(lambda p: p["x"], {"x": (0.0, 1.0)}, n_trails=3)\n'

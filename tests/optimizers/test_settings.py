@@ -316,4 +316,5 @@ def test_predict_fits_where_nothing_is_fitted():
 
 
 def test_predict_without_a_model_is_refused():
-    assert refusal(lambda: bl.RandomSearch(SPACE).predict(SPACE)) == "RandomSearch has no model to predict with"
+    message = "predict needs a model, and RandomSearch has none: use BayesOpt"
+    assert refusal(lambda: bl.RandomSearch(SPACE).predict(SPACE)) == message

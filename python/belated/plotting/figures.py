@@ -128,6 +128,7 @@ def grid(n_rows: int, n_columns: int) -> tuple[Figure, list[Axes]]:
     return figure, list(figure.subplots(n_rows, n_columns, squeeze=False).flat)
 
 
-def save(figure: Figure, path: str | Path) -> None:
-    """Write a figure to a file; its name's ending chooses the format."""
+def save(drawn: Axes | Figure, path: str | Path) -> None:
+    """Write a figure, or the one that axes are in, to a file; its name's ending chooses the format."""
+    figure: Any = drawn.figure
     figure.savefig(path, dpi=150)

@@ -185,17 +185,11 @@ mod tests {
         let mut rng = Rng::seed_from_u64(4);
         let discrete = Point::new(vec![1.0, 0.0, 0.5, 0.5], None);
         let pending = Array2::from_shape_vec((1, 4), discrete.x.clone()).unwrap();
-        let kept = enforce_separation(
-            &mut Sum,
-            &domain,
-            discrete.clone(),
-            pending.view(),
-            &mut rng,
-        );
+        let kept = separate(&domain, discrete.clone(), pending.view(), &mut rng);
         assert_eq!(kept, discrete);
         let corner = Point::new(vec![0.0, 1.0, 1.0, 1.0], None);
         let pending = Array2::from_shape_vec((1, 4), corner.x.clone()).unwrap();
-        let moved = enforce_separation(&mut Sum, &domain, corner.clone(), pending.view(), &mut rng);
+        let moved = separate(&domain, corner.clone(), pending.view(), &mut rng);
         assert!(moved != corner && domain.contains(&moved.x) && moved.x[1] == 1.0);
     }
 }
