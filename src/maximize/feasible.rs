@@ -127,8 +127,9 @@ pub fn sample(
     };
     let passed = feasible.of_rows(all.view())?;
     let members = all.rows().into_iter().zip(passed);
-    let members = members.filter_map(|(row, passed)| passed.then(|| row.to_vec()));
+    let members = members.filter(|(_, passed)| *passed);
     let left: Vec<Vec<f64>> = members
+        .map(|(row, _)| row.to_vec())
         .filter(|x| !excluded.contains(domain, x, None))
         .collect();
     Ok(match left.len() {

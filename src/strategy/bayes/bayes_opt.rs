@@ -18,6 +18,7 @@ use crate::maximize::constrained::Allowed;
 use crate::maximize::excluded::Excluded;
 use crate::maximize::feasible::Pool;
 use crate::random::Rng;
+use crate::strategy::bayes::ModelBased;
 use crate::strategy::bayes::bound::{multiplier, recent_trials};
 use crate::strategy::bayes::candidates::SolvedCandidates;
 use crate::strategy::bayes::design::initial_design;
@@ -28,7 +29,6 @@ use crate::strategy::bayes::pending::Pending;
 use crate::strategy::bayes::search::{Scores, Search, argmax, can_be_kept, in_context};
 use crate::strategy::bayes::settings::{self, DesignMethod, FitRows, Settings};
 use crate::strategy::bayes::training_set::{Posterior, TrainingSet, is_arriving};
-use crate::strategy::bayes::ModelBased;
 use crate::strategy::registry::FromSettings;
 use crate::strategy::{Proposal, Query, Recommendation, Setup, Strategy, Supports, uniform_point};
 
