@@ -1,0 +1,163 @@
+"""Records and headers: every change to them is noticed, whoever made it, and named."""
+
+import json
+import re
+
+import pytest
+
+import belated as bl
+from belated.store import checksums as form
+
+STUDY = 7
+RECORD = form.with_checksum(STUDY, 3, "suggest:0:k", 2.5, '{"a":1}')
+DEFINITION = {"optimizer": "none", "arguments": {}}
+HEADER = form.header(STUDY, "s", DEFINITION, 1.5)
+
+
+def forged(stored, **changes):
+    """A record or header with a right checksum for what it now holds."""
+    stored = stored._replace(**changes)
+    parts = stored[:-1]
+    checksum = form._checksum(STUDY, *parts) if isinstance(stored, form.Record) else form._digest(*parts)
+    return stored._replace(checksum=checksum)
+
+
+def test_what_was_written_is_intact():
+    assert form.is_intact(STUDY, RECORD) and forged(RECORD) == RECORD and forged(HEADER) == HEADER
+    assert form.verified("s", STUDY, 3, [RECORD]) == [RECORD]
+    assert form.verified("s", STUDY, 0, []) == []
+    assert form.read_header(HEADER) == DEFINITION
+    assert RECORD.version == HEADER.version == form.VERSION and json.loads(HEADER.definition) == DEFINITION
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"seq": 4},
+        {"key": None},
+        {"key": ""},
+        {"key": "suggest:0:l"},
+        {"at": 2.5000000000000004},
+        {"body": '{"a":2}'},
+        {"body": '{"a":1}\n'},
+        {"body": "\ud800"},
+        {"checksum": b""},
+        {"checksum": None},
+    ],
+)
+def test_a_changed_record_is_not_intact(change):
+    assert not form.is_intact(STUDY, RECORD._replace(**change))
+    assert not form.is_intact(STUDY + 1, RECORD)
+    with pytest.raises(bl.StoreError, match="event 3 of study 's' is damaged or missing: restore a copy"):
+        form.verified("s", STUDY, 3, [RECORD._replace(**change)])
+
+
+def test_no_key_is_not_an_empty_key():
+    assert not form.is_intact(STUDY, forged(RECORD, key="")._replace(key=None))
+    assert form.is_intact(STUDY, forged(RECORD, key="")) and form.is_intact(STUDY, forged(RECORD, key=None))
+
+
+def test_text_that_is_not_unicode_has_a_checksum_too():
+    assert form.is_intact(STUDY, forged(RECORD, body='"\ud800"', key="\ud800"))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"seq": "3"},
+        {"seq": 3.0},
+        {"seq": True},
+        {"version": str(form.VERSION)},
+        {"version": float(form.VERSION)},
+        {"key": 3},
+        {"key": ["k"]},
+        {"at": 2},
+        {"at": "2.5"},
+        {"body": b"{}"},
+        {"body": None},
+        {"body": 1},
+    ],
+)
+def test_a_record_of_other_types_is_not_intact_although_its_checksum_fits(change):
+    assert not form.is_intact(STUDY, forged(RECORD, **change))
+
+
+def test_intact_events_at_the_wrong_place_are_refused():
+    first, second = forged(RECORD, seq=0), forged(RECORD, seq=1)
+    assert form.verified("s", STUDY, 0, [first, second]) == [first, second]
+    for start, records, number in [(0, [second, first], 0), (0, [first, first], 1), (1, [first], 1), (0, [second], 0)]:
+        with pytest.raises(bl.StoreError, match=f"^event {number} of study 's' is damaged or missing"):
+            form.verified("s", STUDY, start, records)
+
+
+NEWER = (
+    f" was written by a newer belated than this one (format {form.VERSION + 1}, this one reads {form.VERSION}): "
+    "upgrade belated"
+)
+OLDER = (
+    f" was written by an older belated than this one (format {form.VERSION - 1}, this one reads {form.VERSION}): "
+    "read it with that version"
+)
+
+
+@pytest.mark.parametrize(("step", "message"), [(1, NEWER), (-1, OLDER)])
+def test_another_format_is_refused_by_name_with_what_to_do(step, message):
+    version = form.VERSION + step
+    with pytest.raises(bl.StoreError, match="^event 3 of study 's'" + re.escape(message) + "$"):
+        form.verified("s", STUDY, 3, [forged(RECORD, version=version)])
+    with pytest.raises(bl.StoreError, match="^study 's'" + re.escape(message) + "$"):
+        form.read_header(forged(HEADER, version=version))
+
+
+def test_a_newer_format_may_have_other_checksums_and_an_older_one_may_not():
+    newer, older = {"version": form.VERSION + 1}, {"version": form.VERSION - 1}
+    with pytest.raises(bl.StoreError, match="newer"):
+        form.verified("s", STUDY, 3, [RECORD._replace(**newer)])
+    with pytest.raises(bl.StoreError, match="newer"):
+        form.read_header(HEADER._replace(**newer))
+    with pytest.raises(bl.StoreError, match="damaged"):
+        form.verified("s", STUDY, 3, [RECORD._replace(**older)])
+    with pytest.raises(bl.StoreError, match="damaged"):
+        form.read_header(HEADER._replace(**older))
+
+
+def test_a_definition_with_numbers_that_are_none_is_not_written():
+    with pytest.raises(ValueError):
+        form.header(STUDY, "s", {"optimizer": "none", "arguments": {"x": float("nan")}}, 1.5)
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        ({"id": "7"}, "its checksum does not fit"),
+        ({"id": True}, "its checksum does not fit"),
+        ({"name": 3}, "its checksum does not fit"),
+        ({"definition": None}, "its checksum does not fit"),
+        ({"definition": DEFINITION}, "its checksum does not fit"),
+        ({"at": 1}, "its checksum does not fit"),
+        ({"version": "one"}, "its checksum does not fit"),
+        ({"version": float(form.VERSION)}, "its checksum does not fit"),
+        ({"definition": "[]"}, "it is not a definition"),
+        ({"definition": "3"}, "it is not a definition"),
+        ({"definition": '["optimizer","arguments"]'}, "it is not a definition"),
+        ({"definition": '{"optimizer":"none"}'}, "it is not a definition"),
+        ({"definition": '{"optimizer":"none","arguments":{},"more":1}'}, "it is not a definition"),
+        ({"definition": '{"optimizer":"none","arguments":[]}'}, "it is not a definition"),
+        ({"definition": '{"optimizer":"none","arguments":{"x":NaN}}'}, "NaN is not a number"),
+        ({"definition": '{"optimizer":"none","arguments":{"x":-Infinity}}'}, "-Infinity is not a number"),
+        ({"definition": "nonsense"}, "Expecting value"),
+        ({"definition": "[" * 100_000}, "recursion"),
+    ],
+)
+def test_what_is_not_a_definition_is_refused_although_its_checksum_fits(change, problem):
+    stored = forged(HEADER, **change)
+    with pytest.raises(bl.StoreError, match=f"the definition of study .* is damaged .*{problem}.*: restore a copy"):
+        form.read_header(stored)
+
+
+@pytest.mark.parametrize(
+    "change", [{"id": 8}, {"name": "t"}, {"definition": "{}"}, {"at": 1.25}, {"checksum": b""}, {"checksum": None}]
+)
+def test_a_changed_header_is_refused(change):
+    with pytest.raises(bl.StoreError, match="checksum does not fit"):
+        form.read_header(HEADER._replace(**change))
