@@ -74,10 +74,11 @@ pub(super) fn best_feasible(
         exhaustive::best_row(objective, pool.points(), &skip, rng, stop)?
     } else {
         let mut plan = Plan::new(product, effort)?;
-        // Of the points that are spread over the box the pool replaces as many as will violate the constraints.
+        // Of the points that are spread over the box, the pool replaces those that will violate the constraints. Half as
+        // many will do: they fill a smaller set.
         let n_even = plan.n_even as f64;
         plan.n_even = (n_even * pool.share()) as usize + MIN_SPREAD;
-        let n_pool = (n_even * (1.0 - pool.share())) as usize + MIN_SPREAD;
+        let n_pool = (0.5 * n_even * (1.0 - pool.share())) as usize + MIN_SPREAD;
         let spread = starting_points(domain, product, best_observed, &plan, rng);
         let n_unknown = spread.nrows();
         let points = concatenate![Axis(0), spread, pool.first(n_pool), best_observed];
