@@ -1,6 +1,8 @@
 """Black-box optimisation when results come late, out of order, or never."""
 
-from belated import optimizers, plotting
+from typing import TYPE_CHECKING, Any
+
+from belated import optimizers
 from belated._core import (
     AlreadyObserved,
     BelatedError,
@@ -21,6 +23,9 @@ from belated.run import NoImprovement, Result, RunError, RunningTrial, StopRun, 
 from belated.space import Categorical, Integer, Ordinal, Real, Space
 from belated.store import StoreError
 from belated.study.study import Study
+
+if TYPE_CHECKING:
+    from belated import plotting
 
 __all__ = [
     "AlreadyObserved",
@@ -53,3 +58,12 @@ __all__ = [
 ]
 __all__ += optimizers.__all__
 __all__ += settings.__all__
+
+
+def __getattr__(name: str) -> Any:
+    # Plots are imported when one is drawn.
+    if name == "plotting":
+        import belated.plotting
+
+        return belated.plotting
+    raise AttributeError(f"module 'belated' has no attribute {name!r}")

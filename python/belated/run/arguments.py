@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
-from multiprocessing.reduction import ForkingPickler
+from concurrent.futures import Executor, ThreadPoolExecutor
 from reprlib import repr as short_repr
 from typing import Any, Literal, TypeAlias, TypedDict
 
@@ -158,6 +157,12 @@ def functions(callbacks: Any) -> list[Any]:
 
 def check_picklable(f: Any, executor: Executor | None) -> None:
     """InvalidSetting where a pool of processes could not be sent the function."""
+    if executor is None:
+        return
+    # Slow to import, and for processes alone.
+    from concurrent.futures import ProcessPoolExecutor
+    from multiprocessing.reduction import ForkingPickler
+
     # The pool would notice only after trials have been started; other executors have their own way to send f.
     if not isinstance(executor, ProcessPoolExecutor):
         return

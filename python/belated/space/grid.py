@@ -1,12 +1,19 @@
 """Evenly spaced numbers: low, low + step, low + 2 step, …, each the float nearest to what these decimals add up to."""
 
+from __future__ import annotations
+
 import functools
-from fractions import Fraction
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from fractions import Fraction
 
 
 @functools.lru_cache(maxsize=256)
 def _exact(number: float) -> Fraction:
     """The decimal that a float is written as: 1/10 for 0.1."""
+    from fractions import Fraction  # slow to import, and needed for steps alone
+
     return Fraction(repr(number))
 
 
@@ -22,4 +29,5 @@ def member(low: float, step: float, index: int) -> float:
 
 def nearest_index(low: float, step: float, value: float) -> int:
     """The index of the member that is nearest to a value, were there no end to them."""
-    return round((Fraction(value) - _exact(low)) / _exact(step))
+    numerator, denominator = value.as_integer_ratio()
+    return round((numerator - denominator * _exact(low)) / (denominator * _exact(step)))
