@@ -1,0 +1,130 @@
+"""Salvage finds in the bytes of a file what SQLite reads from it, however the file is laid out."""
+
+import json
+import os
+import sqlite3
+
+import pytest
+
+import belated as bl
+from belated.store import checksums as form
+from belated.store.salvage import salvage
+from belated.store.sqlite import SqliteStore
+
+DEFINITION = {"optimizer": "none", "arguments": {}}
+WIDE = 1 << 47
+
+
+def text(n):
+    """JSON of exactly n characters."""
+    return json.dumps("a" * (n - 2))
+
+
+@pytest.fixture
+def path(tmp_path):
+    return str(tmp_path / "studies.db")
+
+
+def write(path, headers=(), events=(), page_size=4096):
+    """A store of these headers and (study, record), as an SQLite of any page size would have written it."""
+    store = SqliteStore(path)
+    store.create(form.header(5, "first", DEFINITION, 0.5), [])
+    store._disconnect()
+    connection = sqlite3.connect(path, isolation_level=None)
+    connection.execute("PRAGMA journal_mode = DELETE")
+    connection.execute(f"PRAGMA page_size = {page_size}")
+    connection.execute("VACUUM")
+    connection.execute("BEGIN")
+    connection.executemany("INSERT INTO studies VALUES (?, ?, ?, ?, ?, ?)", headers)
+    connection.executemany("INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?)", [(study, *row) for study, row in events])
+    connection.execute("COMMIT")
+    assert connection.execute("PRAGMA page_size").fetchone()[0] == page_size
+    connection.close()
+
+
+def read(path):
+    """What SQLite reads, in order."""
+    connection = sqlite3.connect(path)
+    headers = connection.execute("SELECT * FROM studies ORDER BY id").fetchall()
+    events = connection.execute("SELECT * FROM events ORDER BY study, seq").fetchall()
+    connection.close()
+    return headers, [(row[0], row[1:]) for row in events]
+
+
+def assert_all_is_found(path, n_headers, n_events):
+    headers, events = salvage(path)
+    assert (headers, events) == read(path)
+    assert (len(headers), len(events)) == (n_headers, n_events)
+
+
+def test_numbers_of_every_width_are_found(path):
+    numbers = [0, 1, 2, 127, 128, 255, 256, 32767, 32768, 65536, (1 << 23) - 1, 1 << 23, (1 << 31) - 1]
+    ids = [*numbers, 1 << 31, (1 << 32) + 1, WIDE - 1]
+    times = [0.0, 1.0, -1.0, 100.0, 200.0, 40_000.0, 1e7, 1.7e9, 1e12, 1e15, 0.1, 1.7e9 + 0.25]
+    headers = [form.header(id, f"s{id}", DEFINITION, times[k % len(times)]) for k, id in enumerate(ids)]
+    events = [(id, form.with_checksum(id, seq, None, 0.25, "{}")) for id in ids for seq in numbers]
+    events += [(9, form.with_checksum(9, seq, None, at, "{}")) for seq, at in enumerate(times)]
+    write(path, headers, events)
+    assert_all_is_found(path, 1 + len(headers), len(events))
+
+
+def test_keys_and_texts_of_every_kind_are_found(path):
+    keys = [None, "", "k", "é", "k" * 57, "k" * 58, "k" * 500, "日本" * 3000]
+    bodies = ["0", "null", '"é日本"', json.dumps({"a": ["\n", "\u2028"]}), text(1_100_000)]
+    contents = [(None, body) for body in bodies] + [(key, "{}") for key in keys]
+    events = [(5, form.with_checksum(5, seq, key, 0.5, body)) for seq, (key, body) in enumerate(contents)]
+    write(path, [form.header(8, "é" * 300, DEFINITION, 0.5)], events)
+    assert_all_is_found(path, 2, len(events))
+
+
+def test_what_comes_out_is_in_order_and_what_is_no_event_stays_out(path):
+    headers = [form.header(id, f"s{id}", DEFINITION, 0.5) for id in (300, 200)]
+    events = [(id, form.with_checksum(id, seq, None, 0.5, "{}")) for id in (300, 200) for seq in (2, 0)]
+    strange = ["nonsense", "", "[" * 100_000, "1\n"]  # with right checksums
+    events += [(200, form.with_checksum(200, 10 + k, None, 0.5, body)) for k, body in enumerate(strange)]
+    events.append((300, form.with_checksum(200, 1, None, 0.5, "{}")))  # of another study
+    headers.append(form.header(400, "s400", DEFINITION, 0.5)._replace(name="t"))
+    write(path, headers, events)
+    found, records = salvage(path)
+    assert [header.id for header in found] == [5, 200, 300]
+    assert [(study, record.seq) for study, record in records] == [(200, 0), (200, 2), (300, 0), (300, 2)]
+
+
+def test_the_write_ahead_log_is_read_by_its_latest_pages(path):
+    """A transaction rewrites pages that the log has already: the latest version of each is the one that counts."""
+    store = SqliteStore(path)
+    store.create(form.header(5, "first", DEFINITION, 0.5), [])
+    for seq in range(12):
+        with store.writing("first") as log:
+            log.append([form.with_checksum(5, seq, f"k{seq}", 0.5, text(700 * seq + 5))])
+        if seq == 6:
+            store._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        headers, events = salvage(path)
+        assert [header.name for header in headers] == ["first"]
+        assert events == [(5, record) for record in store.events("first", 0)] and len(events) == seq + 1
+    assert os.path.getsize(path + "-wal") > 0
+
+
+def test_a_file_cut_anywhere_gives_only_what_was_written(path):
+    events = [(5, form.with_checksum(5, seq, None, 0.5, text(400 * seq + 5))) for seq in range(30)]
+    write(path, [], events)
+    expected = set(events)
+    with open(path, "rb") as file:
+        data = file.read()
+    found = []
+    for end in range(0, len(data), 3001):
+        with open(path, "wb") as file:
+            file.write(data[:end])
+        _, events = salvage(path)
+        assert set(events) <= expected
+        found.append(len(events))
+    assert found[0] == 0 < found[-1] and found == sorted(found)
+
+
+def test_a_file_that_cannot_be_read_is_a_store_error(path, tmp_path):
+    with pytest.raises(bl.StoreError, match=f"store {path}: cannot be read: "):
+        salvage(path)
+    with pytest.raises(bl.StoreError, match="cannot be read"):
+        salvage(str(tmp_path))
+    open(path, "wb").close()
+    assert salvage(path) == ([], [])
