@@ -339,7 +339,7 @@ impl GaussianProcess {
     }
 
     /// Refuses `targets` that overflow. With K the largest k(x, x) of a row, all |k_i| ≤ K and |v_i| ≤ √K: means are
-    /// finite where K·Σ|α| and √K·Σ|z| are.
+    /// finite where K·Σ|α| and √K·Σ|z| are, with a factor of 2 for rounding.
     pub(super) fn check_range(&self, targets: impl Iterator<Item = f64>) -> Result<()> {
         let size = |weights: &[f64]| weights.iter().map(|w| w.abs()).sum::<f64>();
         let rows = self.rows.rows().into_iter();
@@ -347,7 +347,8 @@ impl GaussianProcess {
             .map(|x| self.kernel.prior_variance(x))
             .fold(0.0, f64::max);
         let (by_alpha, by_z) = (size(&self.alpha), size(&self.z));
-        if (largest_prior * by_alpha).is_finite() && (largest_prior.sqrt() * by_z).is_finite() {
+        let (by_alpha, by_z) = (largest_prior * by_alpha, largest_prior.sqrt() * by_z);
+        if (2.0 * by_alpha).is_finite() && (2.0 * by_z).is_finite() {
             return Ok(());
         }
         let largest = targets.fold(0.0, |m: f64, y| m.max(y.abs()));

@@ -28,6 +28,20 @@ fn targets_that_overflow_are_refused_and_large_ones_are_not() {
     assert_eq!(refused, Err(Error::Overflow { largest: f64::MAX }));
 }
 
+#[test]
+fn a_target_whose_mean_only_rounding_makes_infinite_is_refused() {
+    // v · (y / v) is y, but may round to infinity.
+    let (y, v) = (f64::MAX, 1.9613911470226837);
+    let theta = Hyperparameters {
+        lengthscale: vec![0.03],
+        signal_variance: v,
+        noise_variance: 0.0,
+    };
+    let mut gp = GaussianProcess::new(KernelFamily::Matern52, &theta).unwrap();
+    gp.append_rows(Array2::zeros((1, 1)).view()).unwrap();
+    assert_eq!(gp.set_targets(&[y]), Err(Error::Overflow { largest: y }));
+}
+
 pub(crate) fn wave(n: usize, d: usize, seed: f64) -> Array2<f64> {
     Array2::from_shape_fn((n, d), |(i, k)| {
         (((i * 7 + k * 13) as f64 + seed) * 1.618).sin()

@@ -57,6 +57,14 @@ def assert_all_is_found(path, n_headers, n_events):
     assert (len(headers), len(events)) == (n_headers, n_events)
 
 
+@pytest.mark.parametrize("page_size", [512, 1024, 4096, 16384])
+def test_short_and_long_records_are_found_at_every_page_size(path, page_size):
+    lengths = [10, 100, page_size - 40, page_size + 7, 5 * page_size, 20_000]
+    events = [(5, form.with_checksum(5, seq, None, 0.5, text(n))) for seq, n in enumerate(lengths)]
+    write(path, [], events, page_size)
+    assert_all_is_found(path, 1, len(events))
+
+
 def test_numbers_of_every_width_are_found(path):
     numbers = [0, 1, 2, 127, 128, 255, 256, 32767, 32768, 65536, (1 << 23) - 1, 1 << 23, (1 << 31) - 1]
     ids = [*numbers, 1 << 31, (1 << 32) + 1, WIDE - 1]

@@ -21,7 +21,7 @@ _VARINT = rb"[\x80-\xff]{0,5}[\x00-\x7f]"
 # Lookahead, because one match may begin within another.
 _EVENT = re.compile(rb"(?=[\x08-\x18]" + _NUMBER * 3 + _VARINT + _NUMBER + _VARINT + rb"\x2c)", re.DOTALL)
 _HEADER = re.compile(rb"(?=[\x07-\x18]\x00" + _VARINT * 2 + _NUMBER * 2 + rb"\x2c)", re.DOTALL)
-_PAGE_SIZES = [4096] + [1 << k for k in range(9, 17) if k != 12]
+_PAGE_SIZES = [1 << k for k in range(9, 17)]
 _WIDTHS = {1: 1, 2: 2, 3: 3, 4: 4, 5: 6, 6: 8}
 
 
@@ -38,6 +38,7 @@ def salvage(path: str) -> tuple[list[Header], list[tuple[int, Record]]]:
         raise StoreError(f"store {path}: cannot be read: {error}") from error
     headers: dict[int, Header] = {}
     events: dict[tuple[int, int], Record] = {}
+    # Short records are found at any page size, those on several pages at the right one: all are tried.
     for size in _PAGE_SIZES:
         pages = _Pages(data, log, size)
         for page in pages.all():
@@ -49,9 +50,6 @@ def salvage(path: str) -> tuple[list[Header], list[tuple[int, Record]]]:
                 found = _intact_header(page, start, row)
                 if found is not None:
                     headers.setdefault(found.id, found)
-        if events or headers:
-            # The page size is right.
-            break
     return sorted(headers.values()), [(study, record) for (study, _), record in sorted(events.items())]
 
 
