@@ -1,5 +1,6 @@
 """Black-box optimisation when results come late, out of order, or never."""
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from belated import optimizers
@@ -19,13 +20,14 @@ from belated._core import (
 from belated.optimizers import *  # noqa: F403
 from belated.optimizers import settings
 from belated.optimizers.settings import *  # noqa: F403
-from belated.run import NoImprovement, Result, RunError, RunningTrial, StopRun, ValueReached, maximize, minimize
 from belated.space import Categorical, Integer, Ordinal, Real, Space
-from belated.store import StoreError
-from belated.study.study import Study
 
 if TYPE_CHECKING:
     from belated import plotting
+    from belated.run import NoImprovement, Result, RunError, RunningTrial, StopRun, ValueReached
+    from belated.run.maximize import maximize, minimize
+    from belated.store import StoreError
+    from belated.study.study import Study
 
 __all__ = [
     "AlreadyObserved",
@@ -60,10 +62,23 @@ __all__ += optimizers.__all__
 __all__ += settings.__all__
 
 
-def __getattr__(name: str) -> Any:
-    # Plots are imported when one is drawn.
-    if name == "plotting":
-        import belated.plotting
+# Imported when first used: they need much of the standard library, which optimizers do without.
+_LAZY = {
+    **dict.fromkeys(("NoImprovement", "Result", "RunError", "RunningTrial", "StopRun", "ValueReached"), "belated.run"),
+    **dict.fromkeys(("maximize", "minimize"), "belated.run"),
+    "Study": "belated.study",
+    "StoreError": "belated.store",
+}
 
-        return belated.plotting
-    raise AttributeError(f"module 'belated' has no attribute {name!r}")
+
+def __getattr__(name: str) -> Any:
+    if name == "plotting":
+        return import_module("belated.plotting")
+    if name not in _LAZY:
+        raise AttributeError(f"module 'belated' has no attribute {name!r}")
+    found = globals()[name] = getattr(import_module(_LAZY[name]), name)
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

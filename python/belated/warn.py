@@ -1,23 +1,32 @@
 """Warnings that point to the user's line, the one that called into the package; and the package's logger."""
 
-import logging
 import os
 import sys
 import warnings
 from types import FrameType
+from typing import TYPE_CHECKING
 
 from belated._core import BelatedWarning
 
+if TYPE_CHECKING:
+    import logging
+
 _PACKAGE = os.path.dirname(__file__) + os.sep
 
-# Quiet unless the user sets it up: results of runs are logged at INFO, warnings at WARNING.
-LOGGER = logging.getLogger("belated")
-LOGGER.addHandler(logging.NullHandler())
+
+def logger() -> "logging.Logger":
+    """The package's logger: quiet unless the user sets it up; results of runs at INFO, warnings at WARNING."""
+    import logging
+
+    found = logging.getLogger("belated")
+    if not found.handlers:
+        found.addHandler(logging.NullHandler())
+    return found
 
 
 def warn(message: str) -> None:
     """Give a `BelatedWarning` at the innermost line that is not of this package, and log it."""
-    LOGGER.warning("%s", message)
+    logger().warning("%s", message)
     # warnings.warn has skip_file_prefixes for this from Python 3.12 on.
     level, frame = 1, sys._getframe(0)
     while frame.f_back is not None and _is_own(frame):

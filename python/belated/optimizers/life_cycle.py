@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from reprlib import repr as short_repr
@@ -489,6 +488,8 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
         return number
 
     def _repr_html_(self) -> str:
+        import html
+
         trials = self.trials
         rows = []
         for trial in reversed(trials[-_ROWS_SHOWN:]):

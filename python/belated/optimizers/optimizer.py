@@ -1,9 +1,8 @@
 """The base of all optimizers: arguments, settings as in scikit-learn, and the core that they define."""
 
 import json
-import secrets
+import os
 import typing
-import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, fields, replace
 from reprlib import repr as short_repr
@@ -58,7 +57,7 @@ class Optimizer(LifeCycle[_core.Optimizer]):
         if self._strategy is None:
             raise InvalidSetting("Optimizer has no strategy of its own: use BayesOpt or RandomSearch")
         self._problem = Problem(self.space, self.candidates, self.context, self.clock, self.direction, self.time)
-        seed = secrets.randbits(63) if self.seed is None else whole_number(self.seed)
+        seed = int.from_bytes(os.urandom(8), "big") >> 1 if self.seed is None else whole_number(self.seed)
         if seed is None or not 0 <= seed < 2**64:
             raise InvalidSetting(f"seed={short_repr(self.seed)} is not usable: pass an integer from 0 to 2**64 - 1")
         self.seed_ = seed
@@ -69,7 +68,7 @@ class Optimizer(LifeCycle[_core.Optimizer]):
                     raise InvalidSetting(
                         f"{name}={short_repr(value)} has multistart, a search that knows no constraints: leave one out"
                     )
-        self._token = uuid.uuid4().hex
+        self._token = os.urandom(16).hex()
         self._log = _core.Optimizer(self.domain_.domain(), json.dumps(self._definition()))
 
     def _settings(self) -> dict[str, Any]:

@@ -1,7 +1,6 @@
 """Reading what is reported about a trial: cost and duration, attributes, errors; and what is known of them later."""
 
 import json
-import traceback
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from reprlib import repr as short_repr
@@ -83,6 +82,8 @@ def _message(error: BaseException) -> str:
 def _traceback(error: BaseException) -> str | None:
     if error.__traceback__ is None and error.__cause__ is None:
         return None
+    import traceback
+
     try:
         return "".join(traceback.format_exception(error))
     except Exception as raised:

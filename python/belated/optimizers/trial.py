@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +15,7 @@ if TYPE_CHECKING:
 
 def html_table(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     """An HTML table of the reprs of `rows` (strings as they are), everything escaped."""
+    import html
 
     def line(cells: Sequence[Any], tag: str) -> str:
         texts = (cell if isinstance(cell, str) else repr(cell) for cell in cells)

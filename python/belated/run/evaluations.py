@@ -21,7 +21,9 @@ from belated.run.progress import Progress
 from belated.run.raised import Place, format_error
 from belated.run.total import Total
 from belated.study.study import Study
-from belated.warn import LOGGER, warn
+from belated.warn import logger, warn
+
+LOGGER = logger()
 
 # Seconds. On Windows, Ctrl-C is not answered during a wait, so none is longer.
 _MAX_WAIT = 0.5

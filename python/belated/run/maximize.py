@@ -27,7 +27,9 @@ from belated.run.stoppers import StopRun
 from belated.run.total import Total
 from belated.space.space import Space
 from belated.study.study import Study
-from belated.warn import LOGGER
+from belated.warn import logger
+
+LOGGER = logger()
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack

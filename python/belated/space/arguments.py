@@ -3,7 +3,6 @@
 import math
 import numbers
 import operator
-from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -18,11 +17,11 @@ def real_number(value: Any) -> float | None:
         return value
     if getattr(value, "shape", None) == () and hasattr(value, "item"):
         value = value.item()
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (numbers.Real, Decimal)):
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Number):
         return None
     try:
-        return float(value)
-    except (OverflowError, ValueError):
+        return float(value)  # type: ignore[arg-type]
+    except (OverflowError, TypeError, ValueError):  # a complex number is a TypeError
         return None
 
 

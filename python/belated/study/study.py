@@ -1,8 +1,6 @@
 """Studies: an optimizer whose log is kept in a store, for many processes and for longer than any of them lives."""
 
-import html
 import os
-import secrets
 import threading
 import time as clocks
 import weakref
@@ -126,7 +124,7 @@ class Study(LifeCycle[SharedLog]):
             if given is None:
                 raise StoreError(f"there is no study {self.name!r} in {self._store.url}: pass optimizer= to create it")
             # Drawn at random, so that no event of one study passes for one of another.
-            new, at = secrets.randbits(48), self._wall_time()
+            new, at = int.from_bytes(os.urandom(6), "big"), self._wall_time()
             records = [with_checksum(new, seq, None, at, body) for seq, body in enumerate(given._log.events(0))]
             created = self._store.create(header(new, self.name, definition_of(given), at), records)
             found = self._store.header(self.name)
@@ -328,6 +326,8 @@ class Study(LifeCycle[SharedLog]):
         return f"Study({self.name!r}, {self.store!r}, {self._optimizer!r})"
 
     def _repr_html_(self) -> str:
+        import html
+
         return f"<p>Study {html.escape(repr(self.name))}</p>{super()._repr_html_()}"
 
     def _after_fork(self) -> None:
