@@ -346,17 +346,19 @@ impl Optimizer {
         }
     }
 
-    /// The acquisition that the next suggestion would maximise, at points of the domain and in units of f; None
-    /// without a model, and while nothing is observed. Nothing that follows is changed.
+    /// The acquisition that the next suggestion would maximise, at points of the domain (feasible or not) and in units
+    /// of f; None without a model, and while nothing is observed. Nothing that follows is changed.
     pub fn acquisition(
         &mut self,
         points: ArrayView2<f64>,
         context: &[f64],
         now: Option<f64>,
         wall_time: Option<f64>,
+        feasible: Feasible,
         stop: &mut Stop,
     ) -> Result<Option<Vec<f64>>> {
         self.check_context(context)?;
+        self.check_constraints(feasible)?;
         let (width, _) = self.ledger.widths();
         if points.ncols() != width || points.iter().any(|x| !x.is_finite()) {
             return Err(Error::Shape(format!(
@@ -368,7 +370,7 @@ impl Optimizer {
             now: self.ledger.now(now)?,
             wall_time,
             context,
-            feasible: Feasible::EVERYWHERE,
+            feasible,
         };
         self.strategy.catch_up(&self.ledger)?;
         let Some(strategy) = self.strategy.model_based() else {

@@ -279,6 +279,7 @@ class Optimizer:
         context: NDArray[np.float64] | None,
         now: float | None,
         wall_time: float | None = None,
+        feasible: Callable[[NDArray[np.float64]], NDArray[np.bool_]] | None = None,
     ) -> NDArray[np.float64] | None:
         """The acquisition that the next suggestion would maximise, at points (n, width) and in units of f.
 

@@ -263,7 +263,7 @@ impl Optimizer {
         Ok(moments.map(|(mean, std)| (mean.into_pyarray(py), std.into_pyarray(py))))
     }
 
-    #[pyo3(signature = (points, context, now, wall_time=None))]
+    #[pyo3(signature = (points, context, now, wall_time=None, feasible=None))]
     fn acquisition<'py>(
         &self,
         py: Python<'py>,
@@ -271,11 +271,12 @@ impl Optimizer {
         context: Option<PyReadonlyArray1<'py, f64>>,
         now: Option<f64>,
         wall_time: Option<f64>,
+        feasible: Option<Py<PyAny>>,
     ) -> PyResult<Option<Bound<'py, PyArray1<f64>>>> {
         let (points, context) = (owned2(points), self::context(context));
-        let values = detached(py, |stop| {
+        let values = detached_with(py, self.address(), feasible, |feasible, stop| {
             let mut core = self.lock(stop)?;
-            core.acquisition(points.view(), &context, now, wall_time, stop)
+            core.acquisition(points.view(), &context, now, wall_time, feasible, stop)
         })?;
         Ok(values.map(|values| values.into_pyarray(py)))
     }

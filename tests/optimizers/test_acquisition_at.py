@@ -158,3 +158,22 @@ def test_refusals():
         opt.acquisition_at({"x": 0.0, "n": 1})
     with pytest.raises(bl.InvalidPoint, match="misses"):
         opt.acquisition_at({"x": 0.0}, {"z": 0.5})
+
+
+@pytest.mark.parametrize("settings", [{}, {"pending": "hallucinate"}, {"acquisition": "ucb", "pending": "hallucinate"}])
+def test_under_constraints_improvement_is_measured_from_feasible_points(settings):
+    """The best value belongs to a point that violates them; the next suggestion is the best of the others."""
+    opt = bl.BayesOpt({"k": bl.Integer(0, 30)}, initial=0, seed=0, constraints=[lambda p: p["k"] <= 18], **settings)
+    opt.add([{"k": k} for k in DATA], list(DATA.values()))
+    opt.add({"k": 27}, 6.0)
+    opt.suggest(2)
+    free = [k for k in range(19) if k not in {trial.params["k"] for trial in opt.pending_}]
+    values = opt.acquisition_at(GRID)
+    assert len(values) == len(GRID)
+    assert opt.suggest().params["k"] == max(free, key=lambda k: values[k])
+    if settings == {"pending": "hallucinate"}:
+        mean, std = opt.predict(GRID, pending=True)
+        best = max(mean[k] for k in DATA if k <= 18)
+        u = (mean - best) / std
+        expected = np.log(std * (u * norm.cdf(u) + norm.pdf(u)))
+        assert opt.acquisition_at(GRID)[u > -4] == pytest.approx(expected[u > -4], rel=1e-6)

@@ -82,7 +82,9 @@ class Log(Protocol):
     def predict(self, points: Array, now: float | None, pending: bool) -> tuple[Array, Array] | None:
         """Posterior mean and standard deviation of f; None while nothing is observed."""
 
-    def acquisition(self, points: Array, context: Array | None, now: float | None) -> Array | None:
+    def acquisition(
+        self, points: Array, context: Array | None, now: float | None, feasible: Feasible | None = None
+    ) -> Array | None:
         """The acquisition of the next suggestion; None while nothing is observed."""
 
     def surrogate(self, now: float | None, pending: bool) -> tuple[GaussianProcess, float, float] | None:

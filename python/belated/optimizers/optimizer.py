@@ -110,7 +110,7 @@ class Optimizer(LifeCycle[_core.Optimizer]):
         )
 
     def _start_trials(self, n: int, context: Array | None) -> list[int]:
-        return self._log.suggest(n, context, self._problem.now(), self._constraints_for("suggest"))
+        return self._log.suggest(n, context, self._problem.now(), self._constraints)
 
     def _constraints_for(self, call: str) -> Constraints | None:
         return self._constraints

@@ -147,7 +147,7 @@ class ReadAccess(AttributeHints):
         source = self._source
         encoded = source._encode_context(context)
         constraints = source._constraints_for("recommend")
-        best = source._current_log().recommend(encoded, source._problem.now(), constraints)
+        best = source._current_log().recommend(encoded, source._problem.now(), feasible=constraints)
         if best is None:
             where = "" if constraints is None else " whose params satisfy the constraints"
             raise NotFitted(f"recommend needs values: observe at least one trial{where} first")
@@ -206,7 +206,8 @@ class ReadAccess(AttributeHints):
     def acquisition_at(self, params: Any = None, context: Mapping[str, Any] | None = None) -> NDArray[np.float64]:
         """The acquisition that the next suggestion would maximise, pending trials included.
 
-        Reading it changes nothing: suggestions afterwards are the same.
+        Reading it changes nothing: suggestions afterwards are the same. Points that violate constraints have a value
+        too; none of them is suggested.
 
         Parameters
         ----------
@@ -241,7 +242,8 @@ class ReadAccess(AttributeHints):
         """
         log, encoded = self._model_log("acquisition_at"), self._source._encode_context(context)
         points = encoded_points(self.domain_, params)
-        values = log.acquisition(points, encoded, self._source._problem.now())
+        constraints = self._source._constraints_for("acquisition_at")
+        values = log.acquisition(points, encoded, self._source._problem.now(), feasible=constraints)
         if values is None:
             raise _not_fitted("acquisition_at")
         return values

@@ -236,9 +236,11 @@ class SharedLog:
         """(model, center, scale); None while nothing is fitted."""
         return self.core.surrogate(now, pending, self.wall_time())
 
-    def acquisition(self, points: Array, context: Array | None, now: float | None) -> Array | None:
+    def acquisition(
+        self, points: Array, context: Array | None, now: float | None, feasible: Feasible | None = None
+    ) -> Array | None:
         """The acquisition of the next suggestion; None while nothing is observed."""
-        return self.core.acquisition(points, context, now, self.wall_time())
+        return self.core.acquisition(points, context, now, self.wall_time(), feasible)
 
     def leave_one_out(self, now: float | None) -> tuple[list[int], Array, Array] | None:
         """(trial numbers, mean, std) of values predicted from all others; None while nothing is observed."""
