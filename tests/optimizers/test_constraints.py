@@ -96,9 +96,9 @@ def test_any_space_under_any_bound(dimensions, bound, seed, kind):
                 trial.observe(value(trial.params))
         assert within(optimizer.recommend())
     except bl.InvalidSpace:
-        # Only where hardly anything satisfies it.
-        free = bl.RandomSearch(optimizer.space, seed=seed + 1).suggest(1000)
-        assert not any(within(trial.params) for trial in free)
+        # Only where hardly anything satisfies it: 10,000 tries miss a fraction of 0.003 once in 10^13.
+        free = bl.RandomSearch(optimizer.space, seed=seed + 1).suggest(20_000)
+        assert sum(within(trial.params) for trial in free) / len(free) < 0.005
 
 
 def quadratic(params):

@@ -83,7 +83,7 @@ class Log(Protocol):
         """Posterior mean and standard deviation of f; None while nothing is observed."""
 
     def acquisition(
-        self, points: Array, context: Array | None, now: float | None, feasible: Feasible | None = None
+        self, points: Array, context: Array | None, now: float | None, *, feasible: Feasible | None = None
     ) -> Array | None:
         """The acquisition of the next suggestion; None while nothing is observed."""
 

@@ -237,7 +237,7 @@ class SharedLog:
         return self.core.surrogate(now, pending, self.wall_time())
 
     def acquisition(
-        self, points: Array, context: Array | None, now: float | None, feasible: Feasible | None = None
+        self, points: Array, context: Array | None, now: float | None, *, feasible: Feasible | None = None
     ) -> Array | None:
         """The acquisition of the next suggestion; None while nothing is observed."""
         return self.core.acquisition(points, context, now, self.wall_time(), feasible)
