@@ -26,7 +26,8 @@ import belated as bl
 STUDIES = ["random", "bayes"]
 HANG = 60.0  # seconds
 MEMORY = 8 << 30  # bytes of address space
-BEFORE = 18  # bytes of a record before its body, beside the study's id, which takes 6 or 8
+# Bytes of a record before its body, beside the study's id, which takes 6 or 8: header 9, number 1, version 1, time 8.
+BEFORE = 19
 KINDS = ["bit"] * 4 + ["structure"] * 3 + ["cut"] * 2 + ["page"]
 
 

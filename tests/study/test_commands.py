@@ -1,5 +1,6 @@
 """`belated study` on a file of several studies: what each command prints, and its exit code."""
 
+import contextlib
 import json
 import sqlite3
 
@@ -32,8 +33,9 @@ def run(capsys, *arguments):
 
 def execute(path, statement):
     connection = sqlite3.connect(path, isolation_level=None)
-    connection.execute(statement)
+    rows = connection.execute(statement).fetchall()
     connection.close()
+    return rows
 
 
 @pytest.mark.parametrize(("name", "n_events"), [("first", 3), ("second", 6)])
@@ -68,3 +70,112 @@ def test_a_damaged_study_gives_an_exit_code_and_the_others_are_listed(path, caps
     code, lines = run(capsys, command, path)
     assert code == cli.FAILED and [line.split(":")[0] for line in lines] == list(NAMES)
     assert lines[0] != sound[0] and lines[1] == sound[1]
+
+
+def test_an_export_has_every_column_of_the_tables(path, capsys):
+    study = bl.Study.load("first", f"sqlite:///{path}")
+    study.suggest(key="é: one")
+    study.add({"x": 0.5}, 1 / 3, attrs={"a": ["ü"]})
+    del study
+    expected = []
+    for id, name, definition, at, version, checksum in execute(path, "SELECT * FROM studies ORDER BY at"):
+        facts = {"study": name, "id": id, "version": version, "at": at, "checksum": checksum.hex()}
+        expected.append(facts | {"definition": json.loads(definition)})
+        for _, seq, version, key, at, body, checksum in execute(path, f"SELECT * FROM events WHERE study = {id}"):
+            facts = {"study": name, "id": id, "seq": seq, "version": version, "key": key, "at": at}
+            expected.append(facts | {"checksum": checksum.hex(), "event": json.loads(body)})
+    assert len(expected) == 2 + 5 + 6
+    code, lines = run(capsys, "export", path)
+    found = [json.loads(line) for line in lines]
+    assert code == cli.DONE and found == expected
+    assert [list(each) for each in found] == [list(each) for each in expected]
+    # The same lines from the bytes of the file; there all definitions come first.
+    assert cli.main(["study", "export", "--salvage", path]) == cli.DONE
+    out, err = capsys.readouterr()
+    assert sorted(out.splitlines()) == sorted(lines) and err == "belated: 2 studies and 11 events are intact\n"
+    assert ["definition" in json.loads(line) for line in out.splitlines()] == [True] * 2 + [False] * 11
+
+
+def test_events_whose_definition_is_lost_are_salvaged_without_a_name(path, capsys):
+    [(id,)] = execute(path, "SELECT id FROM studies WHERE name = 'first'")
+    with open(path, "rb") as file:
+        data = file.read()
+    [(definition,)] = execute(path, "SELECT definition FROM studies WHERE name = 'first'")
+    with open(path, "wb") as file:
+        file.write(data.replace(definition.encode(), definition.replace("maximize", "maximise").encode()))
+    code, lines = run(capsys, "export", "--salvage", path)
+    found = [json.loads(line) for line in lines]
+    assert code == cli.DONE and [each["study"] for each in found if "definition" in each] == ["second"]
+    assert [each["seq"] for each in found if each["id"] == id and each["study"] is None] == [0, 1, 2]
+    for name, n in (("first", 0), ("second", 7)):
+        assert len(run(capsys, "export", "--salvage", path, name)[1]) == n
+
+
+def test_show_has_the_settings_the_best_and_the_last_trials(path, capsys):
+    study = bl.Study("third", f"sqlite:///{path}", bl.RandomSearch({"x": (0.0, 1.0)}, seed=3))
+    study.suggest(n=13)
+    study.observe(2, 5.0)
+    expected = [repr(study), "13 trials, 12 pending", f"best: {study.trial(2)!r}"]
+    expected += [f"  {trial!r}" for trial in study.trials[3:]]
+    assert run(capsys, "show", path, "third") == (cli.DONE, expected)
+    code, lines = run(capsys, "show", path)
+    assert code == cli.DONE and lines[-len(expected) :] == expected
+    assert [line.split("'")[1] for line in lines if line.startswith("Study(")] == [*NAMES, "third"]
+
+
+def test_a_list_has_the_optimizer_and_the_counts(path, capsys):
+    assert run(capsys, "list", path) == (
+        cli.DONE,
+        [
+            "first: RandomSearch, 2 trials, 1 pending, best 0.5",
+            "second: RandomSearch, 4 trials, 2 pending, best 1.0",
+        ],
+    )
+
+
+@pytest.mark.parametrize("command", ["show", "export"])
+def test_a_name_that_is_not_there_is_answered_with_those_that_are(path, capsys, command):
+    assert cli.main(["study", command, path, "third"]) == cli.FAILED
+    out, err = capsys.readouterr()
+    assert out == "" and f"there is no study 'third' in sqlite:///{path}: it has ['first', 'second']" in err
+
+
+@pytest.mark.parametrize("change", ["version = version + 1", "definition = replace(definition, 'max', 'min')"])
+def test_a_plain_export_of_a_damaged_definition_fails(path, capsys, change):
+    execute(path, f"UPDATE studies SET {change} WHERE name = 'first'")
+    assert cli.main(["study", "export", path]) == cli.FAILED
+    out, err = capsys.readouterr()
+    assert out == "" and err.startswith("belated: ") and "'first'" in err
+
+
+def test_a_plain_export_ends_before_a_damaged_event(path, capsys):
+    execute(path, "UPDATE events SET at = at + 1 WHERE seq = 1")
+    assert cli.main(["study", "export", path]) == cli.FAILED
+    out, err = capsys.readouterr()
+    assert all("definition" in json.loads(line) for line in out.splitlines())
+    assert err.startswith("belated: event 1 of study 'first' is damaged")
+
+
+def test_help_names_every_command_with_its_arguments(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")  # no line is broken
+
+    def helped(*arguments):
+        with contextlib.suppress(SystemExit):
+            assert cli.main([*arguments]) == cli.DONE
+        return [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
+
+    assert "study inspect a store of studies" in helped()
+    shown = helped("study")
+    assert "Inspect a store of studies." in shown and shown[shown.index("commands:") + 1] == "COMMAND"
+    for name, text in (
+        ("list", "the studies there are"),
+        ("show", "settings, best and last trials of studies"),
+        ("export", "all events, one line of JSON each"),
+        ("check", "verify that everything in the store is as it was written"),
+    ):
+        assert f"{name} {text}" in shown
+        its = helped("study", name, "--help")
+        assert f"{text[0].upper()}{text[1:]}." in its
+        assert "STORE sqlite:///file.db, or the path of the file" in its
+        assert ("NAME which study (default: all)" in its) == (name in ("show", "export"))
+        assert ("--salvage from a damaged file: whatever is intact" in its) == (name == "export")

@@ -178,8 +178,8 @@ def optimizer_from(
     if made is None:
         raise StoreError(f"the study has the optimizer {short_repr(kind)}, unknown to this belated: upgrade belated")
     arguments = {name: data for name, data in definition["arguments"].items() if name != "constraints"}
-    unknown = set(arguments) - {field.name for field in fields(made)}
-    if unknown or "time" in arguments:
+    unknown = set(arguments) - ({field.name for field in fields(made)} - {"time"})
+    if unknown:
         raise StoreError(f"the study has arguments {sorted(unknown)}, unknown to this belated: upgrade belated")
     read: dict[str, Callable[[Any], Any]] = {
         "space": _dimensions,

@@ -1,0 +1,165 @@
+"""Definitions: what a study keeps of an optimizer, and how two of them differ."""
+
+import json
+
+import numpy as np
+import pytest
+
+import belated as bl
+from belated.study.definition import definition_of, differences, optimizer_from
+
+BOX = {"x": (0.0, 1.0)}
+ROWS = [[0, 1], [1, 0], [1, 1]]
+
+
+def stored(optimizer):
+    """A definition as a store gives it back."""
+    return json.loads(json.dumps(definition_of(optimizer), allow_nan=False))
+
+
+@pytest.fixture
+def store(tmp_path):
+    return f"sqlite:///{tmp_path / 'studies.db'}"
+
+
+# Candidates.
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        np.array([[True, False], [False, False]]),
+        np.array([[-128, 127]], dtype=np.int8),
+        np.array([[-(2**63), 2**63 - 1]]),
+        np.array([[2**64 - 1, 2**63 + 1]], dtype=np.uint64),
+        np.array([[0.1, 5e-324], [-0.0, 1.7976931348623157e308]]),
+        np.array([[1 / 3, 65504.0]], dtype=np.float16),
+    ],
+    ids=lambda rows: rows.dtype.name,
+)
+def test_candidates_come_back_exactly(rows):
+    again = optimizer_from(stored(bl.RandomSearch(candidates=rows, seed=0)), None).domain_.x
+    # As text, because -0.0 and 0.0 are equal to Python, and so are 1, 1.0 and True.
+    assert repr(again.tolist()) == repr(rows.tolist()) and again.dtype.kind == rows.dtype.kind
+
+
+@pytest.mark.skipif(np.dtype(np.longdouble).itemsize == 8, reason="long doubles are doubles here")
+def test_candidates_that_are_more_exact_than_json_are_refused(store):
+    rows = np.array([[0.5, 1.0]], dtype=np.longdouble)
+    with pytest.raises(bl.InvalidSpace, match=r"^candidates has dtype \w+, which a study cannot store.*pass float64"):
+        bl.Study("s", store, bl.RandomSearch(candidates=rows))
+
+
+# Differences.
+
+
+def optimizer(**arguments):
+    return bl.RandomSearch(**({"space": BOX, "seed": 0} | arguments))
+
+
+@pytest.mark.parametrize(
+    ("there", "here"),
+    [
+        ({}, {"seed": None}),
+        ({"space": {"x": bl.Real(0, 1)}}, {}),
+        ({"context": {"age": (0, 9)}}, {"context": {"age": bl.Integer(0, 9)}}),
+        ({"space": None, "candidates": ROWS}, {"space": None, "candidates": np.array(ROWS)}),
+        ({"space": {"n": (1, 4), "m": [1, 2]}}, {"space": {"n": bl.Integer(1, 4), "m": bl.Categorical([1, 2])}}),
+        ({"space": {"x": bl.Real(1, 8, step=0.5)}}, {"space": {"x": bl.Real(1.0, 8.0, step=0.5)}}),
+    ],
+)
+def test_what_is_equal_does_not_differ(there, here):
+    assert differences(stored(optimizer(**there)), optimizer(**here)) == []
+
+
+@pytest.mark.parametrize(
+    ("there", "here", "difference"),
+    [
+        ({}, {"seed": 1}, "seed is 0 there and 1 here"),
+        ({}, {"clock": "seconds"}, "clock is 'iterations' there and 'seconds' here"),
+        (
+            {"context": {"age": (0, 9)}},
+            {},
+            "context is [{'high': 9, 'kind': 'Integer', 'log': False, 'low': 0, ...}] there and None here",
+        ),
+        (
+            {},
+            {"context": {"age": (0, 9)}},
+            "context is None there and [{'high': 9, 'kind': 'Integer', 'log': False, 'low': 0, ...}] here",
+        ),
+        ({"context": {"a": (0, 9)}}, {"context": {"b": (0, 9)}}, "the names of context is ['a'] there and ['b'] here"),
+        (
+            {"context": {"a": (0, 9)}},
+            {"context": {"a": (0, 8)}},
+            "context['a'] is Integer(0, 9) there and Integer(0, 8) here",
+        ),
+        ({"space": {"x": (0, 1)}}, {}, "space['x'] is Integer(0, 1) there and Real(0.0, 1.0) here"),
+        (
+            {"space": {"c": [1, 2]}},
+            {"space": {"c": [1.0, 2]}},
+            "space['c'] is Categorical([1, 2]) there and Categorical([1.0, 2]) here",
+        ),
+        (
+            {"space": {"c": [1, 0]}},
+            {"space": {"c": [True, 0]}},
+            "space['c'] is Categorical([1, 0]) there and Categorical([True, 0]) here",
+        ),
+        (
+            {"space": None, "candidates": ROWS},
+            {"space": None, "candidates": ROWS[:2]},
+            "candidates is {'kind': 'i', 'rows': [[0, 1], [1, 0], [1, 1]]} there "
+            "and {'kind': 'i', 'rows': [[0, 1], [1, 0]]} here",
+        ),
+        (
+            {"space": None, "candidates": ROWS},
+            {"space": None, "candidates": np.array(ROWS, dtype=float)},
+            "candidates is {'kind': 'i', 'rows': [[0, 1], [1, 0], [1, 1]]} there "
+            "and {'kind': 'f', 'rows': [[0.0, 1.0], [1.0, 0.0], [1.0, 1.0]]} here",
+        ),
+    ],
+)
+def test_what_differs_is_named(there, here, difference):
+    assert differences(stored(optimizer(**there)), optimizer(**here)) == [difference]
+
+
+def test_all_differences_are_named(store):
+    first = bl.BayesOpt({"x": (0.0, 1.0), "y": (0.0, 1.0)}, surrogate=bl.GP(kernel="matern32"), window=3, seed=1)
+    bl.Study("s", store, first)
+    other = bl.BayesOpt({"x": (0.0, 2.0), "y": (0.0, 1.0)}, surrogate=bl.GP(kernel="matern52"), window=4, seed=2)
+    with pytest.raises(bl.InvalidSetting) as raised:
+        bl.Study("s", store, other)
+    *parts, advice = str(raised.value).removeprefix("study 's' exists with other settings: ").split("; ")
+    assert {part.split(" is ")[0] for part in parts} == {"space['x']", "seed", "surrogate.kernel", "window"}
+    assert len(parts) == 4 and advice == "leave optimizer out to go on with the study, or choose another name"
+
+
+# What cannot be read.
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"more": 1, "extra": 2}, r"^the study has arguments \['extra', 'more'\], unknown to this belated: upgrade"),
+        ({"time": None}, r"^the study has arguments \['time'\], unknown to this belated: upgrade"),
+        ({"direction": "up"}, "^the study's definition makes no optimizer: direction='up'"),
+        ({"space": [{"name": "x", "kind": "Path"}]}, "^the study's definition makes no optimizer: "),
+    ],
+)
+def test_arguments_that_are_not_known_are_named(changed, message):
+    definition = stored(optimizer())
+    with pytest.raises(bl.StoreError, match=message):
+        optimizer_from(definition | {"arguments": definition["arguments"] | changed}, None)
+
+
+@pytest.mark.parametrize("kind", ["Later", "Optimizer", ["RandomSearch"], None])
+def test_optimizers_that_are_not_known_are_named(kind):
+    with pytest.raises(bl.StoreError, match="^the study has the optimizer .*unknown to this belated: upgrade belated$"):
+        optimizer_from(stored(optimizer()) | {"optimizer": kind}, None)
+
+
+@pytest.mark.parametrize("clock", ["iterations", "seconds"])
+def test_the_clock_is_given_where_it_is_read(clock):
+    made = optimizer_from(stored(optimizer(clock=clock)), lambda: 12.5)
+    assert (made.clock, made.time is None) == (clock, clock == "iterations")
+    made.suggest()
+    assert made.trial(0).suggested_at == (12.5 if clock == "seconds" else 0.0)
