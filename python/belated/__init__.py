@@ -20,7 +20,7 @@ from belated.optimizers import *  # noqa: F403
 from belated.optimizers import settings
 from belated.optimizers.settings import *  # noqa: F403
 from belated.run import NoImprovement, Result, RunError, RunningTrial, StopRun, ValueReached, maximize, minimize
-from belated.space import Categorical, Integer, Ordinal, Real, Space
+from belated.space import Categorical, Integer, Ordinal, Params, Real, Space
 from belated.store import StoreError
 from belated.study.study import Study
 
@@ -41,6 +41,7 @@ __all__ = [
     "NoImprovement",
     "NumericalError",
     "Ordinal",
+    "Params",
     "Real",
     "Result",
     "RunError",
