@@ -1,4 +1,4 @@
-"""Simulated runs with late results: delay distributions, the iteration clock, and regret."""
+"""Simulated runs with late results: delay distributions, the iteration clock, workers in simulated time, and regret."""
 
 from belated.simulate.delay_distributions import (
     ByPoint,
@@ -14,6 +14,7 @@ from belated.simulate.delay_distributions import (
 )
 from belated.simulate.iteration_clock import History, InFlight, arrival_steps, simulate
 from belated.simulate.regret import best_converted, cumulative_regret, simple_regret
+from belated.simulate.workers import simulate_workers
 
 __all__ = [
     "ByPoint",
@@ -33,4 +34,5 @@ __all__ = [
     "cumulative_regret",
     "simple_regret",
     "simulate",
+    "simulate_workers",
 ]

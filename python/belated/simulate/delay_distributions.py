@@ -9,6 +9,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from reprlib import repr as short_repr
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,31 @@ def valid_delays(delays: ArrayLike) -> Array:
     if not np.all(delays >= 0):
         raise InvalidSetting(f"delays must be numbers ≥ 0, got {delays[~(delays >= 0)].flat[0]}")
     return delays
+
+
+def as_distribution(given: Any, n_trials: int | None, name: str) -> DelayDistribution:
+    """What stands for a distribution in an argument of this name: itself, a function of the point, or numbers."""
+    if isinstance(given, DelayDistribution):
+        return given
+    if callable(given):
+        return ByPoint(given)
+    try:
+        numbers = valid_delays(given)
+    except (TypeError, ValueError) as error:
+        if isinstance(error, InvalidSetting):
+            raise
+        raise InvalidSetting(
+            f"{name}={short_repr(given)} is not usable: pass a DelayDistribution, a function of the point, or numbers"
+        ) from error
+    if numbers.ndim == 0:
+        return Constant(float(numbers))
+    if n_trials is None:
+        raise InvalidSetting(f"{name} lists {numbers.size} numbers, one per trial: pass n_trials with it")
+    if numbers.shape != (n_trials,):
+        raise InvalidSetting(
+            f"{name} must hold one number for each of the {n_trials} trials, got shape {numbers.shape}"
+        )
+    return Listed(tuple(numbers))
 
 
 def _require(distribution: DelayDistribution, ok: bool, what: str) -> None:
