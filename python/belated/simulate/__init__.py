@@ -13,7 +13,7 @@ from belated.simulate.delay_distributions import (
     Uniform,
 )
 from belated.simulate.iteration_clock import History, InFlight, arrival_steps, simulate
-from belated.simulate.regret import best_converted, cumulative_regret, simple_regret
+from belated.simulate.regret import best_converted, cumulative_regret, n_converted, simple_regret
 from belated.simulate.workers import simulate_workers
 
 __all__ = [
@@ -32,6 +32,7 @@ __all__ = [
     "arrival_steps",
     "best_converted",
     "cumulative_regret",
+    "n_converted",
     "simple_regret",
     "simulate",
     "simulate_workers",

@@ -40,6 +40,8 @@ class History:
     seconds : array (T,)
         Real time that each suggestion took.
     direction : "maximize" or "minimize"
+    clock : "iterations" or "seconds"
+        What the times and delays count: suggestions started, or simulated seconds.
     """
 
     points: list[Any]
@@ -50,6 +52,7 @@ class History:
     arrivals: Array
     seconds: Array
     direction: str = "maximize"
+    clock: str = "iterations"
 
     def __len__(self) -> int:
         return len(self.values)
@@ -93,7 +96,7 @@ def simulate(
     if getattr(optimizer, "clock", "iterations") != "iterations":
         raise InvalidSetting("simulate runs on the iteration clock: pass an optimizer with clock='iterations'")
     delay_stream, noise_stream = streams(seed)
-    distribution = as_distribution(delay, n_trials, "delay")
+    distribution = as_distribution(delay, n_trials, "delay", "delays")
     drawn = None if isinstance(distribution, ByPoint) else valid_delays(distribution.sample(delay_stream, n_trials))
     errors = noise * noise_stream.standard_normal(n_trials)
     for point in initial:

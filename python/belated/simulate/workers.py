@@ -10,6 +10,7 @@ import math
 import operator
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from reprlib import repr as short_repr
 from time import perf_counter
 from typing import Any, Literal
@@ -18,7 +19,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from belated._core import InvalidSetting
-from belated.simulate.delay_distributions import ByPoint, DelayDistribution, Listed, as_distribution, valid_delays
+from belated.simulate.delay_distributions import (
+    ByPoint,
+    Constant,
+    DelayDistribution,
+    Listed,
+    as_distribution,
+)
 from belated.simulate.iteration_clock import History, InFlight, point_of, streams
 
 Mode = Literal["asynchronous", "synchronous", "sequential"]
@@ -99,12 +106,15 @@ def simulate_workers(
         raise InvalidSetting(f"mode='sequential' is one worker, got workers={workers}: pass workers=1, or another mode")
     if duration is None and n_trials is None:
         raise InvalidSetting("neither duration nor n_trials is given: pass one of them, or both")
-    end = math.inf if duration is None else _number("duration", duration)
-    noise = _number("noise", noise)
-    distribution = as_distribution(times, n_trials, "times")
+    end = math.inf if duration is None else _number("duration", duration, "> 0")
+    noise = _number("noise", noise, ">= 0")
+    distribution = as_distribution(times, n_trials, "times", "times")
     time_stream, noise_stream = streams(seed)
-    drawn = None if isinstance(distribution, ByPoint) else _drawn(distribution, time_stream)
-    errors = _normals(noise_stream)
+    if isinstance(distribution, (Constant, Listed)):
+        for number, time in enumerate(np.atleast_1d(distribution.sample(time_stream))):
+            _check_time(time, number, 0.0, n_trials)
+    evaluation_time = _evaluation_time(distribution, time_stream)
+    errors = _in_blocks(noise_stream.standard_normal)
 
     clock = _SimulatedTime()
     if getattr(optimizer, "clock", "iterations") == "seconds":
@@ -113,48 +123,45 @@ def simulate_workers(
         optimizer.enqueue(point)
 
     points: list[Any] = []
-    values: list[float] = []
-    observed: list[float] = []
-    delays: list[float] = []
-    started: list[float] = []
-    seconds: list[float] = []
+    rows: list[tuple[float, ...]] = []  # value, observed, delay, started, seconds; one row per trial
     in_flight = InFlight()
     while True:
-        free = workers - len(in_flight)
-        starts = free == workers or (free > 0 and mode == "asynchronous")
         left = math.inf if n_trials is None else n_trials - len(points)
-        if starts and left > 0 and clock.now < end:
+        free = workers - len(in_flight)
+        ready = free == workers or (free > 0 and mode == "asynchronous")
+        # Results that arrive together are all observed before the next suggestion.
+        if ready and left > 0 and clock.now < min(end, in_flight.next_arrival):
             begin = perf_counter()
-            # All M workers are free, or one of those that are gets the next trial.
             trials = optimizer.suggest(n=int(min(workers, left))) if mode == "synchronous" else [optimizer.suggest()]
-            seconds += [(perf_counter() - begin) / len(trials)] * len(trials)
+            seconds = (perf_counter() - begin) / len(trials)
             for trial in trials:
-                k, point = len(points), point_of(trial)
+                number, point = len(points), point_of(trial)
+                value = float(objective(point))
+                observed = value + noise * next(errors)
+                time = evaluation_time(point)
+                _check_time(time, number, clock.now, n_trials)
                 points.append(point)
-                values.append(float(objective(point)))
-                observed.append(values[k] + noise * next(errors))
-                started.append(clock.now)
-                delays.append(distribution.draw(time_stream, point) if drawn is None else next(drawn))
-                _check_time(delays[k], k, clock.now, n_trials)
-                in_flight.put(clock.now + delays[k], k, (trial, observed[k]))
+                rows.append((value, observed, time, clock.now, seconds))
+                in_flight.put(clock.now + time, number, (trial, observed))
         elif in_flight and in_flight.next_arrival <= end:
-            # Results that arrive together are all known to the next suggestion.
             clock.now = in_flight.next_arrival
-            for trial, observation in in_flight.due(clock.now):
-                optimizer.observe(trial, observation)
+            for trial, observed in in_flight.due(clock.now):
+                optimizer.observe(trial, observed)
         else:
             break
     if duration is not None:
         clock.now = end
+    values, observations, delays, started, real = np.array(rows).T.copy()
     return History(
         points=points,
-        values=np.array(values),
-        observed=np.array(observed),
-        delays=np.array(delays),
-        started=np.array(started),
-        arrivals=np.array(started) + np.array(delays),
-        seconds=np.array(seconds),
+        values=values,
+        observed=observations,
+        delays=delays,
+        started=started,
+        arrivals=started + delays,
+        seconds=real,
         direction=getattr(optimizer, "direction", "maximize"),
+        clock="seconds",
     )
 
 
@@ -178,53 +185,59 @@ def _set_time(optimizer: Any, clock: _SimulatedTime) -> None:
         optimizer.set_params(time=clock)
     except InvalidSetting as error:
         raise InvalidSetting(
-            "an optimizer with clock='seconds' has trials or enqueued points already, by another clock: pass one "
-            "without, and points as initial"
+            "an optimizer with clock='seconds' must be new to read simulated time, and this one has trials or enqueued "
+            "points: pass one without, and points as initial"
         ) from error
 
 
-def _drawn(distribution: DelayDistribution, rng: np.random.Generator) -> Iterator[float]:
-    """The evaluation times of trials k = 0, 1, …, which depend on no point."""
-    if isinstance(distribution, Listed):
-        yield from distribution.delays
-        raise InvalidSetting(
-            f"times lists {len(distribution.delays)} evaluation times and more trials start: list more"
-        )
+def _evaluation_time(distribution: DelayDistribution, rng: np.random.Generator) -> Callable[[Any], float]:
+    """A function that gives the evaluation times of trials k = 0, 1, … when it is called with their points in turn."""
+    if isinstance(distribution, ByPoint):
+        return partial(distribution.draw, rng)
+    numbers = (
+        _listed(distribution) if isinstance(distribution, Listed) else _in_blocks(partial(distribution.sample, rng))
+    )
+    return lambda point: next(numbers)
+
+
+def _listed(distribution: Listed) -> Iterator[float]:
+    yield from distribution.delays
+    raise InvalidSetting(f"times lists {len(distribution.delays)} numbers, and more trials start: list more")
+
+
+def _in_blocks(draw: Callable[[int], Any]) -> Iterator[float]:
+    """Independent draws one by one, of which many are made at a time."""
     while True:
-        yield from valid_delays(distribution.sample(rng, _BLOCK)).tolist()
+        yield from np.asarray(draw(_BLOCK), dtype=float).tolist()
 
 
-def _normals(rng: np.random.Generator) -> Iterator[float]:
-    """Independent standard normal variates."""
-    while True:
-        yield from rng.standard_normal(_BLOCK).tolist()
-
-
-def _check_time(time: float, k: int, now: float, n_trials: int | None) -> None:
+def _check_time(time: float, number: int, now: float, n_trials: int | None) -> None:
     if not 0 <= time < math.inf:
-        raise InvalidSetting(f"times gave {time} for trial {k}: an evaluation takes a finite time ≥ 0")
+        raise InvalidSetting(f"times gave {time} for trial {number}: an evaluation takes a finite time ≥ 0")
     if n_trials is None and now + time <= now:
         raise InvalidSetting(
-            f"times gave {time} for trial {k}, so that a run might never reach its duration: pass n_trials as well, "
+            f"times gave {time} for trial {number}, so that the run might never reach its duration: pass n_trials too, "
             "or times > 0"
         )
 
 
 def _whole(name: str, value: Any) -> int:
+    """An integer ≥ 1."""
     try:
         number = 0 if isinstance(value, (bool, np.bool_)) else operator.index(value)
     except TypeError:
         number = 0
     if number < 1:
-        raise InvalidSetting(f"{name}={short_repr(value)} is not usable: pass an integer ≥ 1")
+        raise InvalidSetting(f"{name}={short_repr(value)} is not usable: pass an integer >= 1")
     return number
 
 
-def _number(name: str, value: Any) -> float:
+def _number(name: str, value: Any, limit: Literal["> 0", ">= 0"]) -> float:
+    """A finite number within a limit."""
     try:
         number = math.nan if isinstance(value, (bool, np.bool_)) else float(value)
     except (TypeError, ValueError):
         number = math.nan
-    if not 0 <= number < math.inf:
-        raise InvalidSetting(f"{name}={short_repr(value)} is not usable: pass a finite number ≥ 0")
+    if not (0 <= number < math.inf) or (number == 0 and limit == "> 0"):
+        raise InvalidSetting(f"{name}={short_repr(value)} is not usable: pass a finite number {limit}")
     return number
