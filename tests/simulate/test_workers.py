@@ -286,6 +286,13 @@ def test_an_optimizer_in_seconds_reads_simulated_time(mode):
     assert copy.suggest().suggested_at == opt.suggest().suggested_at == 7.25
 
 
+def test_at_the_end_of_a_run_its_last_result_is_in_or_its_duration_over():
+    for limits, end in (({"n_trials": 4}, 5.0), ({"n_trials": 4, "duration": 9.0}, 5.0), ({"duration": 3.5}, 3.5)):
+        opt = bl.RandomSearch(BOX, clock="seconds", seed=0)
+        sim.simulate_workers(opt, bowl, workers=2, times=2.5, **limits)
+        assert opt.suggest().suggested_at == end
+
+
 def test_a_window_is_one_of_simulated_seconds():
     """GP-UCB-SDF discards what took longer than its window, so that it suggests as if that were not known."""
 

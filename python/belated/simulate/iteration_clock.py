@@ -94,7 +94,9 @@ def simulate(
         Points, values, delays and arrivals. Results that are in flight at the end are not waited for.
     """
     if getattr(optimizer, "clock", "iterations") != "iterations":
-        raise InvalidSetting("simulate runs on the iteration clock: pass an optimizer with clock='iterations'")
+        raise InvalidSetting(
+            "simulate runs on the iteration clock: pass an optimizer with clock='iterations', or use simulate_workers"
+        )
     delay_stream, noise_stream = streams(seed)
     distribution = as_distribution(delay, n_trials, "delay", "delays")
     drawn = None if isinstance(distribution, ByPoint) else valid_delays(distribution.sample(delay_stream, n_trials))

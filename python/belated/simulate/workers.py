@@ -149,8 +149,8 @@ def simulate_workers(
                 optimizer.observe(trial, observed)
         else:
             break
-    if duration is not None:
-        clock.now = end
+    if left > 0 or in_flight:
+        clock.now = end  # the duration ended the run
     values, observations, delays, started, real = np.array(rows).T.copy()
     return History(
         points=points,
