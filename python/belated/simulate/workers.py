@@ -51,8 +51,8 @@ def simulate_workers(
     Parameters
     ----------
     optimizer : BayesOpt, RandomSearch, …
-        Only its suggest, observe and enqueue are used. One with ``clock="seconds"`` must be without trials: its argument
-        ``time`` becomes simulated time, which stands still at the end of the run.
+        Only its suggest, observe and enqueue are used. One with ``clock="seconds"`` must be without trials: simulated
+        time becomes its ``time``, and stands still at the end of the run.
     objective : callable
         f(params) for a space, f(x) for candidates, where x is the suggested row.
     workers : int
