@@ -11,7 +11,6 @@ each suggestion, or with workers after each completed evaluation. Lower is bette
 """
 
 import argparse
-import heapq
 import json
 import math
 import multiprocessing
@@ -19,8 +18,10 @@ import os
 import sys
 import time
 import traceback
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
+from types import SimpleNamespace
 
 if __name__ == "__main__":
     # Before numpy is loaded: one thread for each process, which is the fastest on a busy machine.
@@ -31,10 +32,31 @@ import numpy as np  # noqa: E402
 import peers  # noqa: E402
 from problems import HELD_OUT, LISTED, SETTINGS  # noqa: E402
 
-from belated.simulate import History, InFlight, arrival_steps, simple_regret  # noqa: E402
+from belated.simulate import simple_regret, simulate, simulate_workers  # noqa: E402
 
 SMALLEST = 1e-6  # regrets below are equal
 GROUPS = {"listed": LISTED, "held-out": HELD_OUT}
+
+
+class Measured:
+    """A peer as an optimizer that a simulation runs: with a setting's noise, and the real time that its calls take."""
+
+    def __init__(self, peer, noise, errors):
+        self.peer, self.noise, self.errors = peer, noise, errors
+        self.n_trials, self.seconds = 0, np.zeros(len(errors))
+
+    def suggest(self):
+        begin = time.perf_counter()
+        handle, params = self.peer.suggest()
+        number, self.n_trials = self.n_trials, self.n_trials + 1
+        self.seconds[number] += time.perf_counter() - begin
+        return SimpleNamespace(number=number, handle=handle, params=params, x=None)
+
+    def observe(self, trial, value):
+        noisy = float(value + self.noise.scale(value) * self.errors[trial.number])
+        begin = time.perf_counter()
+        self.peer.observe(trial.handle, noisy)
+        self.seconds[trial.number] += time.perf_counter() - begin
 
 
 def run_one(optimizer, function, setting, seed):
@@ -45,38 +67,19 @@ def run_one(optimizer, function, setting, seed):
     History
         ``seconds`` is real time spent in `suggest` and in `observe`, per trial.
     """
-    started, arrivals, delays, errors = schedule(setting, seed)
-    n = len(started)
-    points, values, observed, seconds = [], np.empty(n), np.empty(n), np.zeros(n)
-    in_flight = InFlight()
-    for k, now in enumerate(started):
-        for i, handle in in_flight.due(now):
-            begin = time.perf_counter()
-            optimizer.observe(handle, float(observed[i]))
-            seconds[i] += time.perf_counter() - begin
-        begin = time.perf_counter()
-        handle, params = optimizer.suggest()
-        seconds[k] += time.perf_counter() - begin
-        points.append(params)
-        values[k] = function(params)
-        observed[k] = values[k] + setting.noise.scale(values[k]) * errors[k]
-        in_flight.put(arrivals[k], k, (k, handle))
-    return History(points, values, observed, delays, started, arrivals, seconds)
-
-
-def schedule(setting, seed):
-    """Starts, arrivals, delays, and noise of scale 1, per trial; no optimizer influences them."""
     # As many trials are started with workers as there are completed, and those of the other workers at the end.
     n = setting.n_evaluations + max(0, setting.workers - 1)
-    delay_stream, noise_stream = (np.random.default_rng(s) for s in np.random.SeedSequence(seed).spawn(2))
-    delays, errors = setting.law.sample(delay_stream, n), setting.noise.sample(noise_stream, n)
-    if not setting.workers:
-        return np.arange(n, dtype=float), arrival_steps(delays), delays, errors
-    free, started = [0.0] * setting.workers, np.empty(n)
-    for k, delay in enumerate(delays):
-        started[k] = heapq.heappop(free)
-        heapq.heappush(free, started[k] + delay)
-    return started, started + delays, delays, errors
+    _, noise_stream = (np.random.default_rng(s) for s in np.random.SeedSequence(seed).spawn(2))
+    errors = setting.noise.sample(noise_stream, n)
+    measured = Measured(optimizer, setting.noise, errors)
+    if setting.workers:
+        history = simulate_workers(
+            measured, function, workers=setting.workers, times=setting.law, n_trials=n, seed=seed
+        )
+    else:
+        history = simulate(measured, function, n, setting.law, seed=seed)
+    scales = np.array([setting.noise.scale(value) for value in history.values])
+    return replace(history, observed=history.values + scales * errors, seconds=measured.seconds)
 
 
 def readings(setting, arrivals):

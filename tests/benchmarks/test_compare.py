@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from belated import RandomSearch
-from belated.simulate import Exponential, Poisson, simulate
+from belated.simulate import Poisson, Uniform, simulate, simulate_workers
 
 pytest.importorskip("scipy")
 
@@ -37,12 +37,16 @@ def test_on_the_iteration_clock_a_run_is_that_of_simulate(compare):
     np.testing.assert_allclose(ours.observed, theirs.observed, rtol=1e-15)
 
 
-def test_a_free_worker_starts_at_once_and_none_does_two_things(compare):
-    setting = replace(compare.SETTINGS["branin-uniform"], law=Exponential(), n_evaluations=200, workers=3)
-    started, arrivals, *_ = compare.schedule(setting, 0)
-    busy = np.sum((started <= started[:, None]) & (arrivals > started[:, None]), axis=1)
-    assert np.all(busy[3:] == 3) and np.all(started[:3] == 0)
-    assert np.isin(started[3:], arrivals).all()
+def test_with_workers_a_run_is_that_of_simulate_workers(compare):
+    setting = compare.SETTINGS["branin-uniform"]
+    function = setting.problem(3)
+    ours = compare.run_one(compare.peers.make("random", function.space, 3), function, setting, 3)
+    optimizer = RandomSearch(function.space, seed=3)
+    theirs = simulate_workers(optimizer, function, workers=4, times=Uniform(), n_trials=13, noise=0.2, seed=3)
+    np.testing.assert_array_equal(ours.started, theirs.started)
+    np.testing.assert_array_equal(ours.arrivals, theirs.arrivals)
+    np.testing.assert_array_equal(ours.values, theirs.values)
+    np.testing.assert_allclose(ours.observed, theirs.observed, rtol=1e-15)
 
 
 @pytest.mark.parametrize("name", ["hartmann3-poisson10", "branin-uniform"])
