@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
@@ -60,11 +60,12 @@ class History:
 
 def simulate(
     optimizer: Any,
-    objective: Callable[[Any], float],
+    objective: Callable[..., float],
     n_trials: int,
     delay: DelayDistribution | Callable[[Any], Any] | ArrayLike,
     *,
     initial: Iterable[Any] = (),
+    contexts: Sequence[Mapping[str, Any]] | None = None,
     noise: float = 0.0,
     seed: int = 0,
 ) -> History:
@@ -75,7 +76,8 @@ def simulate(
     optimizer : BayesOpt, RandomSearch, …
         One without trials and with ``clock="iterations"``; only its suggest, observe and enqueue are used.
     objective : callable
-        f(params) for a space, f(x) for candidates, where x is the suggested row.
+        f(params) for a space, f(x) for candidates, where x is the suggested row; f(params, context) or f(x, context)
+        where there are contexts.
     n_trials : int
         T, the initial points included.
     delay : DelayDistribution, callable, number or array of shape (T,)
@@ -83,6 +85,8 @@ def simulate(
         each trial.
     initial : iterable
         Points that are suggested first, in this order; their results are late like all others.
+    contexts : sequence of mappings of length T, optional
+        The context of each trial, for an optimizer that was made with ``context=``.
     noise : float
         Standard deviation of Gaussian noise added to what the optimizer observes.
     seed : int
@@ -92,11 +96,21 @@ def simulate(
     -------
     History
         Points, values, delays and arrivals. Results that are in flight at the end are not waited for.
+
+    Raises
+    ------
+    InvalidSetting
+        An optimizer with another clock, delays that are negative or NaN, or another number of delays or contexts than
+        of trials.
+    InvalidContext
+        No contexts, or contexts that the optimizer did not declare so.
     """
     if getattr(optimizer, "clock", "iterations") != "iterations":
         raise InvalidSetting(
             "simulate runs on the iteration clock: pass an optimizer with clock='iterations', or use simulate_workers"
         )
+    if contexts is not None and len(contexts) != n_trials:
+        raise InvalidSetting(f"contexts must hold one for each of the {n_trials} trials, got {len(contexts)}")
     delay_stream, noise_stream = streams(seed)
     distribution = as_distribution(delay, n_trials, "delay", "delays")
     drawn = None if isinstance(distribution, ByPoint) else valid_delays(distribution.sample(delay_stream, n_trials))
@@ -110,12 +124,13 @@ def simulate(
     for t in range(n_trials):
         for trial, observation in in_flight.due(t):
             optimizer.observe(trial, observation)
+        context = {} if contexts is None else {"context": contexts[t]}
         start = perf_counter()
-        trial = optimizer.suggest()
+        trial = optimizer.suggest(**context)
         seconds[t] = perf_counter() - start
         point = point_of(trial)
         points.append(point)
-        values[t] = objective(point)
+        values[t] = objective(point, *context.values())
         delays[t] = distribution.draw(delay_stream, point) if drawn is None else drawn[t]
         in_flight.put(t + steps_in_flight(delays[t]), t, (trial, values[t] + errors[t]))
     return History(

@@ -68,8 +68,12 @@ def simple_regret(
     return np.where(np.isnan(best), before, regret)
 
 
-def cumulative_regret(history: History, optimum: float) -> Array:
-    """Sum of the regrets of the first t trials, t = 0 … T: a trial counts from its start, not from its arrival."""
+def cumulative_regret(history: History, optimum: ArrayLike) -> Array:
+    """Sum of the regrets of the first t trials, t = 0 … T: a trial counts from its start, not from its arrival.
+
+    ``optimum`` is one for all trials or, where it depends on their contexts, one for each, shape (T,).
+    """
+    optimum = np.asarray(optimum, dtype=float)
     regret = optimum - history.values if history.direction == "maximize" else history.values - optimum
     return np.concatenate([[0.0], np.cumsum(regret)])
 
