@@ -53,3 +53,71 @@ def test_the_model_learns_across_contexts():
         assert opt.recommend(context={"z": z})["x"] == pytest.approx(z, abs=0.15)
         mean, _ = opt.predict([{"x": 0.1}, {"x": 0.9}], context={"z": z})
         assert (mean[0] > mean[1]) == (z < 0.5)
+
+
+GIVEN = bl.GP(kernel="matern52", lengthscale=0.2, signal_std=1.0, noise_std=0.1, mean="zero")
+DOMAINS = {
+    "box": {"space": BOX},
+    "candidates": {"candidates": np.random.default_rng(0).random((60, 3))},
+}
+
+
+def pair(domain, **settings):
+    """Two optimizers that differ in a context alone."""
+    made = dict(DOMAINS[domain]) | {"surrogate": GIVEN, "seed": 3} | settings
+    context = {"z": (0.0, 2.0), "ward": ["a", "b"]}
+    return bl.BayesOpt(**made), bl.BayesOpt(**made, context=context)
+
+
+def in_lockstep(plain, contextual, n_trials=14):
+    """Both in a run whose results are three suggestions late; yields their trials."""
+    context = {"z": 1.3, "ward": "b"}
+    trials = []
+    for _ in range(n_trials):
+        if len(trials) > 3:
+            for trial in trials[-4]:
+                number = trial.number
+                trial.observe(np.sin(7.0 * number) - 0.1 * number)
+        trials.append((plain.suggest(), contextual.suggest(context=context)))
+        yield trials[-1]
+
+
+@pytest.mark.parametrize("domain", DOMAINS)
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"acquisition": "ucb", "pending": "hallucinate"},
+        {"acquisition": bl.UCB("kandasamy"), "pending": "ignore"},
+        {"acquisition": "ucb", "pending": bl.Censor(floor=-2.0), "window": 5},
+        {"acquisition": "log_ei", "pending": "liar"},
+        {"acquisition": "log_ei", "pending": "nearest"},
+        {"acquisition": "max_variance"},
+    ],
+    ids=str,
+)
+def test_a_constant_context_changes_no_suggestion_given_the_hyperparameters(domain, settings):
+    for one, other in in_lockstep(*pair(domain, **settings)):
+        assert (one.params, one.index) == (other.params, other.index)
+
+
+def test_a_constant_context_changes_no_draw_on_candidates():
+    for pending in ("ignore", "hallucinate", bl.Censor(floor=-2.0)):
+        for one, other in in_lockstep(*pair("candidates", acquisition="thompson", pending=pending, window=5)):
+            assert one.index == other.index
+
+
+@pytest.mark.parametrize("pending", ["ignore", "hallucinate", "integrate", bl.Censor(floor=-2.0), "liar", "nearest"])
+@pytest.mark.parametrize("domain", DOMAINS)
+def test_a_constant_context_changes_no_prediction_given_the_hyperparameters(domain, pending):
+    plain, contextual = pair(domain, pending=pending)
+    for _ in in_lockstep(plain, contextual):
+        pass
+    points = [trial.params or trial.index for trial in plain.trials]
+    context = {"z": 1.3, "ward": "b"}
+    for with_pending in (False, True):
+        expected = plain.predict(points, pending=with_pending)
+        found = contextual.predict(points, context=context, pending=with_pending)
+        np.testing.assert_allclose(found, expected, atol=1e-9)
+    elsewhere = contextual.predict(points, context={"z": 0.0, "ward": "a"})
+    assert not np.allclose(elsewhere, expected)
