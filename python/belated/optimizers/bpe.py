@@ -76,15 +76,15 @@ class SubExponential(Delay):
 class BPEDelay(Optimizer, strategy="BPEDelay"):
     """Batched pure exploration with elimination, for results that come late (BPE-Delay, Vakili et al. 2023).
 
-    Suggestions come in rounds. Within a round they are the points where the least is known, whatever has been observed:
-    so that late results cost nothing there. A round lasts until its first results have most probably arrived. At its end
-    confidence bounds are drawn from the results of this round alone, and what cannot be the maximum any more is eliminated
-    for good. The kernel, the noise and the number of suggestions have to be known beforehand; then the regret has a bound
-    to which delays add no more than a term that does not grow with time.
+    Suggestions come in rounds. Within a round they are the points where the least is known, whatever has been
+    observed, so that late results cost nothing there. A round lasts until its first results have most probably
+    arrived. At its end confidence bounds are drawn from the results of this round alone, and what cannot be the
+    maximum any more is eliminated for good. The kernel, the noise and the number of suggestions have to be known
+    beforehand; then the regret has a bound to which delays add no more than a term that does not grow with time.
 
     What comes after a round's end changes nothing of what it eliminated, and enqueued and added trials count for no
-    round. Points may be suggested more than once. A space is searched on a quasi-random set of points; contexts, conditions
-    and constraints are refused, as is ``clock="seconds"``: rounds count suggestions.
+    round. Points may be suggested more than once. A space is searched on a quasi-random set of points; contexts,
+    conditions and constraints are refused, as is ``clock="seconds"``: rounds count suggestions.
 
     Parameters
     ----------
@@ -107,9 +107,10 @@ class BPEDelay(Optimizer, strategy="BPEDelay"):
     delay : EstimatedDelay, NoDelay, SubExponential or str, default "estimated"
         What is known of delays, in suggestions; as strings "estimated", "none".
     beta : float or "theory", default 2.5
-        Multiplies the standard deviation in the bounds. The paper's experiments have sqrt(6). "theory" is the multiplier
-        of Theorem 6.1 for candidates and for spaces of no more than `n_points` points, B + sqrt(2 log(4 R N/delta)) for N points
-        in R rounds; that of Theorem 6.2 for other spaces, whose bounds are so wide that little is ever eliminated.
+        Multiplies the standard deviation in the bounds. The paper's experiments have sqrt(6). "theory" is the
+        multiplier of Theorem 6.1 for candidates and for spaces of no more than `n_points` points: for N points in R
+        rounds B + sqrt(2 log(4 R N/delta)); for other spaces that of Theorem 6.2, whose bounds are so wide that
+        little is ever eliminated.
     rkhs_bound : float, optional
         B, needed with ``beta="theory"``: a bound on the norm of f - mean in the space of the kernel (that of
         sum a_i k(., x_i) is the square root of sum a_i a_j k(x_i, x_j)).
@@ -125,8 +126,8 @@ class BPEDelay(Optimizer, strategy="BPEDelay"):
             Of the two terms of the bound on delays (Eq. 6) the larger one, or as printed the smaller one, which is no
             bound: with delays of mean 50 some is longer with probability 0.31.
         lengths : {"paper", "code"}, default "paper"
-            Lengths of rounds: those of Algorithm 1, the last one cut to the horizon; or those of the authors' code, whose
-            last round is whole and ends beyond the horizon.
+            Lengths of rounds: those of Algorithm 1, the last one cut to the horizon; or those of the authors' code,
+            whose last round is whole and ends beyond the horizon.
 
     Raises
     ------
@@ -169,8 +170,8 @@ class BPEDelay(Optimizer, strategy="BPEDelay"):
     def __post_init__(self) -> None:
         if self.constraints is not None:
             raise InvalidSetting(
-                "BPEDelay does not support constraints: leave them out, pass as candidates the points that satisfy them, "
-                "or use another optimizer"
+                "BPEDelay does not support constraints: leave them out, pass as candidates the points that satisfy "
+                "them, or use another optimizer"
             )
         super().__post_init__()
 
