@@ -1,4 +1,4 @@
-"""What every strategy must do. A class of `Optimizer.registry` is tested with no line here, but for the arguments that it
+"""What every strategy must do. A class of `Optimizer.registry` is tested with no line here, but for arguments that it
 requires: it passes for all that an optimizer can be asked for, or refuses that at construction."""
 
 import gc
