@@ -104,6 +104,12 @@ pub enum Error {
         what: &'static str,
     },
 
+    /// A suggestion more than the strategy was made for.
+    #[error(
+        "the horizon of {horizon} suggestions leaves none after these {steps}: ask for fewer at once, or make another optimizer, with a longer horizon"
+    )]
+    HorizonReached { horizon: usize, steps: usize },
+
     /// Saved bytes of another version of the format.
     #[error(
         "the saved optimizer has format {found}, and this belated reads format {known}: use the version that wrote it"

@@ -383,6 +383,12 @@ impl Optimizer {
         values
     }
 
+    /// What can be looked at of a strategy that works in rounds, as JSON; None of others.
+    pub fn status(&mut self, stop: &mut Stop) -> Result<Option<Value>> {
+        self.strategy.catch_up(&self.ledger)?;
+        self.strategy.status(&self.ledger, stop)
+    }
+
     /// Refuses rows that are no (x, context) rows of this optimizer.
     pub fn check_rows(&self, rows: ArrayView2<f64>) -> Result<()> {
         let (width, context_width) = self.ledger.widths();

@@ -22,6 +22,7 @@ __all__ = [
     "UnknownTrial",
     "AlreadyObserved",
     "NumericalError",
+    "HorizonReached",
     "BelatedWarning",
     "defaults",
     "Domain",
@@ -59,6 +60,9 @@ class AlreadyObserved(BelatedError, ValueError):
 
 class NumericalError(BelatedError, ArithmeticError):
     """A covariance matrix that could not be factorised, even with jitter."""
+
+class HorizonReached(BelatedError, RuntimeError):
+    """A suggestion was asked for beyond the horizon that the optimizer was made for. Nothing was changed."""
 
 class BelatedWarning(UserWarning):
     """Something that may not be what was meant, or went wrong without stopping the optimizer."""
@@ -291,6 +295,9 @@ class Optimizer:
         """(trial numbers, mean, std) of the value of each row of the model, predicted from all the others.
 
         The std includes the noise. None without a model, and while nothing is observed."""
+
+    def status(self) -> str | None:
+        """What can be looked at of a strategy that works in rounds, as JSON; None of others."""
 
     def now(self, now: float | None) -> float:
         """The time on the optimizer's clock."""

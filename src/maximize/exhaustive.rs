@@ -70,7 +70,7 @@ pub(super) fn best_combination(
 }
 
 /// Every combination of the active discrete coordinates, one per row; columns of active continuous ones are 0.
-pub(super) fn combinations(product: &Product, width: usize) -> Array2<f64> {
+pub(crate) fn combinations(product: &Product, width: usize) -> Array2<f64> {
     let mut points = Array2::zeros((product.combinations() as usize, width));
     let mut x = vec![0.0; width];
     for (coordinate, at) in columns(product) {

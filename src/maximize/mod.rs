@@ -19,6 +19,8 @@ mod multistart;
 mod starting_points;
 mod sweep;
 
+pub(crate) use exhaustive::combinations;
+
 use ndarray::{ArrayView1, ArrayView2};
 
 use crate::domain::{Coordinate, Domain, Objective};

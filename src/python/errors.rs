@@ -20,6 +20,7 @@ struct Exceptions {
     unknown_trial: Py<PyType>,
     already_observed: Py<PyType>,
     numerical: Py<PyType>,
+    horizon_reached: Py<PyType>,
     warning: Py<PyType>,
 }
 
@@ -79,6 +80,11 @@ fn exceptions(py: Python<'_>) -> PyResult<&Exceptions> {
                 "A covariance matrix that could not be factorised, even with jitter.",
                 &py.get_type::<PyArithmeticError>(),
             )?,
+            horizon_reached: derived(
+                "HorizonReached",
+                "A suggestion was asked for beyond the horizon that the optimizer was made for. Nothing was changed.",
+                &py.get_type::<PyRuntimeError>(),
+            )?,
             warning: class(
                 py,
                 "BelatedWarning",
@@ -121,6 +127,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
         ("UnknownTrial", &all.unknown_trial),
         ("AlreadyObserved", &all.already_observed),
         ("NumericalError", &all.numerical),
+        ("HorizonReached", &all.horizon_reached),
         ("BelatedWarning", &all.warning),
     ] {
         module.add(name, class)?;
@@ -150,6 +157,7 @@ pub fn raise(py: Python<'_>, error: Error) -> PyErr {
         Error::UnknownTrial { .. } => &all.unknown_trial,
         Error::AlreadyObserved { .. } => &all.already_observed,
         Error::NotPositiveDefinite { .. } | Error::Overflow { .. } => &all.numerical,
+        Error::HorizonReached { .. } => &all.horizon_reached,
         Error::Corrupt(_) | Error::UnknownFormat { .. } => &all.base,
         Error::Interrupted => return PyRuntimeError::new_err(error.to_string()),
     };

@@ -303,6 +303,11 @@ impl Optimizer {
             .map(|(numbers, mean, std)| (numbers, mean.into_pyarray(py), std.into_pyarray(py))))
     }
 
+    fn status(&self, py: Python<'_>) -> PyResult<Option<String>> {
+        let status = detached(py, |stop| self.lock(stop)?.status(stop))?;
+        Ok(status.map(|status| status.to_string()))
+    }
+
     /// The time on the optimizer's clock.
     fn now(&self, py: Python<'_>, now: Option<f64>) -> PyResult<f64> {
         detached(py, |stop| self.lock(stop)?.ledger().now(now))

@@ -3,14 +3,18 @@
 //! * [`registry`]: from settings in JSON to a strategy of the list below, by its name
 //! * [`random_search`]: uniformly random points
 //! * [`bayes`]: Bayesian optimisation with a Gaussian process
+//! * [`elimination`]: rounds of pure exploration, each over what the bounds of the one before left
 //!
 //! A strategy is a fold and a proposal: it folds the log into whatever it keeps, and proposes a point from that.
 
 pub mod bayes;
+pub mod elimination;
 pub mod random_search;
 pub mod registry;
 
 use std::sync::Arc;
+
+use serde_json::Value;
 
 use crate::domain::{Coordinate, Domain};
 use crate::error::{Error, Result, Stop, check};
@@ -23,6 +27,7 @@ use crate::strategy::registry::Entry;
 const STRATEGIES: &[Entry] = &[
     Entry::of::<random_search::RandomSearch>("RandomSearch"),
     Entry::of::<bayes::BayesOpt>("BayesOpt"),
+    Entry::of::<elimination::BPEDelay>("BPEDelay"),
 ];
 
 /// What a strategy is made for.
@@ -93,6 +98,8 @@ pub struct Supports {
     pub candidates: bool,
     /// `clock="seconds"`.
     pub seconds: bool,
+    /// Parameters that are active under conditions alone.
+    pub conditions: bool,
 }
 
 impl Supports {
@@ -100,11 +107,16 @@ impl Supports {
         contexts: true,
         candidates: true,
         seconds: true,
+        conditions: true,
     };
 
     /// Refuses a setup that the strategy of this name cannot serve.
     pub fn check(self, strategy: &'static str, setup: &Setup) -> Result<()> {
         let candidates = matches!(*setup.domain, Domain::Candidates(_));
+        let conditions = match setup.domain.as_ref() {
+            Domain::Candidates(_) => false,
+            Domain::Box(product) => product.is_conditional(),
+        };
         for (supported, asked, what) in [
             (self.contexts, !setup.context.is_empty(), "a context"),
             (self.candidates, candidates, "candidates"),
@@ -112,6 +124,11 @@ impl Supports {
                 self.seconds,
                 setup.clock == Clock::Seconds,
                 "clock=\"seconds\"",
+            ),
+            (
+                self.conditions,
+                conditions,
+                "conditional parameters (when=)",
             ),
         ] {
             if asked && !supported {
@@ -161,21 +178,35 @@ pub trait Strategy: Send {
         _rng: &mut Rng,
         stop: &mut Stop,
     ) -> Result<Option<Recommendation>> {
-        let best = match query.feasible.is_constrained() {
-            false => log.best(),
-            true => best_feasible(log, query.feasible, stop)?,
-        };
-        Ok(best.map(|number| Recommendation {
-            point: log.point(number),
-            mean: log.trials()[number].value.unwrap_or(f64::NAN),
-            std: f64::NAN,
-        }))
+        best_by_value(log, query.feasible, stop)
+    }
+
+    /// What can be looked at of a strategy that works in rounds, as JSON, for a log that it has caught up with.
+    fn status(&mut self, _log: &Ledger, _stop: &mut Stop) -> Result<Option<Value>> {
+        Ok(None)
     }
 
     /// Access to the posterior of strategies that have one.
     fn model_based(&mut self) -> Option<&mut dyn bayes::ModelBased> {
         None
     }
+}
+
+/// The point of the largest value, among those that satisfy the constraints.
+pub(crate) fn best_by_value(
+    log: &Ledger,
+    feasible: Feasible,
+    stop: &mut Stop,
+) -> Result<Option<Recommendation>> {
+    let best = match feasible.is_constrained() {
+        false => log.best(),
+        true => best_feasible(log, feasible, stop)?,
+    };
+    Ok(best.map(|number| Recommendation {
+        point: log.point(number),
+        mean: log.trials()[number].value.unwrap_or(f64::NAN),
+        std: f64::NAN,
+    }))
 }
 
 /// The trial of the largest value whose point satisfies the constraints.

@@ -20,6 +20,9 @@ BOX = {
 ROWS = np.random.default_rng(5).normal(size=(40, 2)) * [1.0, 100.0]
 CONTEXT = {"age": (0.0, 50.0), "site": ["a", "b"]}
 
+# The arguments without which an optimizer cannot be made, by its class's name.
+REQUIRED = {"BPEDelay": {"horizon": 2_000_000, "lengthscale": 0.3, "noise_std": 0.1}}
+
 
 def settings_of(opt):
     """What the definitions below need of the settings, by short names."""

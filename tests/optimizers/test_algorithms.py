@@ -9,6 +9,9 @@ SPACE = {"x": (0.0, 1.0), "y": (0.0, 1.0)}
 
 
 def window_of(name):
+    """The arguments that an algorithm needs: for most of those that need any, a window."""
+    if name.startswith("BPE"):
+        return {"horizon": 100, "lengthscale": 0.3, "noise_std": 0.1}
     return {"window": 20} if name.endswith("-SDF") else {}
 
 

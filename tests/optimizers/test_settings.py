@@ -15,6 +15,7 @@ import belated as bl
 from belated import _core
 from belated.optimizers.names import family_of
 from belated.optimizers.values import Value, _parts, as_data
+from tests.optimizers.definitions import REQUIRED
 
 SPACE = {"x": (0.0, 1.0), "n": (1, 5), "c": ["a", "b", "d"]}
 
@@ -72,7 +73,9 @@ def test_every_default_stands_in_the_docstring():
 
 def test_defaults_are_those_of_the_core():
     ours = {name: as_data(kind()) for name, kind in Value.kinds.items()}
-    ours |= {name: cls(SPACE)._definition()["strategy"] for name, cls in bl.Optimizer.registry.items()}
+    for name, cls in bl.Optimizer.registry.items():
+        required = REQUIRED.get(name, {})
+        ours[name] = cls(SPACE, **required)._definition()["strategy"] | dict.fromkeys(required)
     # As text, because 1, 1.0 and True are equal to Python; the core writes 2.0 for a float as well.
     defaults = json.loads(_core.defaults())
     assert json.dumps(ours, sort_keys=True) == json.dumps(defaults, sort_keys=True)

@@ -1,5 +1,5 @@
-"""What every strategy must do. A class of `Optimizer.registry` is tested with no line here: it passes for all that an
-optimizer can be asked for, or refuses that at construction."""
+"""What every strategy must do. A class of `Optimizer.registry` is tested with no line here, but for arguments that it
+requires: it passes for all that an optimizer can be asked for, or refuses that at construction."""
 
 import gc
 import itertools
@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 import belated as bl
 from belated import _core
 from belated.optimizers.names import family_of
+from tests.optimizers.definitions import REQUIRED
 from tests.store.memory import MemoryStore
 
 FULL = os.environ.get("BELATED_FULL") == "1"
@@ -54,6 +55,7 @@ FEATURES = {
     "candidates": (DOMAINS["candidates"], "candidates"),
     "context": (DOMAINS["mixed"] | {"context": CONTEXT}, "context"),
     "seconds": (DOMAINS["mixed"] | {"clock": "seconds"}, 'clock="seconds"'),
+    "conditional": (DOMAINS["conditional"], "conditional"),
 }
 
 # Fits that take less time than those of the defaults.
@@ -88,7 +90,7 @@ def strategies():
 def variants():
     """(class, arguments) for every strategy and every combination of its families of values that it takes."""
     for name, cls in strategies():
-        quick = QUICK.get(name, {})
+        quick = REQUIRED.get(name, {}) | QUICK.get(name, {})
         families = {field.name: family_of(cls, field.name) for field in fields(cls)}
         choices = {
             argument: list(family.shorthand)
@@ -110,10 +112,15 @@ every_strategy = pytest.mark.parametrize("cls", [cls for _, cls in strategies()]
 every_variant = pytest.mark.parametrize("cls, arguments", VARIANTS)
 
 
+def made(cls, **arguments):
+    """An optimizer with these arguments, and those that it requires."""
+    return cls(**REQUIRED.get(cls.__name__, {}), **arguments)
+
+
 def supported(cls, feature):
     """Whether a class takes a feature; where it refuses, whether by name is for a test of its own."""
     try:
-        cls(**FEATURES[feature][0])
+        made(cls, **FEATURES[feature][0])
     except bl.BelatedError:
         return False
     return True
@@ -121,8 +128,8 @@ def supported(cls, feature):
 
 @every_strategy
 def test_a_space_is_searched(cls):
-    for name in ("mixed", "continuous", "discrete", "conditional"):
-        cls(**DOMAINS[name])
+    for name in ("mixed", "continuous", "discrete"):
+        made(cls, **DOMAINS[name])
 
 
 @every_strategy
@@ -130,15 +137,15 @@ def test_a_space_is_searched(cls):
 def test_what_is_not_supported_is_refused_by_name(cls, feature):
     asked, words = FEATURES[feature]
     if supported(cls, feature):
-        opt = cls(**asked, seed=0)
+        opt = made(cls, **asked, seed=0)
         context = a_context(opt, np.random.default_rng(0))
         assert opt.suggest(context=context).state == "pending"
         return
     with pytest.raises(bl.InvalidSetting) as caught:
-        cls(**asked)
+        made(cls, **asked)
     assert cls.__name__ in str(caught.value) and words in str(caught.value)
     # What is refused to the constructor is refused to everything else that makes an optimizer.
-    opt = cls(**DOMAINS["mixed"], seed=0)
+    opt = made(cls, **DOMAINS["mixed"], seed=0)
     with pytest.raises(bl.InvalidSetting):
         opt.set_params(**({"space": None} if "space" not in asked else {}), **asked)
     assert opt.suggest().number == 0
@@ -159,7 +166,7 @@ STEPS = st.lists(st.tuples(st.sampled_from(KINDS), st.integers(0, 10**6)), min_s
 @st.composite
 def situations(draw, cls):
     """Arguments that every strategy shares, within what this one supports."""
-    domains = [name for name in DOMAINS if name != "candidates" or supported(cls, "candidates")]
+    domains = [name for name in DOMAINS if name not in FEATURES or supported(cls, name)]
     arguments = dict(DOMAINS[draw(st.sampled_from(domains))])
     if supported(cls, "context") and draw(st.booleans()):
         arguments["context"] = CONTEXT
@@ -468,7 +475,7 @@ def go_on(store, name, channel):
 
 @every_strategy
 def test_a_study_goes_on_in_another_process(cls, tmp_path):
-    opt = cls(**DOMAINS["mixed"], seed=3)
+    opt = made(cls, **DOMAINS["mixed"], seed=3)
     store = f"sqlite:///{tmp_path / 'studies.db'}"
     study = bl.Study("s", store, opt)
     for each in (study, opt):
@@ -494,7 +501,7 @@ def test_a_study_goes_on_in_another_process(cls, tmp_path):
 
 @every_strategy
 def test_a_note_that_is_not_its_own_is_refused(cls):
-    opt = cls(**DOMAINS["mixed"], seed=0)
+    opt = made(cls, **DOMAINS["mixed"], seed=0)
     [event] = opt._log.propose(1, None, None)
     facts = json.loads(event)
     for note in ("", "?", "{}", "null", "-1", "1e9", '{"kernel": "matern52"}'):

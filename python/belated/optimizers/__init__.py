@@ -2,6 +2,7 @@
 
 from belated.optimizers.algorithms import algorithm, algorithms
 from belated.optimizers.bayes import BayesOpt
+from belated.optimizers.bpe import BPEDelay, EstimatedDelay, NoDelay, SubExponential
 from belated.optimizers.names import UnknownArgument
 from belated.optimizers.optimizer import Optimizer
 from belated.optimizers.random_search import RandomSearch
@@ -11,10 +12,14 @@ from belated.optimizers.surrogate import Surrogate
 from belated.optimizers.trial import Trial
 
 __all__ = [
+    "BPEDelay",
     "BayesOpt",
+    "EstimatedDelay",
+    "NoDelay",
     "NotFitted",
     "Optimizer",
     "RandomSearch",
+    "SubExponential",
     "Surrogate",
     "Trial",
     "TrialError",

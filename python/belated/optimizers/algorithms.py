@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from reprlib import repr as short_repr
@@ -10,6 +11,7 @@ from typing import Any
 
 from belated._core import InvalidSetting
 from belated.optimizers.bayes import BayesOpt
+from belated.optimizers.bpe import BPEDelay
 from belated.optimizers.names import UnknownArgument, advice_on, family_of
 from belated.optimizers.optimizer import Optimizer, with_nested
 from belated.optimizers.problem import SpaceLike
@@ -22,6 +24,8 @@ _SRINIVAS = "Srinivas et al. 2010, Gaussian process optimization in the bandit s
 _DESAUTELS = "Desautels, Krause & Burdick 2014, Parallelizing exploration-exploitation tradeoffs"
 _CHOWDHURY = "Chowdhury & Gopalan 2019, On batch Bayesian optimization"
 _CONTAL = "Contal et al. 2013, Parallel Gaussian process optimization with upper confidence bound and pure exploration"
+_VAKILI = "Vakili, Ahmed, Bernacchia & Pike-Burke 2023, Delayed feedback in kernel bandits"
+_LI = "Li & Scarlett 2022, Gaussian process bandit optimization with few batches"
 _JONES = "Jones, Schonlau & Welch 1998, Efficient global optimization of expensive black-box functions"
 
 
@@ -56,6 +60,9 @@ _REPEATS = {"pending__repeats": True}
 _WORKERS = _SE | {"surrogate__mean": "median", "surrogate__refit_every": 25, "initial__how": "uniform"}
 _SCHEDULE = {"acquisition__beta": "kandasamy"}
 
+# The experiments of Vakili et al.; their code's bounds are sqrt(6) standard deviations wide.
+_BPE = {"kernel": "squared_exponential", "beta": math.sqrt(6.0), "delta": 0.01}
+
 _ALGORITHMS = {
     "GP-UCB-SDF": _bayes_opt(_VERMA, "ucb", "censor", _SE, _BETA, _DISCARD, _REPEATS),
     "GP-TS-SDF": _bayes_opt(_VERMA, "thompson", "censor", _SE, _BETA, _DISCARD, _REPEATS),
@@ -77,6 +84,8 @@ _ALGORITHMS = {
     "synUCBPE": _bayes_opt(_CONTAL, "ucb_pe", "hallucinate", _WORKERS, _SCHEDULE, _REPEATS),
     "asyRAND": _Algorithm(_KANDASAMY, RandomSearch),
     "synRAND": _Algorithm(_KANDASAMY, RandomSearch),
+    "BPE-Delay": _Algorithm(_VAKILI, BPEDelay, defaults=_BPE),
+    "BPE": _Algorithm(_LI, BPEDelay, {"delay": "none"}, _BPE),
 }
 
 

@@ -53,6 +53,11 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
         """Whether there is a posterior to predict with."""
         return False
 
+    @property
+    def _in_rounds(self) -> bool:
+        """Whether suggestions come in rounds that can be looked at."""
+        return False
+
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The settings by name."""
         raise NotImplementedError

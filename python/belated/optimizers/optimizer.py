@@ -19,7 +19,7 @@ from belated.optimizers.log import Array
 from belated.optimizers.names import UnknownArgument, advice_on, family_of, nearest_argument
 from belated.optimizers.problem import Problem, SpaceLike
 from belated.optimizers.trial import Trial
-from belated.optimizers.values import arguments_of, as_data, checked, checks_keywords, shown
+from belated.optimizers.values import arguments_of, as_data, checked, checks_keywords, reversed_sign, shown
 from belated.space.arguments import whole_number
 
 
@@ -92,7 +92,11 @@ class Optimizer(LifeCycle[_core.Optimizer]):
     def _definition(self) -> dict[str, Any]:
         """All that the core has to know, as JSON data in its orientation; the domain apart."""
         reverse = self.direction == "minimize"
-        strategy = {name: as_data(value, reverse) for name, value in self._settings().items()}
+        units = {field.name for field in fields(self) if field.metadata.get("in_units_of_f", False)}
+        strategy = {
+            name: as_data(reversed_sign(value) if reverse and name in units else value, reverse)
+            for name, value in self._settings().items()
+        }
         return {
             "context": [] if self.context_space_ is None else self.context_space_.coordinates,
             "clock": self.clock,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from reprlib import repr as short_repr
 from typing import TYPE_CHECKING, Any, Literal
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from belated._core import BelatedError, GaussianProcess, InvalidPoint, InvalidSetting
 from belated.optimizers.log import Array, Log
 from belated.optimizers.names import AttributeHints
+from belated.optimizers.rounds import Round, round_from
 from belated.optimizers.surrogate import Surrogate, surrogate_of
 from belated.optimizers.table import trials_dataframe
 from belated.optimizers.trial import Trial
@@ -266,6 +268,39 @@ class ReadAccess(AttributeHints):
             The optimizer has no model, as `RandomSearch`.
         """
         return surrogate_of(self._source._problem, *self._fitted("surrogate_"))
+
+    # Rounds.
+
+    @property
+    def round_(self) -> int:
+        """The number of the round that the last suggestion belongs to, 1 before the first (`BPEDelay`)."""
+        return int(self._status("round_")["round"])
+
+    @property
+    def rounds_(self) -> list[Round]:
+        """The rounds that have begun and, where delays are known, those that will follow (`BPEDelay`)."""
+        return [round_from(each) for each in self._status("rounds_")["rounds"]]
+
+    @property
+    def surviving_(self) -> Any:
+        """The points that the round chooses from: all that was not eliminated (`BPEDelay`).
+
+        An array of indices for candidates; for a space a list of params, out of the points that stand for it. The
+        next round decides anew when its first suggestion is asked for.
+        """
+        status, domain = self._status("surviving_"), self._source._problem.domain
+        if isinstance(domain, Candidates):
+            return np.array(status["surviving"], dtype=np.int64)
+        return [domain.decode(np.array(point), None) for point in status["points"]]
+
+    def _status(self, what: str) -> dict[str, Any]:
+        """What is known of the rounds of a source that has some; InvalidSetting that names `what` where it has none."""
+        source = self._source
+        status = source._current_log().status() if source._in_rounds else None
+        if status is None:
+            raise InvalidSetting(f"{what} is of rounds, and {source._strategy_name} has none: use BPEDelay")
+        known: dict[str, Any] = json.loads(status)
+        return known
 
     def _fitted(self, what: str) -> tuple[GaussianProcess, float, float]:
         """(model, center, scale): the posterior of (f - center) / scale in the core's terms, for `what`."""

@@ -186,6 +186,10 @@ class Study(LifeCycle[SharedLog]):
     def _has_model(self) -> bool:
         return self._optimizer._has_model
 
+    @property
+    def _in_rounds(self) -> bool:
+        return self._optimizer._in_rounds
+
     def _constraints_for(self, call: str) -> Constraints | None:
         if self._stored_constraints and self._optimizer._constraints is None:
             raise InvalidSetting(

@@ -1,0 +1,180 @@
+"""Batched pure exploration under delays: rounds that explore what the bounds of the round before left."""
+
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, Literal, TypeAlias
+
+from belated._core import InvalidSetting
+from belated.optimizers.optimizer import Optimizer
+from belated.optimizers.values import Value, checks_keywords, in_units_of_f, takes
+
+DelayName: TypeAlias = Literal["estimated", "none"]
+
+
+@dataclass(frozen=True, repr=False)
+class Delay(Value, argument=True):
+    """What is known of delays: `EstimatedDelay`, `NoDelay` or `SubExponential`."""
+
+    @classmethod
+    def from_argument(cls, given: Any, name: str) -> Any:
+        """The value that an argument is, or that its string stands for."""
+        try:
+            return super().from_argument(given, name)
+        except InvalidSetting as error:
+            # It has no shorthand: its numbers are the user's.
+            raise InvalidSetting(f"{error}, or SubExponential(mean=…, xi=…, b=…)") from None
+
+
+@checks_keywords
+@dataclass(frozen=True, repr=False)
+class EstimatedDelay(Delay, name="estimated"):
+    """Delays are estimated from the results that have arrived, trials in flight counted with their ages.
+
+    A round then goes on until the estimate says that its first results have arrived; without any result so far it goes
+    on until there is one. Results that never come have no part in it.
+    """
+
+
+@checks_keywords
+@dataclass(frozen=True, repr=False)
+class NoDelay(Delay, name="none"):
+    """Every result is there before the next suggestion: BPE (Li and Scarlett 2022)."""
+
+
+@checks_keywords
+@dataclass(frozen=True, repr=False)
+class SubExponential(Delay):
+    """Delays whose distribution is known: E exp(η(τ - mean)) <= exp(η² xi²/2) for \\|η\\| <= 1/b.
+
+    The assumption of Vakili et al. 2023 (Assumption 3.3), who take xi = 9 and b = 1 for Poisson delays of mean 50; all
+    in suggestions.
+
+    Parameters
+    ----------
+    mean : float, default 0.0
+        The expected delay.
+    xi : float, default 0.0
+        The scale of small deviations: about the standard deviation.
+    b : float, default 0.0
+        The scale of large ones.
+
+    Examples
+    --------
+    >>> import belated as bl
+    >>> bl.SubExponential(mean=50, xi=9, b=1)
+    SubExponential(mean=50.0, xi=9.0, b=1.0)
+    """
+
+    mean: float = 0.0
+    _: KW_ONLY
+    xi: float = 0.0
+    b: float = 0.0
+
+
+@checks_keywords
+@dataclass(eq=False, repr=False)
+class BPEDelay(Optimizer, strategy="BPEDelay"):
+    """Batched pure exploration with elimination, for results that come late (BPE-Delay, Vakili et al. 2023).
+
+    Suggestions come in rounds. Within a round they are the points where the least is known, whatever has been
+    observed, so that late results cost nothing there. A round lasts until its first results have most probably
+    arrived. At its end confidence bounds are drawn from the results of this round alone, and what cannot be the
+    maximum any more is eliminated for good. The kernel, the noise and the number of suggestions have to be known
+    beforehand; then the regret has a bound to which delays add no more than a term that does not grow with time.
+
+    What comes after a round's end changes nothing of what it eliminated, and enqueued and added trials count for no
+    round. Points may be suggested more than once. A space is searched on a quasi-random set of points; contexts,
+    conditions and constraints are refused, as is ``clock="seconds"``: rounds count suggestions.
+
+    Parameters
+    ----------
+    space, candidates, direction, seed
+        As for `RandomSearch`.
+    horizon : int
+        The number of all suggestions that the search will have: it is what the lengths of rounds follow from. A
+        suggestion beyond it raises `HorizonReached`.
+    lengthscale : float or list of float
+        Of the kernel, in encoded units, in which columns range over [0, 1]: one for all columns, or one for each.
+    noise_std : float
+        Standard deviation of the observations' noise, in units of f, 0 for none; values that come with a ``std`` of
+        their own have that one.
+    signal_std : float, default 1.0
+        Standard deviation of f around its mean, in units of f.
+    kernel : {"matern52", "matern32", "matern12", "squared_exponential", "linear"}, default "matern52"
+        The covariance function.
+    mean : float, default 0.0
+        Prior mean of f, in units of f.
+    delay : EstimatedDelay, NoDelay, SubExponential or str, default "estimated"
+        What is known of delays, in suggestions; as strings "estimated", "none".
+    beta : float or "theory", default 2.5
+        Multiplies the standard deviation in the bounds. The paper's experiments have sqrt(6). "theory" is the
+        multiplier of Theorem 6.1 for candidates and for spaces of no more than `n_points` points: for N points in R
+        rounds B + sqrt(2 log(4 R N/delta)); for other spaces that of Theorem 6.2, whose bounds are so wide that
+        little is ever eliminated.
+    rkhs_bound : float, optional
+        B, needed with ``beta="theory"``: a bound on the norm of f - mean in the space of the kernel (that of
+        sum a_i k(., x_i) is the square root of sum a_i a_j k(x_i, x_j)).
+    delta : float, default 0.1
+        What the theory promises holds with probability 1 - delta.
+    n_points : int, default 2500
+        How many points stand for a space; all of them, where it has no more.
+    keep_rounds : bool, default False
+        Whether rounds use the data of earlier ones, too. It saves suggestions, and no theorem holds then.
+
+    For replays
+        tail : {"max", "min"}, default "max"
+            Of the two terms of the bound on delays (Eq. 6) the larger one, or as printed the smaller one, which is no
+            bound: with delays of mean 50 some is longer with probability 0.31.
+        lengths : {"paper", "code"}, default "paper"
+            Lengths of rounds: those of Algorithm 1, the last one cut to the horizon; or those of the authors' code,
+            whose last round is whole and ends beyond the horizon.
+
+    Raises
+    ------
+    InvalidSpace
+        A space or candidates that cannot be searched.
+    InvalidSetting
+        Any other argument that is missing or not usable; a horizon shorter than the first round.
+
+    Examples
+    --------
+    >>> import belated as bl
+    >>> import numpy as np
+    >>> x = np.linspace(0, 1, 200).reshape(-1, 1)
+    >>> optimizer = bl.BPEDelay(candidates=x, horizon=100, lengthscale=0.2, noise_std=0.01, delay="none", seed=0)
+    >>> for _ in range(100):
+    ...     trial = optimizer.suggest()
+    ...     trial.observe(np.sin(5 * trial.x[0]))
+    >>> [round.length for round in optimizer.rounds_]
+    [10, 32, 57, 1]
+    >>> len(optimizer.surviving_) < 50
+    True
+    """
+
+    _: KW_ONLY
+    horizon: int | None = None
+    lengthscale: float | Sequence[float] | None = None
+    noise_std: float | None = None
+    signal_std: float = 1.0
+    kernel: Literal["matern52", "matern32", "matern12", "squared_exponential", "linear"] = "matern52"
+    mean: float = in_units_of_f(0.0)
+    delay: Delay | DelayName = takes(Delay, "estimated")
+    beta: float | Literal["theory"] = 2.5
+    rkhs_bound: float | None = None
+    delta: float = 0.1
+    n_points: int = 2500
+    keep_rounds: bool = False
+    tail: Literal["max", "min"] = "max"
+    lengths: Literal["paper", "code"] = "paper"
+
+    def __post_init__(self) -> None:
+        if self.constraints is not None:
+            raise InvalidSetting(
+                "BPEDelay does not support constraints: leave them out, pass as candidates the points that satisfy "
+                "them, or use another optimizer"
+            )
+        super().__post_init__()
+
+    @property
+    def _in_rounds(self) -> bool:
+        return True

@@ -1,0 +1,44 @@
+"""The rounds of a search that has some, as they can be looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Round:
+    """A round of `BPEDelay`, begun or planned.
+
+    Attributes
+    ----------
+    number : int
+        From 1 on.
+    n_explored : int
+        q_r: how many suggestions its bounds wait for.
+    length : int, optional
+        t_r: how many suggestions it has; None for a round that goes on until it is known how long delays are.
+    n_suggested : int
+        How many of them there are so far.
+    n_arrived : int
+        How many results its bounds are drawn from; so far, in the last round.
+    n_surviving : int, optional
+        How many points it chooses from; None for a planned one.
+    delay : tuple (mean, xi, b), optional
+        What its length follows from, as given or as estimated; None before there is any result.
+    """
+
+    number: int
+    n_explored: int
+    length: int | None
+    n_suggested: int
+    n_arrived: int
+    n_surviving: int | None
+    delay: tuple[float, float, float] | None
+
+
+def round_from(status: Mapping[str, Any]) -> Round:
+    """A round as the core tells of it."""
+    delay = status["delay"]
+    return Round(**{**status, "delay": None if delay is None else (delay["mean"], delay["xi"], delay["b"])})

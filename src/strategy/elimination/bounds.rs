@@ -1,0 +1,145 @@
+//! The confidence bounds at the end of a round, and the points that survive them.
+//!
+//! mu~, σ~ are the posterior of the round's arrived observations. Finite sets (Theorem 6.1): mu~ ± β~ σ~ with
+//! β~ = C_k + √(2 log(4R|X|/δ)). Boxes (Theorem 6.2, whose print has u_r for q_r, and two upper bounds for an upper and
+//! a lower one): mu~ ± (2/q_r + β~' (σ~ + 2/√q_r)). A fixed β is mu~ ± β σ~ on either.
+
+use ndarray::{Array2, ArrayView2};
+
+use crate::error::{Result, Stop, check};
+use crate::gp::kernel::KernelFamily;
+use crate::gp::{GaussianProcess, Hyperparameters};
+
+/// U, L = mu~ ± (slack + multiplier·σ~).
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Width {
+    pub multiplier: f64,
+    pub slack: f64,
+}
+
+/// What the theorems' multipliers are made of.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Confidence {
+    /// C_k.
+    pub rkhs_bound: f64,
+    pub delta: f64,
+    /// R.
+    pub n_rounds: usize,
+}
+
+impl Confidence {
+    /// Theorem 6.1, for |X| points.
+    pub fn on_points(&self, n_points: usize) -> Width {
+        let log = (4.0 * self.n_rounds as f64 * n_points as f64 / self.delta).ln();
+        Width {
+            multiplier: self.rkhs_bound + (2.0 * log).sqrt(),
+            slack: 0.0,
+        }
+    }
+
+    /// Theorem 6.2 for round r: β~' = β(δ'/2Γ) with δ' = δ/4R, β(δ) = C_k + √(2 log(1/δ)) and Γ = c C~^d q_r^d points
+    /// in a discretisation (Lemma 4.3), where C~ = C_k + max(σ, k_max) √q_r/σ·√(2 log(4 q_r/δ')).
+    pub fn on_a_box(&self, cover: Cover, theta: &Hyperparameters, q: usize) -> Width {
+        let q = q as f64;
+        let delta = self.delta / (4.0 * self.n_rounds as f64);
+        let sigma = theta.noise_variance.sqrt();
+        let largest = sigma.max(cover.k_max) / sigma;
+        let norm = self.rkhs_bound + largest * (q * 2.0 * (4.0 * q / delta).ln()).sqrt();
+        let log_points = cover.log_c + cover.d as f64 * (norm * q).ln();
+        let log = (2.0 / delta).ln() + log_points.max(0.0);
+        let multiplier = self.rkhs_bound + (2.0 * log).sqrt();
+        Width {
+            multiplier,
+            slack: 2.0 / q + multiplier * 2.0 / q.sqrt(),
+        }
+    }
+}
+
+/// How finely a box has to be divided (Assumption 4.2): |f(x) − f([x])| ≤ 1/t with c·C_k^d·t^d points.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Cover {
+    pub log_c: f64,
+    /// Columns.
+    pub d: usize,
+    /// The largest k(x, x).
+    pub k_max: f64,
+}
+
+impl Cover {
+    /// That of the unit cube; None for a kernel whose functions are not Lipschitz.
+    ///
+    /// |f(x) − f(x')| ≤ C_k √(k(x,x) − 2k(x,x') + k(x',x')) ≤ C_k σ_f g |(x − x')/ℓ| with g² = −2 dκ/d(r²) at 0, which is 1
+    /// for the squared exponential, 5/3 and 3 for Matérn 5/2 and 3/2, and 1 for the linear kernel. Cells of width
+    /// 2ℓ_i/(C_k σ_f g √d t) in column i are no farther from their centres than that allows.
+    pub fn of(family: KernelFamily, theta: &Hyperparameters) -> Option<Self> {
+        let squared = match family {
+            KernelFamily::SquaredExponential | KernelFamily::Linear => 1.0,
+            KernelFamily::Matern52 => 5.0 / 3.0,
+            KernelFamily::Matern32 => 3.0,
+            KernelFamily::Matern12 => return None,
+        };
+        let d = theta.lengthscale.len();
+        let slope = (theta.signal_variance * squared * d as f64).sqrt() / 2.0;
+        let log_c = theta.lengthscale.iter().map(|l| (slope / l).ln()).sum();
+        let farthest: f64 = theta.lengthscale.iter().map(|l| 1.0 / (l * l)).sum();
+        let k_max = match family {
+            KernelFamily::Linear => theta.signal_variance * (1.0 + farthest),
+            _ => theta.signal_variance,
+        };
+        Some(Self { log_c, d, k_max })
+    }
+}
+
+/// The observations that have arrived by a round's end.
+#[derive(Debug, Clone)]
+pub struct Arrived {
+    /// (n, width).
+    pub x: Array2<f64>,
+    /// f − mean, with noise.
+    pub y: Vec<f64>,
+    /// Noise variances.
+    pub noise: Vec<f64>,
+}
+
+/// Which of the points survive: U(x) ≥ max L. An error where no bound is a number.
+pub fn surviving(
+    family: KernelFamily,
+    theta: &Hyperparameters,
+    arrived: &Arrived,
+    points: ArrayView2<f64>,
+    width: Width,
+    stop: &mut Stop,
+) -> Result<Vec<usize>> {
+    let (mean, variance) = posterior(family, theta, arrived, points, stop)?;
+    let bounds = mean.iter().zip(&variance).map(|(mean, variance)| {
+        let half = width.slack + width.multiplier * variance.sqrt();
+        (mean - half, mean + half)
+    });
+    let bounds: Vec<(f64, f64)> = bounds.collect();
+    let best = bounds
+        .iter()
+        .map(|(lower, _)| *lower)
+        .fold(f64::NAN, f64::max);
+    let upper = bounds.iter().map(|(_, upper)| *upper).enumerate();
+    Ok(upper
+        .filter(|(_, upper)| *upper >= best)
+        .map(|(i, _)| i)
+        .collect())
+}
+
+/// mu~ and σ~² at the points.
+pub fn posterior(
+    family: KernelFamily,
+    theta: &Hyperparameters,
+    arrived: &Arrived,
+    points: ArrayView2<f64>,
+    stop: &mut Stop,
+) -> Result<(Vec<f64>, Vec<f64>)> {
+    check(stop)?;
+    let mut gp = GaussianProcess::new(family, theta)?;
+    let noise: Vec<Option<f64>> = arrived.noise.iter().copied().map(Some).collect();
+    gp.append_noisy_rows(arrived.x.view(), &noise)?;
+    gp.set_targets(&arrived.y)?;
+    check(stop)?;
+    Ok(gp.predict(points))
+}

@@ -1,0 +1,488 @@
+//! BPE-Delay: rounds of pure exploration, each over what the bounds at the end of the one before left.
+//!
+//! Everything follows from the log: a note begins a round, and closes the data of the one before. The set X_r and the
+//! variances of a round are caches.
+
+use std::sync::Arc;
+
+use ndarray::{Array2, ArrayView2, Axis};
+use serde_json::{Value, json};
+
+use crate::domain::Domain;
+use crate::error::{Error, Result, Stop};
+use crate::gp::Hyperparameters;
+use crate::gp::kernel::KernelFamily;
+use crate::ledger::{Ledger, Point, TrialNumber};
+use crate::maximize::combinations;
+use crate::random::Rng;
+use crate::strategy::elimination::bounds::{
+    Arrived, Confidence, Cover, Width, posterior, surviving,
+};
+use crate::strategy::elimination::delays::estimate;
+use crate::strategy::elimination::exploration::Exploration;
+use crate::strategy::elimination::note::Note;
+use crate::strategy::elimination::rounds::Rounds;
+use crate::strategy::elimination::schedule::Schedule;
+use crate::strategy::elimination::settings::{self, Beta, Settings, SubExponential};
+use crate::strategy::registry::FromSettings;
+use crate::strategy::{Proposal, Query, Recommendation, Setup, Strategy, Supports, best_by_value};
+
+/// The strategy: settings, the rounds so far, and what is kept of them.
+pub struct BPEDelay {
+    domain: Arc<Domain>,
+    settings: Settings,
+    schedule: Schedule,
+    theta: Hyperparameters,
+    /// What stands for a box; empty for candidates.
+    discretization: Array2<f64>,
+    /// Of a box that has more points; None where the points are all that there are.
+    cover: Option<Cover>,
+    rounds: Rounds,
+    /// X_r of the rounds that have begun, as row numbers of the points; the first holds all of them.
+    sets: Vec<Arc<Vec<usize>>>,
+    /// What was left at the end of the last round, for a log of so many events.
+    ahead: Option<(usize, Left)>,
+    exploration: Option<Explored>,
+}
+
+/// X_{r+1}, and what went wrong in finding it.
+#[derive(Debug, Clone)]
+struct Left {
+    set: Arc<Vec<usize>>,
+    warning: Option<String>,
+}
+
+/// The variances of a round over its set.
+struct Explored {
+    round: usize,
+    set: Arc<Vec<usize>>,
+    exploration: Exploration,
+}
+
+impl BPEDelay {
+    /// The generator is that of the points that stand for a box.
+    pub fn new(setup: &Setup, settings: Settings, rng: &mut Rng) -> Result<Self> {
+        let domain = setup.domain.clone();
+        let (schedule, theta) = settings.check(domain.width())?;
+        let n_points = settings.n_points;
+        let mut cover = None;
+        let discretization = match domain.as_ref() {
+            Domain::Candidates(_) => Array2::zeros((0, domain.width())),
+            Domain::Box(product)
+                if domain.is_finite() && domain.combinations() <= n_points as u64 =>
+            {
+                combinations(product, domain.width())
+            }
+            Domain::Box(_) => {
+                cover = Cover::of(settings.kernel, &theta);
+                if cover.is_none() {
+                    check_lipschitz(&settings)?;
+                }
+                domain.quasi_random(n_points, rng)
+            }
+        };
+        let n = match domain.as_ref() {
+            Domain::Candidates(list) => list.nrows(),
+            Domain::Box(_) => discretization.nrows(),
+        };
+        Ok(Self {
+            rounds: Rounds::new(settings.keep_rounds),
+            domain,
+            settings,
+            schedule,
+            theta,
+            discretization,
+            cover,
+            sets: vec![Arc::new((0..n).collect())],
+            ahead: None,
+            exploration: None,
+        })
+    }
+
+    fn points(&self) -> ArrayView2<'_, f64> {
+        match self.domain.as_ref() {
+            Domain::Candidates(list) => list.view(),
+            Domain::Box(_) => self.discretization.view(),
+        }
+    }
+
+    fn family(&self) -> KernelFamily {
+        self.settings.kernel
+    }
+
+    /// What is known of delays now.
+    fn delay(&self, log: &Ledger, now: f64) -> Option<SubExponential> {
+        let known = self.settings.known_delay();
+        known.or_else(|| estimate(log, now, self.schedule.log_term()))
+    }
+
+    /// The steps of the rounds before the last one that has begun.
+    fn steps_before(&self) -> usize {
+        let last = self.rounds.all().last();
+        self.rounds.steps() - last.map_or(0, |round| round.trials.len())
+    }
+
+    /// Whether the next suggestion begins a round; an error when there is none left to make.
+    fn begins_round(&self, delay: Option<SubExponential>) -> Result<bool> {
+        let (begun, steps) = (self.rounds.all().len(), self.rounds.steps());
+        let own = steps - self.steps_before();
+        let is_over = begun == 0
+            || own >= self.schedule.explored(begun)
+                && delay.is_some_and(|delay| {
+                    let length = self.schedule.length(begun, self.steps_before(), delay);
+                    own as f64 >= length
+                });
+        // The last round is cut to the horizon, or is over.
+        let cut = self.settings.lengths == settings::Lengths::Paper;
+        if begun > 0 && (cut || is_over) && self.schedule.is_last(begun, steps) {
+            let horizon = self.schedule.horizon;
+            return Err(Error::HorizonReached { horizon, steps });
+        }
+        Ok(is_over)
+    }
+
+    /// Finds the sets of all rounds that have begun.
+    fn update_sets(&mut self, stop: &mut Stop) -> Result<()> {
+        while self.sets.len() < self.rounds.all().len() {
+            let round = self.sets.len();
+            let begin = self.rounds.all()[round].begin;
+            let found = self.ahead.take().filter(|(len, _)| *len == begin);
+            let left = match found {
+                Some((_, left)) => left,
+                None => self.left_after(round - 1, stop)?,
+            };
+            self.sets.push(left.set);
+        }
+        Ok(())
+    }
+
+    /// What the next round starts from, should it begin now.
+    fn left_now(&mut self, log: &Ledger, stop: &mut Stop) -> Result<Left> {
+        if let Some((len, left)) = &self.ahead
+            && *len == log.len()
+        {
+            return Ok(left.clone());
+        }
+        let left = match self.rounds.all().len() {
+            0 => Left {
+                set: self.sets[0].clone(),
+                warning: None,
+            },
+            begun => self.left_after(begun - 1, stop)?,
+        };
+        self.ahead = Some((log.len(), left.clone()));
+        Ok(left)
+    }
+
+    /// What the bounds at the end of a round (counted from 0) leave of its set.
+    fn left_after(&self, round: usize, stop: &mut Stop) -> Result<Left> {
+        let set = &self.sets[round];
+        let points = self.points().select(Axis(0), set);
+        let arrived = self.arrived(round);
+        let width = self.width(round);
+        let (family, theta) = (self.family(), &self.theta);
+        let problem = match surviving(family, theta, &arrived, points.view(), width, stop) {
+            Ok(rows) if !rows.is_empty() => {
+                let rows = rows.into_iter().map(|row| set[row]);
+                return Ok(Left {
+                    set: Arc::new(rows.collect()),
+                    warning: None,
+                });
+            }
+            Ok(_) => "no bound is a number".to_string(),
+            Err(error @ (Error::NotPositiveDefinite { .. } | Error::Overflow { .. })) => {
+                error.to_string()
+            }
+            Err(error) => return Err(error),
+        };
+        Ok(Left {
+            set: set.clone(),
+            warning: Some(format!(
+                "round {} eliminates nothing, because {problem}",
+                round + 1
+            )),
+        })
+    }
+
+    /// The observations that count at the end of a round.
+    fn arrived(&self, round: usize) -> Arrived {
+        let data = &self.rounds.all()[round].data;
+        let mut x = Array2::zeros((data.len(), self.domain.width()));
+        for (mut row, datum) in x.rows_mut().into_iter().zip(data.values()) {
+            row.iter_mut()
+                .zip(&datum.x)
+                .for_each(|(to, from)| *to = *from);
+        }
+        let theta = &self.theta;
+        let noise = |std: f64| self.settings.row_noise(std);
+        Arrived {
+            x,
+            y: data
+                .values()
+                .map(|d| d.value - self.settings.mean)
+                .collect(),
+            noise: data
+                .values()
+                .map(|d| d.std.map_or(theta.noise_variance, noise))
+                .collect(),
+        }
+    }
+
+    /// How far the bounds at the end of a round are from the mean.
+    fn width(&self, round: usize) -> Width {
+        match (self.settings.beta, self.settings.rkhs_bound) {
+            (Beta::Fixed(multiplier), _) => Width {
+                multiplier,
+                slack: 0.0,
+            },
+            (Beta::Theory(_), rkhs_bound) => {
+                let confidence = Confidence {
+                    rkhs_bound: rkhs_bound.unwrap_or(f64::INFINITY),
+                    delta: self.settings.delta,
+                    n_rounds: self.schedule.n_rounds(self.settings.known_delay()),
+                };
+                match self.cover {
+                    None => confidence.on_points(self.sets[0].len()),
+                    Some(cover) => {
+                        let q = self.schedule.explored(round + 1);
+                        confidence.on_a_box(cover, &self.theta, q)
+                    }
+                }
+            }
+        }
+    }
+
+    /// The variances of a round over its set, with all of its trials so far.
+    fn explore(
+        &mut self,
+        round: usize,
+        set: &Arc<Vec<usize>>,
+        log: &Ledger,
+        stop: &mut Stop,
+    ) -> Result<&Exploration> {
+        let kept = self.exploration.take();
+        let kept = kept.filter(|kept| kept.round == round && Arc::ptr_eq(&kept.set, set));
+        let mut explored = kept.unwrap_or_else(|| {
+            let points = self.points().select(Axis(0), set);
+            let kernel = self.theta.kernel(self.family());
+            Explored {
+                round,
+                set: set.clone(),
+                exploration: Exploration::new(kernel, &self.theta, points.view()),
+            }
+        });
+        let trials = self.rounds.explored(round);
+        let exploration = &mut explored.exploration;
+        let n = exploration.trials().len();
+        let added = trials[n..].iter().try_for_each(|&number: &TrialNumber| {
+            // Where it was suggested: the choice of points must not depend on what is reported.
+            exploration.push(number, &log.started_point(number).x, stop)
+        });
+        let kept = self.exploration.insert(explored);
+        added.map(|()| &kept.exploration)
+    }
+
+    fn point(&self, row: usize) -> Point {
+        let x = self.points().row(row).to_vec();
+        let listed = matches!(*self.domain, Domain::Candidates(_));
+        Point::new(x, listed.then_some(row))
+    }
+}
+
+/// Refuses the theorem's multiplier on a box for a kernel whose functions are too rough for it.
+fn check_lipschitz(settings: &Settings) -> Result<()> {
+    match settings.beta {
+        Beta::Fixed(_) => Ok(()),
+        Beta::Theory(_) => Err(Error::InvalidSetting {
+            name: "kernel",
+            got: settings.kernel.name().to_string(),
+            expected: "its functions are too rough for Theorem 6.2 (Assumption 4.2); give another kernel, candidates or \
+                 a fixed beta",
+        }),
+    }
+}
+
+impl FromSettings for BPEDelay {
+    type Settings = Settings;
+
+    fn from_settings(setup: &Setup, settings: Settings, rng: &mut Rng) -> Result<Self> {
+        Self::new(setup, settings, rng)
+    }
+
+    fn values() -> Vec<Value> {
+        settings::values()
+    }
+}
+
+impl Strategy for BPEDelay {
+    fn supports(&self) -> Supports {
+        // Rounds count suggestions, and the theory has one function on one set.
+        Supports {
+            contexts: false,
+            candidates: true,
+            seconds: false,
+            conditions: false,
+        }
+    }
+
+    fn catch_up(&mut self, log: &Ledger) -> Result<()> {
+        self.rounds.catch_up(log)
+    }
+
+    fn rewind(&mut self, log: &Ledger) {
+        self.rounds.rewind(log);
+        self.sets.truncate(self.rounds.all().len().max(1));
+        self.ahead.take_if(|(len, _)| *len > log.len());
+        if let Some(explored) = &mut self.exploration {
+            explored.exploration.forget_from(log.trials().len());
+        }
+    }
+
+    fn propose(
+        &mut self,
+        log: &Ledger,
+        query: Query,
+        rng: &mut Rng,
+        stop: &mut Stop,
+    ) -> Result<Proposal> {
+        if query.feasible.is_constrained() {
+            return Err(Error::Unsupported {
+                strategy: "BPEDelay",
+                what: "constraints",
+            });
+        }
+        self.update_sets(stop)?;
+        let delay = self.delay(log, query.now);
+        let begun = self.rounds.all().len();
+        let (mut note, mut warning) = (None, None);
+        let (round, set) = match self.begins_round(delay)? {
+            false => (begun - 1, self.sets[begun - 1].clone()),
+            true => {
+                let round = begun + 1;
+                note = Some(Note { round, delay }.to_text()?);
+                let left = self.left_now(log, stop)?;
+                warning = left.warning;
+                (begun, left.set)
+            }
+        };
+        let row = match self.explore(round, &set, log, stop) {
+            Ok(exploration) => exploration.most_uncertain(rng),
+            // Suggesting never fails for numerical reasons.
+            Err(error @ Error::NotPositiveDefinite { .. }) => {
+                self.exploration = None;
+                warning = Some(format!("a random point is suggested, because {error}"));
+                rand::RngExt::random_range(rng, 0..set.len())
+            }
+            Err(error) => return Err(error),
+        };
+        Ok(Proposal {
+            note,
+            warning,
+            ..Proposal::at(self.point(set[row]))
+        })
+    }
+
+    fn check_note(&self, log: &Ledger, note: &str) -> Result<()> {
+        Note::check(note, log)
+    }
+
+    /// The point of the set whose posterior mean, given all values, is largest.
+    fn recommend(
+        &mut self,
+        log: &Ledger,
+        query: Query,
+        _rng: &mut Rng,
+        stop: &mut Stop,
+    ) -> Result<Option<Recommendation>> {
+        if log.n_observed() == 0 {
+            return Ok(None);
+        }
+        self.update_sets(stop)?;
+        let observed = log.trials().iter().enumerate();
+        let observed =
+            observed.filter_map(|(number, trial)| Some((number, trial.value?, trial.std())));
+        let (mut x, mut y, mut noise) = (Vec::new(), Vec::new(), Vec::new());
+        for (number, value, std) in observed {
+            x.extend_from_slice(log.x(number));
+            y.push(value - self.settings.mean);
+            noise.push(std.map_or(self.theta.noise_variance, |std| {
+                self.settings.row_noise(std)
+            }));
+        }
+        let x = Array2::from_shape_vec((y.len(), self.domain.width()), x);
+        let x = x.map_err(|error| Error::Shape(error.to_string()))?;
+        let arrived = Arrived { x, y, noise };
+        let set = self.sets.last().cloned().unwrap_or_default();
+        let points = self.points().select(Axis(0), &set);
+        let (mean, variance) =
+            match posterior(self.family(), &self.theta, &arrived, points.view(), stop) {
+                Ok(moments) => moments,
+                Err(Error::Interrupted) => return Err(Error::Interrupted),
+                Err(_) => return best_by_value(log, query.feasible, stop),
+            };
+        let best = (0..set.len()).max_by(|&a, &b| mean[a].total_cmp(&mean[b]).then(b.cmp(&a)));
+        Ok(best.map(|row| Recommendation {
+            point: self.point(set[row]),
+            mean: mean[row] + self.settings.mean,
+            std: variance[row].sqrt(),
+        }))
+    }
+
+    fn status(&mut self, log: &Ledger, stop: &mut Stop) -> Result<Option<Value>> {
+        self.update_sets(stop)?;
+        let now = log.now(None)?;
+        let (begun, steps) = (self.rounds.all().len(), self.rounds.steps());
+        let known = self.settings.known_delay();
+        let mut before = 0;
+        let mut rounds = Vec::new();
+        for (r, round) in self.rounds.all().iter().enumerate() {
+            let is_last = r + 1 == begun;
+            let planned = known.and_then(|delay| {
+                let planned = self.schedule.plan(r + 1, before, delay);
+                planned.first().map(|planned| planned.length)
+            });
+            rounds.push(json!({
+                "number": r + 1,
+                "n_explored": self.schedule.explored(r + 1),
+                "length": if is_last { planned } else { Some(round.trials.len()) },
+                "n_suggested": round.trials.len(),
+                "n_arrived": round.data.len(),
+                "n_surviving": self.sets[r].len(),
+                "delay": if is_last { self.delay(log, now) } else { self.rounds.all()[r + 1].delay },
+            }));
+            before += round.trials.len();
+        }
+        if let Some(delay) = known {
+            let last = self.rounds.all().last();
+            let current = last.and_then(|round| {
+                let first = self.schedule.plan(begun, steps - round.trials.len(), delay);
+                Some(first.first()?.length.saturating_sub(round.trials.len()))
+            });
+            let plan = self
+                .schedule
+                .plan(begun + 1, steps + current.unwrap_or(0), delay);
+            for (i, planned) in plan.into_iter().enumerate() {
+                rounds.push(json!({
+                    "number": begun + 1 + i,
+                    "n_explored": planned.explored,
+                    "length": planned.length,
+                    "n_suggested": 0,
+                    "n_arrived": 0,
+                    "n_surviving": null,
+                    "delay": delay,
+                }));
+            }
+        }
+        let set = self.sets.last().cloned().unwrap_or_default();
+        let points = match self.domain.as_ref() {
+            Domain::Candidates(_) => None,
+            Domain::Box(_) => Some(set.iter().map(|&row| self.point(row).x).collect::<Vec<_>>()),
+        };
+        Ok(Some(json!({
+            "round": begun.max(1),
+            "surviving": *set,
+            "points": points,
+            "rounds": rounds,
+        })))
+    }
+}

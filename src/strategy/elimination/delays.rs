@@ -1,0 +1,147 @@
+//! Delay statistics estimated from the log: mean, ξ and b of Assumption 3.3 for the results that come.
+//!
+//! A trial whose result is there has its delay; one in flight, failed or abandoned has at least its age (right-censored).
+//! The distribution is that of Kaplan and Meier 1958, of the delays that end: p_j at the delays τ_j that were seen.
+//! A result that is there before the next suggestion has delay 0, so that t_r = q_r where all are.
+
+use crate::ledger::{Ledger, State};
+use crate::strategy::elimination::settings::SubExponential;
+
+/// Candidates for b, in standard deviations: the largest, how many, and how many of them make a factor of 2.
+const B_LARGEST: f64 = 16.0;
+const N_B: usize = 24;
+const B_PER_OCTAVE: f64 = 3.0;
+/// Arguments η at which the moment-generating function is evaluated, on either side of 0.
+const N_ETA: usize = 12;
+
+/// What the delays so far amount to, for a bound that is wanted at log(3T/δ) = `log`; None before any result.
+pub fn estimate(log: &Ledger, now: f64, log_term: f64) -> Option<SubExponential> {
+    let distribution = kaplan_meier(delays(log, now));
+    if distribution.is_empty() {
+        return None;
+    }
+    Some(sub_exponential(&distribution, log_term))
+}
+
+/// (delay or age, whether the result is there) of all suggested trials.
+fn delays(log: &Ledger, now: f64) -> Vec<(f64, bool)> {
+    let suggested = log.trials().iter().filter(|trial| trial.suggested);
+    suggested
+        .map(|trial| {
+            let end = trial.ended_at.unwrap_or(now);
+            let steps = (end - trial.suggested_at - 1.0).max(0.0);
+            (steps, trial.state == State::Observed)
+        })
+        .collect()
+}
+
+/// (τ_j, p_j) in increasing order, Σ p_j = 1; empty without a result.
+fn kaplan_meier(mut delays: Vec<(f64, bool)>) -> Vec<(f64, f64)> {
+    // Results come before ages that are as large.
+    delays.sort_by(|a, b| a.0.total_cmp(&b.0).then(b.1.cmp(&a.1)));
+    let (mut surviving, mut at_risk) = (1.0, delays.len());
+    let mut distribution = Vec::new();
+    for group in delays.chunk_by(|a, b| a.0 == b.0) {
+        let ended = group.iter().filter(|(_, there)| *there).count();
+        if ended > 0 {
+            let p = surviving * ended as f64 / at_risk as f64;
+            distribution.push((group[0].0, p));
+            surviving -= p;
+        }
+        at_risk -= group.len();
+    }
+    let total: f64 = distribution.iter().map(|(_, p)| p).sum();
+    distribution.iter_mut().for_each(|(_, p)| *p /= total);
+    distribution
+}
+
+/// The ξ and b that bound the moment-generating function, and of these the pair with the smallest bound on delays.
+fn sub_exponential(distribution: &[(f64, f64)], log_term: f64) -> SubExponential {
+    let mean: f64 = distribution.iter().map(|(tau, p)| p * tau).sum();
+    let variance: f64 = distribution
+        .iter()
+        .map(|(tau, p)| p * (tau - mean) * (tau - mean))
+        .sum();
+    let std = variance.sqrt();
+    if std == 0.0 {
+        return SubExponential {
+            mean,
+            xi: 0.0,
+            b: 0.0,
+        };
+    }
+    let log_mgf = |eta: f64| {
+        let exponents = distribution.iter().map(|(tau, _)| eta * (tau - mean));
+        let largest = exponents.clone().fold(0.0, f64::max);
+        let weighted = exponents
+            .zip(distribution)
+            .map(|(e, (_, p))| p * libm::exp(e - largest));
+        largest + libm::log(weighted.sum::<f64>())
+    };
+    let mut best: Option<(f64, SubExponential)> = None;
+    for i in 0..N_B {
+        let b = std * B_LARGEST * libm::exp2(-(i as f64) / B_PER_OCTAVE);
+        // ξ² = sup of 2 log E exp(η(τ − E τ)) / η² over |η| ≤ 1/b, the variance at η = 0.
+        let squared = (1..=N_ETA).fold(variance, |largest, j| {
+            let eta = j as f64 / (N_ETA as f64 * b);
+            let of = |eta: f64| 2.0 * log_mgf(eta) / (eta * eta);
+            largest.max(of(eta)).max(of(-eta))
+        });
+        let xi = squared.sqrt();
+        let bound = (xi * (2.0 * log_term).sqrt()).max(2.0 * b * log_term);
+        if best.is_none_or(|(least, _)| bound < least) {
+            best = Some((bound, SubExponential { mean, xi, b }));
+        }
+    }
+    best.map_or_else(SubExponential::default, |(_, delay)| delay)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use rand::SeedableRng;
+    use rand_distr::{Distribution, Poisson};
+
+    #[test]
+    fn poisson_delays_have_the_parameters_that_they_have() {
+        // log E exp(η(τ − μ)) = μ(exp η − 1 − η): ξ² = 2μ(exp(1/b) − 1 − 1/b) b².
+        let mut rng = crate::random::Rng::seed_from_u64(3);
+        let law = Poisson::new(50.0).unwrap();
+        let delays: Vec<(f64, bool)> = (0..20_000).map(|_| (law.sample(&mut rng), true)).collect();
+        let found = sub_exponential(&kaplan_meier(delays), 12.0);
+        assert!((found.mean - 50.0).abs() < 0.3, "{found:?}");
+        let exact = (100.0 * ((1.0 / found.b).exp() - 1.0 - 1.0 / found.b)).sqrt() * found.b;
+        assert!((found.xi / exact - 1.0).abs() < 0.02, "{found:?} {exact}");
+    }
+
+    #[test]
+    fn ages_count_as_long_as_they_last() {
+        // Five trials; the second age lies after the first result: 1/5, then 4/5 · 1/3 and 8/15 · 1/2, of 11/15.
+        let delays = vec![
+            (7.0, false),
+            (2.0, true),
+            (3.0, false),
+            (6.0, true),
+            (5.0, true),
+        ];
+        let found = kaplan_meier(delays);
+        let expected = [(2.0, 0.2), (5.0, 4.0 / 15.0), (6.0, 4.0 / 15.0)];
+        for ((tau, p), (at, weight)) in found.iter().zip(expected) {
+            assert!(*tau == at && (p - weight / (11.0 / 15.0)).abs() < 1e-14);
+        }
+        assert!(kaplan_meier(vec![(3.0, false)]).is_empty());
+    }
+
+    proptest! {
+        #[test]
+        fn the_bound_holds_for_what_was_seen(delays in prop::collection::vec(0.0f64..1e3, 1..40)) {
+            let n = delays.len() as f64;
+            let largest = delays.iter().copied().fold(0.0, f64::max);
+            let found = sub_exponential(&kaplan_meier(delays.into_iter().map(|d| (d, true)).collect()), 30.0);
+            let bound = found.mean + (found.xi * 60.0_f64.sqrt()).max(60.0 * found.b);
+            // Chernoff: at log 3T/δ = 30 a delay above it has a probability of e⁻³⁰, below 1/n.
+            prop_assert!(largest <= bound * (1.0 + 1e-9) + 1e-9, "{found:?} {n}");
+        }
+    }
+}

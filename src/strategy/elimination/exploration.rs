@@ -1,0 +1,163 @@
+//! The posterior variance at a set of points, kept while rows are added one by one: O(n) a point for the next row.
+//!
+//! Notation: rows x_1 … x_n of a round, λ the noise variance, K + λI = L Lᵀ. With v_j(x) the entries of L⁻¹k(X, x),
+//! σ_n²(x) = k(x, x) − Σ_j v_j(x)², and L_ij = v_j(x_i) for j < i: a new row x_n needs its row of L, then
+//! v_n(x) = (k(x_n, x) − Σ_{j<n} L_nj v_j(x)) / L_nn at every point.
+
+use ndarray::{Array2, ArrayView2, Axis};
+use rand::RngExt;
+
+use crate::error::{Result, Stop, check};
+use crate::gp::kernel::{Kernel, ScaledPoints};
+use crate::gp::{Hyperparameters, as_row};
+use crate::ledger::TrialNumber;
+use crate::numerics::growing_cholesky::GrowingCholesky;
+use crate::numerics::simd::add_multiple;
+use crate::random::Rng;
+
+/// Rows and points, and v_j at the points for every row j.
+pub struct Exploration {
+    kernel: Kernel,
+    noise_variance: f64,
+    points: ScaledPoints,
+    prior: Vec<f64>,
+    rows: ScaledPoints,
+    trials: Vec<TrialNumber>,
+    factor: GrowingCholesky,
+    v: Vec<Vec<f64>>,
+    variance: Vec<f64>,
+}
+
+impl Exploration {
+    /// Without rows: the prior variance.
+    pub fn new(kernel: Kernel, theta: &Hyperparameters, points: ArrayView2<f64>) -> Self {
+        let prior = points.rows().into_iter().map(|x| kernel.prior_variance(x));
+        let prior: Vec<f64> = prior.collect();
+        Self {
+            points: kernel.scale(points),
+            rows: ScaledPoints::default(),
+            trials: Vec::new(),
+            factor: GrowingCholesky::new(),
+            v: Vec::new(),
+            variance: prior.clone(),
+            prior,
+            noise_variance: theta.noise_variance,
+            kernel,
+        }
+    }
+
+    /// The trials of the rows.
+    pub fn trials(&self) -> &[TrialNumber] {
+        &self.trials
+    }
+
+    /// σ_n² at the points; rounding may leave it a little below 0.
+    pub fn variance(&self) -> &[f64] {
+        &self.variance
+    }
+
+    /// Adds the point of a trial.
+    pub fn push(&mut self, trial: TrialNumber, x: &[f64], stop: &mut Stop) -> Result<()> {
+        check(stop)?;
+        let n = self.v.len();
+        let row = as_row(x.to_vec());
+        let mut cross = Array2::zeros((1, n));
+        self.kernel.cross(row.view(), &self.rows, cross.view_mut());
+        let prior = self.kernel.prior_variance(row.index_axis(Axis(0), 0));
+        let diagonal = Array2::from_elem((1, 1), prior + self.noise_variance);
+        self.factor.extend(cross.view(), diagonal)?;
+        let mut v = vec![0.0; self.points.len()];
+        self.kernel.row(x, &self.points, &mut v);
+        for (j, earlier) in self.v.iter().enumerate() {
+            add_multiple(-self.factor.at(n, j), earlier, &mut v);
+        }
+        let inverse = 1.0 / self.factor.at(n, n);
+        for (v, variance) in v.iter_mut().zip(&mut self.variance) {
+            *v *= inverse;
+            *variance -= *v * *v;
+        }
+        self.rows.append(&self.kernel, row.view());
+        self.trials.push(trial);
+        self.v.push(v);
+        Ok(())
+    }
+
+    /// Keeps the rows of trials before this one. The variance is that of never having had the others, bit for bit.
+    pub fn forget_from(&mut self, trial: TrialNumber) {
+        let n = self.trials.partition_point(|number| *number < trial);
+        if n == self.trials.len() {
+            return;
+        }
+        self.trials.truncate(n);
+        self.v.truncate(n);
+        self.rows.truncate(n);
+        self.factor.truncate(n);
+        self.variance.copy_from_slice(&self.prior);
+        for v in &self.v {
+            for (variance, v) in self.variance.iter_mut().zip(v) {
+                *variance -= v * v;
+            }
+        }
+    }
+
+    /// The point of the largest variance (Eq. 7), exact ties broken uniformly at random.
+    pub fn most_uncertain(&self, rng: &mut Rng) -> usize {
+        let (mut best, mut most, mut n_ties) = (0, f64::NEG_INFINITY, 0);
+        for (i, &variance) in self.variance.iter().enumerate() {
+            if variance < most || variance.is_nan() {
+                continue;
+            }
+            // The m-th of equals replaces the one held with probability 1/m.
+            n_ties = if variance > most { 1 } else { n_ties + 1 };
+            if n_ties == 1 || rng.random_range(0..n_ties) == 0 {
+                (best, most) = (i, variance);
+            }
+        }
+        best
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gp::GaussianProcess;
+    use crate::gp::kernel::KernelFamily;
+    use ndarray::s;
+    use rand::SeedableRng;
+    use std::ops::ControlFlow;
+
+    #[test]
+    fn the_variance_is_that_of_a_posterior_and_forgetting_leaves_no_trace() {
+        let mut rng = Rng::seed_from_u64(1);
+        let points = Array2::from_shape_fn((40, 2), |_| rng.random::<f64>());
+        let theta = Hyperparameters {
+            lengthscale: vec![0.3, 0.5],
+            signal_variance: 2.0,
+            noise_variance: 1e-4,
+        };
+        let stop: &mut Stop = &mut || ControlFlow::Continue(());
+        for family in KernelFamily::ALL {
+            let kernel = theta.kernel(family);
+            let mut kept = Exploration::new(kernel.clone(), &theta, points.view());
+            let mut variances = vec![kept.variance().to_vec()];
+            for i in 0..12 {
+                let x = points.row(3 * i % 10).to_vec();
+                kept.push(i, &x, stop).unwrap();
+                variances.push(kept.variance().to_vec());
+            }
+            let mut gp = GaussianProcess::new(family, &theta).unwrap();
+            let rows: Vec<usize> = (0..12).map(|i| 3 * i % 10).collect();
+            gp.append_rows(points.select(Axis(0), &rows).view())
+                .unwrap();
+            gp.set_targets(&[0.0; 12]).unwrap();
+            let (_, expected) = gp.predict(points.slice(s![.., ..]));
+            for (a, b) in kept.variance().iter().zip(expected) {
+                assert!((a - b).abs() < 1e-10, "{family:?}: {a} {b}");
+            }
+            for n in [12, 7, 3, 0] {
+                kept.forget_from(n);
+                assert_eq!(kept.variance(), variances[n]);
+            }
+        }
+    }
+}

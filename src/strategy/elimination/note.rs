@@ -1,0 +1,48 @@
+//! What is written down with the first suggestion of a round: its number, and the delays as they were known then.
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+use crate::ledger::Ledger;
+use crate::strategy::elimination::settings::SubExponential;
+
+/// The begin of a round.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Note {
+    /// From 1 on.
+    pub round: usize,
+    /// What the length of the round before was made of: given, or estimated at its end. None before there was anything.
+    pub delay: Option<SubExponential>,
+}
+
+impl Note {
+    pub fn to_text(self) -> Result<String> {
+        serde_json::to_string(&self).map_err(|error| Error::Corrupt(error.to_string()))
+    }
+
+    /// Refuses anything but a note.
+    pub fn from_text(text: &str) -> Result<Self> {
+        let note: Note =
+            serde_json::from_str(text).map_err(|error| Error::Corrupt(error.to_string()))?;
+        let numbers = note
+            .delay
+            .map_or([0.0; 3], |delay| [delay.mean, delay.xi, delay.b]);
+        if numbers.iter().any(|x| !(*x >= 0.0 && x.is_finite())) {
+            return Err(Error::Corrupt(format!("the note {text} is of no round")));
+        }
+        Ok(note)
+    }
+
+    /// Refuses a note that the next suggestion of this log cannot have.
+    pub fn check(text: &str, log: &Ledger) -> Result<()> {
+        let note = Self::from_text(text)?;
+        let begun = log.trials().iter().filter(|trial| trial.note().is_some());
+        if note.round != 1 + begun.count() {
+            return Err(Error::Corrupt(format!(
+                "the note {text} begins a round that is not the next one"
+            )));
+        }
+        Ok(())
+    }
+}

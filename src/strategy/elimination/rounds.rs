@@ -1,0 +1,154 @@
+//! The log folded into rounds: which trials belong to each, and the values that had arrived when it ended.
+//!
+//! Only what the strategy proposed itself belongs to a round: trials that were enqueued or added do not. The data of a
+//! round are closed when the next one begins; what happens to its trials later changes nothing.
+
+use std::collections::BTreeMap;
+
+use crate::error::Result;
+use crate::ledger::{Entry, Ledger, Report, TrialNumber};
+use crate::strategy::elimination::note::Note;
+use crate::strategy::elimination::settings::SubExponential;
+
+/// A value that has arrived.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Datum {
+    pub value: f64,
+    /// The standard deviation of its noise, where it came with it.
+    pub std: Option<f64>,
+    /// Where the trial was really run.
+    pub x: Vec<f64>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Round {
+    /// Of the log's entries, the one that begins it.
+    pub begin: usize,
+    /// The steps, in order.
+    pub trials: Vec<TrialNumber>,
+    /// What was known of delays when it began.
+    pub delay: Option<SubExponential>,
+    /// The values that count at its end, by trial: of this round, or of all rounds so far.
+    pub data: BTreeMap<TrialNumber, Datum>,
+}
+
+/// The fold.
+#[derive(Debug, Clone, Default)]
+pub struct Rounds {
+    keep: bool,
+    all: Vec<Round>,
+    /// How many entries of the log are folded.
+    folded: usize,
+}
+
+impl Rounds {
+    /// With `keep`, the data of earlier rounds count in later ones, too.
+    pub fn new(keep: bool) -> Self {
+        Self {
+            keep,
+            ..Self::default()
+        }
+    }
+
+    pub fn all(&self) -> &[Round] {
+        &self.all
+    }
+
+    /// How many suggestions there were in all rounds.
+    pub fn steps(&self) -> usize {
+        self.all.iter().map(|round| round.trials.len()).sum()
+    }
+
+    /// The trials whose points a round counts as explored; none of its own if it has not begun.
+    pub fn explored(&self, round: usize) -> Vec<TrialNumber> {
+        let first = if self.keep { 0 } else { round };
+        let rounds = self.all.iter().take(round + 1).skip(first);
+        rounds
+            .flat_map(|round| round.trials.iter().copied())
+            .collect()
+    }
+
+    pub fn catch_up(&mut self, log: &Ledger) -> Result<()> {
+        for (i, entry) in log.entries().iter().enumerate().skip(self.folded) {
+            match entry {
+                Entry::Suggested {
+                    number,
+                    queued: false,
+                } => self.step(i, *number as usize, log)?,
+                Entry::Observed {
+                    number,
+                    value,
+                    report,
+                    ..
+                }
+                | Entry::Amended {
+                    number,
+                    value,
+                    report,
+                } => self.observe(*number as usize, *value, report.as_deref(), log),
+                Entry::Suggested { queued: true, .. }
+                | Entry::Added { .. }
+                | Entry::Enqueued { .. }
+                | Entry::Failed { .. }
+                | Entry::Abandoned { .. } => {}
+            }
+            self.folded = i + 1;
+        }
+        Ok(())
+    }
+
+    fn step(&mut self, entry: usize, number: TrialNumber, log: &Ledger) -> Result<()> {
+        let note = log.trials()[number].note();
+        let note = note.map(Note::from_text).transpose()?;
+        if note.is_some() || self.all.is_empty() {
+            let data = match self.all.last() {
+                Some(last) if self.keep => last.data.clone(),
+                _ => BTreeMap::new(),
+            };
+            self.all.push(Round {
+                begin: entry,
+                trials: Vec::new(),
+                delay: note.and_then(|note| note.delay),
+                data,
+            });
+        }
+        if let Some(round) = self.all.last_mut() {
+            round.trials.push(number);
+        }
+        Ok(())
+    }
+
+    fn observe(&mut self, number: TrialNumber, value: f64, report: Option<&Report>, log: &Ledger) {
+        let counts = |round: &Round| round.trials.binary_search(&number).is_ok();
+        let belongs = match self.keep {
+            true => self.all.iter().any(counts),
+            false => self.all.last().is_some_and(counts),
+        };
+        let Some(round) = self.all.last_mut().filter(|_| belongs) else {
+            return;
+        };
+        let run = report.and_then(|report| report.point.as_ref());
+        // Without a point the earlier one stays.
+        let before = round.data.remove(&number).map(|datum| datum.x);
+        let run = run.map(|point| point.x.clone()).or(before);
+        let datum = Datum {
+            value,
+            std: report.and_then(|report| report.std),
+            x: run.unwrap_or_else(|| log.started_point(number).x),
+        };
+        round.data.insert(number, datum);
+    }
+
+    /// Drops what was folded of suggestions that were taken back.
+    pub fn rewind(&mut self, log: &Ledger) {
+        self.folded = self.folded.min(log.len());
+        let n_trials = log.trials().len();
+        while let Some(round) = self.all.last_mut() {
+            round.trials.retain(|number| *number < n_trials);
+            if !round.trials.is_empty() {
+                break;
+            }
+            self.all.pop();
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! How long rounds are.
+//!
+//! q_0 = 1, q_r = ⌈√(T q_{r−1})⌉ (Algorithm 1). The first q_r results of a round have all arrived when it ends, with
+//! probability 1 − δ/2 in all rounds together: that is what the steps after them are for.
+
+use crate::strategy::elimination::settings::{Lengths, SubExponential, Tail};
+
+/// What lengths follow from.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Schedule {
+    /// T.
+    pub horizon: usize,
+    /// δ.
+    pub delta: f64,
+    pub tail: Tail,
+    pub lengths: Lengths,
+}
+
+/// A round as it is planned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Planned {
+    /// q_r.
+    pub explored: usize,
+    /// t_r.
+    pub length: usize,
+}
+
+impl Schedule {
+    /// q_r of the given round.
+    pub fn explored(&self, round: usize) -> usize {
+        let mut q = 1.0_f64;
+        for _ in 0..round {
+            let next = (self.horizon as f64 * q).sqrt().ceil();
+            if next <= q {
+                break;
+            }
+            q = next;
+        }
+        q as usize
+    }
+
+    /// t_r before it is cut to the horizon, for a round that starts after so many steps.
+    pub fn length(&self, round: usize, before: usize, delay: SubExponential) -> f64 {
+        let q = self.explored(round) as f64;
+        match self.lengths {
+            Lengths::Paper => (q + self.longest_delay(delay)).ceil(),
+            Lengths::Code => {
+                if delay == SubExponential::default() {
+                    return q;
+                }
+                let s = before as f64 + q;
+                (q + delay.mean + 2.0 * delay.b * (1.5 * s / self.delta).ln()).floor()
+            }
+        }
+    }
+
+    /// u_T(δ) = E[τ] + ψ_T(δ/2), with ψ_t(δ) of √(2ξ² log(3t/2δ)) and 2b log(3t/2δ) the larger, or in print the smaller
+    /// one (Eq. 6).
+    pub fn longest_delay(&self, delay: SubExponential) -> f64 {
+        let log = self.log_term();
+        let gaussian = delay.xi * (2.0 * log).sqrt();
+        let exponential = 2.0 * delay.b * log;
+        delay.mean
+            + match self.tail {
+                Tail::Max => gaussian.max(exponential),
+                Tail::Min => gaussian.min(exponential),
+            }
+    }
+
+    /// log(3T/2δ') with δ' = δ/2; δ is below 1 and T at least 1, so that it is above 1.
+    pub fn log_term(&self) -> f64 {
+        (3.0 * self.horizon as f64 / self.delta).ln()
+    }
+
+    /// Whether no round follows this one, which ends after so many steps.
+    pub fn is_last(&self, round: usize, steps: usize) -> bool {
+        match self.lengths {
+            Lengths::Paper => steps >= self.horizon,
+            Lengths::Code => {
+                let explored = (1..=round).map(|r| self.explored(r));
+                explored.sum::<usize>() >= self.horizon
+            }
+        }
+    }
+
+    /// All rounds under these delays, from one that starts after so many steps on.
+    pub fn plan(&self, first: usize, before: usize, delay: SubExponential) -> Vec<Planned> {
+        let mut planned = Vec::new();
+        let mut steps = before;
+        for round in first.. {
+            if round > 1 && self.is_last(round - 1, steps) {
+                break;
+            }
+            let length = self.length(round, steps, delay);
+            let length = match self.lengths {
+                Lengths::Paper => length.min((self.horizon - steps) as f64),
+                Lengths::Code => length,
+            };
+            planned.push(Planned {
+                explored: self.explored(round),
+                length: length as usize,
+            });
+            steps += length as usize;
+        }
+        planned
+    }
+
+    /// R, or where delays are estimated the number of rounds without any delay, which is the largest there can be.
+    pub fn n_rounds(&self, delay: Option<SubExponential>) -> usize {
+        self.plan(1, 0, delay.unwrap_or_default()).len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const POISSON_50: SubExponential = SubExponential {
+        mean: 50.0,
+        xi: 9.0,
+        b: 1.0,
+    };
+
+    fn lengths(horizon: usize, tail: Tail, lengths: Lengths, mean: f64) -> Vec<usize> {
+        let schedule = Schedule {
+            horizon,
+            delta: 0.01,
+            tail,
+            lengths,
+        };
+        let delay = SubExponential { mean, ..POISSON_50 };
+        let planned = schedule.plan(1, 0, delay);
+        planned.iter().map(|round| round.length).collect()
+    }
+
+    #[test]
+    fn lengths_are_those_of_the_paper_and_of_its_code() {
+        let (paper, code) = (Lengths::Paper, Lengths::Code);
+        assert_eq!(lengths(1000, Tail::Min, paper, 50.0), [108, 255, 500, 137]);
+        assert_eq!(lengths(1000, Tail::Max, paper, 50.0), [128, 275, 520, 77]);
+        assert_eq!(lengths(1000, Tail::Min, code, 50.0), [98, 250, 497, 726]);
+        let whole = |horizon, mean| {
+            lengths(horizon, Tail::Min, code, mean)
+                .iter()
+                .sum::<usize>()
+        };
+        assert_eq!(whole(1000, 25.0), 1471);
+        assert_eq!((whole(200, 25.0), whole(200, 50.0)), (497, 597));
+    }
+
+    #[test]
+    fn without_delays_rounds_are_those_of_bpe() {
+        let schedule = |horizon| Schedule {
+            horizon,
+            delta: 0.1,
+            tail: Tail::Max,
+            lengths: Lengths::Paper,
+        };
+        let none = SubExponential::default();
+        let lengths = |horizon: usize| {
+            let planned = schedule(horizon).plan(1, 0, none);
+            planned.iter().map(|round| round.length).collect::<Vec<_>>()
+        };
+        assert_eq!(lengths(1000), [32, 179, 424, 365]);
+        for horizon in [1, 2, 3, 10, 1_000_000] {
+            assert_eq!(lengths(horizon).iter().sum::<usize>(), horizon);
+        }
+    }
+}

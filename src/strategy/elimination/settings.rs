@@ -1,0 +1,336 @@
+//! What can be chosen about BPE-Delay: every value with its defaults, as JSON has them, and what is refused.
+//!
+//! Values of f and standard deviations are in units of f, lengthscales in units of the encoded columns.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::error::{Error, Result};
+use crate::gp::Hyperparameters;
+use crate::gp::kernel::KernelFamily;
+use crate::strategy::bayes::checks::MAX_COUNT;
+use crate::strategy::bayes::settings::Lengthscale;
+use crate::strategy::elimination::schedule::Schedule;
+use crate::strategy::registry::as_json;
+
+/// The least noise variance, in units of the signal's: what a noise of 0 stands for.
+const MIN_NOISE: f64 = 1e-10;
+
+/// Everything that can be chosen. What is None by default has to be given, but for `rkhs_bound`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Settings {
+    /// T: all suggestions that there will be.
+    pub horizon: Option<usize>,
+    /// One per column, or a single one for all.
+    pub lengthscale: Option<Lengthscale>,
+    /// σ, which is the λ of the paper, too.
+    pub noise_std: Option<f64>,
+    pub signal_std: f64,
+    pub kernel: KernelFamily,
+    /// The prior mean of f: the norm is that of f − mean.
+    pub mean: f64,
+    pub delay: Delay,
+    pub beta: Beta,
+    /// C_k, for the multiplier of the theorems.
+    pub rkhs_bound: Option<f64>,
+    pub delta: f64,
+    /// How many points stand for a box.
+    pub n_points: usize,
+    /// Whether the data of earlier rounds are used, which the theorems forbid.
+    pub keep_rounds: bool,
+    pub tail: Tail,
+    pub lengths: Lengths,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            horizon: None,
+            lengthscale: None,
+            noise_std: None,
+            signal_std: 1.0,
+            kernel: KernelFamily::Matern52,
+            mean: 0.0,
+            delay: Delay::EstimatedDelay(EstimatedDelay {}),
+            beta: Beta::Fixed(2.5),
+            rkhs_bound: None,
+            delta: 0.1,
+            n_points: 2500,
+            keep_rounds: false,
+            tail: Tail::Max,
+            lengths: Lengths::Paper,
+        }
+    }
+}
+
+/// What is known of the delays.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", deny_unknown_fields)]
+pub enum Delay {
+    EstimatedDelay(EstimatedDelay),
+    NoDelay(NoDelay),
+    SubExponential(SubExponential),
+}
+
+/// From the results that have arrived.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct EstimatedDelay {}
+
+/// Every result is there before the next suggestion: BPE.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct NoDelay {}
+
+/// E exp(η(τ − E τ)) ≤ exp(η²ξ²/2) for all |η| ≤ 1/b (Assumption 3.3).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct SubExponential {
+    /// E τ, in suggestions.
+    pub mean: f64,
+    pub xi: f64,
+    pub b: f64,
+}
+
+/// The multiplier of the standard deviation in the bounds.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(untagged, expecting = "expected a number or \"theory\" for beta")]
+pub enum Beta {
+    Fixed(f64),
+    Theory(Theory),
+}
+
+/// That of Theorem 6.1 for finite sets, of Theorem 6.2 for boxes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Theory {
+    Theory,
+}
+
+/// Which of the two terms of Eq. 6 bounds the delays.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Tail {
+    /// The larger one, which is a bound.
+    Max,
+    /// The smaller one, as printed, which is none.
+    Min,
+}
+
+/// How long rounds are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Lengths {
+    /// t_r = ⌈q_r + u_T(δ)⌉, the last round cut to the horizon.
+    Paper,
+    /// t_r = ⌊q_r + E[τ] + 2b·log(3s/2δ)⌋ at step s, until Σ q_r ≥ T, the last round whole: the authors' code.
+    Code,
+}
+
+/// Every value that the settings may hold, with its defaults.
+pub fn values() -> Vec<Value> {
+    vec![
+        as_json(Delay::EstimatedDelay(EstimatedDelay {})),
+        as_json(Delay::NoDelay(NoDelay {})),
+        as_json(Delay::SubExponential(SubExponential::default())),
+    ]
+}
+
+const POSITIVE: &str = "give a finite number above 0";
+const NOT_NEGATIVE: &str = "give a finite number, 0 or above";
+
+fn refuse(name: &'static str, got: impl ToString, expected: &'static str) -> Error {
+    Error::InvalidSetting {
+        name,
+        got: got.to_string(),
+        expected,
+    }
+}
+
+fn check(
+    holds: bool,
+    name: &'static str,
+    got: impl ToString,
+    expected: &'static str,
+) -> Result<()> {
+    match holds {
+        true => Ok(()),
+        false => Err(refuse(name, got, expected)),
+    }
+}
+
+fn is_positive(x: f64) -> bool {
+    x > 0.0 && x.is_finite()
+}
+
+fn is_not_negative(x: f64) -> bool {
+    x >= 0.0 && x.is_finite()
+}
+
+/// Whether it and its square, the variance, are finite and above 0.
+fn is_std(x: f64) -> bool {
+    x > 0.0 && is_positive(x * x)
+}
+
+impl Settings {
+    /// The schedule of rounds, once T is known.
+    pub fn schedule(&self) -> Result<Schedule> {
+        const EXPECTED: &str =
+            "give the number of all suggestions that the search will have, from 1 to 1,000,000,000";
+        let horizon = self
+            .horizon
+            .ok_or_else(|| refuse("horizon", "None", EXPECTED))?;
+        let holds = (1..=1_000_000_000).contains(&horizon);
+        check(holds, "horizon", horizon, EXPECTED)?;
+        Ok(Schedule {
+            horizon,
+            delta: self.delta,
+            tail: self.tail,
+            lengths: self.lengths,
+        })
+    }
+
+    /// θ, which is given, for rows of so many columns.
+    pub fn theta(&self, width: usize) -> Result<Hyperparameters> {
+        const EXPECTED: &str = "the theory assumes a known kernel: give one finite number above 0, or one for every \
+             encoded column";
+        let lengthscale = match &self.lengthscale {
+            None => return Err(refuse("lengthscale", "None", EXPECTED)),
+            Some(Lengthscale::Shared(l)) => vec![*l; width],
+            Some(Lengthscale::PerColumn(each)) if each.len() == 1 => vec![each[0]; width],
+            Some(Lengthscale::PerColumn(each)) => each.clone(),
+        };
+        let fits = lengthscale.len() == width && lengthscale.iter().all(|l| is_positive(*l));
+        check(fits, "lengthscale", format!("{lengthscale:?}"), EXPECTED)?;
+        let signal_std = self.signal_std;
+        check(is_std(signal_std), "signal_std", signal_std, POSITIVE)?;
+        let noise_std = self.noise_std.ok_or_else(|| {
+            refuse(
+                "noise_std",
+                "None",
+                "give the standard deviation of the noise, 0 or above",
+            )
+        })?;
+        let holds = noise_std == 0.0 || is_std(noise_std);
+        check(holds, "noise_std", noise_std, NOT_NEGATIVE)?;
+        let theta = Hyperparameters {
+            lengthscale,
+            signal_variance: signal_std * signal_std,
+            noise_variance: self.row_noise(noise_std),
+        };
+        Ok(theta)
+    }
+
+    /// The noise variance of a value whose noise has this standard deviation.
+    pub fn row_noise(&self, std: f64) -> f64 {
+        (std * std).max(MIN_NOISE * self.signal_std * self.signal_std)
+    }
+
+    /// Refuses what cannot be meant, and returns what is needed of the rest.
+    pub fn check(&self, width: usize) -> Result<(Schedule, Hyperparameters)> {
+        let schedule = self.schedule()?;
+        let theta = self.theta(width)?;
+        let mean = self.mean;
+        check(mean.is_finite(), "mean", mean, "give a finite value of f")?;
+        let delta = self.delta;
+        let holds = delta > 0.0 && delta < 1.0;
+        check(holds, "delta", delta, "give a number between 0 and 1")?;
+        let n_points = self.n_points;
+        let expected = "give a number from 1 to 1,000,000";
+        let holds = (1..=MAX_COUNT).contains(&n_points);
+        check(holds, "n_points", n_points, expected)?;
+        match (self.beta, self.rkhs_bound) {
+            (Beta::Fixed(beta), _) => {
+                check(is_not_negative(beta), "beta", beta, NOT_NEGATIVE)?;
+            }
+            (Beta::Theory(_), None) => {
+                let expected =
+                    "beta=\"theory\" needs a bound on the norm of f: give one, or a fixed beta";
+                return Err(refuse("rkhs_bound", "None", expected));
+            }
+            (Beta::Theory(_), Some(_)) => {}
+        }
+        if let Some(bound) = self.rkhs_bound {
+            check(is_not_negative(bound), "rkhs_bound", bound, NOT_NEGATIVE)?;
+        }
+        if let Delay::SubExponential(delay) = self.delay {
+            for (name, value) in [
+                ("delay.mean", delay.mean),
+                ("delay.xi", delay.xi),
+                ("delay.b", delay.b),
+            ] {
+                check(is_not_negative(value), name, value, NOT_NEGATIVE)?;
+            }
+        }
+        if let Some(delay) = self.known_delay() {
+            let first = schedule.length(1, 0, delay);
+            if first > schedule.horizon as f64 {
+                let expected = "the first round alone is longer, as results are waited for: give a longer horizon, or \
+                     smaller delays";
+                return Err(refuse("horizon", schedule.horizon, expected));
+            }
+        }
+        Ok((schedule, theta))
+    }
+
+    /// What is known of the delays from the outset; None where it is estimated.
+    pub fn known_delay(&self) -> Option<SubExponential> {
+        match self.delay {
+            Delay::EstimatedDelay(_) => None,
+            Delay::NoDelay(_) => Some(SubExponential::default()),
+            Delay::SubExponential(delay) => Some(delay),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn refused(change: Value) -> &'static str {
+        let mut settings = json!({"horizon": 100, "lengthscale": 0.3, "noise_std": 0.1});
+        let fields = change.as_object().unwrap().clone();
+        settings.as_object_mut().unwrap().extend(fields);
+        let settings: Settings = serde_json::from_value(settings).unwrap();
+        match settings.check(2) {
+            Err(Error::InvalidSetting { name, .. }) => name,
+            other => panic!("{change}: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn each_bad_setting_is_refused_by_name() {
+        for (name, change) in [
+            ("horizon", json!({"horizon": null})),
+            ("horizon", json!({"horizon": 0})),
+            ("horizon", json!({"horizon": 1_000_000_001})),
+            (
+                "horizon",
+                json!({"delay": {"kind": "SubExponential", "mean": 90.5}}),
+            ),
+            ("lengthscale", json!({"lengthscale": null})),
+            ("lengthscale", json!({"lengthscale": 0.0})),
+            ("lengthscale", json!({"lengthscale": [1.0, 2.0, 3.0]})),
+            ("noise_std", json!({"noise_std": null})),
+            ("noise_std", json!({"noise_std": -1.0})),
+            ("signal_std", json!({"signal_std": 0.0})),
+            ("delta", json!({"delta": 1.0})),
+            ("n_points", json!({"n_points": 0})),
+            ("beta", json!({"beta": -1.0})),
+            ("rkhs_bound", json!({"beta": "theory"})),
+            ("rkhs_bound", json!({"rkhs_bound": -1.0})),
+            (
+                "delay.xi",
+                json!({"delay": {"kind": "SubExponential", "xi": -1.0}}),
+            ),
+            (
+                "delay.b",
+                json!({"delay": {"kind": "SubExponential", "b": -1.0}}),
+            ),
+        ] {
+            assert_eq!(refused(change), name);
+        }
+    }
+}

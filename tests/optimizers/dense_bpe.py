@@ -1,0 +1,115 @@
+"""BPE-Delay written from the paper in numpy: lengths of rounds, dense variances, bounds and eliminations.
+
+Notation follows Vakili et al. 2023: q_r, t_r, T, δ; λ there is the standard deviation of the noise here.
+"""
+
+import math
+
+import numpy as np
+from numpy.testing import assert_allclose
+
+
+def kernel(name, lengthscale, variance, a, b):
+    a, b = np.atleast_2d(a) / lengthscale, np.atleast_2d(b) / lengthscale
+    r = np.sqrt(((a[:, None] - b[None]) ** 2).sum(axis=2))
+    return (
+        variance
+        * {
+            "squared_exponential": np.exp(-(r**2) / 2),
+            "matern52": (1 + np.sqrt(5) * r + 5 / 3 * r**2) * np.exp(-np.sqrt(5) * r),
+            "matern32": (1 + np.sqrt(3) * r) * np.exp(-np.sqrt(3) * r),
+        }[name]
+    )
+
+
+def explored(horizon, rounds):
+    """q_1 … q_R."""
+    q = [1]
+    for _ in range(rounds):
+        q.append(math.ceil(math.sqrt(horizon * q[-1])))
+    return q[1:]
+
+
+def lengths(horizon, delta, mean=0.0, xi=0.0, b=0.0, tail="max", code=False):
+    """t_1 … t_R: of Algorithm 1, the last one cut to the horizon, or of the authors' code."""
+    found, q_sum = [], 0
+    for q in explored(horizon, 30):
+        before = sum(found)
+        if (q_sum if code else before) >= horizon:
+            break
+        if code:
+            t = math.floor(q + mean + 2 * b * math.log(3 * (before + q) / (2 * delta)))
+        else:
+            log = math.log(3 * horizon / (2 * (delta / 2)))
+            psi = {"max": max, "min": min}[tail](math.sqrt(2 * xi**2 * log), 2 * b * log)
+            t = min(math.ceil(q + mean + psi), horizon - before)
+        found.append(t)
+        q_sum += q
+    return found
+
+
+class DenseBPE:
+    """What an optimizer on candidates `x` in [0, 1]^d should do, step by step."""
+
+    def __init__(self, x, lengths, theta, multiplier, mean=0.0, keep=False):
+        self.x, self.lengths, self.mean, self.keep = x, list(lengths), mean, keep
+        self.name, self.lengthscale, self.variance, self.noise = theta
+        self.multiplier = multiplier
+        self.round, self.steps = 0, 0
+        self.surviving = np.arange(len(x))
+        self.points, self.arrived = [], {}
+        self.covered = []
+
+    def k(self, a, b):
+        return kernel(self.name, self.lengthscale, self.variance, a, b)
+
+    def posterior(self, rows, y, noise, at):
+        """Mean and variance by one dense solve."""
+        prior = np.full(len(at), self.variance)
+        if not len(rows):
+            return np.zeros(len(at)), prior
+        a = self.k(rows, rows) + np.diag(noise)
+        k = self.k(at, rows)
+        return k @ np.linalg.solve(a, y), prior - (k * np.linalg.solve(a, k.T).T).sum(axis=1)
+
+    def bounds(self):
+        """L and U at all candidates, from what has arrived."""
+        data = list(self.arrived.values())
+        rows = np.array([row for row, _, _ in data]).reshape(-1, self.x.shape[1])
+        y = np.array([value for _, value, _ in data]) - self.mean
+        noise = np.array([self.noise if std is None else std**2 for _, _, std in data])
+        mean, variance = self.posterior(rows, y, noise, self.x)
+        half = self.multiplier * np.sqrt(np.maximum(variance, 0))
+        return self.mean + mean - half, self.mean + mean + half
+
+    def before_step(self, f=None):
+        """Begin the next round where the last one is over; with f, note whether the bounds cover it."""
+        if self.steps < self.lengths[self.round]:
+            return
+        lower, upper = self.bounds()
+        if f is not None:
+            self.covered.append(bool(np.all((lower <= f) & (f <= upper))))
+        lower, upper = lower[self.surviving], upper[self.surviving]
+        # No candidate may be within rounding of the limit, or the test proves nothing.
+        assert np.min(np.abs(upper - lower.max())) > 1e-9
+        self.surviving = self.surviving[upper >= lower.max()]
+        self.round, self.steps = self.round + 1, 0
+        if not self.keep:
+            self.points, self.arrived = [], {}
+
+    def step(self, index):
+        """A suggestion, which must be one of the most uncertain survivors."""
+        rows = np.array(self.points).reshape(-1, self.x.shape[1])
+        at = self.x[self.surviving]
+        _, variance = self.posterior(rows, None if not len(rows) else np.zeros(len(rows)), self.noises(rows), at)
+        assert index in self.surviving
+        assert_allclose(variance[list(self.surviving).index(index)], variance.max(), rtol=0, atol=1e-9 * self.variance)
+        self.points.append(self.x[index])
+        self.steps += 1
+
+    def noises(self, rows):
+        return np.full(len(rows), self.noise)
+
+    def observe(self, number, row, value, std=None):
+        """A value of a trial of this round (with `keep`, of any)."""
+        self.arrived[number] = (row, value, std)
