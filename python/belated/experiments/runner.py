@@ -18,11 +18,14 @@ from typing import Any
 
 import numpy as np
 
-from belated._core import BelatedError, __version__
+from belated._core import BelatedError, InvalidSetting, __version__
 from belated.experiments.report import write_json
 
 #: Library → the extra that brings it, where that is not "experiments".
 EXTRAS = {"matplotlib": "plot", "torch": "torch", "torchvision": "torch"}
+
+#: Options that only some replays have: those that name them in their ``OPTIONS``.
+OWN_OPTIONS = ("given",)
 
 ONE_THREAD = {name: "1" for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS")}
 
@@ -47,10 +50,15 @@ class Options:
     faithful: bool = False
     iterations: int | None = None
     workers: int | None = None
+    given: bool = False
 
 
 def execute(module: ModuleType, options: Options) -> dict[str, Any]:
     """Run a replay, print its table, and write the files that were asked for."""
+    for option in OWN_OPTIONS:
+        if getattr(options, option) and option not in getattr(module, "OPTIONS", ()):
+            name = module.__name__.rpartition(".")[2].replace("_", "-")
+            raise InvalidSetting(f"--{option} is no option of the replay {name}: leave it out")
     require(*module.NEEDS, "tqdm", *(["matplotlib"] if options.plot else []))
     for path in (options.json, options.plot):
         if path is not None and not path.absolute().parent.is_dir():

@@ -21,6 +21,7 @@ _KANDASAMY = "Kandasamy et al. 2017, Asynchronous parallel Bayesian optimisation
 _SRINIVAS = "Srinivas et al. 2010, Gaussian process optimization in the bandit setting"
 _DESAUTELS = "Desautels, Krause & Burdick 2014, Parallelizing exploration-exploitation tradeoffs"
 _CHOWDHURY = "Chowdhury & Gopalan 2019, On batch Bayesian optimization"
+_CONTAL = "Contal et al. 2013, Parallel Gaussian process optimization with upper confidence bound and pure exploration"
 _JONES = "Jones, Schonlau & Welch 1998, Efficient global optimization of expensive black-box functions"
 
 
@@ -49,6 +50,11 @@ _BETA = {"acquisition__beta": 1.0}
 _DISCARD = {"pending__late": "discard"}
 # Nothing in the papers keeps a point in flight from being chosen again.
 _REPEATS = {"pending__repeats": True}
+# The experiments of Kandasamy et al. give all their methods the same model (appendix C.1): random initial points, how
+# many is not said; the median as prior mean; a fit every 25 iterations; and UCB beta_j = 0.2 d log(2j + 1). Whether a
+# run is synchronous is for who runs it: the names say what points in flight mean, those of a batch or of workers.
+_WORKERS = _SE | {"surrogate__mean": "median", "surrogate__refit_every": 25, "initial__how": "uniform"}
+_SCHEDULE = {"acquisition__beta": "kandasamy"}
 
 _ALGORITHMS = {
     "GP-UCB-SDF": _bayes_opt(_VERMA, "ucb", "censor", _SE, _BETA, _DISCARD, _REPEATS),
@@ -58,7 +64,19 @@ _ALGORITHMS = {
     "GP-BUCB": _bayes_opt(_DESAUTELS, "ucb", "hallucinate", _SE, _BETA, _REPEATS),
     "GP-BTS": _bayes_opt(_CHOWDHURY, "thompson", "hallucinate", _SE, _REPEATS),
     "GP-EI": _bayes_opt(_JONES, "log_ei", "ignore", {"acquisition__incumbent": "best_value"}),
+    "seqTS": _bayes_opt(_KANDASAMY, "thompson", "ignore", _WORKERS),
+    "synTS": _bayes_opt(_KANDASAMY, "thompson", "ignore", _WORKERS),
+    "asyTS": _bayes_opt(_KANDASAMY, "thompson", "ignore", _WORKERS),
+    "asyHTS": _bayes_opt(_KANDASAMY, "thompson", "hallucinate", _WORKERS, _REPEATS),
+    "asyUCB": _bayes_opt(_KANDASAMY, "ucb", "ignore", _WORKERS, _SCHEDULE),
+    "asyHUCB": _bayes_opt(_KANDASAMY, "ucb", "hallucinate", _WORKERS, _SCHEDULE, _REPEATS),
+    "asyEI": _bayes_opt(_KANDASAMY, "log_ei", "ignore", _WORKERS, {"acquisition__incumbent": "best_value"}),
+    "synBUCB": _bayes_opt(
+        _DESAUTELS, "ucb", "hallucinate", _WORKERS, _SCHEDULE, {"acquisition__per_batch": True}, _REPEATS
+    ),
+    "synUCBPE": _bayes_opt(_CONTAL, "ucb_pe", "hallucinate", _WORKERS, _SCHEDULE, _REPEATS),
     "asyRAND": _Algorithm(_KANDASAMY, RandomSearch),
+    "synRAND": _Algorithm(_KANDASAMY, RandomSearch),
 }
 
 
