@@ -63,6 +63,17 @@ def test_a_missing_library_is_named_with_the_extra_that_brings_it(capsys, monkey
     assert "pip install 'belated[experiments]'" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("replay", ["cnn", "cifar"])
+def test_replays_that_train_networks_name_the_extra_with_torch(replay, capsys, monkeypatch):
+    pytest.importorskip("tqdm")
+    from belated.experiments import runner
+
+    found = runner.find_spec
+    monkeypatch.setattr(runner, "find_spec", lambda name: None if name == "torch" else found(name))
+    assert run("replay", replay) == cli.FAILED
+    assert "this needs torch: pip install 'belated[torch]'" in capsys.readouterr().err
+
+
 def test_a_file_that_cannot_be_written_is_noticed_before_the_work(capsys, tmp_path, monkeypatch):
     pytest.importorskip("sklearn")
     monkeypatch.setattr("belated.experiments.replays.lr.run", lambda options: pytest.fail("worked first"))

@@ -22,7 +22,7 @@ from belated._core import BelatedError, InvalidSetting, __version__
 from belated.experiments.report import write_json
 
 #: Library → the extra that brings it, where that is not "experiments".
-EXTRAS = {"matplotlib": "plot"}
+EXTRAS = {"matplotlib": "plot", "torch": "torch", "torchvision": "torch"}
 
 #: Options that only some replays have: those that name them in their ``OPTIONS``.
 OWN_OPTIONS = ("given",)
@@ -112,24 +112,30 @@ def parallel_map(function: Callable[[Any], Any], tasks: Sequence[Any], n_workers
     if n_workers == 0:
         return [function(task) for task in tqdm(tasks, desc=label, unit="run")]
     n_workers = min(n_workers or os.cpu_count() or 1, len(tasks))
+    with process_pool(n_workers) as pool, tqdm(total=len(tasks), desc=label, unit="run") as bar:
+        futures: list[Future[Any]] = [pool.submit(function, task) for task in tasks]
+        for future in as_completed(futures):
+            future.result()
+            bar.update()
+        return [future.result() for future in futures]
+
+
+@contextmanager
+def process_pool(n_workers: int) -> Iterator[ProcessPoolExecutor]:
+    """Processes with one thread each. What runs at the end of the ``with`` is waited for; an exception ends it."""
     others = set(multiprocessing.active_children())
     with (
         _environment(ONE_THREAD),
         ProcessPoolExecutor(n_workers, multiprocessing.get_context("spawn"), initializer=_begin_worker) as pool,
-        tqdm(total=len(tasks), desc=label, unit="run") as bar,
     ):
-        futures: list[Future[Any]] = [pool.submit(function, task) for task in tasks]
         try:
-            for future in as_completed(futures):
-                future.result()
-                bar.update()
+            yield pool
         except BaseException:
             # Ctrl-C, or a run that failed: do not wait for the runs in progress.
             pool.shutdown(wait=False, cancel_futures=True)
             for process in set(multiprocessing.active_children()) - others:
                 process.terminate()
             raise
-        return [future.result() for future in futures]
 
 
 @contextmanager

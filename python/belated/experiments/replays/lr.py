@@ -48,20 +48,20 @@ def draw(report: dict[str, Any], path: Path) -> None:
     verma.draw(report["settings"], path)
 
 
-def space() -> dict[str, Any]:
+def space(batch_size: tuple[int, int] = BATCH_SIZE) -> dict[str, Any]:
     """The three hyperparameters."""
     return {
-        "batch_size": bl.Integer(*BATCH_SIZE),
+        "batch_size": bl.Integer(*batch_size),
         "learning_rate": bl.Real(*RATE, log=True),
         "decay": bl.Real(*RATE, log=True),
     }
 
 
-def initial_points(rng: np.random.Generator) -> list[dict[str, Any]]:
+def initial_points(rng: np.random.Generator, batch_size: tuple[int, int] = BATCH_SIZE) -> list[dict[str, Any]]:
     """Points drawn uniformly from the space, on its scales."""
     return [
         {
-            "batch_size": int(rng.integers(BATCH_SIZE[0], BATCH_SIZE[1] + 1)),
+            "batch_size": int(rng.integers(batch_size[0], batch_size[1] + 1)),
             "learning_rate": float(RATE[1] * (RATE[0] / RATE[1]) ** rng.random()),
             "decay": float(RATE[1] * (RATE[0] / RATE[1]) ** rng.random()),
         }

@@ -1,0 +1,288 @@
+"""Kandasamy et al. 2017, Figure 3: a convolutional network of six layers, trained by four workers in real time.
+
+Appendix C.3: five layers of convolutions and a dense one; skip connections from the first to the third and from the
+third to the fifth layer, by a linear map, since their numbers of filters may differ. The number of filters of each
+layer (of nodes of the dense one) is tuned within [16, 256]: a larger network takes longer to train, so that results
+come back out of order. Each method has the same time, in the paper 2 hours of four graphics cards at 4 to 16 minutes an
+evaluation: 20 epochs on 10,000 images, scored on 10,000 others. The best network of each method is then trained four
+times as long, and scored on test images.
+
+The paper does not state the rest; here: kernels of size 3; max-pooling of size 4 after the first layer and of size 2
+after the third, the maxima of a 2 × 2 grid after the fifth; ReLU; after the dense layer a linear one with a score for
+each class; Adam with rate 1e-3 on batches of 16; 12 initial points, uniform and the same for all methods of a run.
+
+By default an evaluation takes about as many seconds on a processor as it took minutes there: 2 epochs on 1,000 images,
+and 2 minutes for each method. `--faithful` takes the paper's numbers. CIFAR-10's binary files are read from `--data`;
+where they are not there, MNIST's 10,000 test digits stand in for them, and the output says so.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+import numpy as np
+
+import belated as bl
+from belated import plotting
+from belated.experiments import training
+from belated.experiments.images import N_CLASSES, cifar_or_digits
+from belated.experiments.report import format_table, mean_stderr, plus_minus
+from belated.experiments.runner import Options, about, process_pool, seed_of
+
+DEFAULT_RUNS = 3
+NEEDS = ("torch",)
+ALGORITHMS = ("synBUCB", "synTS", "asyRAND", "asyEI", "asyHUCB", "asyTS")
+N_WORKERS = 4
+N_INITIAL = 12
+FILTERS = (16, 256)
+LAYERS = ("filters_1", "filters_2", "filters_3", "filters_4", "filters_5", "nodes")
+LEARNING_RATE = 1e-3
+BATCH_SIZE = 16
+LONGER = 4  # the best network is trained so many times as long before it is tested
+N_TIMES = 61  # of the curves
+
+
+@dataclass(frozen=True)
+class Scale:
+    """How much is trained, and how long a method may search.
+
+    Attributes
+    ----------
+    images : (int, int, int)
+        For training, validation and testing.
+    epochs : int
+    seconds : float
+        For one run of one method.
+    """
+
+    images: tuple[int, int, int]
+    epochs: int
+    seconds: float
+
+
+SMALL = Scale((1_000, 1_000, 1_000), 2, 120.0)
+FAITHFUL = Scale((10_000, 10_000, 10_000), 20, 7200.0)
+
+
+@dataclass
+class Search:
+    """One run of one method: the values in the order of their arrival, seconds after its start, and what it led to."""
+
+    started: float
+    arrivals: list[float]
+    values: list[float]
+    durations: list[float]
+    test: float = np.nan
+
+    def take(self, _: Any, trial: bl.Trial) -> None:
+        """Note a trial that has just been observed; a callback of a run."""
+        if trial.value is not None:
+            self.arrivals.append(monotonic() - self.started)
+            self.values.append(trial.value)
+            self.durations.append(trial.duration or np.nan)
+
+
+def run(options: Options) -> dict[str, Any]:
+    """All runs of the six methods, one after another: each has the workers for itself."""
+    from tqdm.auto import tqdm
+
+    scale = FAITHFUL if options.faithful else SMALL
+    *_, which = cifar_or_digits(options.data, scale.images)  # raises before any process starts
+    n_runs = options.runs or DEFAULT_RUNS
+    n_workers = N_WORKERS if options.workers is None else options.workers
+    searches: dict[str, list[Search]] = {algorithm: [] for algorithm in ALGORITHMS}
+    for number, algorithm in tqdm([(i, a) for i in range(n_runs) for a in ALGORITHMS], desc="cifar", unit="run"):
+        searches[algorithm].append(run_method(algorithm, number, scale, n_workers, options))
+    seconds = scale.seconds
+    if options.iterations is not None:
+        seconds = max(found.arrivals[-1] for runs in searches.values() for found in runs)
+    times = np.linspace(0.0, seconds, N_TIMES)
+    settings = [summarise(algorithm, runs, times) for algorithm, runs in searches.items()]
+    return about(options, n_runs) | {"images": which, "workers": n_workers, "times": times, "settings": settings}
+
+
+def run_method(algorithm: str, number: int, scale: Scale, n_workers: int, options: Options) -> Search:
+    """One run of one method, and the test of the network that it found."""
+    seed = seed_of(options.seed, "optimizer", algorithm, number)
+    optimizer = bl.algorithm(algorithm, space(), seed=seed)
+    for point in initial_points(np.random.default_rng(seed_of(options.seed, "initial", number))):
+        optimizer.enqueue(point)
+    train = partial(evaluate, data=options.data, scale=scale, seed=seed_of(options.seed, "training", number))
+    n_trials = None if options.iterations is None else N_INITIAL + options.iterations
+    batch = max(1, n_workers) if algorithm.startswith("syn") else None
+    if n_workers == 0:
+        return search(optimizer, train, None, batch, scale.seconds, n_trials)
+    with process_pool(n_workers) as pool:
+        # Each process loads torch and the images before the clock starts.
+        list(pool.map(partial(prepare, options.data), [scale] * n_workers))
+        return search(optimizer, train, pool, batch, scale.seconds, n_trials)
+
+
+def search(
+    optimizer: Any,
+    train: Callable[..., float],
+    pool: Executor | None,
+    batch: int | None,
+    seconds: float,
+    n_trials: int | None,
+) -> Search:
+    """Evaluate what the optimizer suggests until the time is up, or until there are so many trials.
+
+    Parameters
+    ----------
+    batch : int, optional
+        How many trials start at a time, when all workers are free. None: one, whenever a worker is free.
+    n_trials : int, optional
+        How many trials there shall be; then without a limit of time.
+    """
+    found = Search(monotonic(), [], [], [])
+    end = found.started + seconds
+    while (monotonic() < end) if n_trials is None else (optimizer.n_trials < n_trials):
+        with warnings.catch_warnings():
+            # That evaluations still run when the time is up is how every run ends.
+            warnings.filterwarnings("ignore", message=".*at the timeout", category=bl.BelatedWarning)
+            result = bl.maximize(
+                train,
+                optimizer=optimizer,
+                executor=pool,
+                n_trials=batch,
+                n_trials_total=n_trials,
+                timeout=None if n_trials is not None else end - monotonic(),
+                callbacks=[found.take],
+                progress=False,
+            )
+        if result.stop_reason == "interrupted":
+            raise KeyboardInterrupt
+    if found.values:
+        test, params = partial(train, longer=LONGER), optimizer.best_params_
+        found.test = test(params) if pool is None else pool.submit(test, params).result()
+    return found
+
+
+def table(report: dict[str, Any]) -> str:
+    """Accuracy of the best network when the time was up and after longer training, and the number of evaluations."""
+    header = ["method", "evaluations", "seconds each", "validation %", "test %"]
+    rows = [
+        [
+            s["algorithm"],
+            _span(s["evaluations"], 0),
+            _span(s["seconds_per_evaluation"], 1),
+            plus_minus(s["validation_mean"], s["validation_stderr"]),
+            plus_minus(s["test_mean"], s["test_stderr"]),
+        ]
+        for s in report["settings"]
+    ]
+    end = f"{report['times'][-1]:.0f} seconds of {report['workers'] or 1} workers, {report['runs']} runs"
+    return f"{report['images']}.\n\n{end}:\n{format_table(header, rows)}"
+
+
+def _span(numbers: list[float], digits: int) -> str:
+    return f"{min(numbers):.{digits}f} - {max(numbers):.{digits}f}" if numbers else ""
+
+
+def draw(report: dict[str, Any], path: Path) -> None:
+    """Figure 3, left: the best validation accuracy against time."""
+    figure, (ax,) = plotting.grid(1, 1)
+    curves = [(s["algorithm"], s["curve_mean"], s["curve_stderr"]) for s in report["settings"]]
+    plotting.plot_curves(curves, ax, x=report["times"], xlabel="Time (s)", ylabel="Validation accuracy (%)")
+    plotting.save(figure, path)
+
+
+def summarise(algorithm: str, runs: list[Search], times: np.ndarray) -> dict[str, Any]:
+    """What the table and the figure show of a method; accuracies in %."""
+    curves = []
+    for found in runs:
+        best = np.concatenate([[np.nan], np.maximum.accumulate(100 * np.array(found.values))])
+        curves.append(best[np.searchsorted(found.arrivals, times, side="right")])
+    mean, stderr = mean_stderr(curves)
+    test_mean, test_stderr = mean_stderr([100 * found.test for found in runs])
+    return {
+        "algorithm": algorithm,
+        "evaluations": [len(found.values) for found in runs],
+        "seconds_per_evaluation": [seconds for found in runs for seconds in found.durations],
+        "validation_mean": mean[-1],
+        "validation_stderr": stderr[-1],
+        "test_mean": test_mean,
+        "test_stderr": test_stderr,
+        "curve_mean": mean,
+        "curve_stderr": stderr,
+        "accuracy_per_run": [found.values for found in runs],
+        "arrival_per_run": [found.arrivals for found in runs],
+    }
+
+
+def space() -> dict[str, Any]:
+    """The filters of each layer, and the nodes of the dense one."""
+    return {layer: bl.Integer(*FILTERS) for layer in LAYERS}
+
+
+def initial_points(rng: np.random.Generator) -> list[dict[str, Any]]:
+    """Points drawn uniformly from the space."""
+    drawn = rng.integers(FILTERS[0], FILTERS[1] + 1, (N_INITIAL, len(LAYERS)))
+    return [dict(zip(LAYERS, map(int, row), strict=True)) for row in drawn]
+
+
+def prepare(data: Path | None, scale: Scale) -> None:
+    """Load in this process what an evaluation needs."""
+    import torch  # noqa: F401
+
+    cifar_or_digits(data, scale.images)
+
+
+def evaluate(
+    params: dict[str, Any],
+    trial: bl.RunningTrial | None = None,
+    *,
+    data: Path | None,
+    scale: Scale,
+    seed: int,
+    longer: int = 1,
+) -> float:
+    """Train a network and return its accuracy: on the validation images, or after longer training on the test images.
+
+    Weights and shuffling differ from trial to trial: the values are noisy, as in the paper.
+    """
+    images, validation, test, _ = cifar_or_digits(data, scale.images)
+    with training.seeded(seed_of(seed, 0 if trial is None else 1 + trial.number)):
+        made = network([params[layer] for layer in LAYERS], images.pixels.shape[1])
+        training.train(made, images, epochs=longer * scale.epochs, batch_size=BATCH_SIZE, learning_rate=LEARNING_RATE)
+        return training.accuracy(made, validation if longer == 1 else test)
+
+
+def network(sizes: list[int], channels: int) -> Any:
+    """The network with these numbers of filters and nodes, for images of so many channels and at least 8 × 8 pixels."""
+    import torch
+    from torch import nn
+
+    *filters, nodes = sizes
+
+    def convolution(n_in: int, n_out: int) -> Any:
+        return nn.Conv2d(n_in, n_out, 3, padding=1)
+
+    class Network(nn.Module):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.layers = nn.ModuleList(map(convolution, [channels, *filters[:-1]], filters))
+            # The linear maps of the skip connections, pixel by pixel.
+            self.skips = nn.ModuleList([nn.Conv2d(filters[i], filters[i + 2], 1, bias=False) for i in (0, 2)])
+            self.dense = nn.Linear(4 * filters[-1], nodes)
+            self.scores = nn.Linear(nodes, N_CLASSES)
+
+        def forward(self, x: Any) -> Any:
+            x = nn.functional.max_pool2d(torch.relu(self.layers[0](x)), 4)
+            for (second, third), skip, pooling in zip(
+                (self.layers[1:3], self.layers[3:5]), self.skips, (2, 1), strict=True
+            ):
+                x = torch.relu(third(torch.relu(second(x))) + skip(x))
+                x = nn.functional.max_pool2d(x, pooling)
+            x = nn.functional.adaptive_max_pool2d(x, 2).flatten(1)
+            return self.scores(torch.relu(self.dense(x)))
+
+    return Network()
