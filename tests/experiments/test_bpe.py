@@ -35,7 +35,7 @@ def test_the_default_version_costs_what_delays_make_it_cost():
     ends = {}
     for mean in bpe.MEANS:
         setting = bpe.Setting("reference", "BPE-Delay", mean)
-        runs = [bpe.run_task(bpe.Task(setting, i, 1000, 0, False, recorded)) for i in range(5)]
+        runs = [bpe.run_task(bpe.Task(setting, i, 1000, 0, False, recorded)) for i in range(3)]
         ends[mean] = np.mean([run.regret[-1] for run in runs])
     added = {mean: ends[mean] - ends[0] for mean in (25, 50)}
     assert 0 < added[25] < added[50] and 1.4 < added[50] / added[25] < 2.8
@@ -70,7 +70,7 @@ def test_settings_are_those_of_the_paper_and_of_its_code():
 @pytest.mark.parametrize("faithful", [False, True])
 def test_a_small_replay_from_end_to_end(faithful, tmp_path):
     pytest.importorskip("matplotlib")
-    options = Options(runs=2, seed=1, iterations=110, workers=0, faithful=faithful, data=DATA)
+    options = Options(runs=1, seed=1, iterations=110, workers=0, faithful=faithful, data=DATA)
     report = bpe.run(options)
     text = bpe.table(report)
     for part in ("f1 (lengthscale 0.8)", "GP-UCB-SDF, λ = 25", "BPE, λ = 50", bpe.ESTIMATED, "below it in"):

@@ -346,4 +346,4 @@ FIGURES: Mapping[int, tuple[str, tuple[tuple[str, int], ...]]] = {
     4: ("GP-UCB-SDF", _of("GP-UCB-SDF")),
     5: ("BPE and BPE-Delay", (("BPE", 50), ("BPE-Delay", 50))),
 }
-CURVES = tuple(dict.fromkeys(curve for _, members in FIGURES.values() for curve in members))
+CURVES = sorted({curve for _, members in FIGURES.values() for curve in members})
