@@ -21,6 +21,16 @@ ALL = [
 ]
 names = [function.name for function in ALL]
 
+# Sums of a function over consecutive groups of coordinates (Kandasamy et al. 2017, appendix C.2).
+SUMS = [
+    (functions.PARK2_16, functions.PARK2, 4),
+    (functions.HARTMANN12, functions.HARTMANN6, 2),
+    (functions.CURRIN_EXPONENTIAL_14, functions.CURRIN_EXPONENTIAL, 7),
+    (functions.HARTMANN18, functions.HARTMANN6, 3),
+]
+EVERY = ALL + [function for function, _, _ in SUMS]
+every_function = pytest.mark.parametrize("function", EVERY, ids=lambda function: function.name)
+
 
 def at(function, *x):
     return function(dict(zip(function.space, x, strict=True)))
@@ -67,7 +77,7 @@ def test_park_as_it_is_printed(x):
     assert at(functions.PARK2, *x) == pytest.approx(2 / 3 * math.exp(x1 + x2) - x4 * math.sin(x3) + x3)
 
 
-@pytest.mark.parametrize("function", ALL, ids=names)
+@every_function
 def test_the_edges_of_the_box_have_values_that_continue_the_inside(function):
     for corner in ("low", "high"):
         x = np.array([getattr(dimension, corner) for dimension in function.space.values()])
@@ -76,7 +86,68 @@ def test_the_edges_of_the_box_have_values_that_continue_the_inside(function):
         assert at(function, *x) == pytest.approx(at(function, *nearby), rel=1e-4, abs=1e-4)
 
 
-@pytest.mark.parametrize("function", ALL, ids=names)
+@every_function
 def test_an_optimizer_takes_the_space_and_a_process_the_function(function):
     params = bl.RandomSearch(function.space, seed=0).suggest().params
     assert pickle.loads(pickle.dumps(function))(params) == function(params) < function.optimum
+
+
+def uniform(function, n, seed=0):
+    low, high = np.array([(each.low, each.high) for each in function.space.values()]).T
+    return low + (high - low) * np.random.default_rng(seed).random((n, len(low)))
+
+
+@pytest.mark.parametrize(("function", "part", "count"), SUMS, ids=[function.name for function, _, _ in SUMS])
+def test_sums_add_up_groups_of_coordinates(function, part, count):
+    width = len(part.space)
+    assert list(function.space) == [f"x{j + 1}" for j in range(count * width)]
+    assert [(each.low, each.high) for each in function.space.values()] == count * [
+        (each.low, each.high) for each in part.space.values()
+    ]
+    points = uniform(function, 50)
+    groups = [part(points[:, k * width : (k + 1) * width]) for k in range(count)]
+    np.testing.assert_allclose(function(points), np.sum(groups, axis=0), rtol=1e-14)
+
+
+@pytest.mark.parametrize(("function", "part", "count"), SUMS, ids=[function.name for function, _, _ in SUMS])
+def test_searches_of_a_sum_end_at_its_optimum_and_not_above(function, part, count):
+    """From the part's maximum in every group, and from anywhere."""
+    bounds = [(dimension.low, dimension.high) for dimension in function.space.values()]
+    width = len(part.space)
+
+    def loss_of_part(x):
+        return -part(x[None])[0]
+
+    def loss(x):
+        return -function(x[None])[0]
+
+    # Two peaks of Hartmann6 are nearly as high.
+    found = [optimize.differential_evolution(loss_of_part, bounds[:width], seed=seed, popsize=10) for seed in range(4)]
+    peak = min(found, key=lambda each: each.fun).x
+
+    starts = [np.tile(peak, count), *uniform(function, 3)]
+    best = [-optimize.minimize(loss, x, bounds=bounds, method="L-BFGS-B", options={"maxiter": 50}).fun for x in starts]
+    assert best[0] == pytest.approx(function.optimum, rel=1e-7) and max(best) <= function.optimum + 1e-9
+    assert function(uniform(function, 2000)).max() < function.optimum
+
+
+@every_function
+def test_rows_of_an_array_have_the_values_of_the_parameters(function):
+    points = uniform(function, 7)
+    values = function(points)
+    assert values.shape == (7,) and values.dtype == float
+    assert values.tolist() == [at(function, *point) for point in points]
+    assert function(points.tolist()).tolist() == values.tolist()
+    assert function(np.empty((0, len(function.space)))).shape == (0,)
+
+
+@pytest.mark.parametrize("points", [[0.5, 0.5], [[0.5]], [[[0.5, 0.5]]], 0.5])
+def test_arrays_of_another_shape_are_refused(points):
+    with pytest.raises(bl.InvalidSetting, match=r"branin takes parameters by name, or an array of shape \(n, 2\)"):
+        functions.BRANIN(points)
+
+
+def test_the_noise_is_that_of_the_paper():
+    assert {function.name: function.noise_std for function in EVERY if function.noise_std != 0.2} == {
+        function.name: 1.0 for function, _, _ in SUMS
+    }

@@ -19,7 +19,7 @@ PYTHON_ROOMS = (
     *("integrations", "experiments", "cli"),
 )
 # Rooms that may import fewer than those before them, and the only rooms that may import the package as its users do.
-ALLOWED = {"store": {"_core"}, "simulate": {"_core"}, "functions": {"space"}}
+ALLOWED = {"store": {"_core"}, "simulate": {"_core"}, "functions": {"_core", "space"}}
 USERS = {"integrations", "experiments"}
 
 RUST_ROOMS = (

@@ -1,7 +1,8 @@
 """Benchmark functions with known maxima, to compare optimizers on; all of them are to be maximised.
 
 Notation: x_1 … x_d are the coordinates in the order of the space. Definitions are the customary ones (Kandasamy et al.
-2017, section 4, name them); Branin, usually minimised, is negated.
+2017, section 4, name them); Branin, usually minimised, is negated. The sums apply one function to consecutive groups
+of coordinates (their appendix C.2). Standard deviations of the noise are theirs, too: 0.2, and 1 for the sums.
 """
 
 from __future__ import annotations
@@ -9,14 +10,30 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Any, overload
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from belated._core import InvalidSetting
 from belated.space.dimensions import Real
 
-__all__ = ["BRANIN", "CURRIN_EXPONENTIAL", "HARTMANN3", "HARTMANN6", "PARK1", "PARK2", "Function", "box"]
+__all__ = [
+    "BRANIN",
+    "CURRIN_EXPONENTIAL",
+    "CURRIN_EXPONENTIAL_14",
+    "HARTMANN3",
+    "HARTMANN6",
+    "HARTMANN12",
+    "HARTMANN18",
+    "PARK1",
+    "PARK2",
+    "PARK2_16",
+    "Function",
+    "box",
+    "sum_over_groups",
+]
 
 Array = NDArray[np.float64]
 
@@ -24,6 +41,9 @@ Array = NDArray[np.float64]
 @dataclass(frozen=True, eq=False)
 class Function:
     """A function of the parameters of a space, and its maximum.
+
+    It is called with parameters by name, which gives a number, or with points as the rows of an array of shape (n, d),
+    columns in the order of the space, which gives an array of shape (n,).
 
     Parameters
     ----------
@@ -34,21 +54,43 @@ class Function:
         The maximum over the space.
     formula : callable
         Takes the values of the parameters, in the order of the space.
+    noise_std : float, default 0.0
+        Standard deviation of the noise that experiments add to the values.
+
+    Raises
+    ------
+    InvalidSetting
+        Called with an array that has not one column for each parameter.
 
     Examples
     --------
     >>> from belated.functions import BRANIN
     >>> round(BRANIN({"x1": 3.1415927, "x2": 2.275}), 6), round(BRANIN.optimum, 6)
     (-0.397887, -0.397887)
+    >>> BRANIN([[3.1415927, 2.275], [0.0, 0.0]]).round(6)
+    array([ -0.397887, -55.602113])
     """
 
     name: str
     space: Mapping[str, Any]
     optimum: float
     formula: Callable[[Sequence[Any]], float]
+    noise_std: float = 0.0
 
-    def __call__(self, params: Mapping[str, Any]) -> float:
-        return float(self.formula([params[name] for name in self.space]))
+    @overload
+    def __call__(self, params: Mapping[str, Any]) -> float: ...
+    @overload
+    def __call__(self, params: ArrayLike) -> Array: ...
+    def __call__(self, params: Mapping[str, Any] | ArrayLike) -> float | Array:
+        if isinstance(params, Mapping):
+            return float(self.formula([params[name] for name in self.space]))
+        points = np.asarray(params)
+        if points.ndim != 2 or points.shape[1] != len(self.space):
+            raise InvalidSetting(
+                f"points of shape {points.shape} are not usable: {self.name} takes parameters by name, "
+                f"or an array of shape (n, {len(self.space)})"
+            )
+        return np.array([self.formula(point) for point in points.tolist()], dtype=float)
 
 
 def box(*bounds: tuple[float, float]) -> dict[str, Real]:
@@ -61,6 +103,26 @@ def box(*bounds: tuple[float, float]) -> dict[str, Real]:
     {'x1': Real(0.0, 1.0), 'x2': Real(-5.0, 5.0)}
     """
     return {f"x{j}": Real(low, high) for j, (low, high) in enumerate(bounds, start=1)}
+
+
+def sum_over_groups(name: str, function: Function, count: int, noise_std: float) -> Function:
+    """The sum of one function over consecutive groups of coordinates; its maximum is as many times as large.
+
+    Examples
+    --------
+    >>> from belated.functions import HARTMANN3, sum_over_groups
+    >>> hartmann9 = sum_over_groups("hartmann9", HARTMANN3, 3, noise_std=1.0)
+    >>> len(hartmann9.space), round(hartmann9.optimum, 3)
+    (9, 11.588)
+    """
+    bounds = [(dimension.low, dimension.high) for dimension in function.space.values()]
+    formula = partial(_sum_over_groups, formula=function.formula, size=len(bounds))
+    return Function(name, box(*bounds * count), count * function.optimum, formula, noise_std)
+
+
+def _sum_over_groups(x: Sequence[float], formula: Callable[[Sequence[float]], float], size: int) -> float:
+    """Σ_k g(x_{k·size + 1}, …, x_{(k + 1)·size})."""
+    return math.fsum(formula(x[first : first + size]) for first in range(0, len(x), size))
 
 
 def _branin(x: Sequence[float]) -> float:
@@ -124,15 +186,22 @@ def _hartmann6(x: Sequence[float]) -> float:
 
 
 _UNIT = (0.0, 1.0)
+_NOISE = 0.2
+_NOISE_OF_SUMS = 1.0
 
 #: Three equal maxima.
-BRANIN = Function("branin", box((-5.0, 10.0), (0.0, 15.0)), -10 / (8 * math.pi), _branin)
+BRANIN = Function("branin", box((-5.0, 10.0), (0.0, 15.0)), -10 / (8 * math.pi), _branin, _NOISE)
 #: Maximum on the edge x2 = 0, where the function is steep.
-CURRIN_EXPONENTIAL = Function("currin-exponential", box(_UNIT, _UNIT), 13.798722044728434, _currin)
-HARTMANN3 = Function("hartmann3", box(*[_UNIT] * 3), 3.8627797873326, _hartmann3)
+CURRIN_EXPONENTIAL = Function("currin-exponential", box(_UNIT, _UNIT), 13.798722044728434, _currin, _NOISE)
+HARTMANN3 = Function("hartmann3", box(*[_UNIT] * 3), 3.8627797873326, _hartmann3, _NOISE)
 #: A second, lower peak of height 3.20 lies far from the maximum.
-HARTMANN6 = Function("hartmann6", box(*[_UNIT] * 6), 3.3223680114155, _hartmann6)
+HARTMANN6 = Function("hartmann6", box(*[_UNIT] * 6), 3.3223680114155, _hartmann6, _NOISE)
 #: Maximum in the corner (1, 1, 1, 1).
-PARK1 = Function("park1", box(*[_UNIT] * 4), 0.5 * (math.sqrt(3) - 1) + 4 * math.exp(1 + math.sin(1)), _park1)
-#: Maximum in the corner (1, 1, 1, 0).
-PARK2 = Function("park2", box(*[_UNIT] * 4), 2 / 3 * math.exp(2) + 1, _park2)
+PARK1 = Function("park1", box(*[_UNIT] * 4), 0.5 * (math.sqrt(3) - 1) + 4 * math.exp(1 + math.sin(1)), _park1, _NOISE)
+#: Maximum in the corner (1, 1, 1, 0). The paper lists it under both standard deviations of the noise; here 0.2.
+PARK2 = Function("park2", box(*[_UNIT] * 4), 2 / 3 * math.exp(2) + 1, _park2, _NOISE)
+
+PARK2_16 = sum_over_groups("park2-16", PARK2, 4, _NOISE_OF_SUMS)
+HARTMANN12 = sum_over_groups("hartmann12", HARTMANN6, 2, _NOISE_OF_SUMS)
+CURRIN_EXPONENTIAL_14 = sum_over_groups("currin-exponential-14", CURRIN_EXPONENTIAL, 7, _NOISE_OF_SUMS)
+HARTMANN18 = sum_over_groups("hartmann18", HARTMANN6, 3, _NOISE_OF_SUMS)

@@ -2,6 +2,7 @@
 //!
 //! * [`upper_confidence_bound`], [`log_expected_improvement`], [`max_variance`]: functions of the posterior's moments at x
 //! * [`log_noisy_expected_improvement`]: one of the moments under each of several fantasies
+//! * [`pure_exploration`]: one of the moments with and without the pending rows
 //! * [`thompson`]: a draw from the posterior
 //! * [`Scorer`]: any of them as the objective of a search
 //!
@@ -11,6 +12,7 @@
 pub mod log_expected_improvement;
 pub mod log_noisy_expected_improvement;
 pub mod max_variance;
+pub mod pure_exploration;
 pub mod thompson;
 pub mod upper_confidence_bound;
 
@@ -23,6 +25,7 @@ use crate::gp::{BLOCK, GaussianProcess, Workspace, dot_row, variance_left};
 pub use log_expected_improvement::LogExpectedImprovement;
 pub use log_noisy_expected_improvement::LogNoisyExpectedImprovement;
 pub use max_variance::MaxVariance;
+pub use pure_exploration::PureExploration;
 pub use upper_confidence_bound::UpperConfidenceBound;
 
 /// The formula that is maximised.
@@ -32,6 +35,7 @@ pub enum Acquisition {
     LogExpectedImprovement(LogExpectedImprovement),
     LogNoisyExpectedImprovement(LogNoisyExpectedImprovement),
     MaxVariance(MaxVariance),
+    PureExploration(PureExploration),
     Thompson(Box<Path>),
 }
 
@@ -42,6 +46,7 @@ impl Acquisition {
             Self::LogExpectedImprovement(formula) => formula,
             Self::LogNoisyExpectedImprovement(formula) => formula,
             Self::MaxVariance(formula) => formula,
+            Self::PureExploration(formula) => formula,
             Self::Thompson(path) => path.as_ref(),
         }
     }
@@ -58,7 +63,9 @@ impl Acquisition {
             Self::LogExpectedImprovement(_) | Self::LogNoisyExpectedImprovement(_) => {
                 value + scale.ln()
             }
-            Self::MaxVariance(_) => scale * scale * value,
+            // Below 0 it is a difference of values, else a variance.
+            Self::PureExploration(_) if value < 0.0 => scale * value,
+            Self::MaxVariance(_) | Self::PureExploration(_) => scale * scale * value,
         }
     }
 

@@ -24,7 +24,15 @@ fn gradients_are_finite_differences() {
         .set_tail(wave(2, 2, 5.0).view(), &[Target::PosteriorMean; 2])
         .unwrap();
     let fantasies = with_tail.fantasies(wave(5, 2, 0.3)).unwrap();
+    let explores = |lower_bound| {
+        Acquisition::PureExploration(PureExploration {
+            multiplier: 0.8,
+            lower_bound,
+        })
+    };
     let acquisitions = [
+        explores(-50.0), // everywhere inside the region
+        explores(50.0),  // everywhere outside
         Acquisition::MaxVariance(MaxVariance),
         Acquisition::LogNoisyExpectedImprovement(LogNoisyExpectedImprovement {
             fantasies,
@@ -50,7 +58,9 @@ fn gradients_are_finite_differences() {
     for acquisition in &acquisitions {
         for context in [vec![], vec![0.2]] {
             let gp = match acquisition {
-                Acquisition::LogNoisyExpectedImprovement(_) => &with_tail,
+                Acquisition::LogNoisyExpectedImprovement(_) | Acquisition::PureExploration(_) => {
+                    &with_tail
+                }
                 _ => &gp,
             };
             let mut scorer = Scorer::new(gp, acquisition, &context);
@@ -86,6 +96,10 @@ fn a_solved_block_gives_the_values_of_its_rows() {
     gp.predict_with(rows.view(), &mut |block| v.append(Axis(0), block).unwrap());
     for acquisition in [
         Acquisition::MaxVariance(MaxVariance),
+        Acquisition::PureExploration(PureExploration {
+            multiplier: 0.8,
+            lower_bound: 1.0,
+        }),
         Acquisition::LogExpectedImprovement(LogExpectedImprovement { incumbent: 1.0 }),
         Acquisition::LogNoisyExpectedImprovement(LogNoisyExpectedImprovement {
             fantasies,
@@ -99,4 +113,29 @@ fn a_solved_block_gives_the_values_of_its_rows() {
             assert!((a - b).abs() <= 1e-9 * b.abs().max(1.0), "{a} {b}");
         }
     }
+}
+
+#[test]
+fn exploration_keeps_to_the_region_of_the_observed_rows_alone() {
+    let observed = model(KernelFamily::Matern52, 15);
+    let mut gp = observed.clone();
+    gp.set_tail(wave(3, 2, 5.0).view(), &[Target::PosteriorMean; 3])
+        .unwrap();
+    let rows = wave(300, 2, 7.7);
+    let (mean, variance) = observed.predict(rows.view());
+    let (_, shrunk) = gp.predict(rows.view());
+    let (multiplier, lower_bound) = (0.8, 0.5);
+    let explores = Acquisition::PureExploration(PureExploration {
+        multiplier,
+        lower_bound,
+    });
+    let mut inside = 0;
+    for i in 0..300 {
+        let margin = mean[i] + 2.0 * multiplier * variance[i].sqrt() - lower_bound;
+        let expected = if margin > 0.0 { shrunk[i] } else { margin };
+        let found = value(&gp, &explores, rows.row(i).to_slice().unwrap());
+        assert!((found - expected).abs() < 1e-9, "{found} {expected}");
+        inside += usize::from(margin > 0.0);
+    }
+    assert!((30..270).contains(&inside), "{inside}");
 }

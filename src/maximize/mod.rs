@@ -2,7 +2,7 @@
 //!
 //! * [`exhaustive`]: every member of a finite domain is scored
 //! * [`default_search`]: the search of a box: [`starting_points`], then [`local_search`] in turn with a [`sweep`]
-//! * [`multistart`]: the literature's search of a box
+//! * [`multistart`], [`direct`]: the literature's searches of a box
 //! * [`constrained`]: the search of a box under constraints; [`feasible`]: what satisfies them
 //! * [`excluded`]: members of domains that are not to be the answer while others are left
 //!
@@ -10,6 +10,7 @@
 
 pub mod constrained;
 mod default_search;
+mod direct;
 pub mod excluded;
 mod exhaustive;
 pub mod feasible;
@@ -47,6 +48,9 @@ pub enum Maximizer {
     /// The literature's: `n_raw` uniform points, then `n_starts` L-BFGS-B runs from other uniform points.
     /// For boxes only; the best observed points play no part.
     Multistart { n_raw: usize, n_starts: usize },
+    /// The literature's without gradients: about `n_evaluations` points that DIRECT chooses. For boxes only; nothing in
+    /// it is random.
+    Direct { n_evaluations: usize },
 }
 
 impl Default for Maximizer {
@@ -58,7 +62,7 @@ impl Default for Maximizer {
 /// The best member of `domain` that the search finds.
 ///
 /// `best_observed` are good observed points, best first; rows of the domain's width, possibly none. Members that are
-/// `excluded` are not the answer unless no others are left; the literature's search takes no notice of them. NaN never
+/// `excluded` are not the answer unless no others are left; the literature's searches take no notice of them. NaN never
 /// wins; where `objective` is nothing but NaN, the answer is a uniformly random member with value NaN.
 pub fn maximize(
     objective: &mut dyn Objective,
@@ -86,10 +90,10 @@ pub fn maximize(
             let skip = |row: usize, _: ArrayView1<f64>| excluded.contains_row(row);
             exhaustive::best_row(objective, points.view(), &skip, rng, stop)?
         }
-        (Domain::Candidates(_), Maximizer::Multistart { .. }) => {
+        (Domain::Candidates(_), literature) => {
             return Err(Error::InvalidSetting {
                 name: "maximizer",
-                got: "multistart".into(),
+                got: format!("{literature:?}"),
                 expected: "candidates are all scored; use the default maximizer, or a box",
             });
         }
@@ -109,6 +113,9 @@ pub fn maximize(
             let counts = (*n_raw, *n_starts);
             multistart::best_of_starts(objective, domain, product, counts, rng, stop)?
         }
+        (Domain::Box(_), Maximizer::Direct { n_evaluations }) => {
+            direct::best_centre(objective, domain, *n_evaluations, stop)?
+        }
     };
     let mut argmax = found.unwrap_or_else(|| {
         let (point, index) = excluded.sample_left(domain, rng);
@@ -124,7 +131,7 @@ pub fn maximize(
     Ok(argmax)
 }
 
-/// As [`maximize`], with an answer that satisfies the constraints, if there are any; the literature's search knows none.
+/// As [`maximize`], with an answer that satisfies the constraints, if there are any; the literature's searches know none.
 pub fn maximize_allowed(
     objective: &mut dyn Objective,
     domain: &Domain,
@@ -153,10 +160,10 @@ pub fn maximize_allowed(
             rng,
             stop,
         ),
-        (Some(_), Maximizer::Multistart { .. }) => Err(Error::InvalidSetting {
-            name: "multistart",
-            got: format!("{maximizer:?}"),
-            expected: "the literature's search knows no constraints; leave multistart out",
+        (Some(_), literature) => Err(Error::InvalidSetting {
+            name: "maximizer",
+            got: format!("{literature:?}"),
+            expected: "the literature's searches know no constraints; leave multistart and direct out",
         }),
     }
 }

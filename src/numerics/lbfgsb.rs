@@ -1,4 +1,4 @@
-//! Minimisation over a box by L-BFGS-B: the only file that names the crate `basin`.
+//! Minimisation over a box by L-BFGS-B: this file and `direct` are the only ones that name the crate `basin`.
 //!
 //! Notation: d coordinates, l ≤ x ≤ u; f the objective, g its gradient; bounds may be infinite.
 //! Coordinates with l = u are removed from the problem: the solver gets the free ones alone.

@@ -1,10 +1,11 @@
 //! The doors to numerical libraries, and the project's own loops that vectorise.
 //!
-//! * [`cholesky`], [`growing_cholesky`]: factors and triangular solves (faer); [`lbfgsb`]: minimisation over a box (basin)
+//! * [`cholesky`], [`growing_cholesky`]: factors and triangular solves (faer); [`lbfgsb`], [`direct`]: minimisation over a box (basin)
 //! * [`special`]: elementary and special functions; [`simd`]: loops over vectors (multiversion)
 //! * [`threads`]: a thread pool that survives a fork (rayon)
 
 pub mod cholesky;
+pub mod direct;
 pub mod growing_cholesky;
 pub mod lbfgsb;
 pub mod simd;

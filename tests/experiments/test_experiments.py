@@ -16,7 +16,7 @@ from belated import experiments, plotting
 from belated.experiments.papers import verma
 from belated.experiments.replays import lr, sdf_synthetic, svm
 from belated.experiments.report import mean_stderr
-from belated.experiments.runner import Options, parallel_map, seed_of
+from belated.experiments.runner import Options, execute, parallel_map, seed_of
 from belated.simulate import History, arrival_steps, best_converted
 
 DATA = Path(os.environ["BELATED_DATA"]) if "BELATED_DATA" in os.environ else None
@@ -181,9 +181,9 @@ def test_synthetic_functions_and_delays_are_shared_and_comparable():
 def test_wilcoxon_says_which_is_worse():
     rng = np.random.default_rng(0)
     a = rng.random(40)
-    assert sdf_synthetic.worse(a + 0.1 + 0.01 * rng.random(40), a)["holds"]
-    assert not sdf_synthetic.worse(a, a + 0.1)["holds"]
-    assert sdf_synthetic.worse(a, a)["p"] == 1.0
+    assert verma.worse(a + 0.1 + 0.01 * rng.random(40), a)["holds"]
+    assert not verma.worse(a, a + 0.1)["holds"]
+    assert verma.worse(a, a)["p"] == 1.0
 
 
 def test_seeds_differ_by_purpose_and_run_and_stay_what_they_are():
@@ -232,6 +232,33 @@ def test_the_synthetic_replay_end_to_end():
         assert (np.diff(setting["curve_mean"]) <= 0).all()
 
 
+def test_with_the_kernel_given_nothing_is_fitted_and_censoring_wins():
+    report = sdf_synthetic.run(Options(runs=4, iterations=40, workers=0, given=True))
+    assert report["given"]
+    comparisons = report["against_rivals"]["constant 10, m = 10"]["40"]
+    assert [(each["algorithm"], each["rival"]) for each in comparisons] == [
+        ("GP-UCB-SDF", "GP-UCB"),
+        ("GP-UCB-SDF", "GP-BUCB"),
+        ("GP-TS-SDF", "asy-TS"),
+        ("GP-TS-SDF", "GP-BTS"),
+    ]
+    assert all(each["mean"] > each["mean_of_the_other"] for each in comparisons[:2])
+    optimizer = bl.algorithm("GP-UCB", candidates=sdf_synthetic.grid().reshape(-1, 1), seed=0, **sdf_synthetic.GIVEN)
+    for trial in optimizer.suggest(n=30):
+        trial.observe(0.9)
+    optimizer.suggest()
+    model = optimizer.surrogate_
+    assert model.lengthscales == {"x0": pytest.approx(0.02)}
+    assert (model.signal_std**2, model.noise_std, model.mean) == pytest.approx((0.05, 0.01, 0.0))
+
+
+def test_given_excludes_faithful_and_is_an_option_of_one_replay():
+    with pytest.raises(bl.InvalidSetting, match="--given and --faithful"):
+        execute(sdf_synthetic, Options(given=True, faithful=True))
+    with pytest.raises(bl.InvalidSetting, match="--given is no option of the replay lr"):
+        execute(lr, Options(given=True))
+
+
 @needs_data
 def test_the_svm_replay_end_to_end():
     report = svm.run(Options(runs=1, iterations=6, workers=2, data=DATA))
@@ -248,8 +275,9 @@ def test_every_listed_replay_is_a_module_with_the_common_parts():
 
 def test_a_replay_is_found_by_its_file_and_described_without_being_imported(tmp_path, monkeypatch):
     (tmp_path / "new_replay.py").write_text('"""A paper, Figure 9: one line.\n\nMore."""\n\nimport no_such_library\n')
+    known = experiments.names()
     monkeypatch.setattr(experiments.replays, "__path__", [*experiments.replays.__path__, str(tmp_path)])
-    assert experiments.names() == ["lr", "new-replay", "sdf-synthetic", "svm"]
+    assert experiments.names() == sorted([*known, "new-replay"])
     assert experiments.description("new-replay") == "A paper, Figure 9: one line."
     with pytest.raises(ModuleNotFoundError, match="no_such_library"):
         experiments.load("new-replay")

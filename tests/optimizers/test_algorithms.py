@@ -44,6 +44,15 @@ def test_every_name_runs_on_candidates(name):
         ("GP-BUCB", bl.UCB, bl.Hallucinate),
         ("GP-BTS", bl.ThompsonSampling, bl.Hallucinate),
         ("GP-EI", bl.LogEI, bl.Ignore),
+        ("seqTS", bl.ThompsonSampling, bl.Ignore),
+        ("synTS", bl.ThompsonSampling, bl.Ignore),
+        ("asyTS", bl.ThompsonSampling, bl.Ignore),
+        ("asyHTS", bl.ThompsonSampling, bl.Hallucinate),
+        ("asyUCB", bl.UCB, bl.Ignore),
+        ("asyHUCB", bl.UCB, bl.Hallucinate),
+        ("asyEI", bl.LogEI, bl.Ignore),
+        ("synBUCB", bl.UCB, bl.Hallucinate),
+        ("synUCBPE", bl.UCBPE, bl.Hallucinate),
     ],
 )
 def test_essence(name, acquisition, pending):

@@ -157,7 +157,7 @@ def test_inactive_differences_do_not_make_two_configurations():
         assert (row[5] == 0.5) or kernel == "poly"
 
 
-@pytest.mark.parametrize("acquisition", ["log_ei", "ucb", "thompson", "max_variance"])
+@pytest.mark.parametrize("acquisition", ["log_ei", "ucb", "thompson", "max_variance", "ucb_pe"])
 def test_all_active_configurations_are_in_flight_once(acquisition):
     # Counted here by hand: the batch has each of them once, and then they come again.
     opt = bl.BayesOpt(FINITE, seed=2, acquisition=acquisition, initial=3)

@@ -21,7 +21,7 @@ def value(trial):
     return -sum((x - 3.0) ** 2 for x in trial.params.values() if not isinstance(x, str))
 
 
-@pytest.mark.parametrize("acquisition", ["log_ei", "ucb", "thompson", "max_variance"])
+@pytest.mark.parametrize("acquisition", ["log_ei", "ucb", "thompson", "max_variance", "ucb_pe"])
 @pytest.mark.parametrize("candidates", [False, True])
 def test_points_in_flight_are_not_suggested_again(acquisition, candidates):
     grid = np.array(list(itertools.product(range(8), range(8)))) / 7.0

@@ -24,6 +24,7 @@ SHORTHAND = [
     ("acquisition", "ucb", bl.UCB()),
     ("acquisition", "thompson", bl.ThompsonSampling()),
     ("acquisition", "max_variance", bl.MaxVariance()),
+    ("acquisition", "ucb_pe", bl.UCBPE()),
     ("pending", "integrate", bl.Integrate()),
     ("pending", "hallucinate", bl.Hallucinate()),
     ("pending", "ignore", bl.Ignore()),
@@ -225,7 +226,10 @@ def test_a_definition_is_what_the_core_is_made_of():
                 "rkhs_bound": 1.0,
                 "delta": 0.5,
                 "predictive_std": False,
+                "per_batch": False,
                 "multistart": None,
+                "direct": None,
+                "effort": 1.0,
             },
             "pending": {"kind": "Censor", "floor": -1.5, "late": "discard", "repeats": False},
             "surrogate": {

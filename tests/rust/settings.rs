@@ -7,7 +7,7 @@ use belated::strategy::bayes::pending::{
 use belated::strategy::bayes::settings::{
     Acquisition, Auto, Beta, DesignMethod, DrawMethod, FitRows, GP, Incumbent, Initial,
     InitialDesign, KernelChoice, Lengthscale, LogEI, MaxVariance, Multistart, NamedMean, PriorMean,
-    RefitClock, Schedule, Settings, Surrogate, TargetScale, ThompsonSampling, UCB,
+    RefitClock, Schedule, Settings, Surrogate, TargetScale, ThompsonSampling, UCB, UCBPE,
 };
 use proptest::option;
 use proptest::prelude::{Just, Strategy, any, prop_oneof};
@@ -18,7 +18,12 @@ use crate::number;
 /// Settings of every kind; those that `Settings::check` would refuse for a domain are taken back.
 pub fn settings(candidates: bool, floors: f64) -> impl Strategy<Value = Settings> {
     let window = option::weighted(0.6, select(vec![1e-300, 1.0, 3.5, 20.0, f64::MAX]));
-    let design = (option::weighted(0.9, 0..3usize), any::<bool>());
+    let how = select(vec![
+        DesignMethod::QuasiRandom,
+        DesignMethod::Uniform,
+        DesignMethod::Uncertainty,
+    ]);
+    let design = (option::weighted(0.9, 0..3usize), how);
     (
         gp(),
         acquisition(candidates),
@@ -26,26 +31,28 @@ pub fn settings(candidates: bool, floors: f64) -> impl Strategy<Value = Settings
         window,
         design,
     )
-        .prop_map(|(gp, acquisition, pending, window, (n, uniform))| {
-            let how = match uniform {
-                true => DesignMethod::Uniform,
-                false => DesignMethod::QuasiRandom,
-            };
+        .prop_map(|(gp, acquisition, pending, window, (n, how))| {
+            let (multistart, direct) = acquisition.literature_search();
             Settings {
-                acquisition: match pending {
-                    Pending::Integrate(_) => Acquisition::LogEI(LogEI {
-                        multistart: acquisition.multistart(),
-                        ..LogEI::default()
-                    }),
-                    _ => acquisition,
-                },
                 pending: Some(match (pending, window) {
+                    _ if matches!(acquisition, Acquisition::UCBPE(_)) => {
+                        Pending::Hallucinate(Hallucinate { repeats: false })
+                    }
                     (Pending::Censor(censor), None) => Pending::Censor(Censor {
                         late: Late::Accept,
                         ..censor
                     }),
                     (pending, _) => pending,
                 }),
+                acquisition: match (&acquisition, pending) {
+                    (Acquisition::UCBPE(_), _) => acquisition,
+                    (_, Pending::Integrate(_)) => Acquisition::LogEI(LogEI {
+                        multistart,
+                        direct,
+                        ..LogEI::default()
+                    }),
+                    _ => acquisition,
+                },
                 surrogate: Surrogate::GP(gp),
                 initial: Initial::Initial(InitialDesign { n, how }),
                 window,
@@ -145,28 +152,47 @@ fn acquisition(candidates: bool) -> impl Strategy<Value = Acquisition> {
         (0.0..3.0).prop_map(Beta::Constant),
         Just(Beta::Constant(1e300)),
         Just(Beta::Schedule(Schedule::Kandasamy)),
+        Just(Beta::Schedule(Schedule::KandasamyCode)),
         Just(Beta::Schedule(Schedule::Theory)),
     ];
-    let multistart = option::weighted(0.3, (1..40usize, 0..4usize));
+    let searches = prop_oneof![
+        4 => Just((None, None)),
+        1 => (1..40usize, 0..4usize).prop_map(|(n_raw, n_starts)| (Some(Multistart(n_raw, n_starts)), None)),
+        1 => (1..60usize).prop_map(|n| (None, Some(n))),
+    ];
     let flags = (any::<bool>(), any::<bool>(), any::<bool>());
-    (0..4u8, beta, flags, 1..40usize, multistart).prop_map(
-        move |(kind, beta, (predictive_std, widen, weights), n_features, multistart)| {
-            let multistart = multistart
-                .filter(|_| !candidates)
-                .map(|(n_raw, n_starts)| Multistart(n_raw, n_starts));
+    (0..5u8, beta, flags, 1..40usize, searches).prop_map(
+        move |(kind, beta, (predictive_std, widen, weights), n_features, searches)| {
+            let (multistart, direct) = match candidates {
+                true => (None, None),
+                false => searches,
+            };
             match kind {
                 0 => Acquisition::LogEI(LogEI {
                     multistart,
+                    direct,
                     incumbent: match widen {
                         true => Incumbent::PosteriorMean,
                         false => Incumbent::BestValue,
                     },
                 }),
-                1 => Acquisition::MaxVariance(MaxVariance { multistart }),
+                1 => Acquisition::MaxVariance(MaxVariance {
+                    multistart,
+                    direct,
+                    effort: 0.5,
+                }),
+                4 => Acquisition::UCBPE(UCBPE {
+                    beta,
+                    multistart,
+                    direct,
+                    ..UCBPE::default()
+                }),
                 2 => Acquisition::UCB(UCB {
                     beta,
                     predictive_std,
+                    per_batch: widen,
                     multistart,
+                    direct,
                     ..UCB::default()
                 }),
                 _ => Acquisition::ThompsonSampling(ThompsonSampling {
@@ -179,6 +205,7 @@ fn acquisition(candidates: bool) -> impl Strategy<Value = Acquisition> {
                     widen,
                     predictive_std,
                     multistart,
+                    direct,
                     ..ThompsonSampling::default()
                 }),
             }

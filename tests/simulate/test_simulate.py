@@ -180,3 +180,43 @@ def test_a_real_optimizer_on_candidates(direction):
     for trial in observed:
         assert trial.value == history.values[trial.number]
         assert trial.observed_at - trial.suggested_at == history.arrivals[trial.number] - trial.number
+
+
+def test_each_trial_is_suggested_and_evaluated_in_its_context():
+    contexts = [{"z": 0.1 * t} for t in range(8)]
+    optimizer = bl.RandomSearch({"x": (0.0, 1.0)}, context={"z": (0.0, 1.0)}, seed=0)
+    calls: list[Any] = []
+
+    def objective(params: Any, context: Any) -> float:
+        calls.append((params, context))
+        return float(context["z"] - params["x"])
+
+    history = sim.simulate(optimizer, objective, 8, 2.0, initial=[{"x": 0.5}], contexts=contexts)
+    assert [trial.context for trial in optimizer.trials] == [context for _, context in calls] == contexts
+    assert [trial.params for trial in optimizer.trials] == history.points
+    assert history.points[0] == {"x": 0.5}
+    optimum = np.array([context["z"] for context in contexts])
+    regret = sim.cumulative_regret(history, optimum)
+    assert regret == pytest.approx(np.cumsum([0.0, *(point["x"] for point in history.points)]))
+
+
+@pytest.mark.parametrize(
+    ("contexts", "error", "what"),
+    [
+        ([{"z": 0.5}] * 3, bl.InvalidSetting, "one for each of the 4 trials, got 3"),
+        (None, bl.InvalidContext, "context is missing"),
+        ([{}] * 4, bl.InvalidContext, r"\['z'\]"),
+        ([{"z": 0.5, "age": 1.0}] * 4, bl.InvalidContext, "age"),
+        ([{"z": 1.5}] * 4, bl.InvalidContext, r"context\['z'\]"),
+    ],
+)
+def test_wrong_contexts_are_refused(contexts, error, what):
+    optimizer = bl.RandomSearch({"x": (0.0, 1.0)}, context={"z": (0.0, 1.0)}, seed=0)
+    with pytest.raises(error, match=what):
+        sim.simulate(optimizer, lambda params, context: 0.0, 4, 1.0, contexts=contexts)
+    assert optimizer.n_trials == 0
+
+
+def test_contexts_of_an_optimizer_without_any_are_refused():
+    with pytest.raises(bl.InvalidContext, match="not declared"):
+        sim.simulate(bl.RandomSearch({"x": (0.0, 1.0)}), lambda p, c: 0.0, 1, 1.0, contexts=[{"z": 0.5}])

@@ -2,7 +2,8 @@
 
 A replay is a module in `belated.experiments.replays`, which is found by its file: ``sdf_synthetic.py`` is the replay
 ``sdf-synthetic``, and the first line of its docstring is its description. It has ``DEFAULT_RUNS``, ``NEEDS`` (the
-libraries it imports), ``run(options) -> report``, ``table(report) -> str`` and ``draw(report, path)``.
+libraries it imports), ``run(options) -> report``, ``table(report) -> str`` and ``draw(report, path)``; and ``OPTIONS``
+where it takes any of those that not all replays have.
 """
 
 from __future__ import annotations

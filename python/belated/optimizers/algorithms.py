@@ -23,6 +23,7 @@ _KANDASAMY = "Kandasamy et al. 2017, Asynchronous parallel Bayesian optimisation
 _SRINIVAS = "Srinivas et al. 2010, Gaussian process optimization in the bandit setting"
 _DESAUTELS = "Desautels, Krause & Burdick 2014, Parallelizing exploration-exploitation tradeoffs"
 _CHOWDHURY = "Chowdhury & Gopalan 2019, On batch Bayesian optimization"
+_CONTAL = "Contal et al. 2013, Parallel Gaussian process optimization with upper confidence bound and pure exploration"
 _VAKILI = "Vakili, Ahmed, Bernacchia & Pike-Burke 2023, Delayed feedback in kernel bandits"
 _LI = "Li & Scarlett 2022, Gaussian process bandit optimization with few batches"
 _JONES = "Jones, Schonlau & Welch 1998, Efficient global optimization of expensive black-box functions"
@@ -53,6 +54,14 @@ _BETA = {"acquisition__beta": 1.0}
 _DISCARD = {"pending__late": "discard"}
 # Nothing in the papers keeps a point in flight from being chosen again.
 _REPEATS = {"pending__repeats": True}
+# The experiments of Kandasamy et al. give all their methods the same model (appendix C.1): random initial points, how
+# many is not said; the median as prior mean; a fit every 25 iterations; and UCB beta_j = 0.2 d log(2j + 1). Whether a
+# run is synchronous is for who runs it: the names say what points in flight mean, those of a batch or of workers.
+_WORKERS = _SE | {"surrogate__mean": "median", "surrogate__refit_every": 25, "initial__how": "uniform"}
+_SCHEDULE = {"acquisition__beta": "kandasamy"}
+# A quarter of the usual search for the maximum of a draw has the same regret on Hartmann3, Hartmann6 and Park1 (T = 20)
+# in a third of the time.
+_QUICK = {"acquisition__effort": 0.25}
 
 # The experiments of Vakili et al.; their code's bounds are sqrt(6) standard deviations wide.
 _BPE = {"kernel": "squared_exponential", "beta": math.sqrt(6.0), "delta": 0.01}
@@ -65,7 +74,19 @@ _ALGORITHMS = {
     "GP-BUCB": _bayes_opt(_DESAUTELS, "ucb", "hallucinate", _SE, _BETA, _REPEATS),
     "GP-BTS": _bayes_opt(_CHOWDHURY, "thompson", "hallucinate", _SE, _REPEATS),
     "GP-EI": _bayes_opt(_JONES, "log_ei", "ignore", {"acquisition__incumbent": "best_value"}),
+    "seqTS": _bayes_opt(_KANDASAMY, "thompson", "ignore", _WORKERS, _QUICK),
+    "synTS": _bayes_opt(_KANDASAMY, "thompson", "ignore", _WORKERS, _QUICK),
+    "asyTS": _bayes_opt(_KANDASAMY, "thompson", "ignore", _WORKERS, _QUICK),
+    "asyHTS": _bayes_opt(_KANDASAMY, "thompson", "hallucinate", _WORKERS, _QUICK, _REPEATS),
+    "asyUCB": _bayes_opt(_KANDASAMY, "ucb", "ignore", _WORKERS, _SCHEDULE),
+    "asyHUCB": _bayes_opt(_KANDASAMY, "ucb", "hallucinate", _WORKERS, _SCHEDULE, _REPEATS),
+    "asyEI": _bayes_opt(_KANDASAMY, "log_ei", "ignore", _WORKERS, {"acquisition__incumbent": "best_value"}),
+    "synBUCB": _bayes_opt(
+        _DESAUTELS, "ucb", "hallucinate", _WORKERS, _SCHEDULE, {"acquisition__per_batch": True}, _REPEATS
+    ),
+    "synUCBPE": _bayes_opt(_CONTAL, "ucb_pe", "hallucinate", _WORKERS, _SCHEDULE, _REPEATS),
     "asyRAND": _Algorithm(_KANDASAMY, RandomSearch),
+    "synRAND": _Algorithm(_KANDASAMY, RandomSearch),
     "BPE-Delay": _Algorithm(_VAKILI, BPEDelay, defaults=_BPE),
     "BPE": _Algorithm(_LI, BPEDelay, {"delay": "none"}, _BPE),
 }

@@ -17,9 +17,9 @@ class BayesOpt(Optimizer, strategy="BayesOpt"):
     ----------
     space, context, candidates, constraints, clock, direction, seed, time
         As for `RandomSearch`.
-    acquisition : LogEI, UCB, ThompsonSampling, MaxVariance or str, default "log_ei"
+    acquisition : LogEI, UCB, ThompsonSampling, MaxVariance, UCBPE or str, default "log_ei"
         What is maximised to choose a point. A string is the value with its defaults: "log_ei", "ucb", "thompson",
-        "max_variance".
+        "max_variance", "ucb_pe".
     pending : Integrate, Hallucinate, Ignore, Censor, Liar, Nearest or str, optional
         What a trial without a result means to the model; as strings "integrate", "hallucinate", "ignore", "censor",
         "liar", "nearest". Default None: `Integrate` with `LogEI`, `Hallucinate` with the others.

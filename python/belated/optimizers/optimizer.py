@@ -65,10 +65,12 @@ class Optimizer(LifeCycle[_core.Optimizer]):
         self._constraints = Constraints.from_argument(self.constraints, self.domain_)
         if self._constraints is not None:
             for name, value in self._settings().items():
-                if getattr(value, "multistart", None) is not None:
-                    raise InvalidSetting(
-                        f"{name}={short_repr(value)} has multistart, a search that knows no constraints: leave one out"
-                    )
+                for search in ("multistart", "direct"):
+                    if getattr(value, search, None) is not None:
+                        raise InvalidSetting(
+                            f"{name}={short_repr(value)} has {search}, a search that knows no constraints: "
+                            "leave one out"
+                        )
         self._token = uuid.uuid4().hex
         self._log = _core.Optimizer(self.domain_.domain(), json.dumps(self._definition()))
 

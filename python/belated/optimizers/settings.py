@@ -14,6 +14,7 @@ from belated.space.arguments import whole_number
 __all__ = [
     "GP",
     "UCB",
+    "UCBPE",
     "Censor",
     "Hallucinate",
     "Ignore",
@@ -27,7 +28,7 @@ __all__ = [
 ]
 
 # The strings that stand for values with their defaults.
-AcquisitionName: TypeAlias = Literal["log_ei", "ucb", "thompson", "max_variance"]
+AcquisitionName: TypeAlias = Literal["log_ei", "ucb", "thompson", "max_variance", "ucb_pe"]
 PendingName: TypeAlias = Literal["integrate", "hallucinate", "ignore", "censor", "liar", "nearest"]
 
 # Acquisitions: what is maximised to choose a point.
@@ -35,9 +36,11 @@ PendingName: TypeAlias = Literal["integrate", "hallucinate", "ignore", "censor",
 
 @dataclass(frozen=True, repr=False)
 class Acquisition(Value, argument=True):
-    """What is maximised to choose a point: `LogEI`, `UCB`, `ThompsonSampling` or `MaxVariance`."""
+    """What is maximised to choose a point: `LogEI`, `UCB`, `ThompsonSampling`, `MaxVariance` or `UCBPE`."""
 
     multistart: tuple[int, int] | None = field(default=None, kw_only=True)
+    direct: int | None = field(default=None, kw_only=True)
+    effort: float = field(default=1.0, kw_only=True)
 
 
 @checks_keywords
@@ -53,11 +56,16 @@ class LogEI(Acquisition, name="log_ei"):
     incumbent : {"posterior_mean", "best_value"}, default "posterior_mean"
         What improvement is measured from under the other policies: the largest posterior mean at an observed point,
         or the largest observed value, noise included.
+    effort : float, default 1.0
+        How much is spent on the search for the best point of a space: time is proportional to it.
 
     For replays
         multistart : tuple of int (n_raw, n_starts), optional
             How the acquisition is maximised in a space: the best of n_raw uniform points and of L-BFGS-B runs from
             n_starts others. Default None: belated's own search.
+        direct : int, optional
+            The same by DIRECT (dividing rectangles: without gradients, and nothing in it is random), with about so many
+            evaluations. Default None.
     """
 
     _: KW_ONLY
@@ -74,9 +82,10 @@ class UCB(Acquisition, name="ucb"):
 
     Parameters
     ----------
-    beta : float, "kandasamy" or "theory", default 2.0
+    beta : float, "kandasamy", "kandasamy_code" or "theory", default 2.0
         Multiplies the standard deviation (Optuna and BoTorch take the square root of theirs: their 4.0 is this 2.0).
-        "kandasamy" is sqrt(0.2 d log(2j + 1)) at suggestion j in d dimensions. "theory" is
+        "kandasamy" is sqrt(0.2 d log(2j + 1)) at suggestion j in d dimensions (Kandasamy et al. 2017),
+        "kandasamy_code" sqrt(5 d log(2 d j + 1)), which their code has instead. "theory" is
         B + R sqrt(2 (gamma + 1 + log(1/delta))), under `Censor` B + (R + 1) sqrt(2 (gamma + 1 + log(2/delta))), in the
         model's units: B is `rkhs_bound`, R the standard deviation of the noise and gamma the maximum information
         gain, bounded from above by what greedy choices gain. It is far too wide for practice.
@@ -84,19 +93,26 @@ class UCB(Acquisition, name="ucb"):
         B of ``beta="theory"``: a bound on the norm of f, in the model's units.
     delta : float, default 0.1
         ``beta="theory"`` holds with probability 1 - delta.
+    effort : float, default 1.0
+        As for `LogEI`.
 
     For replays
         predictive_std : bool, default False
             Count the noise in the standard deviations.
+        per_batch : bool, default False
+            Whether j does not count the trials in flight: then all points of a batch have the same beta.
         multistart : tuple of int (n_raw, n_starts), optional
+            As for `LogEI`.
+        direct : int, optional
             As for `LogEI`.
     """
 
-    beta: float | Literal["kandasamy", "theory"] = 2.0
+    beta: float | Literal["kandasamy", "kandasamy_code", "theory"] = 2.0
     _: KW_ONLY
     rkhs_bound: float = 1.0
     delta: float = 0.1
     predictive_std: bool = False
+    per_batch: bool = False
 
 
 @checks_keywords
@@ -106,7 +122,7 @@ class ThompsonSampling(Acquisition, name="thompson"):
 
     Parameters
     ----------
-    beta : float, "kandasamy" or "theory", default 1.0
+    beta : float, "kandasamy", "kandasamy_code" or "theory", default 1.0
         Under `Censor` draws deviate from the mean nu times as far as the posterior: nu is beta plus the sum of the
         standard deviations at the points that may still arrive (GP-TS-SDF). It multiplies the standard deviation, as
         in `UCB`. Other policies do not use it.
@@ -119,6 +135,8 @@ class ThompsonSampling(Acquisition, name="thompson"):
         For ``beta="theory"``, as in `UCB`.
     delta : float, default 0.1
         For ``beta="theory"``, as in `UCB`.
+    effort : float, default 1.0
+        As for `LogEI`.
 
     For replays
         widen : bool, default True
@@ -127,9 +145,11 @@ class ThompsonSampling(Acquisition, name="thompson"):
             Count the noise in the standard deviations that nu sums.
         multistart : tuple of int (n_raw, n_starts), optional
             As for `LogEI`.
+        direct : int, optional
+            As for `LogEI`.
     """
 
-    beta: float | Literal["kandasamy", "theory"] = 1.0
+    beta: float | Literal["kandasamy", "kandasamy_code", "theory"] = 1.0
     _: KW_ONLY
     draws: Literal["pathwise", "weight_space"] = "pathwise"
     n_features: int = 1024
@@ -146,9 +166,57 @@ class MaxVariance(Acquisition, name="max_variance"):
 
     Parameters
     ----------
+    effort : float, default 1.0
+        As for `LogEI`.
     multistart : tuple of int (n_raw, n_starts), optional
         For replays, as for `LogEI`. Default None.
+    direct : int, optional
+        For replays, as for `LogEI`. Default None.
     """
+
+
+@checks_keywords
+@dataclass(frozen=True, repr=False)
+class UCBPE(Acquisition, name="ucb_pe"):
+    """GP-UCB-PE: the first point of a batch by its upper confidence bound, the others explore (Contal et al. 2013).
+
+    A batch's first point is one that is suggested with nothing in flight. Each other has the largest standard deviation
+    s, given that the points in flight have the values predicted for them (`Hallucinate`, which it needs), in the region
+    where the maximum may be: {x : mu(x) + 2 beta sigma(x) > max mu - beta sigma}, mu and sigma from the observed values
+    alone. It is made for synchronous batches: where results come one by one, it goes on exploring.
+
+    Parameters
+    ----------
+    beta : float, "kandasamy", "kandasamy_code" or "theory", default 2.0
+        As in `UCB`; j counts the trials before the batch, so that all its points have the same.
+    rkhs_bound : float, default 1.0
+        For ``beta="theory"``, as in `UCB`.
+    delta : float, default 0.1
+        For ``beta="theory"``, as in `UCB`.
+    effort : float, default 1.0
+        As for `LogEI`.
+
+    For replays
+        multistart : tuple of int (n_raw, n_starts), optional
+            As for `LogEI`.
+        direct : int, optional
+            As for `LogEI`.
+
+    Examples
+    --------
+    >>> import belated as bl
+    >>> optimizer = bl.BayesOpt({"x": (0.0, 1.0)}, acquisition=bl.UCBPE("kandasamy"), initial=4, seed=0)
+    >>> for _ in range(3):
+    ...     for trial in optimizer.suggest(n=4):
+    ...         trial.observe(-((trial.params["x"] - 0.3) ** 2))
+    >>> abs(optimizer.best_params_["x"] - 0.3) < 0.1
+    True
+    """
+
+    beta: float | Literal["kandasamy", "kandasamy_code", "theory"] = 2.0
+    _: KW_ONLY
+    rkhs_bound: float = 1.0
+    delta: float = 0.1
 
 
 # Pending policies: what a trial without a result means to the model.
@@ -328,13 +396,15 @@ class Initial(Value):
     ----------
     n : int, optional
         How many. Default None: chosen by the number of dimensions.
-    how : {"quasi_random", "uniform"}, default "quasi_random"
-        Spread evenly over the space, or independent.
+    how : {"quasi_random", "uniform", "uncertainty"}, default "quasi_random"
+        Spread evenly over the space, or independent. "uncertainty": each where the variance of the model, given the
+        points before it, is largest (uncertainty sampling, Kandasamy et al. 2017, proposition 2). It is meant for
+        hyperparameters that are given: before any values there is nothing to fit them to.
     """
 
     n: int | None = None
     _: KW_ONLY
-    how: Literal["quasi_random", "uniform"] = "quasi_random"
+    how: Literal["quasi_random", "uniform", "uncertainty"] = "quasi_random"
 
     @classmethod
     def from_argument(cls, given: Any, name: str) -> "Initial":

@@ -1,4 +1,4 @@
-"""Simulated runs with late results: delay distributions, the iteration clock, and regret."""
+"""Simulated runs with late results: delay distributions, the iteration clock, workers in simulated time, and regret."""
 
 from belated.simulate.delay_distributions import (
     ByPoint,
@@ -13,7 +13,8 @@ from belated.simulate.delay_distributions import (
     Uniform,
 )
 from belated.simulate.iteration_clock import History, InFlight, arrival_steps, simulate
-from belated.simulate.regret import best_converted, cumulative_regret, simple_regret
+from belated.simulate.regret import best_converted, cumulative_regret, n_converted, simple_regret
+from belated.simulate.workers import simulate_workers
 
 __all__ = [
     "ByPoint",
@@ -31,6 +32,8 @@ __all__ = [
     "arrival_steps",
     "best_converted",
     "cumulative_regret",
+    "n_converted",
     "simple_regret",
     "simulate",
+    "simulate_workers",
 ]

@@ -9,6 +9,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from reprlib import repr as short_repr
 from typing import Any
 
 import numpy as np
@@ -19,12 +20,35 @@ from belated._core import InvalidSetting
 Array = NDArray[np.float64]
 
 
-def valid_delays(delays: ArrayLike) -> Array:
+def valid_delays(delays: ArrayLike, what: str = "delays") -> Array:
     """Delays as floats, none of them negative or NaN; an infinite one means that the result never comes."""
     delays = np.asarray(delays, dtype=float)
     if not np.all(delays >= 0):
-        raise InvalidSetting(f"delays must be numbers ≥ 0, got {delays[~(delays >= 0)].flat[0]}")
+        raise InvalidSetting(f"{what} must be numbers ≥ 0, got {delays[~(delays >= 0)].flat[0]}")
     return delays
+
+
+def as_distribution(given: Any, n_trials: int | None, name: str, what: str) -> DelayDistribution:
+    """The distribution that an argument of this name stands for; `what` is what messages call its numbers."""
+    if isinstance(given, DelayDistribution):
+        return given
+    if callable(given):
+        return ByPoint(given)
+    try:
+        numbers = np.asarray(given, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise InvalidSetting(
+            f"{name}={short_repr(given)} is not usable: pass a DelayDistribution, a function of the point, or numbers"
+        ) from error
+    if numbers.ndim == 0:
+        return Constant(float(valid_delays(numbers, what)))
+    if n_trials is None:
+        raise InvalidSetting(f"{name} holds a number for each trial: pass n_trials, or the distribution of {what}")
+    if numbers.shape != (n_trials,):
+        raise InvalidSetting(
+            f"{name} must hold one number for each of the {n_trials} trials, got shape {numbers.shape}"
+        )
+    return Listed(tuple(valid_delays(numbers, what).tolist()))
 
 
 def _require(distribution: DelayDistribution, ok: bool, what: str) -> None:

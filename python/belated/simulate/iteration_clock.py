@@ -8,7 +8,8 @@ trial s is known when trial t is chosen if d_s ≤ t − s, so a delay d means d
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterable, Iterator
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
@@ -17,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from belated._core import InvalidSetting
-from belated.simulate.delay_distributions import ByPoint, Constant, DelayDistribution, Listed, valid_delays
+from belated.simulate.delay_distributions import ByPoint, DelayDistribution, as_distribution, valid_delays
 
 Array = NDArray[np.float64]
 
@@ -39,6 +40,8 @@ class History:
     seconds : array (T,)
         Real time that each suggestion took.
     direction : "maximize" or "minimize"
+    clock : "iterations" or "seconds"
+        What the times and delays count: suggestions started, or simulated seconds.
     """
 
     points: list[Any]
@@ -49,6 +52,7 @@ class History:
     arrivals: Array
     seconds: Array
     direction: str = "maximize"
+    clock: str = "iterations"
 
     def __len__(self) -> int:
         return len(self.values)
@@ -56,11 +60,12 @@ class History:
 
 def simulate(
     optimizer: Any,
-    objective: Callable[[Any], float],
+    objective: Callable[..., float],
     n_trials: int,
-    delay: DelayDistribution | float | ArrayLike,
+    delay: DelayDistribution | Callable[[Any], Any] | ArrayLike,
     *,
     initial: Iterable[Any] = (),
+    contexts: Sequence[Mapping[str, Any]] | None = None,
     noise: float = 0.0,
     seed: int = 0,
 ) -> History:
@@ -71,13 +76,17 @@ def simulate(
     optimizer : BayesOpt, RandomSearch, …
         One without trials and with ``clock="iterations"``; only its suggest, observe and enqueue are used.
     objective : callable
-        f(params) for a space, f(x) for candidates, where x is the suggested row.
+        f(params) for a space, f(x) for candidates, where x is the suggested row; f(params, context) or f(x, context)
+        where there are contexts.
     n_trials : int
         T, the initial points included.
-    delay : DelayDistribution, number or array of shape (T,)
-        The distribution of the delays, one delay for all, or the delay of each trial.
+    delay : DelayDistribution, callable, number or array of shape (T,)
+        The distribution of the delays, a function of the point (see `ByPoint`), one delay for all, or the delay of
+        each trial.
     initial : iterable
         Points that are suggested first, in this order; their results are late like all others.
+    contexts : sequence of mappings of length T, optional
+        The context of each trial, for an optimizer that was made with ``context=``.
     noise : float
         Standard deviation of Gaussian noise added to what the optimizer observes.
     seed : int
@@ -87,11 +96,21 @@ def simulate(
     -------
     History
         Points, values, delays and arrivals. Results that are in flight at the end are not waited for.
+
+    Raises
+    ------
+    InvalidSetting
+        An optimizer with another clock, delays that are negative or NaN, or another number of delays or contexts than
+        of trials.
+    InvalidContext
+        No contexts, or contexts that the optimizer did not declare so.
     """
     if getattr(optimizer, "clock", "iterations") != "iterations":
         raise InvalidSetting("simulate runs on the iteration clock: pass an optimizer with clock='iterations'")
-    delay_stream, noise_stream = (np.random.default_rng(s) for s in np.random.SeedSequence(seed).spawn(2))
-    distribution = delay if isinstance(delay, DelayDistribution) else _given(delay, n_trials)
+    if contexts is not None and len(contexts) != n_trials:
+        raise InvalidSetting(f"contexts must hold one for each of the {n_trials} trials, got {len(contexts)}")
+    delay_stream, noise_stream = streams(seed)
+    distribution = as_distribution(delay, n_trials, "delay", "delays")
     drawn = None if isinstance(distribution, ByPoint) else valid_delays(distribution.sample(delay_stream, n_trials))
     errors = noise * noise_stream.standard_normal(n_trials)
     for point in initial:
@@ -103,12 +122,13 @@ def simulate(
     for t in range(n_trials):
         for trial, observation in in_flight.due(t):
             optimizer.observe(trial, observation)
+        context = {} if contexts is None else {"context": contexts[t]}
         start = perf_counter()
-        trial = optimizer.suggest()
+        trial = optimizer.suggest(**context)
         seconds[t] = perf_counter() - start
-        point = trial.params if trial.x is None else trial.x
+        point = point_of(trial)
         points.append(point)
-        values[t] = objective(point)
+        values[t] = objective(point, *context.values())
         delays[t] = distribution.draw(delay_stream, point) if drawn is None else drawn[t]
         in_flight.put(t + steps_in_flight(delays[t]), t, (trial, values[t] + errors[t]))
     return History(
@@ -123,6 +143,17 @@ def simulate(
     )
 
 
+def streams(seed: int) -> tuple[np.random.Generator, np.random.Generator]:
+    """The generators of delays and of noise, so that neither depends on the other."""
+    delays, noise = (np.random.default_rng(sequence) for sequence in np.random.SeedSequence(seed).spawn(2))
+    return delays, noise
+
+
+def point_of(trial: Any) -> Any:
+    """What the objective takes: a trial's params, or its row of the candidates."""
+    return trial.params if trial.x is None else trial.x
+
+
 def steps_in_flight(delays: ArrayLike) -> Any:
     """Steps of the iteration clock that a delay lasts: the smallest integer t − s > 0 with d ≤ t − s."""
     return np.maximum(1.0, np.ceil(delays))
@@ -131,16 +162,6 @@ def steps_in_flight(delays: ArrayLike) -> Any:
 def arrival_steps(delays: ArrayLike) -> Array:
     """For each trial s the first trial t that is chosen with its result known, shape (T,)."""
     return np.asarray(np.arange(np.size(delays)) + steps_in_flight(delays), dtype=float)
-
-
-def _given(delay: ArrayLike, n_trials: int) -> DelayDistribution:
-    """The distribution of delays that were given as one number, or as one number per trial."""
-    given = np.asarray(delay, dtype=float)
-    if given.ndim == 0:
-        return Constant(float(given))
-    if given.shape != (n_trials,):
-        raise InvalidSetting(f"delay must hold one number for each of the {n_trials} trials, got shape {given.shape}")
-    return Listed(tuple(given))
 
 
 @dataclass
@@ -152,6 +173,14 @@ class InFlight:
     def put(self, arrival: float, number: int, result: Any) -> None:
         """Add a result that arrives at `arrival`."""
         heapq.heappush(self._heap, (float(arrival), number, result))
+
+    def __len__(self) -> int:
+        return len(self._heap)
+
+    @property
+    def next_arrival(self) -> float:
+        """When the next result arrives; infinite while nothing is in flight."""
+        return self._heap[0][0] if self._heap else math.inf
 
     def due(self, now: float) -> Iterator[Any]:
         """Remove and return the results that have arrived at ``now``."""

@@ -9,9 +9,7 @@ use serde_json::Value;
 use crate::acquisition::{Acquisition, Scorer, UpperConfidenceBound};
 use crate::domain::{Domain, Objective};
 use crate::error::{Error, Result, Stop, check};
-use crate::gp::evidence::Data;
-use crate::gp::fit::fit_families;
-use crate::gp::{Target, as_row};
+use crate::gp::{GaussianProcess, as_row};
 use crate::ledger::{Ledger, Point, State, TrialNumber};
 use crate::maximize::Maximizer;
 use crate::maximize::constrained::Allowed;
@@ -21,13 +19,13 @@ use crate::random::Rng;
 use crate::strategy::bayes::ModelBased;
 use crate::strategy::bayes::bound::{multiplier, recent_trials};
 use crate::strategy::bayes::candidates::SolvedCandidates;
-use crate::strategy::bayes::design::initial_design;
+use crate::strategy::bayes::design::{initial_design, most_uncertain};
 use crate::strategy::bayes::incumbents::best_observed;
 use crate::strategy::bayes::information::InformationGain;
 use crate::strategy::bayes::note::Fit;
 use crate::strategy::bayes::pending::Pending;
 use crate::strategy::bayes::search::{Scores, Search, argmax, can_be_kept, in_context};
-use crate::strategy::bayes::settings::{self, DesignMethod, FitRows, Settings};
+use crate::strategy::bayes::settings::{self, DesignMethod, Settings};
 use crate::strategy::bayes::training_set::{Posterior, TrainingSet, is_arriving};
 use crate::strategy::registry::FromSettings;
 use crate::strategy::{Proposal, Query, Recommendation, Setup, Strategy, Supports, uniform_point};
@@ -40,7 +38,7 @@ pub struct BayesOpt {
     context_width: usize,
     /// Dimensions of the domain, and of point and context together: parameters, however many columns they have.
     d: usize,
-    d_rows: usize,
+    pub(super) d_rows: usize,
     /// The initial points, then some to go on with while nothing is known.
     design: Vec<Point>,
     n_initial: usize,
@@ -109,6 +107,27 @@ impl BayesOpt {
             return Ok(None);
         }
         let excluded = self.excluded(log, query);
+        if self.settings.design().how == DesignMethod::Uncertainty {
+            let allowed = Allowed {
+                excluded: &excluded,
+                feasible: query.feasible,
+                pool: self.pool.as_ref(),
+            };
+            let before = self.training.encode(log, &standing(log));
+            let context = query.context;
+            match most_uncertain(
+                self.prior()?,
+                before.view(),
+                (&self.domain, context),
+                allowed,
+                rng,
+                stop,
+            ) {
+                // Suggesting never fails for numerical reasons: then the point is random.
+                Err(Error::NotPositiveDefinite { .. }) => {}
+                found => return found.map(Some),
+            }
+        }
         let is_left = |p: &Point| !excluded.contains(&self.domain, &p.x, p.index);
         let Some(pool) = &self.pool else {
             let designed = self.design.get(number).cloned().filter(is_left);
@@ -120,7 +139,7 @@ impl BayesOpt {
         let points = pool.points();
         let designed = match self.settings.design().how {
             DesignMethod::QuasiRandom => points.rows().into_iter().nth(number),
-            DesignMethod::Uniform => None,
+            DesignMethod::Uniform | DesignMethod::Uncertainty => None,
         };
         let designed = designed.map(|row| Point::new(row.to_vec(), None));
         match designed.filter(is_left) {
@@ -133,6 +152,14 @@ impl BayesOpt {
                 Ok(Some(Point::new(x, None)))
             }
         }
+    }
+
+    /// What the model knows before any data: θ is given, or the mode of the priors.
+    fn prior(&self) -> Result<GaussianProcess> {
+        let width = self.domain.width() + self.context_width;
+        let gp = self.settings.gp();
+        let family = gp.fit_settings(width, self.d_rows).family;
+        GaussianProcess::new(family, &gp.first_theta(width, self.d_rows))
     }
 
     /// Has a pool if and only if there are constraints.
@@ -244,8 +271,9 @@ impl BayesOpt {
                     pivot: 0,
                     jitter: 0.0,
                 })?;
+        let explores = settings.acquisition.explores(posterior.tail.trials.len());
         // Whoever integrates over pending points replaces the tail anyway.
-        if !matches!(settings.pending(), Pending::Integrate(_)) {
+        if !explores && !matches!(settings.pending(), Pending::Integrate(_)) {
             posterior.set_tail()?;
         }
         let nu = match settings.acquisition.bound() {
@@ -262,9 +290,35 @@ impl BayesOpt {
                 multiplier(posterior.gp, self.d, log, &recent, gamma, bound, settings)
             }
         };
-        let acquisition = settings
-            .acquisition
-            .formula(&mut posterior, nu, settings, query, rng)?;
+        let lower_bound = match explores {
+            false => None,
+            true => {
+                // That of the observed rows alone.
+                let (rows, values) = (posterior.rows, &posterior.targets.values);
+                let mut search = Search {
+                    domain: &self.domain,
+                    settings,
+                    log,
+                    query,
+                    best_observed: best_observed(&self.domain, log, rows, values, query.feasible)?,
+                    allowed: Allowed {
+                        excluded: &Excluded::default(),
+                        feasible: query.feasible,
+                        pool: self.pool.as_ref(),
+                    },
+                    nu,
+                    rng,
+                    stop,
+                };
+                let found = search.largest_lower_bound(posterior.gp)?;
+                posterior.set_tail()?;
+                Some(found)
+            }
+        };
+        let acquisition =
+            settings
+                .acquisition
+                .formula(&mut posterior, nu, lower_bound, settings, query, rng)?;
         Ok(Prepared {
             posterior,
             nu,
@@ -275,79 +329,13 @@ impl BayesOpt {
             candidates: &mut self.candidates,
         })
     }
-
-    /// θ for the rows there are, and for the tail where it takes part in fits.
-    pub(super) fn refit(
-        &mut self,
-        log: &Ledger,
-        query: Query,
-        rng: &mut Rng,
-        stop: &mut Stop,
-    ) -> Result<Fit> {
-        let gp_settings = self.settings.gp();
-        let with_tail = match gp_settings.fit_rows {
-            FitRows::Observed => false,
-            FitRows::All => true,
-            FitRows::Policy => self.settings.pending().is_censor(),
-        };
-        let mut targets = self.training.targets(log);
-        let mut numbers = self.training.rows().to_vec();
-        let mut noise = self.training.row_noise(targets.scale);
-        if with_tail {
-            let tail = match self.training.posterior(log, query, stop)? {
-                Some(posterior) => {
-                    targets = posterior.targets;
-                    let means = posterior
-                        .gp
-                        .tail_means(posterior.tail.rows.view(), &posterior.tail.targets);
-                    targets.values.extend(means);
-                    posterior.tail
-                }
-                None => {
-                    let tail = self.training.tail(log, query, targets.levels);
-                    // Before any θ the posterior mean is that of the prior.
-                    targets.values.extend(tail.targets.iter().map(prior_mean));
-                    tail
-                }
-            };
-            numbers.extend(&tail.trials);
-            noise.resize(numbers.len(), None);
-        }
-        let x = self.training.encode(log, &numbers);
-        let mut fit_settings = gp_settings.fit_settings(x.ncols(), self.d_rows);
-        let start = match self.training.fit() {
-            Some(fit) => {
-                // The last θ is the best start there is; another one tries whether the data have changed their mind.
-                fit_settings.n_restarts = gp_settings.n_refit_restarts;
-                fit.theta.clone()
-            }
-            None => gp_settings.first_theta(x.ncols(), self.d_rows),
-        };
-        // A fit needs two matrices of its own, and its end makes this factor useless as a rule.
-        self.training.drop_factor();
-        let data = Data {
-            x: x.view(),
-            y: &targets.values,
-            noise: &noise,
-            about_mean: self.settings.estimates_mean(self.d_rows),
-        };
-        let families = gp_settings.families();
-        let (family, theta) = fit_families(data, &start, &fit_settings, &families, rng, stop)?;
-        Ok(Fit {
-            family,
-            theta,
-            rows: Some(self.training.rows().len()),
-            scale: targets.scale,
-        })
-    }
 }
 
-/// A tail row's target before any θ.
-fn prior_mean(target: &Target) -> f64 {
-    match target {
-        Target::Value(y) => *y,
-        Target::PosteriorMean | Target::NearestMean(_) => 0.0,
-    }
+/// The trials that were not given up.
+fn standing(log: &Ledger) -> Vec<TrialNumber> {
+    let trials = log.trials().iter().enumerate();
+    let standing = trials.filter(|(_, trial)| trial.state != State::Abandoned);
+    standing.map(|(number, _)| number).collect()
 }
 
 impl FromSettings for BayesOpt {

@@ -18,6 +18,8 @@ pub struct Bound {
     pub rkhs_bound: f64,
     pub delta: f64,
     pub predictive_std: bool,
+    /// Whether j is the same for all points of a batch: then it does not count trials in flight.
+    pub per_batch: bool,
     /// Whether it widens draws rather than a bound.
     pub draws: bool,
 }
@@ -34,6 +36,10 @@ impl Bound {
             Beta::Constant(beta) => beta,
             Beta::Schedule(Schedule::Kandasamy) => {
                 (0.2 * d as f64 * (2.0 * j as f64 + 1.0).ln()).sqrt()
+            }
+            Beta::Schedule(Schedule::KandasamyCode) => {
+                let d = d as f64;
+                (5.0 * d * (2.0 * d * j as f64 + 1.0).ln()).sqrt()
             }
             Beta::Schedule(Schedule::Theory) => {
                 let (b_y, events) = match (censored, self.draws) {
@@ -80,7 +86,11 @@ pub(super) fn multiplier(
     bound: Bound,
     settings: &Settings,
 ) -> f64 {
-    let j = log.trials().len() + 1;
+    let in_flight = match bound.per_batch {
+        true => log.pending().len(),
+        false => 0,
+    };
+    let j = log.trials().len() - in_flight + 1;
     let noise = gp.noise_variance();
     let beta = bound.multiplier(d, j, gamma, noise, settings.pending().is_censor());
     let noise = if bound.predictive_std { noise } else { 0.0 };

@@ -8,6 +8,10 @@ use crate::strategy::bayes::settings::{
 /// Counts above this are taken for mistakes: memory would run out before anything else.
 pub const MAX_COUNT: usize = 1_000_000;
 
+/// Beyond these a search finds nothing, or nothing more.
+const MIN_EFFORT: f64 = 0.01;
+const MAX_EFFORT: f64 = 100.0;
+
 const COUNT: &str = "give a number of 1 or above, and no more than 1,000,000";
 const COUNT_OR_NONE: &str = "give a number from 0 to 1,000,000";
 const POSITIVE: &str = "give a finite number above 0";
@@ -88,19 +92,30 @@ impl Settings {
                 "draws on candidates are exact; weight-space draws are for boxes",
             )?;
         }
-        let Some(Multistart(n_raw, n_starts)) = self.acquisition.multistart() else {
-            return Ok(());
-        };
-        let name = "acquisition.multistart";
-        check_count(name, n_raw)?;
-        check(n_starts <= MAX_COUNT, name, n_starts, COUNT_OR_NONE)?;
-        let expected = "it is for boxes; candidates are all scored";
+        let effort = self.acquisition.effort();
         check(
-            !candidates,
-            name,
-            format!("({n_raw}, {n_starts})"),
-            expected,
-        )
+            (MIN_EFFORT..=MAX_EFFORT).contains(&effort),
+            "acquisition.effort",
+            effort,
+            "give a number from 0.01 to 100; 1 is the default, and time is proportional to it",
+        )?;
+        let (multistart, direct) = self.acquisition.literature_search();
+        let for_boxes = "it is for boxes; candidates are all scored";
+        if let Some(Multistart(n_raw, n_starts)) = multistart {
+            let name = "acquisition.multistart";
+            check_count(name, n_raw)?;
+            check(n_starts <= MAX_COUNT, name, n_starts, COUNT_OR_NONE)?;
+            let got = format!("({n_raw}, {n_starts})");
+            check(!candidates, name, got, for_boxes)?;
+        }
+        if let Some(n_evaluations) = direct {
+            let name = "acquisition.direct";
+            check_count(name, n_evaluations)?;
+            check(!candidates, name, n_evaluations, for_boxes)?;
+            let expected = "one search is enough; leave multistart or direct out";
+            check(multistart.is_none(), name, n_evaluations, expected)?;
+        }
+        Ok(())
     }
 }
 
@@ -189,6 +204,22 @@ mod tests {
                 "acquisition.multistart",
                 ucb("multistart", json!([1, many])),
             ),
+            ("acquisition.direct", ucb("direct", json!(0))),
+            ("acquisition.effort", ucb("effort", json!(0.0))),
+            ("acquisition.effort", ts("effort", json!(1e9))),
+            ("acquisition.direct", ucb("direct", json!(many))),
+            (
+                "acquisition.direct",
+                json!({"acquisition": {"kind": "UCB", "direct": 9, "multistart": [9, 9]}}),
+            ),
+            (
+                "acquisition.beta",
+                json!({"acquisition": {"kind": "UCBPE", "beta": -1.0}}),
+            ),
+            (
+                "pending",
+                json!({"acquisition": {"kind": "UCBPE"}, "pending": {"kind": "Ignore"}}),
+            ),
             ("acquisition.n_features", ts("n_features", json!(0))),
             ("acquisition.n_features", ts("n_features", json!(many))),
             (
@@ -248,6 +279,7 @@ mod tests {
         for settings in [
             json!({"acquisition": {"kind": "ThompsonSampling", "draws": "weight_space"}}),
             json!({"acquisition": {"kind": "LogEI", "multistart": [10, 1]}}),
+            json!({"acquisition": {"kind": "MaxVariance", "direct": 10}}),
         ] {
             assert!(checked(settings.clone(), 3, true).is_err());
             assert!(checked(settings, 3, false).is_ok());

@@ -1,10 +1,16 @@
 //! The points that are suggested before there is a model.
 
-use ndarray::ArrayView1;
+use ndarray::{Array2, ArrayView1, ArrayView2};
 
+use crate::acquisition::{Acquisition, MaxVariance, Scorer};
 use crate::domain::Domain;
+use crate::error::{Result, Stop};
+use crate::gp::GaussianProcess;
 use crate::ledger::Point;
+use crate::maximize::Maximizer;
+use crate::maximize::constrained::Allowed;
 use crate::random::Rng;
+use crate::strategy::bayes::search::argmax;
 use crate::strategy::bayes::settings::DesignMethod;
 use crate::strategy::uniform_point;
 
@@ -12,10 +18,11 @@ use crate::strategy::uniform_point;
 const N_EXTRA: usize = 128;
 
 /// The first n points: quasi-random ones fill the domain evenly, and there are some more of these; candidates are drawn
-/// without replacement.
+/// without replacement. None where each depends on those before it.
 pub fn initial_design(domain: &Domain, n: usize, how: DesignMethod, rng: &mut Rng) -> Vec<Point> {
     let of_box = |x: ArrayView1<f64>| Point::new(x.to_vec(), None);
     match (domain, how) {
+        (_, DesignMethod::Uncertainty) => Vec::new(),
         (Domain::Candidates(list), _) => {
             rand::seq::index::sample(rng, list.nrows(), n.min(list.nrows()))
                 .into_iter()
@@ -30,4 +37,31 @@ pub fn initial_design(domain: &Domain, n: usize, how: DesignMethod, rng: &mut Rn
             points.rows().into_iter().map(of_box).collect()
         }
     }
+}
+
+/// Uncertainty sampling (Kandasamy et al. 2017, proposition 2): the point, in this context, of the largest variance given
+/// the rows `before`, whatever their values; of the largest prior variance where there are none.
+pub fn most_uncertain(
+    mut prior: GaussianProcess,
+    before: ArrayView2<f64>,
+    (domain, context): (&Domain, &[f64]),
+    allowed: Allowed,
+    rng: &mut Rng,
+    stop: &mut Stop,
+) -> Result<Point> {
+    prior.append_rows(before)?;
+    prior.set_targets(&vec![0.0; before.nrows()])?;
+    let variance = Acquisition::MaxVariance(MaxVariance);
+    let maximizer = Maximizer::Default {
+        effort: variance.effort(before.nrows()),
+    };
+    argmax(
+        &mut Scorer::new(&prior, &variance, context),
+        domain,
+        &Array2::zeros((0, domain.width())),
+        &maximizer,
+        allowed,
+        rng,
+        stop,
+    )
 }

@@ -4,7 +4,7 @@
 //!   pending trials mean to the model
 //! * [`targets`]: from observed values to the model's targets
 //! * [`training_set`]: the log folded into rows, and the posterior kept over them; [`note`]: fits, as the log keeps them
-//! * [`design`]: points before there is a model
+//! * [`design`]: points before there is a model; `refit`: the fit of the hyperparameters
 //! * [`incumbents`]: the best observed points, and improvement on them
 //! * [`candidates`]: a finite domain, solved against the factor once and kept
 //! * [`information`]: the information gain that the theory's multipliers are made of
@@ -23,6 +23,7 @@ pub mod information;
 mod model_access;
 pub mod note;
 pub mod pending;
+mod refit;
 mod search;
 pub mod settings;
 pub mod spacing;

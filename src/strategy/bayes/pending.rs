@@ -136,6 +136,13 @@ impl Pending {
 
     /// Refuses what cannot be meant, with these other settings.
     pub fn check(&self, settings: &Settings) -> Result<()> {
+        check(
+            matches!(self, Pending::Hallucinate(_))
+                || !matches!(settings.acquisition, Acquisition::UCBPE(_)),
+            "pending",
+            self.kind(),
+            "acquisition=\"ucb_pe\" explores by the variance given hallucinated values; give \"hallucinate\", or leave it out",
+        )?;
         match self {
             Pending::Integrate(integrate) => {
                 check_count("pending.n", integrate.n)?;
@@ -164,6 +171,18 @@ impl Pending {
                 )
             }
             Pending::Ignore {} | Pending::Hallucinate(_) => Ok(()),
+        }
+    }
+
+    /// The name that users know it by.
+    fn kind(&self) -> &'static str {
+        match self {
+            Pending::Ignore {} => "ignore",
+            Pending::Hallucinate(_) => "hallucinate",
+            Pending::Censor(_) => "censor",
+            Pending::Liar(_) => "liar",
+            Pending::Nearest(_) => "nearest",
+            Pending::Integrate(_) => "integrate",
         }
     }
 

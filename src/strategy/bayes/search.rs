@@ -2,7 +2,7 @@
 
 use ndarray::{Array2, ArrayView2, s};
 
-use crate::acquisition::{Acquisition, Scorer};
+use crate::acquisition::{Acquisition, Scorer, UpperConfidenceBound};
 use crate::domain::{Domain, Objective};
 use crate::error::{Result, Stop};
 use crate::gp::GaussianProcess;
@@ -14,7 +14,7 @@ use crate::random::Rng;
 use crate::strategy::Query;
 use crate::strategy::bayes::candidates::{MAX_EXACT, SolvedCandidates};
 use crate::strategy::bayes::pending::Pending;
-use crate::strategy::bayes::settings::{self, DrawMethod, Multistart, Settings};
+use crate::strategy::bayes::settings::{self, DrawMethod, Settings};
 use crate::strategy::bayes::spacing::enforce_separation;
 use crate::strategy::bayes::training_set::{Posterior, Version};
 
@@ -104,13 +104,11 @@ impl Search<'_, '_> {
             Some(acquisition) => acquisition,
             None => Acquisition::Thompson(Box::new(self.draw(gp)?)),
         };
-        let multistart = self.settings.acquisition.multistart();
-        let maximizer = match multistart {
-            None => Maximizer::Default {
-                effort: acquisition.effort(gp.len()),
-            },
-            Some(Multistart(n_raw, n_starts)) => Maximizer::Multistart { n_raw, n_starts },
-        };
+        let literature = self.settings.acquisition.maximizer();
+        let as_literature = literature.is_some();
+        let maximizer = literature.unwrap_or(Maximizer::Default {
+            effort: acquisition.effort(gp.len()) * self.settings.acquisition.effort(),
+        });
         let mut scorer = Scorer::new(gp, &acquisition, self.query.context);
         let best = argmax(
             &mut scorer,
@@ -122,7 +120,7 @@ impl Search<'_, '_> {
             self.stop,
         )?;
         // Policies that consider pending trials do not repeat them; the literature's search is left as it is.
-        if self.settings.pending() == (Pending::Ignore {}) || multistart.is_some() {
+        if self.settings.pending() == (Pending::Ignore {}) || as_literature {
             return Ok(best);
         }
         let tail = &posterior.tail.trials;
@@ -135,6 +133,27 @@ impl Search<'_, '_> {
             self.allowed.feasible,
             self.rng,
         )
+    }
+
+    /// The largest mu(x) − nu·sigma(x): a lower bound of the maximum, by this posterior.
+    pub(super) fn largest_lower_bound(&mut self, gp: &GaussianProcess) -> Result<f64> {
+        let lower_bound = Acquisition::UpperConfidenceBound(UpperConfidenceBound {
+            multiplier: -self.nu,
+            noise: 0.0,
+        });
+        let default = Maximizer::Default {
+            effort: lower_bound.effort(gp.len()) * self.settings.acquisition.effort(),
+        };
+        let found = maximize_allowed(
+            &mut Scorer::new(gp, &lower_bound, self.query.context),
+            self.domain,
+            self.best_observed.view(),
+            &self.settings.acquisition.maximizer().unwrap_or(default),
+            self.allowed,
+            self.rng,
+            self.stop,
+        )?;
+        Ok(found.value)
     }
 
     /// A draw from the posterior as a function.

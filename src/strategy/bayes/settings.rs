@@ -15,7 +15,7 @@ use crate::strategy::registry::as_json;
 
 pub use crate::strategy::bayes::acquisitions::{
     Acquisition, Beta, DrawMethod, Incumbent, LogEI, MaxVariance, Multistart, Schedule,
-    ThompsonSampling, UCB,
+    ThompsonSampling, UCB, UCBPE,
 };
 
 /// Everything that can be chosen.
@@ -202,6 +202,9 @@ impl Default for InitialDesign {
 pub enum DesignMethod {
     QuasiRandom,
     Uniform,
+    /// Each where the model's variance, given the points before it, is largest: uncertainty sampling (Kandasamy et al.
+    /// 2017, proposition 2).
+    Uncertainty,
 }
 
 /// Every value that the settings may hold, with its defaults.

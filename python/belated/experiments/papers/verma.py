@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 import belated as bl
 from belated import plotting
@@ -51,6 +52,10 @@ FAITHFUL: Mapping[str, Any] = {
 FAITHFUL_TS: Mapping[str, Any] = {"acquisition__widen": False}
 FAITHFUL_BOX: Mapping[str, Any] = {"acquisition__multistart": (10_000, 100)}
 FAITHFUL_TS_BOX: Mapping[str, Any] = {"acquisition__draws": "weight_space", "acquisition__n_features": 200}
+
+
+#: Each algorithm of the paper, and what it is compared with.
+RIVALS = {family[0]: family[1:] for family in FAMILIES.values()}
 
 
 def is_sdf(algorithm: str) -> bool:
@@ -153,6 +158,40 @@ def summarise(results: Sequence[RunResult], n_runs: int) -> list[dict[str, Any]]
             }
         )
     return settings
+
+
+def worse(a: ArrayLike, b: ArrayLike) -> dict[str, Any]:
+    """One-sided Wilcoxon signed-rank test that the paired regrets a are larger than b."""
+    from scipy.stats import wilcoxon
+
+    a, b = np.asarray(a, dtype=float), np.asarray(b, dtype=float)
+    p = float(wilcoxon(a, b, alternative="greater").pvalue) if np.any(a != b) else 1.0
+    return {"mean": float(np.mean(a)), "mean_of_the_other": float(np.mean(b)), "p": p, "holds": p < 0.01}
+
+
+def against_rivals(regrets: Mapping[str, ArrayLike]) -> list[dict[str, Any]]:
+    """Whether the rivals' regrets are larger than those of the paper's algorithms, paired by run.
+
+    Parameters
+    ----------
+    regrets : mapping
+        Algorithm → one regret per run; the six algorithms.
+    """
+    return [
+        {"algorithm": algorithm, "rival": rival} | worse(regrets[rival], regrets[algorithm])
+        for algorithm, rivals in RIVALS.items()
+        for rival in rivals
+    ]
+
+
+def in_words(comparisons: Sequence[dict[str, Any]], digits: int) -> list[str]:
+    """A line for each of the paper's algorithms: its mean, its rivals' means, and the p-values."""
+    lines = []
+    for algorithm in RIVALS:
+        chosen = [each for each in comparisons if each["algorithm"] == algorithm]
+        others = [f"{each['rival']} {each['mean']:.{digits}f} (p = {each['p']:.2g})" for each in chosen]
+        lines.append(f"{algorithm} {chosen[0]['mean_of_the_other']:.{digits}f} against {', '.join(others)}")
+    return lines
 
 
 def tables(

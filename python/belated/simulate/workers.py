@@ -1,0 +1,243 @@
+"""An optimizer run by simulated workers, whose evaluations take simulated time.
+
+Notation: M workers, T the duration of a run, θ the mean evaluation time. Trials are numbered k = 0, 1, … in the order
+in which they start. Arrays over trials have shape (number of trials,).
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from reprlib import repr as short_repr
+from time import perf_counter
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from belated._core import InvalidSetting
+from belated.simulate.delay_distributions import (
+    ByPoint,
+    Constant,
+    DelayDistribution,
+    Listed,
+    as_distribution,
+)
+from belated.simulate.iteration_clock import History, InFlight, point_of, streams
+
+Mode = Literal["asynchronous", "synchronous", "sequential"]
+_MODES = ("asynchronous", "synchronous", "sequential")
+_BLOCK = 256  # how many numbers are drawn at once
+
+
+def simulate_workers(
+    optimizer: Any,
+    objective: Callable[[Any], float],
+    *,
+    workers: int,
+    times: DelayDistribution | Callable[[Any], Any] | ArrayLike,
+    duration: float | None = None,
+    n_trials: int | None = None,
+    mode: Mode = "asynchronous",
+    initial: Iterable[Any] = (),
+    noise: float = 0.0,
+    seed: int = 0,
+) -> History:
+    """Run an optimizer on M workers in simulated time, as Kandasamy et al. 2017 do (section 4).
+
+    Parameters
+    ----------
+    optimizer : BayesOpt, RandomSearch, …
+        Only its suggest, observe and enqueue are used. One with ``clock="seconds"`` must be without trials: it reads
+        simulated time from here on, which is the end of the run when the run is over.
+    objective : callable
+        f(params) for a space, f(x) for candidates, where x is the suggested row.
+    workers : int
+        M, at least 1.
+    times : DelayDistribution, callable, number or array of shape (n_trials,)
+        How long evaluations take, in simulated seconds: their distribution, a function of the point (see `ByPoint`),
+        one time for all, or the time of each trial. Finite and ≥ 0.
+    duration : float, optional
+        T: no trial starts at T or later, and no result that comes later than T is observed. Default None: no limit.
+    n_trials : int, optional
+        How many trials are started, the initial points included; their results are waited for, unless duration ends
+        the run before. Default None: no limit. At least one of duration and n_trials is given.
+    mode : {"asynchronous", "synchronous", "sequential"}, default "asynchronous"
+        Whether a free worker gets a new trial at once, or M trials are suggested together when all workers are free.
+        Sequential is one worker.
+    initial : iterable
+        Points that are suggested first, in this order; they take their time like all others.
+    noise : float
+        Standard deviation of Gaussian noise added to what the optimizer observes.
+    seed : int
+        Seeds the evaluation times and the noise: trial k has the same whatever the optimizer and the mode. The times
+        are the same whatever the noise, and conversely.
+
+    Returns
+    -------
+    History
+        ``started`` and ``arrivals`` are simulated times from 0, ``delays`` evaluation times. It includes trials that
+        are unfinished at the end of the run: their arrivals are later than T.
+
+    Raises
+    ------
+    InvalidSetting
+        An argument that is not usable; an evaluation time that is negative, NaN or infinite, or 0 in a run that
+        duration alone would end.
+
+    Examples
+    --------
+    >>> import belated as bl
+    >>> from belated.simulate import Uniform, simple_regret, simulate_workers
+    >>> optimizer = bl.RandomSearch({"x": (0.0, 1.0)}, seed=0)
+    >>> history = simulate_workers(optimizer, lambda p: p["x"], workers=4, times=Uniform(0, 2), duration=30, seed=0)
+    >>> bool((history.started < 30).all())
+    True
+    >>> regret = simple_regret(history, optimum=1.0, at=[0, 10, 20, 30], before=1.0)
+    """
+    workers = _whole("workers", workers)
+    n_trials = None if n_trials is None else _whole("n_trials", n_trials)
+    if mode not in _MODES:
+        raise InvalidSetting(f"mode={short_repr(mode)} is not usable: pass one of {list(_MODES)}")
+    if mode == "sequential" and workers != 1:
+        raise InvalidSetting(f"mode='sequential' is one worker, got workers={workers}: pass workers=1, or another mode")
+    if duration is None and n_trials is None:
+        raise InvalidSetting("neither duration nor n_trials is given: pass one of them, or both")
+    end = math.inf if duration is None else _number("duration", duration, "> 0")
+    noise = _number("noise", noise, ">= 0")
+    distribution = as_distribution(times, n_trials, "times", "times")
+    time_stream, noise_stream = streams(seed)
+    if isinstance(distribution, (Constant, Listed)):
+        for number, time in enumerate(np.atleast_1d(distribution.sample(time_stream))):
+            _check_time(time, number, 0.0, n_trials)
+    evaluation_time = _evaluation_time(distribution, time_stream)
+    errors = _in_blocks(noise_stream.standard_normal)
+
+    clock = _SimulatedTime()
+    if getattr(optimizer, "clock", "iterations") == "seconds":
+        _set_time(optimizer, clock)
+    for point in initial:
+        optimizer.enqueue(point)
+
+    points: list[Any] = []
+    rows: list[tuple[float, ...]] = []  # value, observed, delay, started, seconds; one row per trial
+    in_flight = InFlight()
+    while True:
+        left = math.inf if n_trials is None else n_trials - len(points)
+        free = workers - len(in_flight)
+        ready = free == workers or (free > 0 and mode == "asynchronous")
+        # Results that arrive together are all observed before the next suggestion.
+        if ready and left > 0 and clock.now < min(end, in_flight.next_arrival):
+            begin = perf_counter()
+            trials = optimizer.suggest(n=int(min(workers, left))) if mode == "synchronous" else [optimizer.suggest()]
+            seconds = (perf_counter() - begin) / len(trials)
+            for trial in trials:
+                number, point = len(points), point_of(trial)
+                value = float(objective(point))
+                observed = value + noise * next(errors)
+                time = evaluation_time(point)
+                _check_time(time, number, clock.now, n_trials)
+                points.append(point)
+                rows.append((value, observed, time, clock.now, seconds))
+                in_flight.put(clock.now + time, number, (trial, observed))
+        elif in_flight and in_flight.next_arrival <= end:
+            clock.now = in_flight.next_arrival
+            for trial, observed in in_flight.due(clock.now):
+                optimizer.observe(trial, observed)
+        else:
+            break
+    if duration is not None:
+        clock.now = end
+    values, observations, delays, started, real = np.array(rows).T.copy()
+    return History(
+        points=points,
+        values=values,
+        observed=observations,
+        delays=delays,
+        started=started,
+        arrivals=started + delays,
+        seconds=real,
+        direction=getattr(optimizer, "direction", "maximize"),
+        clock="seconds",
+    )
+
+
+@dataclass
+class _SimulatedTime:
+    """The time of a simulation, as the function that an optimizer asks for seconds."""
+
+    now: float = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def _set_time(optimizer: Any, clock: _SimulatedTime) -> None:
+    """Let an optimizer read simulated time."""
+    if not hasattr(optimizer, "set_params"):
+        raise InvalidSetting(
+            f"a {type(optimizer).__name__} with clock='seconds' cannot read simulated time: pass an optimizer"
+        )
+    try:
+        optimizer.set_params(time=clock)
+    except InvalidSetting as error:
+        raise InvalidSetting(
+            "an optimizer with clock='seconds' must be new to read simulated time, and this one has trials or enqueued "
+            "points: pass one without, and points as initial"
+        ) from error
+
+
+def _evaluation_time(distribution: DelayDistribution, rng: np.random.Generator) -> Callable[[Any], float]:
+    """A function that gives the evaluation times of trials k = 0, 1, … when it is called with their points in turn."""
+    if isinstance(distribution, ByPoint):
+        return partial(distribution.draw, rng)
+    numbers = (
+        _listed(distribution) if isinstance(distribution, Listed) else _in_blocks(partial(distribution.sample, rng))
+    )
+    return lambda point: next(numbers)
+
+
+def _listed(distribution: Listed) -> Iterator[float]:
+    yield from distribution.delays
+    raise InvalidSetting(f"times lists {len(distribution.delays)} numbers, and more trials start: list more")
+
+
+def _in_blocks(draw: Callable[[int], Any]) -> Iterator[float]:
+    """Independent draws one by one, of which many are made at a time."""
+    while True:
+        yield from np.asarray(draw(_BLOCK), dtype=float).tolist()
+
+
+def _check_time(time: float, number: int, now: float, n_trials: int | None) -> None:
+    if not 0 <= time < math.inf:
+        raise InvalidSetting(f"times gave {time} for trial {number}: an evaluation takes a finite time ≥ 0")
+    if n_trials is None and now + time <= now:
+        raise InvalidSetting(
+            f"times gave {time} for trial {number}, so that the run might never reach its duration: pass n_trials too, "
+            "or times > 0"
+        )
+
+
+def _whole(name: str, value: Any) -> int:
+    """An integer ≥ 1."""
+    try:
+        number = 0 if isinstance(value, (bool, np.bool_)) else operator.index(value)
+    except TypeError:
+        number = 0
+    if number < 1:
+        raise InvalidSetting(f"{name}={short_repr(value)} is not usable: pass an integer >= 1")
+    return number
+
+
+def _number(name: str, value: Any, limit: Literal["> 0", ">= 0"]) -> float:
+    """A finite number within a limit."""
+    try:
+        number = math.nan if isinstance(value, (bool, np.bool_)) else float(value)
+    except (TypeError, ValueError):
+        number = math.nan
+    if not (0 <= number < math.inf) or (number == 0 and limit == "> 0"):
+        raise InvalidSetting(f"{name}={short_repr(value)} is not usable: pass a finite number {limit}")
+    return number

@@ -1,0 +1,81 @@
+//! The exploring points of GP-UCB-PE: where least is known, in the region where the maximum may be (Contal et al. 2013).
+//!
+//! Notation: n observed rows, then the tail of pending ones; sigma the standard deviation given all rows, s that given the
+//! observed ones alone; β a multiplier; y• = max_x mu(x) − β·s(x) a lower bound of the maximum. The tail has z = 0, so mu
+//! is that of the observed rows. The region is {x : mu(x) + 2β·s(x) > y•}.
+
+use ndarray::ArrayView1;
+
+use super::{Block, Buffers, Formula, floored_std};
+use crate::gp::{GaussianProcess, contiguous, dot_row, variance_left};
+
+/// sigma² inside the region, which is never below 0; outside it what the bound lacks, which never is above.
+#[derive(Debug, Clone)]
+pub struct PureExploration {
+    /// β.
+    pub multiplier: f64,
+    /// y•.
+    pub lower_bound: f64,
+}
+
+impl PureExploration {
+    /// mu + 2β·s − y•.
+    fn margin(&self, mean: f64, observed_variance: f64) -> f64 {
+        mean + 2.0 * self.multiplier * observed_variance.sqrt() - self.lower_bound
+    }
+}
+
+/// s²: v at the observed rows is the same without the tail.
+fn observed_variance(gp: &GaussianProcess, x: ArrayView1<f64>, v: &[f64]) -> f64 {
+    let observed = ArrayView1::from(&v[..gp.n_observed()]);
+    variance_left(gp.kernel().prior_variance(x), observed)
+}
+
+impl Formula for PureExploration {
+    fn values(&self, block: &Block, _buffers: &mut Buffers, out: &mut [f64]) {
+        let Block { gp, rows, solved } = block;
+        let mut rows_of_v = rows.rows().into_iter().zip(out);
+        let mut each = |v: ArrayView1<f64>| {
+            let Some((x, out)) = rows_of_v.next() else {
+                return;
+            };
+            let mean = dot_row(v, gp.whitened_targets());
+            let margin = self.margin(mean, observed_variance(gp, x, contiguous(v)));
+            *out = match margin > 0.0 {
+                true => variance_left(gp.kernel().prior_variance(x), v),
+                false => margin,
+            };
+        };
+        match solved {
+            Some(v) => v.rows().into_iter().for_each(each),
+            None => {
+                gp.predict_with(*rows, &mut |v| v.rows().into_iter().for_each(&mut each));
+            }
+        }
+    }
+
+    fn value_and_gradient(
+        &self,
+        gp: &GaussianProcess,
+        x: &[f64],
+        buffers: &mut Buffers,
+        gradient: &mut [f64],
+    ) -> f64 {
+        let (mean, variance) = gp.predict_at(x, &mut buffers.workspace);
+        let v = buffers.workspace.whitened();
+        let observed = observed_variance(gp, ArrayView1::from(x), v);
+        let margin = self.margin(mean, observed);
+        if margin > 0.0 {
+            gp.gradient(x, 0.0, 1.0, &[], &mut buffers.workspace, gradient);
+            return variance;
+        }
+        // ∇(2β·s) = (β/s)·∇s², and s² = sigma² + Σ_tail v_i².
+        let by_variance = self.multiplier / floored_std(observed);
+        let tail = v[gp.n_observed()..].iter();
+        buffers.by_tail.clear();
+        buffers.by_tail.extend(tail.map(|v| 2.0 * by_variance * v));
+        let (by_tail, workspace) = (&buffers.by_tail, &mut buffers.workspace);
+        gp.gradient(x, 1.0, by_variance, by_tail, workspace, gradient);
+        margin
+    }
+}

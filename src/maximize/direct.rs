@@ -1,0 +1,55 @@
+//! DIRECT over a box: the literature's search without gradients and without randomness.
+
+use ndarray::ArrayView2;
+
+use super::Argmax;
+use crate::domain::{Domain, Objective};
+use crate::error::{Result, Stop, check};
+use crate::numerics::direct;
+
+/// Evaluations between two checks of `stop`.
+const EVALUATIONS: usize = 64;
+
+/// The best of about `n_evaluations` members of the box; `None` if all values are NaN.
+///
+/// The unit cube of all columns is divided, and a(x) of a point is that of the nearest member.
+pub(super) fn best_centre(
+    objective: &mut dyn Objective,
+    domain: &Domain,
+    n_evaluations: usize,
+    stop: &mut Stop,
+) -> Result<Option<Argmax>> {
+    let width = domain.width();
+    let mut best: Option<Argmax> = None;
+    let (mut count, mut interrupted) = (0, Ok(()));
+    let mut minimised = |x: &[f64]| {
+        count += 1;
+        if count % EVALUATIONS == 0 && interrupted.is_ok() {
+            interrupted = check(stop);
+        }
+        if interrupted.is_err() {
+            return f64::NAN; // what is left of the search costs nothing
+        }
+        let mut point = x.to_vec();
+        domain.snap(&mut point);
+        let mut value = [f64::NAN];
+        if let Ok(row) = ArrayView2::from_shape((1, width), &point) {
+            objective.values(row, &mut value);
+        }
+        let [value] = value;
+        if best
+            .as_ref()
+            .map_or(!value.is_nan(), |best| value > best.value)
+        {
+            best = Some(Argmax {
+                point,
+                index: None,
+                value,
+            });
+        }
+        -value
+    };
+    direct::minimize(&mut minimised, width, n_evaluations);
+    interrupted?;
+    Ok(best)
+}

@@ -1,0 +1,110 @@
+//! Minimisation over the unit cube by DIRECT (Jones, Perttunen & Stuckman 1993), with the crate `basin`.
+//!
+//! It divides the cube into boxes and evaluates their centres: deterministic, and without gradients.
+
+use std::cell::RefCell;
+use std::convert::Infallible;
+
+use basin::{
+    BoxBounds, ConstraintDescription, ConstraintSet, Constraints, CostFunction, Direct, Executor,
+    PointState,
+};
+
+/// Evaluate `f` at the centres that DIRECT chooses in [0, 1]^d, about `n_evaluations` of them.
+///
+/// The last round of divisions is finished, which may take some more; a search that has narrowed its best box down to
+/// 1e-6 ends earlier. Values that are NaN count as +∞. What is best, `f` keeps itself.
+pub fn minimize(f: &mut dyn FnMut(&[f64]) -> f64, d: usize, n_evaluations: usize) {
+    if d == 0 {
+        f(&[]);
+        return;
+    }
+    let problem = Problem {
+        lower: vec![0.0; d],
+        upper: vec![1.0; d],
+        f: RefCell::new(f),
+    };
+    let n = n_evaluations as u64;
+    // Whatever ends the run, every value has been seen.
+    let _ = Executor::new(problem, Direct::new(), PointState::new(vec![0.5; d]))
+        .max_cost_evals(n)
+        .max_iter(n)
+        .run();
+}
+
+/// The problem, for the solver.
+struct Problem<'a> {
+    lower: Vec<f64>,
+    upper: Vec<f64>,
+    f: RefCell<&'a mut dyn FnMut(&[f64]) -> f64>,
+}
+
+impl Constraints for Problem<'_> {
+    type Set = ConstraintSet<BoxBounds<Vec<f64>>>;
+
+    fn constraints(&self) -> <Self::Set as ConstraintDescription>::Borrowed<'_> {
+        ConstraintSet::new().with_bounds(BoxBounds::new(Some(&self.lower), Some(&self.upper)))
+    }
+}
+
+impl CostFunction for Problem<'_> {
+    type Param = Vec<f64>;
+    type Output = f64;
+    type Error = Infallible;
+
+    fn cost(&self, x: &Vec<f64>) -> Result<f64, Infallible> {
+        Ok((*self.f.borrow_mut())(x))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The best point and value, and how many evaluations there were.
+    fn best(f: impl Fn(&[f64]) -> f64, d: usize, n: usize) -> (Vec<f64>, f64, usize) {
+        let (mut best, mut least, mut count) = (vec![f64::NAN; d], f64::INFINITY, 0);
+        let mut kept = |x: &[f64]| {
+            let value = f(x);
+            count += 1;
+            if value < least {
+                (best, least) = (x.to_vec(), value);
+            }
+            value
+        };
+        minimize(&mut kept, d, n);
+        (best, least, count)
+    }
+
+    #[test]
+    fn many_minima_do_not_hold_it() {
+        // Rastrigin's function about (0.3, 0.6): about a hundred local minima.
+        let wave = |u: f64| u * u - 10.0 * (2.0 * std::f64::consts::PI * u).cos() + 10.0;
+        let f = |x: &[f64]| wave(10.0 * (x[0] - 0.3)) + wave(10.0 * (x[1] - 0.6));
+        let (x, least, count) = best(f, 2, 2000);
+        assert!(least < 1e-3 && (x[0] - 0.3).abs() < 1e-3, "{x:?} {least}");
+        assert!((1000..2500).contains(&count), "{count}");
+    }
+
+    #[test]
+    fn the_centre_comes_first_and_the_same_run_again() {
+        let f = |x: &[f64]| x.iter().map(|x| (x - 0.5).powi(2)).sum();
+        assert_eq!(best(f, 4, 1).1, 0.0);
+        assert_eq!(best(f, 4, 500), best(f, 4, 500));
+        assert_eq!(best(|_| 7.0, 0, 100), (vec![], 7.0, 1));
+    }
+
+    #[test]
+    fn regions_without_a_value_do_no_harm() {
+        let f = |x: &[f64]| {
+            if x[0] > 0.4 {
+                f64::NAN
+            } else {
+                (x[0] - 0.2).abs()
+            }
+        };
+        let (x, least, _) = best(f, 1, 300);
+        assert!(least < 1e-3, "{x:?} {least}");
+        assert!(best(|_| f64::NAN, 3, 200).2 < 400);
+    }
+}
