@@ -82,6 +82,7 @@ REFUSED += refused("GP.initial_theta", values=(1.0, (1.0, 1.0), ("a", 1.0, 1.0),
 REFUSED += refused("LogEI.multistart", "UCB.multistart", values=(1, (1,), (1.5, 2), "default"))
 REFUSED += refused("LogEI.direct", "UCBPE.direct", values=(-1, 0, 2.5, (10,), "default", True))
 REFUSED += refused("UCB.rkhs_bound", "UCB.delta", "UCBPE.rkhs_bound", "UCBPE.delta", values=("1", math.nan))
+REFUSED += refused("UCB.effort", "UCBPE.effort", "LogEI.effort", values=(0, -1, 1e9, math.nan, "1", None))
 REFUSED += refused("UCB.per_batch", values=(1, "yes", None)) + refused("UCBPE.beta", values=(-1, "nonsense", None))
 REFUSED += [("Censor.late", "discard")]
 ARGUMENT_OF = {bl.GP: "surrogate", bl.Initial: "initial"}

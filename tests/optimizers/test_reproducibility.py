@@ -161,10 +161,11 @@ def plans(draw):
     domain = draw(st.sampled_from(sorted(DOMAINS)))
     arguments = {
         "seed": draw(st.integers(0, 3)),
-        "acquisition": draw(st.sampled_from(["thompson", "ucb", "log_ei", "max_variance"])),
+        "acquisition": draw(st.sampled_from(["thompson", "ucb", "log_ei", "max_variance", "ucb_pe"])),
         "pending": draw(st.sampled_from(["hallucinate", "censor", "integrate", "ignore", "liar", "nearest"])),
         "surrogate__kernel": draw(st.sampled_from(KERNELS)),
         "initial": draw(st.integers(1, 3)),
+        "initial__how": draw(st.sampled_from(["quasi_random", "uniform", "uncertainty"])),
         "surrogate__n_restarts": draw(st.integers(1, 2)),
         "clock": draw(st.sampled_from(["iterations", "seconds"])),
         "direction": draw(st.sampled_from(["maximize", "minimize"])),
@@ -176,8 +177,12 @@ def plans(draw):
     }
     if arguments["pending"] == "integrate":
         arguments["acquisition"] = "log_ei"
+    if arguments["acquisition"] == "ucb_pe":
+        arguments["pending"] = "hallucinate"
+    if arguments["acquisition"] in ("ucb", "ucb_pe"):
+        arguments["acquisition__beta"] = draw(st.sampled_from([1.0, "kandasamy", "kandasamy_code", "theory"]))
     if arguments["acquisition"] == "ucb":
-        arguments["acquisition__beta"] = draw(st.sampled_from([1.0, "kandasamy", "theory"]))
+        arguments["acquisition__per_batch"] = draw(st.booleans())
     if arguments["pending"] == "censor" and arguments["window"] is not None:
         arguments["pending__late"] = draw(st.sampled_from(["accept", "discard"]))
     if arguments["pending"] == "censor":
@@ -187,8 +192,8 @@ def plans(draw):
     if draw(st.booleans()):
         arguments |= {"surrogate__lengthscale": draw(st.sampled_from([0.4, 4.0])), "surrogate__signal_std": 1.0}
         arguments["surrogate__noise_std"] = draw(st.sampled_from([1e-1, 1e-3, 10**-7.5]))  # the last one needs jitter
-    if domain == "box" and draw(st.booleans()):
-        arguments["acquisition__multistart"] = (40, 2)
+    if domain == "box":
+        arguments |= draw(st.sampled_from([{}, {"acquisition__multistart": (40, 2)}, {"acquisition__direct": 60}]))
     if arguments["acquisition"] == "thompson":
         arguments["acquisition__n_features"] = 32
     if domain == "box" and arguments["acquisition"] == "thompson":

@@ -229,6 +229,7 @@ def test_a_definition_is_what_the_core_is_made_of():
                 "per_batch": False,
                 "multistart": None,
                 "direct": None,
+                "effort": 1.0,
             },
             "pending": {"kind": "Censor", "floor": -1.5, "late": "discard", "repeats": False},
             "surrogate": {

@@ -176,7 +176,11 @@ fn acquisition(candidates: bool) -> impl Strategy<Value = Acquisition> {
                         false => Incumbent::BestValue,
                     },
                 }),
-                1 => Acquisition::MaxVariance(MaxVariance { multistart, direct }),
+                1 => Acquisition::MaxVariance(MaxVariance {
+                    multistart,
+                    direct,
+                    effort: 0.5,
+                }),
                 4 => Acquisition::UCBPE(UCBPE {
                     beta,
                     multistart,

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import multiprocessing
 import os
 import signal
 import threading
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -25,7 +26,7 @@ from belated.experiments.report import write_json
 EXTRAS = {"matplotlib": "plot", "torch": "torch", "torchvision": "torch"}
 
 #: Options that only some replays have: those that name them in their ``OPTIONS``.
-OWN_OPTIONS = ("given",)
+OWN_OPTIONS = ("given", "quick", "keep")
 
 ONE_THREAD = {name: "1" for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS")}
 
@@ -51,6 +52,8 @@ class Options:
     iterations: int | None = None
     workers: int | None = None
     given: bool = False
+    quick: bool = False
+    keep: Path | None = None
 
 
 def execute(module: ModuleType, options: Options) -> dict[str, Any]:
@@ -91,6 +94,44 @@ def seed_of(seed: int, *keys: int | str) -> int:
     """A seed for one purpose of one run: a function of its arguments, the same in every process."""
     words = [key if isinstance(key, int) else zlib.crc32(key.encode()) for key in keys]
     return int(np.random.SeedSequence([seed, *words]).generate_state(1)[0])
+
+
+def kept_map(
+    function: Callable[[Any], dict[str, Any]],
+    tasks: Mapping[str, Any],
+    folder: Path | None,
+    n_workers: int | None,
+    label: str,
+) -> dict[str, dict[str, Any]]:
+    """As `parallel_map`, with results that are kept in a folder, so that a run that was ended goes on where it was.
+
+    Parameters
+    ----------
+    function : callable
+        A module-level function of one picklable task, whose result is JSON data.
+    tasks : mapping
+        Name → task. A result is kept under its name: it must tell all that the result depends on.
+    folder : Path, optional
+        It is made where it does not exist. None keeps nothing.
+    n_workers, label
+        As for `parallel_map`.
+    """
+    if folder is None:
+        return dict(zip(tasks, parallel_map(function, list(tasks.values()), n_workers, label), strict=True))
+    folder.mkdir(parents=True, exist_ok=True)
+    files = {name: folder / f"{name}.json" for name in tasks}
+    missing = [(function, task, files[name]) for name, task in tasks.items() if not files[name].exists()]
+    if missing:
+        parallel_map(_keep, missing, n_workers, label)
+    return {name: json.loads(file.read_text(encoding="utf-8")) for name, file in files.items()}
+
+
+def _keep(task: tuple[Callable[[Any], dict[str, Any]], Any, Path]) -> None:
+    """Write a result to its file, which is there whole or not at all."""
+    function, argument, file = task
+    part = file.with_suffix(f".{os.getpid()}.part")
+    write_json(function(argument), part)
+    part.replace(file)
 
 
 def parallel_map(function: Callable[[Any], Any], tasks: Sequence[Any], n_workers: int | None, label: str) -> list[Any]:

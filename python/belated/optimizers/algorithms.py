@@ -59,6 +59,9 @@ _REPEATS = {"pending__repeats": True}
 # run is synchronous is for who runs it: the names say what points in flight mean, those of a batch or of workers.
 _WORKERS = _SE | {"surrogate__mean": "median", "surrogate__refit_every": 25, "initial__how": "uniform"}
 _SCHEDULE = {"acquisition__beta": "kandasamy"}
+# A quarter of the usual search for the maximum of a draw has the same regret on Hartmann3, Hartmann6 and Park1 (T = 20)
+# in a third of the time.
+_QUICK = {"acquisition__effort": 0.25}
 
 # The experiments of Vakili et al.; their code's bounds are sqrt(6) standard deviations wide.
 _BPE = {"kernel": "squared_exponential", "beta": math.sqrt(6.0), "delta": 0.01}
@@ -71,10 +74,10 @@ _ALGORITHMS = {
     "GP-BUCB": _bayes_opt(_DESAUTELS, "ucb", "hallucinate", _SE, _BETA, _REPEATS),
     "GP-BTS": _bayes_opt(_CHOWDHURY, "thompson", "hallucinate", _SE, _REPEATS),
     "GP-EI": _bayes_opt(_JONES, "log_ei", "ignore", {"acquisition__incumbent": "best_value"}),
-    "seqTS": _bayes_opt(_KANDASAMY, "thompson", "ignore", _WORKERS),
-    "synTS": _bayes_opt(_KANDASAMY, "thompson", "ignore", _WORKERS),
-    "asyTS": _bayes_opt(_KANDASAMY, "thompson", "ignore", _WORKERS),
-    "asyHTS": _bayes_opt(_KANDASAMY, "thompson", "hallucinate", _WORKERS, _REPEATS),
+    "seqTS": _bayes_opt(_KANDASAMY, "thompson", "ignore", _WORKERS, _QUICK),
+    "synTS": _bayes_opt(_KANDASAMY, "thompson", "ignore", _WORKERS, _QUICK),
+    "asyTS": _bayes_opt(_KANDASAMY, "thompson", "ignore", _WORKERS, _QUICK),
+    "asyHTS": _bayes_opt(_KANDASAMY, "thompson", "hallucinate", _WORKERS, _QUICK, _REPEATS),
     "asyUCB": _bayes_opt(_KANDASAMY, "ucb", "ignore", _WORKERS, _SCHEDULE),
     "asyHUCB": _bayes_opt(_KANDASAMY, "ucb", "hallucinate", _WORKERS, _SCHEDULE, _REPEATS),
     "asyEI": _bayes_opt(_KANDASAMY, "log_ei", "ignore", _WORKERS, {"acquisition__incumbent": "best_value"}),

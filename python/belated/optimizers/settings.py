@@ -40,6 +40,7 @@ class Acquisition(Value, argument=True):
 
     multistart: tuple[int, int] | None = field(default=None, kw_only=True)
     direct: int | None = field(default=None, kw_only=True)
+    effort: float = field(default=1.0, kw_only=True)
 
 
 @checks_keywords
@@ -55,6 +56,8 @@ class LogEI(Acquisition, name="log_ei"):
     incumbent : {"posterior_mean", "best_value"}, default "posterior_mean"
         What improvement is measured from under the other policies: the largest posterior mean at an observed point,
         or the largest observed value, noise included.
+    effort : float, default 1.0
+        How much is spent on the search for the best point of a space: time is proportional to it.
 
     For replays
         multistart : tuple of int (n_raw, n_starts), optional
@@ -90,6 +93,8 @@ class UCB(Acquisition, name="ucb"):
         B of ``beta="theory"``: a bound on the norm of f, in the model's units.
     delta : float, default 0.1
         ``beta="theory"`` holds with probability 1 - delta.
+    effort : float, default 1.0
+        As for `LogEI`.
 
     For replays
         predictive_std : bool, default False
@@ -130,6 +135,8 @@ class ThompsonSampling(Acquisition, name="thompson"):
         For ``beta="theory"``, as in `UCB`.
     delta : float, default 0.1
         For ``beta="theory"``, as in `UCB`.
+    effort : float, default 1.0
+        As for `LogEI`.
 
     For replays
         widen : bool, default True
@@ -159,6 +166,8 @@ class MaxVariance(Acquisition, name="max_variance"):
 
     Parameters
     ----------
+    effort : float, default 1.0
+        As for `LogEI`.
     multistart : tuple of int (n_raw, n_starts), optional
         For replays, as for `LogEI`. Default None.
     direct : int, optional
@@ -184,6 +193,8 @@ class UCBPE(Acquisition, name="ucb_pe"):
         For ``beta="theory"``, as in `UCB`.
     delta : float, default 0.1
         For ``beta="theory"``, as in `UCB`.
+    effort : float, default 1.0
+        As for `LogEI`.
 
     For replays
         multistart : tuple of int (n_raw, n_starts), optional

@@ -38,7 +38,7 @@ impl Default for Acquisition {
     }
 }
 
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct LogEI {
     /// What improvement is measured from, unless it is averaged over outcomes.
@@ -46,6 +46,19 @@ pub struct LogEI {
     pub multistart: Option<Multistart>,
     /// The points that DIRECT chooses in a box, about so many: another search of the literature.
     pub direct: Option<usize>,
+    /// What the default search spends, as a multiple of what it spends by default.
+    pub effort: f64,
+}
+
+impl Default for LogEI {
+    fn default() -> Self {
+        Self {
+            incumbent: Incumbent::default(),
+            multistart: None,
+            direct: None,
+            effort: 1.0,
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -71,6 +84,7 @@ pub struct UCB {
     pub per_batch: bool,
     pub multistart: Option<Multistart>,
     pub direct: Option<usize>,
+    pub effort: f64,
 }
 
 impl Default for UCB {
@@ -83,6 +97,7 @@ impl Default for UCB {
             per_batch: false,
             multistart: None,
             direct: None,
+            effort: 1.0,
         }
     }
 }
@@ -97,6 +112,7 @@ pub struct UCBPE {
     pub delta: f64,
     pub multistart: Option<Multistart>,
     pub direct: Option<usize>,
+    pub effort: f64,
 }
 
 impl Default for UCBPE {
@@ -107,6 +123,7 @@ impl Default for UCBPE {
             delta: 0.1,
             multistart: None,
             direct: None,
+            effort: 1.0,
         }
     }
 }
@@ -128,6 +145,7 @@ pub struct ThompsonSampling {
     pub predictive_std: bool,
     pub multistart: Option<Multistart>,
     pub direct: Option<usize>,
+    pub effort: f64,
 }
 
 impl Default for ThompsonSampling {
@@ -142,15 +160,27 @@ impl Default for ThompsonSampling {
             predictive_std: false,
             multistart: None,
             direct: None,
+            effort: 1.0,
         }
     }
 }
 
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct MaxVariance {
     pub multistart: Option<Multistart>,
     pub direct: Option<usize>,
+    pub effort: f64,
+}
+
+impl Default for MaxVariance {
+    fn default() -> Self {
+        Self {
+            multistart: None,
+            direct: None,
+            effort: 1.0,
+        }
+    }
 }
 
 /// The literature's search of a box: uniform points, then L-BFGS-B runs from other uniform points.
@@ -272,7 +302,9 @@ impl Acquisition {
             Acquisition::LogEI(LogEI {
                 multistart, direct, ..
             })
-            | Acquisition::MaxVariance(MaxVariance { multistart, direct })
+            | Acquisition::MaxVariance(MaxVariance {
+                multistart, direct, ..
+            })
             | Acquisition::UCBPE(UCBPE {
                 multistart, direct, ..
             })
@@ -282,6 +314,17 @@ impl Acquisition {
             | Acquisition::ThompsonSampling(ThompsonSampling {
                 multistart, direct, ..
             }) => (*multistart, *direct),
+        }
+    }
+
+    /// What the default search spends, as a multiple of what it spends by default.
+    pub fn effort(&self) -> f64 {
+        match self {
+            Acquisition::LogEI(LogEI { effort, .. })
+            | Acquisition::MaxVariance(MaxVariance { effort, .. })
+            | Acquisition::UCBPE(UCBPE { effort, .. })
+            | Acquisition::UCB(UCB { effort, .. })
+            | Acquisition::ThompsonSampling(ThompsonSampling { effort, .. }) => *effort,
         }
     }
 

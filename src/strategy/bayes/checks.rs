@@ -8,6 +8,10 @@ use crate::strategy::bayes::settings::{
 /// Counts above this are taken for mistakes: memory would run out before anything else.
 pub const MAX_COUNT: usize = 1_000_000;
 
+/// Beyond these a search finds nothing, or nothing more.
+const MIN_EFFORT: f64 = 0.01;
+const MAX_EFFORT: f64 = 100.0;
+
 const COUNT: &str = "give a number of 1 or above, and no more than 1,000,000";
 const COUNT_OR_NONE: &str = "give a number from 0 to 1,000,000";
 const POSITIVE: &str = "give a finite number above 0";
@@ -88,6 +92,13 @@ impl Settings {
                 "draws on candidates are exact; weight-space draws are for boxes",
             )?;
         }
+        let effort = self.acquisition.effort();
+        check(
+            (MIN_EFFORT..=MAX_EFFORT).contains(&effort),
+            "acquisition.effort",
+            effort,
+            "give a number from 0.01 to 100; 1 is the default, and time is proportional to it",
+        )?;
         let (multistart, direct) = self.acquisition.literature_search();
         let for_boxes = "it is for boxes; candidates are all scored";
         if let Some(Multistart(n_raw, n_starts)) = multistart {
@@ -194,6 +205,8 @@ mod tests {
                 ucb("multistart", json!([1, many])),
             ),
             ("acquisition.direct", ucb("direct", json!(0))),
+            ("acquisition.effort", ucb("effort", json!(0.0))),
+            ("acquisition.effort", ts("effort", json!(1e9))),
             ("acquisition.direct", ucb("direct", json!(many))),
             (
                 "acquisition.direct",

@@ -107,7 +107,7 @@ impl Search<'_, '_> {
         let literature = self.settings.acquisition.maximizer();
         let as_literature = literature.is_some();
         let maximizer = literature.unwrap_or(Maximizer::Default {
-            effort: acquisition.effort(gp.len()),
+            effort: acquisition.effort(gp.len()) * self.settings.acquisition.effort(),
         });
         let mut scorer = Scorer::new(gp, &acquisition, self.query.context);
         let best = argmax(
@@ -142,7 +142,7 @@ impl Search<'_, '_> {
             noise: 0.0,
         });
         let default = Maximizer::Default {
-            effort: lower_bound.effort(gp.len()),
+            effort: lower_bound.effort(gp.len()) * self.settings.acquisition.effort(),
         };
         let found = maximize_allowed(
             &mut Scorer::new(gp, &lower_bound, self.query.context),

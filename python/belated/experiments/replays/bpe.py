@@ -1,0 +1,349 @@
+"""Vakili et al. 2023, Figures 2-5: BPE-Delay, BPE and GP-UCB-SDF under Poisson delays, cumulative regret.
+
+f1 and f2 are drawn as in section 7: 25 values on a 5 × 5 grid of [-5, 5]² from a Gaussian process with
+squared-exponential kernel of lengthscale 0.8 or 1.0, interpolated by the kernel model; candidates are a 50 × 50 grid,
+noise has standard deviation 0.02, delays are Poisson of mean λ = 0, 25 or 50, and BPE-Delay is told λ, ξ = 9 and b = 1.
+The functions of the paper's figures are not published: here they follow from the seed, and are the same in all runs.
+
+All algorithms know the kernel of f and have bounds of sqrt(6) standard deviations, as the authors' code has.
+GP-UCB-SDF is that of Verma et al. 2022, with window 2λ and f shifted to its floor, 0. BPE-Delay bounds delays by the
+larger term of Eq. 6, and its last round is cut to the horizon. Beside the paper's algorithms there is BPE-Delay with
+delays estimated.
+
+``--faithful`` is the authors' code: model lengthscale 1 for both functions, its lengths of rounds with the last one
+whole, beyond the horizon, and GP-UCB-SDF without the sum of standard deviations in its multiplier. With ``--data`` it
+also runs the f whose regrets under that code are on record (T = 200), and compares.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import belated as bl
+from belated import plotting
+from belated.experiments.report import format_table, mean_stderr, plus_minus, seconds
+from belated.experiments.runner import Options, about, parallel_map, seed_of
+from belated.simulate import Poisson, cumulative_regret, simulate
+
+DEFAULT_RUNS = 10
+NEEDS = ()
+HORIZON = 1000
+MEANS = (0, 25, 50)
+REPORTED = (100, 200, 500, 1000)
+LENGTHSCALES = {"f1": 0.8, "f2": 1.0}
+SIDE = 10.0  # of the square; encoded lengthscales are in units of it
+N_SIDE = 50
+NOISE = 0.02
+BETA = math.sqrt(6.0)
+DELTA = 0.01
+XI, B = 9.0, 1.0
+ESTIMATED = "BPE-Delay, delays estimated"
+#: The recorded runs of the authors' code: its file in --data, what T it had, and the steps that are compared.
+REFERENCE, REFERENCE_HORIZON = "vakili2023_reference.json", 200
+REFERENCE_STEPS: Mapping[int, tuple[int, ...]] = {25: (100, 200, 490), 50: (100, 200, 590)}
+
+Array = NDArray[np.float64]
+
+
+def run(options: Options) -> dict[str, Any]:
+    """All runs of all settings, and with the recorded runs at hand the comparison with these."""
+    n_runs, horizon = options.runs or DEFAULT_RUNS, options.iterations or HORIZON
+    settings = [Setting(f, *rest) for f in LENGTHSCALES for rest in (*CURVES, (ESTIMATED, 50))]
+    tasks = [Task(s, i, horizon, options.seed, options.faithful) for s in settings for i in range(n_runs)]
+    recorded = read_reference(options.data) if options.faithful else None
+    if recorded is not None:
+        references = [Setting("reference", "BPE-Delay", mean) for mean in REFERENCE_STEPS]
+        tasks += [
+            Task(s, i, REFERENCE_HORIZON, options.seed, True, recorded) for s in references for i in range(n_runs)
+        ]
+    # The slow ones first, so that no processor is idle at the end.
+    order = sorted(
+        range(len(tasks)), key=lambda k: (tasks[k].setting.algorithm != "GP-UCB-SDF", -tasks[k].setting.mean)
+    )
+    shuffled = parallel_map(run_task, [tasks[k] for k in order], options.workers, "bpe")
+    results = [result for _, result in sorted(zip(order, shuffled, strict=True), key=lambda pair: pair[0])]
+    groups = [results[k : k + n_runs] for k in range(0, len(results), n_runs)]
+    described = [describe(s, horizon, runs) for s, runs in zip(settings, groups, strict=False)]
+    report = about(options, n_runs) | {"horizon": horizon, "noise": NOISE, "beta": BETA, "settings": described}
+    report |= {"excess": {f: excess(described, f) for f in LENGTHSCALES}}
+    if recorded is not None:
+        report["reference"] = compare(recorded, groups[len(settings) :])
+    return report
+
+
+def table(report: dict[str, Any]) -> str:
+    """Cumulative regret of each function and setting, what delays cost, and the comparison with the recorded runs."""
+    parts = []
+    for f, lengthscale in LENGTHSCALES.items():
+        members = [s for s in report["settings"] if s["function"] == f]
+        header = ["step", *map(str, members[0]["step"]), "left", "s/suggestion"]
+        rows = [
+            [
+                f"{s['algorithm']}, λ = {s['poisson_mean']}",
+                *(plus_minus(*pair, digits=0) for pair in zip(s["mean"], s["stderr"], strict=True)),
+                "" if s["surviving"] is None else f"{s['surviving']:.0f}",
+                seconds(s),
+            ]
+            for s in members
+        ]
+        parts.append(f"{f} (lengthscale {lengthscale}): cumulative regret\n" + format_table(header, rows))
+    parts.append("\n".join(_sentences(report)))
+    return "\n\n".join(parts)
+
+
+def draw(report: dict[str, Any], path: Path) -> None:
+    """Figures 2 to 5, f1 above f2; bands are half a standard deviation, as in the paper."""
+    figure, axes = plotting.grid(len(LENGTHSCALES), len(FIGURES))
+    panels = [(f, number) for f in LENGTHSCALES for number in FIGURES]
+    for (f, number), ax in zip(panels, axes, strict=True):
+        title, members = FIGURES[number]
+        curves = []
+        for algorithm, mean in members:
+            s = find(report["settings"], f, algorithm, mean)
+            curves.append((f"{algorithm}, λ = {mean}", s["curve_mean"], 0.5 * np.asarray(s["curve_std"])))
+        plotting.plot_curves(
+            curves, ax, title=f"{number}: {title}, {f}", xlabel="Steps", ylabel="Cumulative regret", dashes=["-"]
+        )
+    plotting.save(figure, path)
+
+
+def run_task(task: Task) -> RunResult:
+    """One run of one setting."""
+    setting = task.setting
+    f = task.recorded.f if task.recorded is not None else sample(setting.function, task.seed)
+    seed = seed_of(task.seed, "optimizer", setting.function, task.run)
+    made = optimizer(setting, task.horizon, task.faithful, seed)
+    rounds = made.rounds_ if isinstance(made, bl.BPEDelay) else []
+    known = [each.length for each in rounds if each.length is not None]
+    whole = isinstance(made, bl.BPEDelay) and made.lengths == "code"
+    floor = f.min()
+    history = simulate(
+        made,
+        lambda x: float(f[index_of(x)] - floor),
+        sum(known) if whole else task.horizon,
+        Poisson(float(setting.mean)),
+        noise=NOISE,
+        seed=seed_of(task.seed, "delays and noise", task.run),
+    )
+    return RunResult(
+        regret=cumulative_regret(history, float(f.max() - floor)),
+        surviving=len(made.surviving_) if isinstance(made, bl.BPEDelay) else None,
+        seconds=float(history.seconds.mean()),
+    )
+
+
+def optimizer(setting: Setting, horizon: int, faithful: bool, seed: int) -> bl.Optimizer:
+    """The optimizer of a setting; its candidates are scaled to the unit square."""
+    of_f = LENGTHSCALES.get(setting.function, 1.0)
+    kernel: dict[str, Any] = {"lengthscale": (1.0 if faithful else of_f) / SIDE, "noise_std": NOISE, "signal_std": 1.0}
+    common: dict[str, Any] = {"candidates": grid(), "seed": seed}
+    if setting.algorithm == "GP-UCB-SDF":
+        surrogate = bl.GP(kernel="squared_exponential", mean="zero", targets="raw", **kernel)
+        window = max(1, 2 * setting.mean)
+        common |= {"surrogate": surrogate, "window": window, "initial": 0}
+        if faithful:
+            # The floor for what is in flight, and no sum of standard deviations.
+            return bl.BayesOpt(acquisition=bl.UCB(BETA), pending=bl.Liar(0.0), **common)
+        return bl.algorithm("GP-UCB-SDF", acquisition__beta=BETA, pending__floor=0.0, **common)
+    common |= kernel | {"horizon": horizon, "beta": BETA, "delta": DELTA}
+    if setting.algorithm == "BPE-Delay":
+        common["delay"] = bl.SubExponential(float(setting.mean), xi=XI, b=B)
+    if faithful and setting.algorithm != ESTIMATED:
+        common["lengths"] = "code"
+    return bl.algorithm("BPE" if setting.algorithm == "BPE" else "BPE-Delay", **common)
+
+
+@lru_cache(maxsize=1)
+def grid() -> Array:
+    """The candidates, shape (2500, 2)."""
+    side = np.linspace(-SIDE / 2, SIDE / 2, N_SIDE)
+    return np.stack(np.meshgrid(side, side, indexing="ij"), axis=-1).reshape(-1, 2)
+
+
+def index_of(x: Array) -> int:
+    """The number of a candidate."""
+    row, column = np.rint((np.asarray(x) / SIDE + 0.5) * (N_SIDE - 1)).astype(int)
+    return int(row * N_SIDE + column)
+
+
+def covariance(a: Array, b: Array, lengthscale: float) -> Array:
+    """The squared-exponential kernel."""
+    squares = np.sum((a[:, None] - b[None]) ** 2, axis=2)
+    return np.asarray(np.exp(-0.5 * squares / lengthscale**2), dtype=float)
+
+
+def interpolated(points: Array, values: Array, lengthscale: float) -> Array:
+    """f(x) = k(x, X)·(K + 1e-10·I)⁻¹·y on the candidates."""
+    k = covariance(points, points, lengthscale) + 1e-10 * np.eye(len(points))
+    return np.asarray(covariance(grid(), points, lengthscale) @ np.linalg.solve(k, values), dtype=float)
+
+
+def sample(function: str, seed: int) -> Array:
+    """f1 or f2 on the candidates."""
+    side = np.linspace(-SIDE / 2, SIDE / 2, 5)
+    points = np.stack(np.meshgrid(side, side, indexing="ij"), axis=-1).reshape(-1, 2)
+    lengthscale = LENGTHSCALES[function]
+    root = np.linalg.cholesky(covariance(points, points, lengthscale) + 1e-10 * np.eye(len(points)))
+    values = root @ np.random.default_rng(seed_of(seed, function)).standard_normal(len(points))
+    return interpolated(points, values, lengthscale)
+
+
+def describe(setting: Setting, horizon: int, runs: Sequence[RunResult]) -> dict[str, Any]:
+    """The part of the report on one setting."""
+    regrets = np.array([run.regret[: horizon + 1] for run in runs])
+    steps = [step for step in REPORTED if step < horizon] + [horizon]
+    mean, stderr = mean_stderr(regrets)
+    left = [run.surviving for run in runs if run.surviving is not None]
+    return {
+        "function": setting.function,
+        "algorithm": setting.algorithm,
+        "poisson_mean": setting.mean,
+        "step": steps,
+        "mean": mean[steps],
+        "stderr": stderr[steps],
+        "regret_per_run": regrets[:, steps],
+        "steps_played": len(runs[0].regret) - 1,
+        "regret_at_the_end": [float(run.regret[-1]) for run in runs],
+        "surviving": float(np.mean(left)) if left else None,
+        "seconds_per_suggestion": float(np.mean([run.seconds for run in runs])),
+        "curve_mean": mean,
+        "curve_std": regrets.std(axis=0),
+    }
+
+
+def find(described: Sequence[dict[str, Any]], function: str, algorithm: str, mean: int) -> dict[str, Any]:
+    """The description of a setting."""
+    key = (function, algorithm, mean)
+    return next(d for d in described if (d["function"], d["algorithm"], d["poisson_mean"]) == key)
+
+
+def excess(described: Sequence[dict[str, Any]], function: str) -> dict[str, Any]:
+    """What delays add to the regret of BPE-Delay at the horizon, and how it compares with GP-UCB-SDF at λ = 50."""
+    ends = {mean: find(described, function, "BPE-Delay", mean)["mean"][-1] for mean in MEANS}
+    added = {mean: float(ends[mean] - ends[0]) for mean in MEANS[1:]}
+    ours, theirs = (find(described, function, name, 50) for name in ("BPE-Delay", "GP-UCB-SDF"))
+    return {
+        "added": {str(mean): each for mean, each in added.items()},
+        "added_per_step_of_delay": {str(mean): each / mean for mean, each in added.items()},
+        "below_gp_ucb_sdf_in": int(np.sum(ours["regret_per_run"][:, -1] < theirs["regret_per_run"][:, -1])),
+        "bpe_delay": float(ours["mean"][-1]),
+        "gp_ucb_sdf": float(theirs["mean"][-1]),
+    }
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """f on the candidates, and regrets under the authors' code by λ: a curve per run, at steps 10, 20, …"""
+
+    f: Array
+    curves: Mapping[int, Array]
+
+
+def read_reference(data: Path | None) -> Recorded | None:
+    """The recorded runs, None without them."""
+    path = None if data is None else data / REFERENCE
+    if path is None or not path.is_file():
+        return None
+    found = json.loads(path.read_text(encoding="utf-8"))
+    ours = [each for each in found["runs"] if each["algorithm"] == "BPE-Delay"]
+    curves = {
+        mean: np.array([each["regret_every_10"] for each in ours if each["poisson_mean"] == mean])
+        for mean in REFERENCE_STEPS
+    }
+    return Recorded(interpolated(np.array(found["grid"]), np.array(found["y"]), 1.0), curves)
+
+
+def compare(recorded: Recorded, groups: Sequence[Sequence[RunResult]]) -> list[dict[str, Any]]:
+    """Mean regrets of our runs, and the range of the recorded ones."""
+    compared = []
+    for (mean, steps), runs in zip(REFERENCE_STEPS.items(), groups, strict=True):
+        for step in steps:
+            theirs = recorded.curves[mean][:, step // 10 - 1]
+            ours = float(np.mean([run.regret[step] for run in runs]))
+            low, high = float(theirs.min()), float(theirs.max())
+            compared.append(
+                {
+                    "poisson_mean": mean,
+                    "step": step,
+                    "mean": ours,
+                    "recorded_mean": float(theirs.mean()),
+                    "recorded_range": [low, high],
+                    "within": low <= ours <= high,
+                }
+            )
+    return compared
+
+
+def _sentences(report: dict[str, Any]) -> list[str]:
+    """What delays cost, and the comparisons, in words."""
+    lines = []
+    for f, cost in report["excess"].items():
+        added = ", ".join(
+            f"λ = {mean} adds {each:.0f} ({cost['added_per_step_of_delay'][mean]:.2f} per step of delay)"
+            for mean, each in cost["added"].items()
+        )
+        lines.append(f"{f}, BPE-Delay at step {report['horizon']}: {added}")
+        lines.append(
+            f"{f}, λ = 50: BPE-Delay {cost['bpe_delay']:.0f}, GP-UCB-SDF {cost['gp_ucb_sdf']:.0f}; below it in "
+            f"{cost['below_gp_ucb_sdf_in']} of {report['runs']} runs"
+        )
+    for each in report.get("reference", []):
+        low, high = each["recorded_range"]
+        lines.append(
+            f"f on record, λ = {each['poisson_mean']}, step {each['step']}: {each['mean']:.1f}; the authors' code "
+            f"{each['recorded_mean']:.1f}, from {low:.1f} to {high:.1f}: {'within' if each['within'] else 'outside'}"
+        )
+    return lines
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A function ("f1", "f2", or "reference": the one on record), an algorithm, and the mean λ of its delays."""
+
+    function: str
+    algorithm: str
+    mean: int
+
+
+@dataclass(frozen=True)
+class Task:
+    """One run of one setting: all that its result depends on."""
+
+    setting: Setting
+    run: int
+    horizon: int
+    seed: int
+    faithful: bool
+    recorded: Recorded | None = None
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """Cumulative regret after 0, 1, 2, … steps, candidates that survive, and seconds per suggestion."""
+
+    regret: Array
+    surviving: int | None
+    seconds: float
+
+
+def _of(algorithm: str) -> tuple[tuple[str, int], ...]:
+    return tuple((algorithm, mean) for mean in MEANS)
+
+
+#: Number → title, and (algorithm, λ) of the curves.
+FIGURES: Mapping[int, tuple[str, tuple[tuple[str, int], ...]]] = {
+    2: ("BPE-Delay and GP-UCB-SDF", (("BPE-Delay", 50), ("GP-UCB-SDF", 50))),
+    3: ("BPE-Delay", _of("BPE-Delay")),
+    4: ("GP-UCB-SDF", _of("GP-UCB-SDF")),
+    5: ("BPE and BPE-Delay", (("BPE", 50), ("BPE-Delay", 50))),
+}
+CURVES = sorted({curve for _, members in FIGURES.values() for curve in members})

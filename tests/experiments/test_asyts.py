@@ -1,0 +1,144 @@
+"""The replay of Kandasamy et al. 2017: its runs, what is kept of them, its counts, table and figure."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import belated as bl
+from belated import cli
+from belated.experiments.papers import kandasamy
+from belated.experiments.replays import asyts
+from belated.experiments.runner import kept_map
+
+SMALL = asyts.Task("branin", "half-normal", "asyTS", 0, 3, 0, False)
+
+
+def task(**changes):
+    return asyts.Task(**{**vars(SMALL), **changes})
+
+
+def test_a_run_starts_with_the_best_initial_point_and_never_gets_worse():
+    curves = {}
+    for method in ("asyRAND", "synTS", "asyTS"):
+        found = asyts.run_task(task(method=method))
+        curves[method] = np.array(found["regret"])
+        assert curves[method].shape == (asyts.N_READINGS + 1,)
+        assert (np.diff(curves[method]) <= 0).all() and curves[method][-1] > 0
+    # The same initial points for all.
+    assert len({curve[0] for curve in curves.values()}) == 1
+    again = asyts.run_task(SMALL)
+    assert np.array_equal(again["regret"], curves["asyTS"]) and again["n_evaluations"] > 4
+
+
+def test_synchronous_workers_wait_and_evaluate_less():
+    n = {method: asyts.run_task(task(method=method, duration=40))["n_evaluations"] for method in ("synRAND", "asyRAND")}
+    # Of M = 4 half-normal times of mean 1 the largest is 1.8 on average.
+    assert n["asyRAND"] == pytest.approx(160, rel=0.15) and n["synRAND"] == pytest.approx(160 / 1.83, rel=0.15)
+
+
+def test_evaluations_are_counted_one_by_one():
+    lengths = set()
+    for method in kandasamy.BY_EVALUATIONS:
+        found = asyts.run_task(task(function="park1", times="evaluations", method=method, duration=1))
+        lengths.add(len(found["regret"]))
+        assert found["n_evaluations"] == 10
+    assert lengths == {11}
+
+
+def test_methods_have_the_paper_s_settings_or_those_of_its_code():
+    function = kandasamy.FUNCTIONS["hartmann6"]
+    for method in kandasamy.METHODS:
+        plain, code = (kandasamy.optimizer(method, function, 0, n_trials=385, faithful=f) for f in (False, True))
+        if method.endswith("RAND"):
+            assert type(plain) is type(code) is bl.RandomSearch
+            continue
+        assert plain._definition() == bl.algorithm(method, function.space, seed=0)._definition()
+        assert code.acquisition.multistart == (4905, 0) and code.surrogate.refit_every == 27
+        assert getattr(code.acquisition, "beta", 1.0) == ("kandasamy_code" if "UCB" in method else 1.0)
+    assert [kandasamy.n_scored(d, j) for d, j in ((2, 50), (6, 10**6), (18, 775))] == [2000, 7905, 6959]
+    assert [kandasamy.n_initial(kandasamy.FUNCTIONS[name], m) for name, m in (("branin", 4), ("park1", 40))] == [12, 40]
+
+
+def test_initial_points_lie_in_the_box():
+    function = kandasamy.FUNCTIONS["branin"]
+    points = kandasamy.initial_points(function, 200, np.random.default_rng(0))
+    x = np.array([list(point.values()) for point in points])
+    assert x.min(axis=0) == pytest.approx([-5, 0], abs=0.3) and x.max(axis=0) == pytest.approx([10, 15], abs=0.3)
+
+
+def square(number):
+    return {"square": number**2, "nothing": float("nan")}
+
+
+def test_kept_results_are_not_made_again(tmp_path):
+    tasks = {f"n{number}": number for number in range(4)}
+    made = kept_map(square, tasks, tmp_path / "new" / "folder", 0, "squares")
+    assert made["n3"] == {"square": 9, "nothing": None}
+    kept = tmp_path / "new" / "folder"
+    assert sorted(file.name for file in kept.iterdir()) == [f"n{number}.json" for number in range(4)]
+    (kept / "n1.json").write_text('{"square": "kept"}')
+    (kept / "n2.json").unlink()
+    (kept / "n2.123.part").write_text("half of it")
+    again = kept_map(square, tasks, kept, 0, "squares")
+    assert again == made | {"n1": {"square": "kept"}}
+    assert kept_map(square, {"n1": 1}, None, 0, "squares")["n1"]["square"] == 1
+
+
+def test_names_of_kept_runs_tell_them_apart():
+    other = [task(**{name: value}) for name, value in {"times": "uniform", "method": "synTS", "run": 1}.items()]
+    other += [task(duration=4), task(seed=1), task(faithful=True), task(function="park1")]
+    assert len({each.name() for each in (SMALL, *other)}) == 8
+
+
+def described(function, finals):
+    return [
+        {"function": function, "times": asyts.COUNTED, "method": method, "final": np.array(final)}
+        for method, final in finals.items()
+    ]
+
+
+def test_counts_compare_in_pairs():
+    better = {"asyRAND": [3.0, 4.0, 5.0], "synTS": [1.0, 2.0, 3.0], "asyTS": [0.9, 2.1, 2.9]}
+    # Less than random, and more than synTS in every run.
+    worse = {"asyRAND": [3.0, 4.0, 5.0], "synTS": [1.0, 2.0, 3.0], "asyTS": [1.2, 2.2, 3.3]}
+    found = asyts.counts(described("branin", better) + described("park1", worse) + described("park2", {"synTS": [1.0]}))
+    assert list(found["functions"]) == ["branin", "park1"]
+    assert (found["beats_random"], found["no_worse_than_synTS"]) == (2, 1)
+    assert found["functions"]["park1"]["difference_to_synTS"] == pytest.approx(0.7 / 3)
+
+
+def test_the_replay_end_to_end(tmp_path, capsys, monkeypatch):
+    pytest.importorskip("matplotlib")
+    monkeypatch.setattr(asyts, "QUICK_FUNCTIONS", ("branin",))
+    arguments = ["replay", "asyts", "--quick", "--runs", "1", "--iterations", "1", "--workers", "0"]
+    files = ["--json", str(tmp_path / "a.json"), "--plot", str(tmp_path / "a.png"), "--keep", str(tmp_path / "kept")]
+    assert cli.main([*arguments, *files]) == cli.DONE
+    first = capsys.readouterr().out
+    assert "branin, d = 2, M = 4, uniform" in first and "asyTS - synTS" in first
+    report = json.loads((tmp_path / "a.json").read_text())
+    assert (report["runs"], report["duration"], report["faithful"]) == (1, 1, False)
+    by_panel = {(s["function"], s["times"], s["method"]) for s in report["settings"]}
+    assert by_panel == set(asyts.every_setting(asyts.QUICK_FUNCTIONS))
+    assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
+    assert len(list((tmp_path / "kept").iterdir())) == len(report["settings"])
+    # All of it is kept.
+    assert cli.main([*arguments, *files]) == cli.DONE
+    assert capsys.readouterr().out == first
+
+
+def test_options_of_this_replay_are_refused_elsewhere(capsys):
+    pytest.importorskip("sklearn")
+    for option in (["--quick"], ["--keep", "folder"]):
+        assert cli.main(["replay", "lr", *option]) == cli.FAILED
+        assert f"{option[0]} is no option of the replay lr" in capsys.readouterr().err
+
+
+def test_every_panel_and_count_is_run_in_full():
+    settings = asyts.every_setting(tuple(kandasamy.FUNCTIONS))
+    assert {function for function, times, _ in settings if times == asyts.COUNTED} == set(kandasamy.FUNCTIONS)
+    assert {(panel.function, panel.times) for panel in kandasamy.PANELS} <= {each[:2] for each in settings}
+    assert {panel.times for panel in kandasamy.PANELS} == set(kandasamy.TIMES)
+    assert all(law.mean == pytest.approx(1.0) for law in kandasamy.TIMES.values())

@@ -1,0 +1,82 @@
+"""The replay of BPE-Delay: its functions, its settings, and the authors' recorded runs."""
+
+from __future__ import annotations
+
+import math
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import belated as bl
+from belated.experiments.replays import bpe
+from belated.experiments.runner import Options
+
+DATA = Path(os.environ["BELATED_DATA"]) if "BELATED_DATA" in os.environ else None
+recorded = None if DATA is None else bpe.read_reference(DATA)
+needs_data = pytest.mark.skipif(recorded is None, reason=f"BELATED_DATA names no folder with {bpe.REFERENCE}")
+
+
+@needs_data
+@pytest.mark.parametrize("mean", bpe.REFERENCE_STEPS)
+def test_mean_regret_is_within_the_range_of_the_authors_runs(mean):
+    setting = bpe.Setting("reference", "BPE-Delay", mean)
+    runs = [bpe.run_task(bpe.Task(setting, i, bpe.REFERENCE_HORIZON, 0, True, recorded)) for i in range(10)]
+    assert len(runs[0].regret) - 1 == {25: 497, 50: 597}[mean]
+    for step in bpe.REFERENCE_STEPS[mean]:
+        theirs = recorded.curves[mean][:, step // 10 - 1]
+        assert len(theirs) == 10 and theirs.min() <= np.mean([run.regret[step] for run in runs]) <= theirs.max()
+
+
+@needs_data
+def test_the_default_version_costs_what_delays_make_it_cost():
+    """On the f on record, T = 1000: the regret grows about linearly with the mean delay."""
+    ends = {}
+    for mean in bpe.MEANS:
+        setting = bpe.Setting("reference", "BPE-Delay", mean)
+        runs = [bpe.run_task(bpe.Task(setting, i, 1000, 0, False, recorded)) for i in range(3)]
+        ends[mean] = np.mean([run.regret[-1] for run in runs])
+    added = {mean: ends[mean] - ends[0] for mean in (25, 50)}
+    assert 0 < added[25] < added[50] and 1.4 < added[50] / added[25] < 2.8
+
+
+def test_functions_are_smooth_samples_and_the_same_for_a_seed():
+    for name, lengthscale in bpe.LENGTHSCALES.items():
+        f = bpe.sample(name, 3)
+        assert np.array_equal(f, bpe.sample(name, 3)) and not np.array_equal(f, bpe.sample(name, 4))
+        # The interpolation passes through its 25 values: at the corners of the square, candidates themselves.
+        corners = [0, 49, 49 * 50, 2499]
+        points = np.array([[-5.0, -5.0], [-5.0, 5.0], [5.0, -5.0], [5.0, 5.0]])
+        assert np.array_equal(bpe.grid()[corners], points)
+        again = bpe.interpolated(points, f[corners], lengthscale)
+        assert np.allclose(again[corners], f[corners], atol=1e-6)
+    x = bpe.grid()
+    assert [bpe.index_of(row) for row in x] == list(range(len(x)))
+
+
+def test_settings_are_those_of_the_paper_and_of_its_code():
+    for faithful, lengthscale in ((False, 0.08), (True, 0.1)):
+        ours = bpe.optimizer(bpe.Setting("f1", "BPE-Delay", 50), 1000, faithful, 0)
+        assert isinstance(ours, bl.BPEDelay) and ours.lengthscale == lengthscale and ours.beta == math.sqrt(6)
+        lengths = [each.length for each in ours.rounds_]
+        assert lengths == ([98, 250, 497, 726] if faithful else [128, 275, 520, 77])
+        rival = bpe.optimizer(bpe.Setting("f1", "GP-UCB-SDF", 50), 1000, faithful, 0)
+        assert rival.window == 100 and rival.surrogate.lengthscale == lengthscale
+        assert rival._settings()["acquisition"].beta == math.sqrt(6)
+        assert isinstance(rival._settings()["pending"], bl.Liar if faithful else bl.Censor)
+
+
+@pytest.mark.parametrize("faithful", [False, True])
+def test_a_small_replay_from_end_to_end(faithful, tmp_path):
+    pytest.importorskip("matplotlib")
+    options = Options(runs=1, seed=1, iterations=110, workers=0, faithful=faithful, data=DATA)
+    report = bpe.run(options)
+    text = bpe.table(report)
+    for part in ("f1 (lengthscale 0.8)", "GP-UCB-SDF, λ = 25", "BPE, λ = 50", bpe.ESTIMATED, "below it in"):
+        assert part in text
+    assert ("f on record" in text) == (faithful and recorded is not None)
+    for described in report["settings"]:
+        assert np.all(np.diff(described["curve_mean"]) >= 0) and described["step"] == [100, 110]
+    bpe.draw(report, tmp_path / "figure.png")
+    assert (tmp_path / "figure.png").stat().st_size > 10_000
