@@ -84,8 +84,8 @@ def test_beta_grows_with_the_trials_by_its_schedule(beta, expected):
 @pytest.mark.parametrize("per_batch", [False, True])
 def test_points_of_a_batch_have_the_same_beta_if_asked_for(per_batch):
     differ = 0
-    for seed in range(30):
-        rows = candidates(seed)
+    for seed in range(20):
+        rows = candidates(seed, n=120)
         acquisition = bl.UCB("kandasamy_code", per_batch=per_batch)
         opt, tried, y = with_values(rows, 3, seed, acquisition=acquisition, pending=bl.Hallucinate(repeats=True))
         in_flight = []
@@ -109,8 +109,8 @@ def region(mean, s, beta):
 @pytest.mark.parametrize("beta", [0.3, "kandasamy"])
 def test_a_batch_explores_where_the_maximum_may_be(beta):
     inside, elsewhere = [], 0
-    for seed in range(15):
-        rows = candidates(seed)
+    for seed in range(12):
+        rows = candidates(seed, n=120)
         opt, tried, y = with_values(rows, 12, seed, acquisition=bl.UCBPE(beta), pending=bl.Hallucinate(repeats=True))
         width = schedule(13) if beta == "kandasamy" else beta
         mean, s, _ = posterior(rows, tried, y)
@@ -129,7 +129,7 @@ def test_a_batch_explores_where_the_maximum_may_be(beta):
 
 @pytest.mark.parametrize("search", [{}, {"direct": 2000}], ids=str)
 def test_a_box_is_explored_as_its_points_are(search):
-    grid = np.stack(np.meshgrid(*[np.linspace(0, 1, 41)] * 2), axis=-1).reshape(-1, 2)
+    grid = np.stack(np.meshgrid(*[np.linspace(0, 1, 16)] * 2), axis=-1).reshape(-1, 2)
     for seed in range(4):
         rng = np.random.default_rng(seed)
         x, y = rng.random((10, 2)), rng.normal(size=10)
@@ -186,7 +186,7 @@ def test_uncertainty_sampling_takes_the_largest_variance_given_those_before(arri
 
 
 def test_uncertainty_sampling_fills_a_box_and_counts_contexts():
-    grid = np.stack(np.meshgrid(*[np.linspace(0, 1, 31)] * 2), axis=-1).reshape(-1, 2)
+    grid = np.stack(np.meshgrid(*[np.linspace(0, 1, 21)] * 2), axis=-1).reshape(-1, 2)
     opt = bl.BayesOpt(SQUARE, surrogate=GIVEN, initial=bl.Initial(6, how="uncertainty"), seed=3)
     x = np.array([list(trial.params.values()) for trial in opt.suggest(n=6)])
     for i in range(1, 6):
@@ -218,7 +218,7 @@ def test_uncertainty_sampling_goes_on_while_nothing_is_observed_and_keeps_constr
 
 
 def test_direct_has_no_randomness_and_finds_the_maximum():
-    grid = np.stack(np.meshgrid(*[np.linspace(0, 1, 41)] * 2), axis=-1).reshape(-1, 2)
+    grid = np.stack(np.meshgrid(*[np.linspace(0, 1, 21)] * 2), axis=-1).reshape(-1, 2)
     rng = np.random.default_rng(2)
     x, y = rng.random((12, 2)), rng.normal(size=12)
     found = []
