@@ -172,6 +172,16 @@ def test_the_nonstationary_replay_end_to_end(tmp_path, monkeypatch):
     assert (tmp_path / "figure.png").read_bytes().startswith(b"\x89PNG")
 
 
+def test_the_authors_choices_hold_on_a_box_with_contexts(tmp_path, monkeypatch):
+    monkeypatch.setattr(verma, "FAITHFUL_BOX", {"acquisition__multistart": (50, 2)})
+    monkeypatch.setattr(nonstationary, "N_GRID", 2)
+    folder = some_patients(tmp_path)
+    report = nonstationary.run(Options(runs=1, iterations=32, workers=0, data=folder, faithful=True))
+    assert report["faithful"]
+    assert all(np.isfinite(setting["curve_mean"]).all() for setting in report["settings"])
+    assert len({str(setting["curve_mean"]) for setting in report["settings"]}) > 1
+
+
 def test_results_do_not_depend_on_the_number_of_processes(tmp_path):
     folder = write(tmp_path, a_table())
     reports = [multitask.run(Options(runs=1, iterations=8, workers=workers, data=folder)) for workers in (0, 2)]
