@@ -432,6 +432,39 @@ fn truncated_drafts_leave_no_trace() {
 }
 
 #[test]
+fn truncated_drafts_take_their_rows_with_them() {
+    for (width, context_width) in [(1, 2), (3, 1), (2, 0)] {
+        let mut ledger = Ledger::new(Clock::Iterations, width, context_width);
+        let mut before = Vec::new();
+        for number in 0..4 {
+            before.push((ledger.len(), ledger.rows.clone()));
+            let at = Point::new(vec![number as f64; width], None);
+            let add = Action::add(at.clone(), vec![0.5; context_width], None, None);
+            let Some(Event::Added { point, context, .. }) = ledger.validate(add, 0.0).unwrap()
+            else {
+                unreachable!("an addition is logged as one")
+            };
+            let event = Event::Suggested {
+                point,
+                context,
+                now: 0.0,
+                fidelity: None,
+                note: None,
+                attrs: None,
+                queued: false,
+                expires_at: None,
+            };
+            ledger.append(event).unwrap();
+            assert_eq!(ledger.x(number), at.x);
+        }
+        for (len, rows) in before.into_iter().rev() {
+            ledger.truncate(len);
+            assert_eq!((ledger.len(), &ledger.rows), (len, &rows));
+        }
+    }
+}
+
+#[test]
 fn points_of_another_width_or_out_of_turn_are_refused() {
     let mut ledger = started(Clock::Iterations, 1);
     act(&mut ledger, Action::enqueue(point(0.25)), 1.0).unwrap();

@@ -253,4 +253,14 @@ mod tests {
             assert_eq!(can_be_kept(&Array2::zeros((n, 1)), 96, draws), kept);
         }
     }
+
+    #[test]
+    fn the_columns_of_a_context_follow_those_of_the_candidates() {
+        let list = Array2::from_shape_fn((3, 2), |(i, k)| (10 * i + k) as f64);
+        let rows = in_context(&list, &[7.0, 8.0, 9.0]);
+        for (i, row) in rows.rows().into_iter().enumerate() {
+            let first = 10.0 * i as f64;
+            assert_eq!(row.to_vec(), [first, first + 1.0, 7.0, 8.0, 9.0]);
+        }
+    }
 }

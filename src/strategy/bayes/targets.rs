@@ -220,6 +220,20 @@ mod tests {
     }
 
     #[test]
+    fn a_median_lies_in_the_middle() {
+        for (values, expected) in [
+            (vec![3.0], 3.0),
+            (vec![8.0, 2.0], 5.0),
+            (vec![9.0, 1.0, 2.0], 2.0),
+            (vec![9.0, 2.0, 1.0, 4.0], 3.0),
+            (vec![9.0, 2.0, 1.0, 4.0, -5.0], 2.0),
+            (vec![f64::MAX, f64::MAX], f64::MAX),
+        ] {
+            assert_eq!(median(&values), expected);
+        }
+    }
+
+    #[test]
     fn censored_targets_are_measured_from_the_floor() {
         let settings = with(censor(Some(0.5)), GP::default());
         let targets = of(&[Some(1.0), Some(2.5)], &settings);

@@ -206,6 +206,32 @@ fn compare(settings: &Settings, note: Option<&str>, rebuilt: &[usize]) {
 }
 
 #[test]
+fn another_fit_in_a_note_replaces_the_kept_posterior() {
+    let gp = json!({"kind": "GP", "kernel": "matern52", "lengthscale": 0.3, "signal_std": 1.0});
+    let settings = settings(json!({"acquisition": {"kind": "UCB"}, "surrogate": gp}));
+    let mut fit = Fit::given(KernelFamily::Matern52, settings.gp().first_theta(1, 1));
+    let mut kept = TrainingSet::new(settings.clone(), 1, 1);
+    let mut log = started(2, Some(&fit.to_note().unwrap()));
+    observe(&mut log, 0, 1.0, 2.0);
+    let mut before = moments(&mut kept, &log);
+    let changes: [fn(&mut Fit); 3] = [
+        |fit| fit.theta.noise_variance *= 4.0,
+        |fit| fit.theta.lengthscale[0] *= 2.0,
+        |fit| fit.family = KernelFamily::SquaredExponential,
+    ];
+    for (k, change) in changes.into_iter().enumerate() {
+        change(&mut fit);
+        let note = fit.to_note().unwrap();
+        suggest(&mut log, 3.0 + k as f64, Some(&note));
+        let now = moments(&mut kept, &log);
+        assert_eq!(kept.fit().unwrap().theta, fit.theta);
+        let fresh = moments(&mut TrainingSet::new(settings.clone(), 1, 1), &log);
+        assert!(now == fresh && now != before);
+        before = now;
+    }
+}
+
+#[test]
 fn a_kept_posterior_is_that_of_a_fresh_fold_bit_for_bit() {
     let gp = json!({"kind": "GP", "kernel": "matern52", "lengthscale": 0.3, "signal_std": 1.0});
     let fitted = settings(json!({"acquisition": {"kind": "UCB"}, "surrogate": gp}));
