@@ -282,3 +282,23 @@ fn bad_hyperparameters_are_refused() {
         ));
     }
 }
+
+#[test]
+fn the_nearest_row_is_the_one_the_fewest_lengthscales_away() {
+    let theta = Hyperparameters {
+        lengthscale: vec![0.1, 10.0],
+        signal_variance: 1.0,
+        noise_variance: 0.01,
+    };
+    let mut gp = GaussianProcess::new(KernelFamily::Matern52, &theta).unwrap();
+    // From the origin: 3 lengthscales and 0.09.
+    let rows = ndarray::array![[0.3, 0.0], [0.0, 0.9]];
+    gp.append_rows(rows.view()).unwrap();
+    gp.set_targets(&[5.0, -1.0]).unwrap();
+    let at = gp.predict(rows.view()).0;
+    let origin = Array2::zeros((1, 2));
+    for (k, expected) in [(1, at[1]), (2, (at[0] + at[1]) / 2.0)] {
+        let mean = gp.tail_means(origin.view(), &[Target::NearestMean(k)]);
+        assert!((mean[0] - expected).abs() < 1e-12);
+    }
+}

@@ -173,11 +173,6 @@ impl Ledger {
         self.enqueued.get(self.n_dequeued)
     }
 
-    /// Whether anything was ever enqueued.
-    pub fn has_enqueued(&self) -> bool {
-        !self.enqueued.is_empty()
-    }
-
     /// The time: suggestions started so far, or the caller's seconds.
     pub fn now(&self, seconds: Option<f64>) -> Result<f64> {
         match (self.clock, seconds) {

@@ -1,5 +1,6 @@
 //! Tests of the log and its views.
 
+mod possible;
 mod reported;
 
 use super::*;
@@ -89,6 +90,54 @@ fn delays_count_suggestions_or_seconds() {
     observe(&mut ledger, 1, 0.5, 99.5, false).unwrap();
     assert_eq!(ledger.trial(1).unwrap().delay(), Some(89.5));
     assert!(matches!(ledger.now(None), Err(Error::InvalidTime { .. })));
+}
+
+#[test]
+fn a_time_is_finite() {
+    let ledger = started(Clock::Seconds, 1);
+    assert_eq!(ledger.now(Some(-2.5)), Ok(-2.5));
+    for seconds in [f64::INFINITY, f64::NEG_INFINITY, f64::NAN] {
+        let refused = ledger.now(Some(seconds));
+        assert!(matches!(refused, Err(Error::InvalidTime { .. })));
+    }
+    // The other clock counts, whatever the time.
+    let ledger = started(Clock::Iterations, 1);
+    assert_eq!(ledger.now(Some(f64::INFINITY)), Ok(1.0));
+}
+
+#[test]
+fn all_that_a_start_carries_is_read_back() {
+    let point = r#""point":{"x":[0.5],"index":3,"given":[7.0]}"#;
+    let rest = r#""fidelity":0.25,"attrs":"{\"a\":1}""#;
+    let start = r#""context":[2.0],"now":0.0,"expires_at":9.0"#;
+    let texts = [
+        format!(r#"{{"Enqueued":{{{point},{rest}}}}}"#),
+        format!(r#"{{"Suggested":{{{point},{rest},{start},"queued":true}}}}"#),
+        format!(r#"{{"Suggested":{{{point},{rest},{start},"queued":false,"note":"written"}}}}"#),
+    ];
+    let events = texts.map(|text| Event::from_json(&text).unwrap());
+    let mut ledger = Ledger::new(Clock::Iterations, 1, 1);
+    for event in &events {
+        ledger.append(event.clone()).unwrap();
+    }
+    assert_eq!(ledger.events(0).collect::<Vec<_>>(), events);
+    for (number, note) in [(0, None), (1, Some("written"))] {
+        let trial = &ledger.trials()[number];
+        assert_eq!(
+            (trial.fidelity(), trial.expires_at(), trial.note()),
+            (Some(0.25), Some(9.0), note)
+        );
+        assert_eq!(trial.attrs().collect::<Vec<_>>(), [r#"{"a":1}"#]);
+        assert_eq!(trial.given(), Some(&[7.0][..]));
+        let row = (ledger.x(number), ledger.context(number));
+        assert_eq!(row, (&[0.5][..], &[2.0][..]));
+        assert_eq!(ledger.point(number).index, Some(3));
+    }
+    assert_eq!((ledger.n_observed(), ledger.next_queued()), (0, None));
+    for number in [1, 0] {
+        observe(&mut ledger, number, 1.0, 1.0, false).unwrap();
+    }
+    assert_eq!((ledger.n_observed(), ledger.best()), (2, Some(0)));
 }
 
 #[test]
@@ -380,6 +429,39 @@ fn truncated_drafts_leave_no_trace() {
     // An observation is no draft.
     ledger.truncate(0);
     assert_eq!(ledger.len(), before.len());
+}
+
+#[test]
+fn truncated_drafts_take_their_rows_with_them() {
+    for (width, context_width) in [(1, 2), (3, 1), (2, 0)] {
+        let mut ledger = Ledger::new(Clock::Iterations, width, context_width);
+        let mut before = Vec::new();
+        for number in 0..4 {
+            before.push((ledger.len(), ledger.rows.clone()));
+            let at = Point::new(vec![number as f64; width], None);
+            let add = Action::add(at.clone(), vec![0.5; context_width], None, None);
+            let Some(Event::Added { point, context, .. }) = ledger.validate(add, 0.0).unwrap()
+            else {
+                unreachable!("an addition is logged as one")
+            };
+            let event = Event::Suggested {
+                point,
+                context,
+                now: 0.0,
+                fidelity: None,
+                note: None,
+                attrs: None,
+                queued: false,
+                expires_at: None,
+            };
+            ledger.append(event).unwrap();
+            assert_eq!(ledger.x(number), at.x);
+        }
+        for (len, rows) in before.into_iter().rev() {
+            ledger.truncate(len);
+            assert_eq!((ledger.len(), &ledger.rows), (len, &rows));
+        }
+    }
 }
 
 #[test]

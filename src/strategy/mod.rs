@@ -229,3 +229,54 @@ pub(crate) fn uniform_point(domain: &Domain, rng: &mut Rng) -> Point {
     let (x, index) = domain.sample_uniform(rng);
     Point::new(x, index)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_strategy_does_not_support_is_refused_by_its_name_and_the_rest_is_not() {
+        let plain = Setup {
+            domain: Domain::new_box(vec![Coordinate::Continuous])
+                .unwrap()
+                .into(),
+            context: vec![],
+            clock: Clock::Iterations,
+        };
+        let with_context = Setup {
+            context: vec![Coordinate::Continuous],
+            ..plain.clone()
+        };
+        let with_seconds = Setup {
+            clock: Clock::Seconds,
+            ..plain.clone()
+        };
+        let without_contexts = Supports {
+            contexts: false,
+            ..Supports::EVERYTHING
+        };
+        let without_seconds = Supports {
+            seconds: false,
+            ..Supports::EVERYTHING
+        };
+        for (supports, setup, refused) in [
+            (Supports::EVERYTHING, &plain, None),
+            (Supports::EVERYTHING, &with_context, None),
+            (Supports::EVERYTHING, &with_seconds, None),
+            (without_contexts, &plain, None),
+            (without_contexts, &with_context, Some("a context")),
+            (without_contexts, &with_seconds, None),
+            (without_seconds, &plain, None),
+            (without_seconds, &with_context, None),
+            (without_seconds, &with_seconds, Some("clock=\"seconds\"")),
+        ] {
+            let expected = refused.map_or(Ok(()), |what| {
+                Err(Error::Unsupported {
+                    strategy: "Some",
+                    what,
+                })
+            });
+            assert_eq!(supports.check("Some", setup), expected);
+        }
+    }
+}

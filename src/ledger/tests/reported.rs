@@ -164,3 +164,53 @@ fn what_comes_with_a_report_is_checked() {
     ));
     assert_eq!(ledger.len(), 1);
 }
+
+#[test]
+fn the_same_value_with_other_news_is_another_report() {
+    let known = Report {
+        std: Some(0.5),
+        cost: Some(2.0),
+        duration: Some(3.0),
+        point: Some(point(0.25)),
+        attrs: None,
+    };
+    let report = |change: fn(&mut Report)| {
+        let mut report = known.clone();
+        change(&mut report);
+        report
+    };
+    let mut ledger = started(Clock::Iterations, 1);
+    let observe = |report, again| Action::Observe {
+        number: 0,
+        value: 1.0,
+        report,
+        again,
+    };
+    act(&mut ledger, observe(known.clone(), Again::Refuse), 1.0).unwrap();
+    let n = ledger.len();
+    // The same, or less of it, or attributes: nothing new.
+    for repeated in [
+        known.clone(),
+        Report::default(),
+        report(|r| r.std = None),
+        report(|r| r.cost = None),
+        report(|r| r.duration = None),
+        report(|r| r.point = None),
+        report(|r| r.attrs = Some("{}".to_string())),
+    ] {
+        for again in [Again::Refuse, Again::Amend] {
+            act(&mut ledger, observe(repeated.clone(), again), 1.0).unwrap();
+        }
+    }
+    assert_eq!(ledger.len(), n);
+    for other in [
+        report(|r| r.std = Some(0.25)),
+        report(|r| r.cost = Some(0.0)),
+        report(|r| r.duration = Some(0.0)),
+        report(|r| r.point = Some(point(0.5))),
+        report(|r| r.point = Some(Point::new(vec![0.25], Some(1)))),
+    ] {
+        let refused = act(&mut ledger, observe(other, Again::Refuse), 1.0);
+        assert!(matches!(refused, Err(Error::AlreadyObserved { .. })));
+    }
+}

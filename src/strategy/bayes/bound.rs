@@ -97,3 +97,140 @@ pub(super) fn multiplier(
     let (_, variance) = gp.predict(recent.view());
     beta + variance.iter().map(|v| (v + noise).sqrt()).sum::<f64>()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gp::kernel::KernelFamily;
+    use crate::gp::tests::{model, wave};
+    use crate::ledger::{Action, Clock, Event, Point};
+    use crate::maximize::feasible::Feasible;
+    use serde_json::{Value, json};
+
+    fn settings(pending: Value, window: Option<f64>) -> Settings {
+        let acquisition = json!({"kind": "UCB"});
+        let settings = json!({"acquisition": acquisition, "pending": pending, "window": window});
+        serde_json::from_value(settings).unwrap()
+    }
+
+    fn query(wall_time: Option<f64>) -> Query<'static> {
+        Query {
+            now: 7.0,
+            wall_time,
+            context: &[],
+            feasible: Feasible::EVERYWHERE,
+        }
+    }
+
+    /// Trials suggested at these times; and one that was added.
+    fn log(times: &[f64]) -> Ledger {
+        let mut log = Ledger::new(Clock::Seconds, 1, 0);
+        for (number, &now) in times.iter().enumerate() {
+            let event = Event::Suggested {
+                point: Point::new(vec![0.5], None),
+                context: vec![],
+                fidelity: None,
+                now,
+                expires_at: (number == 6).then_some(10.0),
+                queued: false,
+                note: None,
+                attrs: None,
+            };
+            log.append(event).unwrap();
+        }
+        let added = Action::add(Point::new(vec![0.5], None), vec![], Some(1.0), None);
+        for action in [
+            Action::observe(2, 1.0, None, false),
+            Action::observe(3, 1.0, None, false),
+            Action::fail(4),
+            Action::Abandon { number: 5 },
+            added,
+        ] {
+            let event = log.validate(action, 6.0).unwrap().unwrap();
+            log.append(event).unwrap();
+        }
+        log
+    }
+
+    #[test]
+    fn the_sum_is_over_trials_of_the_window_and_those_that_still_count_as_arriving() {
+        let log = log(&[1.0, 2.0, 1.0, 2.0, 3.0, 3.0, 3.0]);
+        let censor = json!({"kind": "Censor"});
+        let windowed = settings(censor.clone(), Some(5.0));
+        // A lease ends after its last second; a trial aged exactly m is in the window.
+        for (wall_time, expected) in [
+            (None, vec![1, 3, 4, 6]),
+            (Some(9.0), vec![1, 3, 4, 6]),
+            (Some(10.0), vec![1, 3, 4, 6]),
+            (Some(10.5), vec![1, 3, 4]),
+        ] {
+            assert_eq!(recent_trials(&log, query(wall_time), &windowed), expected);
+        }
+        let open = settings(censor, None);
+        assert_eq!(recent_trials(&log, query(None), &open), [0, 1, 6]);
+        let other = settings(json!({"kind": "Hallucinate"}), Some(5.0));
+        assert!(recent_trials(&log, query(None), &other).is_empty());
+    }
+
+    fn bound(beta: Beta, draws: bool) -> Bound {
+        Bound {
+            beta,
+            rkhs_bound: 0.5,
+            delta: 0.1,
+            predictive_std: false,
+            draws,
+        }
+    }
+
+    #[test]
+    fn multipliers_are_those_of_the_papers() {
+        let (kandasamy, theory) = (Schedule::Kandasamy, Schedule::Theory);
+        for (schedule, draws, censored, expected) in [
+            // sqrt(0.2·3·ln 9)
+            (kandasamy, false, true, 1.1481875919908435),
+            // 0.5 + (0.2 + B_y)·sqrt(2(3 + 1 + ln(c/0.1))): B_y = 0, c = 1; B_y = 1, c = 2; for draws c = 4.
+            (theory, false, false, 1.2100752125229577),
+            (theory, true, false, 1.2100752125229577),
+            (theory, false, true, 4.9886199380027145),
+            (theory, true, true, 5.205738287224241),
+        ] {
+            let bound = bound(Beta::Schedule(schedule), draws);
+            let got = bound.multiplier(3, 4, 3.0, 0.04, censored);
+            assert!((got - expected).abs() < 1e-12, "{schedule:?}: {got}");
+            assert_eq!(bound.is_theory(), schedule == theory);
+        }
+    }
+
+    #[test]
+    fn delays_add_the_deviations_at_the_trials_waited_for() {
+        let gp = model(KernelFamily::Matern52, 15);
+        let recent = wave(3, 2, 4.0);
+        let log = log(&[1.0, 2.0, 1.0, 2.0, 3.0, 3.0]);
+        let settings = settings(json!({"kind": "Censor"}), Some(5.0));
+        let schedule = Beta::Schedule(Schedule::Kandasamy);
+        // Seven trials so far: the next is j = 8.
+        for (beta, first) in [
+            (Beta::Constant(1.5), 1.5),
+            (schedule, (0.4 * 17.0_f64.ln()).sqrt()),
+        ] {
+            for predictive_std in [false, true] {
+                let bound = Bound {
+                    predictive_std,
+                    ..bound(beta, false)
+                };
+                let mut expected = first;
+                for row in recent.rows() {
+                    let (_, variance) = gp.predict(row.insert_axis(ndarray::Axis(0)));
+                    let noise = if predictive_std {
+                        gp.noise_variance()
+                    } else {
+                        0.0
+                    };
+                    expected += (variance[0] + noise).sqrt();
+                }
+                let got = multiplier(&gp, 2, &log, &recent, 0.0, bound, &settings);
+                assert!((got - expected).abs() < 1e-12, "{got} {expected}");
+            }
+        }
+    }
+}

@@ -183,3 +183,92 @@ impl Prior {
         self.factor.truncate(candidates + elsewhere.count());
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::acquisition::{MaxVariance, Scorer};
+    use crate::domain::Objective;
+    use crate::gp::kernel::KernelFamily;
+    use crate::gp::{Hyperparameters, Target};
+    use crate::ledger::{Action, Clock, Point};
+    use rand::SeedableRng;
+    use std::ops::ControlFlow;
+
+    /// Where the rows are, and which candidate that is.
+    const ROWS: [(f64, Option<usize>); 4] =
+        [(0.3, Some(3)), (0.77, None), (0.0, Some(0)), (0.12, None)];
+    const N_OBSERVED: usize = 2;
+
+    fn candidates() -> Array2<f64> {
+        Array2::from_shape_fn((6, 1), |(i, _)| 0.1 * i as f64)
+    }
+
+    fn log() -> Ledger {
+        let mut log = Ledger::new(Clock::Iterations, 1, 0);
+        for (x, index) in ROWS {
+            let add = Action::add(Point::new(vec![x], index), vec![], None, None);
+            let event = log.validate(add, 0.0).unwrap().unwrap();
+            log.append(event).unwrap();
+        }
+        log
+    }
+
+    fn rows(numbers: &[usize]) -> Array2<f64> {
+        Array2::from_shape_fn((numbers.len(), 1), |(i, _)| ROWS[numbers[i]].0)
+    }
+
+    fn observed() -> GaussianProcess {
+        let theta = Hyperparameters {
+            lengthscale: vec![0.25],
+            signal_variance: 1.5,
+            noise_variance: 0.05,
+        };
+        let mut gp = GaussianProcess::new(KernelFamily::Matern52, &theta).unwrap();
+        gp.append_rows(rows(&[0, 1]).view()).unwrap();
+        gp.set_targets(&[1.0, -0.5]).unwrap();
+        gp
+    }
+
+    /// Draws have the posterior's moments, whichever tail comes after which: rows that are candidates, and others.
+    #[test]
+    fn draws_have_the_posterior_s_moments_with_every_tail() {
+        let (mut gp, log, list) = (observed(), log(), candidates());
+        let version = Version {
+            generation: 1,
+            base: N_OBSERVED,
+        };
+        let mut solved = SolvedCandidates::new(list.clone(), &[], version, None);
+        let mut rng = Rng::seed_from_u64(3);
+        let (n, nu) = (4000, 1.5);
+        for tail in [vec![], vec![2, 3], vec![3], vec![3, 2], vec![2]] {
+            let targets = vec![Target::PosteriorMean; tail.len()];
+            gp.set_tail(rows(&tail).view(), &targets).unwrap();
+            solved
+                .update(&gp, &mut || ControlFlow::Continue(()))
+                .unwrap();
+            let numbers = [vec![0, 1], tail].concat();
+            let (mean, variance) = gp.predict(list.view());
+            let scored = solved.score(&gp, &Acquisition::MaxVariance(MaxVariance));
+            let mut expected = vec![0.0; 6];
+            Scorer::new(&gp, &Acquisition::MaxVariance(MaxVariance), &[])
+                .values(list.view(), &mut expected);
+            let mut sums = [[0.0; 2]; 6];
+            for _ in 0..n {
+                let draw = solved.draw(&gp, &log, &numbers, nu, &mut rng).unwrap();
+                for ((sum, y), mean) in sums.iter_mut().zip(draw).zip(&mean) {
+                    sum[0] += (y - mean) / n as f64;
+                    sum[1] += (y - mean).powi(2) / n as f64;
+                }
+            }
+            for i in 0..6 {
+                assert!((scored[i] - expected[i]).abs() < 1e-9);
+                let spread = nu * variance[i].sqrt();
+                // Five standard errors of a mean, and of a variance.
+                assert!(sums[i][0].abs() < 5.0 * spread / f64::sqrt(n as f64));
+                let excess = sums[i][1] / spread.powi(2) - 1.0;
+                assert!(excess.abs() < 5.0 * f64::sqrt(2.0 / n as f64), "{excess}");
+            }
+        }
+    }
+}

@@ -141,3 +141,123 @@ fn baseline_points(gp: &GaussianProcess, query: Query) -> Result<Array2<f64>> {
         .collect();
     Ok(points.select(Axis(0), &kept))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gp::kernel::KernelFamily;
+    use crate::gp::tests::{model, wave};
+    use rand::SeedableRng;
+
+    fn query(feasible: Feasible) -> Query {
+        Query {
+            now: 0.0,
+            wall_time: None,
+            context: &[],
+            feasible,
+        }
+    }
+
+    fn on_the_left(points: ArrayView2<f64>) -> Result<Vec<bool>> {
+        Ok(points.rows().into_iter().map(|x| x[0] < 0.0).collect())
+    }
+
+    fn nowhere(points: ArrayView2<f64>) -> Result<Vec<bool>> {
+        Ok(vec![false; points.nrows()])
+    }
+
+    #[test]
+    fn rows_are_moved_to_a_context_of_several_columns() {
+        let rows = wave(3, 4, 0.4);
+        let moved = rows_in_context(rows.view(), &[7.0, 8.0]);
+        for (row, moved) in rows.rows().into_iter().zip(moved.rows()) {
+            assert_eq!(moved.to_vec(), [row[0], row[1], 7.0, 8.0]);
+        }
+    }
+
+    #[test]
+    fn baseline_points_are_those_that_may_be_the_best_in_order_of_their_means() {
+        let gp = model(KernelFamily::Matern52, 15);
+        for constrained in [false, true] {
+            let feasible = match constrained {
+                true => Feasible::by(&on_the_left),
+                false => Feasible::EVERYWHERE,
+            };
+            let mut expected = Vec::new();
+            for x in gp.rows().rows() {
+                let (mean, variance) = gp.predict(x.insert_axis(Axis(0)));
+                if !constrained || x[0] < 0.0 {
+                    expected.push((mean[0], variance[0].sqrt(), x.to_vec()));
+                }
+            }
+            expected.sort_by(|a, b| b.0.total_cmp(&a.0));
+            let lower = expected[0].0 - 2.0 * expected[0].1;
+            expected.retain(|(mean, std, _)| mean + 2.0 * std >= lower);
+            let points = baseline_points(&gp, query(feasible)).unwrap();
+            let points: Vec<_> = points.rows().into_iter().map(|x| x.to_vec()).collect();
+            let expected: Vec<_> = expected.into_iter().map(|(_, _, x)| x).collect();
+            assert_eq!(points, expected);
+        }
+    }
+
+    #[test]
+    fn improvement_is_measured_from_the_largest_feasible_value() {
+        let gp = model(KernelFamily::Matern52, 15);
+        let values: Vec<f64> = (0..15).map(|i| f64::from(i * 7 % 15) - 20.0).collect();
+        let largest = |values: &[f64], feasible| largest_feasible(&gp, values, query(feasible));
+        let everywhere = Feasible::EVERYWHERE;
+        assert_eq!(largest(&values, everywhere), Ok(-6.0));
+        assert_eq!(largest(&[], everywhere), Ok(0.0));
+        assert_eq!(largest(&[], Feasible::by(&on_the_left)), Ok(0.0));
+        let rows = gp.rows();
+        let left = (0..15).filter(|&i| rows[[i, 0]] < 0.0);
+        let expected = left.map(|i| values[i]).fold(f64::NEG_INFINITY, f64::max);
+        assert!(expected < -6.0);
+        assert_eq!(largest(&values, Feasible::by(&on_the_left)), Ok(expected));
+        // Where no observed point satisfies them, from the largest all the same.
+        assert_eq!(largest(&values, Feasible::by(&nowhere)), Ok(-6.0));
+    }
+
+    #[test]
+    fn incumbents_of_noisy_improvement_are_draws_of_the_largest_value() {
+        // One row, of moments m and v; and a pending point far from it, where the prior's 0 and 1.3 hold.
+        let n = 4096;
+        for tail in [0, 1] {
+            let mut gp = model(KernelFamily::Matern52, 1);
+            let (mean, variance) = gp.predict(wave(1, 2, 0.4).view());
+            let (m, v) = (mean[0], variance[0]);
+            let far = Array2::from_elem((tail, 2), 500.0);
+            let mut rng = Rng::seed_from_u64(1);
+            let query = query(Feasible::EVERYWHERE);
+            let noisy = noisy_expected_improvement(&mut gp, far.view(), n, query, &mut rng);
+            let Ok(Acquisition::LogNoisyExpectedImprovement(noisy)) = noisy else {
+                panic!("{noisy:?}");
+            };
+            assert_eq!(noisy.incumbents.len(), n);
+            let average = |f: &dyn Fn(f64) -> f64| {
+                noisy.incumbents.iter().map(|y| f(*y)).sum::<f64>() / n as f64
+            };
+            let (first, second) = (average(&|y| y), average(&|y| y * y));
+            // Clark (1961): E max and E max² of independent normals, with a² = v + 1.3 and α = m/a.
+            let (expected_first, expected_second) = match tail {
+                0 => (m, v + m * m),
+                _ => {
+                    let a = (v + 1.3).sqrt();
+                    let alpha = m / a;
+                    let cdf = 0.5 * libm::erfc(-alpha / std::f64::consts::SQRT_2);
+                    let density = (-0.5 * alpha * alpha).exp() / std::f64::consts::TAU.sqrt();
+                    let second = (m * m + v) * cdf + 1.3 * (1.0 - cdf) + m * a * density;
+                    (m * cdf + a * density, second)
+                }
+            };
+            assert!(
+                (first - expected_first).abs() < 0.01,
+                "{first} {expected_first}"
+            );
+            assert!(
+                (second - expected_second).abs() < 0.03,
+                "{second} {expected_second}"
+            );
+        }
+    }
+}

@@ -150,4 +150,25 @@ mod tests {
             assert!(gains.is_for(&kernel, 0.1) && !gains.is_for(&kernel, 0.2));
         }
     }
+
+    #[test]
+    fn gains_are_those_of_greedy_choices_by_determinants() {
+        let mut go_on = || ControlFlow::Continue(());
+        for family in KernelFamily::ALL {
+            let kernel = model(family, 1).kernel().clone();
+            let points = wave(7, 2, 0.9);
+            let mut gains = InformationGain::new(&kernel, 0.1, points.clone());
+            let mut chosen = Vec::new();
+            for t in 1..=6 {
+                let all =
+                    (0..7).map(|i| gain(&kernel, 0.1, &points, &[&chosen[..], &[i]].concat()));
+                let all: Vec<f64> = all.collect();
+                let best = (0..7).fold(0, |a, b| if all[b] > all[a] { b } else { a });
+                chosen.push(best);
+                let bound = gains.bound(t, &mut go_on).unwrap();
+                let greedy = bound * (1.0 - (-1f64).exp());
+                assert!((greedy - all[best]).abs() < 1e-9, "{family:?} {t}");
+            }
+        }
+    }
 }

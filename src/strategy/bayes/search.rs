@@ -253,3 +253,33 @@ impl Objective for Scores {
         f64::NAN // a list has no slope
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn candidates_are_kept_within_a_gibibyte_and_for_draws_up_to_a_number() {
+        // V of N candidates with room to grow: 8·N·(n + n/4 + 8) bytes.
+        let list = Array2::zeros((1 << 20, 1));
+        assert!(can_be_kept(&list, 96, false)); // 128 columns, 2^30 bytes
+        assert!(!can_be_kept(&list, 97, false));
+        for (n, draws, kept) in [
+            (MAX_EXACT, true, true),
+            (MAX_EXACT + 1, true, false),
+            (MAX_EXACT + 1, false, true),
+        ] {
+            assert_eq!(can_be_kept(&Array2::zeros((n, 1)), 96, draws), kept);
+        }
+    }
+
+    #[test]
+    fn the_columns_of_a_context_follow_those_of_the_candidates() {
+        let list = Array2::from_shape_fn((3, 2), |(i, k)| (10 * i + k) as f64);
+        let rows = in_context(&list, &[7.0, 8.0, 9.0]);
+        for (i, row) in rows.rows().into_iter().enumerate() {
+            let first = 10.0 * i as f64;
+            assert_eq!(row.to_vec(), [first, first + 1.0, 7.0, 8.0, 9.0]);
+        }
+    }
+}

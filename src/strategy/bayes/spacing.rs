@@ -150,6 +150,31 @@ mod tests {
     }
 
     #[test]
+    fn alternatives_lie_at_the_distances_asked_for_and_all_over_the_box() {
+        let mut rng = Rng::seed_from_u64(4);
+        for d in [1, 3] {
+            let domain = Domain::new_box(vec![Coordinate::Continuous; d]).unwrap();
+            let (x, least) = (vec![0.5; d], 1.0 / 128.0);
+            let points = alternatives(&domain, &x, least, &mut rng);
+            assert_eq!(points.len(), STEPS.len() * PER_STEP + SPREAD);
+            let (near, spread) = points.split_at(STEPS.len() * PER_STEP);
+            for (points, step) in near.chunks(PER_STEP).zip(STEPS) {
+                for point in points {
+                    let squares: f64 = point.iter().zip(&x).map(|(a, b)| (a - b).powi(2)).sum();
+                    assert!((squares.sqrt() - step * least).abs() < 1e-12);
+                }
+                // In all directions.
+                for k in 0..d {
+                    let up = points.iter().filter(|point| point[k] > 0.5).count();
+                    assert!((4..=28).contains(&up), "{up}");
+                }
+            }
+            let low = spread.iter().filter(|point| point[0] < 0.25).count();
+            assert!((8..=24).contains(&low), "{low}");
+        }
+    }
+
+    #[test]
     fn discrete_boxes_and_separated_proposals_are_left_alone() {
         let mut rng = Rng::seed_from_u64(4);
         let pending = Array2::from_elem((1, 1), 1.0);

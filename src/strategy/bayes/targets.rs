@@ -202,6 +202,38 @@ mod tests {
     }
 
     #[test]
+    fn another_prior_mean_leaves_the_values_of_f_as_they_are() {
+        let settings = with(liar(Lie::Of(Statistic::Max)), GP::default());
+        let mut targets = of(&[Some(0.0), Some(8.0), None], &settings);
+        let in_f = |targets: &Targets| {
+            let levels = [targets.levels.floor, targets.levels.lie];
+            let all = targets.values.iter().chain(&levels);
+            all.map(|y| targets.center + targets.scale * y)
+                .collect::<Vec<_>>()
+        };
+        let before = in_f(&targets);
+        let zero = targets.center;
+        targets.move_center(0.5);
+        assert_eq!(in_f(&targets), before);
+        assert_eq!(targets.center, zero + 0.5 * targets.scale);
+        assert_eq!(targets.values[0], -1.5);
+    }
+
+    #[test]
+    fn a_median_lies_in_the_middle() {
+        for (values, expected) in [
+            (vec![3.0], 3.0),
+            (vec![8.0, 2.0], 5.0),
+            (vec![9.0, 1.0, 2.0], 2.0),
+            (vec![9.0, 2.0, 1.0, 4.0], 3.0),
+            (vec![9.0, 2.0, 1.0, 4.0, -5.0], 2.0),
+            (vec![f64::MAX, f64::MAX], f64::MAX),
+        ] {
+            assert_eq!(median(&values), expected);
+        }
+    }
+
+    #[test]
     fn censored_targets_are_measured_from_the_floor() {
         let settings = with(censor(Some(0.5)), GP::default());
         let targets = of(&[Some(1.0), Some(2.5)], &settings);

@@ -22,7 +22,7 @@ use crate::strategy::bayes::targets::Targets;
 /// Which factor this is: what is kept over one stays valid within it, while rows are appended.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Version {
-    generation: u64,
+    pub(super) generation: u64,
     /// Rows that were factorised at once; the later ones were appended singly.
     pub base: usize,
 }
@@ -513,3 +513,6 @@ pub fn is_arriving(trial: &Trial, query: Query, settings: &Settings) -> bool {
     let window_passed = query.now - trial.suggested_at > settings.window_or_infinite();
     !lease_expired && !window_passed
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,244 @@
+//! Tests of the fold of the log into rows, and of what is kept over it.
+
+use super::*;
+use crate::gp::kernel::KernelFamily;
+use crate::gp::tests::wave;
+use crate::ledger::{Action, Again, Clock, Event, Point, Report};
+use crate::maximize::feasible::Feasible;
+use serde_json::{Value, json};
+use std::ops::ControlFlow;
+
+fn query(now: f64) -> Query<'static> {
+    Query {
+        now,
+        wall_time: None,
+        context: &[],
+        feasible: Feasible::EVERYWHERE,
+    }
+}
+
+fn settings(fields: Value) -> Settings {
+    serde_json::from_value(fields).unwrap()
+}
+
+/// All of θ is given, so that nothing is fitted.
+fn given() -> Settings {
+    let gp = json!({"kind": "GP", "kernel": "matern52", "lengthscale": 0.3, "signal_std": 1.0, "noise_std": 0.1});
+    settings(json!({"acquisition": {"kind": "UCB"}, "surrogate": gp}))
+}
+
+/// A log of n suggestions at times 0, 1, 2, …
+fn started(n: usize, note: Option<&str>) -> Ledger {
+    let mut log = Ledger::new(Clock::Seconds, 1, 0);
+    for number in 0..n {
+        suggest(&mut log, number as f64, note);
+    }
+    log
+}
+
+fn suggest(log: &mut Ledger, now: f64, note: Option<&str>) {
+    let x = (now * 0.618).fract();
+    let event = Event::Suggested {
+        point: Point::new(vec![x], None),
+        context: vec![],
+        fidelity: None,
+        now,
+        expires_at: None,
+        queued: false,
+        note: note.map(str::to_string),
+        attrs: None,
+    };
+    log.append(event).unwrap();
+}
+
+fn act(log: &mut Ledger, action: Action, now: f64) {
+    let event = log.validate(action, now).unwrap().unwrap();
+    log.append(event).unwrap();
+}
+
+fn observe(log: &mut Ledger, number: TrialNumber, value: f64, now: f64) {
+    act(log, Action::observe(number, value, None, false), now);
+}
+
+fn amend(log: &mut Ledger, number: TrialNumber, value: f64, report: Report) {
+    let again = Again::Amend;
+    let action = Action::Observe {
+        number,
+        value,
+        report,
+        again,
+    };
+    act(log, action, 9.0);
+}
+
+#[test]
+fn rows_are_the_observed_and_failed_trials_in_the_order_of_their_ends() {
+    let mut set = TrainingSet::new(given(), 1, 1);
+    let mut log = started(5, None);
+    observe(&mut log, 2, 1.0, 5.0);
+    act(&mut log, Action::fail(0), 5.0);
+    set.catch_up(&log).unwrap();
+    assert_eq!(set.rows(), [2, 0]);
+    observe(&mut log, 1, 1.0, 6.0);
+    act(&mut log, Action::Abandon { number: 3 }, 6.0);
+    let pending = Action::add(Point::new(vec![0.5], None), vec![], None, None);
+    let known = Action::add(Point::new(vec![0.5], None), vec![], Some(2.0), Some(0.5));
+    act(&mut log, pending, 6.0);
+    act(&mut log, known, 6.0);
+    set.catch_up(&log).unwrap();
+    assert_eq!(set.rows(), [2, 0, 1, 6]);
+    assert_eq!(set.row_noise(0.25), [None, None, None, Some(4.0)]);
+    // A failed trial that is abandoned leaves; a value brings it back.
+    act(&mut log, Action::Abandon { number: 0 }, 7.0);
+    set.catch_up(&log).unwrap();
+    assert_eq!(set.rows(), [2, 1, 6]);
+    assert_eq!(set.row_noise(0.25), [None, None, Some(4.0)]);
+    observe(&mut log, 0, 1.0, 7.0);
+    set.catch_up(&log).unwrap();
+    assert_eq!(set.rows(), [2, 1, 6, 0]);
+}
+
+#[test]
+fn a_late_value_is_discarded_and_an_added_or_failed_trial_never() {
+    let censor = json!({"kind": "Censor", "late": "discard", "floor": 0.0});
+    let settings =
+        settings(json!({"acquisition": {"kind": "UCB"}, "pending": censor, "window": 5.0}));
+    let mut log = started(4, None);
+    observe(&mut log, 0, 1.0, 5.0);
+    observe(&mut log, 1, 1.0, 6.5);
+    act(&mut log, Action::fail(2), 99.0);
+    let added = Action::add(Point::new(vec![0.5], None), vec![], None, None);
+    act(&mut log, added, 0.0);
+    observe(&mut log, 4, 1.0, 99.0);
+    let all: Vec<bool> = log
+        .trials()
+        .iter()
+        .map(|trial| discarded(trial, &settings))
+        .collect();
+    assert_eq!(all, [false, true, false, true, false]);
+    // At the suggestion after its window a pending trial becomes a row, at the floor; taken back with that suggestion.
+    let mut set = TrainingSet::new(settings, 1, 1);
+    set.catch_up(&log).unwrap();
+    assert_eq!(set.rows(), [0, 1, 2, 4]);
+    suggest(&mut log, 8.0, None);
+    set.catch_up(&log).unwrap();
+    assert_eq!(set.rows(), [0, 1, 2, 4]);
+    let len = log.len();
+    suggest(&mut log, 8.5, None);
+    set.catch_up(&log).unwrap();
+    assert_eq!(set.rows(), [0, 1, 2, 4, 3]);
+    assert_eq!(set.targets(&log).values, [1.0, 0.0, 0.0, 1.0, 0.0]);
+    log.truncate(len);
+    set.rewind(&log);
+    assert_eq!(set.rows(), [0, 1, 2, 4]);
+    suggest(&mut log, 8.5, None);
+    set.catch_up(&log).unwrap();
+    assert_eq!(set.rows(), [0, 1, 2, 4, 3]);
+}
+
+#[test]
+fn a_preview_is_forgotten_with_the_next_event() {
+    let mut set = TrainingSet::new(Settings::default(), 1, 1);
+    let mut log = started(2, None);
+    observe(&mut log, 0, 1.0, 2.0);
+    set.catch_up(&log).unwrap();
+    assert!(set.fit().is_none() && set.refit_due(&log));
+    let theta = Settings::default().gp().first_theta(1, 1);
+    let fit = Fit {
+        rows: Some(1),
+        ..Fit::given(KernelFamily::Matern52, theta)
+    };
+    set.preview(Arc::new(fit.clone()));
+    assert_eq!(set.fit(), Some(&fit));
+    assert!(!set.refit_due(&log));
+    set.catch_up(&log).unwrap();
+    assert!(set.fit().is_none());
+}
+
+/// Mean and variance of the posterior at some points, without a tail.
+fn moments(set: &mut TrainingSet, log: &Ledger) -> (Vec<f64>, Vec<f64>) {
+    set.catch_up(log).unwrap();
+    let posterior = set.posterior(log, query(99.0), &mut || ControlFlow::Continue(()));
+    posterior
+        .unwrap()
+        .unwrap()
+        .gp
+        .predict(wave(7, 1, 0.3).view())
+}
+
+/// The fold of a log is kept over these settings, and made anew, after each of several steps. `rebuilt` are the steps
+/// after which the factor is another one.
+fn compare(settings: &Settings, note: Option<&str>, rebuilt: &[usize]) {
+    let fresh = || TrainingSet::new(settings.clone(), 1, 1);
+    let mut kept = fresh();
+    let mut log = started(6, note);
+    let with_std = |std| Report::with_std(Some(std));
+    let moved = || Report {
+        point: Some(Point::new(vec![0.875], None)),
+        ..Report::default()
+    };
+    let mut before = None;
+    for step in 0..9 {
+        match step {
+            0 => observe(&mut log, 3, 1.0, 6.0),
+            1 => observe(&mut log, 0, -0.5, 6.0),
+            2 => amend(&mut log, 3, 2.0, with_std(0.75)),
+            3 => act(&mut log, Action::fail(1), 6.0),
+            4 => observe(&mut log, 5, 0.25, 6.0),
+            5 => amend(&mut log, 3, 2.0, with_std(0.5)),
+            6 => amend(&mut log, 0, 0.0, moved()),
+            7 => act(&mut log, Action::Abandon { number: 1 }, 7.0),
+            _ => observe(&mut log, 4, 0.75, 7.0),
+        }
+        for suggested in [false, true] {
+            if suggested {
+                suggest(&mut log, 6.0 + step as f64, None);
+            }
+            let generation = kept.generation;
+            let now = moments(&mut kept, &log);
+            assert_eq!(now, moments(&mut fresh(), &log), "{step} {suggested}");
+            let is_new = !suggested && rebuilt.contains(&step);
+            assert_eq!(kept.generation > generation, is_new, "{step} {suggested}");
+            assert!(suggested || before != Some(now.clone()));
+            before = Some(now);
+        }
+    }
+}
+
+#[test]
+fn another_fit_in_a_note_replaces_the_kept_posterior() {
+    let gp = json!({"kind": "GP", "kernel": "matern52", "lengthscale": 0.3, "signal_std": 1.0});
+    let settings = settings(json!({"acquisition": {"kind": "UCB"}, "surrogate": gp}));
+    let mut fit = Fit::given(KernelFamily::Matern52, settings.gp().first_theta(1, 1));
+    let mut kept = TrainingSet::new(settings.clone(), 1, 1);
+    let mut log = started(2, Some(&fit.to_note().unwrap()));
+    observe(&mut log, 0, 1.0, 2.0);
+    let mut before = moments(&mut kept, &log);
+    let changes: [fn(&mut Fit); 3] = [
+        |fit| fit.theta.noise_variance *= 4.0,
+        |fit| fit.theta.lengthscale[0] *= 2.0,
+        |fit| fit.family = KernelFamily::SquaredExponential,
+    ];
+    for (k, change) in changes.into_iter().enumerate() {
+        change(&mut fit);
+        let note = fit.to_note().unwrap();
+        suggest(&mut log, 3.0 + k as f64, Some(&note));
+        let now = moments(&mut kept, &log);
+        assert_eq!(kept.fit().unwrap().theta, fit.theta);
+        let fresh = moments(&mut TrainingSet::new(settings.clone(), 1, 1), &log);
+        assert!(now == fresh && now != before);
+        before = now;
+    }
+}
+
+#[test]
+fn a_kept_posterior_is_that_of_a_fresh_fold_bit_for_bit() {
+    let gp = json!({"kind": "GP", "kernel": "matern52", "lengthscale": 0.3, "signal_std": 1.0});
+    let fitted = settings(json!({"acquisition": {"kind": "UCB"}, "surrogate": gp}));
+    let fit = Fit::given(KernelFamily::Matern52, fitted.gp().first_theta(1, 1));
+    let note = fit.to_note().unwrap();
+    // Other noise, other points and removals are factorised anew, further rows appended.
+    compare(&fitted, Some(&note), &[0, 2, 5, 6, 7]);
+    // Without fits the unit of the noise, once there is one that came with a value, moves with every value.
+    compare(&given(), None, &[0, 2, 3, 4, 5, 6, 7, 8]);
+}
