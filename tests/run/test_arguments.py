@@ -132,7 +132,9 @@ def test_settings_beside_an_optimizer_are_named():
     assert bl.maximize(f, optimizer=opt, n_trials=1, seed=None, window=None).n_trials == 1
     with pytest.raises(bl.InvalidSetting, match="^space=.* is not usable: pass it as optimizer=$"):
         bl.maximize(f, opt, n_trials=1)
-    with pytest.raises(bl.InvalidSetting, match="^optimizer=.* is not usable: pass an optimizer or a Study of belated$"):
+    with pytest.raises(
+        bl.InvalidSetting, match="^optimizer=.* is not usable: pass an optimizer or a Study of belated$"
+    ):
         bl.maximize(f, optimizer=bl.RandomSearch, n_trials=1)
 
 
