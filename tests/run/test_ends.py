@@ -53,6 +53,15 @@ def test_a_total_and_workers():
     assert len(bl.maximize(f, optimizer=opt, n_trials_total=9, n_workers=4).trials) == 2
 
 
+@pytest.mark.parametrize("abandoned", [0, 1, 2, 3])
+def test_each_abandoned_suggestion_counts_no_more(abandoned):
+    opt = bl.RandomSearch(SPACE, seed=0)
+    opt.suggest(n=3)
+    opt.add({"x": 0.5, "n": 1}, 1.0)
+    opt.abandon(abandoned) if abandoned < 3 else opt.add({"x": 0.5, "n": 2}).abandon()
+    assert len(bl.maximize(f, optimizer=opt, n_trials_total=4).trials) == (2 if abandoned < 3 else 1)
+
+
 def suggested(optimizer):
     return sum(trial.state != "abandoned" for trial in optimizer.trials)
 
@@ -193,6 +202,24 @@ def test_value_reached():
     assert run_values([0.0, 1.0], bl.ValueReached(2)).stop_reason == "n_trials"
 
 
+@pytest.mark.parametrize("run", [bl.maximize, bl.minimize])
+@pytest.mark.filterwarnings("ignore::belated.BelatedWarning")
+def test_a_value_is_waited_for_while_all_fail(run):
+    given = iter([None, None, 5.0, 5.0])
+    assert len(run(lambda params: next(given), SPACE, n_trials=4, callbacks=[bl.ValueReached(5)]).trials) == 3
+
+
+def test_a_value_that_another_process_found_counts(tmp_path):
+    study = open_optimizer("study", tmp_path)
+
+    def meanwhile(optimizer, trial):
+        if trial.number == 2:
+            bl.Study.load("s", study.store).add({"x": 0.5, "n": 1}, 7.0)
+
+    best = bl.maximize(lambda p: 0.0, optimizer=study, n_trials=9, callbacks=[meanwhile, bl.ValueReached(7.0)])
+    assert best.stop_reason == "stopped" and len(best.trials) == 3
+
+
 def test_stoppers_with_studies_and_workers(tmp_path):
     study = open_optimizer("study", tmp_path)
     best = bl.maximize(lambda p: 0.0, optimizer=study, n_trials=50, n_workers=3, callbacks=[bl.NoImprovement(4)])
@@ -237,6 +264,32 @@ def test_runs_log_results_and_warnings(caplog):
     assert lines[1][1].startswith("trial 1 failed: f raised OSError") and "no such level" in lines[1][1]
     assert lines[2][1].startswith("trial 1 failed: ") and lines[2][1].endswith("further ones do not warn")
     assert lines[3][1].startswith("the run ended by n_trials: Result(n_trials=2")
+
+
+@pytest.mark.parametrize(
+    ("stop", "reason"),
+    [
+        (bl.NoImprovement(2), "no improvement for 2 results"),
+        (bl.ValueReached(0.5), "the value 0.5 reached 0.5"),
+    ],
+)
+def test_the_reason_of_a_stopper_is_logged(caplog, stop, reason):
+    caplog.set_level(logging.INFO, "belated")
+    run_values([0.5, 0.5, 0.5, 0.5], stop)
+    lines = [record.getMessage() for record in caplog.records]
+    assert lines[-2] == f"a callback ended the run: {reason}" and lines[-1].startswith("the run ended by stopped: ")
+
+
+def test_what_is_known_of_a_value_is_logged_with_it(caplog):
+    caplog.set_level(logging.INFO, "belated")
+    bl.maximize(lambda params: {"value": 2.0, "std": 0.25, "cost": 3.0}, SPACE, n_trials=1)
+    message = caplog.records[0].getMessage()
+    assert message.startswith("trial 0 observed: value=2.0, std=0.25, cost=3.0, duration=")
+    assert message.endswith(", best_value_=2.0")
+    caplog.clear()
+    caplog.set_level(logging.WARNING, "belated")
+    bl.maximize(f, SPACE, n_trials=1)
+    assert not caplog.records
 
 
 def test_the_logger_is_quiet_by_default(capsys):

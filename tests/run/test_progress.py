@@ -1,11 +1,14 @@
 """The progress bar of a run."""
 
+import io
 import sys
 import threading
+from types import SimpleNamespace
 
 import pytest
 
 import belated as bl
+from belated.run.progress import Progress
 from tests.run.runs import SECONDS, SPACE, by_params, f
 
 
@@ -24,10 +27,11 @@ class Bar:
     """What a bar of tqdm is told."""
 
     def __init__(self, total, unit):
-        self.total, self.shown, self.n, self.closed = total, [], 0, False
+        self.total, self.unit, self.shown, self.drawn, self.n, self.closed = total, unit, [], [], 0, False
 
     def set_postfix(self, facts, refresh):
         self.shown.append(dict(facts))
+        self.drawn.append(refresh)
 
     def update(self, n):
         self.n += n
@@ -84,3 +88,70 @@ def test_progress_without_tqdm(monkeypatch):
         bl.maximize(f, optimizer=opt, n_trials=3, progress=True)
     assert opt.n_trials == 0
     assert bl.maximize(f, optimizer=opt, n_trials=3).stop_reason == "n_trials"
+
+
+def test_a_tick_keeps_what_was_shown_and_counts_the_seconds_down(bars, monkeypatch):
+    monkeypatch.setattr("belated.run.evaluations._MAX_WAIT", 0.01)
+    ticks = threading.Event()
+
+    def second_is_slow(params):
+        while bars[0].n == 1 and len(bars[0].shown) < 4:
+            ticks.wait(0.005)
+        return 1.0
+
+    bl.maximize(second_is_slow, SPACE, n_trials=2, progress=True, timeout=SECONDS)
+    [bar] = bars
+    first, *between, last = bar.shown
+    assert first["best"] == 1.0 and first["in_flight"] == 1 and len(between) >= 3 and last["in_flight"] == 0
+    assert all(facts["best"] == 1.0 and facts["in_flight"] == 1 and "failed" not in facts for facts in between)
+    assert all(0 < int(facts["left"].removesuffix("s")) <= SECONDS for facts in bar.shown)
+    # What counts trials draws the bar itself, a tick has it drawn.
+    assert bar.drawn == [False, *[True] * len(between), False] and bar.unit == "trial"
+
+
+def test_the_seconds_to_go_are_never_negative():
+    bar = Bar(None, "trial")
+    progress = Progress(bar)
+    progress.update(left=2.6, best=None, failed=None, in_flight=0)
+    progress.update(done=2, left=-3.0)
+    progress.update(in_flight=1)
+    assert bar.shown == [{"in_flight": 0, "left": "3s"}, {"in_flight": 0, "left": "0s"}, {"in_flight": 1}]
+    assert bar.drawn == [True, False, True] and bar.n == 2
+
+
+@pytest.mark.parametrize(
+    ("terminal", "notebook", "expected"),
+    [(True, None, True), (False, None, False), (None, None, False), (False, "kernel", True), (False, "shell", False)],
+)
+def test_a_bar_is_shown_by_default_in_terminals_and_notebooks(bars, monkeypatch, terminal, notebook, expected):
+    errors = None if terminal is None else io.StringIO()
+    if errors is not None:
+        errors.isatty = lambda: terminal
+    shell = SimpleNamespace(**({"kernel": 1} if notebook == "kernel" else {}))
+    # IPython may have been imported where none of its shells runs.
+    ipython = SimpleNamespace(get_ipython=lambda: None if notebook is None else shell)
+    monkeypatch.setattr(sys, "stderr", errors)
+    for module in (ipython, None) if notebook is None else (ipython,):
+        monkeypatch.setitem(sys.modules, "IPython", module)
+        bars.clear()
+        bl.maximize(f, SPACE, n_trials=2)
+        assert len(bars) == expected
+        bl.maximize(f, SPACE, n_trials=2, progress=not expected)
+        assert len(bars) == 1
+
+
+@pytest.mark.parametrize("progress", [1, 0, "yes", []])
+def test_other_values_of_progress_are_refused(progress):
+    opt = bl.RandomSearch(SPACE)
+    with pytest.raises(bl.InvalidSetting, match="^progress=.* is not usable: pass True, False or None$"):
+        bl.maximize(f, optimizer=opt, n_trials=2, progress=progress)
+    assert opt.n_trials == 0
+
+
+def test_a_bar_is_closed_however_the_run_ends(bars):
+    def fails(optimizer, trial):
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        bl.maximize(f, SPACE, n_trials=2, progress=True, callbacks=[fails])
+    assert bars[0].closed and bars[0].n == 1

@@ -1,0 +1,193 @@
+"""The arguments of runs: which there are, what they may be, and what is said about others."""
+
+import inspect
+import re
+from concurrent.futures import Executor, ThreadPoolExecutor
+
+import pytest
+
+import belated as bl
+from belated.run import arguments
+from tests.run.runs import SPACE, ManualExecutor, f
+
+RUNS = pytest.mark.parametrize("run", [bl.maximize, bl.minimize])
+
+
+@RUNS
+def test_a_run_has_its_own_arguments_and_those_of_bayes_opt(run):
+    of_bayes_opt = set(inspect.signature(bl.BayesOpt).parameters) - {"space", "candidates", "direction", "context"}
+    own = ["f", "space", "candidates", "optimizer", "n_trials", "n_trials_total", "timeout", "n_workers", "executor"]
+    own += ["catch", "callbacks", "progress"]
+    shown = list(inspect.signature(run).parameters.values())
+    assert [each.name for each in shown[: len(own)]] == own
+    assert {each.name for each in shown[len(own) :]} == of_bayes_opt and len(shown) == len(own) + len(of_bayes_opt)
+    assert {each.annotation for each in shown} == {inspect.Parameter.empty}
+    assert all(each.kind is inspect.Parameter.KEYWORD_ONLY for each in shown[2:])
+
+
+# Names.
+
+
+@RUNS
+@pytest.mark.parametrize(
+    ("given", "named", "message"),
+    [
+        (
+            (f, SPACE, 50),
+            {},
+            "{} takes f and space by position, and got 50 besides: name the others, as in n_trials=50",
+        ),
+        ((f, SPACE, [1], 2), {}, "{} takes f and space by position, and got [1] besides: name the others"),
+        ((), {"space": SPACE}, "f is missing: call {}(f, space, n_trials=…), with a function of the params"),
+        ((), {}, "f is missing: call {}(f, "),
+        (
+            (f, SPACE),
+            {"direction": "minimize"},
+            "direction is fixed by the name of {}: leave it out, or call the other one",
+        ),
+        (
+            (f, SPACE),
+            {"mode": "max"},
+            "mode='max' is not an argument of {}: call bl.maximize or bl.minimize, by what you want",
+        ),
+        (
+            (f, SPACE),
+            {"Maximize": True},
+            "Maximize=True is not an argument of {}: call bl.maximize or bl.minimize, by what you want",
+        ),
+        ((f, SPACE), {"n_trial": 3}, "n_trial=3 is not an argument of {}: did you mean n_trials?"),
+    ],
+)
+def test_names_that_a_run_does_not_have(run, given, named, message):
+    with pytest.raises(bl.UnknownArgument) as raised:
+        run(*given, **({"n_trials": 1} | named))
+    assert str(raised.value).startswith(message.format(run.__name__))
+
+
+def test_f_and_space_may_be_given_by_name():
+    for given in (bl.maximize(f=f, space=SPACE, n_trials=1, seed=0), bl.maximize(f, space=SPACE, n_trials=1, seed=0)):
+        assert given.best_value_ == f(given.best_params_)
+
+
+# Values.
+
+
+@pytest.mark.parametrize(
+    ("argument", "message"),
+    [
+        ({"n_trials": -1}, "n_trials=-1 is not usable: pass an integer >= 0"),
+        ({"n_trials_total": 1.0}, "n_trials_total=1.0 is not usable: pass an integer >= 0"),
+        ({"n_workers": 0}, "n_workers=0 is not usable: pass an integer >= 1"),
+        ({"timeout": 0.0}, "timeout=0.0 is not usable: pass seconds > 0, or None"),
+        ({"timeout": float("inf")}, "timeout=inf is not usable: pass seconds > 0, or None"),
+        ({"timeout": "60"}, "timeout='60' is not usable: pass seconds > 0, or None"),
+        (
+            {"executor": 4},
+            "executor=4 is not usable: pass a concurrent.futures.Executor "
+            "(of a Dask client: client.get_executor(pure=False))",
+        ),
+        ({"catch": None}, "catch=None is not usable: pass exception classes, () for none"),
+        ({"catch": [ValueError()]}, "catch=[ValueError()] is not usable: pass exception classes, () for none"),
+        ({"catch": int}, "catch=<class 'int'> is not usable: pass exception classes, () for none"),
+        ({"callbacks": 3}, "callbacks=3 is not usable: pass a list of functions callback(optimizer, trial)"),
+        ({"callbacks": [print, 3]}, "callbacks=[<built-in function print>, 3] is not usable: pass a list of functions"),
+        ({"callbacks": [bl.NoImprovement]}, "callbacks has the class NoImprovement: pass one made of it, NoImprov"),
+        (
+            {"n_trials": None},
+            "n_trials, n_trials_total and timeout are all missing: pass one of them, or the run would never end",
+        ),
+    ],
+    ids=str,
+)
+def test_values_that_are_refused(argument, message):
+    opt = bl.RandomSearch(SPACE)
+    with pytest.raises(bl.InvalidSetting) as raised:
+        bl.maximize(f, **({"optimizer": opt, "n_trials": 1} | argument))
+    assert str(raised.value).startswith(message)
+    assert opt.n_trials == 0
+
+
+@pytest.mark.parametrize(
+    ("made", "message"),
+    [
+        ({"direction": "minimize"}, "optimizer has direction='minimize': call minimize, or pass another one"),
+        (
+            {"context": {"age": (0, 9)}},
+            "optimizer has a context, which maximize cannot give with its suggestions: use suggest and observe",
+        ),
+    ],
+)
+def test_optimizers_that_a_run_cannot_use(made, message):
+    with pytest.raises(bl.InvalidSetting, match=f"^{re.escape(message)}$"):
+        bl.maximize(f, optimizer=bl.RandomSearch(SPACE, **made), n_trials=1)
+    with pytest.raises(bl.InvalidSetting, match=r"^optimizer has direction='maximize': call maximize, or pass another"):
+        bl.minimize(f, optimizer=bl.RandomSearch(SPACE), n_trials=1)
+
+
+def test_settings_beside_an_optimizer_are_named():
+    opt = bl.RandomSearch(SPACE)
+    message = "^['space', 'candidates', 'seed', 'window'] would make a new optimizer, and one is given: leave them out$"
+    with pytest.raises(bl.InvalidSetting, match=message.replace("[", r"\[").replace("]", r"\]")):
+        bl.maximize(f, SPACE, candidates=[[1]], optimizer=opt, n_trials=1, seed=0, window=3)
+    assert bl.maximize(f, optimizer=opt, n_trials=1, seed=None, window=None).n_trials == 1
+    with pytest.raises(bl.InvalidSetting, match="^space=.* is not usable: pass it as optimizer=$"):
+        bl.maximize(f, opt, n_trials=1)
+    with pytest.raises(
+        bl.InvalidSetting, match="^optimizer=.* is not usable: pass an optimizer or a Study of belated$"
+    ):
+        bl.maximize(f, optimizer=bl.RandomSearch, n_trials=1)
+
+
+def test_callbacks_may_be_any_iterable():
+    seen = []
+    bl.maximize(f, SPACE, n_trials=2, callbacks=(callback for callback in [lambda opt, trial: seen.append(trial)]))
+    assert [trial.number for trial in seen] == [0, 1]
+
+
+# How many evaluations run at a time.
+
+
+class Sized(Executor):
+    """An executor with some of the attributes that executors have."""
+
+    def __init__(self, **attributes):
+        vars(self).update(attributes)
+
+
+@pytest.mark.parametrize(
+    ("attributes", "n_workers", "size"),
+    [
+        ({"num_workers": 3}, None, 3),
+        ({"_max_workers": 2}, None, 2),
+        ({"num_workers": 3, "_max_workers": 2}, None, 3),
+        ({"num_workers": 0, "_max_workers": 1}, None, 1),
+        ({"num_workers": "many", "_max_workers": 4}, None, 4),
+        ({"num_workers": 3}, 2, 2),
+        ({}, 2, 2),
+    ],
+)
+def test_the_size_of_an_executor(attributes, n_workers, size):
+    assert arguments.size(n_workers, Sized(**attributes)) == size
+
+
+@pytest.mark.parametrize("attributes", [{}, {"num_workers": None}, {"_max_workers": 0}, {"_max_workers": True}])
+def test_an_executor_that_does_not_say_its_size(attributes):
+    message = "^n_workers is missing: Sized has no attribute with its number of workers; pass how many evaluations are"
+    with pytest.raises(bl.InvalidSetting, match=message):
+        bl.maximize(f, SPACE, n_trials=1, executor=Sized(**attributes))
+
+
+@pytest.mark.parametrize(("n_workers", "most"), [(None, 1), (1, 1), (3, 3)])
+def test_no_more_evaluations_are_submitted_than_there_are_workers(n_workers, most):
+    hand = ManualExecutor({k: [k - most + 1] for k in range(most - 1, 9)} | {8: range(9 - most, 9)})
+    best = bl.maximize(f, SPACE, n_trials=9, executor=hand, n_workers=most)
+    assert best.stop_reason == "n_trials" and len(best.trials) == 9
+    assert arguments.size(n_workers, None) == most
+
+
+def test_the_pool_of_a_run():
+    calling = arguments.own_pool(1, None)
+    assert calling.submit(divmod, 7, 2).result() == (3, 1) and not isinstance(calling, ThreadPoolExecutor)
+    for size, timeout in ((1, 5.0), (3, None), (3, 5.0)):
+        with arguments.own_pool(size, timeout) as pool:
+            assert isinstance(pool, ThreadPoolExecutor) and pool._max_workers == size

@@ -1,0 +1,395 @@
+"""The SQLite store by itself: connections, waiting for others, and what it makes of SQLite's errors."""
+
+import os
+import re
+import sqlite3
+import sys
+import threading
+from reprlib import repr as short
+
+import pytest
+
+import belated as bl
+from belated.store import checksums, sqlite
+from belated.store.sqlite import SqliteStore
+
+ID = 7
+
+
+def header(name="s", id=ID, at=1.5):
+    return checksums.header(id, name, {"optimizer": "none", "arguments": {}}, at)
+
+
+def record(seq, study=ID):
+    return checksums.with_checksum(study, seq, None, 2.5, "{}")
+
+
+@pytest.fixture
+def path(tmp_path):
+    return str(tmp_path / "studies.db")
+
+
+@pytest.fixture
+def opened(path):
+    """A store with one study of two events, and a connection."""
+    store = SqliteStore(path)
+    store.create(header(), [record(0), record(1)])
+    return store
+
+
+def edit(path, *statements):
+    connection = sqlite3.connect(path, isolation_level=None)
+    for statement in statements:
+        connection.execute(statement)
+    connection.close()
+
+
+# What SQLite raises.
+
+
+class Failing:
+    """A connection on which everything fails."""
+
+    in_transaction = False
+    closed = False
+
+    def __init__(self, error):
+        self.error = error
+
+    def execute(self, *arguments):
+        raise self.error
+
+    def close(self):
+        self.closed = True
+
+
+def failing(store, error):
+    store._disconnect()
+    store.names()
+    store._connection.close()
+    store._connection = Failing(error)
+    return store._connection
+
+
+ERRORS = [
+    (13, "database or disk is full", "the disk is full: free some space and call again"),
+    (8, "attempt to write a readonly database", "it is read-only: give this user the right to write to the file and "),
+    (3, "access permission denied", "it is not accessible: give this user the right to read and write"),
+    (14, "unable to open database file", "it cannot be opened: does its folder exist, and may this user write there?"),
+    (26, "file is not a database", "it is not a database: is the path right? If it is, restore a copy of the file"),
+    (11, "database disk image is malformed", "it is damaged: restore a copy, or save what is intact with: belated stu"),
+    (0, "Could not decode to UTF-8 column", "it is damaged: restore a copy, or save what is intact with: belated stud"),
+    (10, "disk I/O error", "disk I/O error: is the disk full, or failing? Then call again"),
+    (18, "string or blob too big", "it holds a field larger than any that belated writes"),
+    (21, "bad parameter or other API misuse", "SQLite refused: bad parameter or other API misuse"),
+]
+
+
+@pytest.mark.parametrize(("code", "words", "message"), ERRORS, ids=[str(code) for code, *_ in ERRORS])
+@pytest.mark.parametrize("known", [True, False], ids=["code", "words"])
+def test_an_error_of_sqlite_says_what_to_do(opened, code, words, message, known):
+    error = sqlite3.DatabaseError(words if not known else f"in other words ({words})" if code == 21 else "?")
+    if known:
+        # An extended code has the primary one in its lowest byte. Python 3.10 has only the words.
+        error.sqlite_errorcode = code | 3 << 8
+    if known and code == 21:
+        message = "SQLite refused: in other words"
+    connection = failing(opened, error)
+    with pytest.raises(bl.StoreError, match=f"^store {re.escape(opened.path)}: {re.escape(message)}") as caught:
+        opened.names()
+    assert caught.value.__cause__ is error and (code == 21 or str(caught.value).endswith(f"({short(str(error))})"))
+    # What the connection has cached is not trusted any more.
+    assert connection.closed and opened.names() == ["s"]
+
+
+def test_text_that_cannot_be_decoded_is_damage(opened):
+    error = UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid start byte")
+    connection = failing(opened, error)
+    with pytest.raises(bl.StoreError, match="it is damaged: restore a copy, or save"):
+        opened.names()
+    assert connection.closed and opened.names() == ["s"]
+
+
+def test_other_errors_leave_the_connection(opened):
+    before = opened._connection
+    with pytest.raises(ZeroDivisionError), opened.writing("s"):
+        raise ZeroDivisionError
+    assert opened._connection is before and not before.in_transaction
+
+
+# Waiting for others.
+
+
+@pytest.fixture
+def waits(monkeypatch):
+    """The longest that each pause may be; time goes on by what a pause takes, and `step` besides."""
+    made = {"now": 100.0, "step": 0.0, "pauses": [], "waited": []}
+
+    def sleep(seconds):
+        made["now"] += seconds + made["step"]
+
+    def uniform(low, high):
+        assert low == 0
+        made["pauses"].append(high)
+        made["waited"].append(made["now"] - 100.0)
+        return high
+
+    monkeypatch.setattr(sqlite.time, "monotonic", lambda: made["now"])
+    monkeypatch.setattr(sqlite.time, "sleep", sleep)
+    monkeypatch.setattr(sqlite.random, "uniform", uniform)
+    return made
+
+
+BUSY = [(5, "database is locked"), (6, "database table is locked"), (5 | 1 << 8, "database is locked")]
+
+
+def busy(code, words, times):
+    """An action that finds the file locked so many times."""
+    left = [times]
+
+    def action():
+        if left[0]:
+            left[0] -= 1
+            error = sqlite3.OperationalError(words)
+            if sys.version_info >= (3, 11):
+                error.sqlite_errorcode = code
+            raise error
+        return "done"
+
+    return action
+
+
+@pytest.mark.parametrize(("code", "words"), BUSY)
+def test_a_locked_file_is_tried_again_in_shorter_and_shorter_pauses(opened, waits, code, words):
+    waits["step"] = 0.01
+    assert opened._when_free(busy(code, words, 1000)) == "done"
+    pauses, waited = waits["pauses"], waits["waited"]
+    assert len(pauses) == 1000 and waited[0] == 0 and pauses[0] == sqlite._MAX_PAUSE
+    for pause, after in zip(pauses, waited, strict=True):
+        shrunk = sqlite._MAX_PAUSE / (1 + (after / sqlite._PAUSE_HALVED_AFTER) ** 2)
+        assert pause == pytest.approx(max(shrunk, 0.0005 if after < 1.0 else 0.003), rel=1e-12)
+    assert waited[-1] > 1.0
+
+
+def test_pauses_are_half_as_long_after_the_time_that_is_declared(opened, waits):
+    waits["step"] = sqlite._PAUSE_HALVED_AFTER - sqlite._MAX_PAUSE
+    assert opened._when_free(busy(5, "database is locked", 2)) == "done"
+    assert waits["pauses"] == pytest.approx([sqlite._MAX_PAUSE, sqlite._MAX_PAUSE / 2])
+
+
+def test_after_the_longest_wait_the_error_is_raised(opened, waits):
+    waits["step"] = 25.0
+    with pytest.raises(sqlite3.OperationalError):
+        opened._when_free(busy(5, "database is locked", 99))
+    assert [round(after) for after in waits["waited"]] == [0, 25, 50]
+    waits["now"] = 100.0
+    with pytest.raises(sqlite3.OperationalError):
+        opened._when_free(busy(1, "no such table", 1))
+    assert len(waits["waited"]) == 3
+
+
+def test_who_keeps_the_file_locked_is_asked_for(opened, waits):
+    waits["step"] = 25.0
+    failing(opened, sqlite3.OperationalError("database is locked"))
+    if sys.version_info >= (3, 11):
+        opened._connection.error.sqlite_errorcode = 5
+    with pytest.raises(
+        bl.StoreError, match="other processes have been writing to it for 60 s: is one of them stopped?"
+    ):
+        opened.names()
+
+
+# Connections.
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_forked_child_has_neither_its_parents_connection_nor_its_lock(opened):
+    holds, done = threading.Event(), threading.Event()
+
+    def hold():
+        with opened._lock:
+            holds.set()
+            done.wait(60)
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    holds.wait(60)
+    before = opened._connection
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            assert opened._connection is None
+            with opened.writing("s") as log:
+                log.append([record(2)])
+            assert opened._connection is not before
+            code = 0
+        finally:
+            os._exit(code)
+    assert os.waitpid(child, 0)[1] == 0
+    done.set()
+    thread.join()
+    assert opened._connection is before and opened.events("s", 0) == [record(0), record(1), record(2)]
+
+
+def test_a_file_that_is_not_there_is_not_made_by_reading(path):
+    store = SqliteStore(path)
+    for call in (store.names, store.check, lambda: store.events("s", 0)):
+        with pytest.raises(bl.StoreError, match=f"^store {re.escape(path)}: there is no such file$"):
+            call()
+    assert store.header("s") is None and not os.path.exists(path)
+
+
+def test_a_file_that_was_replaced_while_in_use_is_refused_until_it_is_back(opened, path):
+    other = SqliteStore(path + ".other")
+    other.create(header("t", 8), [])
+    other._disconnect()
+    os.rename(path, path + ".old")
+    for _ in range(2):
+        with pytest.raises(bl.StoreError, match="the file was moved, removed or replaced while in use, so that other"):
+            opened.names()
+        if not os.path.exists(path):
+            # Another file of that name is not the one that was opened.
+            os.rename(path + ".other", path)
+    os.replace(path + ".old", path)
+    assert opened.names() == ["s"]
+
+
+def test_other_files_cannot_be_attached_and_schemas_are_not_trusted(opened):
+    opened.names()
+    with pytest.raises(sqlite3.OperationalError, match="too many attached databases"):
+        opened._connection.execute("ATTACH DATABASE ':memory:' AS other")
+    assert opened._connection.execute("PRAGMA cell_size_check").fetchone() == (1,)
+
+
+NETWORK = """9p afs beegfs ceph cifs coda davfs gfs gfs2 glusterfs gpfs lustre ncpfs nfs nfs4 ocfs2 orangefs pvfs2 smb2
+smb3 smbfs vboxsf vmhgfs fuse.ceph fuse.gcsfuse fuse.glusterfs fuse.rclone fuse.s3fs fuse.sshfs fuse.vmhgfs-fuse
+fuse.davfs2 fuse.drive fuse.mfs fuse.juicefs fuse.cephfs fuse.blobfuse fuse.goofys"""
+
+
+def test_every_file_system_that_machines_share_is_refused(path, monkeypatch):
+    for kind in NETWORK.split():
+        monkeypatch.setattr(sqlite, "file_system", lambda given, kind=kind: kind if given == path else "ext4")
+        message = f"^store {re.escape(path)}: it is on {kind}, a file system shared over a network, where locks are not"
+        with pytest.raises(bl.StoreError, match=message):
+            SqliteStore(path).create(header(), [])
+    for kind in ("ext4", "xfs", "btrfs", "tmpfs", "overlay", "apfs", "fuse", ""):
+        monkeypatch.setattr(sqlite, "file_system", lambda given, kind=kind: kind)
+        assert SqliteStore(path).create(header(kind, hash(kind) & 0xFFFF), []) is True
+
+
+# What the file has.
+
+
+def test_names_are_in_the_order_of_their_time_and_then_of_the_alphabet(path):
+    store = SqliteStore(path)
+    for id, (name, at) in enumerate([("c", 3.0), ("b", 2.0), ("a", 2.0), ("d", 1.0)]):
+        store.create(header(name, id, at), [])
+    assert store.names() == ["d", "a", "b", "c"]
+
+
+def test_events_that_do_not_follow_the_last_one_are_refused_whole(opened):
+    for wrong in (1, 4):
+        with pytest.raises(bl.StoreError), opened.writing("s") as log:
+            log.append([record(2)])
+            log.append([record(wrong)])
+    message = "^the store's count of events changed within a transaction: it is damaged; restore a copy$"
+    with pytest.raises(bl.StoreError, match=message), opened.writing("s") as log:
+        log.append([record(5)])
+    assert opened.events("s", 0) == [record(0), record(1)]
+    with opened.writing("s") as log:
+        log.append([])
+    assert opened.events("s", 2) == []
+
+
+@pytest.mark.parametrize(
+    ("statement", "start", "message"),
+    [
+        ("DELETE FROM heads", 0, "the study's count of events is missing: the store is damaged; restore a copy"),
+        ("UPDATE heads SET n = 'two'", 0, "the study's count of events is missing: the store is damaged"),
+        (
+            "UPDATE heads SET n = 3",
+            1,
+            "the store has 1 of the 2 events from number 1 on: it is damaged; restore a copy, or save what is intact",
+        ),
+        ("UPDATE heads SET n = 3", 0, "the store has 2 of the 3 events from number 0 on"),
+        ("DELETE FROM events", 1, "the store has 0 of the 1 events from number 1 on"),
+        (
+            "SELECT 1",
+            3,
+            "the store has 2 events of a study of which this process knows 3: it was replaced by an earlier copy; open",
+        ),
+    ],
+)
+def test_counts_that_do_not_fit_are_refused(opened, path, statement, start, message):
+    opened.events("s", 0)
+    edit(path, statement)
+    with pytest.raises(bl.StoreError, match=f"^{re.escape(message)}"):
+        opened.events("s", start)
+    with pytest.raises(bl.StoreError, match=f"^{re.escape(message)}"), opened.writing("s") as log:
+        log.events(start)
+
+
+@pytest.mark.parametrize(
+    ("statement", "message"),
+    [
+        ("PRAGMA application_id = 77", "it is not a store of belated: pass another path"),
+        ("PRAGMA user_version = 2", "it was written by a newer belated than this one: upgrade belated"),
+        ("PRAGMA user_version = 0", "its tables are not those that belated makes: another program changed it, or it"),
+        (
+            "DROP INDEX keys",
+            "its tables are not those that belated makes: another program changed it, or it is damaged",
+        ),
+    ],
+)
+def test_a_layout_of_another_make_is_named(path, opened, statement, message):
+    opened._disconnect()
+    edit(path, statement)
+    for call in (opened.names, lambda: opened.create(header("t", 8), [])):
+        with pytest.raises(bl.StoreError, match=re.escape(message)):
+            call()
+
+
+# Damage that SQLite itself finds.
+
+
+def lose_the_name(path, name):
+    """Change a name where SQLite looks it up, and not in the row itself."""
+    connection = sqlite3.connect(path)
+    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    [(page,)] = connection.execute("SELECT rootpage FROM sqlite_master WHERE name = 'sqlite_autoindex_studies_1'")
+    [(size,)] = connection.execute("PRAGMA page_size")
+    connection.close()
+    with open(path, "rb+") as file:
+        file.seek((page - 1) * size)
+        data = file.read(size)
+        assert data.count(name.encode()) == 1
+        file.seek((page - 1) * size)
+        file.write(data.replace(name.encode(), name[::-1].encode()))
+
+
+def test_a_study_that_damage_hides_is_not_created_again(path):
+    store = SqliteStore(path)
+    store.create(header("dose-finding"), [record(0)])
+    store._disconnect()
+    lose_the_name(path, "dose-finding")
+    assert store.header("dose-finding") is None
+    for given in (header("dose-finding", 8), header("other", 9)):
+        with pytest.raises(bl.StoreError, match=r"it is damaged \(.*index.*\): restore a copy, or use --salvage"):
+            store.create(given, [])
+    with pytest.raises(bl.StoreError, match=r"it is damaged \(.*missing from index.*\)"):
+        store.check()
+    assert store.salvage() == ([header("dose-finding")], [(ID, record(0))])
+
+
+@pytest.mark.parametrize(
+    ("statement", "table"),
+    [("INSERT INTO heads VALUES (99, 0)", "heads"), ("UPDATE studies SET id = 8", "events")],
+)
+def test_rows_without_their_study_are_damage(opened, path, statement, table):
+    opened.check()
+    edit(path, statement)
+    with pytest.raises(bl.StoreError, match=rf"it is damaged \(.*{table} without its study.*\): restore a copy"):
+        opened.check()
+    with pytest.raises(bl.StoreError, match="without its study"):
+        opened.create(header("t", 9), [])
