@@ -12,6 +12,7 @@ import pytest
 import belated as bl
 from belated.experiments.replays import bpe
 from belated.experiments.runner import Options
+from belated.simulate import Poisson, simulate
 
 DATA = Path(os.environ["BELATED_DATA"]) if "BELATED_DATA" in os.environ else None
 recorded = None if DATA is None else bpe.read_reference(DATA)
@@ -64,7 +65,21 @@ def test_settings_are_those_of_the_paper_and_of_its_code():
         rival = bpe.optimizer(bpe.Setting("f1", "GP-UCB-SDF", 50), 1000, faithful, 0)
         assert rival.window == 100 and rival.surrogate.lengthscale == lengthscale
         assert rival._settings()["acquisition"].beta == math.sqrt(6)
-        assert isinstance(rival._settings()["pending"], bl.Liar if faithful else bl.Censor)
+        assert isinstance(rival._settings()["pending"], bl.Ignore if faithful else bl.Censor)
+
+
+def test_the_floor_first_is_the_same_as_pending_trials_at_the_floor(monkeypatch):
+    rng = np.random.default_rng(7)
+    x, f = rng.uniform(-5, 5, (150, 2)), rng.normal(size=150)
+    monkeypatch.setattr(bpe, "grid", lambda: x)
+    table = {tuple(row): value for row, value in zip(x, f, strict=True)}
+    points = []
+    for wrap in (bpe.FloorFirst, lambda optimizer, floor: optimizer):
+        made = bpe.optimizer(bpe.Setting("f1", "GP-UCB-SDF", 6), 60, False, 3, f.min())
+        history = simulate(wrap(made, f.min()), lambda row: table[tuple(row)], 60, Poisson(6.0), noise=0.02, seed=5)
+        assert max(history.delays) <= 12
+        points.append([tuple(row) for row in history.points])
+    assert points[0] == points[1]
 
 
 @pytest.mark.parametrize("faithful", [False, True])

@@ -1,4 +1,4 @@
-"""BPE-Delay written from the paper in numpy: lengths of rounds, dense variances, bounds and eliminations.
+"""BPE-Delay written from the paper in numpy: lengths of rounds, dense variances, bounds and eliminations; and problems.
 
 Notation follows Vakili et al. 2023: q_r, t_r, T, δ; λ there is the standard deviation of the noise here.
 """
@@ -7,6 +7,12 @@ import math
 
 import numpy as np
 from numpy.testing import assert_allclose
+
+import belated as bl
+
+X = np.linspace(0, 1, 60).reshape(-1, 1)
+SE = "squared_exponential"
+KERNEL = {"lengthscale": 0.15, "noise_std": 0.05, "kernel": SE}
 
 
 def kernel(name, lengthscale, variance, a, b):
@@ -113,3 +119,26 @@ class DenseBPE:
     def observe(self, number, row, value, std=None):
         """A value of a trial of this round (with `keep`, of any)."""
         self.arrived[number] = (row, value, std)
+
+
+def rkhs_function(rng, x=X, lengthscale=0.15, n=8):
+    """f = Σ α_i k(·, x_i) at the rows of x, and its norm."""
+    centres, alpha = rng.random((n, x.shape[1])), rng.normal(size=n)
+    k = kernel(SE, lengthscale, 1.0, centres, centres)
+    return kernel(SE, lengthscale, 1.0, x, centres) @ alpha, math.sqrt(alpha @ k @ alpha)
+
+
+def make(horizon=60, x=X, **arguments):
+    return bl.BPEDelay(candidates=x, horizon=horizon, seed=0, **(KERNEL | {"delay": "none"} | arguments))
+
+
+def play(opt, n, f, late=0, seed=0):
+    """n suggestions, each observed after `late` others."""
+    rng = np.random.default_rng(seed)
+    trials = []
+    for _ in range(n):
+        trials.append(opt.suggest())
+        if len(trials) > late:
+            trial = trials[len(trials) - 1 - late]
+            trial.observe(f[trial.index] + 0.05 * rng.normal())
+    return trials

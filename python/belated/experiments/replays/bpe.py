@@ -6,13 +6,14 @@ noise has standard deviation 0.02, delays are Poisson of mean λ = 0, 25 or 50, 
 The functions of the paper's figures are not published: here they follow from the seed, and are the same in all runs.
 
 All algorithms know the kernel of f and have bounds of sqrt(6) standard deviations, as the authors' code has.
-GP-UCB-SDF is that of Verma et al. 2022, with window 2λ and f shifted to its floor, 0. BPE-Delay bounds delays by the
-larger term of Eq. 6, and its last round is cut to the horizon. Beside the paper's algorithms there is BPE-Delay with
-delays estimated.
+GP-UCB-SDF is that of Verma et al. 2022, with window 2λ and the floor of f given. BPE-Delay bounds delays by the larger
+term of Eq. 6, and its last round is cut to the horizon. Beside the paper's algorithms there is BPE-Delay with delays
+estimated.
 
 ``--faithful`` is the authors' code: model lengthscale 1 for both functions, its lengths of rounds with the last one
-whole, beyond the horizon, and GP-UCB-SDF without the sum of standard deviations in its multiplier. With ``--data`` it
-also runs the f whose regrets under that code are on record (T = 200), and compares.
+whole, beyond the horizon; and GP-UCB-SDF without the sum of standard deviations in its multiplier, for f shifted so
+that its floor is the prior mean, 0. With ``--data`` it also runs the f whose regrets under that code are on record
+(T = 200), and compares.
 """
 
 from __future__ import annotations
@@ -121,28 +122,30 @@ def run_task(task: Task) -> RunResult:
     setting = task.setting
     f = task.recorded.f if task.recorded is not None else sample(setting.function, task.seed)
     seed = seed_of(task.seed, "optimizer", setting.function, task.run)
-    made = optimizer(setting, task.horizon, task.faithful, seed)
+    if setting.algorithm == "GP-UCB-SDF" and task.faithful:
+        f = f - f.min()
+    made = optimizer(setting, task.horizon, task.faithful, seed, float(f.min()))
+    asked = FloorFirst(made, float(f.min())) if setting.algorithm == "GP-UCB-SDF" else made
     rounds = made.rounds_ if isinstance(made, bl.BPEDelay) else []
     known = [each.length for each in rounds if each.length is not None]
     whole = isinstance(made, bl.BPEDelay) and made.lengths == "code"
-    floor = f.min()
     history = simulate(
-        made,
-        lambda x: float(f[index_of(x)] - floor),
+        asked,
+        lambda x: float(f[index_of(x)]),
         sum(known) if whole else task.horizon,
         Poisson(float(setting.mean)),
         noise=NOISE,
         seed=seed_of(task.seed, "delays and noise", task.run),
     )
     return RunResult(
-        regret=cumulative_regret(history, float(f.max() - floor)),
+        regret=cumulative_regret(history, float(f.max())),
         surviving=len(made.surviving_) if isinstance(made, bl.BPEDelay) else None,
         seconds=float(history.seconds.mean()),
     )
 
 
-def optimizer(setting: Setting, horizon: int, faithful: bool, seed: int) -> bl.Optimizer:
-    """The optimizer of a setting; its candidates are scaled to the unit square."""
+def optimizer(setting: Setting, horizon: int, faithful: bool, seed: int, floor: float = 0.0) -> bl.Optimizer:
+    """The optimizer of a setting, for an f with this floor; its candidates are scaled to the unit square."""
     of_f = LENGTHSCALES.get(setting.function, 1.0)
     kernel: dict[str, Any] = {"lengthscale": (1.0 if faithful else of_f) / SIDE, "noise_std": NOISE, "signal_std": 1.0}
     common: dict[str, Any] = {"candidates": grid(), "seed": seed}
@@ -151,15 +154,41 @@ def optimizer(setting: Setting, horizon: int, faithful: bool, seed: int) -> bl.O
         window = max(1, 2 * setting.mean)
         common |= {"surrogate": surrogate, "window": window, "initial": 0}
         if faithful:
-            # The floor for what is in flight, and no sum of standard deviations.
-            return bl.BayesOpt(acquisition=bl.UCB(BETA), pending=bl.Liar(0.0), **common)
-        return bl.algorithm("GP-UCB-SDF", acquisition__beta=BETA, pending__floor=0.0, **common)
+            # No sum of standard deviations: no trial is ever pending, see `FloorFirst`.
+            return bl.BayesOpt(acquisition=bl.UCB(BETA), pending="ignore", **common)
+        return bl.algorithm("GP-UCB-SDF", acquisition__beta=BETA, pending__floor=floor, **common)
     common |= kernel | {"horizon": horizon, "beta": BETA, "delta": DELTA}
     if setting.algorithm == "BPE-Delay":
         common["delay"] = bl.SubExponential(float(setting.mean), xi=XI, b=B)
     if faithful and setting.algorithm != ESTIMATED:
         common["lengths"] = "code"
     return bl.algorithm("BPE" if setting.algorithm == "BPE" else "BPE-Delay", **common)
+
+
+class FloorFirst:
+    """GP-UCB-SDF, ten times as fast: a trial has the floor for its value at once, amended when its result comes.
+
+    Where the kernel is given that is the same posterior as with pending trials held at the floor, and its rows never
+    move: a step costs one row, not one for every trial in flight. The multiplier sums over the same trials, those of
+    the window. A result later than the window is lost.
+    """
+
+    clock, direction = "iterations", "maximize"
+
+    def __init__(self, optimizer: bl.Optimizer, floor: float) -> None:
+        self.optimizer, self.floor = optimizer, floor
+        self.window: float = optimizer.get_params(deep=False)["window"]
+
+    def suggest(self) -> bl.Trial:
+        """The next trial, observed at the floor."""
+        trial = self.optimizer.suggest()
+        trial.observe(self.floor)
+        return trial
+
+    def observe(self, trial: bl.Trial, value: float) -> None:
+        """Its value."""
+        if self.optimizer.n_trials - trial.number <= self.window:
+            trial.observe(value, amend=True)
 
 
 @lru_cache(maxsize=1)
