@@ -87,6 +87,9 @@ def test_kept_results_are_not_made_again(tmp_path):
     again = kept_map(square, tasks, kept, 0, "squares")
     assert again == made | {"n1": {"square": "kept"}}
     assert kept_map(square, {"n1": 1}, None, 0, "squares")["n1"]["square"] == 1
+    (kept / "n3.json").write_text("{")
+    with pytest.raises(bl.InvalidSetting, match="n3.json holds no result that was kept .* delete it to make it again"):
+        kept_map(square, tasks, kept, 0, "squares")
 
 
 def test_names_of_kept_runs_tell_them_apart():
