@@ -56,6 +56,8 @@ def test_methods_have_the_paper_s_settings_or_those_of_its_code():
             assert type(plain) is type(code) is bl.RandomSearch
             continue
         assert plain._definition() == bl.algorithm(method, function.space, seed=0)._definition()
+        searched = kandasamy.optimizer(method, function, 0, n_trials=385, faithful=False, direct=True)
+        assert searched.acquisition.direct == kandasamy.N_DIRECT and plain.acquisition.direct is None
         assert code.acquisition.multistart == (4905, 0) and code.surrogate.refit_every == 27
         assert getattr(code.acquisition, "beta", 1.0) == ("kandasamy_code" if "UCB" in method else 1.0)
     assert [kandasamy.n_scored(d, j) for d, j in ((2, 50), (6, 10**6), (18, 775))] == [2000, 7905, 6959]
@@ -85,6 +87,9 @@ def test_kept_results_are_not_made_again(tmp_path):
     again = kept_map(square, tasks, kept, 0, "squares")
     assert again == made | {"n1": {"square": "kept"}}
     assert kept_map(square, {"n1": 1}, None, 0, "squares")["n1"]["square"] == 1
+    (kept / "n3.json").write_text("{")
+    with pytest.raises(bl.InvalidSetting, match="n3.json holds no result that was kept .* delete it to make it again"):
+        kept_map(square, tasks, kept, 0, "squares")
 
 
 def test_names_of_kept_runs_tell_them_apart():

@@ -115,6 +115,11 @@ def kept_map(
         It is made where it does not exist. None keeps nothing.
     n_workers, label
         As for `parallel_map`.
+
+    Raises
+    ------
+    InvalidSetting
+        A file in the folder that is damaged.
     """
     if folder is None:
         return dict(zip(tasks, parallel_map(function, list(tasks.values()), n_workers, label), strict=True))
@@ -123,7 +128,16 @@ def kept_map(
     missing = [(function, task, files[name]) for name, task in tasks.items() if not files[name].exists()]
     if missing:
         parallel_map(_keep, missing, n_workers, label)
-    return {name: json.loads(file.read_text(encoding="utf-8")) for name, file in files.items()}
+    return {name: _kept(file) for name, file in files.items()}
+
+
+def _kept(file: Path) -> dict[str, Any]:
+    """A result from its file."""
+    try:
+        result: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise InvalidSetting(f"{file} holds no result that was kept ({error}): delete it to make it again") from None
+    return result
 
 
 def _keep(task: tuple[Callable[[Any], dict[str, Any]], Any, Path]) -> None:

@@ -54,6 +54,9 @@ TIMES: Mapping[str, DelayDistribution] = {
     "Pareto": Pareto(power=5.0),
 }
 
+#: Evaluations by DIRECT, of which the paper does not say how many: as many as the least that the code scores.
+N_DIRECT = 2000
+
 #: What the authors' code does and the paper does not state, or states otherwise, as arguments of `belated.algorithm`.
 FAITHFUL: Mapping[str, Any] = {"surrogate__refit_every": 27, "surrogate__priors": False}
 #: … and for methods with upper confidence bounds.
@@ -110,14 +113,18 @@ def initial_points(function: Function, n: int, rng: np.random.Generator) -> list
     return [dict(zip(function.space, row, strict=True)) for row in rows.tolist()]
 
 
-def optimizer(method: str, function: Function, seed: int, *, n_trials: int, faithful: bool) -> bl.Optimizer:
+def optimizer(
+    method: str, function: Function, seed: int, *, n_trials: int, faithful: bool, direct: bool = False
+) -> bl.Optimizer:
     """A method by its name.
 
     By default it is as the paper describes it, and belated's own search maximises the acquisitions, where the paper has
-    DIRECT: in many dimensions that finds less. `faithful` is what the authors' code does, which scores random points.
+    DIRECT: in many dimensions that finds less. `direct` takes DIRECT. `faithful` is what the authors' code does, which
+    scores random points.
     """
     if method.endswith("RAND") or not faithful:
-        return bl.algorithm(method, function.space, seed=seed)
+        settings = {"acquisition__direct": N_DIRECT} if direct and not method.endswith("RAND") else {}
+        return bl.algorithm(method, function.space, seed=seed, **settings)
     settings = dict(FAITHFUL) | {"acquisition__multistart": (n_scored(len(function.space), n_trials), 0)}
     if "UCB" in method:
         settings |= FAITHFUL_UCB
