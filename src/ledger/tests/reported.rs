@@ -214,3 +214,63 @@ fn the_same_value_with_other_news_is_another_report() {
         assert!(matches!(refused, Err(Error::AlreadyObserved { .. })));
     }
 }
+
+#[test]
+fn a_trial_that_was_run_elsewhere_keeps_its_context_and_moves_no_other() {
+    let mut ledger = Ledger::new(Clock::Iterations, 2, 1);
+    for number in 0..3 {
+        let x = f64::from(number);
+        let add = Action::add(Point::new(vec![x, x + 0.25], None), vec![-x], None, None);
+        act(&mut ledger, add, 0.0).unwrap();
+    }
+    let moved = Action::Observe {
+        number: 1,
+        value: 1.0,
+        report: Report {
+            point: Some(Point::new(vec![7.0, 8.0], None)),
+            ..Report::default()
+        },
+        again: Again::Refuse,
+    };
+    act(&mut ledger, moved, 1.0).unwrap();
+    let rows: Vec<_> = (0..3).map(|number| ledger.row(number).to_vec()).collect();
+    assert_eq!(
+        rows,
+        [[0.0, 0.25, 0.0], [7.0, 8.0, -1.0], [2.0, 2.25, -2.0]]
+    );
+    assert_eq!(ledger.started_point(1).x, [1.0, 1.25]);
+    assert_eq!(ledger.run_point(1).unwrap().x, [7.0, 8.0]);
+}
+
+#[test]
+fn an_added_trial_has_its_own_point_and_what_came_with_its_value() {
+    let report = Report {
+        std: Some(0.5),
+        cost: Some(2.0),
+        duration: Some(3.0),
+        point: Some(point(0.75)),
+        attrs: Some(r#"{"a":1}"#.to_string()),
+    };
+    let mut ledger = Ledger::new(Clock::Iterations, 1, 0);
+    for value in [Some(1.0), None] {
+        let add = Action::Add {
+            point: point(0.25),
+            context: vec![],
+            fidelity: Some(0.125),
+            value,
+            report: report.clone(),
+        };
+        act(&mut ledger, add, 0.0).unwrap();
+    }
+    for (number, known) in [(0, true), (1, false)] {
+        let trial = &ledger.trials()[number];
+        let amounts = (trial.std(), trial.cost(), trial.duration());
+        let expected = (report.std, report.cost, report.duration);
+        assert_eq!(amounts, if known { expected } else { (None, None, None) });
+        assert_eq!(trial.attrs().collect::<Vec<_>>(), [r#"{"a":1}"#]);
+        assert_eq!(
+            (ledger.x(number), trial.fidelity()),
+            (&[0.25][..], Some(0.125))
+        );
+    }
+}

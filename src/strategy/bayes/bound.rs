@@ -154,7 +154,7 @@ mod tests {
 
     #[test]
     fn the_sum_is_over_trials_of_the_window_and_those_that_still_count_as_arriving() {
-        let log = log(&[1.0, 2.0, 1.0, 2.0, 3.0, 3.0, 3.0]);
+        let log = log(&[1.75, 2.0, 1.75, 2.0, 3.0, 3.0, 3.0]);
         let censor = json!({"kind": "Censor"});
         let windowed = settings(censor.clone(), Some(5.0));
         // A lease ends after its last second; a trial aged exactly m is in the window.

@@ -163,7 +163,8 @@ mod tests {
                 let all =
                     (0..7).map(|i| gain(&kernel, 0.1, &points, &[&chosen[..], &[i]].concat()));
                 let all: Vec<f64> = all.collect();
-                let best = (0..7).fold(0, |a, b| if all[b] > all[a] { b } else { a });
+                // Of equals the last.
+                let best = (0..7).fold(0, |a, b| if all[b] >= all[a] { b } else { a });
                 chosen.push(best);
                 let bound = gains.bound(t, &mut go_on).unwrap();
                 let greedy = bound * (1.0 - (-1f64).exp());
