@@ -1,15 +1,20 @@
 """How runs end: after no trials, at a total over all processes, by a stopper; and what they log."""
 
 import copy
+import html
 import logging
 import multiprocessing
+import os
 import pickle
+import re
 import threading
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 
 import pytest
 
 import belated as bl
+from belated.run import total
+from belated.run.result import Result
 from tests.run.runs import METHODS, SECONDS, SPACE, by_params, f, forks, states
 
 # No trials.
@@ -149,6 +154,74 @@ def test_a_suggestion_is_not_made_where_another_process_reached_the_total_meanwh
     assert core.n_events() == before + 1
     study._log.core = core
     assert study.suggest().number == 1
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@forks
+def test_a_fork_while_another_thread_suggests_leaves_a_usable_child():
+    holds, done = threading.Event(), threading.Event()
+
+    def hold():
+        with total._lock:
+            holds.set()
+            done.wait(SECONDS)
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    holds.wait(SECONDS)
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            code = 2 - len(bl.maximize(f, SPACE, n_trials_total=2).trials)
+        finally:
+            os._exit(code)
+    assert os.waitpid(child, 0)[1] == 0
+    done.set()
+    thread.join()
+
+
+# Failures alone.
+
+
+@pytest.mark.filterwarnings("ignore::belated.BelatedWarning")
+def test_a_run_that_the_user_ends_may_have_failures_alone():
+    def stop(optimizer, trial):
+        if trial.number == 1:
+            raise bl.StopRun
+
+    best = bl.maximize(lambda params: None, SPACE, n_trials=9, callbacks=[stop])
+    assert best.stop_reason == "stopped" and states(best) == ["failed", "failed"]
+    with pytest.raises(bl.RunError, match="^none of 2 trials succeeded, and 2 failed: the last time f returned None, "):
+        bl.maximize(lambda params: None, SPACE, n_trials=2)
+
+
+# Results.
+
+
+def test_a_result_shows_its_own_trials_and_the_best_of_all():
+    opt = bl.RandomSearch(SPACE, seed=0)
+    opt.add({"x": 0.5, "n": 2}, 3.0)
+    trials = opt.suggest(n=4)
+    trials[0].observe(1.0)
+    trials[1].fail()
+    best = Result(opt, trials, "timeout", 1.23456)
+    shown = {
+        "n_trials": "4",
+        "best_value_": "3.0",
+        "best_params_": "{'x': 0.5, 'n': 2}",
+        "n_failed_": "1",
+        "n_pending_": "2",
+        "stop_reason": "'timeout'",
+        "seconds": "1.23",
+    }
+    assert repr(best) == f"Result({', '.join(f'{name}={value}' for name, value in shown.items())})"
+    text = " ".join(html.unescape(re.sub("<[^>]*>", " ", best._repr_html_())).split())
+    assert text == " ".join(["Result", *(f"{name} {value}" for name, value in shown.items())]).replace(
+        "'timeout'", "timeout"
+    )
+    assert best.pending_ == trials[2:] and best.trials_dataframe()["number"].tolist() == [1, 2, 3, 4]
+    assert best != Result(opt, trials, "timeout", 1.23456)
 
 
 # Stoppers.

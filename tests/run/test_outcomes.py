@@ -1,8 +1,10 @@
 """Outcomes of evaluations: what is kept of values and errors, and how they travel between processes."""
 
+import importlib
 import inspect
 import operator
 import pickle
+import traceback
 from concurrent.futures import BrokenExecutor, CancelledError, Future
 
 import numpy as np
@@ -124,6 +126,12 @@ def test_the_place_of_an_error_is_the_last_line_that_is_not_of_a_library():
     assert "numpy" in in_numpy.file and in_numpy.line > 0
     nowhere = last_line_of_user(KeyError("y"))
     assert nowhere == Place("builtins.KeyError", "", 0) and str(nowhere) == ""
+
+
+def test_the_machinery_of_imports_is_no_line_of_the_user():
+    error = raised(lambda: importlib.import_module("no_such_module"))
+    assert "<frozen importlib._bootstrap>" in [frame.filename for frame in traceback.extract_tb(error.__traceback__)]
+    assert last_line_of_user(error).file == __file__
 
 
 @failures_expected

@@ -74,7 +74,14 @@ def test_progress_ticks_while_f_runs(bars, monkeypatch):
 def test_progress_counts_what_is_left_of_a_total(bars):
     opt = bl.RandomSearch(SPACE)
     bl.maximize(f, optimizer=opt, n_trials=4, progress=False)
-    for arguments, total in (({"n_trials_total": 9}, 5), ({"n_trials_total": 9}, 0), ({"timeout": 1e-9}, None)):
+    for arguments, total in (
+        ({"n_trials_total": 9}, 5),
+        ({"n_trials_total": 9}, 0),
+        ({"n_trials_total": 3}, 0),
+        ({"n_trials_total": 20, "n_trials": 2}, 2),
+        ({"n_trials_total": 13, "n_trials": 5}, 2),
+        ({"timeout": 1e-9}, None),
+    ):
         bl.maximize(f, optimizer=opt, progress=True, **arguments)
         assert bars[-1].total == total
 

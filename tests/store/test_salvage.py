@@ -2,6 +2,7 @@
 
 import json
 import os
+import random
 import sqlite3
 
 import pytest
@@ -127,6 +128,40 @@ def test_a_file_cut_anywhere_gives_only_what_was_written(path):
         assert set(events) <= expected
         found.append(len(events))
     assert found[0] == 0 < found[-1] and found == sorted(found)
+
+
+def like_records(generator, n):
+    """Bytes as the headers of records begin, and what may follow them: lengths and types of every kind."""
+
+    def one_of(*values):
+        return bytes([generator.choice(values)])
+
+    def varint():
+        return bytes(generator.choices(range(128, 256), k=generator.randrange(4))) + one_of(*range(128))
+
+    parts = []
+    for _ in range(n):
+        if generator.random() < 0.5:
+            parts += [one_of(*range(8, 25)), *(one_of(*range(1, 10)) for _ in range(3)), varint()]
+            parts += [one_of(*range(1, 10)), varint()]
+        else:
+            parts += [one_of(*range(7, 25)), b"\0", varint(), varint(), *(one_of(*range(1, 10)) for _ in range(2))]
+        parts += [b"\x2c", bytes(generator.choices(range(256), k=generator.randrange(40)))]
+    return b"".join(parts)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_bytes_that_look_like_records_are_none_and_do_no_harm(path, seed):
+    noise = like_records(random.Random(seed), 500)
+    store = SqliteStore(path)
+    store.create(form.header(5, "first", DEFINITION, 0.5), [form.with_checksum(5, 0, None, 0.5, "{}")])
+    store._disconnect()
+    with open(path, "ab") as file:
+        file.write(noise)
+    with open(path + "-wal", "wb") as file:
+        file.write(noise[: len(noise) // 3])
+    headers, events = salvage(path)
+    assert [header.id for header in headers] == [5] and [(study, each.seq) for study, each in events] == [(5, 0)]
 
 
 def test_a_file_that_cannot_be_read_is_a_store_error(path, tmp_path):

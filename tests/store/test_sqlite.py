@@ -1,6 +1,7 @@
 """The SQLite store by itself: connections, waiting for others, and what it makes of SQLite's errors."""
 
 import os
+import pickle
 import re
 import sqlite3
 import sys
@@ -276,6 +277,31 @@ def test_every_file_system_that_machines_share_is_refused(path, monkeypatch):
     for kind in ("ext4", "xfs", "btrfs", "tmpfs", "overlay", "apfs", "fuse", ""):
         monkeypatch.setattr(sqlite, "file_system", lambda given, kind=kind: kind)
         assert SqliteStore(path).create(header(kind, hash(kind) & 0xFFFF), []) is True
+
+
+def test_a_store_travels_by_its_path(opened, path, monkeypatch):
+    monkeypatch.chdir(os.path.dirname(path))
+    for store in (SqliteStore.from_location("/studies.db"), SqliteStore.from_location(f"/{path}")):
+        again = pickle.loads(pickle.dumps(store))
+        monkeypatch.chdir("/")
+        assert (again.path, again.url, repr(again)) == (path, f"sqlite:///{path}", f"SqliteStore({path!r})")
+        assert again.names() == ["s"]
+        monkeypatch.chdir(os.path.dirname(path))
+
+
+@pytest.mark.parametrize("location", ["", "x.db", "/", "/:memory:", "/a\0b"])
+def test_what_names_no_file_is_refused(location):
+    message = (
+        f"^store={re.escape(short(f'sqlite://{location}'))} names no file: pass 'sqlite:///file.db', since a study"
+    )
+    with pytest.raises(bl.InvalidSetting, match=message):
+        SqliteStore.from_location(location)
+
+
+def test_a_study_that_is_there_is_not_created(opened):
+    assert opened.create(header(id=9, at=0.5), [record(0, 9)]) is False
+    assert opened.header("s") == header() and opened.events("s", 0) == [record(0), record(1)]
+    assert SqliteStore(opened.path).salvage() == ([header()], [(ID, record(0)), (ID, record(1))])
 
 
 # What the file has.
