@@ -53,6 +53,16 @@ def test_arguments_of_runs(run, name, meant):
     assert message == f"{name}=3 is not an argument of {run.__name__}: did you mean {meant}?"
 
 
+@pytest.mark.parametrize("run", [bl.maximize, bl.minimize])
+def test_each_argument_of_a_run_is_listed_once(run):
+    message = message_of(lambda: run(f, BOX, n_trials=3, qqqq=3))
+    start, _, listed = message.partition(": it has ")
+    assert start == f"qqqq=3 is not an argument of {run.__name__}"
+    assert listed.split(", ") == list(dict.fromkeys(listed.split(", ")))
+    of_optimizer = set(inspect.signature(bl.BayesOpt).parameters) - {"direction"}
+    assert of_optimizer | set(RUN_ARGUMENTS) <= set(listed.split(", "))
+
+
 @pytest.mark.parametrize(("name", "meant"), MEANT.items())
 def test_arguments_of_bayes_opt(name, meant):
     message = message_of(lambda: bl.BayesOpt(BOX, **{name: 3}))

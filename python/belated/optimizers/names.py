@@ -122,7 +122,7 @@ def advice_on(name: str, cls: type, *, nested: bool = False, more: Iterable[str]
 
     `nested` is for calls that take ``argument__field``, `more` are arguments that the call takes besides.
     """
-    known = [*more, *inspect.signature(cls).parameters]
+    known = list(dict.fromkeys([*more, *inspect.signature(cls).parameters]))  # a run takes `space` as well
     exact = _exact_argument(name, cls, known, nested)
     if exact:
         return f"did you mean {exact}?"
