@@ -175,6 +175,39 @@ def test_candidates_that_were_run_elsewhere_come_back_where_they_were_run(way):
         other.add(table)
 
 
+# `run_x` is a parameter beside `x`: what was run needs a name of its own; and `run__x` takes that one in turn.
+NAMED_LIKE_RUNS = ({"x": (0.0, 1.0), "run_x": (1, 9)}, {"x": (0.0, 1.0), "run_x": (1, 9), "run__x": ["a", "b"]})
+
+
+@pytest.mark.parametrize("way", [lambda table: table, through_csv])
+@pytest.mark.parametrize(("space", "prefix"), zip(NAMED_LIKE_RUNS, ("params_run__", "params_run___"), strict=True))
+def test_parameters_named_like_the_columns_of_runs_elsewhere(way, space, prefix):
+    opt = bl.RandomSearch(space, seed=0)
+    run, plain, pending = opt.suggest(3)
+    run.observe(1.0, params=run.params | {"x": 0.25, "run_x": run.params["run_x"] % 9 + 1})
+    plain.observe(2.0)
+    table = opt.trials_dataframe()
+    columns = [f"{each}{name}" for each in ("params_", prefix) for name in space]
+    assert list(table)[-len(columns) :] == columns and table.columns.is_unique
+    assert table["params_run_x"].to_list() == [trial.params["run_x"] for trial in opt.trials]
+    assert table[f"{prefix}x"][0] == 0.25 and table[f"{prefix}run_x"][0] == run.params_run["run_x"]
+    other = bl.RandomSearch(space, seed=1)
+    added = other.add(way(table))
+    for one, params in zip(added, (run.params_run, plain.params, pending.params), strict=True):
+        assert one.params == params | {"x": pytest.approx(params["x"], rel=1e-13)}
+    # Without trials that were run elsewhere there is nothing but the parameters.
+    assert [each for each in other.trials_dataframe() if each.startswith("params_")] == columns[: len(space)]
+
+
+def test_columns_of_what_was_run_are_those_of_the_space():
+    opt, table = table_of(X, **GOOD, params_run_x=[0.125, None])
+    assert [trial.params for trial in opt.add(table)] == [{"x": 0.125}, {"x": 0.25}]
+    opt, table = table_of(X, **GOOD, params_run_y=[0.125, None])
+    with pytest.raises(bl.InvalidPoint, match=r"the table has unknown \['params_run_y'\]"):
+        opt.add(table)
+    assert opt.n_trials == 0
+
+
 CONDITIONAL = {
     "kernel": ["rbf", "poly", None],
     "degree": bl.Integer(1, 5, when={"kernel": "poly"}),

@@ -11,6 +11,7 @@ from reprlib import repr as short_repr
 from typing import TYPE_CHECKING, Any
 
 from belated._core import BelatedError, InvalidPoint, InvalidSpace, InvalidValue
+from belated.optimizers.table import run_prefix
 from belated.space.activity import choices_of, is_active
 from belated.space.arguments import finite, is_table, real_number
 from belated.space.dimensions import Dimension
@@ -49,7 +50,7 @@ def add_trials_table(owner: LifeCycle[Any], table: Any) -> list[Trial]:
     states = [_state(row, i) for i, row in enumerate(rows)]
     if isinstance(domain, Space):
         space = domain
-        _check_columns(space, columns, "params_", InvalidPoint)
+        _check_columns(space, columns, "params_", InvalidPoint, run_prefix(space))
         params: Any = [_params(space, row, i) for i, row in enumerate(rows)]
     else:
         if "index" not in columns:
@@ -73,13 +74,14 @@ def add_trials_table(owner: LifeCycle[Any], table: Any) -> list[Trial]:
     return trials
 
 
-def _check_columns(space: Space, columns: list[str], prefix: str, error: type[BelatedError]) -> None:
-    """Refuses a table whose columns are not those of the space."""
+def _check_columns(
+    space: Space, columns: list[str], prefix: str, error: type[BelatedError], optional: str | None = None
+) -> None:
+    """Refuses a table whose columns are not those of the space; those that begin with `optional` may be missing."""
     names = [f"{prefix}{name}" for name in space]
-    run = f"{prefix}run_"
-    found = [name for name in columns if name.startswith(prefix) and (name in names or not name.startswith(run))]
-    missing = [name for name in names if name not in found]
-    unknown = [name for name in found if name not in names]
+    known = names if optional is None else names + [f"{optional}{name}" for name in space]
+    missing = [name for name in names if name not in columns]
+    unknown = [name for name in columns if name.startswith(prefix) and name not in known]
     wrong = [f"{kind} {those}" for kind, those in (("misses", missing), ("has unknown", unknown)) if those]
     if wrong:
         raise error(f"the table {' and '.join(wrong)}: its columns must be {names}; rename or drop columns")
@@ -109,8 +111,9 @@ def _number(cell: Any, column: str, i: int) -> float:
 
 def _params(space: Space, row: Mapping[str, Any], i: int) -> dict[str, Any]:
     """Where the trial of a row was run, which is what the model learns from."""
-    run = any(f"params_run_{name}" in row and f"run_{name}" not in space for name in space)
-    return _read_space(space, row, "params_run_" if run else "params_", i)
+    prefix = run_prefix(space)
+    was_run_elsewhere = any(f"{prefix}{name}" in row for name in space)
+    return _read_space(space, row, prefix if was_run_elsewhere else "params_", i)
 
 
 def _index(row: Mapping[str, Any], i: int) -> int:

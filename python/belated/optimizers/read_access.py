@@ -110,7 +110,8 @@ class ReadAccess(AttributeHints):
         Columns: number, state, value, std, cost, duration, suggested_at, observed_at, delay, and error as
         ``"type: message"``; then ``params_…`` for each name (``index`` for candidates: join with the array by it),
         ``params_run_…`` (``index_run``) where any trial was run elsewhere than suggested, ``context_…``, and
-        ``attrs_…`` for each key that any trial has. What a trial does not have is missing.
+        ``attrs_…`` for each key that any trial has. What a trial does not have is missing. In a space that has both
+        ``x`` and ``run_x``, whose column is ``params_run_x``, the columns of what was run are ``params_run__…``.
 
         ``add(pandas.read_csv(file))`` takes what ``trials_dataframe().to_csv(file, index=False)`` wrote.
 

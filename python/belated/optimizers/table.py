@@ -9,6 +9,18 @@ from belated.optimizers.report import TrialError, merged_attrs
 from belated.space.space import Space
 
 
+def run_prefix(space: Space) -> str:
+    """What the names of the columns begin with that say where trials were really run.
+
+    Beside the parameter ``x`` one named ``run_x`` has the column ``params_run_x`` itself: underscores are added until
+    no two columns have one name.
+    """
+    prefix = "run_"
+    while any(f"{prefix}{name}" in space for name in space):
+        prefix += "_"
+    return f"params_{prefix}"
+
+
 def trials_dataframe(problem: Problem, records: Sequence[Record]) -> Any:
     """The DataFrame that `Optimizer.trials_dataframe` returns, of these trials."""
     try:
@@ -36,7 +48,8 @@ def trials_dataframe(problem: Problem, records: Sequence[Record]) -> Any:
         columns |= {f"params_{name}": [point.get(name) for point in points] for name in names}
         if any(runs):
             run_points = [{} if run is None else decode(*run) for run in runs]
-            columns |= {f"params_run_{name}": [point.get(name) for point in run_points] for name in names}
+            prefix = run_prefix(problem.domain)
+            columns |= {f"{prefix}{name}": [point.get(name) for point in run_points] for name in names}
     else:
         columns["index"] = [record.index for record in records]
         if any(runs):
