@@ -20,7 +20,7 @@ from belated._core import (
 from belated.optimizers import *  # noqa: F403
 from belated.optimizers import settings
 from belated.optimizers.settings import *  # noqa: F403
-from belated.space import Categorical, Integer, Ordinal, Real, Space
+from belated.space import Categorical, Integer, Ordinal, Params, Real, Space
 
 if TYPE_CHECKING:
     from belated import plotting
@@ -43,6 +43,7 @@ __all__ = [
     "NoImprovement",
     "NumericalError",
     "Ordinal",
+    "Params",
     "Real",
     "Result",
     "RunError",

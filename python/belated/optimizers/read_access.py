@@ -83,8 +83,11 @@ class ReadAccess(AttributeHints):
         """The trials without a result so far."""
         return [Trial(self._source, number) for number in self._numbers("pending")]
 
+    # `X | Any` for X or None: whoever has observed values can go on with X without asking, and a wrong name of an
+    # attribute of X is still an error to type checkers.
+
     @property
-    def best_trial_(self) -> Trial | None:
+    def best_trial_(self) -> Trial | Any:
         """The trial with the best observed value; None before the first."""
         number = self._source._current_log().best()
         return None if number is None else Trial(self._source, number)
@@ -99,7 +102,7 @@ class ReadAccess(AttributeHints):
         return None if best is None else self._source._run_point_of(best)
 
     @property
-    def best_value_(self) -> float | None:
+    def best_value_(self) -> float | Any:
         """The best observed value; None before the first."""
         best = self.best_trial_
         return None if best is None else best.value

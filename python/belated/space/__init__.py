@@ -2,6 +2,17 @@
 
 from belated.space.candidates import Candidates
 from belated.space.dimensions import Categorical, Dimension, Integer, Ordinal, Real
-from belated.space.space import ContextSpace, Location, Space
+from belated.space.space import ContextSpace, Location, Params, Space
 
-__all__ = ["Candidates", "Categorical", "ContextSpace", "Dimension", "Integer", "Location", "Ordinal", "Real", "Space"]
+__all__ = [
+    "Candidates",
+    "Categorical",
+    "ContextSpace",
+    "Dimension",
+    "Integer",
+    "Location",
+    "Ordinal",
+    "Params",
+    "Real",
+    "Space",
+]

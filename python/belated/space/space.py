@@ -8,7 +8,7 @@ import json
 import reprlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,6 +19,9 @@ from belated.space.arguments import is_table
 from belated.space.conditions import Conditions, in_words
 from belated.space.dimensions import Dimension
 from belated.space.reading import read
+
+# The values of one point by name, as `suggest` gives them and f takes them: numbers, choices, constants.
+Params: TypeAlias = dict[str, Any]
 
 
 @dataclass(frozen=True)
