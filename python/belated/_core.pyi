@@ -61,7 +61,7 @@ class NumericalError(BelatedError, ArithmeticError):
     """A covariance matrix that could not be factorised, even with jitter."""
 
 class BelatedWarning(UserWarning):
-    """Something went wrong that did not stop the optimizer."""
+    """Something that may not be what was meant, or went wrong without stopping the optimizer."""
 
 def defaults() -> str:
     """Every value that optimizers are set up with, by its class's name, with all its defaults, as JSON."""

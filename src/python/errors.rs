@@ -82,7 +82,7 @@ fn exceptions(py: Python<'_>) -> PyResult<&Exceptions> {
             warning: class(
                 py,
                 "BelatedWarning",
-                "Something went wrong that did not stop the optimizer.",
+                "Something that may not be what was meant, or went wrong without stopping the optimizer.",
                 &[&py.get_type::<PyUserWarning>()],
             )?,
             base,

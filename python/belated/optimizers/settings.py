@@ -43,7 +43,7 @@ class Acquisition(Value, argument=True):
 @checks_keywords
 @dataclass(frozen=True, repr=False)
 class LogEI(Acquisition, name="log_ei"):
-    """Log expected improvement over the best posterior mean, in logarithms to be accurate where it is tiny.
+    """The acquisition is the expected improvement over the best posterior mean, in logs as it may be tiny.
 
     Under `Integrate` it is averaged over the values that pending trials and the best observed points may have (noisy
     expected improvement).
@@ -67,7 +67,7 @@ class LogEI(Acquisition, name="log_ei"):
 @checks_keywords
 @dataclass(frozen=True, repr=False)
 class UCB(Acquisition, name="ucb"):
-    """The upper confidence bound: posterior mean plus a multiple of the standard deviation.
+    """The acquisition is the upper confidence bound: posterior mean plus a multiple of the standard deviation.
 
     Under `Censor` the multiple is that of GP-UCB-SDF: beta plus the sum of the standard deviations at the points that
     may still arrive.
@@ -102,7 +102,7 @@ class UCB(Acquisition, name="ucb"):
 @checks_keywords
 @dataclass(frozen=True, repr=False)
 class ThompsonSampling(Acquisition, name="thompson"):
-    """A draw of f from the posterior.
+    """The acquisition is a draw of f from the posterior: its best point is suggested.
 
     Parameters
     ----------
@@ -142,7 +142,7 @@ class ThompsonSampling(Acquisition, name="thompson"):
 @checks_keywords
 @dataclass(frozen=True, repr=False)
 class MaxVariance(Acquisition, name="max_variance"):
-    """The posterior variance: exploration and nothing else.
+    """The acquisition is the posterior variance: exploration and nothing else.
 
     Parameters
     ----------
@@ -163,7 +163,7 @@ class PendingPolicy(Value, argument=True):
 @checks_keywords
 @dataclass(frozen=True, repr=False)
 class Integrate(PendingPolicy, name="integrate"):
-    """All values that pending trials may have: `LogEI` is averaged over them, and needs this policy to be so.
+    """Pending policy: `LogEI` is averaged over the values that pending trials may have.
 
     Parameters
     ----------
@@ -177,7 +177,7 @@ class Integrate(PendingPolicy, name="integrate"):
 @checks_keywords
 @dataclass(frozen=True, repr=False)
 class Hallucinate(PendingPolicy, name="hallucinate"):
-    """The predicted mean: pending trials leave the posterior mean as it is and shrink the standard deviation.
+    """Pending policy: a pending trial counts as observed at the predicted mean, and so only shrinks the uncertainty.
 
     For replays
         repeats : bool, default False
@@ -191,13 +191,13 @@ class Hallucinate(PendingPolicy, name="hallucinate"):
 @checks_keywords
 @dataclass(frozen=True, repr=False)
 class Ignore(PendingPolicy, name="ignore"):
-    """Nothing: the model holds trials with results only."""
+    """Pending policy: pending trials are ignored, the model holds trials with results only."""
 
 
 @checks_keywords
 @dataclass(frozen=True, repr=False)
 class Censor(PendingPolicy, name="censor"):
-    """The floor, until the value comes (GP-UCB-SDF, GP-TS-SDF).
+    """Pending policy: a pending trial counts as observed at the floor, until its value comes (GP-UCB-SDF, GP-TS-SDF).
 
     Parameters
     ----------
@@ -222,7 +222,7 @@ class Censor(PendingPolicy, name="censor"):
 @checks_keywords
 @dataclass(frozen=True, repr=False)
 class Liar(PendingPolicy, name="liar"):
-    """One value for all pending trials (the constant liar).
+    """Pending policy: all pending trials count as observed at one value (the constant liar).
 
     Parameters
     ----------
@@ -236,7 +236,7 @@ class Liar(PendingPolicy, name="liar"):
 @checks_keywords
 @dataclass(frozen=True, repr=False)
 class Nearest(PendingPolicy, name="nearest"):
-    """The mean of the predictions at the nearest observed points.
+    """Pending policy: a pending trial counts as observed at the mean of the predictions at the nearest observed points.
 
     Parameters
     ----------
@@ -327,7 +327,7 @@ class Initial(Value):
     Parameters
     ----------
     n : int, optional
-        How many. Default None: chosen by the number of dimensions.
+        How many. Default None: twice the number of parameters (of columns of candidates), but from 4 to 20.
     how : {"quasi_random", "uniform"}, default "quasi_random"
         Spread evenly over the space, or independent.
     """

@@ -150,12 +150,12 @@ def maximize(*args: Any, **kwargs: Any) -> Result:
     Parameters
     ----------
     f : callable
-        f(params), with a dict; for candidates f(x), with a row of shape (d,). A parameter named ``trial`` gets a
-        `RunningTrial`. Returns one finite number (an array with one element will do); or ``(value, std)``, where std is
-        the standard deviation of the value's noise; or a mapping with ``value`` and optionally ``std``, ``cost`` and
-        ``attrs``, a dict of whatever else is to be kept.
+        f(params), with a dict of values by name (as a type, ``bl.Params``); for candidates f(x), with a row of shape
+        (d,). A parameter named ``trial`` gets a `RunningTrial`. Returns one finite number (an array with one element
+        will do); or ``(value, std)``, where std is the standard deviation of the value's noise; or a mapping with
+        ``value`` and optionally ``std``, ``cost`` and ``attrs``, a dict of whatever else is to be kept.
     space : mapping, optional
-        Name → `Real`, `Integer`, `Categorical`, or their shorthand (see `Space`).
+        Name → `Real`, `Integer`, `Ordinal`, `Categorical`, a constant, or their shorthand (see `Space`).
     candidates : array-like of shape (N, d), optional
         Choose among rows of this array instead.
     optimizer : Optimizer or Study, optional
