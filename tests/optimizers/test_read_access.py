@@ -6,7 +6,9 @@ import pytest
 import belated as bl
 from belated.optimizers.read_access import ReadAccess
 
-MEMBERS = [name for name in vars(ReadAccess) if not name.startswith("_")]
+# Of optimizers that work in rounds, and of those that have a model.
+ROUNDS = ["round_", "rounds_", "surviving_"]
+MEMBERS = [name for name in vars(ReadAccess) if not name.startswith("_") and name not in ROUNDS]
 CALLS = {
     "acquisition_at": lambda member: member({"x": 0.5}).tolist(),
     "predict": lambda member: [each.tolist() for each in member([{"x": 0.5}])],
@@ -37,6 +39,16 @@ def test_a_result_reads_as_its_optimizer_where_the_run_is_all(kind, tmp_path):
     assert read(result) == read(owner)
     assert (owner.direction, owner.clock, result.direction) == ("minimize", "iterations", "minimize")
     assert set(MEMBERS) >= {"trials_dataframe", "best_params_", "pending_", "surrogate_", "predict", "domain_"}
+
+
+@pytest.mark.parametrize("kind", ["optimizer", "study"])
+def test_a_result_has_the_rounds_of_its_optimizer(kind, tmp_path):
+    owner = bl.BPEDelay({"x": (0.0, 1.0)}, horizon=8, lengthscale=0.3, noise_std=0.1, n_points=9, delay="none", seed=0)
+    if kind == "study":
+        owner = bl.Study("s", f"sqlite:///{tmp_path}/s.db", owner)
+    result = bl.maximize(f, optimizer=owner, n_trials=8)
+    assert [repr(getattr(result, name)) for name in ROUNDS] == [repr(getattr(owner, name)) for name in ROUNDS]
+    assert result.round_ == len(result.rounds_) == 2
 
 
 def test_a_result_lists_the_trials_of_its_run_and_reads_the_model_of_all():
