@@ -171,6 +171,7 @@ fn acquisition(candidates: bool) -> impl Strategy<Value = Acquisition> {
                 0 => Acquisition::LogEI(LogEI {
                     multistart,
                     direct,
+                    effort: 0.5,
                     incumbent: match widen {
                         true => Incumbent::PosteriorMean,
                         false => Incumbent::BestValue,
