@@ -477,3 +477,6 @@ impl Strategy for BayesOpt {
         Some(self)
     }
 }
+
+#[cfg(test)]
+mod tests;
