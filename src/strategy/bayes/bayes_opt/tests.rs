@@ -123,3 +123,34 @@ fn a_note_has_one_lengthscale_for_every_column_of_point_and_context() {
         assert_eq!(bayes.check_note(&log, &note).is_ok(), n == 3);
     }
 }
+
+#[test]
+fn uniform_initial_points_under_constraints_are_no_model_s() {
+    let settings = json!({"initial": {"kind": "Initial", "n": 3, "how": "uniform"}});
+    let setup = Setup {
+        domain: Arc::new(Domain::new_box(vec![Coordinate::Continuous; 2]).unwrap()),
+        context: vec![],
+        clock: Clock::Iterations,
+    };
+    let settings = serde_json::from_value(settings).unwrap();
+    let mut bayes = BayesOpt::new(&setup, settings, &mut Rng::seed_from_u64(1)).unwrap();
+    let left = |points: ndarray::ArrayView2<f64>| -> Result<Vec<bool>> {
+        Ok(points.rows().into_iter().map(|x| x[0] < 0.5).collect())
+    };
+    let query = Query {
+        feasible: Feasible::by(&left),
+        ..QUERY
+    };
+    let mut log = Ledger::new(Clock::Iterations, 2, 0);
+    for number in 0..4 {
+        bayes.catch_up(&log).unwrap();
+        let mut rng = Rng::seed_from_u64(number);
+        let proposal = bayes.propose(&log, query, &mut rng, &mut || ControlFlow::Continue(()));
+        let proposal = proposal.unwrap();
+        assert!(proposal.point.x[0] < 0.5 && proposal.warning.is_none());
+        // A note tells of a fit, and so of a model.
+        assert_eq!(proposal.note.is_some(), number == 3);
+        let value = Some(number as f64);
+        act(&mut log, Action::add(proposal.point, vec![], value, None));
+    }
+}
