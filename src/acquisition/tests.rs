@@ -139,3 +139,24 @@ fn exploration_keeps_to_the_region_of_the_observed_rows_alone() {
     }
     assert!((30..270).contains(&inside), "{inside}");
 }
+
+#[test]
+fn a_context_of_several_columns_follows_the_columns_of_a_point() {
+    let theta = crate::gp::Hyperparameters {
+        lengthscale: vec![0.7, 1.1, 0.4],
+        signal_variance: 1.3,
+        noise_variance: 0.01,
+    };
+    let mut gp = GaussianProcess::new(KernelFamily::Matern52, &theta).unwrap();
+    gp.append_rows(wave(8, 3, 0.4).view()).unwrap();
+    gp.set_targets(&[1.0, -1.0, 0.5, 2.0, 0.0, 0.25, -0.5, 1.5])
+        .unwrap();
+    let acquisition =
+        Acquisition::LogExpectedImprovement(LogExpectedImprovement { incumbent: 1.0 });
+    let rows = ndarray::array![[0.1, 0.2, 0.7], [-0.4, 0.2, 0.7]];
+    let (mut scored, mut expected) = ([0.0; 2], [0.0; 2]);
+    let points = rows.slice(s![.., ..1]);
+    Scorer::new(&gp, &acquisition, &[0.2, 0.7]).values(points, &mut scored);
+    Scorer::new(&gp, &acquisition, &[]).values(rows.view(), &mut expected);
+    assert_eq!(scored, expected);
+}

@@ -200,6 +200,14 @@ fn amending_the_best_value_finds_the_new_best() {
     assert_eq!(ledger.best(), Some(2));
 }
 
+#[test]
+fn of_equal_values_the_first_is_the_best_whatever_the_sign_of_zero() {
+    let mut ledger = started(Clock::Iterations, 2);
+    observe(&mut ledger, 0, -0.0, 2.0, false).unwrap();
+    observe(&mut ledger, 1, 0.0, 2.0, false).unwrap();
+    assert_eq!(ledger.best(), Some(0));
+}
+
 /// What comes with a value, by chance.
 fn reports() -> impl Strategy<Value = Report> {
     let amount = || prop::option::weighted(0.2, 0u8..4);

@@ -465,3 +465,6 @@ impl Strategy for BayesOpt {
         Some(self)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,156 @@
+//! Tests of Bayesian optimisation as a strategy: its first points, its recommendation, the notes that it accepts.
+
+use super::*;
+use crate::domain::Coordinate;
+use crate::ledger::{Action, Clock, Event};
+use crate::maximize::feasible::Feasible;
+use rand::SeedableRng;
+use serde_json::json;
+use std::ops::ControlFlow;
+
+const QUERY: Query<'static> = Query {
+    now: 0.0,
+    wall_time: None,
+    context: &[],
+    feasible: Feasible::EVERYWHERE,
+};
+
+/// On the unit square, with three initial points, and with θ given.
+fn strategy(context_width: usize) -> BayesOpt {
+    let gp = json!({"kind": "GP", "kernel": "matern52", "lengthscale": 0.3, "signal_std": 1.0, "noise_std": 0.1});
+    let settings = json!({"surrogate": gp, "initial": {"kind": "Initial", "n": 3}});
+    let setup = Setup {
+        domain: Arc::new(Domain::new_box(vec![Coordinate::Continuous; 2]).unwrap()),
+        context: vec![Coordinate::Continuous; context_width],
+        clock: Clock::Iterations,
+    };
+    let settings = serde_json::from_value(settings).unwrap();
+    BayesOpt::new(&setup, settings, &mut Rng::seed_from_u64(1)).unwrap()
+}
+
+fn act(log: &mut Ledger, action: Action) {
+    let event = log.validate(action, 0.0).unwrap().unwrap();
+    log.append(event).unwrap();
+}
+
+/// Proposes a point and logs it.
+fn suggest(strategy: &mut BayesOpt, log: &mut Ledger) -> Point {
+    strategy.catch_up(log).unwrap();
+    let mut rng = Rng::seed_from_u64(log.trials().len() as u64);
+    let proposal = strategy.propose(log, QUERY, &mut rng, &mut || ControlFlow::Continue(()));
+    let Proposal { point, note, .. } = proposal.unwrap();
+    let event = Event::Suggested {
+        point: point.clone(),
+        context: vec![],
+        fidelity: None,
+        now: 0.0,
+        expires_at: None,
+        queued: false,
+        note,
+        attrs: None,
+    };
+    log.append(event).unwrap();
+    point
+}
+
+#[test]
+fn designed_points_come_first_and_as_long_as_nothing_is_known() {
+    let empty = || Ledger::new(Clock::Iterations, 2, 0);
+    let (mut bayes, mut log) = (strategy(0), empty());
+    let design = bayes.design.clone();
+    assert!(design.len() > 5);
+    for point in &design[..5] {
+        assert_eq!(suggest(&mut bayes, &mut log), *point);
+    }
+    act(&mut log, Action::observe(0, 1.0, None, false));
+    assert_ne!(suggest(&mut bayes, &mut log), design[5]);
+    // Something is known from the first trial on: the design ends with its three points.
+    let (mut bayes, mut log) = (strategy(0), empty());
+    for (number, point) in design[..4].iter().enumerate() {
+        assert_eq!(suggest(&mut bayes, &mut log) == *point, number < 3);
+        act(
+            &mut log,
+            Action::observe(number, number as f64, None, false),
+        );
+    }
+}
+
+#[test]
+fn a_recommendation_has_the_largest_mean_and_the_posterior_s_moments_in_units_of_f() {
+    let mut bayes = strategy(0);
+    let mut log = Ledger::new(Clock::Iterations, 2, 0);
+    let mut rng = Rng::seed_from_u64(2);
+    let mut go_on = || ControlFlow::Continue(());
+    let nothing = bayes.recommend(&log, QUERY, &mut rng, &mut go_on);
+    assert!(nothing.unwrap().is_none());
+    for (x, value) in [
+        ([0.2, 0.3], 150.0),
+        ([0.7, 0.4], 210.0),
+        ([0.5, 0.9], 120.0),
+    ] {
+        let point = Point::new(x.to_vec(), None);
+        act(&mut log, Action::add(point, vec![], Some(value), None));
+    }
+    bayes.catch_up(&log).unwrap();
+    let best = bayes.recommend(&log, QUERY, &mut rng, &mut go_on);
+    let best = best.unwrap().unwrap();
+    let surrogate = bayes.surrogate(&log, QUERY, false, &mut rng, &mut go_on);
+    let surrogate = surrogate.unwrap().unwrap();
+    let mean_and_std = |x: Vec<f64>| {
+        let (mean, variance) = surrogate.gp.predict(as_row(x).view());
+        let mean = surrogate.center + surrogate.scale * mean[0];
+        (mean, surrogate.scale * variance[0].sqrt())
+    };
+    let (mean, std) = mean_and_std(best.point.x.clone());
+    assert!((best.mean - mean).abs() < 1e-9 && (best.std - std).abs() < 1e-9);
+    for i in 0..=20 {
+        for j in 0..=20 {
+            let x = vec![f64::from(i) / 20.0, f64::from(j) / 20.0];
+            assert!(mean_and_std(x).0 <= best.mean + 1e-6);
+        }
+    }
+}
+
+#[test]
+fn a_note_has_one_lengthscale_for_every_column_of_point_and_context() {
+    let log = Ledger::new(Clock::Iterations, 2, 1);
+    let bayes = strategy(1);
+    for n in 1..5 {
+        let theta = bayes.settings.gp().first_theta(3, 3);
+        let mut fit = Fit::given(bayes.settings.gp().families()[0], theta);
+        fit.theta.lengthscale = vec![0.5; n];
+        let note = fit.to_note().unwrap();
+        assert_eq!(bayes.check_note(&log, &note).is_ok(), n == 3);
+    }
+}
+
+#[test]
+fn uniform_initial_points_under_constraints_are_no_model_s() {
+    let settings = json!({"initial": {"kind": "Initial", "n": 3, "how": "uniform"}});
+    let setup = Setup {
+        domain: Arc::new(Domain::new_box(vec![Coordinate::Continuous; 2]).unwrap()),
+        context: vec![],
+        clock: Clock::Iterations,
+    };
+    let settings = serde_json::from_value(settings).unwrap();
+    let mut bayes = BayesOpt::new(&setup, settings, &mut Rng::seed_from_u64(1)).unwrap();
+    let left = |points: ndarray::ArrayView2<f64>| -> Result<Vec<bool>> {
+        Ok(points.rows().into_iter().map(|x| x[0] < 0.5).collect())
+    };
+    let query = Query {
+        feasible: Feasible::by(&left),
+        ..QUERY
+    };
+    let mut log = Ledger::new(Clock::Iterations, 2, 0);
+    for number in 0..4 {
+        bayes.catch_up(&log).unwrap();
+        let mut rng = Rng::seed_from_u64(number);
+        let proposal = bayes.propose(&log, query, &mut rng, &mut || ControlFlow::Continue(()));
+        let proposal = proposal.unwrap();
+        assert!(proposal.point.x[0] < 0.5 && proposal.warning.is_none());
+        // A note tells of a fit, and so of a model.
+        assert_eq!(proposal.note.is_some(), number == 3);
+        let value = Some(number as f64);
+        act(&mut log, Action::add(proposal.point, vec![], value, None));
+    }
+}
