@@ -14,7 +14,7 @@ use basin::{
 ///
 /// The last round of divisions is finished, which may take some more; a search that has narrowed its best box down to
 /// 1e-6 ends earlier. Values that are NaN count as +∞. What is best, `f` keeps itself.
-pub fn minimize(f: &mut dyn FnMut(&[f64]) -> f64, d: usize, n_evaluations: usize) {
+pub fn minimize<'a>(f: &'a mut Function<'a>, d: usize, n_evaluations: usize) {
     if d == 0 {
         f(&[]);
         return;
@@ -32,11 +32,14 @@ pub fn minimize(f: &mut dyn FnMut(&[f64]) -> f64, d: usize, n_evaluations: usize
         .run();
 }
 
+/// What is minimised.
+type Function<'a> = dyn FnMut(&[f64]) -> f64 + 'a;
+
 /// The problem, for the solver.
 struct Problem<'a> {
     lower: Vec<f64>,
     upper: Vec<f64>,
-    f: RefCell<&'a mut dyn FnMut(&[f64]) -> f64>,
+    f: RefCell<&'a mut Function<'a>>,
 }
 
 impl Constraints for Problem<'_> {

@@ -178,6 +178,7 @@ mod tests {
             rkhs_bound: 0.5,
             delta: 0.1,
             predictive_std: false,
+            per_batch: false,
             draws,
         }
     }
