@@ -39,18 +39,31 @@ def salvage(path: str) -> tuple[list[Header], list[tuple[int, Record]]]:
     headers: dict[int, Header] = {}
     events: dict[tuple[int, int], Record] = {}
     # Short records are found at any page size, those on several pages at the right one: all are tried.
-    for size in _PAGE_SIZES:
-        pages = _Pages(data, log, size)
-        for page in pages.all():
-            for _, row in pages.records(page, _EVENT, 7):
-                study, record = row[0], Record._make(row[1:])
-                if type(study) is int and is_intact(study, record) and _is_json(record.body):
-                    events.setdefault((study, record.seq), record)
-            for start, row in pages.records(page, _HEADER, 6, of_table=True):
-                found = _intact_header(page, start, row)
-                if found is not None:
-                    headers.setdefault(found.id, found)
+    layouts = [_Pages(data, log, size) for size in _PAGE_SIZES]
+    for in_log, offset in _matches(_EVENT, data, log):
+        for pages in layouts:
+            row = pages.record(in_log, offset, 7)
+            if row is None or type(row[0]) is not int:
+                continue
+            study, record = row[0], Record._make(row[1:])
+            if is_intact(study, record) and _is_json(record.body):
+                events.setdefault((study, record.seq), record)
+                break
+    for in_log, offset in _matches(_HEADER, data, log):
+        for pages in layouts:
+            row = pages.record(in_log, offset, 6, of_table=True)
+            found = None if row is None else _intact_header(log if in_log else data, offset, row)
+            if found is not None:
+                headers.setdefault(found.id, found)
+                break
     return sorted(headers.values()), [(study, record) for (study, _), record in sorted(events.items())]
+
+
+def _matches(form: "re.Pattern[bytes]", data: bytes, log: bytes) -> Iterator[tuple[bool, int]]:
+    """Where records may begin: whether in the log, and the offset there."""
+    for in_log, content in ((False, data), (True, log)):
+        for match in form.finditer(content):
+            yield in_log, match.start()
 
 
 def _is_json(text: str) -> bool:
@@ -61,10 +74,10 @@ def _is_json(text: str) -> bool:
     return "\n" not in text
 
 
-def _intact_header(page: bytes, start: int, row: tuple[Any, ...]) -> Header | None:
+def _intact_header(content: bytes, start: int, row: tuple[Any, ...]) -> Header | None:
     # The id is the row's number, a varint in front of the record: 48 bits take up to 7 bytes.
     for begin in range(max(start - 7, 0), start):
-        study, end = _varint(page, begin)
+        study, end = _varint(content, begin)
         if end == start:
             found = Header(study, *row[1:])
             try:
@@ -76,33 +89,31 @@ def _intact_header(page: bytes, start: int, row: tuple[Any, ...]) -> Header | No
 
 
 class _Pages:
-    """The pages of a database and of its write-ahead log."""
+    """The pages of a database and of its write-ahead log, if this is their size."""
 
     def __init__(self, data: bytes, log: bytes, size: int) -> None:
         self.size = size
-        self.main = [data[start : start + size] for start in range(0, len(data), size)]
-        self.logged: list[bytes] = []
-        self.latest: dict[int, bytes] = {}
+        self.data, self.log = memoryview(data), memoryview(log)
+        # For each page of the log where its last version begins there.
+        self.latest: dict[int, int] = {}
         for start in range(32, len(log) - 23, 24 + size):
             [number] = struct.unpack(">I", log[start : start + 4])
-            page = log[start + 24 : start + 24 + size]
-            self.logged.append(page)
-            self.latest[number] = page
+            self.latest[number] = start + 24
 
-    def all(self) -> Iterator[bytes]:
-        yield from self.main
-        yield from self.logged
+    def page(self, number: int) -> memoryview:
+        """The last version of a page, numbered from 1; empty where there is none."""
+        start = self.latest.get(number)
+        if start is not None:
+            return self.log[start : start + self.size]
+        return self.data[(number - 1) * self.size : number * self.size] if number > 0 else self.data[:0]
 
-    def records(
-        self, page: bytes, form: "re.Pattern[bytes]", columns: int, of_table: bool = False
-    ) -> Iterator[tuple[int, tuple[Any, ...]]]:
-        """Candidates for records with this number of columns on a page: where each begins, and its columns."""
-        for match in form.finditer(page):
-            row = self._record(page, match.start(), columns, of_table)
-            if row is not None:
-                yield match.start(), row
-
-    def _record(self, page: bytes, start: int, columns: int, of_table: bool) -> tuple[Any, ...] | None:
+    def record(self, in_log: bool, offset: int, columns: int, of_table: bool = False) -> tuple[Any, ...] | None:
+        """The columns of what may be a record of so many, in the database or the log; None if it is none."""
+        content = self.log if in_log else self.data
+        start = (offset - 32) % (24 + self.size) - 24 if in_log else offset % self.size
+        if start < 0 or (in_log and offset < 56):
+            return None
+        page = content[offset - start : offset - start + self.size]
         end = start + page[start]
         at, types = start + 1, []
         while at < min(end, len(page)):
@@ -129,19 +140,19 @@ class _Pages:
             row[3] = float(row[3])
         return tuple(row)
 
-    def _payload(self, page: bytes, start: int, total: int, of_table: bool) -> bytes | None:
+    def _payload(self, page: memoryview, start: int, total: int, of_table: bool) -> bytes | None:
         """`total` bytes from `start` on, overflow pages included; None where they are cut off.
 
         SQLite's file format, section 1.6, with U = usable page size: a payload P > X keeps
         K = M + (P - M) mod (U - 4) bytes on its page if K <= X, else M, and the rest goes to overflow pages.
         """
-        if total > sum(map(len, self.main)) + self.size * len(self.logged):
+        if total > len(self.data) + len(self.log):
             return None
         usable = self.size
         min_local = (usable - 12) * 32 // 255 - 23  # M
         max_local = usable - 35 if of_table else (usable - 12) * 64 // 255 - 23  # X
         if total <= max_local:
-            payload = page[start : start + total]
+            payload = bytes(page[start : start + total])
             return payload if len(payload) == total else None
         local = min_local + (total - min_local) % (usable - 4)
         if local > max_local:
@@ -150,7 +161,7 @@ class _Pages:
         link, missing = page[start + local : start + local + 4], total - local
         while missing > 0 and len(link) == 4:
             [number] = struct.unpack(">I", link)
-            following = self.latest.get(number, self.main[number - 1] if 0 < number <= len(self.main) else b"")
+            following = self.page(number)
             link, part = following[:4], following[4 : 4 + missing]
             if not part:
                 break
@@ -160,7 +171,7 @@ class _Pages:
         return payload if len(payload) == total else None
 
 
-def _varint(data: bytes, at: int) -> tuple[int, int]:
+def _varint(data: bytes | memoryview, at: int) -> tuple[int, int]:
     """The varint at an offset, and the offset after it."""
     value = 0
     for _ in range(8):
