@@ -97,6 +97,18 @@ def test_a_curve_is_the_best_of_what_has_arrived():
     assert (setting["test_mean"], setting["evaluations"]) == (pytest.approx(70.0), [3, 1])
 
 
+def test_the_table_is_empty_where_no_network_was_ready_in_time():
+    ready = cifar.Search(0.0, [1.0], [0.5], [1.0], 0.6)
+    times = np.arange(3.0)
+    settings = [
+        cifar.summarise(*each, times) for each in (("synTS", [cifar.Search(0.0, [], [], [])]), ("asyTS", [ready]))
+    ]
+    report = {"settings": settings, "times": times, "workers": 4, "runs": 1, "images": "digits"}
+    *_, none, some = cifar.table(report).splitlines()
+    assert none.split() == ["synTS", "0", "-", "0"]
+    assert some.split()[-3:] == ["60.00", "±", "0.00"]
+
+
 def test_the_cifar_replay_end_to_end(small, tmp_path):
     pytest.importorskip("matplotlib")
     report = cifar.run(Options(runs=1, iterations=2, workers=0, data=small))

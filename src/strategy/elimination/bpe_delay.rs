@@ -417,8 +417,10 @@ impl Strategy for BPEDelay {
         let (mean, variance) =
             match posterior(self.family(), &self.theta, &arrived, points.view(), stop) {
                 Ok(moments) => moments,
-                Err(Error::Interrupted) => return Err(Error::Interrupted),
-                Err(_) => return best_by_value(log, query.feasible, stop),
+                Err(Error::NotPositiveDefinite { .. } | Error::Overflow { .. }) => {
+                    return best_by_value(log, query.feasible, stop);
+                }
+                Err(error) => return Err(error),
             };
         let best = (0..set.len()).max_by(|&a, &b| mean[a].total_cmp(&mean[b]).then(b.cmp(&a)));
         Ok(best.map(|row| Recommendation {

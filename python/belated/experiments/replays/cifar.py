@@ -174,13 +174,18 @@ def table(report: dict[str, Any]) -> str:
             s["algorithm"],
             _span(s["evaluations"], 0),
             _span(s["seconds_per_evaluation"], 1),
-            plus_minus(s["validation_mean"], s["validation_stderr"]),
-            plus_minus(s["test_mean"], s["test_stderr"]),
+            _accuracy(s["validation_mean"], s["validation_stderr"]),
+            _accuracy(s["test_mean"], s["test_stderr"]),
         ]
         for s in report["settings"]
     ]
     end = f"{report['times'][-1]:.0f} seconds of {report['workers'] or 1} workers, {report['runs']} runs"
     return f"{report['images']}.\n\n{end}:\n{format_table(header, rows)}"
+
+
+def _accuracy(mean: float, stderr: float) -> str:
+    """Empty where no evaluation was finished in time in one of the runs."""
+    return "" if np.isnan(mean) else plus_minus(mean, stderr)
 
 
 def _span(numbers: list[float], digits: int) -> str:
