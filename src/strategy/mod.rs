@@ -4,6 +4,7 @@
 //! * [`random_search`]: uniformly random points
 //! * [`bayes`]: Bayesian optimisation with a Gaussian process
 //! * [`elimination`]: rounds of pure exploration, each over what the bounds of the one before left
+//! * [`tree`]: optimistic search of a tree of cells
 //!
 //! A strategy is a fold and a proposal: it folds the log into whatever it keeps, and proposes a point from that.
 
@@ -11,6 +12,7 @@ pub mod bayes;
 pub mod elimination;
 pub mod random_search;
 pub mod registry;
+pub mod tree;
 
 use std::sync::Arc;
 
@@ -28,6 +30,7 @@ const STRATEGIES: &[Entry] = &[
     Entry::of::<random_search::RandomSearch>("RandomSearch"),
     Entry::of::<bayes::BayesOpt>("BayesOpt"),
     Entry::of::<elimination::BPEDelay>("BPEDelay"),
+    Entry::of::<tree::TreeSearch>("TreeSearch"),
 ];
 
 /// What a strategy is made for.
@@ -163,7 +166,7 @@ pub trait Strategy: Send {
     ) -> Result<Proposal>;
 
     /// Refuses a note that this strategy cannot have written for the trial that comes next in the log.
-    fn check_note(&self, _log: &Ledger, note: &str) -> Result<()> {
+    fn check_note(&mut self, _log: &Ledger, note: &str) -> Result<()> {
         Err(Error::Corrupt(format!(
             "the note {note:?} is not one of this strategy, which writes none"
         )))

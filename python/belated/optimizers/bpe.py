@@ -176,5 +176,5 @@ class BPEDelay(Optimizer, strategy="BPEDelay"):
         super().__post_init__()
 
     @property
-    def _in_rounds(self) -> bool:
-        return True
+    def _status_of(self) -> str:
+        return "rounds"

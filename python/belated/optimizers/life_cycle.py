@@ -54,9 +54,9 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
         return False
 
     @property
-    def _in_rounds(self) -> bool:
-        """Whether suggestions come in rounds that can be looked at."""
-        return False
+    def _status_of(self) -> str | None:
+        """What can be looked at besides trials: "rounds" or a "tree"."""
+        return None
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The settings by name."""

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from belated._core import BelatedError, GaussianProcess, InvalidPoint, InvalidSetting
 from belated.optimizers.log import Array, Log
 from belated.optimizers.names import AttributeHints
-from belated.optimizers.rounds import Round, round_from
+from belated.optimizers.status import Round, Tree, round_from, trees_from
 from belated.optimizers.surrogate import Surrogate, surrogate_of
 from belated.optimizers.table import trials_dataframe
 from belated.optimizers.trial import Trial
@@ -274,12 +274,12 @@ class ReadAccess(AttributeHints):
     @property
     def round_(self) -> int:
         """The number of the round that the last suggestion belongs to, 1 before the first (`BPEDelay`)."""
-        return int(self._status("round_")["round"])
+        return int(self._status("round_", "rounds")["round"])
 
     @property
     def rounds_(self) -> list[Round]:
         """The rounds that have begun and, where delays are known, those that will follow (`BPEDelay`)."""
-        return [round_from(each) for each in self._status("rounds_")["rounds"]]
+        return [round_from(each) for each in self._status("rounds_", "rounds")["rounds"]]
 
     @property
     def surviving_(self) -> Any:
@@ -288,17 +288,25 @@ class ReadAccess(AttributeHints):
         An array of indices for candidates; for a space a list of params, out of the points that stand for it. The
         next round decides anew when its first suggestion is asked for.
         """
-        status, domain = self._status("surviving_"), self._source._problem.domain
+        status, domain = self._status("surviving_", "rounds"), self._source._problem.domain
         if isinstance(domain, Candidates):
             return np.array(status["surviving"], dtype=np.int64)
         return [domain.decode(np.array(point), None) for point in status["points"]]
 
-    def _status(self, what: str) -> dict[str, Any]:
-        """What is known of the rounds of a source that has some; InvalidSetting that names `what` where it has none."""
+    # Trees.
+
+    @property
+    def trees_(self) -> list[Tree]:
+        """The tree of each value of rho: its smoothness parameters, number of cells and depth (`TreeSearch`)."""
+        return trees_from(self._status("trees_", "tree"))
+
+    def _status(self, what: str, kind: str) -> dict[str, Any]:
+        """What is known of the rounds, or the tree, of a source; InvalidSetting that names `what` where it has none."""
         source = self._source
-        status = source._current_log().status() if source._in_rounds else None
+        status = source._current_log().status() if source._status_of == kind else None
         if status is None:
-            raise InvalidSetting(f"{what} is of rounds, and {source._strategy_name} has none: use BPEDelay")
+            other = {"rounds": "rounds, and {} has none: use BPEDelay", "tree": "a tree, and {} has none: use TreeSearch"}
+            raise InvalidSetting(f"{what} is of {other[kind].format(source._strategy_name)}")
         known: dict[str, Any] = json.loads(status)
         return known
 

@@ -187,8 +187,8 @@ class Study(LifeCycle[SharedLog]):
         return self._optimizer._has_model
 
     @property
-    def _in_rounds(self) -> bool:
-        return self._optimizer._in_rounds
+    def _status_of(self) -> str | None:
+        return self._optimizer._status_of
 
     def _constraints_for(self, call: str) -> Constraints | None:
         if self._stored_constraints and self._optimizer._constraints is None:

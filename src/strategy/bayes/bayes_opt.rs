@@ -399,7 +399,7 @@ impl Strategy for BayesOpt {
         })
     }
 
-    fn check_note(&self, log: &Ledger, note: &str) -> Result<()> {
+    fn check_note(&mut self, log: &Ledger, note: &str) -> Result<()> {
         let width = self.domain.width() + self.context_width;
         Fit::check_note(note, log.trials().len(), width)
     }

@@ -382,7 +382,7 @@ impl Strategy for BPEDelay {
         })
     }
 
-    fn check_note(&self, log: &Ledger, note: &str) -> Result<()> {
+    fn check_note(&mut self, log: &Ledger, note: &str) -> Result<()> {
         Note::check(note, log)
     }
 
