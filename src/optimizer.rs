@@ -6,7 +6,7 @@ use ndarray::ArrayView2;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::domain::{Coordinate, Domain, MAX_COLUMNS};
+use crate::domain::{Coordinate, Domain, Fidelity, MAX_COLUMNS};
 use crate::error::{Error, Result, Stop, check};
 use crate::ledger::{Action, Clock, Event, Ledger, Point, TrialNumber};
 use crate::maximize::feasible::Feasible;
@@ -29,6 +29,8 @@ pub struct Settings {
     /// Coordinates of the context, empty where none is declared.
     #[serde(default)]
     pub context: Vec<Coordinate>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fidelity: Option<Fidelity>,
     pub clock: Clock,
     pub seed: u64,
     /// `{"kind": …}` and the settings of a strategy of the registry.
@@ -53,6 +55,7 @@ impl Definition {
         Setup {
             domain: self.domain.clone(),
             context: self.settings.context.clone(),
+            fidelity: self.settings.fidelity,
             clock: self.settings.clock,
         }
     }
@@ -68,6 +71,9 @@ impl Definition {
         }
         if !context.is_empty() {
             Domain::new_box(context.clone())?;
+        }
+        if let Some(fidelity) = &self.settings.fidelity {
+            fidelity.check()?;
         }
         let mut rng = stream(self.settings.seed, SETUP);
         registry::make(&self.settings.strategy, &self.setup(), &mut rng)
@@ -87,6 +93,20 @@ impl Lease {
     fn expires_at(self) -> Option<f64> {
         Some(self.wall_time? + self.seconds?)
     }
+}
+
+/// What a suggestion is asked for.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Request<'a> {
+    /// Encoded, empty where none is declared.
+    pub context: &'a [f64],
+    /// In [0, 1]; None leaves it to the strategy, and where none is declared.
+    pub fidelity: Option<f64>,
+    /// Seconds, where the clock counts these.
+    pub now: Option<f64>,
+    pub lease: Lease,
+    /// Enqueued points are not held against it.
+    pub feasible: Feasible<'a>,
 }
 
 /// A log and the strategy that reads it.
@@ -118,18 +138,15 @@ impl Optimizer {
 
     /// Starts n trials, each with the ones before it pending; their numbers, and warnings.
     ///
-    /// Either all n are logged, or none: on an error, and when the caller stops it. Enqueued points are not held
-    /// against the constraints.
+    /// Either all n are logged, or none: on an error, and when the caller stops it.
     pub fn suggest(
         &mut self,
         n: usize,
-        context: &[f64],
-        now: Option<f64>,
-        feasible: Feasible,
+        request: Request,
         stop: &mut Stop,
     ) -> Result<(Vec<TrialNumber>, Vec<String>)> {
         let first = self.ledger.trials().len();
-        let warnings = self.draft(n, context, now, Lease::default(), feasible, stop)?;
+        let warnings = self.draft(n, request, stop)?;
         Ok(((first..self.ledger.trials().len()).collect(), warnings))
     }
 
@@ -138,35 +155,25 @@ impl Optimizer {
     pub fn propose(
         &mut self,
         n: usize,
-        context: &[f64],
-        now: Option<f64>,
-        lease: Lease,
-        feasible: Feasible,
+        request: Request,
         stop: &mut Stop,
     ) -> Result<(Vec<Event>, Vec<String>)> {
         let end = self.ledger.len();
-        let warnings = self.draft(n, context, now, lease, feasible, stop)?;
+        let warnings = self.draft(n, request, stop)?;
         let events = self.ledger.events(end).collect();
         self.truncate(end);
         Ok((events, warnings))
     }
 
     /// Appends n suggestions to the log, all or none.
-    fn draft(
-        &mut self,
-        n: usize,
-        context: &[f64],
-        now: Option<f64>,
-        lease: Lease,
-        feasible: Feasible,
-        stop: &mut Stop,
-    ) -> Result<Vec<String>> {
-        self.check_context(context)?;
-        self.check_constraints(feasible)?;
+    fn draft(&mut self, n: usize, request: Request, stop: &mut Stop) -> Result<Vec<String>> {
+        self.check_context(request.context)?;
+        self.check_fidelity(request.fidelity)?;
+        self.check_constraints(request.feasible)?;
         let end = self.ledger.len();
         let mut warnings = Vec::new();
         for _ in 0..n {
-            match self.draft_one(context, now, lease, feasible, stop) {
+            match self.draft_one(request, stop) {
                 Ok(warning) => warnings.extend(warning),
                 Err(error) => {
                     self.truncate(end);
@@ -177,23 +184,23 @@ impl Optimizer {
         Ok(warnings)
     }
 
-    fn draft_one(
-        &mut self,
-        context: &[f64],
-        now: Option<f64>,
-        lease: Lease,
-        feasible: Feasible,
-        stop: &mut Stop,
-    ) -> Result<Option<String>> {
+    fn draft_one(&mut self, request: Request, stop: &mut Stop) -> Result<Option<String>> {
+        let Request {
+            context,
+            fidelity,
+            lease,
+            feasible,
+            ..
+        } = request;
         let ledger = &self.ledger;
-        let now = ledger.now(now)?;
+        let now = ledger.now(request.now)?;
         let queued = ledger.next_queued().cloned();
         let is_queued = queued.is_some();
         let (proposal, attrs) = match queued {
             Some(queued) => {
-                let fidelity = queued.fidelity;
+                let full = self.definition.settings.fidelity.map(|_| 1.0);
                 let proposal = Proposal {
-                    fidelity,
+                    fidelity: queued.fidelity.or(fidelity).or(full),
                     ..Proposal::at(queued.point)
                 };
                 (proposal, queued.attrs)
@@ -204,6 +211,7 @@ impl Optimizer {
                     now,
                     wall_time: lease.wall_time,
                     context,
+                    fidelity,
                     feasible,
                 };
                 self.strategy.catch_up(ledger)?;
@@ -257,6 +265,7 @@ impl Optimizer {
         if let Some(context) = event.context() {
             self.check_context(context)?;
         }
+        self.check_fidelity(event.fidelity())?;
         if let Event::Suggested {
             note: Some(note), ..
         } = &event
@@ -269,11 +278,22 @@ impl Optimizer {
     /// The event that an action amounts to; None where it changes nothing. Nothing is logged.
     pub fn validate(&self, action: Action, now: Option<f64>) -> Result<Option<Event>> {
         match &action {
-            Action::Add { point, context, .. } => {
+            Action::Add {
+                point,
+                context,
+                fidelity,
+                ..
+            } => {
                 self.check_point(point)?;
                 self.check_context(context)?;
+                self.check_fidelity(*fidelity)?;
             }
-            Action::Enqueue { point, .. } => self.check_point(point)?,
+            Action::Enqueue {
+                point, fidelity, ..
+            } => {
+                self.check_point(point)?;
+                self.check_fidelity(*fidelity)?;
+            }
             Action::Observe { report, .. } => report
                 .point
                 .as_ref()
@@ -314,6 +334,7 @@ impl Optimizer {
             now,
             wall_time: None,
             context,
+            fidelity: None,
             feasible,
         };
         self.strategy.catch_up(&self.ledger)?;
@@ -334,6 +355,7 @@ impl Optimizer {
             now,
             wall_time,
             context: &[],
+            fidelity: None,
             feasible: Feasible::EVERYWHERE,
         };
         self.strategy.catch_up(&self.ledger)?;
@@ -370,6 +392,7 @@ impl Optimizer {
             now: self.ledger.now(now)?,
             wall_time,
             context,
+            fidelity: None,
             feasible,
         };
         self.strategy.catch_up(&self.ledger)?;
@@ -459,6 +482,21 @@ impl Optimizer {
             }),
             _ => Ok(()),
         }
+    }
+
+    fn check_fidelity(&self, fidelity: Option<f64>) -> Result<()> {
+        let Some(z) = fidelity else { return Ok(()) };
+        if self.definition.settings.fidelity.is_none() {
+            return Err(Error::InvalidFidelity(format!(
+                "a fidelity (z = {z}) was given, but none is declared; declare it with fidelity="
+            )));
+        }
+        if !(0.0..=1.0).contains(&z) {
+            return Err(Error::InvalidFidelity(format!(
+                "the fidelity z = {z} is not in [0, 1]; give one within the declared range"
+            )));
+        }
+        Ok(())
     }
 
     fn check_context(&self, context: &[f64]) -> Result<()> {
