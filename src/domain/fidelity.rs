@@ -4,15 +4,18 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::domain::{Coordinate, Domain};
 use crate::error::{Error, Result};
 
 /// Fidelities that are no further apart count as the same (the authors' code of Wang et al. 2022 reuses values so).
 pub const TOLERANCE: f64 = 1e-3;
 
 /// What is known of evaluations at less than full fidelity; None where nothing was declared.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Fidelity {
+    /// The z there are: all of [0, 1], or the positions of integers.
+    pub axis: Coordinate,
     /// C > 0 of ζ(z) = C·(1 − z), in units of f.
     pub bias: Option<f64>,
     pub cost: Option<PowerCost>,
@@ -30,6 +33,16 @@ pub struct PowerCost {
     pub full: f64,
 }
 
+impl Default for Fidelity {
+    fn default() -> Self {
+        Self {
+            axis: Coordinate::Continuous,
+            bias: None,
+            cost: None,
+        }
+    }
+}
+
 impl Fidelity {
     /// Refuses numbers that cannot be a bias or a cost.
     pub fn check(&self) -> Result<()> {
@@ -44,6 +57,11 @@ impl Fidelity {
         if let Some(got) = self.bias.filter(|bias| !positive(*bias)) {
             return refuse("bias", got, "give a finite number above 0, or none");
         }
+        if matches!(self.axis, Coordinate::Categorical { .. }) {
+            let text = "a fidelity is a number, and this one has choices; give a range of numbers";
+            return Err(Error::InvalidSpace(text.to_string()));
+        }
+        Domain::new_box(vec![self.axis.clone()])?;
         let Some(cost) = self.cost else { return Ok(()) };
         if !positive(cost.full) {
             return refuse("full", cost.full, "give a finite cost above 0");
@@ -55,6 +73,14 @@ impl Fidelity {
             return refuse("exponent", cost.exponent, "give a finite number above 0");
         }
         Ok(())
+    }
+
+    /// The z that is there and nearest to this one.
+    pub fn nearest(&self, z: f64) -> f64 {
+        match self.axis {
+            Coordinate::Continuous => z,
+            _ => self.axis.position(self.axis.index(&[z])),
+        }
     }
 
     /// ζ(z), where a bias is declared.
@@ -75,7 +101,22 @@ impl Fidelity {
 
 #[cfg(test)]
 mod tests {
+    use super::super::tests::integer;
     use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// On a grid no other integer is nearer, and what is there stays as it is.
+        #[test]
+        fn the_nearest_is_there_and_no_other_is_nearer(low in 1..50i64, n in 1..50i64, z in 0.0..=1.0f64, log: bool) {
+            let axis = integer(low, low + n, log);
+            let found = on(axis.clone()).nearest(z);
+            let least = (0..=n as u64).map(|i| (axis.position(i) - z).abs()).fold(1.0, f64::min);
+            prop_assert!(((found - z).abs() - least).abs() < 1e-12);
+            prop_assert_eq!(on(axis).nearest(found), found);
+            prop_assert_eq!(Fidelity::default().nearest(z), z);
+        }
+    }
 
     fn cost(base: f64, exponent: f64, full: f64) -> Fidelity {
         let cost = Some(PowerCost {
@@ -83,13 +124,23 @@ mod tests {
             exponent,
             full,
         });
-        Fidelity { cost, bias: None }
+        Fidelity {
+            cost,
+            ..Fidelity::default()
+        }
+    }
+
+    fn on(axis: Coordinate) -> Fidelity {
+        Fidelity {
+            axis,
+            ..Fidelity::default()
+        }
     }
 
     fn bias(bias: f64) -> Fidelity {
         Fidelity {
             bias: Some(bias),
-            cost: None,
+            ..Fidelity::default()
         }
     }
 
@@ -99,12 +150,12 @@ mod tests {
         let hartmann = cost(0.05, 3.0, 1.0);
         let currin = cost(0.1, 2.0, 1.1);
         for (fidelity, z, expected) in [
-            (hartmann, 0.0, 0.05),
-            (hartmann, 0.5, 0.16875),
-            (hartmann, 1.0, 1.0),
-            (currin, 0.0, 0.1),
-            (currin, 0.5, 0.35),
-            (currin, 1.0, 1.1),
+            (&hartmann, 0.0, 0.05),
+            (&hartmann, 0.5, 0.16875),
+            (&hartmann, 1.0, 1.0),
+            (&currin, 0.0, 0.1),
+            (&currin, 0.5, 0.35),
+            (&currin, 1.0, 1.1),
         ] {
             let found = fidelity.cost_at(z).unwrap();
             assert!((found - expected).abs() < 1e-15, "{fidelity:?} at {z}");
@@ -129,6 +180,17 @@ mod tests {
             cost(7.0, 1.0, 7.0),
         ] {
             assert_eq!(good.check(), Ok(()));
+        }
+        for axis in [
+            Coordinate::Categorical { n: 2 },
+            integer(5, 4, false),
+            integer(0, 4, true),
+        ] {
+            let refused = on(axis).check();
+            assert!(
+                matches!(refused, Err(Error::InvalidSpace(_))),
+                "{refused:?}"
+            );
         }
         let (nan, inf) = (f64::NAN, f64::INFINITY);
         for (bad, named) in [

@@ -31,7 +31,7 @@ impl FromSettings for RandomSearch {
     fn from_settings(setup: &Setup, _settings: Settings, _rng: &mut Rng) -> Result<Self> {
         Ok(Self {
             domain: setup.domain.clone(),
-            fidelity: setup.fidelity.map(|_| 1.0),
+            fidelity: setup.fidelity.as_ref().map(|_| 1.0),
         })
     }
 }
