@@ -7,7 +7,7 @@ use belated::domain::{Coordinate, Domain};
 use belated::error::{Error, Stop};
 use belated::ledger::{Action, Again, Clock, Failure, Point, Report, State};
 use belated::maximize::feasible::Feasible;
-use belated::optimizer::{self, Definition, Optimizer};
+use belated::optimizer::{self, Definition, Optimizer, Request};
 use belated::random::Rng;
 use belated::strategy::bayes::settings::Settings;
 use belated::strategy::registry;
@@ -193,6 +193,7 @@ pub fn definition(
         domain,
         settings: optimizer::Settings {
             context: vec![Coordinate::Continuous; context_width],
+            fidelity: None,
             clock,
             seed,
             strategy: match settings {
@@ -327,8 +328,13 @@ impl Step {
         match *self {
             Step::Suggest { n, place } => {
                 let (context, now) = (place.context(optimizer), place.now(optimizer));
+                let request = Request {
+                    context: &context,
+                    now,
+                    ..Request::default()
+                };
                 return optimizer
-                    .suggest(n, &context, now, Feasible::EVERYWHERE, stop)
+                    .suggest(n, request, stop)
                     .map(|(_, warnings)| warnings);
             }
             Step::Observe {

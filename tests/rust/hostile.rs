@@ -7,7 +7,7 @@ use belated::domain::{Coordinate, Domain};
 use belated::error::Error;
 use belated::ledger::{Clock, Event};
 use belated::maximize::feasible::Feasible;
-use belated::optimizer::Optimizer;
+use belated::optimizer::{Optimizer, Request};
 use belated::strategy::bayes::note::Fit;
 use belated::strategy::bayes::settings::{
     Acquisition, GP, Initial, InitialDesign, Settings, Surrogate, ThompsonSampling,
@@ -153,7 +153,7 @@ fn sizes_that_nobody_means_are_refused_before_memory_is_asked_for() {
     }
     // No memory is set aside for trials that are never made: this one is stopped at once.
     let mut optimizer = made(0, plain()).unwrap();
-    let stopped = optimizer.suggest(usize::MAX, &[], None, Feasible::EVERYWHERE, &mut || {
+    let stopped = optimizer.suggest(usize::MAX, Request::default(), &mut || {
         ControlFlow::Break(())
     });
     assert_eq!(stopped, Err(Error::Interrupted));

@@ -90,7 +90,7 @@ class ReadAccess(AttributeHints):
 
     @property
     def best_trial_(self) -> Trial | Any:
-        """The trial with the best observed value; None before the first."""
+        """The trial with the best observed value, of those at the highest fidelity observed; None before the first."""
         number = self._source._current_log().best()
         return None if number is None else Trial(self._source, number)
 
@@ -98,6 +98,7 @@ class ReadAccess(AttributeHints):
     def best_params_(self) -> Any:
         """The params (the row, for candidates) that gave the best observed value; None before the first.
 
+        Of those at the highest fidelity observed, where a fidelity was declared.
         Those that were really run, where `observe` was told of other ones than were suggested.
         """
         best = self.best_trial_
@@ -105,7 +106,7 @@ class ReadAccess(AttributeHints):
 
     @property
     def best_value_(self) -> float | Any:
-        """The best observed value; None before the first."""
+        """The best observed value, at the highest fidelity observed; None before the first."""
         best = self.best_trial_
         return None if best is None else best.value
 
@@ -113,10 +114,11 @@ class ReadAccess(AttributeHints):
         """All trials as a pandas DataFrame, one row each.
 
         Columns: number, state, value, std, cost, duration, suggested_at, observed_at, delay, and error as
-        ``"type: message"``; then ``params_…`` for each name (``index`` for candidates: join with the array by it),
-        ``params_run_…`` (``index_run``) where any trial was run elsewhere than suggested, ``context_…``, and
-        ``attrs_…`` for each key that any trial has. What a trial does not have is missing. In a space that has both
-        ``x`` and ``run_x``, whose column is ``params_run_x``, the columns of what was run are ``params_run__…``.
+        ``"type: message"``; ``fidelity``, where one was declared; then ``params_…`` for each name (``index`` for
+        candidates: join with the array by it), ``params_run_…`` (``index_run``) where any trial was run elsewhere than
+        suggested, ``context_…``, and ``attrs_…`` for each key that any trial has. What a trial does not have is
+        missing. In a space that has both ``x`` and ``run_x``, whose column is ``params_run_x``, the columns of what
+        was run are ``params_run__…``.
 
         ``add(pandas.read_csv(file))`` takes what ``trials_dataframe().to_csv(file, index=False)`` wrote.
 
@@ -132,6 +134,8 @@ class ReadAccess(AttributeHints):
 
     def recommend(self, context: Mapping[str, Any] | None = None) -> Any:
         """The point to use in the end: the best by the model's mean, which sees through noise.
+
+        Where a fidelity was declared, the best of f at the highest.
 
         Parameters
         ----------

@@ -10,7 +10,7 @@ from belated.optimizers.read_access import ReadAccess
 from belated.optimizers.trial import Trial, html_table
 from belated.study.study import Study
 
-StopReason: TypeAlias = Literal["n_trials", "timeout", "interrupted", "stopped", "error"]
+StopReason: TypeAlias = Literal["n_trials", "timeout", "budget", "interrupted", "stopped", "error"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -26,8 +26,8 @@ class Result(ReadAccess):
         To continue with, by `suggest` and `observe` or in another run.
     trials : list of Trial
         Those that the run started, in this order, whatever their state.
-    stop_reason : {"n_trials", "timeout", "interrupted", "stopped", "error"}
-        What ended it: all trials were done, the time was up, Ctrl-C, a callback, or an error.
+    stop_reason : {"n_trials", "timeout", "budget", "interrupted", "stopped", "error"}
+        What ended it: all trials were done, the time was up, the budget was spent, Ctrl-C, a callback, or an error.
     seconds : float
         How long it took.
     """

@@ -352,7 +352,10 @@ impl FromSettings for BayesOpt {
 
 impl Strategy for BayesOpt {
     fn supports(&self) -> Supports {
-        Supports::EVERYTHING
+        Supports {
+            fidelity: false,
+            ..Supports::EVERYTHING
+        }
     }
 
     fn catch_up(&mut self, log: &Ledger) -> Result<()> {

@@ -322,6 +322,7 @@ impl Strategy for BPEDelay {
             candidates: true,
             seconds: false,
             conditions: false,
+            fidelity: false,
         }
     }
 
