@@ -1,6 +1,7 @@
 """The function of a run: how people write it, how it is called, and how what it returns is read."""
 
 import inspect
+import math
 import pickle
 import traceback
 from collections.abc import Callable, Collection, Mapping
@@ -69,7 +70,7 @@ class RunningTrial:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{end}")
 
 
-@dataclass
+@dataclass(slots=True)
 class Outcome:
     """What became of one evaluation; can always be pickled.
 
@@ -128,20 +129,25 @@ class Objective:
 
     def __call__(self, number: int, point: Any) -> Outcome:
         """The outcome at a point; it holds what f raises, so that only the executor's own errors come from a future."""
-        trial = RunningTrial(number, point.copy())
-        arguments = {"params": point, "trial": trial}
-        keywords = {"trial": trial} if self.trial_by_name else {}
+        trial, positional, keywords = None, [point], {}
+        if self.trial_by_name or "trial" in self.order:
+            trial = RunningTrial(number, point.copy())
+            arguments = {"params": point, "trial": trial}
+            positional = [arguments[name] for name in self.order]
+            keywords = {"trial": trial} if self.trial_by_name else {}
         start = perf_counter()
         try:
-            returned = self.f(*[arguments[name] for name in self.order], **keywords)
-            return read_returned(returned, trial.attrs, perf_counter() - start)
+            returned = self.f(*positional, **keywords)
+            duration = perf_counter() - start
+            return read_returned(returned, {} if trial is None else trial.attrs, duration)
         except BaseException as error:
             if error.__traceback__ is not None and error.__traceback__.tb_next is not None:
                 # Without the line above.
                 error.__traceback__ = error.__traceback__.tb_next
             caught = isinstance(error, self.catch) and not isinstance(error, KeyboardInterrupt)
             duration, place = perf_counter() - start, last_line_of_user(error)
-            return Outcome(attrs=trial.attrs or None, duration=duration, error=error, caught=caught, place=place)
+            attrs = None if trial is None else trial.attrs or None
+            return Outcome(attrs=attrs, duration=duration, error=error, caught=caught, place=place)
 
 
 def evaluate(f: Objective, number: int, point: Any) -> Outcome:
@@ -239,6 +245,8 @@ def read_returned(returned: Any, written: dict[str, Any], duration: float) -> Ou
 
 def _read(returned: Any) -> tuple[float, float | None, float | None, Mapping[str, Any]]:
     """(value, std, cost, attrs) of what f returned."""
+    if type(returned) is float and math.isfinite(returned):  # by far the most frequent
+        return returned, None, None, {}
     if isinstance(returned, Mapping):
         unknown = [key for key in returned if key not in _RETURNED_KEYS]
         if unknown or "value" not in returned:
