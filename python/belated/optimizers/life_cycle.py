@@ -299,11 +299,11 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
     def _report(self, number: int, std: Any, cost: Any, duration: Any, params: Any, attrs: Any) -> Report:
         what = f"trial {number}"
         return Report(
-            self._problem.check_std(std, what),
-            check_amount("cost", cost, what),
-            check_amount("duration", duration, what),
+            None if std is None else self._problem.check_std(std, what),
+            None if cost is None else check_amount("cost", cost, what),
+            None if duration is None else check_amount("duration", duration, what),
             None if params is None else self._run_location(number, params),
-            attrs_as_json(attrs),
+            None if attrs is None else attrs_as_json(attrs),
         )
 
     def _run_location(self, number: int, params: Any) -> Location | None:
@@ -485,10 +485,14 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
                 self._log.record(action, None)
 
     def _encode_context(self, context: Any) -> NDArray[np.float64] | None:
+        if context is None and self._problem.context_space is None:  # by far the most frequent
+            return None
         return self._problem.encode_context(context, self._strategy_name)
 
     def _number_of(self, trial: Trial | int) -> int:
         if isinstance(trial, Trial):
+            if trial._owner is self:
+                return trial.number  # which was given out here
             if not self._knows(trial):
                 raise UnknownTrial(f"{trial!r} belongs to another study or optimizer: report to the one it came from")
             trial = trial.number

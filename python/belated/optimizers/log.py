@@ -1,8 +1,7 @@
 """The interface of a log: `_core.Optimizer` has it, and so has the log that studies share."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,8 +15,7 @@ Array = NDArray[np.float64]
 Feasible = Callable[[Array], NDArray[np.bool_]]
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
+class Report(NamedTuple):
     """What may come with a value, in the core's terms."""
 
     std: float | None = None

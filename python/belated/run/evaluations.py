@@ -52,9 +52,32 @@ class CallingThread(Executor):
     """Calls in the thread that submits, so that Ctrl-C and debuggers reach the function."""
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> "Future[Any]":
-        future: Future[Any] = Future()
-        future.set_result(fn(*args, **kwargs))
-        return future
+        return _Done(fn(*args, **kwargs))
+
+
+class _Done(Future[Any]):
+    """A future that has its result from the start, as far as runs need one.
+
+    Others have a lock to wait for them, and to make that may take longer than f.
+    """
+
+    def __init__(self, returned: Any) -> None:
+        self._returned = returned
+
+    def result(self, timeout: float | None = None) -> Any:
+        return self._returned
+
+    def exception(self, timeout: float | None = None) -> None:
+        return None
+
+    def done(self) -> bool:
+        return True
+
+    def cancel(self) -> bool:
+        return False
+
+    def add_done_callback(self, fn: Callable[[Future[Any]], object]) -> None:
+        fn(self)
 
 
 @dataclass
@@ -124,6 +147,8 @@ class Evaluations:
 
     def next_finished(self, wait: bool) -> Future[Outcome] | None:
         """A finished evaluation; None if there is none now or, with `wait`, until the deadline."""
+        if not wait and self.finished.empty():  # by far the most frequent, and an exception takes longer
+            return None
         while True:
             left = max(0.0, self.deadline - monotonic()) if wait else 0.0
             try:
@@ -177,7 +202,7 @@ class Evaluations:
     def observe(self, trial: Trial, value: float, outcome: Outcome) -> None:
         """Report a value with all that is known about it."""
         std, cost, duration = outcome.std, outcome.cost, outcome.duration
-        trial.observe(value, std=std, cost=cost, duration=duration, attrs=outcome.attrs)
+        self.optimizer.observe(trial, value, std=std, cost=cost, duration=duration, attrs=outcome.attrs)
         if LOGGER.isEnabledFor(logging.INFO):
             facts = {"std": std, "cost": cost, "duration": duration}
             known = [f"{name}={fact!r}" for name, fact in ({"value": value} | facts).items() if fact is not None]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import Executor, Future
+from concurrent.futures import Executor
 from contextlib import suppress
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeAlias
@@ -98,7 +98,7 @@ def _optimize(
         finally:
             evaluations.finalize()
             if executor is None:
-                pool.shutdown(wait=all(map(Future.done, evaluations.running)), cancel_futures=True)
+                pool.shutdown(wait=all(future.done() for future in evaluations.running), cancel_futures=True)
             if bar is not None:
                 bar.close()
     except BaseException as error:
@@ -109,8 +109,12 @@ def _optimize(
     if stop_reason == "timeout":
         evaluations.tell_of_pending()
     # A run that the user ended may well be without a value.
+<<<<<<< HEAD
     ended_by_user = stop_reason in ("interrupted", "stopped")
     if not ended_by_user and outcome.n_failed_ and all(t.value is None for t in outcome.trials):
+=======
+    if stop_reason in ("n_trials", "timeout") and all(t.value is None for t in outcome.trials) and outcome.n_failed_:
+>>>>>>> 26733ea2bb9764812229286939719193e4358cba
         failed = RunError(
             f"none of {len(outcome.trials)} trials succeeded, and {outcome.n_failed_} failed: "
             f"the last time {evaluations.failure}"

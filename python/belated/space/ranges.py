@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from belated._core import InvalidSpace
 from belated.space import grid
 from belated.space.arguments import real_number, whole_number
-from belated.space.declarations import clip, numbered, read_when, shown
+from belated.space.declarations import Columns, clip, numbered, read_when, shown
 
 # Up to here every integer of a range, linear or logarithmic, keeps a column value of its own.
 LARGEST_INTEGER = 2**40
@@ -195,23 +195,23 @@ class Real:
             u = (value / 2 - self.low / 2) / (self.high / 2 - self.low / 2)
         return np.array([clip(u, 0.0, 1.0)])
 
-    def decode(self, columns: NDArray[np.float64]) -> float:
+    def decode(self, columns: Columns) -> float:
         """The value of columns of shape (1,): always in [low, high], exact at both ends."""
-        u = float(columns[0])
+        u, low, high = float(columns[0]), self.low, self.high
         if self.step is not None:
-            return self.member(round(clip(u, 0.0, 1.0) * grid.last_index(self.low, self.high, self.step)))
+            return self.member(round(clip(u, 0.0, 1.0) * grid.last_index(low, high, self.step)))
         if u <= 0.0:
-            return self.low
+            return low
         if u >= 1.0:
-            return self.high
-        span = self.high - self.low
+            return high
+        span = high - low
         if self.log:
-            value = _exponential(u, self.low, self.high)
+            value = _exponential(u, low, high)
         elif not math.isfinite(span):
-            value = self.low * (1 - u) + self.high * u
+            value = low * (1 - u) + high * u
         else:
-            value = self.low + u * span if u < 0.5 else self.high - (1 - u) * span
-        return clip(value, self.low, self.high)
+            value = low + u * span if u < 0.5 else high - (1 - u) * span
+        return clip(value, low, high)
 
 
 @dataclass(frozen=True, repr=False)
@@ -341,7 +341,7 @@ class Integer:
             u = (value - self.low) / (self.high - self.low)
         return np.array([clip(u, 0.0, 1.0)])
 
-    def decode(self, columns: NDArray[np.float64]) -> int:
+    def decode(self, columns: Columns) -> int:
         """The nearest integer in range of columns of shape (1,)."""
         u = clip(float(columns[0]), 0.0, 1.0)
         if self.step is not None:
