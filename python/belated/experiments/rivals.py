@@ -7,6 +7,7 @@ and never returns: `wait_and_act` ends it.
 
 from __future__ import annotations
 
+import heapq
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
@@ -449,23 +450,47 @@ def successive_rejects(draw: Callable[[int], float], n_arms: int, budget: int) -
     return active[0]
 
 
+@dataclass
+class Batches:
+    """Evaluations of many points at once by a number of workers; all of them are waited for."""
+
+    f: Callable[[Array, float], float]
+    delays: Iterator[float]
+    duration: float
+    workers: int = 1
+    noise: Callable[[], float] | None = None
+    now: float = 0.0
+    n: int = 0
+
+    def __call__(self, points: Sequence[Array]) -> list[float]:
+        free = [self.now] * self.workers
+        for _ in points:
+            # The next worker that is free; no more is drawn than a run can have.
+            heapq.heapreplace(free, free[0] + next(self.delays))
+            if max(free) > self.duration:
+                raise TimeIsUp
+        self.now, self.n = max(free), self.n + len(points)
+        return [float(self.f(x, 1.0)) + (0.0 if self.noise is None else self.noise()) for x in points]
+
+
 def rejecting_cells(
     evaluate: Callable[[Sequence[Array]], Sequence[float]], d: int, delta: float = 0.1, alpha: float = 2.0
-) -> None:
+) -> Iterator[Array]:
     """The "SR" of Wang et al. 2022, appendix D.5 (Locatelli and Carpentier 2018, Algorithm 2), with the settings of
-    their script; ``evaluate`` takes all points of a level at once.
+    their script: after each level the centre of the best cell.
 
-    At level l, of side 2^−l in their count, the centre of every active cell is evaluated t_l times, and cells whose
-    mean is more than B_l below the best are given up; the others are halved.
+    At level l the centre of every active cell is evaluated t_l times, all at once; cells whose mean is more than B_l
+    below the best one are given up, the others are halved.
     """
     active: list[Cell] = [((0.0, 1.0),) * d]
     level = 0
     while True:
         delta_l = delta * 0.5 ** (level * (d + 1))
         b_l = 0.5 ** (level * alpha)
-        t_l = max(1, int(0.5 * math.log(1 / delta_l) / b_l**2))
+        t_l = int(0.5 * math.log(1 / delta_l) / b_l**2)
         values = evaluate([centre(cell) for cell in active for _ in range(t_l)])
         means = np.reshape(values, (len(active), t_l)).mean(axis=1)
+        yield centre(active[int(np.argmax(means))])
         wide = 2 * (math.sqrt(math.log(1 / delta_l) / (2 * t_l)) + b_l)
         kept = [cell for cell, mean in zip(active, means, strict=True) if means.max() - mean <= wide]
         active = [half for cell in kept for half in _halved(cell)]

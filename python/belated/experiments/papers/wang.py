@@ -148,9 +148,14 @@ def _scaled(function: MultiFidelityFunction, x: Array) -> list[float]:
     return [low + (high - low) * each for (low, high), each in zip(bounds, x.tolist(), strict=True)]
 
 
-def width(problem: Problem, algorithm: str) -> Width:
+def script_width(problem: Problem, algorithm: str) -> Width:
     """The bound of a tree, as the scripts set it."""
     return UCBV(problem.b, problem.factor) if algorithm.endswith("UCBV") else UCB1Sigma(problem.given)
+
+
+def paper_width(algorithm: str, variance: float) -> Width:
+    """The bound of a tree, as the paper sets it."""
+    return UCBV(B) if algorithm.endswith("UCBV") else UCB1Sigma(variance)
 
 
 def run_program(
@@ -160,22 +165,22 @@ def run_program(
     rng: np.random.Generator,
     *,
     duration: float = DURATION,
-    noise_std: float = 0.0,
+    noise: Callable[[], float] | None = None,
     fidelity: bool = False,
     whole_each: bool = False,
     f: Callable[[Array, float], float] | None = None,
+    width: Width | None = None,
 ) -> list[Instance]:
     """Instances of PCTS or MFPOO as the authors' program runs them, see `belated.experiments.reference_tree`.
 
-    Defaults are the released program; ``f`` is its function unless another one is given.
+    Defaults are the released program, with its function and the bound that its scripts set.
     """
-    noise = (lambda: noise_std * float(rng.standard_normal())) if noise_std > 0 else None
     evaluations = Evaluations(
         program_value(problem) if f is None else f, problem.d, endless(DELAYS[delays], rng), noise, fidelity
     )
     return run_poo(
         evaluations,
-        width(problem, algorithm),
+        script_width(problem, algorithm) if width is None else width,
         duration,
         DELAYS[delays].mean,
         rng,
@@ -184,6 +189,15 @@ def run_program(
         act="delayed" if algorithm.startswith("PCTS") else "wait",
         whole_each=whole_each,
     )
+
+
+def noise(kind: str, variance: float, rng: np.random.Generator) -> Callable[[], float] | None:
+    """Draws of "Gaussian" or "Laplace" noise of mean 0, or None for "none"."""
+    if kind == "none":
+        return None
+    if kind == "Laplace":
+        return partial(rng.laplace, 0.0, math.sqrt(variance / 2))  # of variance 2·scale²
+    return partial(rng.normal, 0.0, math.sqrt(variance))
 
 
 def endless(distribution: DelayDistribution, rng: np.random.Generator) -> Iterator[float]:

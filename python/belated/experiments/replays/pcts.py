@@ -18,7 +18,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -124,9 +123,10 @@ def _run_mfpoo(task: Task, rng: np.random.Generator) -> dict[str, Any]:
         task.algorithm,
         rng,
         duration=task.duration,
-        noise_std=math.sqrt(problem.variance),
+        noise=wang.noise("Gaussian", problem.variance, rng),
         fidelity=True,
         f=problem.value,
+        width=wang.paper_width(task.algorithm, problem.variance),
     )
     return _of_instances(task, instances, problem.value)
 
@@ -153,7 +153,7 @@ def _run_rival(task: Task, rng: np.random.Generator) -> dict[str, Any]:
         problem.value,
         wang.endless(DELAYS[task.delays], rng),
         task.duration,
-        partial(_noise, rng, math.sqrt(problem.variance)),
+        wang.noise("Gaussian", problem.variance, rng),
     )
     rival, settings = RIVALS[task.algorithm], {}
     if task.algorithm in WITH_COST:
@@ -167,39 +167,38 @@ def _run_rival(task: Task, rng: np.random.Generator) -> dict[str, Any]:
     }
 
 
-def _noise(rng: np.random.Generator, std: float) -> float:
-    return std * float(rng.standard_normal())
-
-
 def _run_tree_search(task: Task, rng: np.random.Generator) -> dict[str, Any]:
-    """The paper's PCTS: one evaluation a unit, uniform in its cell, and what arrives is observed."""
     problem = PROBLEMS[task.function]
-    optimizer = tree_search(problem, task.algorithm, int(rng.integers(2**31)))
-    value_of = problem.function
-    history = simulate(
-        optimizer,
-        value_of,
-        task.duration,
-        DELAYS[task.delays],
-        noise=math.sqrt(problem.variance),
-        seed=int(rng.integers(2**31)),
-    )
-    # Best mean − nu·rho^h of the leaves, of what had arrived at the end.
-    value = value_of(optimizer.recommend())
-    return {
-        "value": value,
-        "curve": np.full(N_READINGS + 1, value),
-        "n_evaluations": int(np.sum(history.arrivals <= task.duration)),
-    }
+    noise = wang.noise("Gaussian", problem.variance, rng)
+    std = math.sqrt(problem.variance)
+    value, n = paper_search(problem, task.algorithm, task.delays, task.duration, noise, std, rng)
+    return {"value": value, "curve": np.full(N_READINGS + 1, value), "n_evaluations": n}
 
 
-def tree_search(problem: wang.Problem, algorithm: str, seed: int) -> Any:
+def paper_search(
+    problem: wang.Problem,
+    algorithm: str,
+    delays: str,
+    duration: int,
+    noise: Callable[[], float] | None,
+    noise_std: float,
+    rng: np.random.Generator,
+) -> tuple[float, int]:
+    """The noiseless value of what the paper's PCTS recommends, and how many values it had: one evaluation starts every
+    unit, uniform in its cell, and its leaf is expanded at once."""
+    optimizer = tree_search(problem, algorithm, noise_std, int(rng.integers(2**31)))
+
+    def noisy(params: Mapping[str, float]) -> float:
+        return problem.function(params) + (0.0 if noise is None else noise())
+
+    history = simulate(optimizer, noisy, duration, DELAYS[delays], seed=int(rng.integers(2**31)))
+    return problem.function(optimizer.recommend()), int(np.sum(history.arrivals <= duration))
+
+
+def tree_search(problem: wang.Problem, algorithm: str, noise_std: float, seed: int) -> Any:
     """The optimizer of PCTS as the paper has it: the only place where the replays make one."""
     package: Any = bl
-    if algorithm == "PCTS+DUCBV":
-        bound = package.DUCBV(b=wang.B)
-    else:
-        bound = package.DUCB1Sigma(noise_std=math.sqrt(problem.variance))
+    bound = package.DUCBV(b=wang.B) if algorithm == "PCTS+DUCBV" else package.DUCB1Sigma(noise_std=noise_std)
     return package.TreeSearch(
         problem.function.space,
         bound=bound,
