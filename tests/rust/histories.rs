@@ -20,13 +20,13 @@ use proptest::strategy::Union;
 use rand::{RngExt, SeedableRng};
 
 use crate::number;
-use crate::settings::settings;
+use crate::settings::{bpe_delay, settings};
 
 /// An optimizer, and what happens to it.
 #[derive(Debug, Clone)]
 pub struct Case {
     pub definition: Definition,
-    /// Of Bayesian optimisation; None is random search.
+    /// Of Bayesian optimisation; None is random search, or BPE-Delay.
     pub settings: Option<Settings>,
     pub steps: Vec<Step>,
 }
@@ -213,10 +213,10 @@ pub fn case(most: usize) -> impl Strategy<Value = Case> {
         any::<u64>(),
         values(),
         number(),
-        0..10u8,
+        0..12u8,
     )
         .prop_flat_map(
-            move |(domain, context_width, seconds, seed, values, floor, random)| {
+            move |(domain, context_width, seconds, seed, values, floor, kind)| {
                 let candidates = matches!(domain, Domain::Candidates(_));
                 let domain = Arc::new(domain);
                 let clock = if seconds {
@@ -226,20 +226,29 @@ pub fn case(most: usize) -> impl Strategy<Value = Case> {
                 };
                 (
                     settings(candidates, floor),
+                    bpe_delay(candidates),
                     vec(step(values), 0..most),
                     place(),
                 )
-                    .prop_map(move |(settings, mut steps, place)| {
+                    .prop_map(move |(settings, of_rounds, mut steps, place)| {
                         steps.push(Step::Suggest { n: 1, place });
-                        let settings = (random > 0).then_some(settings);
+                        let settings = (kind > 2).then_some(settings);
+                        let mut definition = definition(
+                            domain.clone(),
+                            context_width,
+                            clock,
+                            seed,
+                            settings.as_ref(),
+                        );
+                        if matches!(kind, 1 | 2) {
+                            // It knows neither contexts nor seconds.
+                            definition.settings.context.clear();
+                            definition.settings.clock = Clock::Iterations;
+                            definition.settings.strategy =
+                                registry::definition("BPEDelay", of_rounds);
+                        }
                         Case {
-                            definition: definition(
-                                domain.clone(),
-                                context_width,
-                                clock,
-                                seed,
-                                settings.as_ref(),
-                            ),
+                            definition,
                             settings,
                             steps,
                         }
@@ -313,7 +322,8 @@ fn pick(which: usize, optimizer: &Optimizer) -> Option<usize> {
 }
 
 impl Step {
-    /// Takes the step, and returns the warnings. That a trial has its value already is no error here.
+    /// Takes the step, and returns the warnings. That a trial has its value already, or that there are as many
+    /// suggestions as there shall be, is no error here.
     pub fn take(&self, optimizer: &mut Optimizer, stop: &mut Stop) -> Result<Vec<String>, Error> {
         let later = Some(optimizer.ledger().len() as f64);
         let mut report =
@@ -333,9 +343,10 @@ impl Step {
                     now,
                     ..Request::default()
                 };
-                return optimizer
-                    .suggest(n, request, stop)
-                    .map(|(_, warnings)| warnings);
+                return match optimizer.suggest(n, request, stop) {
+                    Err(Error::HorizonReached { .. }) => Ok(Vec::new()),
+                    suggested => suggested.map(|(_, warnings)| warnings),
+                };
             }
             Step::Observe {
                 which,

@@ -5,6 +5,7 @@
 
 use crate::error::{Error, Result};
 use crate::ledger::{Entry, Ledger, TrialNumber};
+use crate::strategy::tree::bias::Bias;
 use crate::strategy::tree::bounds::{Frozen, next_power, scale_of};
 use crate::strategy::tree::instance::Instance;
 use crate::strategy::tree::note::{self, Place, Step};
@@ -30,6 +31,11 @@ enum State {
 /// What a suggestion changed, for taking it back.
 #[derive(Debug, Clone, PartialEq)]
 enum Change {
+    /// A trial in a cell, whose highest fidelity was this before.
+    Started {
+        node: u32,
+        z: f32,
+    },
     /// What follows belongs to another suggestion.
     Begin {
         n_turns: u64,
@@ -60,6 +66,7 @@ pub struct Forest {
     n_failed: u64,
     /// The worst value observed.
     worst: Option<f64>,
+    bias: Bias,
     /// Turns taken by the instances, one after the other.
     n_turns: u64,
     /// Of the suggestions that end the log.
@@ -68,10 +75,19 @@ pub struct Forest {
 }
 
 impl Forest {
-    pub fn new(partition: Partition, instances: Vec<Instance>, refresh: Refresh) -> Self {
+    pub fn new(
+        partition: Partition,
+        mut instances: Vec<Instance>,
+        refresh: Refresh,
+        bias: Bias,
+    ) -> Self {
+        for instance in &mut instances {
+            instance.bias = bias.constant();
+        }
         Self {
             partition,
             instances,
+            bias,
             refresh,
             trials: Vec::new(),
             n_observed: 0,
@@ -109,14 +125,15 @@ impl Forest {
                     Some(steps) => self.take(&steps)?,
                     None => self.settle_new(&log.started_point(number).x),
                 };
-                self.start(node);
+                self.start(node, log.trials()[number].z());
+                self.bias.start(number, log);
             }
             Entry::Added { number, value, .. } => {
                 let number = *number as usize;
                 let node = self.settle_new(&log.started_point(number).x);
-                self.start(node);
+                self.start(node, log.trials()[number].z());
                 if let Some(value) = value {
-                    self.set(number, State::Observed(*value));
+                    self.set(number, State::Observed(*value), log);
                 }
             }
             Entry::Observed {
@@ -133,13 +150,14 @@ impl Forest {
                 let number = *number as usize;
                 let run = report.as_deref().and_then(|report| report.point.as_ref());
                 if let Some(point) = run {
-                    self.set(number, State::Abandoned);
+                    self.set(number, State::Abandoned, log);
                     self.trials[number].node = self.settle(&point.x);
                 }
-                self.set(number, State::Observed(*value));
+                self.set(number, State::Observed(*value), log);
+                self.update_bias(number, log);
             }
-            Entry::Failed { number, .. } => self.set(*number as usize, State::Failed),
-            Entry::Abandoned { number, .. } => self.set(*number as usize, State::Abandoned),
+            Entry::Failed { number, .. } => self.set(*number as usize, State::Failed, log),
+            Entry::Abandoned { number, .. } => self.set(*number as usize, State::Abandoned, log),
             Entry::Enqueued { .. } => {}
         }
         Ok(())
@@ -288,12 +306,15 @@ impl Forest {
     }
 
     /// Puts a new trial into a cell.
-    fn start(&mut self, node: u32) {
+    fn start(&mut self, node: u32, z: f64) {
         self.trials.push(Known {
             node,
             state: State::InFlight,
         });
-        self.partition.node_mut(node).own.n_in_flight += 1;
+        let own = &mut self.partition.node_mut(node).own;
+        self.changes.push(Change::Started { node, z: own.z });
+        own.z = own.z.max(z as f32);
+        own.n_in_flight += 1;
         self.update_in_flight(node);
     }
 
@@ -311,31 +332,34 @@ impl Forest {
     }
 
     /// What became of a trial.
-    fn set(&mut self, number: TrialNumber, state: State) {
+    fn set(&mut self, number: TrialNumber, state: State, log: &Ledger) {
         let Known {
             node,
             state: before,
         } = self.trials[number];
         self.trials[number].state = state;
         let trials = &self.trials;
-        let value_of = |number: u32| match trials[number as usize].state {
-            State::Observed(value) => value,
-            _ => f64::NAN,
+        let measured = |number: u32| {
+            let z = log.trials()[number as usize].z();
+            match trials[number as usize].state {
+                State::Observed(value) => (value, z),
+                _ => (f64::NAN, z),
+            }
         };
         if let (State::Observed(_), State::Observed(_)) = (before, state) {
-            self.partition.update_values(node, value_of);
+            self.partition.update_values(node, measured);
         } else {
             match before {
                 State::InFlight => self.partition.node_mut(node).own.n_in_flight -= 1,
                 State::Failed => self.partition.node_mut(node).own.n_failed -= 1,
                 State::Abandoned => {}
-                State::Observed(_) => self.partition.remove_value(node, number, value_of),
+                State::Observed(_) => self.partition.remove_value(node, number, measured),
             }
             match state {
                 State::InFlight => self.partition.node_mut(node).own.n_in_flight += 1,
                 State::Failed => self.partition.node_mut(node).own.n_failed += 1,
                 State::Abandoned => {}
-                State::Observed(value) => self.partition.add_value(node, number, value),
+                State::Observed(_) => self.partition.add_value(node, number, measured),
             }
         }
         self.count(before, state);
@@ -343,6 +367,34 @@ impl Forest {
             (State::InFlight, State::Abandoned) => self.update_in_flight(node),
             _ => self.update_from(node),
         }
+    }
+
+    /// What a value says about the bias of low fidelities.
+    fn update_bias(&mut self, number: TrialNumber, log: &Ledger) {
+        let node = self.trials[number].node;
+        let depth = self.partition.node(node).depth;
+        let others = self.partition.values(node).filter(|other| *other != number);
+        let widths = self.instances.iter().map(|instance| instance.width(depth));
+        let width = widths.fold(0.0, f64::max);
+        let measured = |number: TrialNumber| {
+            let value = match self.trials[number].state {
+                State::Observed(value) => Some(value),
+                _ => None,
+            };
+            (value, log.trials()[number].z())
+        };
+        self.bias.update(number, others, width, measured);
+        for instance in &mut self.instances {
+            if instance.bias != self.bias.constant() {
+                instance.bias = self.bias.constant();
+                instance.is_stale = true;
+            }
+        }
+    }
+
+    /// The fidelities of the trials that the bias is estimated from and that did not begin yet.
+    pub fn next_probe(&self) -> Option<f64> {
+        self.bias.next_probe()
     }
 
     /// Keeps the numbers of values and failures, and the worst value.
@@ -425,6 +477,13 @@ impl Forest {
                     self.n_turns = n_turns;
                     return;
                 }
+                Change::Started { node, z } => {
+                    let own = &mut self.partition.node_mut(node).own;
+                    own.z = z;
+                    own.n_in_flight -= 1;
+                    self.trials.pop();
+                    self.update_in_flight(node);
+                }
                 Change::Created => {
                     self.partition.pop();
                     self.instances.iter_mut().for_each(Instance::pop);
@@ -448,12 +507,9 @@ impl Forest {
     /// Drops what was folded of suggestions that were taken back.
     pub fn rewind(&mut self, log: &Ledger) {
         self.folded = self.folded.min(log.len());
-        while self.trials.len() > log.trials().len()
-            && let Some(trial) = self.trials.pop()
-        {
-            self.partition.node_mut(trial.node).own.n_in_flight -= 1;
-            self.update_in_flight(trial.node);
+        while self.trials.len() > log.trials().len() && !self.changes.is_empty() {
             self.take_back();
         }
+        self.bias.rewind(log);
     }
 }

@@ -1,5 +1,6 @@
 //! One search of the tree with its own ν and ρ: what it has visited, the moments of subtrees, and their B values.
 
+use crate::domain::fidelity::TOLERANCE;
 use crate::strategy::tree::bounds::Frozen;
 use crate::strategy::tree::moments::Moments;
 use crate::strategy::tree::partition::{Partition, ROOT};
@@ -47,6 +48,8 @@ pub struct Instance {
     pub is_stale: bool,
     /// What a failed trial counts as: the worst value observed.
     pub worst: Option<f64>,
+    /// C of ζ(z) = C·(1 − z), where trials have a fidelity and it is known.
+    pub bias: Option<f64>,
     subtrees: Vec<Subtree>,
     /// ρ^h by depth.
     powers: Vec<f64>,
@@ -65,6 +68,7 @@ impl Instance {
             },
             is_stale: false,
             worst: None,
+            bias: None,
             subtrees: vec![Subtree::UNVISITED],
             powers: vec![1.0],
         }
@@ -87,6 +91,21 @@ impl Instance {
     /// ν·ρ^h.
     pub fn width(&self, depth: u32) -> f64 {
         self.nu() * self.powers[depth as usize]
+    }
+
+    /// z_h = 1 − ν·ρ^h/C, at which the bias of a value is no more than how f varies in the cell.
+    pub fn fidelity(&self, depth: u32) -> f64 {
+        self.bias.map_or(1.0, |bias| {
+            (1.0 - self.width(depth) / bias).clamp(TOLERANCE, 1.0)
+        })
+    }
+
+    /// How far from f a mean over the cell may be: ν·ρ^h + ζ(z_h).
+    pub fn slack(&self, depth: u32) -> f64 {
+        let zeta = self
+            .bias
+            .map_or(0.0, |bias| bias * (1.0 - self.fidelity(depth)));
+        self.width(depth) + zeta
     }
 
     pub fn is_visited(&self, node: u32) -> bool {
@@ -183,7 +202,7 @@ impl Instance {
         subtree.n_failed = n_failed;
     }
 
-    /// B(h, l) = min{ U + ν·ρ^h, max over both halves of B }, of a leaf that cannot be halved its first part.
+    /// B(h, l) = min{ U + ν·ρ^h + ζ(z_h), max over both halves of B }, of a leaf that cannot be halved its first part.
     fn b_value(&self, node: u32, partition: &Partition) -> f64 {
         let Subtree {
             moments,
@@ -198,7 +217,7 @@ impl Instance {
         };
         let upper = match moments.count {
             0 => f64::INFINITY,
-            _ => self.bound.upper(moments, self.frozen) + self.width(cell.depth),
+            _ => self.bound.upper(moments, self.frozen) + self.slack(cell.depth),
         };
         match cell.split() {
             Some(_) => upper.min(slots[0].max(slots[1])),

@@ -4,6 +4,7 @@
 //! * [`fold`]: the log folded into the partition and its instances; [`note`]: what is written with a suggestion
 //! * [`partition`]: the cells so far, with what was observed in each; [`region`]: the part of the domain that a cell is
 //! * [`instance`]: statistics of subtrees and their B values, for one pair of smoothness parameters
+//! * [`bias`]: how far values of low fidelity may be off
 //! * [`moments`]: counts, means and variances; [`bounds`]: upper confidence bounds from them
 //!
 //! Notation (Wang et al. 2022): a node (h, l) at depth h covers a cell; its U is an upper confidence bound on the mean of
@@ -11,6 +12,7 @@
 //!
 //! B(h, l) = min{ U(h, l) + ν·ρ^h, max over both children of B }, +∞ where nothing is observed.
 
+mod bias;
 mod bounds;
 mod fold;
 mod instance;

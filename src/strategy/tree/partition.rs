@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use crate::domain::fidelity::TOLERANCE;
 use crate::ledger::TrialNumber;
 use crate::strategy::tree::moments::Moments;
 use crate::strategy::tree::note::Place;
@@ -33,14 +34,19 @@ pub struct Own {
     pub moments: Moments,
     pub n_failed: u32,
     pub n_in_flight: u32,
-    /// The first trial of the moments.
+    /// The highest fidelity of a trial.
+    pub z: f32,
+    /// The first trial that has a value.
     first: u32,
 }
+
+/// The value and the fidelity of a trial.
+pub type Measured = (f64, f64);
 
 impl Own {
     /// Whether it has a value, or may get one.
     pub fn has_trial(&self) -> bool {
-        self.moments.count > 0 || self.n_failed > 0 || self.n_in_flight > 0
+        self.first != NONE || self.n_failed > 0 || self.n_in_flight > 0
     }
 }
 
@@ -126,6 +132,7 @@ impl Partition {
                 moments: Moments::default(),
                 n_failed: 0,
                 n_in_flight: 0,
+                z: 0.0,
                 first: NONE,
             },
         });
@@ -208,29 +215,45 @@ impl Partition {
         }
     }
 
-    /// Adds the value of a trial to those of a cell.
-    pub fn add_value(&mut self, node: u32, number: TrialNumber, value: f64) {
+    /// Adds a trial to those of a cell that have values; `measured` knows of each.
+    pub fn add_value(
+        &mut self,
+        node: u32,
+        number: TrialNumber,
+        measured: impl Fn(u32) -> Measured,
+    ) {
         let own = &mut self.nodes[node as usize].own;
-        if own.moments.count == 0 {
+        if own.first == NONE {
             own.first = number as u32;
-        } else {
-            let repeats = self.repeats.entry(node);
-            repeats
-                .or_insert_with(|| vec![own.first])
-                .push(number as u32);
+            own.moments = Moments::of_equal(1, measured(number as u32).0);
+            return;
         }
-        own.moments = own.moments.merge(Moments::of_equal(1, value));
+        let repeats = self.repeats.entry(node);
+        let repeats = repeats.or_insert_with(|| vec![own.first]);
+        let (value, z) = measured(number as u32);
+        let is_level = (z - measured(repeats[0]).1).abs() <= TOLERANCE;
+        let all_counted = own.moments.count as usize == repeats.len();
+        repeats.push(number as u32);
+        match is_level && all_counted {
+            true => own.moments = own.moments.merge(Moments::of_equal(1, value)),
+            false => self.update_values(node, measured),
+        }
     }
 
-    /// Takes the value of a trial from those of a cell; `value_of` gives those of others.
-    pub fn remove_value(&mut self, node: u32, number: TrialNumber, value_of: impl Fn(u32) -> f64) {
+    /// Takes a trial from those of a cell that have values.
+    pub fn remove_value(
+        &mut self,
+        node: u32,
+        number: TrialNumber,
+        measured: impl Fn(u32) -> Measured,
+    ) {
         if let Some(repeats) = self.repeats.get_mut(&node) {
             repeats.retain(|other| *other as usize != number);
             if let [only] = repeats[..] {
                 self.nodes[node as usize].own.first = only;
                 self.repeats.remove(&node);
             }
-            self.update_values(node, value_of);
+            self.update_values(node, measured);
         } else {
             let own = &mut self.nodes[node as usize].own;
             own.moments = Moments::default();
@@ -238,10 +261,12 @@ impl Partition {
         }
     }
 
-    /// Finds the moments of a cell's values anew.
-    pub fn update_values(&mut self, node: u32, value_of: impl Fn(u32) -> f64) {
-        let each = self.values(node).map(|number| value_of(number as u32));
-        let each = each.map(|value| Moments::of_equal(1, value));
+    /// Finds the moments of a cell anew: those of its values at the highest fidelity.
+    pub fn update_values(&mut self, node: u32, measured: impl Fn(u32) -> Measured) {
+        let all = || self.values(node).map(|number| measured(number as u32));
+        let highest = all().map(|(_, z)| z).fold(0.0, f64::max);
+        let counted = all().filter(|(_, z)| *z >= highest - TOLERANCE);
+        let each = counted.map(|(value, _)| Moments::of_equal(1, value));
         let moments = each.fold(Moments::default(), Moments::merge);
         self.nodes[node as usize].own.moments = moments;
     }

@@ -11,7 +11,7 @@ use crate::domain::{Condition, Coordinate, Domain};
 use crate::error::Error;
 use crate::ledger::{Action, Again, Clock, Event, Point, Report, State};
 use crate::maximize::feasible::Feasible;
-use crate::optimizer::{Definition, Optimizer, Settings};
+use crate::optimizer::{Definition, Optimizer, Request, Settings};
 use crate::random::Rng;
 use crate::strategy::tree::note::{self, Place, Step};
 use crate::strategy::tree::region::{Region, Space};
@@ -207,6 +207,7 @@ fn domains() -> Vec<Domain> {
 fn optimizer(domain: &Domain, strategy: Value, seed: u64) -> Optimizer {
     let settings = Settings {
         context: vec![],
+        fidelity: None,
         clock: Clock::Iterations,
         seed,
         strategy,
@@ -217,7 +218,7 @@ fn optimizer(domain: &Domain, strategy: Value, seed: u64) -> Optimizer {
 
 fn suggest(optimizer: &mut Optimizer) -> usize {
     let mut go_on = || ControlFlow::Continue(());
-    let suggested = optimizer.suggest(1, &[], None, Feasible::EVERYWHERE, &mut go_on);
+    let suggested = optimizer.suggest(1, Request::default(), &mut go_on);
     suggested.unwrap().0[0]
 }
 
@@ -315,9 +316,7 @@ fn check_history(seed: u64, exact: bool, n_steps: usize) -> Result<(), String> {
             13 => {
                 // Drafts that are taken back leave nothing.
                 let mut go_on = || ControlFlow::Continue(());
-                let lease = crate::optimizer::Lease::default();
-                opt.propose(3, &[], now, lease, Feasible::EVERYWHERE, &mut go_on)
-                    .unwrap();
+                opt.propose(3, Request::default(), &mut go_on).unwrap();
             }
             _ => {}
         }
@@ -362,8 +361,7 @@ fn play(opt: &mut Optimizer, rng: &mut Rng, n_steps: usize, abandons: bool) {
 /// The events of the next suggestions, which are not logged.
 fn next(opt: &mut Optimizer, n: usize) -> Vec<Event> {
     let mut go_on = || ControlFlow::Continue(());
-    let lease = crate::optimizer::Lease::default();
-    let proposed = opt.propose(n, &[], None, lease, Feasible::EVERYWHERE, &mut go_on);
+    let proposed = opt.propose(n, Request::default(), &mut go_on);
     proposed.unwrap().0
 }
 
@@ -429,7 +427,14 @@ fn points_satisfy_the_constraints_and_empty_cells_are_left() {
     let mut go_on = || ControlFlow::Continue(());
     for _ in 0..300 {
         let (numbers, _) = opt
-            .suggest(1, &[], None, Feasible::by(&ring), &mut go_on)
+            .suggest(
+                1,
+                Request {
+                    feasible: Feasible::by(&ring),
+                    ..Request::default()
+                },
+                &mut go_on,
+            )
             .unwrap();
         let x = opt.ledger().x(numbers[0]).to_vec();
         assert!((0.39..0.41).contains(&(x[0] - 0.5).hypot(x[1] - 0.5)));
@@ -438,8 +443,15 @@ fn points_satisfy_the_constraints_and_empty_cells_are_left() {
     }
     let mut restored = Optimizer::from_bytes(&opt.to_bytes().unwrap()).unwrap();
     let mut next = |opt: &mut Optimizer| {
-        opt.suggest(5, &[], None, Feasible::by(&ring), &mut go_on)
-            .unwrap()
+        opt.suggest(
+            5,
+            Request {
+                feasible: Feasible::by(&ring),
+                ..Request::default()
+            },
+            &mut go_on,
+        )
+        .unwrap()
     };
     next(&mut opt);
     next(&mut restored);
@@ -457,7 +469,14 @@ fn without_any_feasible_point_there_is_an_error_and_nothing_is_logged() {
     let domain = Domain::new_box(vec![Coordinate::Continuous]).unwrap();
     let mut opt = optimizer(&domain, json!({"kind": "TreeSearch"}), 3);
     let mut go_on = || ControlFlow::Continue(());
-    let refused = opt.suggest(1, &[], None, Feasible::by(&nowhere), &mut go_on);
+    let refused = opt.suggest(
+        1,
+        Request {
+            feasible: Feasible::by(&nowhere),
+            ..Request::default()
+        },
+        &mut go_on,
+    );
     assert!(matches!(refused, Err(Error::NoFeasiblePoint { .. })));
     assert!(opt.ledger().is_empty());
     assert_eq!(suggest(&mut opt), 0);

@@ -3,12 +3,14 @@
 use ndarray::{Array2, ArrayView1};
 use serde_json::{Value, json};
 
-use crate::domain::Domain;
+use crate::domain::fidelity::TOLERANCE;
+use crate::domain::{Domain, Fidelity};
 use crate::error::{Error, Result, Stop, check};
 use crate::ledger::{Ledger, Point, TrialNumber};
 use crate::maximize::feasible::{Feasible, MAX_TRIES};
 use crate::random::Rng;
 use crate::strategy::registry::FromSettings;
+use crate::strategy::tree::bias::Bias;
 use crate::strategy::tree::fold::Forest;
 use crate::strategy::tree::instance::Instance;
 use crate::strategy::tree::note::{self, Place, Step};
@@ -25,7 +27,17 @@ const BATCHES: (usize, usize) = (4, 128);
 /// Hierarchical optimistic search (HOO), and with delays PCTS (Wang et al. 2022, Algorithm 1).
 pub struct TreeSearch {
     settings: Settings,
+    /// None where every trial is a full evaluation.
+    fidelity: Option<Fidelity>,
     forest: Forest,
+}
+
+/// A suggestion, and the steps on the way to it.
+struct Advanced {
+    steps: Vec<Step>,
+    x: Vec<f64>,
+    /// The fidelity that the strategy would choose.
+    z: f64,
 }
 
 impl TreeSearch {
@@ -41,7 +53,13 @@ impl TreeSearch {
         let instances = instances.map(|rho| Instance::new(settings.nu, rho, settings.bound));
         let partition = Partition::new(Space::new(product));
         Ok(Self {
-            forest: Forest::new(partition, instances.collect(), settings.refresh),
+            forest: Forest::new(
+                partition,
+                instances.collect(),
+                settings.refresh,
+                Bias::new(setup.fidelity.as_ref()),
+            ),
+            fidelity: setup.fidelity.clone(),
             settings,
         })
     }
@@ -76,28 +94,51 @@ impl TreeSearch {
         (Place::Old(at), region)
     }
 
-    /// Whether an instance can take the evaluation of another one for its own.
-    fn is_shared(&self, instance: usize, place: Place) -> Option<u32> {
+    /// z_h of the fidelities that there are.
+    fn fidelity_at(&self, instance: usize, depth: u32) -> f64 {
+        let z = self.forest.instances[instance].fidelity(depth);
+        self.fidelity
+            .as_ref()
+            .map_or(1.0, |fidelity| fidelity.nearest(z))
+    }
+
+    /// The cell whose evaluation by another instance this one can take for its own.
+    fn shared(&self, instance: usize, place: Place) -> Option<u32> {
         let Place::Old(node) = place else {
             return None;
         };
-        let is_shared = !self.forest.instances[instance].is_visited(node)
-            && self.forest.partition.node(node).own.has_trial();
+        let cell = self.forest.partition.node(node);
+        let is_new = !self.forest.instances[instance].is_visited(node);
+        let z = self.fidelity_at(instance, cell.depth);
+        let is_shared = is_new && cell.own.has_trial() && f64::from(cell.own.z) >= z - TOLERANCE;
         is_shared.then_some(node)
     }
 
+    fn depth_of(&self, place: Place) -> u32 {
+        let partition = &self.forest.partition;
+        match place {
+            Place::Old(node) => partition.node(node).depth,
+            Place::New { parent, .. } => partition.node(parent).depth + 1,
+        }
+    }
+
     /// A point of a cell that satisfies the constraints; None where none was found.
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "where to look, what is allowed there, and what every search takes"
+    )]
     fn point_in(
         &self,
         place: Place,
         region: &Region,
+        sample: Sample,
         feasible: Feasible,
         log: &Ledger,
         rng: &mut Rng,
         stop: &mut Stop,
     ) -> Result<Option<Vec<f64>>> {
         let space = self.forest.partition.space();
-        let first = space.sample(region, self.settings.sample, rng);
+        let first = space.sample(region, sample, rng);
         if !feasible.is_constrained() || feasible.holds(&first)? {
             return Ok(Some(first));
         }
@@ -139,22 +180,34 @@ impl TreeSearch {
         query: Query,
         rng: &mut Rng,
         stop: &mut Stop,
-    ) -> Result<(Vec<Step>, Vec<f64>)> {
+    ) -> Result<Advanced> {
         let mut steps = Vec::with_capacity(1);
+        if let Some(z) = self.forest.next_probe() {
+            // Both at one point, if the constraints let it be.
+            let root = Place::Old(ROOT);
+            let whole = self.forest.partition.space().whole();
+            let found =
+                self.point_in(root, &whole, Sample::Centre, query.feasible, log, rng, stop)?;
+            let x = found.ok_or(Error::NoFeasiblePoint { tried: MAX_TRIES })?;
+            steps.push(Step::Turn(root));
+            return Ok(Advanced { steps, x, z });
+        }
         loop {
             check(stop)?;
             let instance = self.forest.next_instance();
             let (place, region) = self.choose(instance, rng);
-            if let Some(node) = self.is_shared(instance, place) {
+            if let Some(node) = self.shared(instance, place) {
                 self.forest.turn(Place::Old(node))?;
                 steps.push(Step::Turn(place));
                 continue;
             }
-            match self.point_in(place, &region, query.feasible, log, rng, stop)? {
+            let sample = self.settings.sample;
+            match self.point_in(place, &region, sample, query.feasible, log, rng, stop)? {
                 Some(x) => {
                     self.forest.partition.expect(place, &region);
                     steps.push(Step::Turn(place));
-                    return Ok((steps, x));
+                    let z = self.fidelity_at(instance, self.depth_of(place));
+                    return Ok(Advanced { steps, x, z });
                 }
                 None if place == Place::Old(ROOT) => {
                     return Err(Error::NoFeasiblePoint { tried: MAX_TRIES });
@@ -183,7 +236,7 @@ impl TreeSearch {
                 let mean = instance.moments(node).mean;
                 let depth = partition.node(node).depth;
                 let worth = match self.settings.recommendation {
-                    Recommended::LowerBound => mean - instance.width(depth),
+                    Recommended::LowerBound => mean - instance.slack(depth),
                     Recommended::Mean => mean,
                 };
                 leaves.push((worth, node));
@@ -220,6 +273,7 @@ impl Strategy for TreeSearch {
             candidates: false,
             seconds: true,
             conditions: true,
+            fidelity: true,
         }
     }
 
@@ -243,8 +297,9 @@ impl Strategy for TreeSearch {
         let advanced = self.advance(log, query, rng, stop);
         // What was passed on the way is taken again from the note, once the suggestion is logged.
         self.forest.take_back();
-        let (steps, x) = advanced?;
+        let Advanced { steps, x, z } = advanced?;
         Ok(Proposal {
+            fidelity: self.fidelity.is_some().then(|| query.fidelity.unwrap_or(z)),
             note: Some(note::to_text(&steps)),
             ..Proposal::at(Point::new(x, None))
         })
