@@ -309,8 +309,8 @@ class ReadAccess(AttributeHints):
         source = self._source
         status = source._current_log().status() if source._status_of == kind else None
         if status is None:
-            other = {"rounds": "rounds, and {} has none: use BPEDelay", "tree": "a tree, and {} has none: use TreeSearch"}
-            raise InvalidSetting(f"{what} is of {other[kind].format(source._strategy_name)}")
+            of, use = {"rounds": ("rounds", "BPEDelay"), "tree": ("a tree", "TreeSearch")}[kind]
+            raise InvalidSetting(f"{what} is of {of}, and {source._strategy_name} has none: use {use}")
         known: dict[str, Any] = json.loads(status)
         return known
 

@@ -108,13 +108,9 @@ def _optimize(
     LOGGER.info("the run ended by %s: %r", stop_reason, outcome)
     if stop_reason == "timeout":
         evaluations.tell_of_pending()
-    # A run that the user ended may well be without a value.
-<<<<<<< HEAD
-    ended_by_user = stop_reason in ("interrupted", "stopped")
-    if not ended_by_user and outcome.n_failed_ and all(t.value is None for t in outcome.trials):
-=======
-    if stop_reason in ("n_trials", "timeout") and all(t.value is None for t in outcome.trials) and outcome.n_failed_:
->>>>>>> 26733ea2bb9764812229286939719193e4358cba
+    # A run that the user ended may well be without a value. Its trials are read last, as there may be many.
+    is_over = stop_reason not in ("interrupted", "stopped") and outcome.n_failed_
+    if is_over and all(t.value is None for t in outcome.trials):
         failed = RunError(
             f"none of {len(outcome.trials)} trials succeeded, and {outcome.n_failed_} failed: "
             f"the last time {evaluations.failure}"
