@@ -85,6 +85,7 @@ def test_reported_costs_are_charged():
     result = bl.maximize(costing(0.5, 0.25, None, 0.0, 1.0, 9.0), SPACE, budget=3.0, seed=0)
     # 0.5 + 0.25 + 1 + 0 leave room for one of 1, and then for no other.
     assert [trial.cost for trial in result.trials] == [0.5, 0.25, None, 0.0, 1.0] and result.stop_reason == "budget"
+    assert result.cost_ == 2.75
     # What costs more than declared is known afterwards.
     assert len(bl.maximize(costing(7.0), SPACE, budget=3.0, seed=0).trials) == 1
 
@@ -128,7 +129,7 @@ def test_failures_are_charged_what_is_declared():
         return 0.0
 
     result = bl.maximize(fails, optimizer=queued([7000, 100]), budget=2.5)
-    assert states(result) == ["observed", "failed", "failed"]  # 1 + 0.02 + 1
+    assert states(result) == ["observed", "failed", "failed"] and result.cost_ == 2.02
     with pytest.raises(bl.RunError, match="none of 2 trials succeeded"):
         bl.maximize(lambda p: "no", SPACE, budget=2, seed=0)
 
@@ -155,7 +156,7 @@ def test_a_budget_ends_waiting_at_the_timeout():
             result = bl.maximize(waits, SPACE, budget=2, n_workers=4, timeout=0.2, seed=0)
     finally:
         released.set()
-    assert states(result) == ["pending", "pending"] and result.stop_reason == "timeout"
+    assert states(result) == ["pending", "pending"] and result.stop_reason == "timeout" and result.cost_ == 0
 
 
 @given(
@@ -168,7 +169,7 @@ def test_declared_costs_never_exceed_the_budget(fidelities, budget, n_workers):
     opt = queued(fidelities)
     result = bl.maximize(at_fidelity, optimizer=opt, budget=budget, n_workers=n_workers)
     spent = math.fsum(SAMPLES.cost_of(trial.fidelity) for trial in result.trials)
-    assert spent <= budget * (1 + 1e-9) and all(state == "observed" for state in states(result))
+    assert result.cost_ == spent <= budget * (1 + 1e-9) and all(state == "observed" for state in states(result))
     # And the next one would not have fitted.
     assert spent + SAMPLES.cost_of(opt.suggest().fidelity) > budget * (1 - 1e-9)
 

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use belated::domain::{Coordinate, Domain};
+use belated::domain::{Coordinate, Domain, Fidelity};
 use belated::error::{Error, Stop};
 use belated::ledger::{Action, Again, Clock, Failure, Point, Report, State};
 use belated::maximize::feasible::Feasible;
@@ -193,7 +193,8 @@ pub fn definition(
         domain,
         settings: optimizer::Settings {
             context: vec![Coordinate::Continuous; context_width],
-            fidelity: None,
+            // BayesOpt has no use for one.
+            fidelity: (settings.is_none() && seed % 2 == 1).then(Fidelity::default),
             clock,
             seed,
             strategy: match settings {
@@ -283,6 +284,12 @@ impl Place {
         }
     }
 
+    /// None, low or full, where one is declared.
+    fn fidelity(self, optimizer: &Optimizer) -> Option<f64> {
+        let declared = optimizer.definition().settings.fidelity.is_some();
+        [None, Some(0.25), Some(1.0)][self.seed as usize % 3].filter(|_| declared)
+    }
+
     pub fn context(self, optimizer: &Optimizer) -> Vec<f64> {
         let mut rng = Rng::seed_from_u64(self.seed);
         let ledger = optimizer.ledger();
@@ -340,6 +347,7 @@ impl Step {
                 let (context, now) = (place.context(optimizer), place.now(optimizer));
                 let request = Request {
                     context: &context,
+                    fidelity: place.fidelity(optimizer),
                     now,
                     ..Request::default()
                 };
@@ -391,13 +399,22 @@ impl Step {
             })?,
             Step::Add { place, value } => {
                 let (point, context) = (place.point(optimizer), place.context(optimizer));
-                optimizer.record(
-                    Action::add(point, context, value, value.filter(|y| *y > 0.5)),
-                    later,
-                )?;
+                let add = Action::Add {
+                    point,
+                    context,
+                    fidelity: place.fidelity(optimizer),
+                    value,
+                    report: Report::with_std(value.filter(|y| *y > 0.5)),
+                };
+                optimizer.record(add, later)?;
             }
             Step::Enqueue(place) => {
-                optimizer.record(Action::enqueue(place.point(optimizer)), later)?;
+                let enqueue = Action::Enqueue {
+                    point: place.point(optimizer),
+                    fidelity: place.fidelity(optimizer),
+                    attrs: None,
+                };
+                optimizer.record(enqueue, later)?;
             }
             Step::Recommend(place) => {
                 let context = place.context(optimizer);

@@ -4,7 +4,7 @@ import math
 
 from belated.optimizers.optimizer import Optimizer
 from belated.optimizers.trial import Trial
-from belated.space.fidelity import PowerCost
+from belated.space.fidelity import Fidelity, PowerCost
 from belated.study.study import Study
 
 
@@ -32,7 +32,7 @@ class Budget:
 
     def start(self, trial: Trial) -> None:
         """Count on what a trial is declared to cost."""
-        self._declared[trial.number] = 1.0 if self._fidelity is None else self._fidelity.cost_of(trial.fidelity)
+        self._declared[trial.number] = declared_cost(self._fidelity, trial)
 
     def end(self, trial: Trial) -> None:
         """Charge a trial that is over."""
@@ -50,3 +50,8 @@ class Budget:
         assert self._fidelity is not None
         fidelity = self._optimizer._problem.decode_fidelity(self._optimizer._next_fidelity())
         return self._fidelity.cost_of(fidelity)
+
+
+def declared_cost(fidelity: Fidelity | None, trial: Trial) -> float:
+    """What a trial is declared to cost; 1 where nothing is declared."""
+    return 1.0 if fidelity is None else fidelity.cost_of(trial.fidelity)

@@ -42,8 +42,9 @@ class PowerCost:
     In proportion to the number of samples, from 100 to 5000:
 
     >>> import belated as bl
-    >>> bl.Fidelity(100, 5000, cost=bl.PowerCost(100 / 5000)).cost_of(500)
-    0.1
+    >>> samples = bl.Fidelity(100, 5000, cost=bl.PowerCost(100 / 5000))
+    >>> samples.cost_of(100), samples.cost_of(2550), samples.cost_of(5000)
+    (0.02, 0.51, 1.0)
     """
 
     base: float
