@@ -9,6 +9,8 @@ a leaf, and t grows by 2; it adds nu·rho^h twice, the second time for the bias 
 are not there yet stays a leaf, and while selection ends at one nothing is started; B is recomputed when an expansion is
 started, not when a value arrives; the recommendation is the cell of largest value − nu·rho^h that ever was a leaf, and
 the best of several instances is chosen by the noiseless function. It sleeps in real time: here the clock is simulated.
+What is not followed: it compares leaves by B, and where those tie by chance one can be expanded twice; and with real
+threads the second child of a leaf may come milliseconds after the first.
 """
 
 from __future__ import annotations
@@ -89,30 +91,21 @@ class Tree:
         self.t = 1
         self.n_nodes = 0
         self.height = 0
-        self.add(root)
+        self.add(None, root)
 
     def diameter(self, height: int) -> float:
         """nu·rho^h."""
         return self.nu * self.rho**height
 
-    def add(self, node: Node) -> None:
-        """A node whose value has come: it counts for all its ancestors, whose B values stay as they are.
-
-        Its place is found by its cell. A cell that was evaluated twice becomes a child of itself.
-        """
-        parent: Node | None = None
-        below: Node | None = self.root if self.n_nodes else None
-        while below is not None:
-            parent = below
-            below = next((child for child in parent.children if contains(child.cell, node.cell)), None)
-        node.parent = parent
+    def add(self, parent: Node | None, node: Node) -> None:
+        """A node whose value has come: it counts for all its ancestors, whose B values stay as they are."""
         node.mean, node.mean_square = node.value, node.value**2
         node.b = node.bound = node.value + 2 * self.diameter(node.height)
         self.n_nodes += 1
+        self.height = max(self.height, node.height)
         if parent is not None:
             parent.children.append(node)
-            node.height = parent.height + 1
-        self.height = max(self.height, node.height)
+            node.parent = parent
         while parent is not None:
             parent.mean += (node.value - parent.mean) / (parent.n + 1)
             parent.mean_square += (node.value**2 - parent.mean_square) / (parent.n + 1)
@@ -155,11 +148,6 @@ def halves(node: Node) -> tuple[int, tuple[Cell, Cell]]:
     middle = 0.5 * (low + high)
     before, after = node.cell[:dimension], node.cell[dimension + 1 :]
     return dimension, ((*before, (low, middle), *after), (*before, (middle, high), *after))
-
-
-def contains(cell: Cell, other: Cell) -> bool:
-    """Whether a cell contains another one."""
-    return all(low <= x and y <= high for (low, high), (x, y) in zip(cell, other, strict=True))
 
 
 def centre(cell: Cell) -> Array:
@@ -223,7 +211,7 @@ class Evaluations:
 
 @dataclass(frozen=True)
 class Instance:
-    """One tree at its end. ``times`` and ``points``: the recommendation after each expansion."""
+    """One tree at its end. ``times`` and ``points``: the recommendation at first, and after each expansion."""
 
     nu: float
     rho: float
@@ -254,17 +242,12 @@ def run_instance(
     tree = Tree(Node(whole, 0, 0, value), nu, rho, width)
     best_score, best = -math.inf, centre(whole)
     unseen = [tree.root]
-    times: list[float] = []
-    points: list[Array] = []
+    times, points = [0.0], [best]
     # Arrivals: time, order of the start, fidelity, parent, child.
     in_flight: list[tuple[float, int, float, Node, Node]] = []
     order = count()
-    pending: list[Node] = []
+    pending: set[Node] = set()
     now = 0.0
-
-    def same_as_pending(node: Node) -> int | None:
-        # The program compares nodes by B.
-        return next((i for i, each in enumerate(pending) if each is node or each.b == node.b), None)
 
     def expand(leaf: Node) -> None:
         dimension, cells = halves(leaf)
@@ -278,16 +261,14 @@ def run_instance(
     def receive() -> None:
         _, _, z, parent, child = heapq.heappop(in_flight)
         evaluations.known[child.cell] = (z, child.value)
-        tree.add(child)
+        tree.add(parent, child)
         unseen.append(child)
-        found = same_as_pending(parent)
-        if found is not None:
-            del pending[found]
+        pending.discard(parent)
 
     while now <= duration:
-        leaf = next((each for each in tree.leaves_to_select(rng) if same_as_pending(each) is None), None)
+        leaf = next((each for each in tree.leaves_to_select(rng) if each not in pending), None)
         if leaf is not None:
-            pending.append(leaf)
+            pending.add(leaf)
             expand(leaf)
             tree.t += 2
             if act == "wait":
@@ -307,7 +288,7 @@ def run_instance(
         # All that arrives at one moment is there before the next selection.
         while in_flight and in_flight[0][0] <= now:
             receive()
-    return Instance(nu, rho, times, points, tree.height + 1, tree.n_nodes, len(times))
+    return Instance(nu, rho, times, points, tree.height + 1, tree.n_nodes, len(times) - 1)
 
 
 def n_instances(n: float, rho_max: float, at_most: int | None) -> int:
