@@ -2,7 +2,6 @@
 
 import json
 import os
-import typing
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, fields, replace
 from reprlib import repr as short_repr
@@ -19,7 +18,15 @@ from belated.optimizers.log import Array
 from belated.optimizers.names import UnknownArgument, advice_on, family_of, nearest_argument
 from belated.optimizers.problem import Problem, SpaceLike
 from belated.optimizers.trial import Trial
-from belated.optimizers.values import arguments_of, as_data, checked, checks_keywords, reversed_sign, shown
+from belated.optimizers.values import (
+    annotations_of,
+    arguments_of,
+    as_data,
+    checked,
+    checks_keywords,
+    reversed_sign,
+    shown,
+)
 from belated.space.arguments import whole_number
 from belated.space.fidelity import Fidelity
 
@@ -80,7 +87,7 @@ class Optimizer(LifeCycle[_core.Optimizer]):
     def _settings(self) -> dict[str, Any]:
         """The arguments of this strategy alone: checked, strings and numbers that stand for a value as that value."""
         common = {field.name for field in fields(Optimizer)}
-        annotations = typing.get_type_hints(type(self))
+        annotations = annotations_of(type(self))
         settings: dict[str, Any] = {}
         for field in fields(self):
             if field.name not in common:
