@@ -51,7 +51,7 @@ pub struct Instance {
     /// C of ζ(z) = C·(1 − z), where trials have a fidelity and it is known.
     pub bias: Option<f64>,
     subtrees: Vec<Subtree>,
-    /// ρ^h by depth.
+    /// ρ^h by depth, up to one beyond the deepest cell.
     powers: Vec<f64>,
 }
 
@@ -70,7 +70,7 @@ impl Instance {
             worst: None,
             bias: None,
             subtrees: vec![Subtree::UNVISITED],
-            powers: vec![1.0],
+            powers: vec![1.0, rho],
         }
     }
 
@@ -124,7 +124,8 @@ impl Instance {
     /// Makes room for a cell that was created at this depth.
     pub fn push(&mut self, depth: u32) {
         self.subtrees.push(Subtree::UNVISITED);
-        while self.powers.len() <= depth as usize {
+        // The halves of the cell are asked for before they exist.
+        while self.powers.len() <= depth as usize + 1 {
             self.powers
                 .push(self.powers[self.powers.len() - 1] * self.rho);
         }
