@@ -103,12 +103,6 @@ def test_every_kind_of_parameter_is_halved_down_to_its_values():
     assert abs(math.log10(best["lr"]) + 2) < 0.05
 
 
-def test_a_space_of_one_point_is_suggested_again_and_again():
-    optimizer = bl.TreeSearch({"c": ["only"]}, seed=0)
-    run(optimizer, 10, lambda p: 1.0)
-    assert optimizer.trees_[0].n_cells == 1 and optimizer.recommend() == {"c": "only"}
-
-
 def test_cells_of_one_value_in_flight_are_left_alone_while_others_are_left():
     optimizer = bl.TreeSearch({"n": (1, 4)}, seed=0)
     run(optimizer, 30, lambda p: float(p["n"]))
@@ -195,7 +189,7 @@ def test_a_search_at_low_fidelity_goes_up_as_its_cells_shrink():
         trial.observe(-sphere(trial.params) - 0.3 * (1.0 - trial.fidelity))
     z = np.array([t.fidelity for t in optimizer.trials])
     # A cell of depth h is queried at z = 1 - nu rho^h/C.
-    assert z[0] == pytest.approx(1e-3) and set(z[1:3]) == {pytest.approx(0.3)}
+    np.testing.assert_allclose(z[:3], [1e-3, 0.3, 0.3], rtol=1e-12)
     assert z[-50:].mean() > 0.8 and optimizer.trees_[0].depth > 6
     again = pickle.loads(pickle.dumps(optimizer))
     assert again.suggest(n=3)[2].params == optimizer.suggest(n=3)[2].params
