@@ -3,6 +3,9 @@
 Notation: x_1 … x_d are the coordinates in the order of the space. Definitions are the customary ones (Kandasamy et al.
 2017, section 4, name them); Branin, usually minimised, is negated. The sums apply one function to consecutive groups
 of coordinates (their appendix C.2). Standard deviations of the noise are theirs, too: 0.2, and 1 for the sums.
+
+Functions with a fidelity z in [0, 1] are those of Wang et al. 2022, appendix D.2 (z = 1: the full function; λ(z): what
+an evaluation costs). Where their print departs from the standard definition at z = 1, the standard definition holds.
 """
 
 from __future__ import annotations
@@ -20,17 +23,24 @@ from belated._core import InvalidSetting
 from belated.space.dimensions import Real
 
 __all__ = [
+    "BOREHOLE_MF",
     "BRANIN",
+    "BRANIN_MF",
     "CURRIN_EXPONENTIAL",
     "CURRIN_EXPONENTIAL_14",
+    "CURRIN_EXPONENTIAL_MF",
     "HARTMANN3",
+    "HARTMANN3_MF",
     "HARTMANN6",
+    "HARTMANN6_MF",
     "HARTMANN12",
     "HARTMANN18",
     "PARK1",
     "PARK2",
     "PARK2_16",
+    "SCHWEFEL20",
     "Function",
+    "MultiFidelityFunction",
     "box",
     "sum_over_groups",
 ]
@@ -84,13 +94,90 @@ class Function:
     def __call__(self, params: Mapping[str, Any] | ArrayLike) -> float | Array:
         if isinstance(params, Mapping):
             return float(self.formula([params[name] for name in self.space]))
-        points = np.asarray(params)
-        if points.ndim != 2 or points.shape[1] != len(self.space):
+        return np.array([self.formula(point) for point in _rows(params, self.name, self.space)], dtype=float)
+
+
+@dataclass(frozen=True, eq=False)
+class MultiFidelityFunction:
+    """A function of the parameters of a space and of a fidelity z in [0, 1], of which z = 1 is the full function.
+
+    It is called with parameters by name, or with points as the rows of an array of shape (n, d), as `Function` is, and
+    with a fidelity: one for all, or an array of shape (n,) beside the rows.
+
+    Parameters
+    ----------
+    name : str
+    space : mapping
+        Name → dimension, as `BayesOpt` takes it.
+    optimum : float
+        The maximum over the space at z = 1.
+    formula : callable
+        Takes the values of the parameters, in the order of the space, and z.
+    cost : callable
+        λ(z), what an evaluation at z costs.
+    noise_std : float, default 0.0
+        Standard deviation of the noise that experiments add to the values.
+
+    Raises
+    ------
+    InvalidSetting
+        Called with a fidelity outside [0, 1], or with arrays of other shapes.
+
+    Examples
+    --------
+    >>> from belated.functions import BRANIN_MF
+    >>> best = {"x1": 3.1415927, "x2": 2.275}
+    >>> round(BRANIN_MF(best), 6), round(BRANIN_MF(best, 0.5), 6)
+    (-0.397887, -0.659493)
+    >>> BRANIN_MF([[3.1415927, 2.275], [0.0, 0.0]], [1.0, 0.5]).round(6)
+    array([ -0.397887, -55.352113])
+    >>> BRANIN_MF.cost(0.5), BRANIN_MF.cost(1.0)
+    (0.175, 1.05)
+    """
+
+    name: str
+    space: Mapping[str, Any]
+    optimum: float
+    formula: Callable[[Sequence[Any], float], float]
+    cost: Callable[[float], float]
+    noise_std: float = 0.0
+
+    @overload
+    def __call__(self, params: Mapping[str, Any], z: float = 1.0) -> float: ...
+    @overload
+    def __call__(self, params: ArrayLike, z: ArrayLike = 1.0) -> Array: ...
+    def __call__(self, params: Mapping[str, Any] | ArrayLike, z: ArrayLike = 1.0) -> float | Array:
+        fidelities = np.asarray(z, dtype=float)
+        if not np.all((fidelities >= 0.0) & (fidelities <= 1.0)):
             raise InvalidSetting(
-                f"points of shape {points.shape} are not usable: {self.name} takes parameters by name, "
-                f"or an array of shape (n, {len(self.space)})"
+                f"the fidelity of {self.name} is from 0 to 1, got {z!r}: pass z=1 for the full function"
             )
-        return np.array([self.formula(point) for point in points.tolist()], dtype=float)
+        if isinstance(params, Mapping):
+            if fidelities.ndim:
+                raise InvalidSetting(
+                    f"parameters by name take one fidelity, got shape {fidelities.shape}: pass a number"
+                )
+            return float(self.formula([params[name] for name in self.space], float(fidelities)))
+        points = _rows(params, self.name, self.space)
+        if fidelities.ndim and fidelities.shape != (len(points),):
+            raise InvalidSetting(
+                f"fidelities of shape {fidelities.shape} do not fit {len(points)} points: pass one number, "
+                f"or an array of shape ({len(points)},)"
+            )
+        each = np.broadcast_to(fidelities, len(points)).tolist()
+        return np.array([self.formula(point, level) for point, level in zip(points, each, strict=True)], dtype=float)
+
+
+def _rows(params: ArrayLike, name: str, space: Mapping[str, Any]) -> list[list[Any]]:
+    """Points from an array of shape (n, d)."""
+    points = np.asarray(params)
+    if points.ndim != 2 or points.shape[1] != len(space):
+        raise InvalidSetting(
+            f"points of shape {points.shape} are not usable: {name} takes parameters by name, "
+            f"or an array of shape (n, {len(space)})"
+        )
+    rows: list[list[Any]] = points.tolist()
+    return rows
 
 
 def box(*bounds: tuple[float, float]) -> dict[str, Real]:
@@ -125,17 +212,20 @@ def _sum_over_groups(x: Sequence[float], formula: Callable[[Sequence[float]], fl
     return math.fsum(formula(x[first : first + size]) for first in range(0, len(x), size))
 
 
-def _branin(x: Sequence[float]) -> float:
-    """−[(x2 − b·x1² + c·x1 − 6)² + 10·(1 − t)·cos x1 + 10]."""
+def _branin(x: Sequence[float], z: float = 1.0) -> float:
+    """−[(x2 − b·x1² + c·x1 − 6)² + 10·(1 − t)·cos x1 + 10]; b, c and t are shifted at z < 1."""
     x1, x2 = x
-    b, c, t = 5.1 / (4 * math.pi**2), 5 / math.pi, 1 / (8 * math.pi)
+    b = 5.1 / (4 * math.pi**2) - 0.01 * (1 - z)
+    c = 5 / math.pi - 0.1 * (1 - z)
+    t = 1 / (8 * math.pi) + 0.05 * (1 - z)
     return -((x2 - b * x1**2 + c * x1 - 6) ** 2 + 10 * (1 - t) * math.cos(x1) + 10)
 
 
-def _currin(x: Sequence[float]) -> float:
-    """(1 − exp(−1/(2·x2))) times a ratio of cubics in x1; at x2 = 0 the exponential is its limit, 0."""
+def _currin(x: Sequence[float], z: float = 1.0) -> float:
+    """(1 − a·exp(−1/(2·x2))) times a ratio of cubics in x1, a = 1 − 0.1·(1 − z); at x2 = 0 the exponential is its
+    limit, 0."""
     x1, x2 = x
-    decay = math.exp(-1 / (2 * x2)) if x2 > 0 else 0.0
+    decay = (1 - 0.1 * (1 - z)) * math.exp(-1 / (2 * x2)) if x2 > 0 else 0.0
     return (1 - decay) * (2300 * x1**3 + 1900 * x1**2 + 2092 * x1 + 60) / (100 * x1**3 + 500 * x1**2 + 4 * x1 + 20)
 
 
@@ -172,17 +262,40 @@ _PEAKS6 = 1e-4 * np.array(
 )
 
 
-def _hartmann(x: Sequence[float], steepness: Array, peaks: Array) -> float:
-    """Σ_i α_i·exp(−Σ_j A_ij·(x_j − P_ij)²)."""
-    return float(_HEIGHTS @ np.exp(-np.sum(steepness * (np.asarray(x) - peaks) ** 2, axis=1)))
+_LOWERED = np.array([0.1, 0.0, 0.0, 0.0])  # what z = 0 takes from α
 
 
-def _hartmann3(x: Sequence[float]) -> float:
-    return _hartmann(x, _STEEPNESS3, _PEAKS3)
+def _hartmann(x: Sequence[float], z: float, steepness: Array, peaks: Array) -> float:
+    """Σ_i α_i·exp(−Σ_j A_ij·(x_j − P_ij)²); α_1 is lowered by 0.1·(1 − z)."""
+    heights = _HEIGHTS - (1 - z) * _LOWERED
+    return float(heights @ np.exp(-np.sum(steepness * (np.asarray(x) - peaks) ** 2, axis=1)))
 
 
-def _hartmann6(x: Sequence[float]) -> float:
-    return _hartmann(x, _STEEPNESS6, _PEAKS6)
+def _hartmann3(x: Sequence[float], z: float = 1.0) -> float:
+    return _hartmann(x, z, _STEEPNESS3, _PEAKS3)
+
+
+def _hartmann6(x: Sequence[float], z: float = 1.0) -> float:
+    return _hartmann(x, z, _STEEPNESS6, _PEAKS6)
+
+
+def _borehole(x: Sequence[float], z: float = 1.0) -> float:
+    """z·2π·g(1) + (1 − z)·5·g(1.5), g(s) = T_u·(H_u − H_l)/(ln(r/r_w)·(s + 2·L·T_u/(ln(r/r_w)·r_w²·K_w) + T_u/T_l))."""
+    r_w, r, t_u, h_u, t_l, h_l, length, k_w = x
+    log_ratio = math.log(r / r_w)
+    flow = t_u * (h_u - h_l) / log_ratio
+    resistance = 2 * length * t_u / (log_ratio * r_w**2 * k_w) + t_u / t_l
+    return z * 2 * math.pi * flow / (1 + resistance) + (1 - z) * 5 * flow / (1.5 + resistance)
+
+
+def _schwefel(x: Sequence[float]) -> float:
+    """−418.9829·d + Σ_j x_j·sin sqrt(|x_j|)."""
+    return math.fsum(each * math.sin(math.sqrt(abs(each))) for each in x) - 418.9829 * len(x)
+
+
+def _power_cost(z: float, least: float, factor: float, power: float) -> float:
+    """λ(z) = least + factor·z^power."""
+    return least + factor * math.pow(z, power)
 
 
 _UNIT = (0.0, 1.0)
@@ -205,3 +318,50 @@ PARK2_16 = sum_over_groups("park2-16", PARK2, 4, _NOISE_OF_SUMS)
 HARTMANN12 = sum_over_groups("hartmann12", HARTMANN6, 2, _NOISE_OF_SUMS)
 CURRIN_EXPONENTIAL_14 = sum_over_groups("currin-exponential-14", CURRIN_EXPONENTIAL, 7, _NOISE_OF_SUMS)
 HARTMANN18 = sum_over_groups("hartmann18", HARTMANN6, 3, _NOISE_OF_SUMS)
+
+_HARTMANN_COST = partial(_power_cost, least=0.05, factor=0.95, power=3)
+_BOREHOLE_SPACE = {
+    "r_w": Real(0.05, 0.15),
+    "r": Real(100.0, 50000.0),
+    "T_u": Real(63070.0, 115600.0),
+    "H_u": Real(990.0, 1110.0),
+    "T_l": Real(63.1, 116.0),
+    "H_l": Real(700.0, 820.0),
+    "L": Real(1120.0, 1680.0),
+    "K_w": Real(9855.0, 12045.0),
+}
+
+HARTMANN3_MF = MultiFidelityFunction(
+    "hartmann3-mf", HARTMANN3.space, HARTMANN3.optimum, _hartmann3, _HARTMANN_COST, math.sqrt(0.01)
+)
+HARTMANN6_MF = MultiFidelityFunction(
+    "hartmann6-mf", HARTMANN6.space, HARTMANN6.optimum, _hartmann6, _HARTMANN_COST, math.sqrt(0.05)
+)
+#: Print and code of Wang et al. give the optimum as 13.798685.
+CURRIN_EXPONENTIAL_MF = MultiFidelityFunction(
+    "currin-exponential-mf",
+    CURRIN_EXPONENTIAL.space,
+    CURRIN_EXPONENTIAL.optimum,
+    _currin,
+    partial(_power_cost, least=0.1, factor=1.0, power=2),
+    math.sqrt(0.05),
+)
+BRANIN_MF = MultiFidelityFunction(
+    "branin-mf",
+    BRANIN.space,
+    BRANIN.optimum,
+    _branin,
+    partial(_power_cost, least=0.05, factor=1.0, power=3),
+    math.sqrt(0.05),
+)
+#: Maximum in a corner. Print and code of Wang et al. give it as 309.523221, at which the code clips.
+BOREHOLE_MF = MultiFidelityFunction(
+    "borehole-mf",
+    _BOREHOLE_SPACE,
+    309.5755876604079,
+    _borehole,
+    partial(_power_cost, least=0.1, factor=1.0, power=1.5),
+    math.sqrt(0.01),
+)
+#: Many local maxima; the highest is at x_j = 420.9687. It has no fidelity.
+SCHWEFEL20 = Function("schwefel20", box(*[(0.0, 500.0)] * 20), -0.0002545513398218, _schwefel, math.sqrt(0.1))

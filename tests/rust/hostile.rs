@@ -7,11 +7,12 @@ use belated::domain::{Coordinate, Domain};
 use belated::error::Error;
 use belated::ledger::{Clock, Event};
 use belated::maximize::feasible::Feasible;
-use belated::optimizer::Optimizer;
+use belated::optimizer::{Optimizer, Request};
 use belated::strategy::bayes::note::Fit;
 use belated::strategy::bayes::settings::{
     Acquisition, GP, Initial, InitialDesign, Settings, Surrogate, ThompsonSampling,
 };
+use belated::strategy::elimination::note::Note;
 use ndarray::Array2;
 use proptest::prelude::{TestCaseError, prop_assert, prop_assert_eq, proptest};
 use rand::SeedableRng;
@@ -20,8 +21,9 @@ use crate::cases;
 use crate::histories::{Step, case, definition, go_on, is_consistent, is_numerical};
 use crate::settings::fitted;
 
-/// Every proposed point is a member (of candidates the very row), and every fitted θ is usable.
-fn check_log(optimizer: &Optimizer) -> Result<(), TestCaseError> {
+/// Every proposed point is a member (of candidates the very row), and every note can be read: that of a fit, of which θ
+/// is usable, or that of a round.
+fn check_log(optimizer: &Optimizer, fits: bool) -> Result<(), TestCaseError> {
     let domain = &optimizer.definition().domain;
     for event in optimizer.ledger().events(0) {
         let Event::Suggested {
@@ -45,9 +47,12 @@ fn check_log(optimizer: &Optimizer) -> Result<(), TestCaseError> {
         }
         if let Some(note) = note {
             // Reading it refuses what is not finite and above 0.
-            let fit =
-                Fit::from_note(&note).map_err(|error| TestCaseError::fail(error.to_string()))?;
-            prop_assert!(fit.rows.is_some());
+            let rows = match fits {
+                true => Fit::from_note(&note).map(|fit| fit.rows),
+                false => Note::from_text(&note).map(|note| Some(note.round)),
+            };
+            let rows = rows.map_err(|error| TestCaseError::fail(error.to_string()))?;
+            prop_assert!(rows.is_some());
         }
     }
     Ok(())
@@ -67,7 +72,7 @@ proptest! {
                 (_, Err(error)) => return Err(TestCaseError::fail(format!("{step:?}: {error}"))),
             }
         }
-        check_log(&optimizer)?;
+        check_log(&optimizer, case.settings.is_some())?;
         prop_assert!(is_consistent(&optimizer));
 
         let mut rng = belated::random::Rng::seed_from_u64(probe);
@@ -153,7 +158,7 @@ fn sizes_that_nobody_means_are_refused_before_memory_is_asked_for() {
     }
     // No memory is set aside for trials that are never made: this one is stopped at once.
     let mut optimizer = made(0, plain()).unwrap();
-    let stopped = optimizer.suggest(usize::MAX, &[], None, Feasible::EVERYWHERE, &mut || {
+    let stopped = optimizer.suggest(usize::MAX, Request::default(), &mut || {
         ControlFlow::Break(())
     });
     assert_eq!(stopped, Err(Error::Interrupted));

@@ -53,6 +53,8 @@ class Record(Protocol):
     @property
     def duration(self) -> float | None: ...
     @property
+    def fidelity(self) -> float | None: ...
+    @property
     def attrs(self) -> list[str]: ...
     @property
     def error(self) -> tuple[str, str, str | None] | None: ...
@@ -104,7 +106,7 @@ class Log(Protocol):
         """The numbers of the trials in a state, or of all."""
 
     def best(self) -> int | None:
-        """The number of the trial with the largest value."""
+        """The number of the trial with the largest value at the highest fidelity observed."""
 
     def n_events(self) -> int:
         """The length of the log."""

@@ -28,6 +28,7 @@ from belated.optimizers.values import (
     shown,
 )
 from belated.space.arguments import whole_number
+from belated.space.fidelity import Fidelity
 
 
 @checks_keywords
@@ -49,6 +50,7 @@ class Optimizer(LifeCycle[_core.Optimizer]):
     context: SpaceLike | None = None
     candidates: ArrayLike | None = None
     constraints: Sequence[Constraint] | None = None
+    fidelity: Fidelity | None = None
     clock: Literal["iterations", "seconds"] = "iterations"
     direction: Literal["maximize", "minimize"] = "maximize"
     seed: int | None = None
@@ -63,7 +65,9 @@ class Optimizer(LifeCycle[_core.Optimizer]):
     def __post_init__(self) -> None:
         if self._strategy is None:
             raise InvalidSetting("Optimizer has no strategy of its own: use BayesOpt or RandomSearch")
-        self._problem = Problem(self.space, self.candidates, self.context, self.clock, self.direction, self.time)
+        self._problem = Problem(
+            self.space, self.candidates, self.context, self.fidelity, self.clock, self.direction, self.time
+        )
         seed = int.from_bytes(os.urandom(8), "big") >> 1 if self.seed is None else whole_number(self.seed)
         if seed is None or not 0 <= seed < 2**64:
             raise InvalidSetting(f"seed={short_repr(self.seed)} is not usable: pass an integer from 0 to 2**64 - 1")
@@ -104,7 +108,8 @@ class Optimizer(LifeCycle[_core.Optimizer]):
             name: as_data(reversed_sign(value) if reverse and name in units else value, reverse)
             for name, value in self._settings().items()
         }
-        return {
+        fidelity = {} if self.fidelity is None else {"fidelity": self.fidelity.data}
+        return fidelity | {
             "context": [] if self.context_space_ is None else self.context_space_.coordinates,
             "clock": self.clock,
             "seed": self.seed_,
@@ -122,8 +127,13 @@ class Optimizer(LifeCycle[_core.Optimizer]):
             and np.array_equal(other._record_of(trial).point, self._log.trial(trial.number).point)
         )
 
-    def _start_trials(self, n: int, context: Array | None) -> list[int]:
-        return self._log.suggest(n, context, self._problem.now(), self._constraints)
+    def _start_trials(self, n: int, context: Array | None, fidelity: float | None) -> list[int]:
+        return self._log.suggest(n, context, self._problem.now(), self._constraints, fidelity)
+
+    def _next_fidelity(self) -> float | None:
+        [event] = self._log.propose(1, None, self._problem.now(), feasible=self._constraints)
+        fidelity: float | None = json.loads(event)["Suggested"].get("fidelity")
+        return fidelity
 
     def _constraints_for(self, call: str) -> Constraints | None:
         return self._constraints

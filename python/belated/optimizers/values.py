@@ -229,5 +229,5 @@ def as_data(value: Any, reverse: bool = False) -> Any:
 def from_data(data: Any, kinds: Mapping[str, Callable[..., Any]] = Value.kinds) -> Any:
     """What `as_data` made the data of; KeyError for a kind that is not known."""
     if isinstance(data, dict):
-        return kinds[data["kind"]](**{name: from_data(entry) for name, entry in data.items() if name != "kind"})
+        return kinds[data["kind"]](**{name: from_data(entry, kinds) for name, entry in data.items() if name != "kind"})
     return data

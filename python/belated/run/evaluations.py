@@ -16,6 +16,7 @@ from typing import Any, Literal
 from belated._core import AlreadyObserved, BelatedError, InvalidValue
 from belated.optimizers.optimizer import Optimizer
 from belated.optimizers.trial import Trial
+from belated.run.budget import Budget
 from belated.run.objective import Objective, Outcome, evaluate
 from belated.run.progress import Progress
 from belated.run.raised import Place, format_error
@@ -89,6 +90,7 @@ class Evaluations:
     n_workers: int
     n_trials: float
     total: Total | None
+    budget: Budget | None
     deadline: float
     callbacks: list[Callable[[Any, Trial], object]]
     progress: Progress | None
@@ -104,13 +106,18 @@ class Evaluations:
     # What the first evaluations raised and where; None for one that raised nothing.
     first: list[Place | None] = field(default_factory=list)
 
-    def run(self) -> Literal["n_trials", "timeout"]:
+    def run(self) -> Literal["n_trials", "timeout", "budget"]:
         """Keep the workers busy until the run ends; returns the reason, unless an exception ended it."""
         while True:
             to_start = len(self.trials) < self.n_trials
             if not to_start and not self.running:
                 return "n_trials"
             can_start = to_start and len(self.running) < self.n_workers and monotonic() < self.deadline
+            if can_start and self.budget is not None and not self.budget.has_room():
+                if not self.running:
+                    return "budget"
+                # Those that run may turn out to be cheaper than declared.
+                can_start = False
             # Outcomes first, so that the next suggestion uses all results that have arrived.
             future = self.next_finished(wait=not can_start)
             if future is not None:
@@ -127,8 +134,11 @@ class Evaluations:
             self.n_trials = len(self.trials)
             return
         self.trials.append(trial)
+        if self.budget is not None:
+            self.budget.start(trial)
+        fidelity = None if self.optimizer._problem.fidelity is None else trial.fidelity
         try:
-            future = self.executor.submit(evaluate, self.f, trial.number, self.optimizer._point_of(trial))
+            future = self.executor.submit(evaluate, self.f, trial.number, self.optimizer._point_of(trial), fidelity)
         except Exception as error:
             _abandon(trial)
             raise self.executor_error(trial, error) from error
@@ -159,6 +169,8 @@ class Evaluations:
             raise self.executor_error(trial, error) from error
         self.report(trial, outcome)
         del self.running[future]
+        if self.budget is not None:
+            self.budget.end(trial)
         if outcome.error is not None and not outcome.caught:
             raise outcome.error
         if self.progress is not None:

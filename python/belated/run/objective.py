@@ -45,6 +45,8 @@ class RunningTrial:
     attrs : dict
         Empty; what the function writes here (JSON data under string keys) becomes the attrs of the `Trial`, also where
         the function raises.
+    fidelity : int or float, optional
+        How much of a full evaluation is wanted, in the units of the `Fidelity` declared; None where none was.
 
     Examples
     --------
@@ -60,6 +62,7 @@ class RunningTrial:
     number: int
     params: Any
     attrs: dict[str, Any] = field(default_factory=dict)
+    fidelity: Any = None
 
     # Type checkers would allow any attribute of a class that has this method.
     if not TYPE_CHECKING:
@@ -127,11 +130,16 @@ class Objective:
     trial_by_name: bool
     catch: tuple[type[BaseException], ...]
 
-    def __call__(self, number: int, point: Any) -> Outcome:
+    @property
+    def takes_trial(self) -> bool:
+        """Whether it is called with the trial, and so can know its fidelity."""
+        return self.trial_by_name or "trial" in self.order
+
+    def __call__(self, number: int, point: Any, fidelity: Any = None) -> Outcome:
         """The outcome at a point; it holds what f raises, so that only the executor's own errors come from a future."""
         trial, positional, keywords = None, [point], {}
-        if self.trial_by_name or "trial" in self.order:
-            trial = RunningTrial(number, point.copy())
+        if self.takes_trial:
+            trial = RunningTrial(number, point.copy(), fidelity=fidelity)
             arguments = {"params": point, "trial": trial}
             positional = [arguments[name] for name in self.order]
             keywords = {"trial": trial} if self.trial_by_name else {}
@@ -150,9 +158,9 @@ class Objective:
             return Outcome(attrs=attrs, duration=duration, error=error, caught=caught, place=place)
 
 
-def evaluate(f: Objective, number: int, point: Any) -> Outcome:
+def evaluate(f: Objective, number: int, point: Any, fidelity: Any) -> Outcome:
     """The outcome of a trial at a point: a function, because executors may want one."""
-    return f(number, point)
+    return f(number, point, fidelity)
 
 
 _BY_POSITION = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)

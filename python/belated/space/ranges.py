@@ -18,7 +18,7 @@ from belated.space.arguments import real_number, whole_number
 from belated.space.declarations import Columns, clip, numbered, read_when, shown
 
 # Up to here every integer of a range, linear or logarithmic, keeps a column value of its own.
-_LARGEST_INTEGER = 2**40
+LARGEST_INTEGER = 2**40
 
 
 def _log_ratio(a: float, b: float) -> float:
@@ -120,7 +120,7 @@ class Real:
         n_steps = grid.last_index(self.low, self.high, step)
         if n_steps < 1:
             raise InvalidSpace(f"{call} has one value: make step at most high - low, or write a constant as its value")
-        if n_steps > _LARGEST_INTEGER or step < math.ulp(max(abs(self.low), abs(self.high))):
+        if n_steps > LARGEST_INTEGER or step < math.ulp(max(abs(self.low), abs(self.high))):
             raise InvalidSpace(f"{call} has too many values to be told apart: leave step out")
 
     def __repr__(self) -> str:
@@ -256,7 +256,7 @@ class Integer:
         low, high = whole_number(self.low), whole_number(self.high)
         if low is None or high is None:
             raise InvalidSpace(f"{call} is not usable: both bounds must be integers; use Real for real bounds")
-        if max(abs(low), abs(high)) > _LARGEST_INTEGER:
+        if max(abs(low), abs(high)) > LARGEST_INTEGER:
             raise InvalidSpace(f"{call} is not usable: bounds must lie within ±2**40; use Real and round")
         if not low < high:
             raise InvalidSpace(

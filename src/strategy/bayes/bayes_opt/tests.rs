@@ -12,6 +12,7 @@ const QUERY: Query<'static> = Query {
     now: 0.0,
     wall_time: None,
     context: &[],
+    fidelity: None,
     feasible: Feasible::EVERYWHERE,
 };
 
@@ -22,6 +23,7 @@ fn strategy(context_width: usize) -> BayesOpt {
     let setup = Setup {
         domain: Arc::new(Domain::new_box(vec![Coordinate::Continuous; 2]).unwrap()),
         context: vec![Coordinate::Continuous; context_width],
+        fidelity: None,
         clock: Clock::Iterations,
     };
     let settings = serde_json::from_value(settings).unwrap();
@@ -130,6 +132,7 @@ fn uniform_initial_points_under_constraints_are_no_model_s() {
     let setup = Setup {
         domain: Arc::new(Domain::new_box(vec![Coordinate::Continuous; 2]).unwrap()),
         context: vec![],
+        fidelity: None,
         clock: Clock::Iterations,
     };
     let settings = serde_json::from_value(settings).unwrap();

@@ -1,0 +1,363 @@
+"""The program of Wang et al. 2022 in simulated time: a tree of cell centres, evaluated with delay or waited for.
+
+Notation: a node of height h covers a cell of the unit cube; U = mean + width(s, t) + 2·nu·rho^h is its own bound, s how
+many values its subtree has; B = min{U, max over children B} is what selection follows, t counts evaluations started.
+z is the fidelity of an evaluation, C the bias constant: |f(x, z) − f(x, z')| ≤ C·|z − z'|.
+
+What the program does otherwise than the paper's Algorithm 1: it evaluates the centres of both children when it expands
+a leaf, and t grows by 2; it adds nu·rho^h twice, the second time for the bias of the fidelity; a leaf whose children
+are not there yet stays a leaf, and while selection ends at one nothing is started; B is recomputed when an expansion is
+started, not when a value arrives; the recommendation is the cell of largest value − nu·rho^h that ever was a leaf, and
+the best of several instances is chosen by the noiseless function. It sleeps in real time: here the clock is simulated.
+What is not followed: it compares leaves by B, and where those tie by chance one can be expanded twice; and with real
+threads the second child of a leaf may come milliseconds after the first.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+Cell = tuple[tuple[float, float], ...]
+
+#: Fidelities that differ by no more than this count as equal.
+TOLERANCE = 1e-3
+#: The bias constant is grown by this after an instance that has contradicted it.
+GROWTH = 1.4
+
+
+@dataclass(slots=True, eq=False)
+class Node:
+    """A cell with the mean, the mean of squares and the number of the values in its subtree."""
+
+    cell: Cell
+    height: int
+    dimension: int  # that was halved to make it
+    value: float
+    parent: Node | None = None
+    children: list[Node] = field(default_factory=list)
+    n: int = 1
+    mean: float = 0.0
+    mean_square: float = 0.0
+    bound: float = 0.0  # U without width(s, t)
+    b: float = 0.0
+
+    @property
+    def variance(self) -> float:
+        """The biased variance of the values in the subtree."""
+        return max(0.0, self.mean_square - self.mean**2)
+
+
+class Width(Protocol):
+    """How far the bound of a node lies above its mean."""
+
+    def __call__(self, node: Node, log_t: float) -> float: ...
+
+
+@dataclass(frozen=True)
+class UCB1Sigma:
+    """sqrt(2σ²·log t/s); without delay that of Sen et al. 2018, with delay DUCB1σ (Wang et al. 2022, Table 2)."""
+
+    variance: float
+
+    def __call__(self, node: Node, log_t: float) -> float:
+        return math.sqrt(2 * self.variance * log_t / node.n)
+
+
+@dataclass(frozen=True)
+class UCBV:
+    """sqrt(2v·log t/s) + 3·b·log t/s (Audibert et al. 2007; DUCBV of Wang et al.); the program scales the last term."""
+
+    b: float
+    factor: float = 1.0
+
+    def __call__(self, node: Node, log_t: float) -> float:
+        return math.sqrt(2 * node.variance * log_t / node.n) + 3 * self.factor * self.b * log_t / node.n
+
+
+class Tree:
+    """A tree of cells for given smoothness."""
+
+    def __init__(self, root: Node, nu: float, rho: float, width: Width) -> None:
+        self.root, self.nu, self.rho, self.width = root, nu, rho, width
+        self.t = 1
+        self.n_nodes = 0
+        self.height = 0
+        self.add(None, root)
+
+    def diameter(self, height: int) -> float:
+        """nu·rho^h."""
+        return self.nu * self.rho**height
+
+    def add(self, parent: Node | None, node: Node) -> None:
+        """A node whose value has come: it counts for all its ancestors, whose B values stay as they are."""
+        node.mean, node.mean_square = node.value, node.value**2
+        node.b = node.bound = node.value + 2 * self.diameter(node.height)
+        self.n_nodes += 1
+        self.height = max(self.height, node.height)
+        if parent is not None:
+            parent.children.append(node)
+            node.parent = parent
+        while parent is not None:
+            parent.mean += (node.value - parent.mean) / (parent.n + 1)
+            parent.mean_square += (node.value**2 - parent.mean_square) / (parent.n + 1)
+            parent.n += 1
+            parent.bound = parent.mean + 2 * self.diameter(parent.height)
+            parent = parent.parent
+
+    def refresh(self) -> None:
+        """B of every node."""
+        log_t = math.log(self.t)
+        ordered = [self.root]
+        for node in ordered:  # parents before children
+            ordered.extend(node.children)
+        for node in reversed(ordered):
+            node.b = node.bound + self.width(node, log_t)
+            if node.children:
+                node.b = min(node.b, max(child.b for child in node.children))
+
+    def leaves_to_select(self, rng: np.random.Generator) -> Iterator[Node]:
+        """The leaf at the end of the path of largest B; where B ties, the others as well, in random order."""
+        stack = [self.root]
+        while stack:
+            node = stack.pop()
+            if not node.children:
+                yield node
+                continue
+            largest = max(child.b for child in node.children)
+            best = [child for child in node.children if child.b == largest]
+            stack.extend(best if len(best) == 1 or rng.random() < 0.5 else best[::-1])
+
+
+def halves(node: Node) -> tuple[int, tuple[Cell, Cell]]:
+    """The dimension that is halved and both halves: the longest side, or where the parent was halved there, the
+    dimension before it."""
+    sides = [high - low for low, high in node.cell]
+    dimension = int(np.argmax(sides))
+    if dimension == node.dimension:
+        dimension = (dimension - 1) % len(sides)
+    low, high = node.cell[dimension]
+    middle = 0.5 * (low + high)
+    before, after = node.cell[:dimension], node.cell[dimension + 1 :]
+    return dimension, ((*before, (low, middle), *after), (*before, (middle, high), *after))
+
+
+def centre(cell: Cell) -> Array:
+    """The middle of a cell."""
+    return np.array([0.5 * (low + high) for low, high in cell])
+
+
+class Evaluations:
+    """f at centres of cells, with delays; what was evaluated at (nearly) the same fidelity costs no time again.
+
+    Parameters
+    ----------
+    f : callable
+        f(x, z) on the unit cube, x of shape (d,).
+    delays : iterator
+        The delay of each evaluation, in the order in which they start.
+    noise : callable, optional
+        The noise of each value; none by default, as in the program.
+    fidelity : bool, default False
+        Whether cells are evaluated at z_h = clip(1 − nu·rho^h/C, 0.001, 1), or at z = 1, as in the released program.
+    """
+
+    def __init__(
+        self,
+        f: Callable[[Array, float], float],
+        d: int,
+        delays: Iterator[float],
+        noise: Callable[[], float] | None = None,
+        fidelity: bool = False,
+    ) -> None:
+        self.f, self.d, self.delays, self.noise, self.fidelity = f, d, delays, noise, fidelity
+        self.known: dict[Cell, tuple[float, float]] = {}  # z and value
+        self.c = math.nan
+        self.contradicted = False
+        self.n = 0
+
+    def at(self, x: Array, z: float) -> tuple[float, float]:
+        """A value and its delay."""
+        self.n += 1
+        value = float(self.f(x, z))
+        return value if self.noise is None else value + self.noise(), float(next(self.delays))
+
+    def of_cell(self, cell: Cell, diameter: float) -> tuple[float, float, float]:
+        """The value of a cell, its fidelity and its delay."""
+        z = min(max(1 - diameter / self.c, TOLERANCE), 1.0) if self.fidelity else 1.0
+        z_before, value_before = self.known.get(cell, (math.nan, math.nan))
+        if abs(z_before - z) <= TOLERANCE:
+            return value_before, z_before, 0.0
+        value, delay = self.at(centre(cell), z)
+        if abs(value - value_before) > self.c * abs(z - z_before):
+            self.contradicted = True
+        return value, z, delay
+
+    def estimate_bias(self) -> float:
+        """C = sqrt(2)·|f(0.8) − f(0.2)|/0.6 at the centre of the cube; how long that took."""
+        x = np.full(self.d, 0.5)
+        (high, first), (low, second) = self.at(x, 0.8), self.at(x, 0.2)
+        self.c = math.sqrt(2) * abs(high - low) / 0.6
+        return first + second
+
+
+@dataclass(frozen=True)
+class Instance:
+    """One tree at its end. ``times`` and ``points``: the recommendation at first, and after each expansion."""
+
+    nu: float
+    rho: float
+    times: list[float]
+    points: list[Array]
+    height: int
+    n_nodes: int
+    n_expansions: int
+
+
+def run_instance(
+    evaluations: Evaluations,
+    nu: float,
+    rho: float,
+    width: Width,
+    duration: float,
+    rng: np.random.Generator,
+    act: Literal["delayed", "wait"] = "delayed",
+) -> Instance:
+    """Grow a tree for ``duration`` units of time after its root has its value.
+
+    ``act="delayed"`` is PCTS: as many leaves are expanded as selection finds, whatever is in flight. ``act="wait"`` is
+    HOO: one evaluation after the other, the next when the last has arrived.
+    """
+    whole: Cell = ((0.0, 1.0),) * evaluations.d
+    value, z, _ = evaluations.of_cell(whole, nu)
+    evaluations.known[whole] = (z, value)
+    tree = Tree(Node(whole, 0, 0, value), nu, rho, width)
+    best_score, best = -math.inf, centre(whole)
+    unseen = [tree.root]
+    times, points = [0.0], [best]
+    # Arrivals: time, order of the start, fidelity, parent, child.
+    in_flight: list[tuple[float, int, float, Node, Node]] = []
+    order = count()
+    pending: set[Node] = set()
+    now = 0.0
+
+    def expand(leaf: Node) -> None:
+        dimension, cells = halves(leaf)
+        arrival = now
+        for cell in cells:
+            value, z, delay = evaluations.of_cell(cell, tree.diameter(leaf.height + 1))
+            arrival = (arrival if act == "wait" else now) + delay
+            child = Node(cell, leaf.height + 1, dimension, value)
+            heapq.heappush(in_flight, (arrival, next(order), z, leaf, child))
+
+    def receive() -> None:
+        _, _, z, parent, child = heapq.heappop(in_flight)
+        evaluations.known[child.cell] = (z, child.value)
+        tree.add(parent, child)
+        unseen.append(child)
+        pending.discard(parent)
+
+    while now <= duration:
+        leaf = next((each for each in tree.leaves_to_select(rng) if each not in pending), None)
+        if leaf is not None:
+            pending.add(leaf)
+            expand(leaf)
+            tree.t += 2
+            if act == "wait":
+                now = max(each[0] for each in in_flight)
+                while in_flight:
+                    receive()
+            tree.refresh()
+            for node in unseen:
+                score = node.value - tree.diameter(node.height)
+                if score > best_score:
+                    best_score, best = score, centre(node.cell)
+            unseen.clear()
+            times.append(now)
+            points.append(best)
+        else:
+            now = in_flight[0][0]
+        # All that arrives at one moment is there before the next selection.
+        while in_flight and in_flight[0][0] <= now:
+            receive()
+    return Instance(nu, rho, times, points, tree.height + 1, tree.n_nodes, len(times) - 1)
+
+
+def n_instances(n: float, rho_max: float, at_most: int | None) -> int:
+    """How many instances POO runs for a budget of n evaluations: N = 0.5·D_max·log(n/log(n + 1)), D_max whole."""
+    d_max = int(math.log(2) / math.log(1 / rho_max))
+    found = int(0.5 * d_max * math.log(n / math.log(n + 1)))
+    found = max(1, int(min(max(1, found), n / 2 + 1)))
+    return found if at_most is None else min(found, at_most)
+
+
+def run_poo(
+    evaluations: Evaluations,
+    width: Width,
+    duration: float,
+    unit: float,
+    rng: np.random.Generator,
+    *,
+    rho_max: float = 0.95,
+    at_most: int | None = None,
+    act: Literal["delayed", "wait"] = "delayed",
+    whole_each: bool = False,
+) -> list[Instance]:
+    """Instances with rho_i = rho_max^(N/(N − i)), one after the other, which share evaluations (POO, MFPOO).
+
+    Parameters
+    ----------
+    duration : float
+        In units of time, for all instances together.
+    unit : float
+        What an evaluation takes, as far as the number of instances and their share of the time go.
+    at_most : int, optional
+        Bounds the number of instances.
+    whole_each : bool, default False
+        Whether each instance has the whole duration.
+    """
+    left = duration - evaluations.estimate_bias()
+    n = n_instances(max(left / unit, 1.0), rho_max, at_most)
+    share = left - unit if whole_each else (left - n * unit) / n
+    found = []
+    for i in range(n):
+        nu = evaluations.c
+        evaluations.contradicted = False
+        found.append(run_instance(evaluations, nu, rho_max ** (n / (n - i)), width, share, rng, act))
+        if evaluations.contradicted:
+            evaluations.c *= GROWTH
+    return found
+
+
+def best_so_far(
+    instances: Sequence[Instance], value: Callable[[Array], float], *, side_by_side: bool = False
+) -> tuple[Array, Array]:
+    """Times of expansions, and the largest value of what the instances recommend at each of them.
+
+    The instances follow each other, or run side by side.
+    """
+    events: list[tuple[float, int, Array]] = []
+    begin = 0.0
+    for i, each in enumerate(instances):
+        events.extend((begin + time, i, point) for time, point in zip(each.times, each.points, strict=True))
+        if not side_by_side:
+            begin += each.times[-1]
+    events.sort(key=lambda event: event[:2])
+    known: dict[bytes, float] = {}
+    latest = [-math.inf] * len(instances)
+    values = []
+    for _, i, point in events:
+        key = point.tobytes()
+        if key not in known:
+            known[key] = value(point)
+        latest[i] = known[key]
+        values.append(max(latest))
+    return np.array([time for time, _, _ in events]), np.array(values)

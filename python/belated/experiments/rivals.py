@@ -1,0 +1,505 @@
+"""What Wang et al. 2022 compare with: rivals as functions that ask for values until the time is up.
+
+Notation: x in the unit cube of d dimensions, z a fidelity in [0, 1] with cost λ(z), everything maximises. μ and σ are a
+posterior's mean and standard deviation, β multiplies the variance. A rival takes ``evaluate(x, z)``, d and a generator,
+and never returns: `wait_and_act` ends it.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+import belated as bl
+from belated._core import GaussianProcess
+from belated.experiments.reference_tree import Cell, centre
+from belated.functions import box
+
+Array = NDArray[np.float64]
+Cost = Callable[[float], float]
+
+#: Points scored for the maximum of an acquisition: uniform ones, and Gaussian steps from the best of them.
+N_UNIFORM, N_NEAR = 2000, 500
+#: Hyperparameters are fitted again after this many values.
+REFIT_EVERY = 10
+
+
+class TimeIsUp(Exception):
+    """A value would come after the end of the run."""
+
+
+class Evaluate(Protocol):
+    """The value at a point; whoever calls it waits until it is there."""
+
+    def __call__(self, x: Array, z: float = 1.0) -> float: ...
+
+
+@dataclass
+class WaitAndAct:
+    """Evaluations of which the next starts when the last has arrived: how algorithms that know no delays meet them.
+
+    Parameters
+    ----------
+    f : callable
+        f(x, z) on the unit cube.
+    delays : iterator
+        How long each value takes.
+    duration : float
+        Values that come later are not seen: `TimeIsUp` is raised.
+    noise : callable, optional
+        The noise of each value.
+    """
+
+    f: Callable[[Array, float], float]
+    delays: Iterator[float]
+    duration: float
+    noise: Callable[[], float] | None = None
+    now: float = 0.0
+    times: list[float] = field(default_factory=list)
+    points: list[Array] = field(default_factory=list)
+    fidelities: list[float] = field(default_factory=list)
+    values: list[float] = field(default_factory=list)
+
+    def __call__(self, x: Array, z: float = 1.0) -> float:
+        arrival = self.now + next(self.delays)
+        if arrival > self.duration:
+            raise TimeIsUp
+        value = float(self.f(x, z)) + (0.0 if self.noise is None else self.noise())
+        self.now = arrival
+        self.record(arrival, x, z, value)
+        return value
+
+    def record(self, time: float, x: Array, z: float, value: float) -> None:
+        """A value that has come."""
+        self.times.append(time)
+        self.points.append(np.array(x, dtype=float))
+        self.fidelities.append(float(z))
+        self.values.append(value)
+
+    def recommendations(self) -> list[Array]:
+        """After each value, the point of the best one so far at the highest fidelity that was asked for."""
+        found: list[Array] = []
+        best, highest = -math.inf, -math.inf
+        for x, z, value in zip(self.points, self.fidelities, self.values, strict=True):
+            if z > highest or (z == highest and value > best):
+                best, highest = value, z
+                found.append(x)
+            else:
+                found.append(found[-1])
+        return found
+
+
+def wait_and_act(rival: Callable[..., None], evaluate: WaitAndAct, *arguments: Any, **settings: Any) -> WaitAndAct:
+    """Run a rival until the time is up."""
+    with suppress(TimeIsUp):
+        rival(evaluate, *arguments, **settings)
+    return evaluate
+
+
+# Bayesian optimisation.
+
+
+def gp_ucb(evaluate: Evaluate, d: int, rng: np.random.Generator) -> None:
+    """GP-UCB (Srinivas et al. 2010), as `belated.algorithm` has it."""
+    _suggest_and_observe("GP-UCB", evaluate, d, rng)
+
+
+def gp_ei(evaluate: Evaluate, d: int, rng: np.random.Generator) -> None:
+    """Expected improvement (Jones et al. 1998), as `belated.algorithm` has it."""
+    _suggest_and_observe("GP-EI", evaluate, d, rng)
+
+
+def _suggest_and_observe(name: str, evaluate: Evaluate, d: int, rng: np.random.Generator) -> None:
+    optimizer = bl.algorithm(name, box(*[(0.0, 1.0)] * d), seed=int(rng.integers(2**31)))
+    while True:
+        trial = optimizer.suggest()
+        optimizer.observe(trial, evaluate(np.array([trial.params[f"x{j + 1}"] for j in range(d)])))
+
+
+class Posterior:
+    """A Gaussian process on standardised values, fitted again now and then."""
+
+    def __init__(self, rng: np.random.Generator) -> None:
+        self.gp = GaussianProcess("squared_exponential")
+        self.x: list[Array] = []
+        self.y: list[float] = []
+        self.rng, self.fitted_to = rng, 0
+        self.mean, self.scale = 0.0, 1.0
+
+    def add(self, x: Array, y: float) -> None:
+        """A value; hyperparameters are those of maximal evidence with belated's priors."""
+        self.x.append(np.asarray(x, dtype=float))
+        self.y.append(y)
+        self.mean, self.scale = float(np.mean(self.y)), float(np.std(self.y)) or 1.0
+        rows, targets = np.array(self.x), (np.array(self.y) - self.mean) / self.scale
+        if self.fitted_to == 0 or len(self.y) >= self.fitted_to + REFIT_EVERY:
+            self.gp = GaussianProcess("squared_exponential", np.full(rows.shape[1], 0.3), 1.0, 1e-2)
+            self.gp.fit(rows, targets)
+            if len(self.y) > 2:
+                self.gp.optimize(n_restarts=2, seed=int(self.rng.integers(2**31)))
+            self.fitted_to = len(self.y)
+        else:
+            self.gp.fit(rows, targets)
+
+    def at(self, points: Array) -> tuple[Array, Array]:
+        """μ and σ; without a value the prior."""
+        if not self.y:
+            return np.zeros(len(points)), np.ones(len(points))
+        mean, std = self.gp.predict(np.ascontiguousarray(points))
+        return self.mean + self.scale * mean, self.scale * std
+
+
+def best_point(score: Callable[[Array], Array], d: int, rng: np.random.Generator) -> Array:
+    """The best of random points, and of steps from it."""
+    points = rng.random((N_UNIFORM, d))
+    best = points[np.argmax(score(points))]
+    near = np.clip(best + 0.05 * rng.standard_normal((N_NEAR, d)), 0.0, 1.0)
+    both = np.vstack([best, near])
+    return np.asarray(both[np.argmax(score(both))], dtype=float)
+
+
+def mf_gp_ucb(
+    evaluate: Evaluate,
+    d: int,
+    rng: np.random.Generator,
+    cost: Cost,
+    fidelities: Sequence[float] = (0.333, 0.667, 1.0),
+) -> None:
+    """MF-GP-UCB (Kandasamy et al. 2016, Algorithm 1 and section 5) on a few fidelities, a process for each.
+
+    ζ begins at 1 % of the range of the initial values and γ likewise; both are doubled as their section 5 says. There
+    are 2d initial points at the lowest fidelity and d at each other one.
+    """
+    last = len(fidelities) - 1
+    models = [Posterior(rng) for _ in fidelities]
+
+    def ask(m: int, x: Array) -> float:
+        value = evaluate(x, fidelities[m])
+        models[m].add(x, value)
+        return value
+
+    values = [ask(m, rng.random(d)) for m in range(last + 1) for _ in range(2 * d if m == 0 else d)]
+    spread = float(np.ptp(values)) or 1.0
+    zeta, gamma = 0.01 * spread, [0.01 * spread] * last
+    in_a_row = [0] * last
+    t = len(values)
+    while True:
+        t += 1
+        root_beta = math.sqrt(0.2 * d * math.log(2 * t))  # section 5: β_t = 0.2·d·log 2t
+
+        def upper(points: Array, root_beta: float = root_beta, zeta: float = zeta) -> Array:
+            # φ_t(x) = min_m μ^(m) + β^(1/2)·σ^(m) + ζ^(m), ζ^(m) = (M − m)·ζ
+            bounds = []
+            for m, model in enumerate(models):
+                mean, std = model.at(points)
+                bounds.append(mean + root_beta * std + (last - m) * zeta)
+            return np.asarray(np.min(bounds, axis=0))
+
+        x = best_point(upper, d, rng)
+        # m_t = min{m: β^(1/2)·σ^(m)(x_t) ≥ γ^(m), or m = M}
+        enough = (m for m in range(last) if root_beta * models[m].at(x[None])[1][0] >= gamma[m])
+        m = next(enough, last)
+        value = ask(m, x)
+        if m > 0 and abs(value - models[m - 1].at(x[None])[0][0]) > zeta:
+            violation = abs(value - ask(m - 1, x))
+            if violation > zeta:
+                zeta = 2 * violation
+        for k in range(last):
+            in_a_row[k] = 0 if m > k else in_a_row[k] + 1
+            if in_a_row[k] > cost(fidelities[k + 1]) / cost(fidelities[k]):
+                gamma[k], in_a_row[k] = 2 * gamma[k], 0
+
+
+def boca(evaluate: Evaluate, d: int, rng: np.random.Generator, cost: Cost) -> None:
+    """BOCA (Kandasamy et al. 2017, Algorithm 1): one process over fidelity and point, columns (z, x)."""
+    model = Posterior(rng)
+    for _ in range(2 * d):
+        z, x = float(rng.random()), rng.random(d)
+        model.add(np.array([z, *x]), evaluate(x, z))
+    levels = np.linspace(0.0, 1.0, 101)[:-1]
+    costs = np.array([cost(z) for z in levels])
+    exponent = 1 / (1 + d + 2)  # q = 1/(p + d + 2), p = 1 fidelity
+    t = 2 * d
+    while True:
+        t += 1
+        root_beta = math.sqrt(0.5 * d * math.log(2 * t + 1))
+
+        def upper(points: Array, root_beta: float = root_beta) -> Array:
+            mean, std = model.at(np.column_stack([np.ones(len(points)), points]))
+            return np.asarray(mean + root_beta * std)  # φ_t(x) at z• = 1
+
+        x = best_point(upper, d, rng)
+        # ξ(z) = sqrt(1 − φ(|z − 1|)²); γ(z) = κ^(1/2)·ξ(z)·(λ(z)/λ(1))^q
+        lengthscale = float(model.gp.lengthscale[0])
+        xi = np.sqrt(1 - np.exp(-(((levels - 1) / lengthscale) ** 2)))
+        xi_max = math.sqrt(1 - math.exp(-(lengthscale**-2)))
+        gamma = model.scale * math.sqrt(model.gp.variance) * xi * (costs / cost(1.0)) ** exponent
+        _, std = model.at(np.column_stack([levels, np.tile(x, (len(levels), 1))]))
+        # The cheapest of {z: λ(z) < λ(1), σ(z, x_t) > γ(z), ξ(z) > ‖ξ‖/β^(1/2)} ∪ {1}
+        good = (costs < cost(1.0)) & (std > gamma) & (xi > xi_max / root_beta)
+        z = float(levels[good][np.argmin(costs[good])]) if good.any() else 1.0
+        model.add(np.array([z, *x]), evaluate(x, z))
+
+
+class CoKriging:
+    """f_l = f_(l−1) + δ_l, independent processes (Huang et al. 2006, section 3): cov(f_l, f_k) = Σ_(i ≤ min) σ_i²·R."""
+
+    def __init__(self, levels: int) -> None:
+        self.levels = levels
+        self.x: list[Array] = []
+        self.level: list[int] = []
+        self.y: list[float] = []
+        self.theta = np.log(np.array([0.3, *([1.0] + [0.1] * (levels - 1)), 1e-2]))  # lengthscale, σ_i², noise variance
+        self.fitted_to = 0
+
+    def covariance(self, x: Array, level: Array, other: Array, other_level: Array) -> Array:
+        """Between values at given levels, shape (n, m)."""
+        squares = np.sum(x**2, axis=1)[:, None] + np.sum(other**2, axis=1) - 2 * x @ other.T
+        correlation = np.exp(-0.5 * np.maximum(squares, 0.0) / math.exp(2 * self.theta[0]))
+        up_to = np.cumsum(np.exp(self.theta[1:-1]))
+        return np.asarray(up_to[np.minimum(level[:, None], other_level)] * correlation)
+
+    def _factor(self, theta: Array) -> Array:
+        self.theta = theta
+        x, level = np.array(self.x), np.array(self.level)
+        k = self.covariance(x, level, x, level)
+        return np.asarray(np.linalg.cholesky(k + (math.exp(theta[-1]) + 1e-8) * np.eye(len(x))), dtype=float)
+
+    def add(self, x: Array, level: int, y: float) -> None:
+        """A value; hyperparameters by maximum likelihood now and then."""
+        self.x.append(x)
+        self.level.append(level)
+        self.y.append(y)
+        self.mean, self.scale = float(np.mean(self.y)), float(np.std(self.y)) or 1.0
+        if len(self.y) >= max(4, self.fitted_to + REFIT_EVERY):
+            self._fit()
+        factor = self._factor(self.theta)
+        targets = (np.array(self.y) - self.mean) / self.scale
+        self.inverse = np.linalg.inv(factor)
+        self.weights = self.inverse.T @ (self.inverse @ targets)
+
+    def _fit(self) -> None:
+        from scipy.optimize import minimize
+
+        targets = (np.array(self.y) - self.mean) / self.scale
+        bounds = [(math.log(0.05), math.log(3.0)), *[(-8.0, 3.0)] * self.levels, (-12.0, 0.0)]
+
+        def loss(theta: Array) -> float:
+            try:
+                factor = self._factor(theta)
+            except np.linalg.LinAlgError:
+                return 1e10
+            half = np.linalg.solve(factor, targets)
+            return float(0.5 * half @ half + np.log(np.diag(factor)).sum())
+
+        found = minimize(loss, self.theta, method="L-BFGS-B", bounds=bounds, options={"maxiter": 20})
+        self.theta = np.asarray(found.x, dtype=float)
+        self.fitted_to = len(self.y)
+
+    def at(self, points: Array, level: int) -> tuple[Array, Array]:
+        """μ and σ of f at a level."""
+        levels = np.full(len(points), level)
+        k = self.covariance(np.array(self.x), np.array(self.level), points, levels)
+        half = self.inverse @ k
+        prior = float(np.exp(self.theta[1:-1])[: level + 1].sum())
+        std = np.sqrt(np.maximum(prior - np.sum(half**2, axis=0), 1e-12))
+        return self.mean + self.scale * (k.T @ self.weights), self.scale * std
+
+    def correlation(self, points: Array, level: int) -> Array:
+        """Of values at a level with f at the highest one, posterior (their α_1)."""
+        rows, row_levels = np.array(self.x), np.array(self.level)
+        levels, tops = np.full(len(points), level), np.full(len(points), self.levels - 1)
+        low = self.inverse @ self.covariance(rows, row_levels, points, levels)
+        top = self.inverse @ self.covariance(rows, row_levels, points, tops)
+        up_to = np.cumsum(np.exp(self.theta[1:-1]))
+        shared = up_to[level] - np.sum(low * top, axis=0)
+        variance = up_to[level] - np.sum(low**2, axis=0) + math.exp(self.theta[-1])
+        return np.asarray(shared / np.sqrt(np.maximum(variance * (up_to[-1] - np.sum(top**2, axis=0)), 1e-18)))
+
+
+def mf_sko(
+    evaluate: Evaluate,
+    d: int,
+    rng: np.random.Generator,
+    cost: Cost,
+    fidelities: Sequence[float] = (0.333, 0.667, 1.0),
+) -> None:
+    """MF-SKO (Huang et al. 2006, section 4): augmented expected improvement over points and fidelities.
+
+    EI of the highest fidelity over the effective best point, times α_1, its correlation with what is evaluated, α_2,
+    for what noise leaves to learn, and α_3, the ratio of costs.
+    """
+    top = len(fidelities) - 1
+    model = CoKriging(top + 1)
+    for m in range(top + 1):
+        for _ in range(2 * d if m == 0 else d):
+            x = rng.random(d)
+            model.add(x, m, evaluate(x, fidelities[m]))
+    while True:
+        mean, std = model.at(np.array(model.x), top)
+        incumbent = float(mean[np.argmax(mean - std)])  # the effective best: argmax μ − c·σ, c = 1
+
+        def improvement(points: Array, m: int, incumbent: float = incumbent) -> Array:
+            mean, std = model.at(points, top)
+            noise = model.scale * math.exp(0.5 * model.theta[-1])
+            alpha_1 = np.maximum(model.correlation(points, m), 0.0)
+            alpha_2 = 1 - noise / np.sqrt(model.at(points, m)[1] ** 2 + noise**2)
+            alpha_3 = cost(fidelities[top]) / cost(fidelities[m])
+            return expected_improvement(mean, std, incumbent) * alpha_1 * alpha_2 * alpha_3
+
+        found = []
+        for m in range(top + 1):
+            x = best_point(lambda points, m=m: improvement(points, m), d, rng)  # type: ignore[misc]
+            found.append((float(improvement(x[None], m)[0]), m, x))
+        _, m, x = max(found, key=lambda each: each[0])
+        model.add(x, m, evaluate(x, fidelities[m]))
+
+
+def expected_improvement(mean: Array, std: Array, incumbent: float) -> Array:
+    """E max(f − incumbent, 0)."""
+    u = (mean - incumbent) / std
+    cumulative = 0.5 * (1 + np.array([math.erf(each / math.sqrt(2)) for each in u]))
+    return np.asarray(std * (u * cumulative + np.exp(-0.5 * u**2) / math.sqrt(2 * math.pi)))
+
+
+# Gradients from values.
+
+
+def gradient_at(values: Sequence[float], step: float) -> Array:
+    """(1/δ)·Σ_k (f(x + δ·e_k) − f(x))·e_k from f at x, x + δ·e_1, …, x + δ·e_d (Agarwal et al. 2010)."""
+    return (np.array(values[1:]) - values[0]) / step
+
+
+def query_points(x: Array, step: float) -> Array:
+    """x and x + δ·e_k, shape (d + 1, d)."""
+    return np.vstack([x, x + step * np.eye(len(x))])
+
+
+def ogd(evaluate: Evaluate, d: int, rng: np.random.Generator, eta: float = 0.05, step: float = 0.02) -> None:
+    """Gradient ascent with d + 1 values a step (Agarwal et al. 2010; DBGD of Li et al. 2019 without delays).
+
+    The gradient is divided by its norm's running root mean square, since the theory's η takes Lipschitz constants for
+    known; x stays where x + δ·e_k is in the cube.
+    """
+    x = rng.random(d) * (1 - step)
+    square, n = 0.0, 0
+    while True:
+        gradient = gradient_at([evaluate(point) for point in query_points(x, step)], step)
+        square, n = square + float(gradient @ gradient), n + 1
+        x = np.clip(x + eta * gradient / (math.sqrt(square / n) or 1.0), 0.0, 1 - step)
+
+
+def dbgd(clock: WaitAndAct, d: int, rng: np.random.Generator, eta: float = 0.05, step: float = 0.02) -> None:
+    """DBGD (Li et al. 2019, Algorithm 2): as `ogd`, but one evaluation starts every unit of time.
+
+    A gradient is used when its d + 1 values have come: a step from the present x for each of those that have arrived
+    since the last slot. Of the clock only f, delays and noise are used.
+    """
+    x = rng.random(d) * (1 - step)
+    square, n = 0.0, 0
+    slots: list[tuple[float, list[float]]] = []  # when all values of a slot are there, and what they are
+    arrivals: list[tuple[float, Array, float]] = []
+    started = 0.0
+    while started < clock.duration:
+        first = len(arrivals)
+        for point in query_points(x, step):
+            value = float(clock.f(point, 1.0)) + (0.0 if clock.noise is None else clock.noise())
+            arrivals.append((started + next(clock.delays), point, value))
+            started += 1.0
+        slots.append((max(time for time, _, _ in arrivals[first:]), [value for _, _, value in arrivals[first:]]))
+        due = [each for each in slots if each[0] <= started]
+        slots = [each for each in slots if each[0] > started]
+        for _, values in sorted(due, key=lambda each: each[0]):
+            gradient = gradient_at(values, step)
+            square, n = square + float(gradient @ gradient), n + 1
+            x = np.clip(x + eta * gradient / (math.sqrt(square / n) or 1.0), 0.0, 1 - step)
+    for time, point, value in sorted(arrivals, key=lambda each: each[0]):
+        if time <= clock.duration:
+            clock.record(time, point, 1.0, value)
+    raise TimeIsUp
+
+
+# Rejects.
+
+
+def successive_rejects(draw: Callable[[int], float], n_arms: int, budget: int) -> int:
+    """The arm that is left (Audibert et al. 2010, Figure 3): K − 1 phases, after each of which the worst mean goes.
+
+    n_k = ⌈(n − K)/(logbar(K)·(K + 1 − k))⌉, logbar(K) = 1/2 + Σ_(i=2)^K 1/i.
+    """
+    log_bar = 0.5 + sum(1 / i for i in range(2, n_arms + 1))
+    active = list(range(n_arms))
+    totals, counts = np.zeros(n_arms), np.zeros(n_arms)
+    n_before = 0
+    for k in range(1, n_arms):
+        n_k = math.ceil((budget - n_arms) / (log_bar * (n_arms + 1 - k)))
+        for arm in active:
+            for _ in range(n_k - n_before):
+                totals[arm] += draw(arm)
+                counts[arm] += 1
+        n_before = n_k
+        means = totals / np.maximum(counts, 1)
+        active.remove(min(active, key=means.__getitem__))
+    return active[0]
+
+
+@dataclass
+class Batches:
+    """Evaluations of many points at once by a number of workers; all of them are waited for."""
+
+    f: Callable[[Array, float], float]
+    delays: Iterator[float]
+    duration: float
+    workers: int = 1
+    noise: Callable[[], float] | None = None
+    now: float = 0.0
+    n: int = 0
+
+    def __call__(self, points: Sequence[Array]) -> list[float]:
+        free = [self.now] * self.workers
+        for _ in points:
+            # The next worker that is free; no more is drawn than a run can have.
+            heapq.heapreplace(free, free[0] + next(self.delays))
+            if max(free) > self.duration:
+                raise TimeIsUp
+        self.now, self.n = max(free), self.n + len(points)
+        return [float(self.f(x, 1.0)) + (0.0 if self.noise is None else self.noise()) for x in points]
+
+
+def rejecting_cells(
+    evaluate: Callable[[Sequence[Array]], Sequence[float]], d: int, delta: float = 0.1, alpha: float = 2.0
+) -> Iterator[Array]:
+    """The "SR" of Wang et al. 2022, appendix D.5 (Locatelli and Carpentier 2018, Algorithm 2), with the settings of
+    their script: after each level the centre of the best cell.
+
+    At level l the centre of every active cell is evaluated t_l times, all at once; cells whose mean is more than B_l
+    below the best one are given up, the others are halved.
+    """
+    active: list[Cell] = [((0.0, 1.0),) * d]
+    level = 0
+    while True:
+        delta_l = delta * 0.5 ** (level * (d + 1))
+        b_l = 0.5 ** (level * alpha)
+        t_l = int(0.5 * math.log(1 / delta_l) / b_l**2)
+        values = evaluate([centre(cell) for cell in active for _ in range(t_l)])
+        means = np.reshape(values, (len(active), t_l)).mean(axis=1)
+        yield centre(active[int(np.argmax(means))])
+        wide = 2 * (math.sqrt(math.log(1 / delta_l) / (2 * t_l)) + b_l)
+        kept = [cell for cell, mean in zip(active, means, strict=True) if means.max() - mean <= wide]
+        active = [half for cell in kept for half in _halved(cell)]
+        level += 1
+
+
+def _halved(cell: Cell) -> tuple[Cell, Cell]:
+    """Both halves along the longest side."""
+    j = int(np.argmax([high - low for low, high in cell]))
+    low, high = cell[j]
+    middle = 0.5 * (low + high)
+    return (*cell[:j], (low, middle), *cell[j + 1 :]), (*cell[:j], (middle, high), *cell[j + 1 :])

@@ -1,0 +1,146 @@
+"""The replays of Wang et al. 2022: their functions, delays and comparisons, and small replays end to end."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import belated as bl
+from belated.experiments.papers import wang
+from belated.experiments.papers.wang import PROBLEMS
+from belated.experiments.replays import pcts, pcts_noise, pcts_sr
+from belated.experiments.runner import Options, execute
+
+DATA = Path(os.environ["BELATED_DATA"]) if "BELATED_DATA" in os.environ else None
+needs_data = pytest.mark.skipif(
+    DATA is None or not (DATA / wang.DATA_FILE).is_file(), reason=f"BELATED_DATA names no folder with {wang.DATA_FILE}"
+)
+every_problem = pytest.mark.parametrize("name", PROBLEMS)
+
+
+@every_problem
+def test_the_unit_cube_is_the_domain(name):
+    problem = PROBLEMS[name]
+    points = np.random.default_rng(0).random((5, problem.d))
+    low, high = np.array([(each.low, each.high) for each in problem.function.space.values()]).T
+    for z in (0.2, 1.0):
+        expected = problem.function(low + (high - low) * points, z)
+        np.testing.assert_allclose([problem.value(x, z) for x in points], expected, rtol=1e-12)
+
+
+@every_problem
+def test_the_programs_function_is_the_full_one_where_it_says_so(name):
+    """CurrinExp's is so at z = 0, all others at z = 1."""
+    problem = PROBLEMS[name]
+    full = 0.0 if name == "CurrinExp" else 1.0
+    f = wang.program_value(problem)
+    for x in np.random.default_rng(1).random((20, problem.d)):
+        assert f(x, full) == pytest.approx(min(problem.value(x), problem.optimum if name != "Branin" else np.inf))
+        assert abs(f(x, 1 - full) - problem.value(x)) > 0
+
+
+@every_problem
+def test_the_papers_optimum_is_that_of_the_function_to_its_digits(name):
+    problem = PROBLEMS[name]
+    tolerance = {"Borehole": 0.06, "CurrinExp": 4e-5}.get(name, 3e-6)
+    assert problem.function.optimum == pytest.approx(problem.optimum, abs=tolerance)
+
+
+@pytest.mark.parametrize("kind", ["Gaussian", "Laplace"])
+def test_noise_has_its_variance(kind):
+    draw = wang.noise(kind, 0.05, np.random.default_rng(0))
+    draws = np.array([draw() for _ in range(40_000)])
+    assert draws.var() == pytest.approx(0.05, rel=0.05) and abs(draws.mean()) < 0.005
+    kurtosis = np.mean(draws**4) / draws.var() ** 2
+    assert kurtosis == pytest.approx(3.0 if kind == "Gaussian" else 6.0, rel=0.15)
+    assert wang.noise("none", 0.05, np.random.default_rng(0)) is None
+
+
+@needs_data
+def test_the_published_medians_are_read():
+    found = wang.published(DATA)
+    assert len(found) == 110
+    assert {function for _, function, _ in found} == set(PROBLEMS)
+    assert {algorithm for _, _, algorithm in found} == {*wang.TREES, *wang.OTHERS}
+    assert found["constant", "Borehole", "PCTS+DUCBV"] == {"max": 308.3696046, "median": 305.8342653, "std": 2.99}
+
+
+def test_without_the_file_nothing_is_published(tmp_path):
+    assert wang.published(tmp_path) == {} == wang.published(None)
+
+
+def test_a_cell_is_measured_by_the_better_of_both():
+    known = {
+        ("constant", "Hartmann3", "PCTS+DUCB1-sigma"): {"max": 3.85, "median": 3.84, "std": 0.5},
+        ("constant", "Hartmann3", "PCTS+DUCBV"): {"max": 3.86, "median": 3.85278, "std": 0.001},
+    }
+
+    def described(low, high):
+        pairs = (("PCTS+DUCB1-sigma", low), ("PCTS+DUCBV", high))
+        return [
+            {"delays": "constant", "function": "Hartmann3", "algorithm": name, "median": median}
+            for name, median in pairs
+        ]
+
+    (row,) = pcts.cells(described(3.0, 3.8508), known)["as the scripts"]
+    assert row["published"] == pytest.approx(0.01) and row["allowed"] == pytest.approx(0.012)
+    assert row["regret"] == pytest.approx(3.86278 - 3.8508) and row["within"]
+    (row,) = pcts.cells(described(3.8506, 3.0), known)["as the scripts"]
+    assert not row["within"]
+
+
+def test_readings_are_the_last_values_before_them():
+    curve = pcts.at_readings(np.array([10.0, 35.0]), np.array([1.0, 2.0]), 60.0)
+    assert len(curve) == pcts.N_READINGS + 1
+    assert np.isnan(curve[9]) and curve[10] == curve[34] == 1.0 and curve[35] == curve[60] == 2.0
+
+
+@pytest.mark.parametrize("faithful", [False, True])
+@pytest.mark.parametrize("replay", [pcts, pcts_sr, pcts_noise], ids=lambda module: module.__name__.rpartition(".")[2])
+def test_a_small_replay_prints_its_table_and_writes_its_files(replay, faithful, tmp_path, capsys):
+    pytest.importorskip("matplotlib")
+    pytest.importorskip("scipy")
+    options = Options(
+        runs=1,
+        iterations=100 if replay is pcts_sr else 50,
+        workers=0,
+        quick=True,
+        faithful=faithful,
+        json=tmp_path / "numbers.json",
+        plot=tmp_path / "figure.png",
+        data=DATA,
+    )
+    execute(replay, options)
+    printed = capsys.readouterr().out
+    assert "Hartmann3" in printed and "Branin" in printed
+    numbers = json.loads(options.json.read_text(encoding="utf-8"))
+    assert numbers["runs"] == 1 and numbers["faithful"] is faithful
+    assert len({each["algorithm"] for each in numbers["settings"]}) >= 2
+    assert options.plot.stat().st_size > 0
+
+
+def test_runs_are_kept_and_are_the_same_again(tmp_path):
+    options = Options(runs=1, iterations=40, workers=0, quick=True, faithful=True, keep=tmp_path)
+    first = pcts.run(options)
+    kept = sorted(tmp_path.glob("*.json"))
+    assert len(kept) == 2 * len(pcts.QUICK_FUNCTIONS) * len(pcts.algorithms(True))
+    again = pcts.run(options)
+    assert [each["median"] for each in again["settings"]] == [each["median"] for each in first["settings"]]
+
+
+@pytest.mark.skipif(not pcts.HAS_TREE_SEARCH, reason="this version has no TreeSearch")
+@pytest.mark.parametrize("algorithm", ["PCTS+DUCB1-sigma", "PCTS+DUCBV"])
+def test_the_papers_search_starts_one_evaluation_a_unit(algorithm):
+    problem = PROBLEMS["Branin"]
+    noise = wang.noise("Gaussian", problem.variance, np.random.default_rng(0))
+    value, n = pcts.paper_search(problem, algorithm, "constant", 100, noise, 0.2, np.random.default_rng(1))
+    assert n == 97 and value <= problem.function.optimum
+
+
+def test_an_option_that_it_does_not_have_is_refused():
+    with pytest.raises(bl.InvalidSetting, match="--keep is no option of the replay pcts-sr"):
+        execute(pcts_sr, Options(keep=Path("x")))

@@ -1,0 +1,283 @@
+"""The rivals of the tree searches: each against a law or a known behaviour of its source."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from belated._core import GaussianProcess
+from belated.experiments import rivals
+from belated.experiments.papers.wang import PROBLEMS
+from belated.experiments.reference_tree import UCBV, Evaluations, UCB1Sigma, run_instance, run_poo
+from belated.experiments.rivals import Batches, CoKriging, TimeIsUp, WaitAndAct, wait_and_act
+
+
+def clock(f, n, delay=1.0, noise=None):
+    """One that sees n values."""
+    return WaitAndAct(f, itertools.repeat(delay), n * delay, noise)
+
+
+def bump(x, z=1.0):
+    """Maximum 0 at 0.3; a lower fidelity lowers it, not equally everywhere."""
+    return float(-np.sum((x - 0.3) ** 2) - 0.1 * (1 - z) * (1 + x[0]))
+
+
+def cost(z):
+    return 0.1 + z**2
+
+
+# Wait and act.
+
+
+def test_the_next_evaluation_starts_when_the_last_has_arrived():
+    evaluate = WaitAndAct(lambda x, z: float(x[0]), iter([4.0, 1.0, 2.0, 5.0]), 11.0)
+    for x in (0.1, 0.2, 0.3):
+        assert evaluate(np.array([x])) == x
+    with pytest.raises(TimeIsUp):
+        evaluate(np.array([0.4]))
+    assert evaluate.times == [4.0, 5.0, 7.0] and evaluate.values == [0.1, 0.2, 0.3] and evaluate.now == 7.0
+
+
+def test_waiting_for_geometric_delays_leaves_one_evaluation_in_ten_units():
+    rng = np.random.default_rng(0)
+    n = []
+    for _ in range(50):
+        evaluate = WaitAndAct(lambda x, z: 0.0, iter(rng.geometric(0.1, 1000).astype(float)), 600.0)
+        with pytest.raises(TimeIsUp):
+            while True:
+                evaluate(np.zeros(1))
+        n.append(len(evaluate.values))
+    # A renewal process of mean 10 and standard deviation sqrt(90): 60 ± 0.8 in the mean of 50.
+    assert np.mean(n) == pytest.approx(60.0, abs=3.0)
+
+
+def test_the_recommendation_is_the_best_at_the_highest_fidelity():
+    evaluate = clock(lambda x, z: float(x[0]), 10)
+    for x, z in ((0.9, 0.5), (0.2, 1.0), (0.95, 0.5), (0.1, 1.0), (0.4, 1.0)):
+        evaluate(np.array([x]), z)
+    assert [float(x[0]) for x in evaluate.recommendations()] == [0.9, 0.2, 0.2, 0.2, 0.4]
+
+
+def test_noise_is_added_to_what_is_seen():
+    evaluate = clock(lambda x, z: 1.0, 3, noise=iter([0.5, -0.5]).__next__)
+    assert [evaluate(np.zeros(1)), evaluate(np.zeros(1))] == [1.5, 0.5]
+
+
+# Bayesian optimisation.
+
+
+@pytest.mark.parametrize(
+    ("rival", "settings"),
+    [
+        (rivals.gp_ucb, {}),
+        (rivals.gp_ei, {}),
+        (rivals.mf_gp_ucb, {"cost": cost}),
+        (rivals.boca, {"cost": cost}),
+        (rivals.mf_sko, {"cost": cost}),
+    ],
+    ids=lambda value: getattr(value, "__name__", ""),
+)
+def test_the_maximum_of_a_bump_is_found(rival, settings):
+    pytest.importorskip("scipy")
+    evaluate = wait_and_act(rival, clock(bump, 30), 2, np.random.default_rng(0), **settings)
+    assert len(evaluate.values) == 30
+    assert bump(evaluate.recommendations()[-1]) > -0.02
+    assert all(np.all((x >= 0) & (x <= 1)) for x in evaluate.points)
+
+
+def test_the_posterior_is_in_the_units_of_the_values():
+    rng = np.random.default_rng(1)
+    model = rivals.Posterior(rng)
+    x = rng.random((25, 1))
+    for row in x:
+        model.add(row, 1000.0 + 5.0 * math.sin(4 * row[0]))
+    mean, std = model.at(x[:5])
+    np.testing.assert_allclose(mean, 1000.0 + 5.0 * np.sin(4 * x[:5, 0]), atol=0.5)
+    assert np.all(std < 1.0)
+
+
+def test_mf_gp_ucb_asks_only_its_fidelities_and_goes_up_when_the_lower_ones_are_known():
+    evaluate = wait_and_act(rivals.mf_gp_ucb, clock(bump, 45), 1, np.random.default_rng(0), cost=cost)
+    assert set(evaluate.fidelities) <= {0.333, 0.667, 1.0}
+    assert evaluate.fidelities[:4] == [0.333, 0.333, 0.667, 1.0]
+    later = evaluate.fidelities[4:]
+    # It begins below, and what is below is uncertain no longer at the end.
+    assert later[0] == 0.333 and 1.0 in later
+
+
+def test_boca_begins_with_cheap_fidelities_and_ends_with_the_full_one():
+    problem = PROBLEMS["Hartmann3"]
+    made = clock(problem.value, 60)
+    evaluate = wait_and_act(rivals.boca, made, problem.d, np.random.default_rng(0), cost=problem.function.cost)
+    chosen = evaluate.fidelities[2 * problem.d :]
+    assert np.mean(chosen[:10]) < 0.5 and np.all(np.array(chosen[-10:]) == 1.0)
+
+
+def co_kriging(levels, theta, rng, n=12):
+    model = CoKriging(levels)
+    model.theta = np.log(theta)
+    model.fitted_to = 10**6  # these stay
+    for i in range(n):
+        model.add(rng.random(2), i % levels, float(rng.normal()))
+    return model
+
+
+def test_co_kriging_of_one_level_is_a_gaussian_process():
+    rng = np.random.default_rng(0)
+    model = co_kriging(1, [0.4, 1.3, 0.02], rng)
+    gp = GaussianProcess("squared_exponential", 0.4, 1.3, 0.02)
+    gp.fit(np.array(model.x), (np.array(model.y) - model.mean) / model.scale)
+    points = rng.random((7, 2))
+    mean, std = gp.predict(points)
+    ours = model.at(points, 0)
+    np.testing.assert_allclose(ours[0], model.mean + model.scale * mean, rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(ours[1], model.scale * std, rtol=1e-5)
+
+
+def test_co_kriging_adds_independent_increments():
+    """Against draws of f_0, δ_1, δ_2 from their joint distribution."""
+    model = co_kriging(3, [0.4, 1.0, 0.3, 0.2, 0.05], np.random.default_rng(3), n=6)
+    points = np.random.default_rng(4).random((4, 2))
+    rows = np.vstack([model.x, points])
+    squares = np.sum((rows[:, None] - rows[None]) ** 2, axis=2)
+    root = np.linalg.cholesky(np.exp(-0.5 * squares / 0.4**2) + 1e-10 * np.eye(len(rows)))
+    draws = np.random.default_rng(5).standard_normal((3, 200_000, len(rows))) @ root.T
+    f = np.cumsum(np.sqrt([1.0, 0.3, 0.2])[:, None, None] * draws, axis=0)
+    level = np.array([*model.level, 2, 1, 0, 2])
+    at_level = f[level, :, np.arange(len(rows))]
+    expected = at_level @ at_level.T / 200_000
+    np.testing.assert_allclose(model.covariance(rows, level, rows, level), expected, atol=0.02)
+
+
+def test_what_is_evaluated_tells_more_of_the_highest_level_the_higher_it_is():
+    model = co_kriging(3, [0.4, 1.0, 0.3, 0.2, 1e-6], np.random.default_rng(6), n=4)
+    far = np.array([[3.0, 3.0]])
+    found = [float(model.correlation(far, level)[0]) for level in range(3)]
+    # Far from all values: the prior's, sqrt(σ_0² + … + σ_l²)/sqrt(Σ σ²).
+    assert found == pytest.approx([math.sqrt(1 / 1.5), math.sqrt(1.3 / 1.5), 1.0], abs=1e-4)
+
+
+def test_expected_improvement_is_the_mean_of_draws():
+    draws = np.random.default_rng(0).standard_normal(400_000)
+    for mean, std in ((0.3, 0.5), (-1.0, 1.0)):
+        ours = rivals.expected_improvement(np.array([mean]), np.array([std]), 0.2)[0]
+        assert ours == pytest.approx(np.maximum(mean + std * draws - 0.2, 0).mean(), rel=0.02)
+
+
+def test_mf_sko_asks_below_where_that_is_cheap():
+    pytest.importorskip("scipy")
+    evaluate = wait_and_act(rivals.mf_sko, clock(bump, 20), 1, np.random.default_rng(0), cost=lambda z: 0.01 + z**8)
+    dear = wait_and_act(rivals.mf_sko, clock(bump, 20), 1, np.random.default_rng(0), cost=lambda z: 1.0)
+    assert np.mean(evaluate.fidelities[4:]) < np.mean(dear.fidelities[4:])
+
+
+# Gradients.
+
+
+def test_the_gradient_is_exact_for_a_linear_function():
+    slope = np.array([1.0, -2.0, 0.5])
+    x = np.array([0.2, 0.3, 0.4])
+    values = [float(slope @ point) for point in rivals.query_points(x, 0.02)]
+    np.testing.assert_allclose(rivals.gradient_at(values, 0.02), slope)
+
+
+def test_ascent_reaches_the_maximum_of_a_concave_function():
+    evaluate = wait_and_act(rivals.ogd, clock(bump, 400), 3, np.random.default_rng(0))
+    assert bump(evaluate.recommendations()[-1]) > -0.01
+    assert len(evaluate.values) == 400
+
+
+def test_without_delays_to_speak_of_dbgd_is_ogd():
+    """Values that come at the end of their slot: the same points."""
+    waiting = wait_and_act(rivals.ogd, clock(bump, 300), 2, np.random.default_rng(3))
+    delayed = WaitAndAct(bump, itertools.repeat(1.0), 300.0)
+    wait_and_act(rivals.dbgd, delayed, 2, np.random.default_rng(3))
+    np.testing.assert_array_equal(np.array(delayed.points), np.array(waiting.points)[: len(delayed.points)])
+    assert delayed.times == [1.0 + k for k in range(300)]
+
+
+def test_dbgd_starts_one_evaluation_a_unit_and_learns_from_late_gradients():
+    delayed = WaitAndAct(bump, itertools.repeat(20.0), 600.0)
+    wait_and_act(rivals.dbgd, delayed, 2, np.random.default_rng(3))
+    assert len(delayed.times) == 581 and max(delayed.times) == 600.0 and delayed.times == sorted(delayed.times)
+    assert bump(delayed.recommendations()[-1]) > -0.01
+    # No gradient is there before unit 21: the first slots are at one point.
+    first = np.array(delayed.points)[:18:3]
+    assert np.all(first == first[0])
+
+
+# Rejects.
+
+
+@pytest.mark.parametrize(("n_arms", "budget"), [(2, 30), (5, 200), (10, 151)])
+def test_successive_rejects_stays_within_its_budget(n_arms, budget):
+    pulls = []
+    rivals.successive_rejects(lambda arm: pulls.append(arm) or float(arm), n_arms, budget)
+    assert len(pulls) <= budget
+    counts = sorted(pulls.count(arm) for arm in range(n_arms))
+    log_bar = 0.5 + sum(1 / i for i in range(2, n_arms + 1))
+    expected = [math.ceil((budget - n_arms) / (log_bar * (n_arms + 1 - k))) for k in range(1, n_arms)]
+    assert counts == [*expected, expected[-1]]
+
+
+def test_successive_rejects_errs_no_more_than_its_theorem_says():
+    """Audibert et al. 2010, Theorem 2: P(error) ≤ K(K − 1)/2·exp(−(n − K)/(logbar(K)·H_2)), values in [0, 1]."""
+    rng = np.random.default_rng(0)
+    means, budget, n_runs = np.array([0.9, 0.4, 0.3, 0.2]), 100, 400
+    gaps = 0.9 - np.sort(means)[::-1]
+    h2 = max((i + 1) / gaps[i] ** 2 for i in range(1, 4))
+    bound = 6 * math.exp(-(budget - 4) / ((0.5 + 1 / 2 + 1 / 3 + 1 / 4) * h2))
+    wrong = [rivals.successive_rejects(lambda arm: float(rng.random() < means[arm]), 4, budget) for _ in range(n_runs)]
+    assert np.mean(np.array(wrong) != 0) <= bound < 0.5
+
+
+def test_batches_take_the_time_of_their_workers():
+    evaluate = Batches(lambda x, z: float(x[0]), itertools.repeat(4.0), 100.0, workers=3)
+    assert evaluate([np.array([float(k)]) for k in range(7)]) == [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0]
+    assert evaluate.now == 12.0 and evaluate.n == 7
+    with pytest.raises(TimeIsUp):
+        evaluate([np.zeros(1)] * 100)
+    assert evaluate.now == 12.0
+
+
+def test_cells_with_the_maximum_are_never_given_up():
+    calls = []
+
+    def evaluate(points):
+        calls.append(len(points))
+        return [-abs(float(x[0]) - 0.3) for x in points]
+
+    found = list(itertools.islice(rivals.rejecting_cells(evaluate, 1), 4))
+    assert calls[:2] == [int(0.5 * math.log(10)), 2 * int(0.5 * math.log(40) * 16)]
+    # The centre of the cell that holds 0.3, or of one whose centre is as near, at side 2^−l.
+    for level, x in enumerate(found):
+        assert abs(x[0] - 0.3) <= 0.5**level
+
+
+# Trees without delay (Sen et al. 2018).
+
+
+@pytest.mark.parametrize("width", [UCB1Sigma(0.01), UCBV(1.0)])
+def test_mfhoo_evaluates_small_cells_at_a_higher_fidelity(width):
+    asked = []
+
+    def f(x, z):
+        asked.append((x.copy(), z))
+        return bump(x, z)
+
+    made = Evaluations(f, 2, itertools.repeat(1.0), fidelity=True)
+    made.c = 0.2
+    found = run_instance(made, 0.2, 0.8, width, 200.0, np.random.default_rng(0), "wait")
+    levels = {max(1 - 0.8**h, 1e-3) for h in range(found.height)}
+    assert all(min(abs(z - level) for level in levels) < 1e-12 for _, z in asked)
+    assert bump(found.points[-1]) > -0.01
+
+
+def test_mfpoo_shares_what_it_has_evaluated():
+    made = Evaluations(bump, 2, itertools.repeat(4.0))
+    found = run_poo(made, UCB1Sigma(0.01), 600.0, 4.0, np.random.default_rng(0), at_most=3, act="wait")
+    assert made.n < sum(each.n_nodes for each in found)
+    assert max(bump(each.points[-1]) for each in found) > -0.01
