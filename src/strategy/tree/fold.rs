@@ -12,6 +12,10 @@ use crate::strategy::tree::note::{self, Place, Step};
 use crate::strategy::tree::partition::{Partition, ROOT};
 use crate::strategy::tree::settings::Refresh;
 
+/// The scale is found anew when the values are more by one in so many: often enough to follow the search, and rarely
+/// enough that all B values, which depend on it, cost a value no more than eight nodes.
+const SCALE_SHARE: u64 = 8;
+
 /// What is kept of a trial.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Known {
@@ -63,6 +67,8 @@ pub struct Forest {
     refresh: Refresh,
     trials: Vec<Known>,
     n_observed: u64,
+    /// The scale is found anew at so many values.
+    next_scale: u64,
     n_failed: u64,
     /// The worst value observed.
     worst: Option<f64>,
@@ -91,6 +97,7 @@ impl Forest {
             refresh,
             trials: Vec::new(),
             n_observed: 0,
+            next_scale: 2,
             n_failed: 0,
             worst: None,
             n_turns: 0,
@@ -401,7 +408,6 @@ impl Forest {
     fn count(&mut self, before: State, state: State) {
         self.n_failed -= u64::from(before == State::Failed);
         self.n_failed += u64::from(state == State::Failed);
-        let n_observed = self.n_observed;
         let mut worst = self.worst;
         if let State::Observed(value) = before {
             self.n_observed -= 1;
@@ -420,7 +426,8 @@ impl Forest {
                 instance.is_stale |= self.n_failed > 0;
             }
         }
-        if next_power(self.n_observed) != next_power(n_observed) {
+        if self.n_observed >= self.next_scale {
+            self.next_scale = self.n_observed + (self.n_observed / SCALE_SHARE).max(1);
             (0..self.instances.len()).for_each(|i| self.freeze(i));
         }
     }
