@@ -428,7 +428,7 @@ impl Forest {
         }
         if self.n_observed >= self.next_scale {
             self.next_scale = self.n_observed + (self.n_observed / SCALE_SHARE).max(1);
-            (0..self.instances.len()).for_each(|i| self.freeze(i));
+            self.update_scale();
         }
     }
 
@@ -439,21 +439,28 @@ impl Forest {
         })
     }
 
-    /// Log t⁺ and the scale, as of now, for the bounds of an instance.
+    /// How far the best value is above the median.
+    fn update_scale(&mut self) {
+        if !self.instances.iter().any(Instance::needs_scale) {
+            return;
+        }
+        let Some(scale) = scale_of(&mut self.values().collect::<Vec<f64>>()) else {
+            return;
+        };
+        for instance in &mut self.instances {
+            instance.frozen.scale = scale;
+            instance.is_stale = true;
+        }
+    }
+
+    /// Log t⁺, as of now, for the bounds of an instance.
     fn freeze(&mut self, i: usize) {
         let t = match self.refresh {
             Refresh::Frozen => next_power(self.instances[i].t),
             Refresh::Exact => self.instances[i].t.max(1),
         };
-        let scale = match self.instances[i].needs_scale() {
-            true => scale_of(&mut self.values().collect::<Vec<f64>>()),
-            false => 1.0,
-        };
         let instance = &mut self.instances[i];
-        instance.frozen = Frozen {
-            log_t: libm::log(t as f64),
-            scale,
-        };
+        instance.frozen.log_t = libm::log(t as f64);
         instance.is_stale = true;
     }
 
