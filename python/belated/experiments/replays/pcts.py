@@ -35,7 +35,7 @@ from belated.experiments.runner import Options, about, kept_map, seed_of
 from belated.simulate import simulate
 
 DEFAULT_RUNS = wang.RUNS
-NEEDS: tuple[str, ...] = ()
+NEEDS = ("scipy",)
 OPTIONS = ("quick", "keep")
 QUICK_RUNS, QUICK_DURATION = 3, 200
 QUICK_FUNCTIONS = ("Hartmann3", "CurrinExp", "Branin")
