@@ -37,6 +37,8 @@ DURATION = 600
 RUNS = 10
 B = 5.0  # a loose bound on f, for (D)UCBV where the scripts are not followed (appendix D.2.1)
 NU_MAX, RHO_MAX = 1.0, 0.95  # nu_max multiplies C
+#: Results of the program came up to so much later than their delay: the time stamps of the runs that are on record.
+LATENESS = 0.01
 #: Of POO, in the scripts.
 INSTANCES: Mapping[str, int] = {"UCB1-sigma": 3, "UCBV": 1}
 
@@ -175,12 +177,14 @@ def run_program(
 ) -> list[Instance]:
     """Instances of PCTS or MFPOO as the authors' program runs them, see `belated.experiments.reference_tree`.
 
-    Defaults are the released program, with its function and the bound that its scripts set. ``as_tables`` runs three
-    instances of the whole duration each.
+    Defaults are the released program, with its function and the bound that its scripts set, in exact time.
+    ``as_tables`` runs three instances of the whole duration each, and results are late by up to `LATENESS`, so that
+    those that were started together do not come at one moment.
     """
-    evaluations = Evaluations(
-        program_value(problem) if f is None else f, problem.d, endless(DELAYS[delays], rng), noise, fidelity
-    )
+    times = endless(DELAYS[delays], rng)
+    if as_tables:
+        times = (delay + LATENESS * float(rng.random()) for delay in endless(DELAYS[delays], rng))
+    evaluations = Evaluations(program_value(problem) if f is None else f, problem.d, times, noise, fidelity)
     return run_poo(
         evaluations,
         script_width(problem, algorithm) if width is None else width,

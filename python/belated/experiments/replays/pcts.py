@@ -8,9 +8,9 @@ measured from the paper's optimum. Settings stand in `belated.experiments.papers
 By default algorithms are as the papers have them, and values are noisy. ``--faithful`` is the authors' program
 (`belated.experiments.reference_tree`): no noise, full fidelity, cell centres, and the settings of the scripts. It has
 the four tree searches, and each once more as tables 5 and 9 show that they were run: three instances of POO, 600 units
-for each, and the fidelity of the cells. ``--data`` puts the published medians beside. ``--iterations T`` is the time of
-a run. ``--quick`` is three runs of 200 units on the functions in two and three dimensions. ``--keep DIR`` keeps each
-run that is finished.
+for each, the fidelity of the cells, and results that are late by milliseconds, as real ones are. ``--data`` puts the
+published medians beside. ``--iterations T`` is the time of a run. ``--quick`` is three runs of 200 units on the
+functions in two and three dimensions. ``--keep DIR`` keeps each run that is finished.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from belated.experiments.runner import Options, about, kept_map, seed_of
 from belated.simulate import simulate
 
 DEFAULT_RUNS = wang.RUNS
-NEEDS: tuple[str, ...] = ()
+NEEDS = ("scipy",)
 OPTIONS = ("quick", "keep")
 QUICK_RUNS, QUICK_DURATION = 3, 200
 QUICK_FUNCTIONS = ("Hartmann3", "CurrinExp", "Branin")
