@@ -106,7 +106,7 @@ def test_a_small_replay_prints_its_table_and_writes_its_files(replay, faithful, 
     pytest.importorskip("scipy")
     options = Options(
         runs=1,
-        iterations=100 if replay is pcts_sr else 50,
+        iterations=100 if replay is pcts_sr else 40,
         workers=0,
         quick=True,
         faithful=faithful,

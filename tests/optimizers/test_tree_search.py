@@ -31,10 +31,10 @@ def run(optimizer, n, f, delay=0):
 @pytest.mark.parametrize("bound", ["ducb1", "ducbv", bl.DUCB1Sigma(noise_std=0.1), bl.DUCBV(b=1.0)], ids=repr)
 @pytest.mark.parametrize("delay", [0, 50])
 def test_it_closes_in_on_the_minimum_with_and_without_delay(bound, delay):
-    optimizer = bl.TreeSearch(SPACE, bound=bound, direction="minimize", seed=1)
-    run(optimizer, 1000, sphere, delay)
-    random = run(bl.RandomSearch(SPACE, direction="minimize", seed=1), 1000, sphere)
-    assert optimizer.best_value_ < min(1e-3, random.best_value_)
+    searches = [bl.TreeSearch(SPACE, bound=bound, direction="minimize", seed=seed) for seed in range(9)]
+    best = [run(search, 1000, sphere, delay).best_value_ for search in searches]
+    # Of 1,000 random points the best one is at 0.0024 in the median.
+    assert np.median(best) < 5e-4
 
 
 def test_minimizing_is_maximizing_the_negative():

@@ -26,8 +26,8 @@ class CountingLog:
     def __getattr__(self, name):
         method = getattr(self.log, name)
 
-        def call(*arguments):
-            returned = method(*arguments)
+        def call(*arguments, **keywords):
+            returned = method(*arguments, **keywords)
             self.n_entries += len(returned) if isinstance(returned, list) else 0
             return returned
 
@@ -84,6 +84,7 @@ def random_search():
     [
         {},
         {"n_trials_total": 10_000},
+        {"budget": 10_000.0},
         {"callbacks": [bl.NoImprovement(10_000), bl.ValueReached(1.0)]},
         {"progress": True},
         {"n_workers": 4},
@@ -117,7 +118,7 @@ def test_a_total_reads_earlier_trials_once():
 
 def test_a_function_gets_no_trial_that_it_does_not_take(monkeypatch):
     made = []
-    monkeypatch.setattr("belated.run.objective.RunningTrial", lambda *given: made.append(given))
+    monkeypatch.setattr("belated.run.objective.RunningTrial", lambda *given, fidelity: made.append(given))
     point = {"x": 1.0}
     assert objective(lambda params: params["x"], ["x"], ())(3, point).value == 1.0 and not made
     objective(lambda params, trial: 1.0, ["x"], (ArithmeticError, AttributeError))(3, point)

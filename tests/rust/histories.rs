@@ -20,13 +20,13 @@ use proptest::strategy::Union;
 use rand::{RngExt, SeedableRng};
 
 use crate::number;
-use crate::settings::{bpe_delay, settings};
+use crate::settings::{bpe_delay, settings, tree_search};
 
 /// An optimizer, and what happens to it.
 #[derive(Debug, Clone)]
 pub struct Case {
     pub definition: Definition,
-    /// Of Bayesian optimisation; None is random search, or BPE-Delay.
+    /// Of Bayesian optimisation; None is random search, BPE-Delay or tree search.
     pub settings: Option<Settings>,
     pub steps: Vec<Step>,
 }
@@ -214,7 +214,7 @@ pub fn case(most: usize) -> impl Strategy<Value = Case> {
         any::<u64>(),
         values(),
         number(),
-        0..12u8,
+        0..14u8,
     )
         .prop_flat_map(
             move |(domain, context_width, seconds, seed, values, floor, kind)| {
@@ -227,33 +227,40 @@ pub fn case(most: usize) -> impl Strategy<Value = Case> {
                 };
                 (
                     settings(candidates, floor),
-                    bpe_delay(candidates),
+                    (bpe_delay(candidates), tree_search()),
                     vec(step(values), 0..most),
                     place(),
                 )
-                    .prop_map(move |(settings, of_rounds, mut steps, place)| {
-                        steps.push(Step::Suggest { n: 1, place });
-                        let settings = (kind > 2).then_some(settings);
-                        let mut definition = definition(
-                            domain.clone(),
-                            context_width,
-                            clock,
-                            seed,
-                            settings.as_ref(),
-                        );
-                        if matches!(kind, 1 | 2) {
-                            // It knows neither contexts nor seconds.
-                            definition.settings.context.clear();
-                            definition.settings.clock = Clock::Iterations;
-                            definition.settings.strategy =
-                                registry::definition("BPEDelay", of_rounds);
-                        }
-                        Case {
-                            definition,
-                            settings,
-                            steps,
-                        }
-                    })
+                    .prop_map(
+                        move |(settings, (of_rounds, of_tree), mut steps, place)| {
+                            steps.push(Step::Suggest { n: 1, place });
+                            let settings = (kind > 4).then_some(settings);
+                            let mut definition = definition(
+                                domain.clone(),
+                                context_width,
+                                clock,
+                                seed,
+                                settings.as_ref(),
+                            );
+                            if matches!(kind, 1 | 2) {
+                                // It knows neither contexts, nor seconds, nor fidelities.
+                                definition.settings.context.clear();
+                                definition.settings.fidelity = None;
+                                definition.settings.clock = Clock::Iterations;
+                                definition.settings.strategy =
+                                    registry::definition("BPEDelay", of_rounds);
+                            }
+                            if matches!(kind, 3 | 4) && !candidates {
+                                definition.settings.context.clear();
+                                definition.settings.strategy = of_tree;
+                            }
+                            Case {
+                                definition,
+                                settings,
+                                steps,
+                            }
+                        },
+                    )
             },
         )
 }

@@ -22,9 +22,10 @@ use crate::histories::{Step, case, definition, go_on, is_consistent, is_numerica
 use crate::settings::fitted;
 
 /// Every proposed point is a member (of candidates the very row), and every note can be read: that of a fit, of which θ
-/// is usable, or that of a round.
-fn check_log(optimizer: &Optimizer, fits: bool) -> Result<(), TestCaseError> {
+/// is usable, or that of a round. Those of a tree are read by the tree.
+fn check_log(optimizer: &Optimizer) -> Result<(), TestCaseError> {
     let domain = &optimizer.definition().domain;
+    let strategy = &optimizer.definition().settings.strategy["kind"];
     for event in optimizer.ledger().events(0) {
         let Event::Suggested {
             point,
@@ -47,9 +48,10 @@ fn check_log(optimizer: &Optimizer, fits: bool) -> Result<(), TestCaseError> {
         }
         if let Some(note) = note {
             // Reading it refuses what is not finite and above 0.
-            let rows = match fits {
-                true => Fit::from_note(&note).map(|fit| fit.rows),
-                false => Note::from_text(&note).map(|note| Some(note.round)),
+            let rows = match strategy.as_str() {
+                Some("BayesOpt") => Fit::from_note(&note).map(|fit| fit.rows),
+                Some("BPEDelay") => Note::from_text(&note).map(|note| Some(note.round)),
+                _ => continue,
             };
             let rows = rows.map_err(|error| TestCaseError::fail(error.to_string()))?;
             prop_assert!(rows.is_some());
@@ -72,7 +74,7 @@ proptest! {
                 (_, Err(error)) => return Err(TestCaseError::fail(format!("{step:?}: {error}"))),
             }
         }
-        check_log(&optimizer, case.settings.is_some())?;
+        check_log(&optimizer)?;
         prop_assert!(is_consistent(&optimizer));
 
         let mut rng = belated::random::Rng::seed_from_u64(probe);

@@ -15,6 +15,7 @@ use belated::strategy::elimination::settings::{
 use proptest::option;
 use proptest::prelude::{Just, Strategy, any, prop_oneof};
 use proptest::sample::select;
+use serde_json::{Value, json};
 
 use crate::number;
 
@@ -61,6 +62,37 @@ pub fn settings(candidates: bool, floors: f64) -> impl Strategy<Value = Settings
                 window,
             }
         })
+}
+
+/// Tree search as JSON, with bounds of every kind and up to three instances.
+pub fn tree_search() -> impl Strategy<Value = Value> {
+    let constant = || option::weighted(0.5, positive(0.3));
+    let bound = (
+        select(vec!["DUCB1", "DUCB1Sigma", "DUCBV"]),
+        constant(),
+        positive(0.1),
+    );
+    let bound = bound.prop_map(|(kind, constant, noise)| match kind {
+        "DUCB1" => json!({"kind": kind, "range": constant}),
+        "DUCB1Sigma" => json!({"kind": kind, "noise_std": noise}),
+        _ => json!({"kind": kind, "b": constant}),
+    });
+    let rho = select(vec![
+        json!(null),
+        json!(0.5),
+        json!(1.0 - 1e-16),
+        json!([0.9, 0.5, 1e-300]),
+    ]);
+    let choices = (
+        select(vec!["uniform", "centre"]),
+        select(vec!["lower_bound", "mean"]),
+        select(vec!["frozen", "exact"]),
+    );
+    (bound, constant(), rho, choices).prop_map(|(bound, nu, rho, choices)| {
+        let (sample, recommendation, refresh) = choices;
+        json!({"kind": "TreeSearch", "bound": bound, "nu": nu, "rho": rho, "sample": sample,
+               "recommendation": recommendation, "refresh": refresh})
+    })
 }
 
 /// Settings of BPE-Delay, with horizons that histories reach and others; delays too long for one are taken back.

@@ -9,8 +9,7 @@ a leaf, and t grows by 2; it adds nu·rho^h twice, the second time for the bias 
 are not there yet stays a leaf, and while selection ends at one nothing is started; B is recomputed when an expansion is
 started, not when a value arrives; the recommendation is the cell of largest value − nu·rho^h that ever was a leaf, and
 the best of several instances is chosen by the noiseless function. It sleeps in real time: here the clock is simulated.
-What is not followed: it compares leaves by B, and where those tie by chance one can be expanded twice; and with real
-threads the second child of a leaf may come milliseconds after the first.
+What is not followed: it compares leaves by B, and where those tie one can be expanded twice.
 """
 
 from __future__ import annotations

@@ -255,7 +255,7 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
         if wanted is None or wanted < 0:
             raise InvalidSetting(f"n={short_repr(n)} is not usable: pass an integer >= 0, or None for one trial")
         encoded = self._encode_context(context)
-        z = self._problem.encode_fidelity(fidelity, self._strategy_name)
+        z = None if fidelity is None else self._problem.encode_fidelity(fidelity, self._strategy_name)
         trials = [Trial(self, number) for number in (start(wanted, encoded, z) if wanted else [])]
         return trials[0] if n is None else trials
 

@@ -81,7 +81,7 @@ class TreeSearch(Optimizer, strategy="TreeSearch"):
     bound : DUCB1, DUCB1Sigma, DUCBV or str, default "ducbv"
         The upper confidence bound of a cell; as strings "ducb1", "ducb1_sigma", "ducbv".
     nu : float, optional
-        f varies by nu rho**h at most in a cell of depth h: nu in units of f. Default None: 0.4 times how far the
+        f varies by nu rho**h at most in a cell of depth h: nu in units of f. Default None: a tenth of how far the
         best value is above the median.
     rho : float or list of float, optional
         Between 0 and 1: small values go deep soon, large ones search broadly. A list has one search for each, which

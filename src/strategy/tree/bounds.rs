@@ -56,17 +56,11 @@ pub fn next_power(t: u64) -> u64 {
     t.max(1).next_power_of_two()
 }
 
-/// How far the best of these values is above their median; 1 where that says nothing.
-pub fn scale_of(values: &mut [f64]) -> f64 {
+/// How far the best of these values is above their median; None where that says nothing.
+pub fn scale_of(values: &mut [f64]) -> Option<f64> {
     let n = values.len();
-    if n < 2 {
-        return 1.0;
-    }
-    let best = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let best = values.iter().copied().reduce(f64::max)?;
     let (_, median, _) = values.select_nth_unstable_by(n / 2, f64::total_cmp);
     let scale = best - *median;
-    match scale > 0.0 && scale.is_finite() {
-        true => scale,
-        false => 1.0,
-    }
+    (scale > 0.0 && scale.is_finite()).then_some(scale)
 }

@@ -12,6 +12,10 @@ use crate::strategy::tree::note::{self, Place, Step};
 use crate::strategy::tree::partition::{Partition, ROOT};
 use crate::strategy::tree::settings::Refresh;
 
+/// The scale is found anew when the values are more by one in so many: often enough to follow the search, and rarely
+/// enough that all B values, which depend on it, cost a value no more than eight nodes.
+const SCALE_SHARE: u64 = 8;
+
 /// What is kept of a trial.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Known {
@@ -63,6 +67,8 @@ pub struct Forest {
     refresh: Refresh,
     trials: Vec<Known>,
     n_observed: u64,
+    /// The scale is found anew at so many values.
+    next_scale: u64,
     n_failed: u64,
     /// The worst value observed.
     worst: Option<f64>,
@@ -91,6 +97,7 @@ impl Forest {
             refresh,
             trials: Vec::new(),
             n_observed: 0,
+            next_scale: 2,
             n_failed: 0,
             worst: None,
             n_turns: 0,
@@ -401,7 +408,6 @@ impl Forest {
     fn count(&mut self, before: State, state: State) {
         self.n_failed -= u64::from(before == State::Failed);
         self.n_failed += u64::from(state == State::Failed);
-        let n_observed = self.n_observed;
         let mut worst = self.worst;
         if let State::Observed(value) = before {
             self.n_observed -= 1;
@@ -420,8 +426,9 @@ impl Forest {
                 instance.is_stale |= self.n_failed > 0;
             }
         }
-        if next_power(self.n_observed) != next_power(n_observed) {
-            (0..self.instances.len()).for_each(|i| self.freeze(i));
+        if self.n_observed >= self.next_scale {
+            self.next_scale = self.n_observed + (self.n_observed / SCALE_SHARE).max(1);
+            self.update_scale();
         }
     }
 
@@ -432,21 +439,28 @@ impl Forest {
         })
     }
 
-    /// Log t⁺ and the scale, as of now, for the bounds of an instance.
+    /// How far the best value is above the median.
+    fn update_scale(&mut self) {
+        if !self.instances.iter().any(Instance::needs_scale) {
+            return;
+        }
+        let Some(scale) = scale_of(&mut self.values().collect::<Vec<f64>>()) else {
+            return;
+        };
+        for instance in &mut self.instances {
+            instance.frozen.scale = scale;
+            instance.is_stale = true;
+        }
+    }
+
+    /// Log t⁺, as of now, for the bounds of an instance.
     fn freeze(&mut self, i: usize) {
         let t = match self.refresh {
             Refresh::Frozen => next_power(self.instances[i].t),
             Refresh::Exact => self.instances[i].t.max(1),
         };
-        let scale = match self.instances[i].needs_scale() {
-            true => scale_of(&mut self.values().collect::<Vec<f64>>()),
-            false => 1.0,
-        };
         let instance = &mut self.instances[i];
-        instance.frozen = Frozen {
-            log_t: libm::log(t as f64),
-            scale,
-        };
+        instance.frozen.log_t = libm::log(t as f64);
         instance.is_stale = true;
     }
 

@@ -8,7 +8,7 @@ use crate::strategy::tree::region::Side;
 use crate::strategy::tree::settings::Bound;
 
 /// ν in units of the scale, where it is not given. Measured, see docs/tree_search.md.
-const NU_SHARE: f64 = 0.4;
+const NU_SHARE: f64 = 0.1;
 
 /// What an instance knows of a cell of the partition.
 #[derive(Debug, Clone, PartialEq)]
