@@ -52,6 +52,13 @@ def bias(function):
     return max(starts[0][0], *(float(-each.fun) for each in found))
 
 
+def spread(function):
+    """How far the best of 500 random values is above their median."""
+    low, high = np.array([(each.low, each.high) for each in function.space.values()]).T
+    values = function(np.random.default_rng(0).uniform(low, high, (500, len(low))))
+    return float(values.max() - np.median(values))
+
+
 def run(function, seed, fidelity, noise_std, **settings):
     """The regret of the recommended point, and of the best one of the highest fidelity, at each budget."""
     optimizer = bl.TreeSearch(function.space, seed=seed, fidelity=fidelity, **settings)
@@ -80,7 +87,9 @@ def main():
     parser.add_argument("--functions", nargs="+", choices=FUNCTIONS, default=list(FUNCTIONS))
     parser.add_argument("--noise", action="store_true", help="of the standard deviation that each function has")
     parser.add_argument("--bias", type=float, default=1.0, help="what the declared bias is multiplied by")
-    parser.add_argument("--settings", type=json.loads, default={}, help="of TreeSearch, as JSON")
+    parser.add_argument("--settings", type=json.loads, default={}, help="of both searches, as JSON")
+    parser.add_argument("--nu", type=float, help="of the one with fidelities, in spreads of f")
+    parser.add_argument("--decay", type=float, help="of the one with fidelities: rho**d")
     parser.add_argument("--only", choices=["low", "full"], help="one of the two")
     arguments = parser.parse_args()
     for name in arguments.functions:
@@ -91,11 +100,17 @@ def main():
         constant = bias(function)
         declared = bl.Fidelity(0.0, 1.0, cost=cost, bias=arguments.bias * constant)
         noise = function.noise_std if arguments.noise else 0.0
-        result = {"function": name, "bias": float(f"{constant:.4g}"), "noise": noise, "settings": arguments.settings}
+        result = {"function": name, "bias": float(f"{constant:.4g}"), "noise": noise}
+        result |= {"settings": arguments.settings, "nu": arguments.nu, "decay": arguments.decay}
         for label, fidelity in (("low", declared), ("full", None)):
             if arguments.only not in (None, label):
                 continue
-            runs = [run(function, seed, fidelity, noise, **arguments.settings) for seed in arguments.seeds]
+            settings = dict(arguments.settings)
+            if fidelity and arguments.nu:
+                settings["nu"] = arguments.nu * spread(function)
+            if fidelity and arguments.decay:
+                settings["rho"] = arguments.decay ** (1 / len(function.space))
+            runs = [run(function, seed, fidelity, noise, **settings) for seed in arguments.seeds]
             medians = np.median(np.array(runs), axis=0).T
             result |= {f"{label}: {kind}": rounded(row) for kind, row in zip(KINDS, medians, strict=True)}
         if arguments.only is None:
