@@ -227,7 +227,8 @@ def table(arguments):
                 where = record["condition"], int(n), record["function"], record["d"], record["optimizer"]
                 scores.setdefault(where, {})[record["seed"]] = score
     optimizers = [each for each in OPTIMIZERS if any(where[-1] == each for where in scores)]
-    rows = product(CONDITIONS, READINGS, GROUPS, sorted({where[3] for where in scores}))
+    groups = {name: [name] for name in tree_problems.FUNCTIONS} if arguments.each else GROUPS
+    rows = product(CONDITIONS, READINGS, groups, sorted({where[3] for where in scores}))
     if arguments.json:
         names = ("condition", "n", "function", "d", "optimizer")
         print(json.dumps([dict(zip(names, at, strict=True)) | {"scores": by} for at, by in scores.items()], indent=1))
@@ -235,10 +236,10 @@ def table(arguments):
     print_row("condition", "evaluations", "functions", "d", *optimizers)
     print_row(*["---"] * (4 + len(optimizers)))
     for condition, n, group, d in rows:
-        at = [[scores.get((condition, n, f, d, o)) for f in GROUPS[group]] for o in optimizers]
+        at = [[scores.get((condition, n, f, d, o)) for f in groups[group]] for o in optimizers]
         medians = [[median(by.values()) for by in each if by] for each in at]
-        if sum(map(bool, medians)) > 1:
-            cells = (f"{median(each):.2f}" if len(each) == len(GROUPS[group]) else "–" for each in medians)
+        if sum(len(each) == len(groups[group]) for each in medians) > 1:
+            cells = (f"{median(each):.2f}" if len(each) == len(groups[group]) else "–" for each in medians)
             print_row(condition, f"{n:,}", group, d, *cells)
     for optimizer in optimizers:
         each = [record["us"] for record in records if record["optimizer"] == optimizer]
@@ -319,6 +320,7 @@ def main(argv=None):
     viewer = commands.add_parser("table", help="medians as markdown")
     viewer.set_defaults(command=table)
     viewer.add_argument("results", nargs="+", help="files written by run")
+    viewer.add_argument("--each", action="store_true", help="each function by itself")
     viewer.add_argument("--json", action="store_true", help="all scores, by function")
     beside = commands.add_parser("pyxab", help="time and regret beside PyXAB")
     beside.set_defaults(command=pyxab)
