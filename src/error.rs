@@ -59,6 +59,10 @@ pub enum Error {
     #[error("{0}")]
     InvalidContext(String),
 
+    /// A fidelity outside of [0, 1], or where none is declared.
+    #[error("{0}")]
+    InvalidFidelity(String),
+
     /// A time that is not finite, or missing where the clock needs one.
     #[error("now={got} is not usable: {expected}")]
     InvalidTime { got: f64, expected: &'static str },

@@ -1,14 +1,16 @@
 //! The optimizer: a log, and the strategy that reads it, with what is checked before anything is logged.
 
+mod checks;
+
 use std::sync::Arc;
 
 use ndarray::ArrayView2;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::domain::{Coordinate, Domain, MAX_COLUMNS};
+use crate::domain::{Coordinate, Domain, Fidelity, MAX_COLUMNS};
 use crate::error::{Error, Result, Stop, check};
-use crate::ledger::{Action, Clock, Event, Ledger, Point, TrialNumber};
+use crate::ledger::{Action, Clock, Event, Ledger, TrialNumber};
 use crate::maximize::feasible::Feasible;
 use crate::random::{RECOMMENDATION, SETUP, stream};
 use crate::strategy::bayes::Surrogate;
@@ -29,6 +31,8 @@ pub struct Settings {
     /// Coordinates of the context, empty where none is declared.
     #[serde(default)]
     pub context: Vec<Coordinate>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fidelity: Option<Fidelity>,
     pub clock: Clock,
     pub seed: u64,
     /// `{"kind": …}` and the settings of a strategy of the registry.
@@ -53,6 +57,7 @@ impl Definition {
         Setup {
             domain: self.domain.clone(),
             context: self.settings.context.clone(),
+            fidelity: self.settings.fidelity.clone(),
             clock: self.settings.clock,
         }
     }
@@ -68,6 +73,9 @@ impl Definition {
         }
         if !context.is_empty() {
             Domain::new_box(context.clone())?;
+        }
+        if let Some(fidelity) = &self.settings.fidelity {
+            fidelity.check()?;
         }
         let mut rng = stream(self.settings.seed, SETUP);
         registry::make(&self.settings.strategy, &self.setup(), &mut rng)
@@ -87,6 +95,20 @@ impl Lease {
     fn expires_at(self) -> Option<f64> {
         Some(self.wall_time? + self.seconds?)
     }
+}
+
+/// What a suggestion is asked for.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Request<'a> {
+    /// Encoded, empty where none is declared.
+    pub context: &'a [f64],
+    /// In [0, 1]; None leaves it to the strategy, and where none is declared.
+    pub fidelity: Option<f64>,
+    /// Seconds, where the clock counts these.
+    pub now: Option<f64>,
+    pub lease: Lease,
+    /// Enqueued points are not held against it.
+    pub feasible: Feasible<'a>,
 }
 
 /// A log and the strategy that reads it.
@@ -118,18 +140,15 @@ impl Optimizer {
 
     /// Starts n trials, each with the ones before it pending; their numbers, and warnings.
     ///
-    /// Either all n are logged, or none: on an error, and when the caller stops it. Enqueued points are not held
-    /// against the constraints.
+    /// Either all n are logged, or none: on an error, and when the caller stops it.
     pub fn suggest(
         &mut self,
         n: usize,
-        context: &[f64],
-        now: Option<f64>,
-        feasible: Feasible,
+        request: Request,
         stop: &mut Stop,
     ) -> Result<(Vec<TrialNumber>, Vec<String>)> {
         let first = self.ledger.trials().len();
-        let warnings = self.draft(n, context, now, Lease::default(), feasible, stop)?;
+        let warnings = self.draft(n, request, stop)?;
         Ok(((first..self.ledger.trials().len()).collect(), warnings))
     }
 
@@ -138,35 +157,25 @@ impl Optimizer {
     pub fn propose(
         &mut self,
         n: usize,
-        context: &[f64],
-        now: Option<f64>,
-        lease: Lease,
-        feasible: Feasible,
+        request: Request,
         stop: &mut Stop,
     ) -> Result<(Vec<Event>, Vec<String>)> {
         let end = self.ledger.len();
-        let warnings = self.draft(n, context, now, lease, feasible, stop)?;
+        let warnings = self.draft(n, request, stop)?;
         let events = self.ledger.events(end).collect();
         self.truncate(end);
         Ok((events, warnings))
     }
 
     /// Appends n suggestions to the log, all or none.
-    fn draft(
-        &mut self,
-        n: usize,
-        context: &[f64],
-        now: Option<f64>,
-        lease: Lease,
-        feasible: Feasible,
-        stop: &mut Stop,
-    ) -> Result<Vec<String>> {
-        self.check_context(context)?;
-        self.check_constraints(feasible)?;
+    fn draft(&mut self, n: usize, request: Request, stop: &mut Stop) -> Result<Vec<String>> {
+        self.check_context(request.context)?;
+        self.check_fidelity(request.fidelity)?;
+        self.check_constraints(request.feasible)?;
         let end = self.ledger.len();
         let mut warnings = Vec::new();
         for _ in 0..n {
-            match self.draft_one(context, now, lease, feasible, stop) {
+            match self.draft_one(request, stop) {
                 Ok(warning) => warnings.extend(warning),
                 Err(error) => {
                     self.truncate(end);
@@ -177,23 +186,24 @@ impl Optimizer {
         Ok(warnings)
     }
 
-    fn draft_one(
-        &mut self,
-        context: &[f64],
-        now: Option<f64>,
-        lease: Lease,
-        feasible: Feasible,
-        stop: &mut Stop,
-    ) -> Result<Option<String>> {
+    fn draft_one(&mut self, request: Request, stop: &mut Stop) -> Result<Option<String>> {
+        let Request {
+            context,
+            fidelity,
+            lease,
+            feasible,
+            ..
+        } = request;
         let ledger = &self.ledger;
-        let now = ledger.now(now)?;
+        let declared = &self.definition.settings.fidelity;
+        let now = ledger.now(request.now)?;
         let queued = ledger.next_queued().cloned();
         let is_queued = queued.is_some();
         let (proposal, attrs) = match queued {
             Some(queued) => {
-                let fidelity = queued.fidelity;
+                let full = declared.as_ref().map(|_| 1.0);
                 let proposal = Proposal {
-                    fidelity,
+                    fidelity: queued.fidelity.or(fidelity).or(full),
                     ..Proposal::at(queued.point)
                 };
                 (proposal, queued.attrs)
@@ -204,10 +214,15 @@ impl Optimizer {
                     now,
                     wall_time: lease.wall_time,
                     context,
+                    fidelity,
                     feasible,
                 };
                 self.strategy.catch_up(ledger)?;
-                (self.strategy.propose(ledger, query, &mut rng, stop)?, None)
+                let mut proposal = self.strategy.propose(ledger, query, &mut rng, stop)?;
+                if let (Some(declared), Some(z)) = (declared, &mut proposal.fidelity) {
+                    *z = declared.nearest(*z);
+                }
+                (proposal, None)
             }
         };
         check(stop)?;
@@ -257,6 +272,7 @@ impl Optimizer {
         if let Some(context) = event.context() {
             self.check_context(context)?;
         }
+        self.check_fidelity(event.fidelity())?;
         if let Event::Suggested {
             note: Some(note), ..
         } = &event
@@ -269,11 +285,22 @@ impl Optimizer {
     /// The event that an action amounts to; None where it changes nothing. Nothing is logged.
     pub fn validate(&self, action: Action, now: Option<f64>) -> Result<Option<Event>> {
         match &action {
-            Action::Add { point, context, .. } => {
+            Action::Add {
+                point,
+                context,
+                fidelity,
+                ..
+            } => {
                 self.check_point(point)?;
                 self.check_context(context)?;
+                self.check_fidelity(*fidelity)?;
             }
-            Action::Enqueue { point, .. } => self.check_point(point)?,
+            Action::Enqueue {
+                point, fidelity, ..
+            } => {
+                self.check_point(point)?;
+                self.check_fidelity(*fidelity)?;
+            }
             Action::Observe { report, .. } => report
                 .point
                 .as_ref()
@@ -314,6 +341,7 @@ impl Optimizer {
             now,
             wall_time: None,
             context,
+            fidelity: None,
             feasible,
         };
         self.strategy.catch_up(&self.ledger)?;
@@ -334,6 +362,7 @@ impl Optimizer {
             now,
             wall_time,
             context: &[],
+            fidelity: None,
             feasible: Feasible::EVERYWHERE,
         };
         self.strategy.catch_up(&self.ledger)?;
@@ -370,6 +399,7 @@ impl Optimizer {
             now: self.ledger.now(now)?,
             wall_time,
             context,
+            fidelity: None,
             feasible,
         };
         self.strategy.catch_up(&self.ledger)?;
@@ -387,95 +417,5 @@ impl Optimizer {
     pub fn status(&mut self, stop: &mut Stop) -> Result<Option<Value>> {
         self.strategy.catch_up(&self.ledger)?;
         self.strategy.status(&self.ledger, stop)
-    }
-
-    /// Refuses rows that are no (x, context) rows of this optimizer.
-    pub fn check_rows(&self, rows: ArrayView2<f64>) -> Result<()> {
-        let (width, context_width) = self.ledger.widths();
-        if rows.ncols() != width + context_width {
-            return Err(Error::Shape(format!(
-                "rows of {} columns, where point and context have {}",
-                rows.ncols(),
-                width + context_width
-            )));
-        }
-        match rows.iter().find(|x| !x.is_finite()) {
-            Some(bad) => Err(Error::InvalidPoint(format!(
-                "the rows hold {bad}; all entries must be finite"
-            ))),
-            None => Ok(()),
-        }
-    }
-
-    fn check_point(&self, point: &Point) -> Result<()> {
-        let (width, _) = self.ledger.widths();
-        if point.x.len() != width {
-            return Err(Error::InvalidPoint(format!(
-                "a point of {} columns for a domain of {width}; encode it as the domain's rows are",
-                point.x.len()
-            )));
-        }
-        if point.x.iter().any(|x| !x.is_finite()) {
-            return Err(Error::InvalidPoint(
-                "a point with NaN or infinite coordinates; give finite ones".to_string(),
-            ));
-        }
-        if point.given.iter().flatten().any(|x| !x.is_finite()) {
-            return Err(Error::InvalidPoint(
-                "a point given with NaN or infinite numbers; give finite ones".to_string(),
-            ));
-        }
-        if let (Some(index), Domain::Candidates(list)) =
-            (point.index, self.definition.domain.as_ref())
-            && index >= list.nrows()
-        {
-            return Err(Error::InvalidPoint(format!(
-                "candidate {index} does not exist: there are {}",
-                list.nrows()
-            )));
-        }
-        Ok(())
-    }
-
-    /// As `check_point`, for points that are said to have come from here: in a box, and none of a list.
-    fn check_origin(&self, point: &Point) -> Result<()> {
-        if matches!(self.definition.domain.as_ref(), Domain::Candidates(_)) {
-            return Ok(());
-        }
-        if point.index.is_some() || !point.x.iter().all(|x| (0.0..=1.0).contains(x)) {
-            return Err(Error::InvalidPoint(format!(
-                "{point:?} is none of a box: its columns are from 0 to 1, and no index belongs to it"
-            )));
-        }
-        Ok(())
-    }
-
-    fn check_constraints(&self, feasible: Feasible) -> Result<()> {
-        match self.definition.domain.as_ref() {
-            Domain::Candidates(_) if feasible.is_constrained() => Err(Error::InvalidSetting {
-                name: "constraints",
-                got: "functions".into(),
-                expected: "candidates take none; leave out the rows that violate them",
-            }),
-            _ => Ok(()),
-        }
-    }
-
-    fn check_context(&self, context: &[f64]) -> Result<()> {
-        let (_, width) = self.ledger.widths();
-        if context.len() != width {
-            return Err(Error::InvalidContext(match (width, context.len()) {
-                (0, _) => "a context was given, but none is declared; declare it with context="
-                    .to_string(),
-                (_, 0) => "a context is declared but none was given; pass context=".to_string(),
-                (_, got) => format!("a context of {got} columns, where {width} are declared"),
-            }));
-        }
-        if context.iter().any(|z| !z.is_finite()) {
-            return Err(Error::InvalidContext(
-                "a context with NaN or infinite entries; give finite ones".to_string(),
-            ));
-        }
-        Ok(())
     }
 }

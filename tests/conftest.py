@@ -2,8 +2,14 @@
 
 import os
 import signal
+import subprocess
+import sys
+from pathlib import Path
 
+import pytest
 from hypothesis import settings
+
+import belated
 
 # Deadlines measure the machine, not the code. Continuous integration runs the same examples each time, people new ones.
 settings.register_profile("belated", deadline=None, derandomize=bool(os.environ.get("CI")))
@@ -12,3 +18,35 @@ settings.load_profile("belated")
 # A job in the background of a shell starts with Ctrl-C ignored, and so would the processes that tests interrupt.
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+MYPY_SETTINGS = """
+[mypy]
+strict = true
+mypy_path = {path}
+
+[mypy-matplotlib.*,pandas.*,scipy.*,sklearn.*,tqdm.*]
+ignore_missing_imports = true
+"""
+
+
+@pytest.fixture(scope="session")
+def mypy(tmp_path_factory):
+    """A function that has mypy, in strict mode, check the programs of a folder, and returns what it prints as lines.
+
+    What it finds out about imported packages, which takes most of its time, is kept from one call to the next.
+    """
+    pytest.importorskip("mypy")
+    package = Path(belated.__file__).parents[1]
+    # An installed package is found without a path, and mypy refuses one.
+    path = "" if package.name == "site-packages" else package
+    cache = tmp_path_factory.mktemp("mypy_cache")
+
+    def check(folder):
+        (folder / "mypy.ini").write_text(MYPY_SETTINGS.format(path=path), encoding="utf-8")
+        command = [sys.executable, "-m", "mypy", "--config-file=mypy.ini", f"--cache-dir={cache}", "."]
+        run = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+        assert run.returncode in (0, 1), run.stdout + run.stderr
+        return run.stdout.splitlines()
+
+    return check

@@ -10,6 +10,7 @@ from belated._core import (
     BelatedWarning,
     HorizonReached,
     InvalidContext,
+    InvalidFidelity,
     InvalidPoint,
     InvalidSetting,
     InvalidSpace,
@@ -21,7 +22,7 @@ from belated._core import (
 from belated.optimizers import *  # noqa: F403
 from belated.optimizers import settings
 from belated.optimizers.settings import *  # noqa: F403
-from belated.space import Categorical, Integer, Ordinal, Params, Real, Space
+from belated.space import Categorical, Fidelity, Integer, Ordinal, Params, PowerCost, Real, Space
 
 if TYPE_CHECKING:
     from belated import plotting
@@ -35,9 +36,11 @@ __all__ = [
     "BelatedError",
     "BelatedWarning",
     "Categorical",
+    "Fidelity",
     "HorizonReached",
     "Integer",
     "InvalidContext",
+    "InvalidFidelity",
     "InvalidPoint",
     "InvalidSetting",
     "InvalidSpace",
@@ -46,6 +49,7 @@ __all__ = [
     "NumericalError",
     "Ordinal",
     "Params",
+    "PowerCost",
     "Real",
     "Result",
     "RunError",

@@ -19,6 +19,7 @@ __all__ = [
     "InvalidValue",
     "InvalidPoint",
     "InvalidContext",
+    "InvalidFidelity",
     "UnknownTrial",
     "AlreadyObserved",
     "NumericalError",
@@ -51,6 +52,9 @@ class InvalidPoint(BelatedError, ValueError):
 
 class InvalidContext(BelatedError, ValueError):
     """A context that is missing, undeclared or outside its space."""
+
+class InvalidFidelity(BelatedError, ValueError):
+    """A fidelity that was not declared, outside its range, or other than the trial's. Nothing was changed."""
 
 class UnknownTrial(BelatedError, KeyError):
     """A trial number that this optimizer never gave out."""
@@ -134,12 +138,16 @@ class Action:
     def abandon(number: int) -> Action: ...
     @staticmethod
     def add(
-        place: _Location, context: NDArray[np.float64] | None, value: float | None, report: _Report | None
+        place: _Location,
+        context: NDArray[np.float64] | None,
+        value: float | None,
+        report: _Report | None,
+        fidelity: float | None = None,
     ) -> Action:
         """A trial that was not suggested. Without a value, only the report's attrs are kept."""
 
     @staticmethod
-    def enqueue(place: _Location) -> Action: ...
+    def enqueue(place: _Location, fidelity: float | None = None) -> Action: ...
 
 @final
 class TrialRecord:
@@ -174,7 +182,9 @@ class TrialRecord:
     @property
     def duration(self) -> float | None: ...
     @property
-    def fidelity(self) -> float | None: ...
+    def fidelity(self) -> float | None:
+        """In [0, 1], 1 a full evaluation; None where none is declared."""
+
     @property
     def attrs(self) -> list[str]:
         """JSON objects, each to be merged over those before it."""
@@ -207,8 +217,10 @@ class TrialRecord:
 class Optimizer:
     """A log of trials and the strategy that proposes the next one.
 
-    ``definition`` is a JSON object: ``context`` (coordinates as for ``Domain.box``), ``clock``, ``seed`` and
-    ``strategy`` (``{"kind": "BayesOpt", …}`` with the settings that ``defaults`` lists)."""
+    ``definition`` is a JSON object: ``context`` (coordinates as for ``Domain.box``), ``clock``, ``seed``, ``strategy``
+    (``{"kind": "BayesOpt", …}`` with the settings that ``defaults`` lists) and, where there is one, ``fidelity``
+    (``{"bias": C, "cost": {"base": …, "exponent": …, "full": …}}``, either null where it is not known). Fidelities are
+    from 0 to 1."""
 
     def __new__(cls, domain: Domain, definition: str) -> Optimizer: ...
     def suggest(
@@ -217,8 +229,9 @@ class Optimizer:
         context: NDArray[np.float64] | None,
         now: float | None,
         feasible: Callable[[NDArray[np.float64]], NDArray[np.bool_]] | None = None,
+        fidelity: float | None = None,
     ) -> list[int]:
-        """Start n trials; their numbers. Either all n are logged or none.
+        """Start n trials; their numbers. Either all n are logged or none. Without ``fidelity`` the strategy chooses it.
 
         ``feasible`` tells for rows of shape (m, width) which satisfy the constraints, as a bool array of shape (m,). It
         is called in this thread, and must not use this optimizer. Enqueued points are not held against it."""
@@ -231,6 +244,7 @@ class Optimizer:
         wall_time: float | None = None,
         expires_after: float | None = None,
         feasible: Callable[[NDArray[np.float64]], NDArray[np.bool_]] | None = None,
+        fidelity: float | None = None,
     ) -> list[str]:
         """The events, as JSON, that would start n trials; nothing is logged until they come back by ``extend``.
 
@@ -307,7 +321,7 @@ class Optimizer:
         """Trial numbers in a state ("pending", "observed", "failed", "abandoned"), or all of them."""
 
     def best(self) -> int | None:
-        """Number of the trial with the largest observed value."""
+        """Number of the trial with the largest value at the highest fidelity observed."""
 
     def __len__(self) -> int: ...
     def to_bytes(self) -> bytes: ...

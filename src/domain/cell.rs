@@ -60,6 +60,31 @@ impl Coordinate {
         }
     }
 
+    /// The probability of a cell under the uniform (with `log`, log-uniform) law.
+    pub fn share(&self, cell: Cell) -> f64 {
+        match (self, cell) {
+            (_, Cell::Interval { low, high }) => high - low,
+            (
+                Coordinate::Integer {
+                    low,
+                    high,
+                    log: true,
+                },
+                Cell::Range { first, last },
+            ) => {
+                // As in `write_within`, every integer owns ± ½ around itself.
+                let below = |level: f64| libm::log(level - 0.5);
+                let level = |index: u64| low.wrapping_add_unsigned(index) as f64;
+                let (bottom, top) = (below(*low as f64), below(*high as f64 + 1.0));
+                (below(level(last) + 1.0) - below(level(first))) / (top - bottom)
+            }
+            (_, Cell::Range { first, last }) => {
+                let levels = self.levels().unwrap_or(1);
+                (last - first + 1) as f64 / levels as f64
+            }
+        }
+    }
+
     /// Write the member at the quantile u ∈ [0, 1] of the uniform (with `log`, log-uniform) law on a cell.
     pub fn write_within(&self, cell: Cell, u: f64, columns: &mut [f64]) {
         let u = clip(u);

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::Coordinate;
+use super::{Cell, Coordinate};
 use crate::error::{Error, Result};
 
 /// Members are counted by going through so many combinations of parents at most: more are too many to be used up.
@@ -74,6 +74,19 @@ impl Conditions {
     fn holds(&self, i: usize, active: &[bool], indices: &[u64]) -> bool {
         self.when[i].iter().all(|Condition(parent, levels)| {
             active[*parent] && levels.binary_search(&indices[*parent]).is_ok()
+        })
+    }
+
+    /// Whether coordinate i is active whatever its parents' indices are, as long as these are in the cells.
+    pub fn hold_throughout(&self, i: usize, cells: &[Cell]) -> bool {
+        self.when[i].iter().all(|Condition(parent, levels)| {
+            let Cell::Range { first, last } = cells[*parent] else {
+                return false;
+            };
+            // Levels are sorted, without gaps where their last one is as far away as the cell's.
+            let at = levels.binary_search(&first).unwrap_or(levels.len());
+            levels.get(at + (last - first) as usize) == Some(&last)
+                && self.hold_throughout(*parent, cells)
         })
     }
 

@@ -3,6 +3,7 @@
 //! * [`coordinate`]: one coordinate; [`cell`]: parts of one; [`product`]: boxes of them, [`conditions`] under which they are
 //!   active; [`candidates`]: finite lists
 //! * [`sampling`]: uniform and evenly spread members; [`objective`]: functions over a domain
+//! * [`fidelity`]: how much of a full evaluation a trial is
 //!
 //! Notation: a point is a row of `width` numbers, the encoded *columns*; in a box every *coordinate*, that is every named
 //! parameter, owns one or more of them, in order:
@@ -18,6 +19,7 @@ mod candidates;
 pub mod cell;
 mod conditions;
 pub mod coordinate;
+pub mod fidelity;
 mod objective;
 mod product;
 mod sampling;
@@ -30,6 +32,7 @@ use crate::error::{Error, Result};
 pub use cell::Cell;
 pub use conditions::Condition;
 pub use coordinate::Coordinate;
+pub use fidelity::{Fidelity, PowerCost};
 pub use objective::Objective;
 pub(crate) use product::{MAX_COLUMNS, indices};
 pub use product::{Product, columns};

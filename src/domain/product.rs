@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::conditions::{Condition, Conditions};
 use super::coordinate::clip;
-use super::{Coordinate, TOLERANCE};
+use super::{Cell, Coordinate, TOLERANCE};
 use crate::error::{Error, Result};
 
 /// A row of more columns than this is a mistake rather than a search space.
@@ -119,6 +119,13 @@ impl Product {
             })
             .collect();
         Some(conditions.active(&indices))
+    }
+
+    /// Whether coordinate i is active at all points whose coordinates are in these cells.
+    pub fn is_active_throughout(&self, i: usize, cells: &[Cell]) -> bool {
+        self.conditions
+            .as_ref()
+            .is_none_or(|conditions| conditions.hold_throughout(i, cells))
     }
 
     /// Whether a continuous coordinate is active at `x`.

@@ -183,6 +183,16 @@ impl Event {
         }
     }
 
+    /// The fidelity of the trial that it starts, or that an enqueued point is to have.
+    pub fn fidelity(&self) -> Option<f64> {
+        match self {
+            Event::Suggested { fidelity, .. }
+            | Event::Added { fidelity, .. }
+            | Event::Enqueued { fidelity, .. } => *fidelity,
+            _ => None,
+        }
+    }
+
     /// The context of the trial that it starts.
     pub fn context(&self) -> Option<&[f64]> {
         match self {

@@ -163,7 +163,7 @@ impl Ledger {
         self.n_observed
     }
 
-    /// The trial of the largest value, the one of the smallest number among equals.
+    /// The trial of the largest value at the highest fidelity observed, the one of the smallest number among equals.
     pub fn best(&self) -> Option<TrialNumber> {
         self.ranking.best()
     }
@@ -406,9 +406,7 @@ impl Ledger {
         }
         self.trials[number].value = Some(value);
         self.trials[number].set_report(report);
-        let trials = &self.trials;
-        self.ranking
-            .insert(number, value, |number| trials[number].value);
+        self.ranking.insert(number, &self.trials);
     }
 
     /// Puts a trial where it was really run.

@@ -121,6 +121,7 @@ impl Ledger {
     pub(super) fn allows(&self, event: &Event) -> Result<bool> {
         let has_value = |number: &TrialNumber| Ok(self.trial(*number)?.value.is_some());
         let finite = |x: &Option<f64>| x.is_none_or(f64::is_finite);
+        let share = |z: &Option<f64>| z.is_none_or(|z| (0.0..=1.0).contains(&z));
         let report = |std: &Option<f64>, cost: &Option<f64>, duration: &Option<f64>| {
             [std, cost, duration].into_iter().flatten().all(is_amount)
         };
@@ -138,9 +139,12 @@ impl Ledger {
                 attrs,
             } => {
                 // What was enqueued no strategy has chosen.
-                let is_next = |next: &Queued| next.point == *point && note.is_none();
+                let is_next = |next: &Queued| {
+                    let same = next.fidelity.is_none() || next.fidelity == *fidelity;
+                    next.point == *point && same && note.is_none()
+                };
                 self.fits(point, Some(context))
-                    && finite(fidelity)
+                    && share(fidelity)
                     && now.is_finite()
                     && finite(expires_at)
                     && data(attrs)
@@ -158,7 +162,7 @@ impl Ledger {
                 attrs,
             } => {
                 self.fits(point, Some(context))
-                    && finite(fidelity)
+                    && share(fidelity)
                     && now.is_finite()
                     && finite(value)
                     && report(std, cost, duration)
@@ -169,7 +173,7 @@ impl Ledger {
                 point,
                 fidelity,
                 attrs,
-            } => self.fits(point, None) && finite(fidelity) && data(attrs),
+            } => self.fits(point, None) && share(fidelity) && data(attrs),
             Event::Observed {
                 number,
                 value,

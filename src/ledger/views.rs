@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
+use crate::domain::fidelity::TOLERANCE;
 use crate::ledger::Fault;
 use crate::ledger::event::{Failure, Point, Report, TrialNumber};
 
@@ -111,6 +112,11 @@ impl Trial {
         self.details.as_ref()?.fidelity
     }
 
+    /// Its fidelity, 1 where nothing was said about it.
+    pub fn z(&self) -> f64 {
+        self.fidelity().unwrap_or(1.0)
+    }
+
     /// Wall-clock seconds after which it no longer counts as arriving.
     pub fn expires_at(&self) -> Option<f64> {
         self.details.as_ref()?.expires_at
@@ -185,13 +191,16 @@ impl Trial {
     }
 }
 
-/// The largest of the current values, the smallest number among equals; values may be replaced.
+/// The largest of the current values at the highest fidelity observed, the smallest number among equals; values may be
+/// replaced.
 ///
-/// A heap of all values there ever were. One that is not its trial's value any more is dropped when it reaches the
-/// top, so that replacing a value costs O(log n) rather than O(n).
+/// A heap of the values there ever were. One that is not its trial's value any more, or is of a fidelity that was
+/// surpassed, is dropped when it reaches the top, so that replacing a value costs O(log n) rather than O(n).
 #[derive(Debug, Clone, Default)]
 pub(super) struct Ranking {
     heap: BinaryHeap<Ranked>,
+    /// The highest fidelity of a trial with a value.
+    highest: f64,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -216,19 +225,25 @@ impl PartialOrd for Ranked {
 }
 
 impl Ranking {
-    /// Takes in the current value of a trial; `value_of` gives that of any trial.
-    pub fn insert(
-        &mut self,
-        number: TrialNumber,
-        value: f64,
-        value_of: impl Fn(TrialNumber) -> Option<f64>,
-    ) {
+    /// Takes in the value that a trial has now.
+    pub fn insert(&mut self, number: TrialNumber, trials: &[Trial]) {
+        let Some(value) = trials[number].value else {
+            return;
+        };
+        self.highest = self.highest.max(trials[number].z());
+        let lowest = self.highest - TOLERANCE;
+        if trials[number].z() < lowest {
+            return;
+        }
         self.heap.push(Ranked {
             value: value + 0.0, // −0.0 and 0.0 are equal values
             number: number as u32,
         });
-        let outdated = |top: &Ranked| value_of(top.number as usize) != Some(top.value);
-        while self.heap.peek().is_some_and(&outdated) {
+        let outdated = |top: &Ranked| {
+            let trial = &trials[top.number as usize];
+            trial.value != Some(top.value) || trial.z() < lowest
+        };
+        while self.heap.peek().is_some_and(outdated) {
             self.heap.pop();
         }
     }

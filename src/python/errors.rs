@@ -17,6 +17,7 @@ struct Exceptions {
     invalid_value: Py<PyType>,
     invalid_point: Py<PyType>,
     invalid_context: Py<PyType>,
+    invalid_fidelity: Py<PyType>,
     unknown_trial: Py<PyType>,
     already_observed: Py<PyType>,
     numerical: Py<PyType>,
@@ -63,6 +64,11 @@ fn exceptions(py: Python<'_>) -> PyResult<&Exceptions> {
             invalid_context: derived(
                 "InvalidContext",
                 "A context that is missing, undeclared or outside its space.",
+                value_error,
+            )?,
+            invalid_fidelity: derived(
+                "InvalidFidelity",
+                "A fidelity that was not declared, outside its range, or other than the trial's. Nothing was changed.",
                 value_error,
             )?,
             unknown_trial: derived(
@@ -124,6 +130,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
         ("InvalidValue", &all.invalid_value),
         ("InvalidPoint", &all.invalid_point),
         ("InvalidContext", &all.invalid_context),
+        ("InvalidFidelity", &all.invalid_fidelity),
         ("UnknownTrial", &all.unknown_trial),
         ("AlreadyObserved", &all.already_observed),
         ("NumericalError", &all.numerical),
@@ -154,6 +161,7 @@ pub fn raise(py: Python<'_>, error: Error) -> PyErr {
         | Error::InvalidAttrs(_) => &all.invalid_value,
         Error::InvalidPoint(_) | Error::Shape(_) => &all.invalid_point,
         Error::InvalidContext(_) => &all.invalid_context,
+        Error::InvalidFidelity(_) => &all.invalid_fidelity,
         Error::UnknownTrial { .. } => &all.unknown_trial,
         Error::AlreadyObserved { .. } => &all.already_observed,
         Error::NotPositiveDefinite { .. } | Error::Overflow { .. } => &all.numerical,

@@ -11,7 +11,7 @@ use pyo3::types::PyBytes;
 use crate::error::{Error, Result, Stop, check};
 use crate::gp::BLOCK;
 use crate::ledger::{Action, Event, State};
-use crate::optimizer::{Definition, Lease, Optimizer as Core, Settings};
+use crate::optimizer::{Definition, Lease, Optimizer as Core, Request, Settings};
 use crate::python::constraints::{check_not_calling, detached_with};
 use crate::python::domain::Domain;
 use crate::python::errors::{raise, warn};
@@ -88,7 +88,11 @@ impl Optimizer {
         .map(Self::from_core)
     }
 
-    #[pyo3(signature = (n, context, now, feasible=None))]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "what a suggestion is made from, as Python passes it"
+    )]
+    #[pyo3(signature = (n, context, now, feasible=None, fidelity=None))]
     fn suggest(
         &self,
         py: Python<'_>,
@@ -96,11 +100,18 @@ impl Optimizer {
         context: Option<PyReadonlyArray1<'_, f64>>,
         now: Option<f64>,
         feasible: Option<Py<PyAny>>,
+        fidelity: Option<f64>,
     ) -> PyResult<Vec<usize>> {
         let context = self::context(context);
         let (numbers, warnings) = detached_with(py, self.address(), feasible, |feasible, stop| {
-            let mut core = self.lock(stop)?;
-            core.suggest(n, &context, now, feasible, stop)
+            let request = Request {
+                context: &context,
+                fidelity,
+                now,
+                feasible,
+                ..Request::default()
+            };
+            self.lock(stop)?.suggest(n, request, stop)
         })?;
         for warning in warnings {
             if let Err(raised) = warn(py, &warning) {
@@ -121,7 +132,7 @@ impl Optimizer {
         clippy::too_many_arguments,
         reason = "what a suggestion is made from, as Python passes it"
     )]
-    #[pyo3(signature = (n, context, now, wall_time=None, expires_after=None, feasible=None))]
+    #[pyo3(signature = (n, context, now, wall_time=None, expires_after=None, feasible=None, fidelity=None))]
     fn propose(
         &self,
         py: Python<'_>,
@@ -131,6 +142,7 @@ impl Optimizer {
         wall_time: Option<f64>,
         expires_after: Option<f64>,
         feasible: Option<Py<PyAny>>,
+        fidelity: Option<f64>,
     ) -> PyResult<Vec<String>> {
         let context = self::context(context);
         let lease = Lease {
@@ -139,9 +151,14 @@ impl Optimizer {
         };
         let address = self.address();
         let (events, warnings) = detached_with(py, address, feasible, |feasible, stop| {
-            let mut core = self.lock(stop)?;
-            let (events, warnings) = core.propose(n, &context, now, lease, feasible, stop)?;
-            drop(core);
+            let request = Request {
+                context: &context,
+                fidelity,
+                now,
+                lease,
+                feasible,
+            };
+            let (events, warnings) = self.lock(stop)?.propose(n, request, stop)?;
             let events: Result<Vec<_>> = events.iter().map(Event::to_json).collect();
             Ok((events?, warnings))
         })?;

@@ -119,16 +119,18 @@ impl Action {
     }
 
     #[staticmethod]
+    #[pyo3(signature = (place, context, value, report, fidelity=None))]
     fn add(
         place: Location<'_>,
         context: Option<PyReadonlyArray1<'_, f64>>,
         value: Option<f64>,
         report: Option<Reported<'_>>,
+        fidelity: Option<f64>,
     ) -> Self {
         let core = ledger::Action::Add {
             point: place.into(),
             context: context.map_or(Vec::new(), |z| owned1(z).to_vec()),
-            fidelity: None,
+            fidelity,
             value,
             report: self::report(report),
         };
@@ -136,8 +138,13 @@ impl Action {
     }
 
     #[staticmethod]
-    fn enqueue(place: Location<'_>) -> Self {
-        let core = ledger::Action::enqueue(place.into());
+    #[pyo3(signature = (place, fidelity=None))]
+    fn enqueue(place: Location<'_>, fidelity: Option<f64>) -> Self {
+        let core = ledger::Action::Enqueue {
+            point: place.into(),
+            fidelity,
+            attrs: None,
+        };
         Self { core }
     }
 }

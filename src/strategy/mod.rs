@@ -4,6 +4,7 @@
 //! * [`random_search`]: uniformly random points
 //! * [`bayes`]: Bayesian optimisation with a Gaussian process
 //! * [`elimination`]: rounds of pure exploration, each over what the bounds of the one before left
+//! * [`tree`]: optimistic search of a tree of cells
 //!
 //! A strategy is a fold and a proposal: it folds the log into whatever it keeps, and proposes a point from that.
 
@@ -11,12 +12,14 @@ pub mod bayes;
 pub mod elimination;
 pub mod random_search;
 pub mod registry;
+pub mod tree;
 
 use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::domain::{Coordinate, Domain};
+use crate::domain::fidelity::TOLERANCE;
+use crate::domain::{Coordinate, Domain, Fidelity};
 use crate::error::{Error, Result, Stop, check};
 use crate::ledger::{Clock, Ledger, Point, TrialNumber};
 use crate::maximize::feasible::Feasible;
@@ -28,6 +31,7 @@ const STRATEGIES: &[Entry] = &[
     Entry::of::<random_search::RandomSearch>("RandomSearch"),
     Entry::of::<bayes::BayesOpt>("BayesOpt"),
     Entry::of::<elimination::BPEDelay>("BPEDelay"),
+    Entry::of::<tree::TreeSearch>("TreeSearch"),
 ];
 
 /// What a strategy is made for.
@@ -36,6 +40,8 @@ pub struct Setup {
     pub domain: Arc<Domain>,
     /// Coordinates of the context, empty where none is declared.
     pub context: Vec<Coordinate>,
+    /// What is known of cheaper evaluations, where trials may be such.
+    pub fidelity: Option<Fidelity>,
     pub clock: Clock,
 }
 
@@ -50,7 +56,7 @@ impl Setup {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Proposal {
     pub point: Point,
-    /// Share of a full evaluation, in [0, 1], for strategies that choose it.
+    /// In [0, 1], 1 a full evaluation; None where no fidelity is declared.
     pub fidelity: Option<f64>,
     /// What the strategy reads when it folds the event: nothing else that it learnt survives.
     pub note: Option<String>,
@@ -87,6 +93,8 @@ pub struct Query<'a> {
     pub wall_time: Option<f64>,
     /// Encoded context, empty where none is declared.
     pub context: &'a [f64],
+    /// The fidelity asked for, in [0, 1]; None leaves it to the strategy.
+    pub fidelity: Option<f64>,
     /// The constraints that its point has to satisfy.
     pub feasible: Feasible<'a>,
 }
@@ -100,6 +108,8 @@ pub struct Supports {
     pub seconds: bool,
     /// Parameters that are active under conditions alone.
     pub conditions: bool,
+    /// Trials at less than full fidelity.
+    pub fidelity: bool,
 }
 
 impl Supports {
@@ -108,6 +118,7 @@ impl Supports {
         candidates: true,
         seconds: true,
         conditions: true,
+        fidelity: true,
     };
 
     /// Refuses a setup that the strategy of this name cannot serve.
@@ -130,6 +141,7 @@ impl Supports {
                 conditions,
                 "conditional parameters (when=)",
             ),
+            (self.fidelity, setup.fidelity.is_some(), "a fidelity"),
         ] {
             if asked && !supported {
                 return Err(Error::Unsupported { strategy, what });
@@ -163,7 +175,7 @@ pub trait Strategy: Send {
     ) -> Result<Proposal>;
 
     /// Refuses a note that this strategy cannot have written for the trial that comes next in the log.
-    fn check_note(&self, _log: &Ledger, note: &str) -> Result<()> {
+    fn check_note(&mut self, _log: &Ledger, note: &str) -> Result<()> {
         Err(Error::Corrupt(format!(
             "the note {note:?} is not one of this strategy, which writes none"
         )))
@@ -192,7 +204,7 @@ pub trait Strategy: Send {
     }
 }
 
-/// The point of the largest value, among those that satisfy the constraints.
+/// The point of the largest value at the highest fidelity observed, among those that satisfy the constraints.
 pub(crate) fn best_by_value(
     log: &Ledger,
     feasible: Feasible,
@@ -209,16 +221,22 @@ pub(crate) fn best_by_value(
     }))
 }
 
-/// The trial of the largest value whose point satisfies the constraints.
+/// The trial of the largest value whose point satisfies the constraints; of the highest fidelity that has such a point.
 fn best_feasible(log: &Ledger, feasible: Feasible, stop: &mut Stop) -> Result<Option<TrialNumber>> {
     let values = log.trials().iter().enumerate();
     let values = values.filter_map(|(number, trial)| Some((trial.value?, number)));
-    let mut order: Vec<(f64, TrialNumber)> = values.collect();
-    order.sort_by(|a, b| b.0.total_cmp(&a.0));
-    for (_, number) in order {
-        check(stop)?;
-        if feasible.holds(log.x(number))? {
-            return Ok(Some(number));
+    let mut left: Vec<(f64, TrialNumber)> = values.collect();
+    left.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let z = |&(_, number): &(f64, TrialNumber)| log.trials()[number].z();
+    while let Some(highest) = left.iter().map(z).max_by(f64::total_cmp) {
+        let (order, lower) = left.iter().partition(|each| z(each) >= highest - TOLERANCE);
+        left = lower;
+        let order: Vec<(f64, TrialNumber)> = order;
+        for (_, number) in order {
+            check(stop)?;
+            if feasible.holds(log.x(number))? {
+                return Ok(Some(number));
+            }
         }
     }
     Ok(None)
@@ -241,6 +259,7 @@ mod tests {
                 .unwrap()
                 .into(),
             context: vec![],
+            fidelity: None,
             clock: Clock::Iterations,
         };
         let with_context = Setup {
@@ -250,6 +269,14 @@ mod tests {
         let with_seconds = Setup {
             clock: Clock::Seconds,
             ..plain.clone()
+        };
+        let with_fidelity = Setup {
+            fidelity: Some(Fidelity::default()),
+            ..plain.clone()
+        };
+        let without_fidelity = Supports {
+            fidelity: false,
+            ..Supports::EVERYTHING
         };
         let without_contexts = Supports {
             contexts: false,
@@ -263,6 +290,9 @@ mod tests {
             (Supports::EVERYTHING, &plain, None),
             (Supports::EVERYTHING, &with_context, None),
             (Supports::EVERYTHING, &with_seconds, None),
+            (Supports::EVERYTHING, &with_fidelity, None),
+            (without_fidelity, &plain, None),
+            (without_fidelity, &with_fidelity, Some("a fidelity")),
             (without_contexts, &plain, None),
             (without_contexts, &with_context, Some("a context")),
             (without_contexts, &with_seconds, None),

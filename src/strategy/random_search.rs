@@ -21,14 +21,18 @@ pub struct Settings {}
 /// Draws every point uniformly from the domain, whatever has been observed.
 pub struct RandomSearch {
     domain: Arc<Domain>,
+    /// That of trials for which none is asked: full, where one is declared.
+    fidelity: Option<f64>,
 }
 
 impl FromSettings for RandomSearch {
     type Settings = Settings;
 
     fn from_settings(setup: &Setup, _settings: Settings, _rng: &mut Rng) -> Result<Self> {
-        let domain = setup.domain.clone();
-        Ok(Self { domain })
+        Ok(Self {
+            domain: setup.domain.clone(),
+            fidelity: setup.fidelity.as_ref().map(|_| 1.0),
+        })
     }
 }
 
@@ -50,12 +54,17 @@ impl Strategy for RandomSearch {
         rng: &mut Rng,
         stop: &mut Stop,
     ) -> Result<Proposal> {
-        if query.feasible.is_constrained() {
+        let point = if query.feasible.is_constrained() {
             let any = Excluded::default();
             let x = sample(&self.domain, query.feasible, &any, rng, stop)?
                 .ok_or(Error::NoFeasiblePoint { tried: MAX_TRIES })?;
-            return Ok(Proposal::at(Point::new(x, None)));
-        }
-        Ok(Proposal::at(uniform_point(&self.domain, rng)))
+            Point::new(x, None)
+        } else {
+            uniform_point(&self.domain, rng)
+        };
+        Ok(Proposal {
+            fidelity: query.fidelity.or(self.fidelity),
+            ..Proposal::at(point)
+        })
     }
 }

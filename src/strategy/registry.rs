@@ -116,6 +116,7 @@ mod tests {
                 .unwrap()
                 .into(),
             context: vec![],
+            fidelity: None,
             clock: Clock::Iterations,
         };
         let made = |definition: Value| make(&definition, &setup, &mut Rng::seed_from_u64(0));

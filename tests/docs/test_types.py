@@ -1,24 +1,11 @@
 """What mypy, in strict mode, says of the programs in docs/: nothing, and of a wrong keyword that it is one."""
 
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 
-import belated
 from tests.docs.pages import COMPARISONS, GUIDES, blocks, source_of
 
 pytestmark = pytest.mark.skipif(not COMPARISONS, reason="the installed package comes without its pages")
 
-CONFIGURATION = """
-[mypy]
-strict = true
-mypy_path = {path}
-
-[mypy-matplotlib.*,pandas.*,scipy.*,sklearn.*,tqdm.*]
-ignore_missing_imports = true
-"""
 WRONG = 'import belated as bl\n\nbl.minimize(lambda p: p["x"], {"x": (0.0, 1.0)}, n_trails=3)\n'
 
 # What is best can be used without asking whether there is one, and is still checked.
@@ -40,24 +27,15 @@ WRONG_ATTRIBUTE = "import belated as bl\n\nbl.RandomSearch({'x': (0.0, 1.0)}).be
 
 
 @pytest.fixture(scope="module")
-def complaints(tmp_path_factory):
+def complaints(tmp_path_factory, mypy):
     """The lines of mypy on every program of the pages, and on one with a wrong keyword."""
-    pytest.importorskip("mypy")
     folder = tmp_path_factory.mktemp("programs")
     programs = {f"{page.stem}_{block.line}": block.source for page in COMPARISONS for block in blocks(page, ours=True)}
     programs |= {f"{page.stem}_page": "".join(map(source_of, blocks(page))) for page in GUIDES}
     programs |= {"best": BEST, "wrong_keyword": WRONG, "wrong_attribute": WRONG_ATTRIBUTE}
     for name, code in programs.items():
         (folder / f"{name}.py").write_text(code, encoding="utf-8")
-    package = Path(belated.__file__).parents[1]
-    # An installed package is found without a path, and mypy refuses one.
-    path = "" if package.name == "site-packages" else package
-    (folder / "mypy.ini").write_text(CONFIGURATION.format(path=path), encoding="utf-8")
-    run = subprocess.run(
-        [sys.executable, "-m", "mypy", "--config-file=mypy.ini", "."], cwd=folder, capture_output=True, text=True
-    )
-    assert run.returncode in (0, 1), run.stdout + run.stderr
-    return run.stdout.splitlines()[:-1]
+    return mypy(folder)[:-1]
 
 
 def test_programs_of_the_pages_are_clean(complaints):

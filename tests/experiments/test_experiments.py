@@ -215,7 +215,7 @@ def test_the_faithful_settings_are_settings(algorithm, where):
 
 @pytest.mark.parametrize("faithful", [False, True])
 def test_a_replay_is_the_same_with_any_number_of_workers(faithful):
-    reports = [lr.run(Options(runs=1, iterations=8, workers=workers, faithful=faithful)) for workers in (1, 2)]
+    reports = [lr.run(Options(runs=1, iterations=8, workers=workers, faithful=faithful)) for workers in (0, 2)]
     curves = [np.array([setting["curve_mean"] for setting in report["settings"]]) for report in reports]
     assert curves[0].shape == (12, 9)
     np.testing.assert_array_equal(*curves)

@@ -43,6 +43,11 @@ def random_study(path, name="study", seed=0, **arguments):
     return bl.Study(name, store=url(path), optimizer=bl.RandomSearch(BOX, seed=seed), **arguments)
 
 
+def tree_study(path, name="study", seed=0, **arguments):
+    """A new study of tree search in the unit square."""
+    return bl.Study(name, store=url(path), optimizer=bl.TreeSearch(BOX, seed=seed), **arguments)
+
+
 def bayes_study(path, name="study", seed=0, time=None, **settings):
     """A new study of Bayesian optimisation in the unit square."""
     return bl.Study(name, store=url(path), optimizer=bl.BayesOpt(BOX, seed=seed, **settings), time=time)

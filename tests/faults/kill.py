@@ -111,7 +111,7 @@ def run(kills=1000, workers=8, kills_per_study=100, longest=0.4, seed=0, limit=N
         path = Path(folder) / "store.db"
         while killed < kills and not deadline.over():
             name = f"study-{studies}"
-            make = harness.bayes_study if studies % 4 == 3 else harness.random_study
+            make = (harness.random_study, harness.tree_study, harness.random_study, harness.bayes_study)[studies % 4]
             make(path, name, seed=studies)
             studies += 1
             notes = [f"{folder}/{name}-{slot}" for slot in range(workers)]

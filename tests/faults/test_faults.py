@@ -73,6 +73,7 @@ def test_a_value_long_after_its_lease_is_accepted_and_used(program):
 def test_opening_needs_no_refit(program):
     figures = clean(program("open").run(observations=200, events=2000, calls=50))
     assert figures["bayes_opt"]["refits"] == 0 and figures["random_search"]["events"] == 2005
+    assert figures["tree_search"]["events"] == 2005
 
 
 def test_hostile_stores_are_refused_and_nothing_in_them_runs(program):

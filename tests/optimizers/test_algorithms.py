@@ -8,16 +8,26 @@ import belated as bl
 SPACE = {"x": (0.0, 1.0), "y": (0.0, 1.0)}
 
 
-def window_of(name):
-    """The arguments that an algorithm needs: for most of those that need any, a window."""
+NEEDED = {
+    "GP-UCB-SDF": {"window": 20},
+    "GP-TS-SDF": {"window": 20},
+    "PCTS-DUCB1-sigma": {"bound__noise_std": 0.1},
+    "POO": {"horizon": 100},
+    "MFHOO": {"fidelity": bl.Fidelity(0.0, 1.0)},
+    "MFPOO": {"fidelity": bl.Fidelity(0.0, 1.0), "horizon": 100},
+}
+
+
+def needed(name):
+    """The arguments that an algorithm cannot do without."""
     if name.startswith("BPE"):
         return {"horizon": 100, "lengthscale": 0.3, "noise_std": 0.1}
-    return {"window": 20} if name.endswith("-SDF") else {}
+    return NEEDED.get(name, {})
 
 
 @pytest.mark.parametrize("name", bl.algorithms())
 def test_every_name_runs(name):
-    opt = bl.algorithm(name, SPACE, seed=0, **window_of(name))
+    opt = bl.algorithm(name, SPACE, seed=0, **needed(name))
     for i in range(12):
         trial = opt.suggest()
         if i % 3:
@@ -26,8 +36,13 @@ def test_every_name_runs(name):
 
 
 @pytest.mark.parametrize("name", bl.algorithms())
-def test_every_name_runs_on_candidates(name):
-    opt = bl.algorithm(name, candidates=np.linspace(0, 1, 20).reshape(-1, 1), seed=0, **window_of(name))
+def test_every_name_runs_on_candidates_or_refuses_them(name):
+    candidates = np.linspace(0, 1, 20).reshape(-1, 1)
+    if type(bl.algorithm(name, SPACE, **needed(name))) is bl.TreeSearch:
+        with pytest.raises(bl.InvalidSetting, match="does not support candidates"):
+            bl.algorithm(name, candidates=candidates, **needed(name))
+        return
+    opt = bl.algorithm(name, candidates=candidates, seed=0, **needed(name))
     for _ in range(8):
         trial = opt.suggest()
         trial.observe(trial.x[0])
@@ -100,11 +115,23 @@ def test_sdf_discards_late_values_as_its_paper_does(name):
     assert next_after_a_late_value() != next_after_a_late_value(pending__late="accept")
 
 
-@pytest.mark.parametrize("name", ["GP-UCB-SDF", "GP-TS-SDF"])
-def test_sdf_needs_a_window(name):
-    for option in ({}, {"window": None}):
-        with pytest.raises(bl.InvalidSetting, match=f"window is missing: {name}"):
-            bl.algorithm(name, SPACE, **option)
+@pytest.mark.parametrize("name", NEEDED)
+def test_what_an_algorithm_needs_is_asked_for(name):
+    for argument in NEEDED[name]:
+        others = {other: value for other, value in NEEDED[name].items() if other != argument}
+        for option in ({}, {argument: None}):
+            with pytest.raises(bl.InvalidSetting, match=f"{argument} is missing: .*{name}"):
+                bl.algorithm(name, SPACE, **others, **option)
+    # What is asked for may be part of a value that is given whole.
+    bl.algorithm("PCTS-DUCB1-sigma", SPACE, bound=bl.DUCB1Sigma(noise_std=0.1))
+
+
+@pytest.mark.parametrize("name, bound", [("HOO", bl.DUCB1), ("PCTS-DUCBV", bl.DUCBV), ("POO", bl.DUCB1)])
+def test_trees_have_the_bound_of_their_name(name, bound):
+    optimizer = bl.algorithm(name, SPACE, **needed(name))
+    assert type(optimizer) is bl.TreeSearch and type(optimizer._settings()["bound"]) is bound
+    with pytest.raises(bl.InvalidSetting, match=f"would not be {name}"):
+        bl.algorithm(name, SPACE, bound=bl.DUCB1Sigma(noise_std=0.1), **needed(name))
 
 
 def test_papers():

@@ -6,9 +6,9 @@ import pytest
 import belated as bl
 from belated.optimizers.read_access import ReadAccess
 
-# Of optimizers that work in rounds, and of those that have a model.
-ROUNDS = ["round_", "rounds_", "surviving_"]
-MEMBERS = [name for name in vars(ReadAccess) if not name.startswith("_") and name not in ROUNDS]
+# Of optimizers that work in rounds, of those that search a tree, and of those that have a model.
+ROUNDS, TREES = ["round_", "rounds_", "surviving_"], ["trees_"]
+MEMBERS = [name for name in vars(ReadAccess) if not name.startswith("_") and name not in ROUNDS + TREES]
 CALLS = {
     "acquisition_at": lambda member: member({"x": 0.5}).tolist(),
     "predict": lambda member: [each.tolist() for each in member([{"x": 0.5}])],
@@ -49,6 +49,12 @@ def test_a_result_has_the_rounds_of_its_optimizer(kind, tmp_path):
     result = bl.maximize(f, optimizer=owner, n_trials=8)
     assert [repr(getattr(result, name)) for name in ROUNDS] == [repr(getattr(owner, name)) for name in ROUNDS]
     assert result.round_ == len(result.rounds_) == 2
+
+
+def test_a_result_has_the_trees_of_its_optimizer():
+    owner = bl.TreeSearch({"x": (0.0, 1.0)}, rho=[0.7, 0.5], seed=0)
+    result = bl.maximize(f, optimizer=owner, n_trials=8)
+    assert result.trees_ == owner.trees_ and len(result.trees_) == 2 and result.trees_[0].n_cells >= 4
 
 
 def test_a_result_lists_the_trials_of_its_run_and_reads_the_model_of_all():

@@ -100,7 +100,8 @@ def test_the_signature_is_readable():
     assert len(inspect.signature(bl.BayesOpt).parameters) <= 14
     assert str(inspect.signature(bl.BayesOpt)) == (
         "(space=None, *, acquisition='log_ei', pending=None, surrogate='gp', initial=None, window=None, context=None, "
-        "candidates=None, constraints=None, clock='iterations', direction='maximize', seed=None, time=None)"
+        "candidates=None, constraints=None, fidelity=None, clock='iterations', direction='maximize', seed=None, "
+        "time=None)"
     )
     assert str(inspect.signature(bl.UCB)).startswith("(beta=2.0, *, rkhs_bound=1.0")
     assert str(inspect.signature(bl.RandomSearch)).startswith("(space=None, *, context=None, candidates=None")

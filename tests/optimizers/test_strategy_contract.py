@@ -49,6 +49,7 @@ DOMAINS = {
     "candidates": {"candidates": np.random.default_rng(5).normal(size=(15, 2)) * [1.0, 100.0]},
 }
 CONTEXT = {"age": (0.0, 50.0), "site": ["a", "b"]}
+FIDELITY = bl.Fidelity(2, 50, cost=bl.PowerCost(0.1, 2.0), bias=3.0)
 
 # What can be asked for besides a space, and the words by which it is refused.
 FEATURES = {
@@ -56,6 +57,7 @@ FEATURES = {
     "context": (DOMAINS["mixed"] | {"context": CONTEXT}, "context"),
     "seconds": (DOMAINS["mixed"] | {"clock": "seconds"}, 'clock="seconds"'),
     "conditional": (DOMAINS["conditional"], "conditional"),
+    "fidelity": (DOMAINS["mixed"] | {"fidelity": FIDELITY}, "fidelity"),
 }
 
 # Fits that take less time than those of the defaults.
@@ -172,6 +174,8 @@ def situations(draw, cls):
         arguments["context"] = CONTEXT
     if supported(cls, "seconds") and draw(st.booleans()):
         arguments["clock"] = "seconds"
+    if supported(cls, "fidelity") and draw(st.booleans()):
+        arguments["fidelity"] = FIDELITY
     arguments["direction"] = draw(st.sampled_from(["maximize", "minimize"]))
     arguments["seed"] = draw(st.integers(0, 2**64 - 1))
     if "window" in {field.name for field in fields(cls)}:
@@ -235,6 +239,13 @@ def a_context(opt, rng):
     return None if opt.context_space_ is None else context
 
 
+def a_fidelity(opt, rng):
+    """One, or None, of which half the trials are; nothing is drawn where there is none."""
+    if opt._problem.fidelity is None:
+        return None
+    return int(rng.integers(2, 51)) if rng.random() < 0.5 else None
+
+
 def play(opt, what, number):
     """One step; the same one for two optimizers that are in the same state."""
     rng = np.random.default_rng(number)
@@ -242,16 +253,16 @@ def play(opt, what, number):
     std = 0.1 + (number % 7) / 10 if number % 4 == 0 else None
     context = a_context(opt, rng)
     if what == "suggest":
-        opt.suggest(context=context)
+        opt.suggest(context=context, fidelity=a_fidelity(opt, rng))
     elif what == "batch":
-        opt.suggest(n=1 + number % 4, context=context)
+        opt.suggest(n=1 + number % 4, context=context, fidelity=a_fidelity(opt, rng))
     elif what == "add":
-        opt.add(a_point(opt, rng), value, context=context, std=std)
+        opt.add(a_point(opt, rng), value, context=context, std=std, fidelity=a_fidelity(opt, rng))
     elif what == "add pending":
-        opt.add(a_point(opt, rng), context=context)
+        opt.add(a_point(opt, rng), context=context, fidelity=a_fidelity(opt, rng))
     elif what == "enqueue":
         for _ in range(1 + number % 2):
-            opt.enqueue(a_point(opt, rng))
+            opt.enqueue(a_point(opt, rng), fidelity=a_fidelity(opt, rng))
     elif what == "wait":
         clock = clock_of(opt)
         if clock is not None:
@@ -453,6 +464,8 @@ def test_suggestions_lie_in_the_domain_and_queued_points_come_first(make, steps,
             for trial in opt.suggest(n=1 + number % 3, context=context):
                 point = trial.index if trial.index is not None else trial.params
                 opt.domain_.locate(point)
+                if opt._problem.fidelity is not None:
+                    assert opt._problem.fidelity.check(trial.fidelity) == trial.fidelity
                 if opt.context_space_ is not None:
                     assert trial.context["site"] == context["site"]
                     assert trial.context["age"] == pytest.approx(context["age"])

@@ -89,6 +89,18 @@ def test_axes_can_be_given(plot, opt):
         plot(opt, axes=made[:1])
 
 
+def test_convergence_is_of_the_highest_fidelity():
+    rng = np.random.default_rng(0)
+    for direction in ("maximize", "minimize"):
+        search = bl.RandomSearch({"x": (0.0, 1.0)}, fidelity=bl.Fidelity(0, 2000), direction=direction, seed=0)
+        best = []
+        for fidelity in [0, 0, 1000, 0, 999, 1001, 2000, 1000, 1999, 2000]:
+            search.suggest(fidelity=fidelity).observe(float(rng.integers(-5, 6)))
+            best.append(search.best_value_)
+        ax = plotting.plot_convergence(search)
+        assert list(ax.lines[1].get_ydata()) == best
+
+
 def test_convergence():
     space = {"x": (0.0, 1.0)}
     now = [1000.0]

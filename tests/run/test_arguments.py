@@ -16,8 +16,8 @@ RUNS = pytest.mark.parametrize("run", [bl.maximize, bl.minimize])
 @RUNS
 def test_a_run_has_its_own_arguments_and_those_of_bayes_opt(run):
     of_bayes_opt = set(inspect.signature(bl.BayesOpt).parameters) - {"space", "candidates", "direction", "context"}
-    own = ["f", "space", "candidates", "optimizer", "n_trials", "n_trials_total", "timeout", "n_workers", "executor"]
-    own += ["catch", "callbacks", "progress"]
+    own = ["f", "space", "candidates", "optimizer", "n_trials", "n_trials_total", "timeout", "budget", "n_workers"]
+    own += ["executor", "catch", "callbacks", "progress"]
     shown = list(inspect.signature(run).parameters.values())
     assert [each.name for each in shown[: len(own)]] == own
     assert {each.name for each in shown[len(own) :]} == of_bayes_opt and len(shown) == len(own) + len(of_bayes_opt)
@@ -80,6 +80,11 @@ def test_f_and_space_may_be_given_by_name():
         ({"n_workers": 0}, "n_workers=0 is not usable: pass an integer >= 1"),
         ({"timeout": 0.0}, "timeout=0.0 is not usable: pass seconds > 0, or None"),
         ({"timeout": float("inf")}, "timeout=inf is not usable: pass seconds > 0, or None"),
+        ({"budget": 0}, "budget=0 is not usable: pass a finite number > 0, or None"),
+        ({"budget": -1.5}, "budget=-1.5 is not usable: pass a finite number > 0, or None"),
+        ({"budget": float("nan")}, "budget=nan is not usable: pass a finite number > 0, or None"),
+        ({"budget": float("inf")}, "budget=inf is not usable: pass a finite number > 0, or None"),
+        ({"budget": "all"}, "budget='all' is not usable: pass a finite number > 0, or None"),
         ({"timeout": "60"}, "timeout='60' is not usable: pass seconds > 0, or None"),
         (
             {"executor": 4},
@@ -94,7 +99,7 @@ def test_f_and_space_may_be_given_by_name():
         ({"callbacks": [bl.NoImprovement]}, "callbacks has the class NoImprovement: pass one made of it, NoImprov"),
         (
             {"n_trials": None},
-            "n_trials, n_trials_total and timeout are all missing: pass one of them, or the run would never end",
+            "n_trials, n_trials_total, timeout and budget are all missing: pass one, or the run would never end",
         ),
     ],
     ids=str,

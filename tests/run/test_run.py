@@ -466,7 +466,7 @@ def test_a_study_goes_on_after_a_crash(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"n_trials": None}, "^n_trials, n_trials_total and timeout"),
+        ({"n_trials": None}, "^n_trials, n_trials_total, timeout and budget"),
         ({"n_trials": -1}, "^n_trials=-1"),
         ({"n_trials_total": -1}, "^n_trials_total=-1"),
         ({"n_trials_total": "5"}, "^n_trials_total=.5"),

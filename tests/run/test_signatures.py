@@ -1,11 +1,7 @@
 """Signatures as people and type checkers see them."""
 
 import inspect
-import os
 import pydoc
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
@@ -57,22 +53,10 @@ trial.suggest_float("x", 0, 1)  # error: "suggest_float"
 """
 
 
-def test_type_checkers_see_the_arguments(tmp_path):
-    pytest.importorskip("mypy")
-    program = tmp_path / "program.py"
-    program.write_text(PROGRAM)
-    # The package that is tested, where that is not the one installed.
-    root = Path(bl.__file__).parents[1]
-    environment = dict(os.environ) | ({} if root.name == "site-packages" else {"MYPYPATH": str(root)})
-    run = subprocess.run(
-        [sys.executable, "-m", "mypy", "--strict", "--follow-imports=silent", "--no-pretty", "program.py"],
-        cwd=tmp_path,
-        env=environment,
-        capture_output=True,
-        text=True,
-    )
-    found = {}
-    for line in run.stdout.splitlines():
+def test_type_checkers_see_the_arguments(tmp_path, mypy):
+    (tmp_path / "program.py").write_text(PROGRAM)
+    lines, found = mypy(tmp_path), {}
+    for line in lines:
         if line.startswith("program.py:") and ": error: " in line:
             _, number, message = line.split(":", 2)
             found.setdefault(int(number), []).append(message)
@@ -81,7 +65,7 @@ def test_type_checkers_see_the_arguments(tmp_path):
         for number, line in enumerate(PROGRAM.splitlines(), 1)
         if "# error: " in line
     }
-    assert set(found) == set(expected), run.stdout + run.stderr
+    assert set(found) == set(expected), lines
     for number, part in expected.items():
         assert any(part in message for message in found[number]), found[number]
 

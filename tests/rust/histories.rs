@@ -3,11 +3,11 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use belated::domain::{Coordinate, Domain};
+use belated::domain::{Coordinate, Domain, Fidelity};
 use belated::error::{Error, Stop};
 use belated::ledger::{Action, Again, Clock, Failure, Point, Report, State};
 use belated::maximize::feasible::Feasible;
-use belated::optimizer::{self, Definition, Optimizer};
+use belated::optimizer::{self, Definition, Optimizer, Request};
 use belated::random::Rng;
 use belated::strategy::bayes::settings::Settings;
 use belated::strategy::registry;
@@ -20,13 +20,13 @@ use proptest::strategy::Union;
 use rand::{RngExt, SeedableRng};
 
 use crate::number;
-use crate::settings::settings;
+use crate::settings::{bpe_delay, settings, tree_search};
 
 /// An optimizer, and what happens to it.
 #[derive(Debug, Clone)]
 pub struct Case {
     pub definition: Definition,
-    /// Of Bayesian optimisation; None is random search.
+    /// Of Bayesian optimisation; None is random search, BPE-Delay or tree search.
     pub settings: Option<Settings>,
     pub steps: Vec<Step>,
 }
@@ -193,6 +193,8 @@ pub fn definition(
         domain,
         settings: optimizer::Settings {
             context: vec![Coordinate::Continuous; context_width],
+            // BayesOpt has no use for one.
+            fidelity: (settings.is_none() && seed % 2 == 1).then(Fidelity::default),
             clock,
             seed,
             strategy: match settings {
@@ -212,10 +214,10 @@ pub fn case(most: usize) -> impl Strategy<Value = Case> {
         any::<u64>(),
         values(),
         number(),
-        0..10u8,
+        0..14u8,
     )
         .prop_flat_map(
-            move |(domain, context_width, seconds, seed, values, floor, random)| {
+            move |(domain, context_width, seconds, seed, values, floor, kind)| {
                 let candidates = matches!(domain, Domain::Candidates(_));
                 let domain = Arc::new(domain);
                 let clock = if seconds {
@@ -225,24 +227,40 @@ pub fn case(most: usize) -> impl Strategy<Value = Case> {
                 };
                 (
                     settings(candidates, floor),
+                    (bpe_delay(candidates), tree_search()),
                     vec(step(values), 0..most),
                     place(),
                 )
-                    .prop_map(move |(settings, mut steps, place)| {
-                        steps.push(Step::Suggest { n: 1, place });
-                        let settings = (random > 0).then_some(settings);
-                        Case {
-                            definition: definition(
+                    .prop_map(
+                        move |(settings, (of_rounds, of_tree), mut steps, place)| {
+                            steps.push(Step::Suggest { n: 1, place });
+                            let settings = (kind > 4).then_some(settings);
+                            let mut definition = definition(
                                 domain.clone(),
                                 context_width,
                                 clock,
                                 seed,
                                 settings.as_ref(),
-                            ),
-                            settings,
-                            steps,
-                        }
-                    })
+                            );
+                            if matches!(kind, 1 | 2) {
+                                // It knows neither contexts, nor seconds, nor fidelities.
+                                definition.settings.context.clear();
+                                definition.settings.fidelity = None;
+                                definition.settings.clock = Clock::Iterations;
+                                definition.settings.strategy =
+                                    registry::definition("BPEDelay", of_rounds);
+                            }
+                            if matches!(kind, 3 | 4) && !candidates {
+                                definition.settings.context.clear();
+                                definition.settings.strategy = of_tree;
+                            }
+                            Case {
+                                definition,
+                                settings,
+                                steps,
+                            }
+                        },
+                    )
             },
         )
 }
@@ -271,6 +289,12 @@ impl Place {
             },
             _ => Point::new(x, index),
         }
+    }
+
+    /// None, low or full, where one is declared.
+    fn fidelity(self, optimizer: &Optimizer) -> Option<f64> {
+        let declared = optimizer.definition().settings.fidelity.is_some();
+        [None, Some(0.25), Some(1.0)][self.seed as usize % 3].filter(|_| declared)
     }
 
     pub fn context(self, optimizer: &Optimizer) -> Vec<f64> {
@@ -312,7 +336,8 @@ fn pick(which: usize, optimizer: &Optimizer) -> Option<usize> {
 }
 
 impl Step {
-    /// Takes the step, and returns the warnings. That a trial has its value already is no error here.
+    /// Takes the step, and returns the warnings. That a trial has its value already, or that there are as many
+    /// suggestions as there shall be, is no error here.
     pub fn take(&self, optimizer: &mut Optimizer, stop: &mut Stop) -> Result<Vec<String>, Error> {
         let later = Some(optimizer.ledger().len() as f64);
         let mut report =
@@ -327,9 +352,16 @@ impl Step {
         match *self {
             Step::Suggest { n, place } => {
                 let (context, now) = (place.context(optimizer), place.now(optimizer));
-                return optimizer
-                    .suggest(n, &context, now, Feasible::EVERYWHERE, stop)
-                    .map(|(_, warnings)| warnings);
+                let request = Request {
+                    context: &context,
+                    fidelity: place.fidelity(optimizer),
+                    now,
+                    ..Request::default()
+                };
+                return match optimizer.suggest(n, request, stop) {
+                    Err(Error::HorizonReached { .. }) => Ok(Vec::new()),
+                    suggested => suggested.map(|(_, warnings)| warnings),
+                };
             }
             Step::Observe {
                 which,
@@ -374,13 +406,22 @@ impl Step {
             })?,
             Step::Add { place, value } => {
                 let (point, context) = (place.point(optimizer), place.context(optimizer));
-                optimizer.record(
-                    Action::add(point, context, value, value.filter(|y| *y > 0.5)),
-                    later,
-                )?;
+                let add = Action::Add {
+                    point,
+                    context,
+                    fidelity: place.fidelity(optimizer),
+                    value,
+                    report: Report::with_std(value.filter(|y| *y > 0.5)),
+                };
+                optimizer.record(add, later)?;
             }
             Step::Enqueue(place) => {
-                optimizer.record(Action::enqueue(place.point(optimizer)), later)?;
+                let enqueue = Action::Enqueue {
+                    point: place.point(optimizer),
+                    fidelity: place.fidelity(optimizer),
+                    attrs: None,
+                };
+                optimizer.record(enqueue, later)?;
             }
             Step::Recommend(place) => {
                 let context = place.context(optimizer);

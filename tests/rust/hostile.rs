@@ -7,11 +7,12 @@ use belated::domain::{Coordinate, Domain};
 use belated::error::Error;
 use belated::ledger::{Clock, Event};
 use belated::maximize::feasible::Feasible;
-use belated::optimizer::Optimizer;
+use belated::optimizer::{Optimizer, Request};
 use belated::strategy::bayes::note::Fit;
 use belated::strategy::bayes::settings::{
     Acquisition, GP, Initial, InitialDesign, Settings, Surrogate, ThompsonSampling,
 };
+use belated::strategy::elimination::note::Note;
 use ndarray::Array2;
 use proptest::prelude::{TestCaseError, prop_assert, prop_assert_eq, proptest};
 use rand::SeedableRng;
@@ -20,9 +21,11 @@ use crate::cases;
 use crate::histories::{Step, case, definition, go_on, is_consistent, is_numerical};
 use crate::settings::fitted;
 
-/// Every proposed point is a member (of candidates the very row), and every fitted θ is usable.
+/// Every proposed point is a member (of candidates the very row), and every note can be read: that of a fit, of which θ
+/// is usable, or that of a round. Those of a tree are read by the tree.
 fn check_log(optimizer: &Optimizer) -> Result<(), TestCaseError> {
     let domain = &optimizer.definition().domain;
+    let strategy = &optimizer.definition().settings.strategy["kind"];
     for event in optimizer.ledger().events(0) {
         let Event::Suggested {
             point,
@@ -45,9 +48,13 @@ fn check_log(optimizer: &Optimizer) -> Result<(), TestCaseError> {
         }
         if let Some(note) = note {
             // Reading it refuses what is not finite and above 0.
-            let fit =
-                Fit::from_note(&note).map_err(|error| TestCaseError::fail(error.to_string()))?;
-            prop_assert!(fit.rows.is_some());
+            let rows = match strategy.as_str() {
+                Some("BayesOpt") => Fit::from_note(&note).map(|fit| fit.rows),
+                Some("BPEDelay") => Note::from_text(&note).map(|note| Some(note.round)),
+                _ => continue,
+            };
+            let rows = rows.map_err(|error| TestCaseError::fail(error.to_string()))?;
+            prop_assert!(rows.is_some());
         }
     }
     Ok(())
@@ -153,7 +160,7 @@ fn sizes_that_nobody_means_are_refused_before_memory_is_asked_for() {
     }
     // No memory is set aside for trials that are never made: this one is stopped at once.
     let mut optimizer = made(0, plain()).unwrap();
-    let stopped = optimizer.suggest(usize::MAX, &[], None, Feasible::EVERYWHERE, &mut || {
+    let stopped = optimizer.suggest(usize::MAX, Request::default(), &mut || {
         ControlFlow::Break(())
     });
     assert_eq!(stopped, Err(Error::Interrupted));

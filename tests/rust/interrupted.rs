@@ -6,8 +6,7 @@ use std::sync::Arc;
 use belated::domain::{Coordinate, Domain};
 use belated::error::Error;
 use belated::ledger::{Action, Clock};
-use belated::maximize::feasible::Feasible;
-use belated::optimizer::Optimizer;
+use belated::optimizer::{Optimizer, Request};
 use belated::strategy::bayes::pending::{Hallucinate, Pending};
 use belated::strategy::bayes::settings::{
     Acquisition, Initial, InitialDesign, LogEI, Settings, ThompsonSampling, UCB,
@@ -89,10 +88,9 @@ fn a_fit_on_several_threads_stops_without_a_trace() {
         }
         let before = stopped.to_bytes().unwrap();
         let mut twin = Optimizer::from_bytes(&before).unwrap();
-        twin.suggest(2, &[], None, Feasible::EVERYWHERE, &mut go_on())
-            .unwrap();
+        twin.suggest(2, Request::default(), &mut go_on()).unwrap();
         for n in [0, 1, 2, 3, 5, 10, 40] {
-            match stopped.suggest(2, &[], None, Feasible::EVERYWHERE, &mut after(n)) {
+            match stopped.suggest(2, Request::default(), &mut after(n)) {
                 Err(Error::Interrupted) => assert!(stopped.to_bytes().unwrap() == before),
                 // A fast machine may be through by then.
                 done => {
@@ -102,7 +100,7 @@ fn a_fit_on_several_threads_stops_without_a_trace() {
             }
         }
         stopped
-            .suggest(2, &[], None, Feasible::EVERYWHERE, &mut go_on())
+            .suggest(2, Request::default(), &mut go_on())
             .unwrap();
         assert!(stopped.to_bytes().unwrap() == twin.to_bytes().unwrap());
     }

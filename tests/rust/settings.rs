@@ -9,9 +9,13 @@ use belated::strategy::bayes::settings::{
     InitialDesign, KernelChoice, Lengthscale, LogEI, MaxVariance, Multistart, NamedMean, PriorMean,
     RefitClock, Schedule, Settings, Surrogate, TargetScale, ThompsonSampling, UCB, UCBPE,
 };
+use belated::strategy::elimination::settings::{
+    self as elimination, Delay, EstimatedDelay, Lengths, NoDelay, SubExponential, Tail, Theory,
+};
 use proptest::option;
 use proptest::prelude::{Just, Strategy, any, prop_oneof};
 use proptest::sample::select;
+use serde_json::{Value, json};
 
 use crate::number;
 
@@ -58,6 +62,98 @@ pub fn settings(candidates: bool, floors: f64) -> impl Strategy<Value = Settings
                 window,
             }
         })
+}
+
+/// Tree search as JSON, with bounds of every kind and up to three instances.
+pub fn tree_search() -> impl Strategy<Value = Value> {
+    let constant = || option::weighted(0.5, positive(0.3));
+    let bound = (
+        select(vec!["DUCB1", "DUCB1Sigma", "DUCBV"]),
+        constant(),
+        positive(0.1),
+    );
+    let bound = bound.prop_map(|(kind, constant, noise)| match kind {
+        "DUCB1" => json!({"kind": kind, "range": constant}),
+        "DUCB1Sigma" => json!({"kind": kind, "noise_std": noise}),
+        _ => json!({"kind": kind, "b": constant}),
+    });
+    let rho = select(vec![
+        json!(null),
+        json!(0.5),
+        json!(1.0 - 1e-16),
+        json!([0.9, 0.5, 1e-300]),
+    ]);
+    let choices = (
+        select(vec!["uniform", "centre"]),
+        select(vec!["lower_bound", "mean"]),
+        select(vec!["frozen", "exact"]),
+    );
+    (bound, constant(), rho, choices).prop_map(|(bound, nu, rho, choices)| {
+        let (sample, recommendation, refresh) = choices;
+        json!({"kind": "TreeSearch", "bound": bound, "nu": nu, "rho": rho, "sample": sample,
+               "recommendation": recommendation, "refresh": refresh})
+    })
+}
+
+/// Settings of BPE-Delay, with horizons that histories reach and others; delays too long for one are taken back.
+pub fn bpe_delay(candidates: bool) -> impl Strategy<Value = elimination::Settings> {
+    let known = (0.0..20.0, 0.0..5.0, 0.0..2.0)
+        .prop_map(|(mean, xi, b)| Delay::SubExponential(SubExponential { mean, xi, b }));
+    let delay = prop_oneof![
+        2 => Just(Delay::EstimatedDelay(EstimatedDelay {})),
+        1 => Just(Delay::NoDelay(NoDelay {})),
+        2 => known,
+    ];
+    let beta = prop_oneof![
+        3 => (0.0..6.0).prop_map(elimination::Beta::Fixed),
+        1 => Just(elimination::Beta::Theory(Theory::Theory)),
+    ];
+    let noise = prop_oneof![3 => positive(1e-3), 1 => Just(0.0)];
+    let model = (
+        positive(0.3),
+        positive(1.0),
+        noise,
+        number(),
+        select(KernelFamily::ALL.to_vec()),
+    );
+    let rounds = (
+        select(vec![1usize, 4, 20, 300]),
+        any::<bool>(),
+        select(vec![Tail::Max, Tail::Min]),
+        select(vec![Lengths::Paper, Lengths::Code]),
+    );
+    (model, rounds, delay, beta).prop_map(move |(model, rounds, delay, beta)| {
+        let (lengthscale, signal, noise, mean, kernel) = model;
+        let (horizon, keep_rounds, tail, lengths) = rounds;
+        let settings = elimination::Settings {
+            horizon: Some(horizon),
+            lengthscale: Some(Lengthscale::Shared(lengthscale)),
+            // Drawn as variances.
+            signal_std: signal.sqrt(),
+            noise_std: Some(noise.sqrt()),
+            kernel,
+            mean,
+            delay,
+            beta: match kernel {
+                // Too rough for the theorem on a box.
+                KernelFamily::Matern12 if !candidates => elimination::Beta::Fixed(2.0),
+                _ => beta,
+            },
+            rkhs_bound: Some(1.0),
+            n_points: 40,
+            keep_rounds,
+            tail,
+            lengths,
+            ..elimination::Settings::default()
+        };
+        match settings.check(1) {
+            Ok(_) => settings,
+            Err(_) => elimination::Settings {
+                delay: Delay::NoDelay(NoDelay {}),
+                ..settings
+            },
+        }
+    })
 }
 
 /// The same settings where everything is fitted, in units of the observed, and covariances are bounded: those of the

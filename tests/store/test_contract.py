@@ -121,6 +121,23 @@ def test_every_fact_of_a_trial_lives_in_it(url, capsys):
         assert shown in capsys.readouterr().out
 
 
+def test_fidelities_live_in_it(url, capsys):
+    fidelity = bl.Fidelity(0.1, 0.7, log=True, cost=bl.PowerCost(0.05, 3), bias=2)
+    study = bl.Study("s", url, bl.RandomSearch({"x": (0.0, 1.0)}, fidelity=fidelity, seed=0))
+    study.enqueue({"x": 0.5}, fidelity=0.2)
+    study.suggest(n=2, fidelity=0.3)
+    study.suggest().observe(1.0, fidelity=0.7)
+    study.add({"x": 0.25}, 9.0, fidelity=0.1)
+    again = bl.Study.load("s", url)
+    for each in (study, again, pickle.loads(pickle.dumps(again))):
+        assert [trial.fidelity for trial in each.trials] == [0.2, 0.3, 0.7, 0.1]
+        assert each.get_params()["fidelity"] == fidelity and each.best_value_ == 1.0
+    assert again.trials_dataframe().equals(study.trials_dataframe())
+    for command, shown in (("show", "fidelity=0.1"), ("export", '"fidelity":'), ("check", "ok, 6 events")):
+        assert cli.main(["study", command, url]) == cli.DONE
+        assert shown in capsys.readouterr().out
+
+
 def test_salvage_is_there_or_refused(url):
     opened = store.open_store(url)
     opened.create(header(), [record(0)])

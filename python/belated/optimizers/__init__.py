@@ -9,11 +9,15 @@ from belated.optimizers.random_search import RandomSearch
 from belated.optimizers.read_access import NotFitted
 from belated.optimizers.report import TrialError
 from belated.optimizers.surrogate import Surrogate
+from belated.optimizers.tree import DUCB1, DUCBV, DUCB1Sigma, TreeSearch
 from belated.optimizers.trial import Trial
 
 __all__ = [
+    "DUCB1",
+    "DUCBV",
     "BPEDelay",
     "BayesOpt",
+    "DUCB1Sigma",
     "EstimatedDelay",
     "NoDelay",
     "NotFitted",
@@ -21,6 +25,7 @@ __all__ = [
     "RandomSearch",
     "SubExponential",
     "Surrogate",
+    "TreeSearch",
     "Trial",
     "TrialError",
     "UnknownArgument",

@@ -16,6 +16,7 @@ from belated.optimizers.names import UnknownArgument, advice_on, family_of
 from belated.optimizers.optimizer import Optimizer, with_nested
 from belated.optimizers.problem import SpaceLike
 from belated.optimizers.random_search import RandomSearch
+from belated.optimizers.tree import TreeSearch
 from belated.optimizers.values import arguments_of
 
 _VERMA = "Verma, Dai & Low 2022, Bayesian optimization under stochastic delayed feedback"
@@ -26,6 +27,10 @@ _CHOWDHURY = "Chowdhury & Gopalan 2019, On batch Bayesian optimization"
 _CONTAL = "Contal et al. 2013, Parallel Gaussian process optimization with upper confidence bound and pure exploration"
 _VAKILI = "Vakili, Ahmed, Bernacchia & Pike-Burke 2023, Delayed feedback in kernel bandits"
 _LI = "Li & Scarlett 2022, Gaussian process bandit optimization with few batches"
+_WANG = "Wang et al. 2022, Procrastinated tree search"
+_BUBECK = "Bubeck, Munos, Stoltz & Szepesvari 2011, X-armed bandits"
+_GRILL = "Grill, Valko & Munos 2015, Black-box optimization of noisy functions with unknown smoothness"
+_SEN = "Sen, Kandasamy & Shakkottai 2018, Multi-fidelity black-box optimization with hierarchical partitions"
 _JONES = "Jones, Schonlau & Welch 1998, Efficient global optimization of expensive black-box functions"
 
 
@@ -39,13 +44,26 @@ class _Algorithm:
     essence: Mapping[str, str] = field(default_factory=dict)
     # By nested name; arguments of `algorithm` replace them.
     defaults: Mapping[str, Any] = field(default_factory=dict)
-    needs_window: bool = False
+    # Arguments that have to be given, and why.
+    needs: Mapping[str, str] = field(default_factory=dict)
 
 
 def _bayes_opt(paper: str, acquisition: str, pending: str, *defaults: Mapping[str, Any]) -> _Algorithm:
     merged = {name: value for each in defaults for name, value in each.items()}
-    return _Algorithm(paper, BayesOpt, {"acquisition": acquisition, "pending": pending}, merged, _DISCARD in defaults)
+    needs = {"window": _WINDOW} if _DISCARD in defaults else {}
+    return _Algorithm(paper, BayesOpt, {"acquisition": acquisition, "pending": pending}, merged, needs)
 
+
+def _tree(paper: str, bound: str, *needs: str) -> _Algorithm:
+    return _Algorithm(paper, TreeSearch, {"bound": bound}, needs={name: _NEEDED[name] for name in needs})
+
+
+_WINDOW = "{} waits for results until then, and the floor stays where none came; pass twice the expected delay"
+_NEEDED = {
+    "horizon": "how many values of rho {} tries follows from it; pass the number of trials that there will be",
+    "fidelity": "{} evaluates large cells at low fidelity; pass bl.Fidelity(low, high, cost=…)",
+    "bound__noise_std": "the bound of {} is made of it; pass the standard deviation of the noise, in units of f",
+}
 
 # The experiments of Verma et al. give all their methods the same kernel, and UCB beta_t = 1. Feedback that comes after
 # the window leaves the floor for good: y~_{s,t} = y_s 1{d_s <= min(m, t - s)}.
@@ -89,6 +107,13 @@ _ALGORITHMS = {
     "synRAND": _Algorithm(_KANDASAMY, RandomSearch),
     "BPE-Delay": _Algorithm(_VAKILI, BPEDelay, defaults=_BPE),
     "BPE": _Algorithm(_LI, BPEDelay, {"delay": "none"}, _BPE),
+    "PCTS-DUCB1": _tree(_WANG, "ducb1"),
+    "PCTS-DUCB1-sigma": _tree(_WANG, "ducb1_sigma", "bound__noise_std"),
+    "PCTS-DUCBV": _tree(_WANG, "ducbv"),
+    "HOO": _tree(_BUBECK, "ducb1"),
+    "POO": _tree(_GRILL, "ducb1", "horizon"),
+    "MFHOO": _tree(_SEN, "ducb1", "fidelity"),
+    "MFPOO": _tree(_SEN, "ducb1", "fidelity", "horizon"),
 }
 
 
@@ -126,8 +151,8 @@ def algorithm(name: str, space: SpaceLike | None = None, **kwargs: Any) -> Optim
     Raises
     ------
     InvalidSetting
-        An unknown name, an unknown argument, one that would make it another algorithm, or no window where the
-        algorithm needs one (GP-UCB-SDF, GP-TS-SDF).
+        An unknown name, an unknown argument, one that would make it another algorithm, or one missing that the
+        algorithm needs: the window of GP-UCB-SDF and GP-TS-SDF, the horizon of POO, the fidelity of MFHOO.
 
     Examples
     --------
@@ -152,11 +177,11 @@ def algorithm(name: str, space: SpaceLike | None = None, **kwargs: Any) -> Optim
                 f"{argument}={short_repr(given)} would not be {name}, which has {kind!r}: "
                 f"leave it out, or use {made.__name__}"
             )
-    if known.needs_window and kwargs.get("window") is None:
-        raise InvalidSetting(
-            f"window is missing: {name} waits for results until then, and the floor stays where none came; "
-            "pass twice the expected delay"
-        )
+    for argument, why in known.needs.items():
+        value, separator, _ = argument.partition("__")
+        is_within = separator and not isinstance(kwargs.get(value, ""), str)
+        if kwargs.get(argument) is None and not is_within:
+            raise InvalidSetting(f"{argument} is missing: {why.format(name)}")
     # Of a value that is given whole, nothing is changed.
     whole = {argument for argument, given in kwargs.items() if not isinstance(given, str)}
     defaults = {path: value for path, value in known.defaults.items() if path.partition("__")[0] not in whole}

@@ -17,6 +17,8 @@ class BayesOpt(Optimizer, strategy="BayesOpt"):
     ----------
     space, context, candidates, constraints, clock, direction, seed, time
         As for `RandomSearch`.
+    fidelity
+        Not supported.
     acquisition : LogEI, UCB, ThompsonSampling, MaxVariance, UCBPE or str, default "log_ei"
         What is maximised to choose a point. A string is the value with its defaults: "log_ei", "ucb", "thompson",
         "max_variance", "ucb_pe".

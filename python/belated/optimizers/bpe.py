@@ -84,7 +84,7 @@ class BPEDelay(Optimizer, strategy="BPEDelay"):
 
     What comes after a round's end changes nothing of what it eliminated, and enqueued and added trials count for no
     round. Points may be suggested more than once. A space is searched on a quasi-random set of points; contexts,
-    conditions and constraints are refused, as is ``clock="seconds"``: rounds count suggestions.
+    conditions, constraints and fidelities are refused, as is ``clock="seconds"``: rounds count suggestions.
 
     Parameters
     ----------
@@ -176,5 +176,5 @@ class BPEDelay(Optimizer, strategy="BPEDelay"):
         super().__post_init__()
 
     @property
-    def _in_rounds(self) -> bool:
-        return True
+    def _status_of(self) -> str:
+        return "rounds"

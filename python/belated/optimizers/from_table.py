@@ -15,6 +15,7 @@ from belated.optimizers.table import run_prefix
 from belated.space.activity import choices_of, is_active
 from belated.space.arguments import finite, is_table, real_number
 from belated.space.dimensions import Dimension
+from belated.space.fidelity import Fidelity
 from belated.space.space import Space
 
 if TYPE_CHECKING:
@@ -65,7 +66,9 @@ def add_trials_table(owner: LifeCycle[Any], table: Any) -> list[Trial]:
         [_number(row[fact], fact, i) if fact in row else None for i, row in enumerate(rows)] for fact in ("std", "cost")
     )
     attrs = [_attrs(row) for row in rows]
-    trials: list[Trial] = owner.add(params, values, context, std=stds, cost=costs, attrs=attrs)
+    declared = owner._problem.fidelity
+    fidelities = [row.get("fidelity") if declared is None else _in_range(declared, row.get("fidelity")) for row in rows]
+    trials: list[Trial] = owner.add(params, values, context, std=stds, cost=costs, attrs=attrs, fidelity=fidelities)
     for trial, state, row in zip(trials, states, rows, strict=True):
         if state == "failed":
             trial.fail(error=str(row["error"]) if "error" in row else None)
@@ -192,7 +195,7 @@ def _read_cell(dimension: Dimension, cell: Any, column: str, i: int) -> Any:
     return alike[0] if alike else cell
 
 
-def _in_range(dimension: Dimension, cell: Any) -> Any:
+def _in_range(dimension: Dimension | Fidelity, cell: Any) -> Any:
     """A number that lies outside of the range by no more than the rounding of a file, moved to its end."""
     number = finite(cell)
     low, high = getattr(dimension, "low", None), getattr(dimension, "high", None)

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from belated._core import Action, AlreadyObserved, InvalidSetting, InvalidValue, UnknownTrial
+from belated.optimizers.additions import added_actions, check_same_fidelity, enqueued_actions
 from belated.optimizers.constraints import Constraints
 from belated.optimizers.from_table import add_trials_table, is_trials_table
 from belated.optimizers.log import Array, Log, Record, Report
@@ -18,7 +19,7 @@ from belated.optimizers.problem import Problem
 from belated.optimizers.read_access import ReadAccess
 from belated.optimizers.report import attrs_as_json, check_amount, error_facts, headline
 from belated.optimizers.trial import Trial, html_table
-from belated.space.arguments import is_list, whole_number
+from belated.space.arguments import whole_number
 from belated.space.space import Location, Space
 
 AnyLog = TypeVar("AnyLog", bound=Log)
@@ -54,16 +55,20 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
         return False
 
     @property
-    def _in_rounds(self) -> bool:
-        """Whether suggestions come in rounds that can be looked at."""
-        return False
+    def _status_of(self) -> str | None:
+        """What can be looked at besides trials: "rounds" or a "tree"."""
+        return None
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The settings by name."""
         raise NotImplementedError
 
-    def _start_trials(self, n: int, context: Array | None) -> list[int]:
-        """Start n > 0 trials; their numbers."""
+    def _start_trials(self, n: int, context: Array | None, fidelity: float | None) -> list[int]:
+        """Start n > 0 trials; their numbers. Without a fidelity, in [0, 1], the strategy chooses it."""
+        raise NotImplementedError
+
+    def _next_fidelity(self) -> float | None:
+        """The fidelity in [0, 1] of the trial that would be suggested now, without a context; nothing is logged."""
         raise NotImplementedError
 
     def _constraints_for(self, call: str) -> Constraints | None:
@@ -104,6 +109,10 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
         contexts = self._problem.context_space
         return None if contexts is None else contexts.decode(self._record_of(trial).context)
 
+    def _fidelity_of(self, trial: Trial) -> Any:
+        """A trial's fidelity in the user's units, None where none was declared."""
+        return self._problem.decode_fidelity(self._record_of(trial).fidelity)
+
     def _value_of(self, trial: Trial) -> float | None:
         """A trial's value, None until there is one."""
         value = self._record_of(trial).value
@@ -112,10 +121,16 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
     # The life cycle.
 
     @overload
-    def suggest(self, n: None = None, context: Mapping[str, Any] | None = None) -> Trial: ...
+    def suggest(
+        self, n: None = None, context: Mapping[str, Any] | None = None, *, fidelity: float | None = None
+    ) -> Trial: ...
     @overload
-    def suggest(self, n: int, context: Mapping[str, Any] | None = None) -> list[Trial]: ...
-    def suggest(self, n: int | None = None, context: Mapping[str, Any] | None = None) -> Trial | list[Trial]:
+    def suggest(
+        self, n: int, context: Mapping[str, Any] | None = None, *, fidelity: float | None = None
+    ) -> list[Trial]: ...
+    def suggest(
+        self, n: int | None = None, context: Mapping[str, Any] | None = None, *, fidelity: float | None = None
+    ) -> Trial | list[Trial]:
         """Start a trial, or n at once; never waits for pending ones.
 
         Parameters
@@ -124,6 +139,9 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
             How many; None gives one `Trial`, a number a list.
         context : mapping, optional
             Values by name, where a context was declared; it then must be given.
+        fidelity : int or float, optional
+            The fidelity that is wanted, in your units, where one was declared. Default None: the optimizer chooses it.
+            An enqueued point that has a fidelity of its own keeps that.
 
         Returns
         -------
@@ -133,6 +151,8 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
         ------
         InvalidContext
             A context that is missing, was not declared, or is out of its space.
+        InvalidFidelity
+            A fidelity that was not declared, or is out of its range.
         InvalidSetting
             An n that is not an integer >= 0; a constraint that raises, or returns something else than True or False.
         InvalidSpace
@@ -145,7 +165,7 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
         >>> [trial.number for trial in optimizer.suggest(n=3)]
         [0, 1, 2]
         """
-        return self._start(n, context, self._start_trials)
+        return self._start(n, context, fidelity, self._start_trials)
 
     def observe(
         self,
@@ -157,6 +177,7 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
         duration: float | None = None,
         params: Any = None,
         attrs: Mapping[str, Any] | None = None,
+        fidelity: float | None = None,
         amend: bool = False,
         replicate: bool = False,
     ) -> None:
@@ -172,7 +193,8 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
             The standard deviation of this value's noise, where you know it (of a mean over n repetitions that of one
             divided by sqrt(n)). The model then takes it at its word, and fits the noise of the other values.
         cost : float, optional
-            What the evaluation cost, >= 0, in a unit of yours. It is kept, and no model uses it.
+            What the evaluation cost, >= 0, in a unit of yours. It is kept, and no model uses it; a run with a budget
+            charges it.
         duration : float, optional
             The seconds that the evaluation took.
         params : mapping; for candidates an index or a row; optional
@@ -181,6 +203,8 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
         attrs : mapping, optional
             Anything else to keep with the trial: strings for keys; None, booleans, finite numbers, strings, and lists
             and dicts of these for values. Merged over what the trial has already.
+        fidelity : int or float, optional
+            That of the trial, as a check: a value at another one belongs to a trial of its own (see `add`).
         amend : bool, default False
             Replace a value that is there already, and its std. Cost, duration and the point that was run stay as they
             are where they are not given anew.
@@ -195,6 +219,8 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
             JSON data. The trial stays as it was.
         InvalidPoint
             Params that do not belong to the space or the candidates.
+        InvalidFidelity
+            A fidelity other than the trial's.
         UnknownTrial
             A number never given out, or a trial of another optimizer.
         AlreadyObserved
@@ -215,17 +241,22 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
         >>> second.attrs
         {'operator': 'Ada'}
         """
-        self._observe(trial, value, (std, cost, duration, params, attrs), amend, replicate)
+        self._observe(trial, value, (std, cost, duration, params, attrs), fidelity, amend, replicate)
 
     def _start(
-        self, n: int | None, context: Any, start: Callable[[int, Array | None], list[int]]
+        self,
+        n: int | None,
+        context: Any,
+        fidelity: Any,
+        start: Callable[[int, Array | None, float | None], list[int]],
     ) -> Trial | list[Trial]:
         """Have trials started, one or several as `suggest` was asked for."""
         wanted = 1 if n is None else whole_number(n)
         if wanted is None or wanted < 0:
             raise InvalidSetting(f"n={short_repr(n)} is not usable: pass an integer >= 0, or None for one trial")
         encoded = self._encode_context(context)
-        trials = [Trial(self, number) for number in (start(wanted, encoded) if wanted else [])]
+        z = self._problem.encode_fidelity(fidelity, self._strategy_name)
+        trials = [Trial(self, number) for number in (start(wanted, encoded, z) if wanted else [])]
         return trials[0] if n is None else trials
 
     def _observe(
@@ -233,6 +264,7 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
         trial: Trial | int,
         value: float,
         facts: tuple[float | None, float | None, float | None, Any, Mapping[str, Any] | None],
+        fidelity: float | None,
         amend: bool,
         replicate: bool,
         key: str | None = None,
@@ -241,6 +273,9 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
         if amend and replicate:
             raise InvalidSetting("amend and replicate exclude each other: a value is replaced, or another one added")
         number = self._number_of(trial)
+        if fidelity is not None:
+            known = self._current_log().trial(number).fidelity
+            check_same_fidelity(self._problem, self._strategy_name, number, fidelity, known)
         oriented = self._problem.check_value(value, f"trial {number}")
         std, cost, duration, params, attrs = facts
         plain = std is None and cost is None and duration is None and params is None and attrs is None
@@ -264,11 +299,11 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
     def _report(self, number: int, std: Any, cost: Any, duration: Any, params: Any, attrs: Any) -> Report:
         what = f"trial {number}"
         return Report(
-            self._problem.check_std(std, what),
-            check_amount("cost", cost, what),
-            check_amount("duration", duration, what),
+            None if std is None else self._problem.check_std(std, what),
+            None if cost is None else check_amount("cost", cost, what),
+            None if duration is None else check_amount("duration", duration, what),
             None if params is None else self._run_location(number, params),
-            attrs_as_json(attrs),
+            None if attrs is None else attrs_as_json(attrs),
         )
 
     def _run_location(self, number: int, params: Any) -> Location | None:
@@ -361,6 +396,7 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
         std: Any = None,
         cost: Any = None,
         attrs: Any = None,
+        fidelity: Any = None,
     ) -> Any:
         """Add trials that were not suggested: earlier data, or points of one's own.
 
@@ -381,6 +417,8 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
             What each evaluation cost, or all of them; kept only with a value.
         attrs : mapping or sequence of mappings, optional
             Anything else to keep with each trial, or with all; see `observe`.
+        fidelity : int, float or sequence of these, optional
+            That of each trial, or of all, in your units. None, also within the sequence: the highest.
 
         Returns
         -------
@@ -389,7 +427,7 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
 
         Raises
         ------
-        InvalidPoint, InvalidValue, InvalidContext
+        InvalidPoint, InvalidValue, InvalidContext, InvalidFidelity
             If anything at all is wrong, nothing is added.
 
         Examples
@@ -402,58 +440,35 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
         2
         """
         if is_trials_table(params):
-            if any(each is not None for each in (value, context, std, cost, attrs)):
+            if any(each is not None for each in (value, context, std, cost, attrs, fidelity)):
                 raise InvalidValue("params is a table of trials, which has values and contexts: pass it alone")
             return add_trials_table(self, params)
-        problem = self._problem
-        several = problem.domain.holds_several(params, listed=is_list(value))
-        points = problem.domain.split(params) if several else [params]
-        values = [value]
-        if several:
-            if value is not None and not is_list(value):
-                raise InvalidValue(f"value={short_repr(value)} for {len(points)} points: pass one value for each")
-            values = [None] * len(points) if value is None else list(value)
-        if len(values) != len(points):
-            raise InvalidValue(f"value has {len(values)} entries for {len(points)} points: pass one for each")
-        n = len(points)
-        contexts = problem.contexts(context, n)
-        located = [problem.domain.locate(point) for point in points]
-        encoded = [self._encode_context(one) for one in contexts]
-        names = [f"params[{i}]" if several else "params" for i in range(n)]
-        oriented = [None if y is None else problem.check_value(y, name) for y, name in zip(values, names, strict=True)]
-        deviations = [problem.check_std(sd, name) for sd, name in zip(_for_each("std", std, n), names, strict=True)]
-        costs = [check_amount("cost", c, name) for c, name in zip(_for_each("cost", cost, n), names, strict=True)]
-        texts = [
-            attrs_as_json(each, f"attrs[{i}]" if is_list(attrs) else "attrs")
-            for i, each in enumerate(_for_each("attrs", attrs, n))
-        ]
-        reports = [
-            None if sd is None and c is None and text is None else Report(sd, c, attrs=text)
-            for sd, c, text in zip(deviations, costs, texts, strict=True)
-        ]
-        actions = [
-            Action.add(place, z, y, report)
-            for place, z, y, report in zip(located, encoded, oriented, reports, strict=True)
-        ]
-        now = problem.now()
+        facts = {"std": std, "cost": cost, "attrs": attrs, "fidelity": fidelity}
+        actions, several = added_actions(self._problem, self._strategy_name, params, value, context, facts)
+        now = self._problem.now()
         with self._at_once():
             numbers = [self._log.record(action, now) for action in actions]
         trials = [Trial(self, number) for number in numbers if number is not None]  # an added trial has a number
         return trials if several else trials[0]
 
-    def enqueue(self, params: Any) -> None:
+    def enqueue(self, params: Any, *, fidelity: Any = None) -> None:
         """Have these points suggested next, in this order, before any of the optimizer's own.
 
         Parameters
         ----------
         params : mapping, row or index; or a list of these; or DataFrame
             As for `add`.
+        fidelity : int, float or sequence of these, optional
+            That of each trial, or of all, in your units. None, also within the sequence: what `suggest` is asked for,
+            else the highest.
 
         Raises
         ------
         InvalidPoint
             If any point does not belong to the space or the candidates, or violates a constraint; nothing is enqueued
             then.
+        InvalidFidelity
+            A fidelity that was not declared, or is out of its range; nothing is enqueued then.
 
         Examples
         --------
@@ -463,23 +478,21 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
         >>> optimizer.suggest().params
         {'x': 0.5}
         """
-        domain = self._problem.domain
-        several = domain.holds_several(params)
-        points = domain.split(params) if several else [params]
-        located = [domain.locate(point) for point in points]
         constraints = self._constraints_for("enqueue")
-        if constraints is not None:
-            for i, place in enumerate(located):
-                constraints.check(place, f"params[{i}]" if several else "params")
+        actions = enqueued_actions(self._problem, self._strategy_name, constraints, params, fidelity)
         with self._at_once():
-            for place in located:
-                self._log.record(Action.enqueue(place), None)
+            for action in actions:
+                self._log.record(action, None)
 
     def _encode_context(self, context: Any) -> NDArray[np.float64] | None:
+        if context is None and self._problem.context_space is None:  # by far the most frequent
+            return None
         return self._problem.encode_context(context, self._strategy_name)
 
     def _number_of(self, trial: Trial | int) -> int:
         if isinstance(trial, Trial):
+            if trial._owner is self:
+                return trial.number  # which was given out here
             if not self._knows(trial):
                 raise UnknownTrial(f"{trial!r} belongs to another study or optimizer: report to the one it came from")
             trial = trial.number
@@ -510,11 +523,3 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
 def _others(**facts: Any) -> str:
     """What was given beside a value, for messages."""
     return "".join(f", {name}={short_repr(fact)}" for name, fact in facts.items() if fact is not None)
-
-
-def _for_each(name: str, given: Any, n: int) -> list[Any]:
-    """One for each of n points, of one that was given for all or of a list."""
-    each = list(given) if is_list(given) else [given] * n
-    if len(each) != n:
-        raise InvalidValue(f"{name} has {len(each)} entries for {n} points: pass one for each, or one for all")
-    return each

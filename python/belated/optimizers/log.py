@@ -1,8 +1,7 @@
 """The interface of a log: `_core.Optimizer` has it, and so has the log that studies share."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,8 +15,7 @@ Array = NDArray[np.float64]
 Feasible = Callable[[Array], NDArray[np.bool_]]
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
+class Report(NamedTuple):
     """What may come with a value, in the core's terms."""
 
     std: float | None = None
@@ -54,6 +52,8 @@ class Record(Protocol):
     def cost(self) -> float | None: ...
     @property
     def duration(self) -> float | None: ...
+    @property
+    def fidelity(self) -> float | None: ...
     @property
     def attrs(self) -> list[str]: ...
     @property
@@ -106,7 +106,7 @@ class Log(Protocol):
         """The numbers of the trials in a state, or of all."""
 
     def best(self) -> int | None:
-        """The number of the trial with the largest value."""
+        """The number of the trial with the largest value at the highest fidelity observed."""
 
     def n_events(self) -> int:
         """The length of the log."""

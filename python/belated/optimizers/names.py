@@ -15,7 +15,7 @@ class UnknownArgument(InvalidSetting, TypeError):
 
 # The arguments of `maximize` and `minimize` that are not those of the optimizer.
 RUN_ARGUMENTS = (
-    *("f", "space", "candidates", "optimizer", "n_trials", "n_trials_total", "timeout"),
+    *("f", "space", "candidates", "optimizer", "n_trials", "n_trials_total", "timeout", "budget"),
     *("n_workers", "executor", "catch", "callbacks", "progress"),
 )
 
@@ -40,7 +40,7 @@ ELSEWHERE = {
     # The run.
     **dict.fromkeys(("func", "fn", "fun", "function", "objective", "objective_function", "trainable"), "f"),
     **dict.fromkeys(("n_iter", "n_calls", "max_evals", "num_samples", "total_trials", "max_trials"), "n_trials"),
-    **dict.fromkeys(("num_trials", "n_iterations", "max_iter", "maxiter", "n_evals", "budget"), "n_trials"),
+    **dict.fromkeys(("num_trials", "n_iterations", "max_iter", "maxiter", "n_evals"), "n_trials"),
     **dict.fromkeys(("n_jobs", "workers", "max_workers", "num_workers", "n_parallel", "parallelism"), "n_workers"),
     **dict.fromkeys(("max_concurrent", "max_concurrent_trials", "n_threads"), "n_workers"),
     **dict.fromkeys(("timeout_seconds", "time_budget", "time_budget_s", "time_limit", "max_time"), "timeout"),

@@ -2,7 +2,6 @@
 
 import json
 import os
-import typing
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, fields, replace
 from reprlib import repr as short_repr
@@ -19,8 +18,17 @@ from belated.optimizers.log import Array
 from belated.optimizers.names import UnknownArgument, advice_on, family_of, nearest_argument
 from belated.optimizers.problem import Problem, SpaceLike
 from belated.optimizers.trial import Trial
-from belated.optimizers.values import arguments_of, as_data, checked, checks_keywords, reversed_sign, shown
+from belated.optimizers.values import (
+    annotations_of,
+    arguments_of,
+    as_data,
+    checked,
+    checks_keywords,
+    reversed_sign,
+    shown,
+)
 from belated.space.arguments import whole_number
+from belated.space.fidelity import Fidelity
 
 
 @checks_keywords
@@ -42,6 +50,7 @@ class Optimizer(LifeCycle[_core.Optimizer]):
     context: SpaceLike | None = None
     candidates: ArrayLike | None = None
     constraints: Sequence[Constraint] | None = None
+    fidelity: Fidelity | None = None
     clock: Literal["iterations", "seconds"] = "iterations"
     direction: Literal["maximize", "minimize"] = "maximize"
     seed: int | None = None
@@ -56,7 +65,9 @@ class Optimizer(LifeCycle[_core.Optimizer]):
     def __post_init__(self) -> None:
         if self._strategy is None:
             raise InvalidSetting("Optimizer has no strategy of its own: use BayesOpt or RandomSearch")
-        self._problem = Problem(self.space, self.candidates, self.context, self.clock, self.direction, self.time)
+        self._problem = Problem(
+            self.space, self.candidates, self.context, self.fidelity, self.clock, self.direction, self.time
+        )
         seed = int.from_bytes(os.urandom(8), "big") >> 1 if self.seed is None else whole_number(self.seed)
         if seed is None or not 0 <= seed < 2**64:
             raise InvalidSetting(f"seed={short_repr(self.seed)} is not usable: pass an integer from 0 to 2**64 - 1")
@@ -76,7 +87,7 @@ class Optimizer(LifeCycle[_core.Optimizer]):
     def _settings(self) -> dict[str, Any]:
         """The arguments of this strategy alone: checked, strings and numbers that stand for a value as that value."""
         common = {field.name for field in fields(Optimizer)}
-        annotations = typing.get_type_hints(type(self))
+        annotations = annotations_of(type(self))
         settings: dict[str, Any] = {}
         for field in fields(self):
             if field.name not in common:
@@ -97,7 +108,8 @@ class Optimizer(LifeCycle[_core.Optimizer]):
             name: as_data(reversed_sign(value) if reverse and name in units else value, reverse)
             for name, value in self._settings().items()
         }
-        return {
+        fidelity = {} if self.fidelity is None else {"fidelity": self.fidelity.data}
+        return fidelity | {
             "context": [] if self.context_space_ is None else self.context_space_.coordinates,
             "clock": self.clock,
             "seed": self.seed_,
@@ -115,8 +127,13 @@ class Optimizer(LifeCycle[_core.Optimizer]):
             and np.array_equal(other._record_of(trial).point, self._log.trial(trial.number).point)
         )
 
-    def _start_trials(self, n: int, context: Array | None) -> list[int]:
-        return self._log.suggest(n, context, self._problem.now(), self._constraints)
+    def _start_trials(self, n: int, context: Array | None, fidelity: float | None) -> list[int]:
+        return self._log.suggest(n, context, self._problem.now(), self._constraints, fidelity)
+
+    def _next_fidelity(self) -> float | None:
+        [event] = self._log.propose(1, None, self._problem.now(), feasible=self._constraints)
+        fidelity: float | None = json.loads(event)["Suggested"].get("fidelity")
+        return fidelity
 
     def _constraints_for(self, call: str) -> Constraints | None:
         return self._constraints

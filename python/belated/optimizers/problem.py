@@ -1,4 +1,4 @@
-"""The problem: a domain, contexts, a direction and a clock, and the conversion between users' terms and the core's."""
+"""The problem: domain, contexts, fidelity, direction and clock, and conversion between users' and the core's terms."""
 
 import time as clocks
 from collections.abc import Callable, Iterable, Mapping
@@ -8,9 +8,10 @@ from typing import Any, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from belated._core import InvalidContext, InvalidSetting, InvalidSpace, InvalidValue
+from belated._core import InvalidContext, InvalidFidelity, InvalidSetting, InvalidSpace, InvalidValue
 from belated.space.arguments import finite
 from belated.space.candidates import Candidates
+from belated.space.fidelity import Fidelity
 from belated.space.space import ContextSpace, Space
 
 SpaceLike: TypeAlias = Mapping[str, Any] | Iterable[tuple[str, Any]] | Iterable[tuple[float, float]]
@@ -29,6 +30,7 @@ class Problem:
         space: SpaceLike | None,
         candidates: ArrayLike | None,
         context: SpaceLike | None,
+        fidelity: Fidelity | None,
         clock: str,
         direction: str,
         time: Callable[[], float] | None,
@@ -56,6 +58,9 @@ class Problem:
             both = [name for name in self.context_space if name in self.domain]
             if both:
                 raise InvalidSpace(f"{both} stand in both space and context: give each name once")
+        if fidelity is not None and not isinstance(fidelity, Fidelity):
+            raise InvalidSetting(f"fidelity={short_repr(fidelity)} is not usable: pass bl.Fidelity(low, high), or None")
+        self.fidelity = fidelity
         self.clock = clock
         self.minimizes = direction == "minimize"
         self.time = time
@@ -89,6 +94,23 @@ class Problem:
         if len(contexts) != n:
             raise InvalidContext(f"context has {len(contexts)} entries for {n} points: pass one for each, or one")
         return contexts
+
+    def encode_fidelity(self, fidelity: Any, owner: str) -> float | None:
+        """A fidelity as z in [0, 1], None where none is given (to an optimizer of class `owner`)."""
+        if fidelity is None:
+            return None
+        if self.fidelity is None:
+            raise InvalidFidelity(
+                f"fidelity={short_repr(fidelity)} was not declared: pass fidelity=bl.Fidelity(low, high) to {owner}, "
+                "or leave it out here"
+            )
+        return self.fidelity.encode(fidelity)
+
+    def decode_fidelity(self, z: float | None) -> Any:
+        """The fidelity of a trial in the user's units; None where none is declared."""
+        if self.fidelity is None:
+            return None
+        return self.fidelity.high if z is None else self.fidelity.decode(z)
 
     def check_value(self, value: Any, what: str) -> float:
         """An observed value in the core's orientation; `what` is what it was observed of."""

@@ -26,6 +26,9 @@ class RandomSearch(Optimizer, strategy="RandomSearch"):
         that suggests, so they should be quick and depend on the params alone. Points are tried in search of one that
         satisfies them, at most 10,000 for a suggestion of `RandomSearch`, and as many, once, for `BayesOpt`. To be
         pickled they must be defined at the top level of a module. Default None: none.
+    fidelity : Fidelity, optional
+        That trials may be less than full evaluations. Those for which no fidelity is asked are at the highest. Default
+        None: there is no such choice.
     clock : {"iterations", "seconds"}, default "iterations"
         What times and delays count: suggestions started, or seconds.
     direction : {"maximize", "minimize"}, default "maximize"

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from belated._core import BelatedError, GaussianProcess, InvalidPoint, InvalidSetting
 from belated.optimizers.log import Array, Log
 from belated.optimizers.names import AttributeHints
-from belated.optimizers.rounds import Round, round_from
+from belated.optimizers.status import Round, Tree, round_from, trees_from
 from belated.optimizers.surrogate import Surrogate, surrogate_of
 from belated.optimizers.table import trials_dataframe
 from belated.optimizers.trial import Trial
@@ -90,7 +90,7 @@ class ReadAccess(AttributeHints):
 
     @property
     def best_trial_(self) -> Trial | Any:
-        """The trial with the best observed value; None before the first."""
+        """The trial with the best observed value, of those at the highest fidelity observed; None before the first."""
         number = self._source._current_log().best()
         return None if number is None else Trial(self._source, number)
 
@@ -98,6 +98,7 @@ class ReadAccess(AttributeHints):
     def best_params_(self) -> Any:
         """The params (the row, for candidates) that gave the best observed value; None before the first.
 
+        Of those at the highest fidelity observed, where a fidelity was declared.
         Those that were really run, where `observe` was told of other ones than were suggested.
         """
         best = self.best_trial_
@@ -105,7 +106,7 @@ class ReadAccess(AttributeHints):
 
     @property
     def best_value_(self) -> float | Any:
-        """The best observed value; None before the first."""
+        """The best observed value, at the highest fidelity observed; None before the first."""
         best = self.best_trial_
         return None if best is None else best.value
 
@@ -113,10 +114,11 @@ class ReadAccess(AttributeHints):
         """All trials as a pandas DataFrame, one row each.
 
         Columns: number, state, value, std, cost, duration, suggested_at, observed_at, delay, and error as
-        ``"type: message"``; then ``params_…`` for each name (``index`` for candidates: join with the array by it),
-        ``params_run_…`` (``index_run``) where any trial was run elsewhere than suggested, ``context_…``, and
-        ``attrs_…`` for each key that any trial has. What a trial does not have is missing. In a space that has both
-        ``x`` and ``run_x``, whose column is ``params_run_x``, the columns of what was run are ``params_run__…``.
+        ``"type: message"``; ``fidelity``, where one was declared; then ``params_…`` for each name (``index`` for
+        candidates: join with the array by it), ``params_run_…`` (``index_run``) where any trial was run elsewhere than
+        suggested, ``context_…``, and ``attrs_…`` for each key that any trial has. What a trial does not have is
+        missing. In a space that has both ``x`` and ``run_x``, whose column is ``params_run_x``, the columns of what
+        was run are ``params_run__…``.
 
         ``add(pandas.read_csv(file))`` takes what ``trials_dataframe().to_csv(file, index=False)`` wrote.
 
@@ -132,6 +134,8 @@ class ReadAccess(AttributeHints):
 
     def recommend(self, context: Mapping[str, Any] | None = None) -> Any:
         """The point to use in the end: the best by the model's mean, which sees through noise.
+
+        Where a fidelity was declared, the best of f at the highest.
 
         Parameters
         ----------
@@ -274,12 +278,12 @@ class ReadAccess(AttributeHints):
     @property
     def round_(self) -> int:
         """The number of the round that the last suggestion belongs to, 1 before the first (`BPEDelay`)."""
-        return int(self._status("round_")["round"])
+        return int(self._status("round_", "rounds")["round"])
 
     @property
     def rounds_(self) -> list[Round]:
         """The rounds that have begun and, where delays are known, those that will follow (`BPEDelay`)."""
-        return [round_from(each) for each in self._status("rounds_")["rounds"]]
+        return [round_from(each) for each in self._status("rounds_", "rounds")["rounds"]]
 
     @property
     def surviving_(self) -> Any:
@@ -288,17 +292,25 @@ class ReadAccess(AttributeHints):
         An array of indices for candidates; for a space a list of params, out of the points that stand for it. The
         next round decides anew when its first suggestion is asked for.
         """
-        status, domain = self._status("surviving_"), self._source._problem.domain
+        status, domain = self._status("surviving_", "rounds"), self._source._problem.domain
         if isinstance(domain, Candidates):
             return np.array(status["surviving"], dtype=np.int64)
         return [domain.decode(np.array(point), None) for point in status["points"]]
 
-    def _status(self, what: str) -> dict[str, Any]:
-        """What is known of the rounds of a source that has some; InvalidSetting that names `what` where it has none."""
+    # Trees.
+
+    @property
+    def trees_(self) -> list[Tree]:
+        """The tree of each value of rho: its smoothness parameters, number of cells and depth (`TreeSearch`)."""
+        return trees_from(self._status("trees_", "tree"))
+
+    def _status(self, what: str, kind: str) -> dict[str, Any]:
+        """What is known of the rounds, or the tree, of a source; InvalidSetting that names `what` where it has none."""
         source = self._source
-        status = source._current_log().status() if source._in_rounds else None
+        status = source._current_log().status() if source._status_of == kind else None
         if status is None:
-            raise InvalidSetting(f"{what} is of rounds, and {source._strategy_name} has none: use BPEDelay")
+            of, use = {"rounds": ("rounds", "BPEDelay"), "tree": ("a tree", "TreeSearch")}[kind]
+            raise InvalidSetting(f"{what} is of {of}, and {source._strategy_name} has none: use {use}")
         known: dict[str, Any] = json.loads(status)
         return known
 

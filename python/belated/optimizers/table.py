@@ -41,6 +41,8 @@ def trials_dataframe(problem: Problem, records: Sequence[Record]) -> Any:
         ],
         "error": [None if record.error is None else str(TrialError(*record.error)) for record in records],
     }
+    if problem.fidelity is not None:
+        columns["fidelity"] = [problem.decode_fidelity(record.fidelity) for record in records]
     runs = [record.run for record in records]
     if isinstance(problem.domain, Space):
         decode, names = problem.domain.decode, list(problem.domain)

@@ -91,6 +91,11 @@ class Trial:
         return self._owner._context_of(self)
 
     @property
+    def fidelity(self) -> Any:
+        """How much of a full evaluation it is, in the units of the `Fidelity` declared; None where none was."""
+        return self._owner._fidelity_of(self)
+
+    @property
     def state(self) -> str:
         """``"pending"``, ``"observed"``, ``"failed"`` or ``"abandoned"``."""
         return self._owner._record_of(self).state
@@ -161,6 +166,7 @@ class Trial:
         duration: float | None = None,
         params: Any = None,
         attrs: Mapping[str, Any] | None = None,
+        fidelity: float | None = None,
         amend: bool = False,
         replicate: bool = False,
     ) -> None:
@@ -173,6 +179,7 @@ class Trial:
             duration=duration,
             params=params,
             attrs=attrs,
+            fidelity=fidelity,
             amend=amend,
             replicate=replicate,
         )
@@ -195,6 +202,7 @@ class Trial:
             facts |= {"params_run": self.params_run} if x is None else {"index_run": self.index_run}
         known = {
             "context": context,
+            "fidelity": self.fidelity,
             "state": record.state,
             "value": self.value,
             "std": record.std,

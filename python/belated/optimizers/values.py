@@ -47,6 +47,17 @@ def arguments_of(cls: type) -> list[str]:
     return list(inspect.signature(cls).parameters)
 
 
+# Resolved once, which takes longer than to check a value.
+_annotations: dict[type, Mapping[str, Any]] = {}
+
+
+def annotations_of(cls: type) -> Mapping[str, Any]:
+    """What the fields of a class take, by name."""
+    if cls not in _annotations:
+        _annotations[cls] = typing.get_type_hints(cls)
+    return _annotations[cls]
+
+
 def shown(value: Any, **replaced: Any) -> str:
     """``Class(name=value, …)`` with the fields that differ from their defaults."""
     defaults = {field.name: field.default for field in dataclasses.fields(value)}
@@ -179,7 +190,7 @@ class Value:
             cls.shorthand[name] = cls
 
     def __post_init__(self) -> None:
-        annotations = typing.get_type_hints(type(self))
+        annotations = annotations_of(type(self))
         for field in dataclasses.fields(self):
             value = checked(getattr(self, field.name), annotations[field.name], field.name)
             object.__setattr__(self, field.name, value)
@@ -218,5 +229,5 @@ def as_data(value: Any, reverse: bool = False) -> Any:
 def from_data(data: Any, kinds: Mapping[str, Callable[..., Any]] = Value.kinds) -> Any:
     """What `as_data` made the data of; KeyError for a kind that is not known."""
     if isinstance(data, dict):
-        return kinds[data["kind"]](**{name: from_data(entry) for name, entry in data.items() if name != "kind"})
+        return kinds[data["kind"]](**{name: from_data(entry, kinds) for name, entry in data.items() if name != "kind"})
     return data

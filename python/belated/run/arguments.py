@@ -14,9 +14,11 @@ from belated.optimizers.names import ELSEWHERE, RUN_ARGUMENTS, UnknownArgument, 
 from belated.optimizers.optimizer import Optimizer
 from belated.optimizers.settings import Acquisition, AcquisitionName, Initial, PendingName, PendingPolicy, Surrogate
 from belated.run.evaluations import PICKLING_ADVICE, CallingThread
+from belated.run.objective import Objective
 from belated.run.raised import format_error
 from belated.run.stoppers import fresh
 from belated.space.arguments import finite, whole_number
+from belated.space.fidelity import Fidelity
 from belated.study.study import Study
 
 Direction: TypeAlias = Literal["maximize", "minimize"]
@@ -37,6 +39,7 @@ class BayesOptSettings(TypedDict, total=False):
     seed: int | None
     time: Callable[[], float] | None
     constraints: Sequence[Callable[[dict[str, Any]], bool]] | None
+    fidelity: Fidelity | None
 
 
 def check_names(direction: Direction, arguments: tuple[Any, ...], keywords: Mapping[str, Any]) -> None:
@@ -102,6 +105,23 @@ def timeout_seconds(timeout: Any) -> float:
     if seconds is None or seconds <= 0:
         raise InvalidSetting(f"timeout={short_repr(timeout)} is not usable: pass seconds > 0, or None")
     return seconds
+
+
+def budget_limit(budget: Any) -> float:
+    """The argument budget, where it is not None."""
+    limit = finite(budget)
+    if limit is None or limit <= 0:
+        raise InvalidSetting(f"budget={short_repr(budget)} is not usable: pass a finite number > 0, or None")
+    return limit
+
+
+def check_takes_fidelity(f: Any, function: Objective, optimizer: Optimizer | Study) -> None:
+    """InvalidSetting where trials have a fidelity that the function never gets to know."""
+    if optimizer._problem.fidelity is not None and not function.takes_trial:
+        raise InvalidSetting(
+            f"f={short_repr(f)} does not take the trial, and so not its fidelity: write f(params, trial), and read "
+            "trial.fidelity"
+        )
 
 
 def size(n_workers: Any, executor: Any) -> int:

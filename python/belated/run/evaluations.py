@@ -16,6 +16,7 @@ from typing import Any, Literal
 from belated._core import AlreadyObserved, BelatedError, InvalidValue
 from belated.optimizers.optimizer import Optimizer
 from belated.optimizers.trial import Trial
+from belated.run.budget import Budget
 from belated.run.objective import Objective, Outcome, evaluate
 from belated.run.progress import Progress
 from belated.run.raised import Place, format_error
@@ -51,9 +52,32 @@ class CallingThread(Executor):
     """Calls in the thread that submits, so that Ctrl-C and debuggers reach the function."""
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> "Future[Any]":
-        future: Future[Any] = Future()
-        future.set_result(fn(*args, **kwargs))
-        return future
+        return _Done(fn(*args, **kwargs))
+
+
+class _Done(Future[Any]):
+    """A future that has its result from the start, as far as runs need one.
+
+    Others have a lock to wait for them, and to make that may take longer than f.
+    """
+
+    def __init__(self, returned: Any) -> None:
+        self._returned = returned
+
+    def result(self, timeout: float | None = None) -> Any:
+        return self._returned
+
+    def exception(self, timeout: float | None = None) -> None:
+        return None
+
+    def done(self) -> bool:
+        return True
+
+    def cancel(self) -> bool:
+        return False
+
+    def add_done_callback(self, fn: Callable[[Future[Any]], object]) -> None:
+        fn(self)
 
 
 @dataclass
@@ -66,6 +90,7 @@ class Evaluations:
     n_workers: int
     n_trials: float
     total: Total | None
+    budget: Budget | None
     deadline: float
     callbacks: list[Callable[[Any, Trial], object]]
     progress: Progress | None
@@ -81,13 +106,18 @@ class Evaluations:
     # What the first evaluations raised and where; None for one that raised nothing.
     first: list[Place | None] = field(default_factory=list)
 
-    def run(self) -> Literal["n_trials", "timeout"]:
+    def run(self) -> Literal["n_trials", "timeout", "budget"]:
         """Keep the workers busy until the run ends; returns the reason, unless an exception ended it."""
         while True:
             to_start = len(self.trials) < self.n_trials
             if not to_start and not self.running:
                 return "n_trials"
             can_start = to_start and len(self.running) < self.n_workers and monotonic() < self.deadline
+            if can_start and self.budget is not None and not self.budget.has_room():
+                if not self.running:
+                    return "budget"
+                # Those that run may turn out to be cheaper than declared.
+                can_start = False
             # Outcomes first, so that the next suggestion uses all results that have arrived.
             future = self.next_finished(wait=not can_start)
             if future is not None:
@@ -104,8 +134,11 @@ class Evaluations:
             self.n_trials = len(self.trials)
             return
         self.trials.append(trial)
+        if self.budget is not None:
+            self.budget.start(trial)
+        fidelity = None if self.optimizer._problem.fidelity is None else trial.fidelity
         try:
-            future = self.executor.submit(evaluate, self.f, trial.number, self.optimizer._point_of(trial))
+            future = self.executor.submit(evaluate, self.f, trial.number, self.optimizer._point_of(trial), fidelity)
         except Exception as error:
             _abandon(trial)
             raise self.executor_error(trial, error) from error
@@ -114,6 +147,8 @@ class Evaluations:
 
     def next_finished(self, wait: bool) -> Future[Outcome] | None:
         """A finished evaluation; None if there is none now or, with `wait`, until the deadline."""
+        if not wait and self.finished.empty():  # by far the most frequent, and an exception takes longer
+            return None
         while True:
             left = max(0.0, self.deadline - monotonic()) if wait else 0.0
             try:
@@ -134,6 +169,8 @@ class Evaluations:
             raise self.executor_error(trial, error) from error
         self.report(trial, outcome)
         del self.running[future]
+        if self.budget is not None:
+            self.budget.end(trial)
         if outcome.error is not None and not outcome.caught:
             raise outcome.error
         if self.progress is not None:
@@ -165,7 +202,7 @@ class Evaluations:
     def observe(self, trial: Trial, value: float, outcome: Outcome) -> None:
         """Report a value with all that is known about it."""
         std, cost, duration = outcome.std, outcome.cost, outcome.duration
-        trial.observe(value, std=std, cost=cost, duration=duration, attrs=outcome.attrs)
+        self.optimizer.observe(trial, value, std=std, cost=cost, duration=duration, attrs=outcome.attrs)
         if LOGGER.isEnabledFor(logging.INFO):
             facts = {"std": std, "cost": cost, "duration": duration}
             known = [f"{name}={fact!r}" for name, fact in ({"value": value} | facts).items() if fact is not None]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import Executor, Future
+from concurrent.futures import Executor
 from contextlib import suppress
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeAlias
@@ -19,6 +19,7 @@ from belated.optimizers.problem import SpaceLike
 from belated.optimizers.trial import Trial
 from belated.run import arguments
 from belated.run.arguments import NOT_PASSED_ON, BayesOptSettings, Direction
+from belated.run.budget import Budget
 from belated.run.evaluations import Evaluations, RunError
 from belated.run.objective import objective
 from belated.run.progress import progress_bar
@@ -51,6 +52,7 @@ def _optimize(
     n_trials: int | None = None,
     n_trials_total: int | None = None,
     timeout: float | None = None,
+    budget: float | None = None,
     n_workers: int | None = None,
     executor: Executor | None = None,
     catch: Catch = Exception,
@@ -61,14 +63,16 @@ def _optimize(
     chosen = arguments.chosen_optimizer(direction, space, candidates, optimizer, settings)
     names = list(chosen.domain_) if isinstance(chosen.domain_, Space) else []
     function = objective(f, names, arguments.exception_types(catch))
-    if n_trials is None and n_trials_total is None and timeout is None:
+    arguments.check_takes_fidelity(f, function, chosen)
+    if n_trials is None and n_trials_total is None and timeout is None and budget is None:
         raise InvalidSetting(
-            "n_trials, n_trials_total and timeout are all missing: pass one of them, or the run would never end"
+            "n_trials, n_trials_total, timeout and budget are all missing: pass one, or the run would never end"
         )
     limit = math.inf if n_trials is None else arguments.count("n_trials", n_trials, 0)
     total = None
     if n_trials_total is not None:
         total = Total(chosen, arguments.count("n_trials_total", n_trials_total, 0))
+    spending = None if budget is None else Budget(chosen, arguments.budget_limit(budget))
     start = monotonic()
     deadline = math.inf if timeout is None else start + arguments.timeout_seconds(timeout)
     size = arguments.size(n_workers, executor)
@@ -77,7 +81,7 @@ def _optimize(
     expected = limit if total is None else min(limit, max(total.left(), 0))
     bar = progress_bar(progress, None if expected == math.inf else int(expected))
     pool = executor if executor is not None else arguments.own_pool(size, timeout)
-    evaluations = Evaluations(function, chosen, pool, size, limit, total, deadline, functions, bar)
+    evaluations = Evaluations(function, chosen, pool, size, limit, total, spending, deadline, functions, bar)
 
     def result(stop_reason: StopReason) -> Result:
         return Result(chosen, evaluations.trials, stop_reason, monotonic() - start)
@@ -94,7 +98,7 @@ def _optimize(
         finally:
             evaluations.finalize()
             if executor is None:
-                pool.shutdown(wait=all(map(Future.done, evaluations.running)), cancel_futures=True)
+                pool.shutdown(wait=all(future.done() for future in evaluations.running), cancel_futures=True)
             if bar is not None:
                 bar.close()
     except BaseException as error:
@@ -104,8 +108,9 @@ def _optimize(
     LOGGER.info("the run ended by %s: %r", stop_reason, outcome)
     if stop_reason == "timeout":
         evaluations.tell_of_pending()
-    # A run that the user ended may well be without a value.
-    if stop_reason in ("n_trials", "timeout") and outcome.n_failed_ and all(t.value is None for t in outcome.trials):
+    # A run that the user ended may well be without a value. Its trials are read last, as there may be many.
+    is_over = stop_reason not in ("interrupted", "stopped") and outcome.n_failed_
+    if is_over and all(t.value is None for t in outcome.trials):
         failed = RunError(
             f"none of {len(outcome.trials)} trials succeeded, and {outcome.n_failed_} failed: "
             f"the last time {evaluations.failure}"
@@ -168,6 +173,11 @@ def maximize(*args: Any, **kwargs: Any) -> Result:
         processes of a study suggest, but not abandoned ones: for going on with an interrupted run.
     timeout : float, optional
         Seconds until the run ends, whether or not evaluations are still running: their trials stay pending.
+    budget : float, optional
+        What the trials of this run may cost together. A trial is charged the cost that f returns with its value, else
+        what the `Fidelity` of the optimizer declares, else 1; a failed one, too. One is started only if its declared
+        cost fits in beside those of the trials that run. So the budget is exceeded only by trials that report more than
+        is declared.
     n_workers : int, optional
         How many evaluations run at a time. By default as many as the executor has workers; without an executor 1,
         and f is called in this thread unless there is a timeout. More than 1 calls f in threads.

@@ -1,6 +1,7 @@
 """The function of a run: how people write it, how it is called, and how what it returns is read."""
 
 import inspect
+import math
 import pickle
 import traceback
 from collections.abc import Callable, Collection, Mapping
@@ -44,6 +45,8 @@ class RunningTrial:
     attrs : dict
         Empty; what the function writes here (JSON data under string keys) becomes the attrs of the `Trial`, also where
         the function raises.
+    fidelity : int or float, optional
+        How much of a full evaluation is wanted, in the units of the `Fidelity` declared; None where none was.
 
     Examples
     --------
@@ -59,6 +62,7 @@ class RunningTrial:
     number: int
     params: Any
     attrs: dict[str, Any] = field(default_factory=dict)
+    fidelity: Any = None
 
     # Type checkers would allow any attribute of a class that has this method.
     if not TYPE_CHECKING:
@@ -69,7 +73,7 @@ class RunningTrial:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{end}")
 
 
-@dataclass
+@dataclass(slots=True)
 class Outcome:
     """What became of one evaluation; can always be pickled.
 
@@ -126,27 +130,37 @@ class Objective:
     trial_by_name: bool
     catch: tuple[type[BaseException], ...]
 
-    def __call__(self, number: int, point: Any) -> Outcome:
+    @property
+    def takes_trial(self) -> bool:
+        """Whether it is called with the trial, and so can know its fidelity."""
+        return self.trial_by_name or "trial" in self.order
+
+    def __call__(self, number: int, point: Any, fidelity: Any = None) -> Outcome:
         """The outcome at a point; it holds what f raises, so that only the executor's own errors come from a future."""
-        trial = RunningTrial(number, point.copy())
-        arguments = {"params": point, "trial": trial}
-        keywords = {"trial": trial} if self.trial_by_name else {}
+        trial, positional, keywords = None, [point], {}
+        if self.takes_trial:
+            trial = RunningTrial(number, point.copy(), fidelity=fidelity)
+            arguments = {"params": point, "trial": trial}
+            positional = [arguments[name] for name in self.order]
+            keywords = {"trial": trial} if self.trial_by_name else {}
         start = perf_counter()
         try:
-            returned = self.f(*[arguments[name] for name in self.order], **keywords)
-            return read_returned(returned, trial.attrs, perf_counter() - start)
+            returned = self.f(*positional, **keywords)
+            duration = perf_counter() - start
+            return read_returned(returned, {} if trial is None else trial.attrs, duration)
         except BaseException as error:
             if error.__traceback__ is not None and error.__traceback__.tb_next is not None:
                 # Without the line above.
                 error.__traceback__ = error.__traceback__.tb_next
             caught = isinstance(error, self.catch) and not isinstance(error, KeyboardInterrupt)
             duration, place = perf_counter() - start, last_line_of_user(error)
-            return Outcome(attrs=trial.attrs or None, duration=duration, error=error, caught=caught, place=place)
+            attrs = None if trial is None else trial.attrs or None
+            return Outcome(attrs=attrs, duration=duration, error=error, caught=caught, place=place)
 
 
-def evaluate(f: Objective, number: int, point: Any) -> Outcome:
+def evaluate(f: Objective, number: int, point: Any, fidelity: Any) -> Outcome:
     """The outcome of a trial at a point: a function, because executors may want one."""
-    return f(number, point)
+    return f(number, point, fidelity)
 
 
 _BY_POSITION = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
@@ -239,6 +253,8 @@ def read_returned(returned: Any, written: dict[str, Any], duration: float) -> Ou
 
 def _read(returned: Any) -> tuple[float, float | None, float | None, Mapping[str, Any]]:
     """(value, std, cost, attrs) of what f returned."""
+    if type(returned) is float and math.isfinite(returned):  # by far the most frequent
+        return returned, None, None, {}
     if isinstance(returned, Mapping):
         unknown = [key for key in returned if key not in _RETURNED_KEYS]
         if unknown or "value" not in returned:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from belated.optimizers.optimizer import Optimizer
 from belated.optimizers.read_access import ReadAccess
 from belated.optimizers.trial import Trial, html_table
+from belated.run.budget import declared_cost
 from belated.study.study import Study
 
-StopReason: TypeAlias = Literal["n_trials", "timeout", "interrupted", "stopped", "error"]
+StopReason: TypeAlias = Literal["n_trials", "timeout", "budget", "interrupted", "stopped", "error"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -26,8 +28,8 @@ class Result(ReadAccess):
         To continue with, by `suggest` and `observe` or in another run.
     trials : list of Trial
         Those that the run started, in this order, whatever their state.
-    stop_reason : {"n_trials", "timeout", "interrupted", "stopped", "error"}
-        What ended it: all trials were done, the time was up, Ctrl-C, a callback, or an error.
+    stop_reason : {"n_trials", "timeout", "budget", "interrupted", "stopped", "error"}
+        What ended it: all trials were done, the time was up, the budget was spent, Ctrl-C, a callback, or an error.
     seconds : float
         How long it took.
     """
@@ -58,6 +60,17 @@ class Result(ReadAccess):
     def n_pending_(self) -> int:
         """Number of the run's trials that have no result so far, such as those that still ran at the timeout."""
         return len(self._numbers("pending"))
+
+    @property
+    def cost_(self) -> float:
+        """What the run's trials that were observed or failed cost together, as a budget is charged.
+
+        The cost that was reported, else the one that is declared for the trial's fidelity, else 1.
+        """
+        ended = [trial for trial in self._trials if trial.state in ("observed", "failed")]
+        fidelity = self.optimizer._problem.fidelity
+        costs = [(trial.cost, declared_cost(fidelity, trial)) for trial in ended]
+        return math.fsum(declared if reported is None else reported for reported, declared in costs)
 
     def _facts(self) -> dict[str, Any]:
         names = ("n_trials", "best_value_", "best_params_", "n_failed_", "n_pending_", "stop_reason")

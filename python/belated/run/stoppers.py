@@ -86,6 +86,8 @@ class NoImprovement(Stopper):
 class ValueReached(Stopper):
     """A callback that ends a run once the best value is at least as good as `value`.
 
+    The best value is `best_value_`, so where a fidelity was declared it is that at the highest observed so far.
+
     Parameters
     ----------
     value : float

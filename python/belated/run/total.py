@@ -27,10 +27,12 @@ class Total:
     def __init__(self, optimizer: Optimizer | Study, limit: int) -> None:
         self.optimizer = optimizer
         self.limit = limit
-        # Of the events read so far: how many, the trials that they started, and the suggested ones among these.
+        # Of the events read so far: how many, the trials that they started, the suggested ones among these, and those
+        # of them that are abandoned. Each event is read once, so that a suggestion costs the same however long the log.
         self._n_events = 0
         self._n_started = 0
         self._suggested: set[int] = set()
+        self._abandoned: set[int] = set()
 
     def left(self) -> int:
         """How many more may be suggested now."""
@@ -40,15 +42,18 @@ class Total:
 
     def _left(self) -> int:
         """As of the events that are known here; also called with the study's lock held."""
-        log = self.optimizer._log
-        for event in log.events(self._n_events):
+        for event in self.optimizer._log.events(self._n_events):
             self._n_events += 1
-            kind = next(iter(json.loads(event)))
+            [(kind, facts)] = json.loads(event).items()
             if kind in ("Suggested", "Added"):
                 if kind == "Suggested":
                     self._suggested.add(self._n_started)
                 self._n_started += 1
-        return self.limit - len(self._suggested.difference(log.numbers("abandoned")))
+            elif kind == "Abandoned" and facts["number"] in self._suggested:
+                self._abandoned.add(facts["number"])
+            elif kind in ("Observed", "Failed"):
+                self._abandoned.discard(facts["number"])
+        return self.limit - len(self._suggested) + len(self._abandoned)
 
     def suggest(self) -> Trial | None:
         """Start a trial; None where the total is reached."""

@@ -2,6 +2,7 @@
 
 from belated.space.candidates import Candidates
 from belated.space.dimensions import Categorical, Dimension, Integer, Ordinal, Real
+from belated.space.fidelity import Fidelity, PowerCost
 from belated.space.space import ContextSpace, Location, Params, Space
 
 __all__ = [
@@ -9,10 +10,12 @@ __all__ = [
     "Categorical",
     "ContextSpace",
     "Dimension",
+    "Fidelity",
     "Integer",
     "Location",
     "Ordinal",
     "Params",
+    "PowerCost",
     "Real",
     "Space",
 ]

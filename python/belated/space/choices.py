@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from belated._core import InvalidSpace
-from belated.space.declarations import clip, numbered, read_when, shown
+from belated.space.declarations import Columns, clip, numbered, read_when, shown
 from belated.space.ranges import Integer, Real
 
 
@@ -126,7 +126,7 @@ class Ordinal:
         """Column values, shape (1,); 0.0 for the first value and 1.0 for the last."""
         return np.array([self.level(value) / (len(self.values) - 1)])
 
-    def decode(self, columns: NDArray[np.float64]) -> Any:
+    def decode(self, columns: Columns) -> Any:
         """The value nearest to columns of shape (1,)."""
         return self.values[round(clip(float(columns[0]), 0.0, 1.0) * (len(self.values) - 1))]
 
@@ -206,6 +206,6 @@ class Categorical:
             return np.zeros(0)
         return np.array([float(_same_choice(choice, value)) for choice in self.choices])
 
-    def decode(self, columns: NDArray[np.float64]) -> Any:
+    def decode(self, columns: Columns) -> Any:
         """The choice whose column, of shape (k,), is largest."""
-        return self.choices[int(np.argmax(columns)) if self.width else 0]
+        return self.choices[max(range(self.width), key=columns.__getitem__, default=0)]

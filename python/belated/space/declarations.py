@@ -1,16 +1,20 @@
 """What all dimensions share: reading their conditions, writing them as text, and numbered members."""
 
 import reprlib
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from belated._core import InvalidSpace
 
+# The columns of one value; a list is read several times as fast as an array.
+Columns: TypeAlias = Sequence[float] | NDArray[np.float64]
+
 
 def clip(value: float, low: float, high: float) -> float:
-    return min(max(value, low), high)
+    return low if value < low else high if value > high else value
 
 
 def numbered(n: int) -> dict[str, Any]:

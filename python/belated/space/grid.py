@@ -1,4 +1,7 @@
-"""Evenly spaced numbers: low, low + step, low + 2 step, …, each the float nearest to what these decimals add up to."""
+"""Evenly spaced numbers: low, low + step, low + 2 step, …, each the float nearest to what these decimals add up to.
+
+Fractions are slow, and the same members are asked for again and again: the latest are kept.
+"""
 
 from __future__ import annotations
 
@@ -17,11 +20,13 @@ def _exact(number: float) -> Fraction:
     return Fraction(repr(number))
 
 
+@functools.lru_cache(maxsize=256)
 def last_index(low: float, high: float, step: float) -> int:
     """The index of the last member that is not beyond high."""
     return int((_exact(high) - _exact(low)) // _exact(step))
 
 
+@functools.lru_cache(maxsize=4096)
 def member(low: float, step: float, index: int) -> float:
     """low + index * step."""
     return float(_exact(low) + index * _exact(step))

@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from belated._core import InvalidSpace
 from belated.space import grid
 from belated.space.arguments import real_number, whole_number
-from belated.space.declarations import clip, numbered, read_when, shown
+from belated.space.declarations import Columns, clip, numbered, read_when, shown
 
 # Up to here every integer of a range, linear or logarithmic, keeps a column value of its own.
-_LARGEST_INTEGER = 2**40
+LARGEST_INTEGER = 2**40
 
 
 def _log_ratio(a: float, b: float) -> float:
@@ -120,7 +120,7 @@ class Real:
         n_steps = grid.last_index(self.low, self.high, step)
         if n_steps < 1:
             raise InvalidSpace(f"{call} has one value: make step at most high - low, or write a constant as its value")
-        if n_steps > _LARGEST_INTEGER or step < math.ulp(max(abs(self.low), abs(self.high))):
+        if n_steps > LARGEST_INTEGER or step < math.ulp(max(abs(self.low), abs(self.high))):
             raise InvalidSpace(f"{call} has too many values to be told apart: leave step out")
 
     def __repr__(self) -> str:
@@ -195,23 +195,23 @@ class Real:
             u = (value / 2 - self.low / 2) / (self.high / 2 - self.low / 2)
         return np.array([clip(u, 0.0, 1.0)])
 
-    def decode(self, columns: NDArray[np.float64]) -> float:
+    def decode(self, columns: Columns) -> float:
         """The value of columns of shape (1,): always in [low, high], exact at both ends."""
-        u = float(columns[0])
+        u, low, high = float(columns[0]), self.low, self.high
         if self.step is not None:
-            return self.member(round(clip(u, 0.0, 1.0) * grid.last_index(self.low, self.high, self.step)))
+            return self.member(round(clip(u, 0.0, 1.0) * grid.last_index(low, high, self.step)))
         if u <= 0.0:
-            return self.low
+            return low
         if u >= 1.0:
-            return self.high
-        span = self.high - self.low
+            return high
+        span = high - low
         if self.log:
-            value = _exponential(u, self.low, self.high)
+            value = _exponential(u, low, high)
         elif not math.isfinite(span):
-            value = self.low * (1 - u) + self.high * u
+            value = low * (1 - u) + high * u
         else:
-            value = self.low + u * span if u < 0.5 else self.high - (1 - u) * span
-        return clip(value, self.low, self.high)
+            value = low + u * span if u < 0.5 else high - (1 - u) * span
+        return clip(value, low, high)
 
 
 @dataclass(frozen=True, repr=False)
@@ -256,7 +256,7 @@ class Integer:
         low, high = whole_number(self.low), whole_number(self.high)
         if low is None or high is None:
             raise InvalidSpace(f"{call} is not usable: both bounds must be integers; use Real for real bounds")
-        if max(abs(low), abs(high)) > _LARGEST_INTEGER:
+        if max(abs(low), abs(high)) > LARGEST_INTEGER:
             raise InvalidSpace(f"{call} is not usable: bounds must lie within ±2**40; use Real and round")
         if not low < high:
             raise InvalidSpace(
@@ -341,7 +341,7 @@ class Integer:
             u = (value - self.low) / (self.high - self.low)
         return np.array([clip(u, 0.0, 1.0)])
 
-    def decode(self, columns: NDArray[np.float64]) -> int:
+    def decode(self, columns: Columns) -> int:
         """The nearest integer in range of columns of shape (1,)."""
         u = clip(float(columns[0]), 0.0, 1.0)
         if self.step is not None:

@@ -230,10 +230,12 @@ class Space(Mapping[str, Dimension]):
             for name, dimension in self._dimensions.items():
                 values[name] = dimension.from_number(next(numbers) if dimension.width else 0.0)
         else:
-            point, start = np.asarray(point, dtype=np.float64), 0
+            # A list, because reading one number after another out of an array takes several times as long.
+            columns, start = np.asarray(point, dtype=np.float64).tolist(), 0
             for name, dimension in self._dimensions.items():
-                values[name] = dimension.decode(point[start : start + dimension.width])
-                start += dimension.width
+                end = start + dimension.width
+                values[name] = dimension.decode(columns[start:end])
+                start = end
         if self._conditions is None:
             return values
         active: set[str] = set()

@@ -15,6 +15,7 @@ from belated.optimizers.optimizer import Optimizer
 from belated.optimizers.values import as_data, from_data
 from belated.space.candidates import Candidates
 from belated.space.dimensions import Categorical, Dimension, Integer, Ordinal, Real
+from belated.space.fidelity import Fidelity, PowerCost
 from belated.space.space import Space
 from belated.store.interface import StoreError
 
@@ -89,6 +90,21 @@ def _candidates_as_data(candidates: Candidates) -> dict[str, Any]:
     return {"kind": kind, "rows": exact.tolist()}
 
 
+def _fidelity_as_data(fidelity: Fidelity) -> dict[str, Any]:
+    if not (fidelity.cost is None or isinstance(fidelity.cost, PowerCost)):
+        raise InvalidSetting(
+            f"{fidelity!r} has a function for its cost, which a study cannot store: pass a bl.PowerCost(…), or leave "
+            "it out and report the cost of each trial"
+        )
+    data: dict[str, Any] = as_data(fidelity)
+    return data
+
+
+def _fidelity(data: Any) -> Any:
+    """The fidelity that `_fidelity_as_data` made the data of."""
+    return from_data(data, {"Fidelity": Fidelity, "PowerCost": PowerCost})
+
+
 def definition_of(optimizer: Optimizer) -> dict[str, Any]:
     """An optimizer's class, arguments and seed, as data; the clock it reads is not part of it."""
     kind = type(optimizer)
@@ -105,6 +121,9 @@ def definition_of(optimizer: Optimizer) -> dict[str, Any]:
         "direction": optimizer.direction,
         "seed": optimizer.seed_,
     }
+    # What most optimizers do not have is left out.
+    if optimizer.fidelity is not None:
+        arguments["fidelity"] = _fidelity_as_data(optimizer.fidelity)
     if optimizer._constraints is not None:
         # Functions cannot be stored: how many there are, and what they are called.
         arguments["constraints"] = optimizer._constraints.names
@@ -184,6 +203,7 @@ def optimizer_from(
     read: dict[str, Callable[[Any], Any]] = {
         "space": _dimensions,
         "context": _dimensions,
+        "fidelity": _fidelity,
         "candidates": lambda data: np.array(data["rows"], dtype=_KINDS_OF_NUMBER[data["kind"]]),
     }
     try:

@@ -119,11 +119,12 @@ class SharedLog:
         key: str | None,
         expires_after: float | None,
         feasible: Feasible | None = None,
+        fidelity: float | None = None,
     ) -> list[int]:
         """Start n trials, or find those that the key started; their numbers. None are where `may_start` forbids."""
 
         def proposal() -> list[str]:
-            return self.core.propose(n, context, now(), self.wall_time(), expires_after, feasible)
+            return self.core.propose(n, context, now(), self.wall_time(), expires_after, feasible, fidelity)
 
         with self.lock:
             for attempt in range(_ATTEMPTS + 1):
@@ -149,13 +150,18 @@ class SharedLog:
                     names = [None if key is None else f"suggest:{i}:{key}" for i in range(n)]
                     uncommitted.extend(zip(events, names, strict=True))
                 return list(range(first, first + n))
-            return self._earlier(n, context, key)
+            return self._earlier(n, context, fidelity, key)
 
-    def _earlier(self, n: int, context: Array | None, key: str | None) -> list[int]:
+    def _earlier(self, n: int, context: Array | None, fidelity: float | None, key: str | None) -> list[int]:
         """The trials that a key started, if it was for the same request."""
         numbers = [number for number, _ in self.keyed("suggest", key) if number is not None]
         wanted = np.zeros(0) if context is None else context
-        if len(numbers) != n or not all(np.array_equal(self.core.trial(i).context, wanted) for i in numbers):
+        same = len(numbers) == n and all(np.array_equal(self.core.trial(i).context, wanted) for i in numbers)
+        if fidelity is not None:
+            # Enqueued points may have fidelities of their own.
+            chosen = [facts for _, event in self.keyed("suggest", key) for facts in json.loads(event).values()]
+            same = same and all(facts["queued"] or _near(facts.get("fidelity"), fidelity) for facts in chosen)
+        if not same:
             raise InvalidSetting(f"key={key!r} started {len(numbers)} trials before, in a request other than this one")
         return numbers
 
@@ -277,6 +283,11 @@ class SharedLog:
 
     def __len__(self) -> int:
         return len(self.core)
+
+
+def _near(z: float | None, wanted: float) -> bool:
+    """Whether a fidelity is the one that was asked for, but for rounding."""
+    return z is not None and abs(z - wanted) <= 1e-9
 
 
 def _place_in(point: dict[str, Any]) -> tuple[list[float], int | None]:

@@ -187,8 +187,8 @@ class Study(LifeCycle[SharedLog]):
         return self._optimizer._has_model
 
     @property
-    def _in_rounds(self) -> bool:
-        return self._optimizer._in_rounds
+    def _status_of(self) -> str | None:
+        return self._optimizer._status_of
 
     def _constraints_for(self, call: str) -> Constraints | None:
         if self._stored_constraints and self._optimizer._constraints is None:
@@ -197,6 +197,10 @@ class Study(LifeCycle[SharedLog]):
                 "to keep to them: open it with Study.load(…, constraints=[…])"
             )
         return self._optimizer._constraints
+
+    def _next_fidelity(self) -> float | None:
+        self.sync()
+        return self._optimizer._next_fidelity()
 
     def _current_log(self) -> SharedLog:
         self.sync()
@@ -225,6 +229,7 @@ class Study(LifeCycle[SharedLog]):
         n: None = None,
         context: Mapping[str, Any] | None = None,
         *,
+        fidelity: float | None = None,
         key: str | None = None,
         expires_after: float | None = None,
     ) -> Trial: ...
@@ -234,6 +239,7 @@ class Study(LifeCycle[SharedLog]):
         n: int,
         context: Mapping[str, Any] | None = None,
         *,
+        fidelity: float | None = None,
         key: str | None = None,
         expires_after: float | None = None,
     ) -> list[Trial]: ...
@@ -242,6 +248,7 @@ class Study(LifeCycle[SharedLog]):
         n: int | None = None,
         context: Mapping[str, Any] | None = None,
         *,
+        fidelity: float | None = None,
         key: str | None = None,
         expires_after: float | None = None,
     ) -> Trial | list[Trial]:
@@ -249,6 +256,8 @@ class Study(LifeCycle[SharedLog]):
 
         Parameters
         ----------
+        fidelity : int or float, optional
+            The fidelity that is wanted, where one was declared.
         key : str, optional
             A name for this request: asked again with it, as after a crash, the same trials are returned.
         expires_after : float, optional
@@ -259,11 +268,11 @@ class Study(LifeCycle[SharedLog]):
         if expires_after is not None and (lease is None or lease < 0):
             raise InvalidSetting(f"expires_after={short_repr(expires_after)} is not usable: pass seconds >= 0, or None")
 
-        def start(n: int, context: Array | None) -> list[int]:
+        def start(n: int, context: Array | None, fidelity: float | None) -> list[int]:
             constraints = self._constraints_for("suggest")
-            return self._log.suggest(n, context, self._problem.now, key, lease, constraints)
+            return self._log.suggest(n, context, self._problem.now, key, lease, constraints, fidelity)
 
-        return self._start(n, context, start)
+        return self._start(n, context, fidelity, start)
 
     def observe(
         self,
@@ -275,6 +284,7 @@ class Study(LifeCycle[SharedLog]):
         duration: float | None = None,
         params: Any = None,
         attrs: Mapping[str, Any] | None = None,
+        fidelity: float | None = None,
         amend: bool = False,
         replicate: bool = False,
         key: str | None = None,
@@ -289,6 +299,8 @@ class Study(LifeCycle[SharedLog]):
             Where the trial was really run, if not where it was suggested.
         attrs : mapping, optional
             Anything else to keep with the trial, as JSON.
+        fidelity : int or float, optional
+            That of the trial, as a check.
         amend : bool, default False
             Replace a value that is there already.
         replicate : bool, default False
@@ -298,7 +310,7 @@ class Study(LifeCycle[SharedLog]):
             cost and params, or `InvalidSetting` is raised; duration and attrs may differ.
         """
         _check_key(key)
-        self._observe(trial, value, (std, cost, duration, params, attrs), amend, replicate, key)
+        self._observe(trial, value, (std, cost, duration, params, attrs), fidelity, amend, replicate, key)
 
     def _log_value(
         self, number: int, value: float, report: Report | None, amend: bool, replicate: bool, key: str | None

@@ -352,7 +352,10 @@ impl FromSettings for BayesOpt {
 
 impl Strategy for BayesOpt {
     fn supports(&self) -> Supports {
-        Supports::EVERYTHING
+        Supports {
+            fidelity: false,
+            ..Supports::EVERYTHING
+        }
     }
 
     fn catch_up(&mut self, log: &Ledger) -> Result<()> {
@@ -399,7 +402,7 @@ impl Strategy for BayesOpt {
         })
     }
 
-    fn check_note(&self, log: &Ledger, note: &str) -> Result<()> {
+    fn check_note(&mut self, log: &Ledger, note: &str) -> Result<()> {
         let width = self.domain.width() + self.context_width;
         Fit::check_note(note, log.trials().len(), width)
     }

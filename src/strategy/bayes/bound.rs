@@ -118,6 +118,7 @@ mod tests {
             now: 7.0,
             wall_time,
             context: &[],
+            fidelity: None,
             feasible: Feasible::EVERYWHERE,
         }
     }

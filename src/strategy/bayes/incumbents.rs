@@ -154,6 +154,7 @@ mod tests {
             now: 0.0,
             wall_time: None,
             context: &[],
+            fidelity: None,
             feasible,
         }
     }

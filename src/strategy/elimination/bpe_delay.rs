@@ -322,6 +322,7 @@ impl Strategy for BPEDelay {
             candidates: true,
             seconds: false,
             conditions: false,
+            fidelity: false,
         }
     }
 
@@ -382,7 +383,7 @@ impl Strategy for BPEDelay {
         })
     }
 
-    fn check_note(&self, log: &Ledger, note: &str) -> Result<()> {
+    fn check_note(&mut self, log: &Ledger, note: &str) -> Result<()> {
         Note::check(note, log)
     }
 

@@ -162,6 +162,11 @@ def paper_width(algorithm: str, variance: float) -> Width:
     return UCBV(B) if algorithm.endswith("UCBV") else UCB1Sigma(variance)
 
 
+def smoothness() -> list[float]:
+    """rho of the three instances of POO, rho_i = rho_max^(3/(3 − i)): those that tables 5 and 9 name."""
+    return [RHO_MAX ** (3 / (3 - i)) for i in range(3)]
+
+
 def run_program(
     problem: Problem,
     delays: str,

@@ -14,6 +14,9 @@ each class; Adam with rate 1e-3 on batches of 16; 12 initial points, uniform and
 By default an evaluation takes about as many seconds on a processor as it took minutes there: 2 epochs on 1,000 images,
 and 2 minutes for each method. `--faithful` takes the paper's numbers. CIFAR-10's binary files are read from `--data`;
 where they are not there, MNIST's 10,000 test digits stand in for them, and the output says so.
+
+``--keep DIR`` keeps each run that is finished, so that the replay can be stopped and go on; all methods make their
+first run before any makes its second.
 """
 
 from __future__ import annotations
@@ -34,10 +37,11 @@ from belated import plotting
 from belated.experiments import training
 from belated.experiments.images import N_CLASSES, cifar_or_digits
 from belated.experiments.report import format_table, mean_stderr, plus_minus
-from belated.experiments.runner import Options, about, process_pool, seed_of
+from belated.experiments.runner import Options, about, kept_map, process_pool, seed_of
 
 DEFAULT_RUNS = 3
 NEEDS = ("torch",)
+OPTIONS = ("keep",)
 ALGORITHMS = ("synBUCB", "synTS", "asyRAND", "asyEI", "asyHUCB", "asyTS")
 N_WORKERS = 4
 N_INITIAL = 12
@@ -88,18 +92,47 @@ class Search:
             self.values.append(trial.value)
             self.durations.append(trial.duration or np.nan)
 
+    def result(self) -> dict[str, Any]:
+        """What is kept of it."""
+        return {name: value for name, value in vars(self).items() if name != "started"}
+
+    @classmethod
+    def from_result(cls, result: dict[str, Any]) -> Search:
+        """What was kept, in whose file null stands for NaN; its clock starts at 0."""
+        return cls(0.0, **{name: np.array(value, dtype=float).tolist() for name, value in result.items()})
+
+
+@dataclass(frozen=True)
+class Task:
+    """One run of one method."""
+
+    algorithm: str
+    run: int
+    scale: Scale
+    workers: int
+    options: Options
+
+    def name(self, images: str) -> str:
+        """All that the result depends on, the machine apart."""
+        iterations, seed = self.options.iterations, f"seed{self.options.seed}"
+        end = f"{self.scale.seconds:g}s" if iterations is None else f"T{iterations}"
+        parts = (self.algorithm, images, f"workers{self.workers}", end, seed, f"run{self.run}")
+        return "_".join([*parts, *(["faithful"] if self.options.faithful else [])])
+
 
 def run(options: Options) -> dict[str, Any]:
     """All runs of the six methods, one after another: each has the workers for itself."""
-    from tqdm.auto import tqdm
-
     scale = FAITHFUL if options.faithful else SMALL
-    *_, which = cifar_or_digits(options.data, scale.images)  # raises before any process starts
+    training_part, *_, which = cifar_or_digits(options.data, scale.images)  # raises before any process starts
     n_runs = options.runs or DEFAULT_RUNS
     n_workers = N_WORKERS if options.workers is None else options.workers
+    tasks = [Task(algorithm, run, scale, n_workers, options) for run in range(n_runs) for algorithm in ALGORITHMS]
+    images = f"{'cifar' if which.startswith('CIFAR') else 'digits'}{len(training_part)}"
+    # In this process, whatever the number of workers is: they belong to the run.
+    kept = kept_map(run_task, {task.name(images): task for task in tasks}, options.keep, 0, "cifar")
     searches: dict[str, list[Search]] = {algorithm: [] for algorithm in ALGORITHMS}
-    for number, algorithm in tqdm([(i, a) for i in range(n_runs) for a in ALGORITHMS], desc="cifar", unit="run"):
-        searches[algorithm].append(run_method(algorithm, number, scale, n_workers, options))
+    for task, result in zip(tasks, kept.values(), strict=True):
+        searches[task.algorithm].append(Search.from_result(result))
     seconds = scale.seconds
     if options.iterations is not None:
         seconds = max(found.arrivals[-1] for runs in searches.values() for found in runs)
@@ -108,21 +141,22 @@ def run(options: Options) -> dict[str, Any]:
     return about(options, n_runs) | {"images": which, "workers": n_workers, "times": times, "settings": settings}
 
 
-def run_method(algorithm: str, number: int, scale: Scale, n_workers: int, options: Options) -> Search:
+def run_task(task: Task) -> dict[str, Any]:
     """One run of one method, and the test of the network that it found."""
-    seed = seed_of(options.seed, "optimizer", algorithm, number)
-    optimizer = bl.algorithm(algorithm, space(), seed=seed)
-    for point in initial_points(np.random.default_rng(seed_of(options.seed, "initial", number))):
+    options, scale = task.options, task.scale
+    seed = seed_of(options.seed, "optimizer", task.algorithm, task.run)
+    optimizer = bl.algorithm(task.algorithm, space(), seed=seed)
+    for point in initial_points(np.random.default_rng(seed_of(options.seed, "initial", task.run))):
         optimizer.enqueue(point)
-    train = partial(evaluate, data=options.data, scale=scale, seed=seed_of(options.seed, "training", number))
+    train = partial(evaluate, data=options.data, scale=scale, seed=seed_of(options.seed, "training", task.run))
     n_trials = None if options.iterations is None else N_INITIAL + options.iterations
-    batch = max(1, n_workers) if algorithm.startswith("syn") else None
-    if n_workers == 0:
-        return search(optimizer, train, None, batch, scale.seconds, n_trials)
-    with process_pool(n_workers) as pool:
+    batch = max(1, task.workers) if task.algorithm.startswith("syn") else None
+    if task.workers == 0:
+        return search(optimizer, train, None, batch, scale.seconds, n_trials).result()
+    with process_pool(task.workers) as pool:
         # Each process loads torch and the images before the clock starts.
-        list(pool.map(partial(prepare, options.data), [scale] * n_workers))
-        return search(optimizer, train, pool, batch, scale.seconds, n_trials)
+        list(pool.map(partial(prepare, options.data), [scale] * task.workers))
+        return search(optimizer, train, pool, batch, scale.seconds, n_trials).result()
 
 
 def search(

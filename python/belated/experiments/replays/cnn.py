@@ -9,6 +9,9 @@ for all trials of a run.
 
 The digits are MNIST's usual 60,000 and 10,000 through torchvision. Where nothing can be downloaded, `--data` names a
 folder with MNIST's files; where only its 10,000 test digits are there, 70 % of them train.
+
+``--keep DIR`` keeps each run that is finished, so that the replay can be stopped and go on; all settings make their
+first run before any makes its second.
 """
 
 from __future__ import annotations
@@ -17,14 +20,17 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from belated.experiments import training
 from belated.experiments.images import N_CLASSES, mnist
 from belated.experiments.papers import verma
 from belated.experiments.replays import lr
-from belated.experiments.runner import Options, about, parallel_map, seed_of
+from belated.experiments.runner import Options, about, kept_map, seed_of
 
 DEFAULT_RUNS = 10
 NEEDS = ("torch",)
+OPTIONS = ("keep",)
 EPOCHS = 2
 BATCH_SIZE = (128, 512)
 CHANNELS = 8
@@ -35,11 +41,22 @@ NODES = 8
 
 def run(options: Options) -> dict[str, Any]:
     """All runs of the six algorithms under both delay settings."""
-    *_, which = mnist(options.data)  # raises before any process starts where there are no data
+    digits, _, which = mnist(options.data)  # raises before any process starts where there are no data
     n_runs = options.runs or DEFAULT_RUNS
     tasks = verma.tasks(options, n_runs, partial(lr.initial_points, batch_size=BATCH_SIZE))
-    results = parallel_map(partial(run_task, training_seed=options.seed), tasks, options.workers, "cnn")
+    names = [name(task, options.seed, len(digits)) for task in tasks]
+    by_run = dict(sorted(zip(names, tasks, strict=True), key=lambda named: named[1].run))
+    function = partial(run_task, training_seed=options.seed)
+    kept = kept_map(function, by_run, options.keep, options.workers, "cnn")
+    # As floats, since null stands for the NaN before a first result in what is kept.
+    results = [verma.RunResult(np.array(kept[each]["error"], dtype=float), kept[each]["seconds"]) for each in names]
     return about(options, n_runs) | {"images": which, "settings": verma.summarise(results, n_runs)}
+
+
+def name(task: verma.Task, seed: int, n_digits: int) -> str:
+    """All that the result of a run depends on; MNIST and its test digits differ in how many there are for training."""
+    parts = (task.algorithm, task.delays, f"n{n_digits}", f"T{len(task.delay) - verma.N_INITIAL}", f"seed{seed}")
+    return "_".join([*parts, f"run{task.run}", *(["faithful"] if task.faithful else [])])
 
 
 def table(report: dict[str, Any]) -> str:
@@ -52,10 +69,11 @@ def draw(report: dict[str, Any], path: Path) -> None:
     verma.draw(report["settings"], path)
 
 
-def run_task(task: verma.Task, training_seed: int) -> verma.RunResult:
+def run_task(task: verma.Task, training_seed: int) -> dict[str, Any]:
     """One run of one algorithm."""
     seed = seed_of(training_seed, "training", task.run)
-    return verma.run_task(task, lr.space(BATCH_SIZE), lambda params: accuracy(task.data, seed, **params))
+    result = verma.run_task(task, lr.space(BATCH_SIZE), lambda params: accuracy(task.data, seed, **params))
+    return {"error": result.error, "seconds": result.seconds}
 
 
 @lru_cache(maxsize=1024)

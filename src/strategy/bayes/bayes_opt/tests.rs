@@ -12,6 +12,7 @@ const QUERY: Query<'static> = Query {
     now: 0.0,
     wall_time: None,
     context: &[],
+    fidelity: None,
     feasible: Feasible::EVERYWHERE,
 };
 
@@ -22,6 +23,7 @@ fn strategy(context_width: usize) -> BayesOpt {
     let setup = Setup {
         domain: Arc::new(Domain::new_box(vec![Coordinate::Continuous; 2]).unwrap()),
         context: vec![Coordinate::Continuous; context_width],
+        fidelity: None,
         clock: Clock::Iterations,
     };
     let settings = serde_json::from_value(settings).unwrap();
@@ -114,7 +116,7 @@ fn a_recommendation_has_the_largest_mean_and_the_posterior_s_moments_in_units_of
 #[test]
 fn a_note_has_one_lengthscale_for_every_column_of_point_and_context() {
     let log = Ledger::new(Clock::Iterations, 2, 1);
-    let bayes = strategy(1);
+    let mut bayes = strategy(1);
     for n in 1..5 {
         let theta = bayes.settings.gp().first_theta(3, 3);
         let mut fit = Fit::given(bayes.settings.gp().families()[0], theta);
@@ -130,6 +132,7 @@ fn uniform_initial_points_under_constraints_are_no_model_s() {
     let setup = Setup {
         domain: Arc::new(Domain::new_box(vec![Coordinate::Continuous; 2]).unwrap()),
         context: vec![],
+        fidelity: None,
         clock: Clock::Iterations,
     };
     let settings = serde_json::from_value(settings).unwrap();

@@ -13,6 +13,7 @@ fn query(now: f64) -> Query<'static> {
         now,
         wall_time: None,
         context: &[],
+        fidelity: None,
         feasible: Feasible::EVERYWHERE,
     }
 }

@@ -1,4 +1,4 @@
-"""The rounds of a search that has some, as they can be looked at."""
+"""What can be looked at besides trials: the rounds of a search that has some, or its tree."""
 
 from __future__ import annotations
 
@@ -42,3 +42,28 @@ def round_from(status: Mapping[str, Any]) -> Round:
     """A round as the core tells of it."""
     delay = status["delay"]
     return Round(**{**status, "delay": None if delay is None else (delay["mean"], delay["xi"], delay["b"])})
+
+
+@dataclass(frozen=True)
+class Tree:
+    """What the tree of a `TreeSearch` looks like.
+
+    Attributes
+    ----------
+    nu, rho : float
+        The smoothness that it assumes: f varies by nu rho**h at most in a cell of depth h; nu is in units of f.
+    n_cells : int
+        How many cells were visited.
+    depth : int
+        Of the deepest one; the whole space has depth 0.
+    """
+
+    nu: float
+    rho: float
+    n_cells: int
+    depth: int
+
+
+def trees_from(status: Mapping[str, Any]) -> list[Tree]:
+    """The trees as the core tells of them."""
+    return [Tree(**instance) for instance in status["instances"]]

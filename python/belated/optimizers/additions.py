@@ -1,0 +1,92 @@
+"""Reading the arguments of `add` and `enqueue`: points of one's own, with what is known of them."""
+
+from collections.abc import Mapping
+from reprlib import repr as short_repr
+from typing import Any
+
+from belated._core import Action, InvalidFidelity, InvalidValue
+from belated.optimizers.constraints import Constraints
+from belated.optimizers.log import Report
+from belated.optimizers.problem import Problem
+from belated.optimizers.report import attrs_as_json, check_amount
+from belated.space.arguments import is_list
+
+
+def added_actions(
+    problem: Problem, owner: str, params: Any, value: Any, context: Any, facts: Mapping[str, Any]
+) -> tuple[list[Action], bool]:
+    """What `add` has to log, one action for each point, and whether the points came as a list.
+
+    `facts` has std, cost, attrs and fidelity, each for all points or as a list; `owner` is the optimizer's class, for
+    messages. Everything is checked before anything is logged.
+    """
+    several = problem.domain.holds_several(params, listed=is_list(value))
+    points = problem.domain.split(params) if several else [params]
+    values = [value]
+    if several:
+        if value is not None and not is_list(value):
+            raise InvalidValue(f"value={short_repr(value)} for {len(points)} points: pass one value for each")
+        values = [None] * len(points) if value is None else list(value)
+    if len(values) != len(points):
+        raise InvalidValue(f"value has {len(values)} entries for {len(points)} points: pass one for each")
+    n = len(points)
+    contexts = problem.contexts(context, n)
+    located = [problem.domain.locate(point) for point in points]
+    encoded = [problem.encode_context(one, owner) for one in contexts]
+    names = [f"params[{i}]" if several else "params" for i in range(n)]
+    oriented = [None if y is None else problem.check_value(y, name) for y, name in zip(values, names, strict=True)]
+    given = {name: _for_each(name, facts[name], n) for name in ("std", "cost", "attrs")}
+    deviations = [problem.check_std(sd, name) for sd, name in zip(given["std"], names, strict=True)]
+    costs = [check_amount("cost", cost, name) for cost, name in zip(given["cost"], names, strict=True)]
+    listed = is_list(facts["attrs"])
+    texts = [attrs_as_json(each, f"attrs[{i}]" if listed else "attrs") for i, each in enumerate(given["attrs"])]
+    reports = [
+        None if sd is None and cost is None and text is None else Report(sd, cost, attrs=text)
+        for sd, cost, text in zip(deviations, costs, texts, strict=True)
+    ]
+    # Where nothing is said, a value is that of a full evaluation.
+    shares = _fidelities(problem, owner, facts["fidelity"], n, None if problem.fidelity is None else 1.0)
+    actions = [
+        Action.add(place, z, y, report, share)
+        for place, z, y, report, share in zip(located, encoded, oriented, reports, shares, strict=True)
+    ]
+    return actions, several
+
+
+def enqueued_actions(
+    problem: Problem, owner: str, constraints: Constraints | None, params: Any, fidelity: Any
+) -> list[Action]:
+    """What `enqueue` has to log, one action for each point; everything is checked before anything is logged."""
+    domain = problem.domain
+    several = domain.holds_several(params)
+    located = [domain.locate(point) for point in (domain.split(params) if several else [params])]
+    if constraints is not None:
+        for i, place in enumerate(located):
+            constraints.check(place, f"params[{i}]" if several else "params")
+    shares = _fidelities(problem, owner, fidelity, len(located), None)
+    return [Action.enqueue(place, share) for place, share in zip(located, shares, strict=True)]
+
+
+def check_same_fidelity(problem: Problem, owner: str, number: int, given: Any, known: float | None) -> None:
+    """Refuse a fidelity that is not that of a trial, which is `known` in [0, 1]."""
+    wanted = problem.decode_fidelity(problem.encode_fidelity(given, owner))
+    started = problem.decode_fidelity(known)
+    if wanted != started:
+        raise InvalidFidelity(
+            f"fidelity={short_repr(given)} for trial {number}, which was started at {started!r}: report a value at "
+            f"another fidelity by add(params, value, fidelity={short_repr(given)}) (nothing was changed)"
+        )
+
+
+def _fidelities(problem: Problem, owner: str, fidelity: Any, n: int, default: float | None) -> list[float | None]:
+    """The fidelity of each of n points, in [0, 1], of one that was given for all or of a list; `default` for None."""
+    given = _for_each("fidelity", fidelity, n)
+    return [default if each is None else problem.encode_fidelity(each, owner) for each in given]
+
+
+def _for_each(name: str, given: Any, n: int) -> list[Any]:
+    """One for each of n points, of one that was given for all or of a list."""
+    each = list(given) if is_list(given) else [given] * n
+    if len(each) != n:
+        raise InvalidValue(f"{name} has {len(each)} entries for {n} points: pass one for each, or one for all")
+    return each

@@ -1,0 +1,57 @@
+"""The budget of a run: what its trials have cost, and what those that are running are declared to cost."""
+
+import math
+
+from belated.optimizers.optimizer import Optimizer
+from belated.optimizers.trial import Trial
+from belated.space.fidelity import Fidelity, PowerCost
+from belated.study.study import Study
+
+
+class Budget:
+    """What a run may spend: a trial costs what is reported of it, else what is declared for its fidelity, else 1."""
+
+    def __init__(self, optimizer: Optimizer | Study, limit: float) -> None:
+        self._optimizer = optimizer
+        self._fidelity = optimizer._problem.fidelity
+        self._limit = limit
+        # Sums of costs such as 0.1 may be off by rounding.
+        self._slack = 1e-9 * limit
+        self._spent = 0.0
+        # Of trials that are running, by number.
+        self._declared: dict[int, float] = {}
+
+    def has_room(self) -> bool:
+        """Whether the next trial fits in, at its declared cost, beside all that run."""
+        left = self._limit - self._spent - math.fsum(self._declared.values())
+        if left <= self._slack:
+            return False
+        if left + self._slack >= self._highest_cost():
+            return True
+        return self._fidelity is not None and left + self._slack >= self._next_cost()
+
+    def start(self, trial: Trial) -> None:
+        """Count on what a trial is declared to cost."""
+        self._declared[trial.number] = declared_cost(self._fidelity, trial)
+
+    def end(self, trial: Trial) -> None:
+        """Charge a trial that is over."""
+        declared, reported = self._declared.pop(trial.number), trial.cost
+        self._spent += declared if reported is None else reported
+
+    def _highest_cost(self) -> float:
+        """What no trial is declared to exceed."""
+        if self._fidelity is None or self._fidelity.cost is None:
+            return 1.0
+        return self._fidelity.cost.full if isinstance(self._fidelity.cost, PowerCost) else math.inf
+
+    def _next_cost(self) -> float:
+        """What the trial that would be suggested now is declared to cost."""
+        assert self._fidelity is not None
+        fidelity = self._optimizer._problem.decode_fidelity(self._optimizer._next_fidelity())
+        return self._fidelity.cost_of(fidelity)
+
+
+def declared_cost(fidelity: Fidelity | None, trial: Trial) -> float:
+    """What a trial is declared to cost; 1 where nothing is declared."""
+    return 1.0 if fidelity is None else fidelity.cost_of(trial.fidelity)

@@ -1,0 +1,240 @@
+"""Fidelity: how much of a full evaluation a trial is, in the user's units, with its cost and its bias.
+
+Notation: v is a fidelity in the user's units, from low to high; z in [0, 1] is the same in the core, where 1 stands for
+a full evaluation; f_z is f as evaluated at z.
+"""
+
+import pickle
+import reprlib
+from collections.abc import Callable
+from dataclasses import KW_ONLY, asdict, dataclass, fields
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from belated._core import InvalidFidelity, InvalidSetting, InvalidSpace
+from belated.space.arguments import finite, whole_number
+from belated.space.ranges import LARGEST_INTEGER, Integer, Real
+
+
+@dataclass(frozen=True, repr=False)
+class PowerCost:
+    """What an evaluation costs at fidelity z in [0, 1]: ``base + (full - base) * z**exponent``.
+
+    Parameters
+    ----------
+    base : float
+        The cost at the lowest fidelity, from 0 to `full`.
+    exponent : float, default 1.0
+        Above 0; 1 is a straight line.
+    full : float, default 1.0
+        The cost at the highest fidelity, above 0. The default counts costs in full evaluations; otherwise it is in the
+        unit of the costs that are reported, and of the budget of a run.
+
+    Raises
+    ------
+    InvalidSetting
+        Numbers that are out of these ranges.
+
+    Examples
+    --------
+    In proportion to the number of samples, from 100 to 5000:
+
+    >>> import belated as bl
+    >>> samples = bl.Fidelity(100, 5000, cost=bl.PowerCost(100 / 5000))
+    >>> samples.cost_of(100), samples.cost_of(2550), samples.cost_of(5000)
+    (0.02, 0.51, 1.0)
+    """
+
+    base: float
+    exponent: float = 1.0
+    full: float = 1.0
+
+    def __post_init__(self) -> None:
+        numbers = {field.name: finite(getattr(self, field.name)) for field in fields(self)}
+        base, exponent, full = numbers.values()
+        for name, number, fits, expected in (
+            ("full", full, full is not None and full > 0, "a finite number > 0"),
+            ("base", base, base is not None and full is not None and 0 <= base <= full, "a number from 0 to full"),
+            ("exponent", exponent, exponent is not None and exponent > 0, "a finite number > 0"),
+        ):
+            if not fits:
+                given = reprlib.repr(getattr(self, name))
+                raise InvalidSetting(f"{name}={given} of PowerCost is not usable: pass {expected}")
+            object.__setattr__(self, name, number)
+
+    def __repr__(self) -> str:
+        named = [f"{field.name}={getattr(self, field.name)!r}" for field in fields(self)[1:]]
+        defaults = [f"{field.name}={field.default!r}" for field in fields(self)[1:]]
+        return f"PowerCost({', '.join([repr(self.base), *(each for each in named if each not in defaults)])})"
+
+    def at(self, z: float) -> float:
+        """The cost at fidelity z in [0, 1]."""
+        return self.base + (self.full - self.base) * float(z**self.exponent)
+
+
+@dataclass(frozen=True, repr=False)
+class Fidelity:
+    """What can be chosen besides the params: how much of a full evaluation a trial is.
+
+    Low fidelities (few samples, few epochs, a coarse grid) are cheap and give a biased value. Trials then have a
+    `fidelity`, and what is best (`best_params_`, `recommend`) is meant at the highest. For optimizers that can use one.
+
+    Parameters
+    ----------
+    low, high : int or float
+        The lowest and the highest fidelity, in your units; low < high. If both are integers, so are all fidelities.
+    log : bool, default False
+        Whether fidelities are counted on a logarithmic scale; needs low > 0.
+    cost : PowerCost or callable, optional
+        What an evaluation costs: a `PowerCost`, or a function of the fidelity in your units that returns a number >= 0.
+        It is what a run with a budget charges for trials that do not report their cost. A study keeps a `PowerCost`
+        alone, and only functions defined at the top level of a module can be pickled. Default None: 1 at any fidelity.
+    bias : float, optional
+        How far a value may be off, above 0 and in units of f: \\|f_z - f\\| is at most ``bias * (1 - z)``, where z goes
+        from 0 at `low` to 1 at `high`. Default None: not known; an optimizer that needs it estimates it.
+
+    Raises
+    ------
+    InvalidSpace
+        Ends that are no finite numbers, or in the wrong order; low <= 0 on a logarithmic scale.
+    InvalidSetting
+        Any other argument that is not usable; a cost that is no finite number >= 0 at low or at high.
+
+    Examples
+    --------
+    >>> import belated as bl
+    >>> samples = bl.Fidelity(100, 5000, cost=bl.PowerCost(0.02))
+    >>> optimizer = bl.RandomSearch({"C": bl.Real(1e-3, 1e3, log=True)}, fidelity=samples, seed=0)
+    >>> optimizer.suggest().fidelity, optimizer.suggest(fidelity=500).fidelity
+    (5000, 500)
+    """
+
+    low: float
+    high: float
+    _: KW_ONLY
+    log: bool = False
+    cost: PowerCost | Callable[[Any], float] | None = None
+    bias: float | None = None
+
+    def __post_init__(self) -> None:
+        self._check_ends()
+        if self.bias is not None:
+            bias = finite(self.bias)
+            if bias is None or bias <= 0:
+                raise InvalidSetting(
+                    f"bias={reprlib.repr(self.bias)} is not usable: pass a finite number > 0 in units of f, or None to "
+                    "have it estimated"
+                )
+            object.__setattr__(self, "bias", bias)
+        if self.cost is None or isinstance(self.cost, PowerCost):
+            return
+        if not callable(self.cost) or isinstance(self.cost, type):
+            raise InvalidSetting(
+                f"cost={reprlib.repr(self.cost)} is not usable: pass a bl.PowerCost(…), or a function of the fidelity "
+                "that returns a number >= 0"
+            )
+        for end in (self.low, self.high):
+            self.cost_of(end)
+
+    def _check_ends(self) -> None:
+        call = f"Fidelity({reprlib.repr(self.low)}, {reprlib.repr(self.high)})"
+        given = (self.low, self.high)
+        whole, real = [whole_number(end) for end in given], [finite(end) for end in given]
+        low, high = real if None in whole else whole
+        if low is None or high is None:
+            raise InvalidSpace(f"{call} is not usable: pass two finite real numbers")
+        if not low < high:
+            raise InvalidSpace(f"{call} is empty: low must be less than high; swap them")
+        if None not in whole and max(abs(low), abs(high)) > LARGEST_INTEGER:
+            raise InvalidSpace(f"{call} is not usable: integers must lie within ±2**40; write floats")
+        if not isinstance(self.log, (bool, np.bool_)):
+            raise InvalidSpace(f"{call} has log={reprlib.repr(self.log)}: pass True or False")
+        if self.log and low <= 0:
+            raise InvalidSpace(f"{call} has log=True: a logarithmic scale needs low > 0; raise low or drop log")
+        for name, value in (("low", low), ("high", high), ("log", bool(self.log))):
+            object.__setattr__(self, name, value)
+
+    @cached_property
+    def _axis(self) -> Real | Integer:
+        if isinstance(self.low, int) and isinstance(self.high, int):
+            return Integer(self.low, self.high, log=self.log)
+        return Real(self.low, self.high, log=self.log)
+
+    @property
+    def data(self) -> dict[str, Any]:
+        """This fidelity as the core takes it, which knows no functions."""
+        cost = asdict(self.cost) if isinstance(self.cost, PowerCost) else None
+        return {"axis": self._axis.coordinate, "bias": self.bias, "cost": cost}
+
+    def check(self, value: Any) -> float:
+        """A fidelity in your units as an int or float; InvalidFidelity where it is none of the range."""
+        try:
+            return self._axis.check(value)
+        except ValueError as expected:
+            raise InvalidFidelity(
+                f"fidelity={reprlib.repr(value)} is not usable: pass {expected} (nothing was changed)"
+            ) from None
+
+    def encode(self, value: Any) -> float:
+        """z in [0, 1] of a fidelity in your units."""
+        return float(self._axis.encode(self.check(value))[0])
+
+    def decode(self, z: float) -> float:
+        """The fidelity in your units, an int where both ends are, of z in [0, 1]."""
+        value = self._axis.decode(np.array([z]))
+        if isinstance(value, int) or not 0 < z < 1:
+            return value
+        # Several floats have the same z: the one with the fewest digits is what a person wrote.
+        for digits in range(12, 18):
+            short = min(max(float(f"{value:.{digits}g}"), self.low), self.high)
+            if float(self._axis.encode(short)[0]) == z:
+                return short
+        return value
+
+    def cost_of(self, value: Any) -> float:
+        """The declared cost of an evaluation at a fidelity in your units; 1.0 where none is declared."""
+        value, cost = self.check(value), self.cost
+        if cost is None:
+            return 1.0
+        if isinstance(cost, PowerCost):
+            return cost.at(self.encode(value))
+        try:
+            returned = cost(value)
+        except Exception as error:
+            raise InvalidSetting(
+                f"cost ({_name_of(cost)}) raised {type(error).__name__}: {error} for the fidelity {value!r}; it takes "
+                "a fidelity in your units and returns what an evaluation costs there"
+            ) from error
+        amount = finite(returned)
+        if amount is None or amount < 0:
+            raise InvalidSetting(
+                f"cost ({_name_of(cost)}) returned {reprlib.repr(returned)} for the fidelity {value!r}: return a "
+                "finite number >= 0"
+            )
+        return amount
+
+    def __repr__(self) -> str:
+        named = {"log": self.log or None, "cost": self.cost, "bias": self.bias}
+        parts = [repr(self.low), repr(self.high)]
+        parts += [f"{name}={value!r}" for name, value in named.items() if value is not None]
+        return f"Fidelity({', '.join(parts)})"
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "Fidelity":
+        return self  # nothing of it ever changes
+
+    def __getstate__(self) -> dict[str, Any]:
+        try:
+            pickle.dumps(self.cost)
+        except Exception as error:
+            raise InvalidSetting(
+                f"the cost ({_name_of(self.cost)}) of a fidelity cannot be pickled: {type(error).__name__}: {error}; "
+                "pass a bl.PowerCost(…), or define it with def at the top level of a module"
+            ) from error
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+
+def _name_of(function: Any) -> str:
+    """The name of a function, or the class of another callable."""
+    return str(getattr(function, "__name__", type(function).__name__))

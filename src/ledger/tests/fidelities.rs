@@ -1,0 +1,87 @@
+//! Tests of trials at several fidelities.
+
+use super::*;
+
+fn add(ledger: &mut Ledger, fidelity: Option<f64>, value: Option<f64>) {
+    let action = Action::Add {
+        point: point(0.5),
+        context: vec![],
+        fidelity,
+        value,
+        report: Report::default(),
+    };
+    act(ledger, action, 0.0).unwrap();
+}
+
+#[test]
+fn the_best_is_of_the_highest_fidelity_observed() {
+    let mut ledger = started(Clock::Iterations, 0);
+    let mut best_after = |fidelity, value| {
+        add(&mut ledger, fidelity, value);
+        ledger.best()
+    };
+    assert_eq!(best_after(Some(0.25), Some(9.0)), Some(0));
+    assert_eq!(best_after(Some(0.75), None), Some(0)); // pending: nothing is observed there
+    assert_eq!(best_after(Some(0.5), Some(1.0)), Some(2));
+    assert_eq!(best_after(Some(0.25), Some(99.0)), Some(2));
+    assert_eq!(best_after(Some(0.4995), Some(2.0)), Some(4)); // the same but for the tolerance
+    assert_eq!(best_after(None, Some(-5.0)), Some(5)); // a full evaluation
+    assert_eq!(best_after(Some(0.998), Some(0.0)), Some(5));
+    assert_eq!(best_after(Some(1.0), Some(-4.0)), Some(7));
+    // Values of a fidelity that was surpassed may still change.
+    observe(&mut ledger, 0, 1e6, 0.0, true).unwrap();
+    observe(&mut ledger, 1, 1e6, 0.0, false).unwrap();
+    assert_eq!(ledger.best(), Some(7));
+    observe(&mut ledger, 7, -6.0, 0.0, true).unwrap();
+    assert_eq!(ledger.best(), Some(5));
+}
+
+#[test]
+fn a_queued_point_keeps_the_fidelity_it_was_given() {
+    let mut ledger = started(Clock::Iterations, 0);
+    let enqueue = |fidelity| Action::Enqueue {
+        point: point(0.5),
+        fidelity,
+        attrs: None,
+    };
+    act(&mut ledger, enqueue(Some(0.25)), 0.0).unwrap();
+    act(&mut ledger, enqueue(None), 0.0).unwrap();
+    let mut suggest_at = |fidelity| {
+        ledger.append(Event::Suggested {
+            point: point(0.5),
+            context: vec![],
+            now: 0.0,
+            fidelity,
+            note: None,
+            attrs: None,
+            queued: true,
+            expires_at: None,
+        })
+    };
+    for other in [None, Some(0.5)] {
+        assert!(matches!(suggest_at(other), Err(Error::Corrupt(_))));
+    }
+    assert_eq!(suggest_at(Some(0.25)), Ok(()));
+    // The other one was given none: whoever suggests it chooses.
+    assert_eq!(suggest_at(Some(0.5)), Ok(()));
+}
+
+proptest! {
+    /// Whatever the order of values, fidelities and changes.
+    #[test]
+    fn the_best_is_that_found_among_all(
+        steps in prop::collection::vec((0u8..5, -3i8..3, 0usize..12, any::<bool>()), 0..60),
+    ) {
+        let mut ledger = started(Clock::Iterations, 0);
+        for (kind, value, number, amend) in steps {
+            let fidelity = [Some(0.1), Some(0.5), Some(0.5008), Some(0.9995), None][kind as usize];
+            match amend {
+                true => { observe(&mut ledger, number, value.into(), 0.0, true).ok(); }
+                false => add(&mut ledger, fidelity, (number > 2).then_some(value.into())),
+            }
+            prop_assert_eq!(ledger.best(), best_of_all(&ledger));
+        }
+        let again = replay(ledger.events(0)).unwrap();
+        prop_assert_eq!(again.trials(), ledger.trials());
+    }
+}

@@ -1,0 +1,116 @@
+//! What is checked of points, contexts and fidelities before anything is logged.
+
+use ndarray::ArrayView2;
+
+use super::Optimizer;
+use crate::domain::Domain;
+use crate::error::{Error, Result};
+use crate::ledger::Point;
+use crate::maximize::feasible::Feasible;
+
+impl Optimizer {
+    /// Refuses rows that are no (x, context) rows of this optimizer.
+    pub fn check_rows(&self, rows: ArrayView2<f64>) -> Result<()> {
+        let (width, context_width) = self.ledger.widths();
+        if rows.ncols() != width + context_width {
+            return Err(Error::Shape(format!(
+                "rows of {} columns, where point and context have {}",
+                rows.ncols(),
+                width + context_width
+            )));
+        }
+        match rows.iter().find(|x| !x.is_finite()) {
+            Some(bad) => Err(Error::InvalidPoint(format!(
+                "the rows hold {bad}; all entries must be finite"
+            ))),
+            None => Ok(()),
+        }
+    }
+
+    pub(super) fn check_point(&self, point: &Point) -> Result<()> {
+        let (width, _) = self.ledger.widths();
+        if point.x.len() != width {
+            return Err(Error::InvalidPoint(format!(
+                "a point of {} columns for a domain of {width}; encode it as the domain's rows are",
+                point.x.len()
+            )));
+        }
+        if point.x.iter().any(|x| !x.is_finite()) {
+            return Err(Error::InvalidPoint(
+                "a point with NaN or infinite coordinates; give finite ones".to_string(),
+            ));
+        }
+        if point.given.iter().flatten().any(|x| !x.is_finite()) {
+            return Err(Error::InvalidPoint(
+                "a point given with NaN or infinite numbers; give finite ones".to_string(),
+            ));
+        }
+        if let (Some(index), Domain::Candidates(list)) =
+            (point.index, self.definition.domain.as_ref())
+            && index >= list.nrows()
+        {
+            return Err(Error::InvalidPoint(format!(
+                "candidate {index} does not exist: there are {}",
+                list.nrows()
+            )));
+        }
+        Ok(())
+    }
+
+    /// As `check_point`, for points that are said to have come from here: in a box, and none of a list.
+    pub(super) fn check_origin(&self, point: &Point) -> Result<()> {
+        if matches!(self.definition.domain.as_ref(), Domain::Candidates(_)) {
+            return Ok(());
+        }
+        if point.index.is_some() || !point.x.iter().all(|x| (0.0..=1.0).contains(x)) {
+            return Err(Error::InvalidPoint(format!(
+                "{point:?} is none of a box: its columns are from 0 to 1, and no index belongs to it"
+            )));
+        }
+        Ok(())
+    }
+
+    pub(super) fn check_constraints(&self, feasible: Feasible) -> Result<()> {
+        match self.definition.domain.as_ref() {
+            Domain::Candidates(_) if feasible.is_constrained() => Err(Error::InvalidSetting {
+                name: "constraints",
+                got: "functions".into(),
+                expected: "candidates take none; leave out the rows that violate them",
+            }),
+            _ => Ok(()),
+        }
+    }
+
+    pub(super) fn check_fidelity(&self, fidelity: Option<f64>) -> Result<()> {
+        let Some(z) = fidelity else { return Ok(()) };
+        if self.definition.settings.fidelity.is_none() {
+            return Err(Error::InvalidFidelity(format!(
+                "a fidelity (z = {z}) was given, but none is declared; declare it with fidelity="
+            )));
+        }
+        if !(0.0..=1.0).contains(&z) {
+            return Err(Error::InvalidFidelity(format!(
+                "the fidelity z = {z} is not in [0, 1]; give one within the declared range"
+            )));
+        }
+        Ok(())
+    }
+
+    pub(super) fn check_context(&self, context: &[f64]) -> Result<()> {
+        let (_, width) = self.ledger.widths();
+        if context.len() != width {
+            return Err(Error::InvalidContext(match (width, context.len()) {
+                (0, _) => "a context was given, but none is declared; declare it with context="
+                    .to_string(),
+                (_, 0) => "a context is declared but none was given; pass context=".to_string(),
+                (_, got) => format!("a context of {got} columns, where {width} are declared"),
+            }));
+        }
+        if context.iter().any(|z| !z.is_finite()) {
+            return Err(Error::InvalidContext(
+                "a context with NaN or infinite entries; give finite ones".to_string(),
+            ));
+        }
+        Ok(())
+    }
+}

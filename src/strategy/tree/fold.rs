@@ -1,0 +1,522 @@
+//! The log folded into the partition and its instances; the visits of suggestions that are drafts can be taken back.
+//!
+//! Everything here follows from the entries of the log in their order, so that a log that is read again gives the same
+//! tree. Moments are merged from those of halves: they depend on the values alone, not on the order of their arrival.
+
+use crate::error::{Error, Result};
+use crate::ledger::{Entry, Ledger, TrialNumber};
+use crate::strategy::tree::bias::Bias;
+use crate::strategy::tree::bounds::{Frozen, next_power, scale_of};
+use crate::strategy::tree::instance::Instance;
+use crate::strategy::tree::note::{self, Place, Step};
+use crate::strategy::tree::partition::{Partition, ROOT};
+use crate::strategy::tree::settings::Refresh;
+
+/// The scale is found anew when the values are more by one in so many: often enough to follow the search, and rarely
+/// enough that all B values, which depend on it, cost a value no more than eight nodes.
+const SCALE_SHARE: u64 = 8;
+
+/// What is kept of a trial.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Known {
+    /// The cell that it counts in.
+    node: u32,
+    state: State,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum State {
+    InFlight,
+    Failed,
+    Abandoned,
+    Observed(f64),
+}
+
+/// What a suggestion changed, for taking it back.
+#[derive(Debug, Clone, PartialEq)]
+enum Change {
+    /// A trial in a cell, whose highest fidelity was this before.
+    Started {
+        node: u32,
+        z: f32,
+    },
+    /// What follows belongs to another suggestion.
+    Begin {
+        n_turns: u64,
+    },
+    Created,
+    Visited {
+        instance: usize,
+        node: u32,
+    },
+    /// A step of an instance, before which this was frozen.
+    Stepped {
+        instance: usize,
+        frozen: Frozen,
+    },
+    Empty {
+        parent: u32,
+        side: usize,
+    },
+}
+
+/// The tree as the log tells it.
+pub struct Forest {
+    pub partition: Partition,
+    pub instances: Vec<Instance>,
+    refresh: Refresh,
+    trials: Vec<Known>,
+    n_observed: u64,
+    /// The scale is found anew at so many values.
+    next_scale: u64,
+    n_failed: u64,
+    /// The worst value observed.
+    worst: Option<f64>,
+    bias: Bias,
+    /// Turns taken by the instances, one after the other.
+    n_turns: u64,
+    /// Of the suggestions that end the log.
+    changes: Vec<Change>,
+    folded: usize,
+}
+
+impl Forest {
+    pub fn new(
+        partition: Partition,
+        mut instances: Vec<Instance>,
+        refresh: Refresh,
+        bias: Bias,
+    ) -> Self {
+        for instance in &mut instances {
+            instance.bias = bias.constant();
+        }
+        Self {
+            partition,
+            instances,
+            bias,
+            refresh,
+            trials: Vec::new(),
+            n_observed: 0,
+            next_scale: 2,
+            n_failed: 0,
+            worst: None,
+            n_turns: 0,
+            changes: Vec::new(),
+            folded: 0,
+        }
+    }
+
+    /// Whose turn it is.
+    pub fn next_instance(&self) -> usize {
+        (self.n_turns % self.instances.len() as u64) as usize
+    }
+
+    pub fn catch_up(&mut self, log: &Ledger) -> Result<()> {
+        for entry in &log.entries()[self.folded.min(log.len())..] {
+            self.fold(entry, log)?;
+            self.folded += 1;
+        }
+        Ok(())
+    }
+
+    fn fold(&mut self, entry: &Entry, log: &Ledger) -> Result<()> {
+        if !matches!(entry, Entry::Suggested { .. }) {
+            self.changes.clear();
+        }
+        match entry {
+            Entry::Suggested { number, .. } => {
+                let number = *number as usize;
+                let steps = log.trials()[number].note().map(note::from_text);
+                self.begin();
+                let node = match steps.transpose()? {
+                    Some(steps) => self.take(&steps)?,
+                    None => self.settle_new(&log.started_point(number).x),
+                };
+                self.start(node, log.trials()[number].z());
+                self.bias.start(number, log);
+            }
+            Entry::Added { number, value, .. } => {
+                let number = *number as usize;
+                let node = self.settle_new(&log.started_point(number).x);
+                self.start(node, log.trials()[number].z());
+                if let Some(value) = value {
+                    self.set(number, State::Observed(*value), log);
+                }
+            }
+            Entry::Observed {
+                number,
+                value,
+                report,
+                ..
+            }
+            | Entry::Amended {
+                number,
+                value,
+                report,
+            } => {
+                let number = *number as usize;
+                let run = report.as_deref().and_then(|report| report.point.as_ref());
+                if let Some(point) = run {
+                    self.set(number, State::Abandoned, log);
+                    self.trials[number].node = self.settle(&point.x);
+                }
+                self.set(number, State::Observed(*value), log);
+                self.update_bias(number, log);
+            }
+            Entry::Failed { number, .. } => self.set(*number as usize, State::Failed, log),
+            Entry::Abandoned { number, .. } => self.set(*number as usize, State::Abandoned, log),
+            Entry::Enqueued { .. } => {}
+        }
+        Ok(())
+    }
+
+    /// Takes the steps of a suggestion; the cell that it is in.
+    fn take(&mut self, steps: &[Step]) -> Result<u32> {
+        let mut last = ROOT;
+        for step in steps {
+            match *step {
+                Step::Turn(place) => last = self.turn(place)?,
+                Step::Empty(place) => self.mark_empty(place)?,
+            }
+        }
+        Ok(last)
+    }
+
+    /// Refuses steps that the next suggestion cannot have.
+    pub fn check(&mut self, steps: &[Step]) -> Result<()> {
+        self.begin();
+        let taken = self.take(steps);
+        self.take_back();
+        taken.map(drop)
+    }
+
+    /// The instance whose turn it is visits a cell.
+    pub fn turn(&mut self, place: Place) -> Result<u32> {
+        let instance = self.next_instance();
+        let node = self.node_at(place)?;
+        let parent = self.partition.node(node).parent();
+        if parent.is_some_and(|parent| !self.instances[instance].is_visited(parent)) {
+            return Err(Error::Corrupt(format!(
+                "cell {node} of the tree is visited before the one that it is a half of"
+            )));
+        }
+        self.n_turns += 1;
+        self.visit(instance, node);
+        self.step(instance);
+        Ok(node)
+    }
+
+    /// The cell of a trial that no instance chose, which is a step of all of them.
+    fn settle_new(&mut self, x: &[f64]) -> u32 {
+        let node = self.settle(x);
+        (0..self.instances.len()).for_each(|i| self.step(i));
+        node
+    }
+
+    /// The cell of a point that no instance chose. All instances that came so far visit it.
+    fn settle(&mut self, x: &[f64]) -> u32 {
+        let place = match self.trials.is_empty() {
+            true => Place::Old(ROOT),
+            false => self.partition.find(x),
+        };
+        let node = match place {
+            Place::Old(node) => node,
+            Place::New { parent, side } => self.create(parent, side),
+        };
+        for i in 0..self.instances.len() {
+            let parent = self.partition.node(node).parent();
+            if parent.is_none_or(|parent| self.instances[i].is_visited(parent)) {
+                self.visit(i, node);
+            }
+        }
+        node
+    }
+
+    fn node_at(&mut self, place: Place) -> Result<u32> {
+        match place {
+            Place::Old(node) if (node as usize) < self.partition.len() => Ok(node),
+            Place::New { parent, side }
+                if (parent as usize) < self.partition.len()
+                    && self.partition.can_halve(parent)
+                    && self.partition.node(parent).child(side).is_none() =>
+            {
+                Ok(self.create(parent, side))
+            }
+            _ => Err(note::wrong(&note::to_text(&[Step::Turn(place)]))),
+        }
+    }
+
+    fn create(&mut self, parent: u32, side: usize) -> u32 {
+        let node = self.partition.create(parent, side);
+        let depth = self.partition.node(node).depth;
+        for instance in &mut self.instances {
+            instance.push(depth);
+        }
+        self.changes.push(Change::Created);
+        node
+    }
+
+    fn visit(&mut self, i: usize, node: u32) {
+        let instance = &mut self.instances[i];
+        if !instance.is_visited(node) {
+            self.changes.push(Change::Visited { instance: i, node });
+            instance.visit(node);
+            if self.partition.node(node).own.has_trial() {
+                instance.update_from(node, &self.partition);
+            }
+        }
+    }
+
+    fn step(&mut self, i: usize) {
+        let instance = &mut self.instances[i];
+        self.changes.push(Change::Stepped {
+            instance: i,
+            frozen: instance.frozen,
+        });
+        instance.t += 1;
+        if next_power(instance.t) != next_power(instance.t - 1) {
+            self.freeze(i);
+        }
+    }
+
+    /// Nothing is suggested in a cell any more: no point of it was found to satisfy the constraints.
+    pub fn mark_empty(&mut self, place: Place) -> Result<()> {
+        let (parent, side) = match place {
+            Place::Old(node) if (node as usize) < self.partition.len() => {
+                match self.partition.node(node).parent() {
+                    Some(parent) => (parent, self.partition.side(node)),
+                    None => return Err(note::wrong(&note::to_text(&[Step::Empty(place)]))),
+                }
+            }
+            Place::New { parent, side }
+                if (parent as usize) < self.partition.len() && self.partition.can_halve(parent) =>
+            {
+                (parent, side)
+            }
+            _ => return Err(note::wrong(&note::to_text(&[Step::Empty(place)]))),
+        };
+        if !self.partition.node(parent).empty[side] {
+            self.changes.push(Change::Empty { parent, side });
+            self.set_empty(parent, side, true);
+        }
+        Ok(())
+    }
+
+    fn set_empty(&mut self, parent: u32, side: usize, is_empty: bool) {
+        self.partition.node_mut(parent).empty[side] = is_empty;
+        for instance in &mut self.instances {
+            instance.set_slot(parent, side, f64::INFINITY, &self.partition);
+            let child = self.partition.node(parent).child(side);
+            let from = child.filter(|child| instance.is_visited(*child));
+            instance.update_from(from.unwrap_or(parent), &self.partition);
+        }
+    }
+
+    /// Puts a new trial into a cell.
+    fn start(&mut self, node: u32, z: f64) {
+        self.trials.push(Known {
+            node,
+            state: State::InFlight,
+        });
+        let own = &mut self.partition.node_mut(node).own;
+        self.changes.push(Change::Started { node, z: own.z });
+        own.z = own.z.max(z as f32);
+        own.n_in_flight += 1;
+        self.update_in_flight(node);
+    }
+
+    /// Trials in flight count in leaves that cannot be halved alone.
+    fn update_in_flight(&mut self, node: u32) {
+        if self.partition.node(node).split().is_none() {
+            self.update_from(node);
+        }
+    }
+
+    fn update_from(&mut self, node: u32) {
+        for instance in &mut self.instances {
+            instance.update_from(node, &self.partition);
+        }
+    }
+
+    /// What became of a trial.
+    fn set(&mut self, number: TrialNumber, state: State, log: &Ledger) {
+        let Known {
+            node,
+            state: before,
+        } = self.trials[number];
+        self.trials[number].state = state;
+        let trials = &self.trials;
+        let measured = |number: u32| {
+            let z = log.trials()[number as usize].z();
+            match trials[number as usize].state {
+                State::Observed(value) => (value, z),
+                _ => (f64::NAN, z),
+            }
+        };
+        if let (State::Observed(_), State::Observed(_)) = (before, state) {
+            self.partition.update_values(node, measured);
+        } else {
+            match before {
+                State::InFlight => self.partition.node_mut(node).own.n_in_flight -= 1,
+                State::Failed => self.partition.node_mut(node).own.n_failed -= 1,
+                State::Abandoned => {}
+                State::Observed(_) => self.partition.remove_value(node, number, measured),
+            }
+            match state {
+                State::InFlight => self.partition.node_mut(node).own.n_in_flight += 1,
+                State::Failed => self.partition.node_mut(node).own.n_failed += 1,
+                State::Abandoned => {}
+                State::Observed(_) => self.partition.add_value(node, number, measured),
+            }
+        }
+        self.count(before, state);
+        match (before, state) {
+            (State::InFlight, State::Abandoned) => self.update_in_flight(node),
+            _ => self.update_from(node),
+        }
+    }
+
+    /// What a value says about the bias of low fidelities.
+    fn update_bias(&mut self, number: TrialNumber, log: &Ledger) {
+        let node = self.trials[number].node;
+        let depth = self.partition.node(node).depth;
+        let others = self.partition.values(node).filter(|other| *other != number);
+        let widths = self.instances.iter().map(|instance| instance.width(depth));
+        let width = widths.fold(0.0, f64::max);
+        let measured = |number: TrialNumber| {
+            let value = match self.trials[number].state {
+                State::Observed(value) => Some(value),
+                _ => None,
+            };
+            (value, log.trials()[number].z())
+        };
+        self.bias.update(number, others, width, measured);
+        for instance in &mut self.instances {
+            if instance.bias != self.bias.constant() {
+                instance.bias = self.bias.constant();
+                instance.is_stale = true;
+            }
+        }
+    }
+
+    /// The fidelities of the trials that the bias is estimated from and that did not begin yet.
+    pub fn next_probe(&self) -> Option<f64> {
+        self.bias.next_probe()
+    }
+
+    /// Keeps the numbers of values and failures, and the worst value.
+    fn count(&mut self, before: State, state: State) {
+        self.n_failed -= u64::from(before == State::Failed);
+        self.n_failed += u64::from(state == State::Failed);
+        let mut worst = self.worst;
+        if let State::Observed(value) = before {
+            self.n_observed -= 1;
+            if worst == Some(value) {
+                worst = self.values().reduce(f64::min);
+            }
+        }
+        if let State::Observed(value) = state {
+            self.n_observed += 1;
+            worst = Some(worst.map_or(value, |worst| worst.min(value)));
+        }
+        if worst != self.worst {
+            self.worst = worst;
+            for instance in &mut self.instances {
+                instance.worst = worst;
+                instance.is_stale |= self.n_failed > 0;
+            }
+        }
+        if self.n_observed >= self.next_scale {
+            self.next_scale = self.n_observed + (self.n_observed / SCALE_SHARE).max(1);
+            (0..self.instances.len()).for_each(|i| self.freeze(i));
+        }
+    }
+
+    fn values(&self) -> impl Iterator<Item = f64> + '_ {
+        self.trials.iter().filter_map(|trial| match trial.state {
+            State::Observed(value) => Some(value),
+            _ => None,
+        })
+    }
+
+    /// Log t⁺ and the scale, as of now, for the bounds of an instance.
+    fn freeze(&mut self, i: usize) {
+        let t = match self.refresh {
+            Refresh::Frozen => next_power(self.instances[i].t),
+            Refresh::Exact => self.instances[i].t.max(1),
+        };
+        let scale = match self.instances[i].needs_scale() {
+            true => scale_of(&mut self.values().collect::<Vec<f64>>()),
+            false => 1.0,
+        };
+        let instance = &mut self.instances[i];
+        instance.frozen = Frozen {
+            log_t: libm::log(t as f64),
+            scale,
+        };
+        instance.is_stale = true;
+    }
+
+    /// Brings the B values of all instances up to date.
+    pub fn update_bounds(&mut self) {
+        for i in 0..self.instances.len() {
+            if self.refresh == Refresh::Exact {
+                self.freeze(i);
+            }
+            if self.instances[i].is_stale {
+                self.instances[i].update_bounds(&self.partition);
+            }
+        }
+    }
+
+    /// Marks where the changes of a suggestion begin.
+    pub fn begin(&mut self) {
+        self.changes.push(Change::Begin {
+            n_turns: self.n_turns,
+        });
+    }
+
+    /// Takes back the changes of the last suggestion.
+    pub fn take_back(&mut self) {
+        while let Some(change) = self.changes.pop() {
+            match change {
+                Change::Begin { n_turns } => {
+                    self.n_turns = n_turns;
+                    return;
+                }
+                Change::Started { node, z } => {
+                    let own = &mut self.partition.node_mut(node).own;
+                    own.z = z;
+                    own.n_in_flight -= 1;
+                    self.trials.pop();
+                    self.update_in_flight(node);
+                }
+                Change::Created => {
+                    self.partition.pop();
+                    self.instances.iter_mut().for_each(Instance::pop);
+                }
+                Change::Visited { instance, node } => {
+                    self.instances[instance].leave(node, &self.partition);
+                }
+                Change::Stepped { instance, frozen } => {
+                    let instance = &mut self.instances[instance];
+                    instance.t -= 1;
+                    if instance.frozen != frozen {
+                        instance.frozen = frozen;
+                        instance.is_stale = true;
+                    }
+                }
+                Change::Empty { parent, side } => self.set_empty(parent, side, false),
+            }
+        }
+    }
+
+    /// Drops what was folded of suggestions that were taken back.
+    pub fn rewind(&mut self, log: &Ledger) {
+        self.folded = self.folded.min(log.len());
+        while self.trials.len() > log.trials().len() && !self.changes.is_empty() {
+            self.take_back();
+        }
+        self.bias.rewind(log);
+    }
+}

@@ -1,0 +1,230 @@
+//! One search of the tree with its own ν and ρ: what it has visited, the moments of subtrees, and their B values.
+
+use crate::domain::fidelity::TOLERANCE;
+use crate::strategy::tree::bounds::Frozen;
+use crate::strategy::tree::moments::Moments;
+use crate::strategy::tree::partition::{Partition, ROOT};
+use crate::strategy::tree::region::Side;
+use crate::strategy::tree::settings::Bound;
+
+/// ν in units of the scale, where it is not given. Measured, see docs/tree_search.md.
+const NU_SHARE: f64 = 0.4;
+
+/// What an instance knows of a cell of the partition.
+#[derive(Debug, Clone, PartialEq)]
+struct Subtree {
+    /// Of all observations in the visited cells of its subtree.
+    moments: Moments,
+    n_failed: u32,
+    is_visited: bool,
+    /// B of both halves: +∞ where one was not visited, −∞ where nothing can be suggested.
+    slots: [f64; 2],
+}
+
+impl Subtree {
+    const UNVISITED: Subtree = Subtree {
+        moments: Moments {
+            count: 0,
+            mean: 0.0,
+            m2: 0.0,
+        },
+        n_failed: 0,
+        is_visited: false,
+        slots: [f64::INFINITY; 2],
+    };
+}
+
+/// A search with its own smoothness parameters.
+#[derive(Debug, Clone)]
+pub struct Instance {
+    /// None for what follows from the scale.
+    nu: Option<f64>,
+    rho: f64,
+    bound: Bound,
+    /// How many cells it visited, repeated visits counted.
+    pub t: u64,
+    pub frozen: Frozen,
+    /// Whether all B values are to be found anew.
+    pub is_stale: bool,
+    /// What a failed trial counts as: the worst value observed.
+    pub worst: Option<f64>,
+    /// C of ζ(z) = C·(1 − z), where trials have a fidelity and it is known.
+    pub bias: Option<f64>,
+    subtrees: Vec<Subtree>,
+    /// ρ^h by depth, up to one beyond the deepest cell.
+    powers: Vec<f64>,
+}
+
+impl Instance {
+    pub fn new(nu: Option<f64>, rho: f64, bound: Bound) -> Self {
+        Self {
+            nu,
+            rho,
+            bound,
+            t: 0,
+            frozen: Frozen {
+                log_t: 0.0,
+                scale: 1.0,
+            },
+            is_stale: false,
+            worst: None,
+            bias: None,
+            subtrees: vec![Subtree::UNVISITED],
+            powers: vec![1.0, rho],
+        }
+    }
+
+    /// Whether anything follows from the values observed that is not given.
+    pub fn needs_scale(&self) -> bool {
+        self.nu.is_none() || self.bound.needs_scale()
+    }
+
+    /// ν in units of f.
+    pub fn nu(&self) -> f64 {
+        self.nu.unwrap_or(NU_SHARE * self.frozen.scale)
+    }
+
+    pub fn rho(&self) -> f64 {
+        self.rho
+    }
+
+    /// ν·ρ^h.
+    pub fn width(&self, depth: u32) -> f64 {
+        self.nu() * self.powers[depth as usize]
+    }
+
+    /// z_h = 1 − ν·ρ^h/C, at which the bias of a value is no more than how f varies in the cell.
+    pub fn fidelity(&self, depth: u32) -> f64 {
+        self.bias.map_or(1.0, |bias| {
+            (1.0 - self.width(depth) / bias).clamp(TOLERANCE, 1.0)
+        })
+    }
+
+    /// How far from f a mean over the cell may be: ν·ρ^h + ζ(z_h).
+    pub fn slack(&self, depth: u32) -> f64 {
+        let zeta = self
+            .bias
+            .map_or(0.0, |bias| bias * (1.0 - self.fidelity(depth)));
+        self.width(depth) + zeta
+    }
+
+    pub fn is_visited(&self, node: u32) -> bool {
+        self.subtrees[node as usize].is_visited
+    }
+
+    /// B of both halves of a cell.
+    pub fn slots(&self, node: u32) -> [f64; 2] {
+        self.subtrees[node as usize].slots
+    }
+
+    pub fn moments(&self, node: u32) -> Moments {
+        self.subtrees[node as usize].moments
+    }
+
+    /// Makes room for a cell that was created at this depth.
+    pub fn push(&mut self, depth: u32) {
+        self.subtrees.push(Subtree::UNVISITED);
+        // The halves of the cell are asked for before they exist.
+        while self.powers.len() <= depth as usize + 1 {
+            self.powers
+                .push(self.powers[self.powers.len() - 1] * self.rho);
+        }
+    }
+
+    pub fn pop(&mut self) {
+        self.subtrees.pop();
+    }
+
+    /// Takes a cell in; [`Self::update_from`] has to follow.
+    pub fn visit(&mut self, node: u32) {
+        self.subtrees[node as usize].is_visited = true;
+    }
+
+    /// Forgets a visit of a leaf.
+    pub fn leave(&mut self, node: u32, partition: &Partition) {
+        let subtree = &mut self.subtrees[node as usize];
+        subtree.is_visited = false;
+        subtree.moments = Moments::default();
+        subtree.n_failed = 0;
+        if let Some(parent) = partition.node(node).parent() {
+            self.set_slot(parent, partition.side(node), f64::INFINITY, partition);
+            self.update_from(parent, partition);
+        }
+    }
+
+    /// Gives a half of a cell its B value, unless nothing can be suggested there.
+    pub fn set_slot(&mut self, node: u32, side: Side, b: f64, partition: &Partition) {
+        let b = match partition.node(node).empty[side] {
+            true => f64::NEG_INFINITY,
+            false => b,
+        };
+        self.subtrees[node as usize].slots[side] = b;
+    }
+
+    /// Finds the moments and B values from a visited cell to the root anew.
+    pub fn update_from(&mut self, node: u32, partition: &Partition) {
+        let mut at = node;
+        while self.is_visited(at) {
+            self.update_moments(at, partition);
+            let b = self.b_value(at, partition);
+            let Some(parent) = partition.node(at).parent() else {
+                break;
+            };
+            self.set_slot(parent, partition.side(at), b, partition);
+            at = parent;
+        }
+    }
+
+    /// Finds all B values anew, children before their parents.
+    pub fn update_bounds(&mut self, partition: &Partition) {
+        for node in (ROOT + 1..partition.len() as u32).rev() {
+            if self.is_visited(node)
+                && let Some(parent) = partition.node(node).parent()
+            {
+                let b = self.b_value(node, partition);
+                self.set_slot(parent, partition.side(node), b, partition);
+            }
+        }
+        self.is_stale = false;
+    }
+
+    fn update_moments(&mut self, node: u32, partition: &Partition) {
+        let own = &partition.node(node).own;
+        let (mut moments, mut n_failed) = (own.moments, own.n_failed);
+        for side in 0..2 {
+            if let Some(child) = partition.node(node).child(side) {
+                let subtree = &self.subtrees[child as usize];
+                moments = moments.merge(subtree.moments);
+                n_failed += subtree.n_failed;
+            }
+        }
+        let subtree = &mut self.subtrees[node as usize];
+        subtree.moments = moments;
+        subtree.n_failed = n_failed;
+    }
+
+    /// B(h, l) = min{ U + ν·ρ^h + ζ(z_h), max over both halves of B }, of a leaf that cannot be halved its first part.
+    fn b_value(&self, node: u32, partition: &Partition) -> f64 {
+        let Subtree {
+            moments,
+            n_failed,
+            slots,
+            ..
+        } = self.subtrees[node as usize];
+        let cell = partition.node(node);
+        let moments = match self.worst {
+            Some(worst) => moments.merge(Moments::of_equal(n_failed, worst)),
+            None => moments,
+        };
+        let upper = match moments.count {
+            0 => f64::INFINITY,
+            _ => self.bound.upper(moments, self.frozen) + self.slack(cell.depth),
+        };
+        match cell.split() {
+            Some(_) => upper.min(slots[0].max(slots[1])),
+            // Its only points are in flight already.
+            None if cell.own.n_in_flight > 0 => f64::NEG_INFINITY,
+            None => upper,
+        }
+    }
+}

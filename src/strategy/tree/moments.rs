@@ -1,0 +1,81 @@
+//! Count, mean and sum of squared deviations of a set of values.
+
+/// Moments of a set of values.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Moments {
+    pub count: u32,
+    pub mean: f64,
+    /// Σ (y − mean)².
+    pub m2: f64,
+}
+
+impl Moments {
+    /// Of `count` values that are equal.
+    pub fn of_equal(count: u32, value: f64) -> Self {
+        Self {
+            count,
+            mean: if count == 0 { 0.0 } else { value },
+            m2: 0.0,
+        }
+    }
+
+    /// Of both sets together (Chan, Golub and LeVeque 1979).
+    pub fn merge(self, other: Self) -> Self {
+        if other.count == 0 {
+            return self;
+        }
+        if self.count == 0 {
+            return other;
+        }
+        let (n_a, n_b) = (f64::from(self.count), f64::from(other.count));
+        let share = n_b / (n_a + n_b);
+        // Differences and squares of the largest values overflow: an infinite bound, but no NaN.
+        let delta = other.mean - self.mean;
+        Self {
+            count: self.count + other.count,
+            mean: self.mean * (1.0 - share) + other.mean * share,
+            m2: self.m2 + other.m2 + delta * delta * n_a * share,
+        }
+    }
+
+    /// The biased variance.
+    pub fn variance(self) -> f64 {
+        self.m2 / f64::from(self.count)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn of(values: &[f64]) -> Moments {
+        let each = values.iter().map(|y| Moments::of_equal(1, *y));
+        each.fold(Moments::default(), Moments::merge)
+    }
+
+    proptest! {
+        #[test]
+        fn merging_gives_the_moments_of_two_passes(
+            values in prop::collection::vec(-1e3..1e3f64, 1..40), at: prop::sample::Index,
+        ) {
+            let (a, b) = values.split_at(at.index(values.len()));
+            let merged = of(a).merge(of(b));
+            let n = values.len() as f64;
+            let mean = values.iter().sum::<f64>() / n;
+            let variance = values.iter().map(|y| (y - mean).powi(2)).sum::<f64>() / n;
+            prop_assert_eq!(merged.count as usize, values.len());
+            prop_assert!((merged.mean - mean).abs() < 1e-9);
+            prop_assert!((merged.variance() - variance).abs() < 1e-6);
+        }
+    }
+
+    #[test]
+    fn equal_values_have_their_value_as_mean_and_no_variance() {
+        for n in 1..50 {
+            let moments = of(&vec![0.1; n]);
+            assert!((moments.mean - 0.1).abs() < 1e-16 && moments.variance() < 1e-30);
+        }
+        assert_eq!(Moments::of_equal(0, f64::NAN), Moments::default());
+    }
+}

@@ -1,0 +1,143 @@
+//! What is written down with a suggestion: the cell that it is in, and what was passed on the way to it.
+//!
+//! Text of steps with a blank between them. A cell is named by its number, or by that of its parent and the side, `12l`
+//! or `12r`, if it is new. The last step names the cell of the suggestion. Those before it, if any, name cells whose
+//! evaluation an instance shares with others, in the order of turns, or, with a minus, cells in which no point was found
+//! that satisfies the constraints.
+
+use std::fmt::Write;
+
+use crate::error::{Error, Result};
+use crate::strategy::tree::region::Side;
+
+/// A cell, by its number or as a half of another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    Old(u32),
+    New { parent: u32, side: Side },
+}
+
+/// What happened on the way to a suggestion.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step {
+    /// An instance took its turn here.
+    Turn(Place),
+    /// No feasible point was found here.
+    Empty(Place),
+}
+
+/// The text of these steps.
+pub fn to_text(steps: &[Step]) -> String {
+    let mut text = String::with_capacity(8 * steps.len());
+    for (i, step) in steps.iter().enumerate() {
+        if i > 0 {
+            text.push(' ');
+        }
+        let place = match step {
+            Step::Turn(place) => place,
+            Step::Empty(place) => {
+                text.push('-');
+                place
+            }
+        };
+        // Writing to a string does not fail.
+        let _ = match place {
+            Place::Old(node) => write!(text, "{node}"),
+            Place::New { parent, side } => write!(text, "{parent}{}", ["l", "r"][*side]),
+        };
+    }
+    text
+}
+
+/// The steps of a text, of which the last one is a turn.
+pub fn from_text(text: &str) -> Result<Vec<Step>> {
+    let steps: Option<Vec<Step>> = text.split(' ').map(step).collect();
+    match steps {
+        Some(steps) if matches!(steps.last(), Some(Step::Turn(_))) => Ok(steps),
+        _ => Err(wrong(text)),
+    }
+}
+
+/// The error of a note that is none.
+pub fn wrong(text: &str) -> Error {
+    Error::Corrupt(format!("the note {text:?} names no cell of the tree"))
+}
+
+fn step(text: &str) -> Option<Step> {
+    match text.strip_prefix('-') {
+        Some(text) => place(text).map(Step::Empty),
+        None => place(text).map(Step::Turn),
+    }
+}
+
+fn place(text: &str) -> Option<Place> {
+    let number = |digits: &str| match digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        true => digits.parse().ok(),
+        false => None,
+    };
+    if let Some(digits) = text.strip_suffix('l') {
+        return Some(Place::New {
+            parent: number(digits)?,
+            side: 0,
+        });
+    }
+    if let Some(digits) = text.strip_suffix('r') {
+        return Some(Place::New {
+            parent: number(digits)?,
+            side: 1,
+        });
+    }
+    number(text).map(Place::Old)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn any_place() -> impl Strategy<Value = Place> {
+        prop_oneof![
+            any::<u32>().prop_map(Place::Old),
+            (any::<u32>(), 0..2usize).prop_map(|(parent, side)| Place::New { parent, side }),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn steps_are_read_as_they_were_written(
+            before in prop::collection::vec((any::<bool>(), any_place()), 0..5), last in any_place(),
+        ) {
+            let step = |(empty, place): (bool, Place)| if empty { Step::Empty(place) } else { Step::Turn(place) };
+            let mut steps: Vec<Step> = before.into_iter().map(step).collect();
+            steps.push(Step::Turn(last));
+            prop_assert_eq!(from_text(&to_text(&steps)).unwrap(), steps);
+        }
+
+        #[test]
+        fn any_text_is_read_or_refused(text in "[0-9lr -]{0,12}|.*") {
+            if let Ok(steps) = from_text(&text) {
+                prop_assert_eq!(from_text(&to_text(&steps)).unwrap(), steps);
+            }
+        }
+    }
+
+    #[test]
+    fn what_names_no_cell_is_refused() {
+        for text in [
+            "",
+            " ",
+            "l",
+            "-",
+            "1 ",
+            " 1",
+            "-1",
+            "1x",
+            "+1",
+            "1lr",
+            "4294967296",
+            "1  2",
+        ] {
+            assert!(from_text(text).is_err(), "{text:?}");
+        }
+    }
+}

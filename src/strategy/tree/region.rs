@@ -1,0 +1,95 @@
+//! The part of a box that a cell is: a part of each coordinate; how it is halved, drawn from, and found.
+
+use std::ops::Range;
+
+use rand::RngExt;
+
+use crate::domain::{Cell, Coordinate, Product, columns};
+use crate::random::Rng;
+use crate::strategy::tree::settings::Sample;
+
+/// The two halves of a cell: 0 for the lower, 1 for the upper one.
+pub type Side = usize;
+
+/// A box, with the columns of each coordinate.
+#[derive(Debug, Clone)]
+pub struct Space {
+    product: Product,
+    columns: Vec<Range<usize>>,
+    width: usize,
+}
+
+/// A part of each coordinate.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Region {
+    parts: Vec<Cell>,
+}
+
+impl Space {
+    pub fn new(product: &Product) -> Self {
+        let columns: Vec<Range<usize>> = columns(product).map(|(_, at)| at).collect();
+        Self {
+            width: columns.last().map_or(0, |at| at.end),
+            product: product.clone(),
+            columns,
+        }
+    }
+
+    /// Everything.
+    pub fn whole(&self) -> Region {
+        Region {
+            parts: self.product.iter().map(Coordinate::whole).collect(),
+        }
+    }
+
+    /// The coordinate to halve next: of those that can be halved and are active in the whole region the longest, the
+    /// first one among equals; None where there is none.
+    pub fn longest_side(&self, region: &Region) -> Option<usize> {
+        let mut longest = (0.0, None);
+        for (i, coordinate) in self.product.iter().enumerate() {
+            let part = region.parts[i];
+            let length = coordinate.share(part);
+            if length > longest.0
+                && coordinate.split(part).is_some()
+                && self.product.is_active_throughout(i, &region.parts)
+            {
+                longest = (length, Some(i));
+            }
+        }
+        longest.1
+    }
+
+    /// Leaves one half of a region along a coordinate that can be halved.
+    pub fn halve(&self, region: &mut Region, coordinate: usize, side: Side) {
+        if let Some((lower, upper)) = self.product[coordinate].split(region.parts[coordinate]) {
+            region.parts[coordinate] = if side == 0 { lower } else { upper };
+        }
+    }
+
+    /// Which half of a region the point x of it lies in.
+    pub fn side_of(&self, region: &Region, coordinate: usize, x: &[f64]) -> Side {
+        let own = &x[self.columns[coordinate].clone()];
+        match self.product[coordinate].split(region.parts[coordinate]) {
+            Some((_, Cell::Interval { low: middle, .. })) => usize::from(own[0] >= middle),
+            Some((_, Cell::Range { first, .. })) => {
+                usize::from(self.product[coordinate].index(own) >= first)
+            }
+            None => 0,
+        }
+    }
+
+    /// A member of a region: uniformly random, or its centre.
+    pub fn sample(&self, region: &Region, sample: Sample, rng: &mut Rng) -> Vec<f64> {
+        let mut x = vec![0.0; self.width];
+        let parts = region.parts.iter().zip(&self.columns);
+        for (coordinate, (part, at)) in self.product.iter().zip(parts) {
+            let u = match sample {
+                Sample::Uniform => rng.random(),
+                Sample::Centre => 0.5,
+            };
+            coordinate.write_within(*part, u, &mut x[at.clone()]);
+        }
+        self.product.hold_inactive(&mut x);
+        x
+    }
+}

@@ -1,0 +1,236 @@
+//! What can be chosen about tree search: every value with its defaults, as JSON has them, and what is refused.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::error::{Error, Result};
+use crate::strategy::registry::as_json;
+
+/// As many instances share one partition at most.
+const MAX_INSTANCES: usize = 256;
+
+/// The largest ρ of POO, where it is not given: that of the experiments of Wang et al. 2022.
+const MAX_RHO: f64 = 0.95;
+
+/// ρ^d where ρ is not given: how f varies less when every side is halved. Measured, see docs/tree_search.md.
+const DECAY: f64 = 0.25;
+
+/// Everything that can be chosen.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Settings {
+    pub bound: Bound,
+    /// In units of f; None for what follows from the values observed.
+    pub nu: Option<f64>,
+    /// None for what follows from the number of dimensions.
+    pub rho: Option<Rho>,
+    /// All trials that there will be, for POO: instances from ρ down.
+    pub horizon: Option<u64>,
+    pub sample: Sample,
+    pub recommendation: Recommended,
+    pub refresh: Refresh,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            bound: Bound::DUCBV(DUCBV::default()),
+            nu: None,
+            rho: None,
+            horizon: None,
+            sample: Sample::Uniform,
+            recommendation: Recommended::LowerBound,
+            refresh: Refresh::Frozen,
+        }
+    }
+}
+
+/// The upper confidence bound of a cell.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", deny_unknown_fields)]
+pub enum Bound {
+    DUCB1(DUCB1),
+    DUCB1Sigma(DUCB1Sigma),
+    DUCBV(DUCBV),
+}
+
+/// For values in a range.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct DUCB1 {
+    /// Of the values, in units of f; None for what was observed.
+    pub range: Option<f64>,
+}
+
+/// For noise of a known standard deviation.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct DUCB1Sigma {
+    pub noise_std: Option<f64>,
+}
+
+/// With the variance of the values observed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct DUCBV {
+    /// Bounds the values, in units of f; None for what follows from those observed.
+    pub b: Option<f64>,
+}
+
+/// ρ, or that of each instance.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(untagged, expecting = "expected a number or a list of numbers for rho")]
+pub enum Rho {
+    One(f64),
+    Several(Vec<f64>),
+}
+
+impl Rho {
+    fn all(&self) -> &[f64] {
+        match self {
+            Rho::One(rho) => std::slice::from_ref(rho),
+            Rho::Several(all) => all,
+        }
+    }
+}
+
+/// Which point of a cell is suggested.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Sample {
+    Uniform,
+    Centre,
+}
+
+/// Which leaf is recommended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Recommended {
+    /// The largest mean − ν·ρ^h.
+    LowerBound,
+    /// The largest mean.
+    Mean,
+}
+
+/// When log t changes in the bounds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Refresh {
+    /// When t passes a power of two: log t⁺ of the next one stands for it.
+    Frozen,
+    /// At every suggestion, for every cell.
+    Exact,
+}
+
+impl Settings {
+    /// ρ of every instance. With a horizon T those of POO (Grill, Valko and Munos 2015): N = ½·D·log(T/log T) with
+    /// D = log 2/log(1/ρ_max), and ρ_i = ρ_max^(N/(N − i)).
+    pub fn rhos(&self, d: usize) -> Vec<f64> {
+        let rho_max = match (&self.rho, self.horizon) {
+            (Some(rho), Some(_)) => rho.all()[0],
+            (Some(rho), None) => return rho.all().to_vec(),
+            (None, Some(_)) => MAX_RHO,
+            (None, None) => return vec![DECAY.powf(1.0 / d as f64)],
+        };
+        let horizon = self.horizon.unwrap_or(1);
+        let t = horizon as f64;
+        let d_max = 2.0_f64.ln() / (1.0 / rho_max).ln();
+        let n = (0.5 * d_max * (t / t.ln().max(1.0)).ln()).ceil();
+        let n = n.clamp(1.0, MAX_INSTANCES as f64) as usize;
+        let power = |i: usize| n as f64 / (n - i) as f64;
+        (0..n).map(|i| rho_max.powf(power(i))).collect()
+    }
+
+    /// Refuses what cannot be searched with.
+    pub fn check(&self) -> Result<()> {
+        let rhos = self.rho.as_ref().map_or(&[MAX_RHO][..], Rho::all);
+        if rhos.is_empty() || rhos.len() > MAX_INSTANCES {
+            return Err(Error::InvalidSetting {
+                name: "rho",
+                got: format!("a list of {}", rhos.len()),
+                expected: "give a number between 0 and 1, or a list of 1 to 256",
+            });
+        }
+        if self.horizon == Some(0) {
+            return Err(Error::InvalidSetting {
+                name: "horizon",
+                got: "0".to_string(),
+                expected: "give the number of trials that there will be, or None",
+            });
+        }
+        if self.horizon.is_some() && rhos.len() > 1 {
+            return Err(Error::InvalidSetting {
+                name: "rho",
+                got: format!("a list of {}", rhos.len()),
+                expected: "with a horizon the values follow from the largest one: give that, or no horizon",
+            });
+        }
+        if let Some(rho) = rhos.iter().find(|rho| !(**rho > 0.0 && **rho < 1.0)) {
+            return Err(Error::InvalidSetting {
+                name: "rho",
+                got: rho.to_string(),
+                expected: "give a number between 0 and 1: cells shrink by it at each halving",
+            });
+        }
+        positive(
+            "nu",
+            self.nu,
+            "give a number above 0, in units of f, or None",
+        )?;
+        match self.bound {
+            Bound::DUCB1(bound) => positive(
+                "bound.range",
+                bound.range,
+                "give the range of f, a number above 0, or None",
+            ),
+            Bound::DUCB1Sigma(DUCB1Sigma { noise_std: None }) => Err(Error::InvalidSetting {
+                name: "bound.noise_std",
+                got: "None".to_string(),
+                expected: "give the standard deviation of the noise, in units of f",
+            }),
+            Bound::DUCB1Sigma(bound) => not_negative(
+                "bound.noise_std",
+                bound.noise_std,
+                "give the standard deviation of the noise, 0 or above, in units of f",
+            ),
+            Bound::DUCBV(bound) => not_negative(
+                "bound.b",
+                bound.b,
+                "give a number of 0 or above, in units of f, or None",
+            ),
+        }
+    }
+}
+
+fn positive(name: &'static str, value: Option<f64>, expected: &'static str) -> Result<()> {
+    check(name, value, |x| x > 0.0, expected)
+}
+
+fn not_negative(name: &'static str, value: Option<f64>, expected: &'static str) -> Result<()> {
+    check(name, value, |x| x >= 0.0, expected)
+}
+
+fn check(
+    name: &'static str,
+    value: Option<f64>,
+    is_usable: impl Fn(f64) -> bool,
+    expected: &'static str,
+) -> Result<()> {
+    match value.filter(|x| !(is_usable(*x) && x.is_finite())) {
+        Some(x) => Err(Error::InvalidSetting {
+            name,
+            got: x.to_string(),
+            expected,
+        }),
+        None => Ok(()),
+    }
+}
+
+/// Every value that the settings may hold, with its defaults.
+pub fn values() -> Vec<Value> {
+    vec![
+        as_json(Bound::DUCB1(DUCB1::default())),
+        as_json(Bound::DUCB1Sigma(DUCB1Sigma::default())),
+        as_json(Bound::DUCBV(DUCBV::default())),
+    ]
+}

@@ -1,0 +1,359 @@
+//! The strategy: from the tree to the next point, and to the one that is recommended.
+
+use ndarray::{Array2, ArrayView1};
+use serde_json::{Value, json};
+
+use crate::domain::fidelity::TOLERANCE;
+use crate::domain::{Domain, Fidelity};
+use crate::error::{Error, Result, Stop, check};
+use crate::ledger::{Ledger, Point, TrialNumber};
+use crate::maximize::feasible::{Feasible, MAX_TRIES};
+use crate::random::Rng;
+use crate::strategy::registry::FromSettings;
+use crate::strategy::tree::bias::Bias;
+use crate::strategy::tree::fold::Forest;
+use crate::strategy::tree::instance::Instance;
+use crate::strategy::tree::note::{self, Place, Step};
+use crate::strategy::tree::partition::{Partition, ROOT};
+use crate::strategy::tree::region::{Region, Space};
+use crate::strategy::tree::settings::{self, Recommended, Sample, Settings};
+use crate::strategy::{Proposal, Query, Recommendation, Setup, Strategy, Supports};
+use rand::RngExt;
+
+/// So many points are tried in a cell, in batches that grow from the first size to the second.
+const CELL_TRIES: usize = 512;
+const BATCHES: (usize, usize) = (4, 128);
+
+/// Hierarchical optimistic search (HOO), and with delays PCTS (Wang et al. 2022, Algorithm 1).
+pub struct TreeSearch {
+    settings: Settings,
+    /// None where every trial is a full evaluation.
+    fidelity: Option<Fidelity>,
+    forest: Forest,
+}
+
+/// A suggestion, and the steps on the way to it.
+struct Advanced {
+    steps: Vec<Step>,
+    x: Vec<f64>,
+    /// The fidelity that the strategy would choose.
+    z: f64,
+}
+
+impl TreeSearch {
+    pub fn new(setup: &Setup, settings: Settings) -> Result<Self> {
+        settings.check()?;
+        let Domain::Box(product) = setup.domain.as_ref() else {
+            return Err(Error::Unsupported {
+                strategy: "TreeSearch",
+                what: "candidates",
+            });
+        };
+        let instances = settings.rhos(product.len()).into_iter();
+        let instances = instances.map(|rho| Instance::new(settings.nu, rho, settings.bound));
+        let partition = Partition::new(Space::new(product));
+        Ok(Self {
+            forest: Forest::new(
+                partition,
+                instances.collect(),
+                settings.refresh,
+                Bias::new(setup.fidelity.as_ref()),
+            ),
+            fidelity: setup.fidelity.clone(),
+            settings,
+        })
+    }
+
+    /// The leaf of the largest B value: from the root on to the half with the larger one, either one among equals.
+    fn choose(&self, instance: usize, rng: &mut Rng) -> (Place, Region) {
+        let Forest {
+            partition,
+            instances,
+            ..
+        } = &self.forest;
+        let (instance, space) = (&instances[instance], partition.space());
+        let (mut at, mut region) = (ROOT, space.whole());
+        while instance.is_visited(at) {
+            let node = partition.node(at);
+            let Some(coordinate) = node.split() else {
+                break;
+            };
+            let [lower, upper] = instance.slots(at);
+            let side = match node.empty {
+                [true, false] => 1,
+                [false, true] => 0,
+                _ if lower == upper => rng.random_range(0..2),
+                _ => usize::from(upper > lower),
+            };
+            space.halve(&mut region, coordinate, side);
+            match node.child(side) {
+                Some(child) => at = child,
+                None => return (Place::New { parent: at, side }, region),
+            }
+        }
+        (Place::Old(at), region)
+    }
+
+    /// z_h of the fidelities that there are.
+    fn fidelity_at(&self, instance: usize, depth: u32) -> f64 {
+        let z = self.forest.instances[instance].fidelity(depth);
+        self.fidelity
+            .as_ref()
+            .map_or(1.0, |fidelity| fidelity.nearest(z))
+    }
+
+    /// The cell whose evaluation by another instance this one can take for its own.
+    fn shared(&self, instance: usize, place: Place) -> Option<u32> {
+        let Place::Old(node) = place else {
+            return None;
+        };
+        let cell = self.forest.partition.node(node);
+        let is_new = !self.forest.instances[instance].is_visited(node);
+        let z = self.fidelity_at(instance, cell.depth);
+        let is_shared = is_new && cell.own.has_trial() && f64::from(cell.own.z) >= z - TOLERANCE;
+        is_shared.then_some(node)
+    }
+
+    fn depth_of(&self, place: Place) -> u32 {
+        let partition = &self.forest.partition;
+        match place {
+            Place::Old(node) => partition.node(node).depth,
+            Place::New { parent, .. } => partition.node(parent).depth + 1,
+        }
+    }
+
+    /// A point of a cell that satisfies the constraints; None where none was found.
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "where to look, what is allowed there, and what every search takes"
+    )]
+    fn point_in(
+        &self,
+        place: Place,
+        region: &Region,
+        sample: Sample,
+        feasible: Feasible,
+        log: &Ledger,
+        rng: &mut Rng,
+        stop: &mut Stop,
+    ) -> Result<Option<Vec<f64>>> {
+        let space = self.forest.partition.space();
+        let first = space.sample(region, sample, rng);
+        if !feasible.is_constrained() || feasible.holds(&first)? {
+            return Ok(Some(first));
+        }
+        let max_tries = match place {
+            Place::Old(ROOT) => MAX_TRIES,
+            _ => CELL_TRIES,
+        };
+        let (mut tried, (mut batch, largest)) = (1, BATCHES);
+        while tried < max_tries {
+            check(stop)?;
+            let mut rows = Array2::zeros((batch.min(max_tries - tried), first.len()));
+            for mut row in rows.rows_mut() {
+                let x = space.sample(region, Sample::Uniform, rng);
+                row.assign(&ArrayView1::from(&x));
+            }
+            let passed = feasible.of_rows(rows.view())?;
+            if let Some(i) = passed.iter().position(|passed| *passed) {
+                return Ok(Some(rows.row(i).to_vec()));
+            }
+            tried += rows.nrows();
+            batch = (2 * batch).min(largest);
+        }
+        // A leaf that is suggested again had a feasible point, as a rule.
+        if let Place::Old(node) = place {
+            for number in self.forest.partition.values(node) {
+                let x = log.x(number);
+                if feasible.holds(x)? {
+                    return Ok(Some(x.to_vec()));
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// The turns up to the next evaluation, and its point; they stay in the tree.
+    fn advance(
+        &mut self,
+        log: &Ledger,
+        query: Query,
+        rng: &mut Rng,
+        stop: &mut Stop,
+    ) -> Result<Advanced> {
+        let mut steps = Vec::with_capacity(1);
+        if let Some(z) = self.forest.next_probe() {
+            // Both at one point, if the constraints let it be.
+            let root = Place::Old(ROOT);
+            let whole = self.forest.partition.space().whole();
+            let found =
+                self.point_in(root, &whole, Sample::Centre, query.feasible, log, rng, stop)?;
+            let x = found.ok_or(Error::NoFeasiblePoint { tried: MAX_TRIES })?;
+            steps.push(Step::Turn(root));
+            return Ok(Advanced { steps, x, z });
+        }
+        loop {
+            check(stop)?;
+            let instance = self.forest.next_instance();
+            let (place, region) = self.choose(instance, rng);
+            if let Some(node) = self.shared(instance, place) {
+                self.forest.turn(Place::Old(node))?;
+                steps.push(Step::Turn(place));
+                continue;
+            }
+            let sample = self.settings.sample;
+            match self.point_in(place, &region, sample, query.feasible, log, rng, stop)? {
+                Some(x) => {
+                    self.forest.partition.expect(place, &region);
+                    steps.push(Step::Turn(place));
+                    let z = self.fidelity_at(instance, self.depth_of(place));
+                    return Ok(Advanced { steps, x, z });
+                }
+                None if place == Place::Old(ROOT) => {
+                    return Err(Error::NoFeasiblePoint { tried: MAX_TRIES });
+                }
+                None => {
+                    self.forest.mark_empty(place)?;
+                    steps.push(Step::Empty(place));
+                }
+            }
+        }
+    }
+
+    /// The leaves with observations, the recommended one first.
+    fn leaves(&self) -> Vec<(f64, u32)> {
+        let mut leaves = Vec::new();
+        let partition = &self.forest.partition;
+        for instance in &self.forest.instances {
+            let is_leaf = |node: &u32| {
+                let children = [0, 1].map(|side| partition.node(*node).child(side));
+                let mut children = children.into_iter().flatten();
+                instance.is_visited(*node)
+                    && !children.any(|child| instance.moments(child).count > 0)
+                    && partition.node(*node).own.moments.count > 0
+            };
+            for node in (ROOT..partition.len() as u32).filter(is_leaf) {
+                let mean = instance.moments(node).mean;
+                let depth = partition.node(node).depth;
+                let worth = match self.settings.recommendation {
+                    Recommended::LowerBound => mean - instance.slack(depth),
+                    Recommended::Mean => mean,
+                };
+                leaves.push((worth, node));
+            }
+        }
+        leaves.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+        leaves
+    }
+
+    /// The trial of the largest value in a cell.
+    fn best_in(&self, node: u32, log: &Ledger) -> Option<TrialNumber> {
+        let value = |number: &TrialNumber| log.trials()[*number].value.unwrap_or(f64::NAN);
+        let numbers = self.forest.partition.values(node);
+        numbers.max_by(|a, b| value(a).total_cmp(&value(b)).then(b.cmp(a)))
+    }
+}
+
+impl FromSettings for TreeSearch {
+    type Settings = Settings;
+
+    fn from_settings(setup: &Setup, settings: Settings, _rng: &mut Rng) -> Result<Self> {
+        Self::new(setup, settings)
+    }
+
+    fn values() -> Vec<Value> {
+        settings::values()
+    }
+}
+
+impl Strategy for TreeSearch {
+    fn supports(&self) -> Supports {
+        Supports {
+            contexts: false,
+            candidates: false,
+            seconds: true,
+            conditions: true,
+            fidelity: true,
+        }
+    }
+
+    fn catch_up(&mut self, log: &Ledger) -> Result<()> {
+        self.forest.catch_up(log)
+    }
+
+    fn rewind(&mut self, log: &Ledger) {
+        self.forest.rewind(log);
+    }
+
+    fn propose(
+        &mut self,
+        log: &Ledger,
+        query: Query,
+        rng: &mut Rng,
+        stop: &mut Stop,
+    ) -> Result<Proposal> {
+        self.forest.update_bounds();
+        self.forest.begin();
+        let advanced = self.advance(log, query, rng, stop);
+        // What was passed on the way is taken again from the note, once the suggestion is logged.
+        self.forest.take_back();
+        let Advanced { steps, x, z } = advanced?;
+        Ok(Proposal {
+            fidelity: self.fidelity.is_some().then(|| query.fidelity.unwrap_or(z)),
+            note: Some(note::to_text(&steps)),
+            ..Proposal::at(Point::new(x, None))
+        })
+    }
+
+    fn check_note(&mut self, log: &Ledger, text: &str) -> Result<()> {
+        self.forest.catch_up(log)?;
+        self.forest.check(&note::from_text(text)?)
+    }
+
+    /// The best point of the leaf of the largest mean − ν·ρ^h, or of the largest mean.
+    fn recommend(
+        &mut self,
+        log: &Ledger,
+        query: Query,
+        _rng: &mut Rng,
+        stop: &mut Stop,
+    ) -> Result<Option<Recommendation>> {
+        self.forest.update_bounds();
+        for (_, node) in self.leaves() {
+            check(stop)?;
+            let Some(number) = self.best_in(node, log) else {
+                continue;
+            };
+            if query.feasible.is_constrained() && !query.feasible.holds(log.x(number))? {
+                continue;
+            }
+            let moments = self.forest.partition.node(node).own.moments;
+            return Ok(Some(Recommendation {
+                point: log.point(number),
+                mean: moments.mean,
+                std: match moments.count {
+                    0 | 1 => f64::NAN,
+                    _ => moments.variance().sqrt(),
+                },
+            }));
+        }
+        Ok(None)
+    }
+
+    fn status(&mut self, _log: &Ledger, _stop: &mut Stop) -> Result<Option<Value>> {
+        self.forest.update_bounds();
+        let partition = &self.forest.partition;
+        let nodes = || ROOT..partition.len() as u32;
+        let instances = self.forest.instances.iter().map(|instance| {
+            let visited = nodes().filter(|node| instance.is_visited(*node));
+            let depths = visited.map(|node| partition.node(node).depth);
+            json!({
+                "nu": instance.nu(),
+                "rho": instance.rho(),
+                "n_cells": depths.clone().count(),
+                "depth": depths.max().unwrap_or(0),
+            })
+        });
+        Ok(Some(json!({"instances": instances.collect::<Vec<_>>()})))
+    }
+}

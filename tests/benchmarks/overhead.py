@@ -1,0 +1,107 @@
+"""What the bookkeeping of an evaluation costs: of a run with a function that costs nothing, and of suggest and observe.
+
+Prints JSON. Times are in microseconds an evaluation, the least of several repetitions: wall time, and processor time of
+all threads, which other programs on the machine disturb less.
+"""
+
+import argparse
+import json
+import os
+import platform
+import sys
+import time
+from collections import deque
+
+import belated as bl
+from belated._core import Action
+
+D = 6
+SPACE = {f"x{i}": (0.0, 1.0) for i in range(D)}
+IN_FLIGHT = 1000
+
+
+def f(params):
+    return params["x0"]
+
+
+def random_search():
+    return bl.RandomSearch(SPACE, seed=0)
+
+
+def run(n, **arguments):
+    """A function that makes a run of n evaluations."""
+
+    def call():
+        bl.maximize(f, optimizer=random_search(), n_trials=n, progress=False, **arguments)
+
+    return call
+
+
+def pairs(n, params):
+    """A function that makes n calls of suggest and of observe, with 1,000 trials in flight; `params` are read, too."""
+    optimizer = random_search()
+    waiting = deque(optimizer.suggest(n=IN_FLIGHT))
+
+    def call():
+        for _ in range(n):
+            waiting.append(optimizer.suggest())
+            trial = waiting.popleft()
+            if params:
+                _ = trial.params
+            optimizer.observe(trial, 0.5)
+
+    return call
+
+
+def pairs_of_the_core(n):
+    """As `pairs`, by the compiled core alone: the strategy and the log."""
+    core = random_search()._log
+    waiting = deque(core.suggest(IN_FLIGHT, None, None))
+
+    def call():
+        for _ in range(n):
+            waiting.extend(core.suggest(1, None, None))
+            core.record(Action.observe(waiting.popleft(), 0.5, None, False, False), None)
+
+    return call
+
+
+def cost(make, n, repeat):
+    """Microseconds each, of n that a call of what `make` returns carries out."""
+    wall, processor = [], []
+    for _ in range(repeat):
+        call = make()
+        start, start_processor = time.perf_counter(), time.process_time()
+        call()
+        wall.append(time.perf_counter() - start)
+        processor.append(time.process_time() - start_processor)
+    return {"wall_us": round(1e6 * min(wall) / n, 2), "processor_us": round(1e6 * min(processor) / n, 2)}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--evaluations", type=int, nargs="+", default=[1000, 10_000, 100_000])
+    parser.add_argument("--workers", type=int, nargs="*", default=[2, 4, 8], help="numbers of threads, with 10000 each")
+    parser.add_argument("--repeat", type=int, default=3)
+    arguments = parser.parse_args()
+    run(100)()  # what is imported at the first run
+    results = []
+
+    def measure(name, make, n):
+        results.append({"what": name, "evaluations": n} | cost(make, n, arguments.repeat))
+        print(results[-1], flush=True, file=sys.stderr)
+
+    for n in arguments.evaluations:
+        measure("maximize", lambda n=n: run(n), n)
+    for n_workers in arguments.workers:
+        measure(f"maximize, n_workers={n_workers}", lambda w=n_workers: run(10_000, n_workers=w), 10_000)
+    for n in arguments.evaluations:
+        measure("suggest, observe", lambda n=n: pairs(n, params=False), n)
+        measure("suggest, params, observe", lambda n=n: pairs(n, params=True), n)
+        measure("suggest, observe of the core", lambda n=n: pairs_of_the_core(n), n)
+    machine = {"machine": platform.machine(), "processors": os.cpu_count(), "python": platform.python_version()}
+    print(json.dumps({"belated": bl.__version__, **machine, "d": D, "costs": results}, indent=2))
+
+
+if __name__ == "__main__":
+    main()

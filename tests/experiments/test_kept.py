@@ -1,0 +1,111 @@
+"""Replays of networks that keep their runs: a function stands in for training, so that torch is not needed."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from belated.experiments.images import Images
+from belated.experiments.papers import verma
+from belated.experiments.replays import cifar, cnn, lr
+from belated.experiments.report import write_json
+from belated.experiments.runner import Options, kept_map
+
+pytest.importorskip("tqdm")
+
+REPLAYS = (cnn, cifar)
+
+
+@pytest.fixture
+def trained(monkeypatch):
+    """A list to which every training of either replay adds its params."""
+    listed = []
+    digits = Images(np.zeros((30, 1, 28, 28), np.uint8), np.zeros(30, np.int64))
+
+    def accuracy_of(params):
+        listed.append(params)
+        return 0.5 + 0.4 * math.sin(sum(params.values()))
+
+    monkeypatch.setattr(cnn, "mnist", lambda data: (digits, digits, "MNIST"))
+    monkeypatch.setattr(cnn, "accuracy", lambda data, seed, **params: accuracy_of(params))
+    monkeypatch.setattr(cifar, "cifar_or_digits", lambda data, sizes: (digits, digits, digits, "MNIST"))
+    monkeypatch.setattr(cifar, "evaluate", lambda params, trial=None, **settings: accuracy_of(params))
+    monkeypatch.setattr(cifar, "N_INITIAL", 2)
+    return listed
+
+
+def untimed(report):
+    """A report as JSON data, without what depends on the speed of the machine."""
+    timed = ("times", "seconds_per_suggestion", "seconds_per_evaluation", "curve_mean", "curve_stderr")
+    timed += ("arrival_per_run",)
+    settings = [{k: v for k, v in setting.items() if k not in timed} for setting in report["settings"]]
+    return {k: v for k, v in report.items() if k not in timed} | {"settings": settings}
+
+
+@pytest.mark.parametrize("replay", REPLAYS)
+def test_kept_runs_are_not_made_again(replay, trained, tmp_path):
+    options = Options(runs=2, iterations=2, workers=0, keep=tmp_path / "kept")
+    report = replay.run(options)
+    n_trained, n_files = len(trained), len(list(options.keep.iterdir()))
+    assert n_files == 2 * (12 if replay is cnn else 6)
+    again = replay.run(options)
+    assert len(trained) == n_trained
+    np.testing.assert_equal(again, report)
+    # As without files, times apart.
+    np.testing.assert_equal(untimed(replay.run(replace(options, keep=None))), untimed(report))
+
+
+@pytest.mark.parametrize("replay", REPLAYS)
+def test_a_replay_goes_on_with_the_runs_that_are_missing(replay, trained, tmp_path):
+    options = Options(runs=1, iterations=2, workers=0, keep=tmp_path)
+    replay.run(options)
+    first = {file.name: file.read_text() for file in tmp_path.iterdir()}
+    per_run = len(trained) // len(first)
+    lost = sorted(first)[3]
+    (tmp_path / lost).unlink()
+    trained.clear()
+    replay.run(replace(options, runs=2))
+    assert len(trained) == per_run * (1 + len(first))
+    assert all((tmp_path / name).read_text() == text for name, text in first.items() if name != lost)
+
+
+@pytest.mark.parametrize("replay", REPLAYS)
+def test_all_settings_make_their_first_run_before_any_makes_its_second(replay, trained, monkeypatch):
+    made = []
+
+    def noted(function, tasks, *others):
+        made.extend(tasks)
+        return kept_map(function, tasks, *others)
+
+    monkeypatch.setattr(replay, "kept_map", noted)
+    replay.run(Options(runs=2, iterations=1, workers=0))
+    runs = [name.rpartition("_run")[2] for name in made]
+    assert runs == sorted(runs) and set(runs) == {"0", "1"}
+
+
+def test_names_of_kept_runs_of_cnn_tell_them_apart():
+    task, *others = verma.tasks(Options(iterations=3), 2, lr.initial_points)
+    others += [replace(task, faithful=True), replace(task, delay=task.delay + (1.0,))]
+    names = [cnn.name(each, 0, 30) for each in (task, *others)] + [cnn.name(task, 1, 30), cnn.name(task, 0, 40)]
+    assert len(set(names)) == len(names) == 24 + 4
+
+
+def test_names_of_kept_runs_of_cifar_tell_them_apart():
+    task = cifar.Task("asyTS", 0, cifar.SMALL, 4, Options())
+    others = [replace(task, algorithm="asyEI"), replace(task, run=1), replace(task, workers=2)]
+    others += [replace(task, options=replace(task.options, **{k: 1})) for k in ("seed", "iterations", "faithful")]
+    others += [replace(task, scale=replace(task.scale, seconds=60.0))]
+    assert len({each.name("digits30") for each in (task, *others)} | {task.name("cifar30")}) == 9
+
+
+def test_what_is_no_number_stays_so(tmp_path):
+    nothing = cifar.Search(7.0, [], [], [])
+    some = cifar.Search(7.0, [1.0, 2.5], [0.5, 0.1], [1.0, math.nan], 0.25)
+    for found in (nothing, some):
+        write_json(found.result(), tmp_path / "kept.json")
+        kept = cifar.Search.from_result(json.loads((tmp_path / "kept.json").read_text()))
+        np.testing.assert_equal(vars(kept), vars(replace(found, started=0.0)))

@@ -1,0 +1,306 @@
+"""Trials at several fidelities: what is asked for, kept, refused, and which of them is the best."""
+
+import io
+import json
+import math
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import belated as bl
+from belated import _core
+
+SPACE = {"x": (0.0, 1.0)}
+SAMPLES = bl.Fidelity(100, 7000, cost=bl.PowerCost(0.02))
+
+
+def search(**arguments):
+    return bl.RandomSearch(**({"space": SPACE, "fidelity": SAMPLES, "seed": 0} | arguments))
+
+
+def refused(call, message, error=bl.InvalidFidelity):
+    with pytest.raises(error, match=message):
+        call()
+
+
+# What is asked for.
+
+
+def test_without_a_wish_trials_are_full_evaluations():
+    opt, plain = search(), search(fidelity=None)
+    trials = [opt.suggest(), *opt.suggest(n=2), opt.add({"x": 0.5}, 1.0), opt.add({"x": 0.5})]
+    assert [trial.fidelity for trial in trials] == [7000] * 5
+    assert [type(trial.fidelity) for trial in trials] == [int] * 5
+    # The points are those without a fidelity, which trials there do not have.
+    assert [trial.params for trial in trials[:3]] == [trial.params for trial in plain.suggest(n=3)]
+    assert plain.trial(0).fidelity is None and plain._log.trial(0).fidelity is None
+    assert "fidelity" not in repr(plain.trial(0)) and "fidelity" not in plain.trials_dataframe()
+
+
+def test_trials_have_the_fidelity_that_was_asked_for():
+    opt = search()
+    assert opt.suggest(fidelity=500).fidelity == 500
+    assert [trial.fidelity for trial in opt.suggest(n=2, fidelity=np.int64(100))] == [100, 100]
+    assert [trial.fidelity for trial in opt.add([{"x": 0.1}, {"x": 0.2}], [1, 2], fidelity=[200, None])] == [200, 7000]
+    assert [trial.fidelity for trial in opt.add([{"x": 0.1}, {"x": 0.2}], [1, None], fidelity=300)] == [300, 300]
+    assert "fidelity=500" in repr(opt.trial(0)) and "500" in opt.trial(0)._repr_html_()
+    real = search(fidelity=bl.Fidelity(0.1, 1.0, log=True))
+    assert [real.suggest(fidelity=z).fidelity for z in (0.1, 0.3, 1)] == [0.1, 0.3, 1.0]
+
+
+def test_a_queued_point_keeps_its_own_and_else_has_what_is_asked_for():
+    opt = search()
+    opt.enqueue([{"x": 0.1}, {"x": 0.2}, {"x": 0.3}], fidelity=[300, None, None])
+    opt.enqueue({"x": 0.4}, fidelity=400)
+    trials = [opt.suggest(fidelity=500), opt.suggest(fidelity=500), *opt.suggest(n=3)]
+    assert [trial.fidelity for trial in trials] == [300, 500, 7000, 400, 7000]
+    assert [trial.params["x"] for trial in trials[:4]] == [0.1, 0.2, 0.3, 0.4]
+
+
+def test_another_measurement_is_at_the_same_fidelity():
+    opt = search()
+    trial = opt.suggest(fidelity=500)
+    trial.observe(1.0, fidelity=500)
+    trial.observe(2.0, replicate=True, fidelity=500.0)
+    trial.observe(3.0, amend=True, params={"x": 0.25})
+    assert [each.fidelity for each in opt.trials] == [500, 500] and trial.params_run == {"x": 0.25}
+
+
+def test_a_strategy_gets_what_there_is():
+    opt = search(fidelity=bl.Fidelity(1, 4))
+    opt._log.suggest(1, None, None, None, 0.4)
+    assert opt._log.trial(0).fidelity == 1 / 3 and opt.trial(0).fidelity == 2
+    logarithmic = search(fidelity=bl.Fidelity(1, 4, log=True))
+    logarithmic._log.suggest(1, None, None, None, 0.4)
+    assert logarithmic._log.trial(0).fidelity == 0.5 and logarithmic.trial(0).fidelity == 2
+
+
+# What is refused, and changes nothing.
+
+
+@pytest.mark.parametrize("wrong", [99, 7001, 500.5, math.nan, "500", True, {"z": 1}])
+def test_fidelities_outside_the_range_are_refused(wrong):
+    opt = search()
+    opt.suggest()
+    before = opt._log.events(0)
+    for call in (
+        lambda: opt.suggest(fidelity=wrong),
+        lambda: opt.suggest(n=2, fidelity=wrong),
+        lambda: opt.add({"x": 0.5}, 1.0, fidelity=wrong),
+        lambda: opt.add([{"x": 0.5}] * 2, [1, 2], fidelity=[500, wrong]),
+        lambda: opt.enqueue({"x": 0.5}, fidelity=wrong),
+        lambda: opt.enqueue([{"x": 0.5}] * 2, fidelity=[500, wrong]),
+        lambda: opt.observe(0, 1.0, fidelity=wrong),
+    ):
+        refused(call, r"^fidelity=.* is not usable: pass an integer in \[100, 7000\] \(nothing was changed\)$")
+    assert opt._log.events(0) == before
+
+
+def test_a_fidelity_that_was_not_declared_is_refused():
+    opt = search(fidelity=None)
+    opt.suggest()
+    before = opt._log.events(0)
+    for call in (
+        lambda: opt.suggest(fidelity=500),
+        lambda: opt.add({"x": 0.5}, 1.0, fidelity=500),
+        lambda: opt.enqueue({"x": 0.5}, fidelity=500),
+        lambda: opt.observe(0, 1.0, fidelity=500),
+    ):
+        refused(call, r"^fidelity=500 was not declared: pass fidelity=bl.Fidelity\(low, high\) to RandomSearch, or")
+    assert opt._log.events(0) == before
+
+
+def test_a_value_at_another_fidelity_than_the_trial_s_is_refused():
+    opt = search()
+    trial = opt.suggest(fidelity=500)
+    message = (
+        r"^fidelity=400 for trial 0, which was started at 500: report a value at another fidelity by "
+        r"add\(params, value, fidelity=400\) \(nothing was changed\)$"
+    )
+    refused(lambda: trial.observe(1.0, fidelity=400), message)
+    refused(lambda: opt.observe(0, 1.0, fidelity=400), message)
+    assert trial.state == "pending"
+    trial.observe(1.0)
+    for again in ({"amend": True}, {"replicate": True}):
+        refused(lambda again=again: trial.observe(2.0, fidelity=400, **again), message)
+    assert trial.value == 1.0 and opt.n_trials == 1
+
+
+@pytest.mark.parametrize("cost", [-1.0, math.nan, math.inf, "1"])
+def test_costs_that_are_none_are_refused(cost):
+    opt = search()
+    trial = opt.suggest(fidelity=500)
+    refused(lambda: trial.observe(1.0, cost=cost), r"^cost=.* for trial 0 is not a finite number >= 0", bl.InvalidValue)
+    refused(lambda: opt.add({"x": 0.5}, 1.0, cost=cost, fidelity=500), "^cost=.* for params is not", bl.InvalidValue)
+    assert trial.state == "pending" and opt.n_trials == 1
+
+
+def test_what_is_no_fidelity_is_refused_to_the_constructor():
+    for wrong in ((100, 7000), 500, bl.Integer(1, 2), {"low": 1, "high": 2}):
+        refused(lambda wrong=wrong: search(fidelity=wrong), r"^fidelity=.* pass bl\.Fidelity\(low", bl.InvalidSetting)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: bl.BayesOpt(SPACE, fidelity=SAMPLES),
+        lambda: bl.BPEDelay(SPACE, fidelity=SAMPLES, horizon=100, lengthscale=0.2, noise_std=0.1),
+        lambda: bl.algorithm("GP-UCB", SPACE, fidelity=SAMPLES),
+        lambda: bl.maximize(lambda p, trial: 0.0, SPACE, fidelity=SAMPLES, n_trials=1),
+    ],
+)
+def test_optimizers_that_can_use_none_refuse_one(make):
+    refused(make, r"^\w+ does not support a fidelity: leave it out, or use another optimizer$", bl.InvalidSetting)
+
+
+def test_fidelities_for_other_numbers_of_points_are_refused():
+    opt = search()
+    message = "^fidelity has 2 entries for 3 points: pass one for each, or one for all$"
+    refused(lambda: opt.add([{"x": 0.5}] * 3, [1, 2, 3], fidelity=[500, 600]), message, bl.InvalidValue)
+    refused(lambda: opt.enqueue([{"x": 0.5}] * 3, fidelity=[500, 600]), message, bl.InvalidValue)
+    assert opt._log.n_events() == 0
+
+
+# The core, which is given z in [0, 1].
+
+
+def test_events_of_others_are_checked():
+    opt, plain = search(), search(fidelity=None)
+    [event] = opt._log.propose(1, None, None, fidelity=0.5)
+    assert json.loads(event)["Suggested"]["fidelity"] == pytest.approx(0.5, abs=1e-4)
+    refused(lambda: plain._log.extend([event]), "none is declared; declare it with fidelity=$")
+    for z in (-0.1, 1.5):
+        facts = json.loads(event)
+        facts["Suggested"]["fidelity"] = z
+        refused(lambda facts=facts: opt._log.extend([json.dumps(facts)]), r"is not in \[0, 1\]")
+        refused(lambda z=z: opt._log.suggest(1, None, None, None, z), r"is not in \[0, 1\]")
+        refused(lambda z=z: opt._log.propose(1, None, None, fidelity=z), r"is not in \[0, 1\]")
+        for action in (
+            _core.Action.add(opt.domain_.locate({"x": 0.5}), None, 1.0, None, z),
+            _core.Action.enqueue(opt.domain_.locate({"x": 0.5}), z),
+        ):
+            refused(lambda action=action: opt._log.record(action, None), r"is not in \[0, 1\]")
+    refused(lambda: opt._log.suggest(1, None, None, None, math.nan), r"is not in \[0, 1\]")
+    assert opt._log.n_events() == plain._log.n_events() == 0
+    # One without a fidelity is a full evaluation.
+    [event] = plain._log.propose(1, None, None)
+    opt._log.extend([event])
+    assert opt.trial(0).fidelity == 7000
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"bias": -1.0}, "bias=-1 is not usable"),
+        ({"cost": {"base": 2.0, "exponent": 1.0, "full": 1.0}}, "base=2 is not usable"),
+        ({"axis": {"kind": "Categorical", "n": 3}}, "a fidelity is a number"),
+        ({"axis": {"kind": "Integer", "low": 2, "high": 1}}, "has no members"),
+        ({"zeta": 1.0}, "unknown field"),
+    ],
+)
+def test_definitions_of_the_core_are_checked(changed, message):
+    opt = search()
+    definition = opt._definition()
+    definition["fidelity"] = definition["fidelity"] | changed
+    with pytest.raises(bl.BelatedError, match=message):
+        _core.Optimizer(opt.domain_.domain(), json.dumps(definition))
+
+
+def test_definitions_without_a_fidelity_are_as_they_were():
+    opt = search(fidelity=None)
+    assert list(opt._definition()) == ["context", "clock", "seed", "strategy"]
+    assert b"fidelity" not in opt._log.to_bytes() and b"fidelity" in search()._log.to_bytes()
+
+
+# The best.
+
+
+@given(
+    steps=st.lists(st.tuples(st.sampled_from([100, 105, 107, 6994, 7000, None]), st.integers(-3, 3)), max_size=30),
+    direction=st.sampled_from(["maximize", "minimize"]),
+)
+@settings(deadline=None)
+def test_the_best_is_of_the_highest_fidelity_observed(steps, direction):
+    opt = search(direction=direction)
+    for fidelity, value in steps:
+        opt.add({"x": 0.5}, value, fidelity=fidelity)
+        trials = opt.trials
+        # 7 of 6900 samples are about 1e-3 of the range.
+        highest = max(trial.fidelity for trial in trials)
+        those = [trial for trial in trials if (highest - trial.fidelity) / 6900 <= 1e-3]
+        best = (max if direction == "maximize" else min)(trial.value for trial in those)
+        assert opt.best_value_ == best
+        assert opt.best_trial_ == next(trial for trial in those if trial.value == best)
+    assert opt.best_trial_ == pickle.loads(pickle.dumps(opt)).best_trial_
+
+
+def test_recommendations_are_of_the_highest_fidelity():
+    below = bl.RandomSearch(SPACE, fidelity=SAMPLES, constraints=[lambda p: p["x"] < 0.5])
+    anywhere = search()
+    for opt in (below, anywhere):
+        opt.add([{"x": 0.1}, {"x": 0.2}, {"x": 0.3}], [9.0, 2.0, 1.0], fidelity=[100, 3000, 3000])
+        assert opt.recommend() == opt.best_params_ == {"x": 0.2}
+        opt.add({"x": 0.9}, 0.0)
+    assert anywhere.recommend() == {"x": 0.9}
+    # What violates the constraints is not recommended, whatever its fidelity.
+    assert below.recommend() == {"x": 0.2}
+    below.add({"x": 0.4}, -5.0)
+    assert below.recommend() == {"x": 0.4}
+
+
+def test_stoppers_and_pending_trials_do_not_mistake_a_cheap_value():
+    opt = search()
+    opt.suggest()
+    opt.suggest(fidelity=100).observe(5.0)
+    assert opt.best_value_ == 5.0
+    opt.trial(0).observe(1.0)
+    assert opt.best_value_ == 1.0 and opt.best_trial_ == opt.trial(0)
+
+
+# What is kept.
+
+
+def test_copies_have_the_same_fidelities():
+    opt = search(direction="minimize")
+    opt.enqueue({"x": 0.5}, fidelity=200)
+    opt.suggest(n=2, fidelity=500)
+    opt.add({"x": 0.25}, 1.0, fidelity=300)
+    again = pickle.loads(pickle.dumps(opt))
+    assert [trial.fidelity for trial in again.trials] == [200, 500, 300]
+    assert again.fidelity == opt.fidelity
+    for each in (opt, again):
+        each.enqueue({"x": 0.75}, fidelity=700)
+        each.suggest(n=3)
+    assert again._log.to_bytes() == opt._log.to_bytes()
+
+
+def test_parameters_are_read_and_set():
+    opt = search()
+    assert opt.get_params()["fidelity"] is SAMPLES and repr(SAMPLES) in repr(opt)
+    assert opt.set_params(fidelity=bl.Fidelity(1, 3)).suggest().fidelity == 3
+    refused(lambda: opt.set_params(fidelity=None), "^set_params comes too late", bl.InvalidSetting)
+
+
+@pytest.mark.parametrize("fidelity", [SAMPLES, bl.Fidelity(0.1, 0.9), bl.Fidelity(1e-3, 3.3, log=True)], ids=repr)
+def test_a_table_has_fidelities_and_is_taken_back(fidelity):
+    pandas = pytest.importorskip("pandas")
+    opt = search(fidelity=fidelity)
+    opt.suggest(n=2, fidelity=fidelity.low)
+    opt.suggest(fidelity=fidelity.decode(0.37)).observe(2.0, cost=3.0)
+    opt.suggest().observe(1.0)
+    table = opt.trials_dataframe()
+    assert list(table["fidelity"]) == [trial.fidelity for trial in opt.trials]
+    read = pandas.read_csv(io.StringIO(table.to_csv(index=False)))
+    for each in (table, read, read.drop(columns="fidelity")):
+        again = search(fidelity=fidelity)
+        again.add(each)
+        if "fidelity" in each:
+            assert [trial.fidelity for trial in again.trials] == pytest.approx(list(table["fidelity"]), rel=1e-12)
+            assert again.best_value_ == 1.0
+        else:
+            assert {trial.fidelity for trial in again.trials} == {fidelity.high}
+    refused(lambda: search(fidelity=None).add(table), "was not declared")
+    refused(lambda: search().add(table, fidelity=500), "^params is a table of trials", bl.InvalidValue)

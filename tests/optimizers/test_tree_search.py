@@ -1,0 +1,211 @@
+"""Tree search from Python: what it finds, what it refuses, and what can be seen of its trees."""
+
+import math
+import pickle
+
+import numpy as np
+import pytest
+
+import belated as bl
+
+SPACE = {"x": (-1.0, 2.0), "y": (-2.0, 1.0)}
+
+
+def sphere(params):
+    return (params["x"] - 0.4) ** 2 + (params["y"] + 0.3) ** 2
+
+
+def run(optimizer, n, f, delay=0):
+    """n trials whose results come `delay` suggestions late."""
+    waiting = []
+    for _ in range(n):
+        waiting.append(optimizer.suggest())
+        if len(waiting) > delay:
+            trial = waiting.pop(0)
+            trial.observe(f(trial.params))
+    for trial in waiting:
+        trial.observe(f(trial.params))
+    return optimizer
+
+
+@pytest.mark.parametrize("bound", ["ducb1", "ducbv", bl.DUCB1Sigma(noise_std=0.1), bl.DUCBV(b=1.0)], ids=repr)
+@pytest.mark.parametrize("delay", [0, 50])
+def test_it_closes_in_on_the_minimum_with_and_without_delay(bound, delay):
+    optimizer = bl.TreeSearch(SPACE, bound=bound, direction="minimize", seed=1)
+    run(optimizer, 1000, sphere, delay)
+    random = run(bl.RandomSearch(SPACE, direction="minimize", seed=1), 1000, sphere)
+    assert optimizer.best_value_ < min(1e-3, random.best_value_)
+
+
+def test_minimizing_is_maximizing_the_negative():
+    low = run(bl.TreeSearch(SPACE, direction="minimize", seed=3), 300, sphere, 7)
+    high = run(bl.TreeSearch(SPACE, seed=3), 300, lambda p: -sphere(p), 7)
+    assert [t.params for t in low.trials] == [t.params for t in high.trials]
+    assert low.recommend() == high.recommend()
+
+
+def test_values_in_other_units_change_nothing():
+    # What is not given in units of f follows from the values: a power of two scales them without rounding.
+    plain = run(bl.TreeSearch(SPACE, seed=3), 400, lambda p: -sphere(p))
+    scaled = run(bl.TreeSearch(SPACE, seed=3), 400, lambda p: -sphere(p) * 1024.0)
+    # The first values come before there is a scale.
+    assert scaled.trees_[0].nu == pytest.approx(1024.0 * plain.trees_[0].nu, rel=0.5)
+    assert abs(scaled.best_value_ / 1024.0) < 1e-3 and abs(plain.best_value_) < 1e-3
+
+
+def test_halves_of_an_interval_are_searched_in_their_order_of_value():
+    # The centres of cells of [0, 1]: 1/2, then 1/4 and 3/4, then of the better half 1/8 and 3/8 or 5/8 and 7/8.
+    optimizer = bl.TreeSearch({"x": (0.0, 1.0)}, sample="centre", bound=bl.DUCBV(b=0.0), nu=1e-6, seed=0)
+    run(optimizer, 5, lambda p: p["x"])
+    visited = [t.params["x"] for t in optimizer.trials]
+    assert visited[0] == 0.5 and set(visited[1:3]) == {0.25, 0.75} and set(visited[3:]) == {0.625, 0.875}
+
+
+def test_trees_are_shown_and_several_share_the_trials():
+    optimizer = bl.TreeSearch(SPACE, rho=[0.9, 0.7, 0.5], nu=1.0, seed=0)
+    run(optimizer, 200, lambda p: -sphere(p))
+    trees = optimizer.trees_
+    assert [tree.rho for tree in trees] == [0.9, 0.7, 0.5] and {tree.nu for tree in trees} == {1.0}
+    # Each visits as many cells as it took turns; together they took more turns than there were trials.
+    assert all(tree.n_cells > 200 / 3 for tree in trees) and sum(tree.n_cells for tree in trees) > 200
+    assert trees[0].depth <= trees[2].depth <= 200
+    one = run(bl.TreeSearch(SPACE, seed=0), 50, lambda p: -sphere(p)).trees_
+    assert len(one) == 1 and one[0].n_cells == 50 and math.log2(51) - 1 <= one[0].depth < 50
+
+
+def test_the_values_of_rho_for_a_horizon_are_those_of_poo():
+    # N = ceil(D/2 log(T/log T)) with D = log 2/log(1/rho): 34 for 1,000 trials and 0.95, from 0.95 to 0.95^34.
+    optimizer = bl.TreeSearch(SPACE, horizon=1000, seed=0)
+    rhos = [tree.rho for tree in optimizer.trees_]
+    expected = [0.95 ** (34 / (34 - i)) for i in range(34)]
+    np.testing.assert_allclose(rhos, expected, rtol=1e-12)
+    assert [tree.rho for tree in bl.TreeSearch(SPACE, horizon=1, rho=0.9).trees_] == [0.9]
+    run(optimizer, 300, lambda p: -sphere(p))
+    assert optimizer.best_value_ > -0.05
+
+
+def test_every_kind_of_parameter_is_halved_down_to_its_values():
+    space = {
+        "n": (1, 4),
+        "lr": bl.Real(1e-4, 1.0, log=True),
+        "layers": bl.Ordinal([16, 32, 64]),
+        "kernel": ["rbf", "poly", "linear"],
+        "degree": bl.Integer(2, 3, when={"kernel": "poly"}),
+    }
+
+    def f(p):
+        bonus = p.get("degree", 0) if p["kernel"] == "poly" else 0
+        return -abs(math.log10(p["lr"]) + 2) - abs(p["n"] - 3) - (p["layers"] != 32) + bonus
+
+    optimizer = run(bl.TreeSearch(space, seed=0), 1500, f, 20)
+    best = optimizer.best_params_
+    assert (best["n"], best["layers"], best["kernel"], best["degree"]) == (3, 32, "poly", 3)
+    assert abs(math.log10(best["lr"]) + 2) < 0.05
+
+
+def test_cells_of_one_value_in_flight_are_left_alone_while_others_are_left():
+    optimizer = bl.TreeSearch({"n": (1, 4)}, seed=0)
+    run(optimizer, 30, lambda p: float(p["n"]))
+    trials = optimizer.suggest(n=4)
+    assert sorted(t.params["n"] for t in trials) == [1, 2, 3, 4]
+
+
+def test_failures_count_as_the_worst_and_late_values_replace_them():
+    def search(result):
+        optimizer = bl.TreeSearch({"x": (0.0, 1.0)}, sample="centre", nu=0.1, seed=0)
+        for _ in range(60):
+            trial = optimizer.suggest()
+            if trial.params["x"] > 0.5 and result is not None:
+                result(trial)
+            else:
+                trial.observe(0.0 if trial.params["x"] > 0.5 else trial.params["x"])
+        return [t.params["x"] for t in optimizer.trials]
+
+    # 0 is the worst value that there is, and seen before any failure: the centre's.
+    worst = search(lambda trial: trial.observe(0.0))
+    late = search(lambda trial: (trial.fail(), trial.observe(0.0)))
+    assert worst == late == search(None)
+    assert np.mean(np.array(search(bl.Trial.fail)) <= 0.5) > 0.7
+
+
+def test_where_a_trial_was_really_run_is_where_its_value_counts():
+    optimizer = bl.TreeSearch({"x": (0.0, 1.0)}, nu=1e-3, bound=bl.DUCBV(b=0.0), seed=0)
+    for _ in range(40):
+        trial = optimizer.suggest()
+        # Whatever is suggested is run at the mirrored point; the better ones are the larger.
+        x = 1.0 - trial.params["x"]
+        optimizer.observe(trial, x, params={"x": x})
+    later = [t.params["x"] for t in optimizer.trials[20:]]
+    assert np.median(later) > 0.5
+
+
+@pytest.mark.parametrize(
+    "option, message",
+    [
+        ({"rho": 1.0}, "rho"),
+        ({"rho": 0.0}, "rho"),
+        ({"rho": [0.5, 1.5]}, "rho"),
+        ({"rho": [0.5, 0.7], "horizon": 10}, "rho"),
+        ({"rho": "small"}, "rho"),
+        ({"nu": 0.0}, "nu"),
+        ({"nu": -1.0}, "nu"),
+        ({"nu": math.nan}, "nu"),
+        ({"horizon": 0}, "horizon"),
+        ({"horizon": -5}, "horizon"),
+        ({"bound": "ucb"}, "bound"),
+        ({"bound": bl.DUCB1(range=0.0)}, "range"),
+        ({"bound": bl.DUCBV(b=-1.0)}, "b=-1"),
+        ({"bound": "ducb1_sigma"}, "noise_std"),
+        ({"bound": bl.DUCB1Sigma(noise_std=-0.1)}, "noise_std"),
+        ({"sample": "corner"}, "sample"),
+        ({"recommendation": "best"}, "recommendation"),
+        ({"refresh": "never"}, "refresh"),
+        ({"context": {"age": (0.0, 1.0)}}, "context"),
+    ],
+    ids=str,
+)
+def test_what_cannot_be_searched_with_is_refused_by_name(option, message):
+    with pytest.raises(bl.InvalidSetting, match=message):
+        bl.TreeSearch(SPACE, **option)
+
+
+def test_candidates_are_refused():
+    with pytest.raises(bl.InvalidSetting, match="TreeSearch does not support candidates"):
+        bl.TreeSearch(candidates=[[0.0], [1.0]])
+
+
+def test_only_trees_have_trees():
+    with pytest.raises(bl.InvalidSetting, match="trees_ is of a tree, and RandomSearch has none: use TreeSearch"):
+        _ = bl.RandomSearch(SPACE).trees_
+    with pytest.raises(bl.InvalidSetting, match="rounds_ is of rounds, and TreeSearch has none"):
+        _ = bl.TreeSearch(SPACE).rounds_
+
+
+def test_a_search_at_low_fidelity_goes_up_as_its_cells_shrink():
+    fidelity = bl.Fidelity(0.0, 1.0, cost=bl.PowerCost(0.1, exponent=2.0), bias=1.0)
+    optimizer = bl.TreeSearch(SPACE, fidelity=fidelity, nu=1.0, rho=0.7, seed=0)
+    for _ in range(300):
+        trial = optimizer.suggest()
+        trial.observe(-sphere(trial.params) - 0.3 * (1.0 - trial.fidelity))
+    z = np.array([t.fidelity for t in optimizer.trials])
+    # A cell of depth h is queried at z = 1 - nu rho^h/C.
+    np.testing.assert_allclose(z[:3], [1e-3, 0.3, 0.3], rtol=1e-12)
+    assert z[-50:].mean() > 0.8 and optimizer.trees_[0].depth > 6
+    again = pickle.loads(pickle.dumps(optimizer))
+    assert again.suggest(n=3)[2].params == optimizer.suggest(n=3)[2].params
+
+
+def test_the_bias_is_estimated_from_two_trials_at_the_centre():
+    optimizer = bl.TreeSearch(SPACE, fidelity=bl.Fidelity(0.0, 1.0), nu=0.6, rho=0.7, seed=0)
+    first, second = optimizer.suggest(n=2)
+    assert first.params == second.params == {"x": 0.5, "y": -0.5}
+    assert (first.fidelity, second.fidelity) == (0.8, 0.2)
+    # Until both are known trials are full evaluations.
+    assert optimizer.suggest().fidelity == 1.0
+    first.observe(1.0)
+    second.observe(0.4)
+    # C = sqrt(2)·0.6/0.6, and z = 1 - nu rho^h/C.
+    depth = 1
+    trial = optimizer.suggest()
+    expected = {1.0 - 0.6 * 0.7**depth / math.sqrt(2.0) for depth in range(1, 4)}
+    assert min(abs(trial.fidelity - z) for z in expected) < 1e-12, depth

@@ -1,0 +1,203 @@
+"""Fidelities: units, cost and bias, and what is refused of them."""
+
+import copy
+import math
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+import belated as bl
+
+FINITE = st.floats(-1e9, 1e9, allow_subnormal=False)
+
+
+def double(fidelity):
+    return 2.0 * fidelity
+
+
+# Units.
+
+
+@given(low=FINITE, high=FINITE, share=st.floats(0, 1))
+def test_real_fidelities_come_back(low, high, share):
+    assume(low + 1e-6 < high)
+    fidelity = bl.Fidelity(low, high)
+    value = min(max(low + share * (high - low), low), high)
+    z = fidelity.encode(value)
+    again = fidelity.decode(z)
+    # z has a spacing of 2**-53 near 1, which is (high - low) times as much in these units.
+    assert abs(again - value) <= 8 * (math.ulp(high - low) + math.ulp(value))
+    assert z == pytest.approx((value - low) / (high - low), abs=1e-12)
+    assert fidelity.encode(again) == pytest.approx(z, abs=1e-15)
+    assert (fidelity.decode(0.0), fidelity.decode(1.0)) == (low, high)
+    assert (fidelity.encode(low), fidelity.encode(high)) == (0.0, 1.0)
+
+
+@given(low=st.floats(1e-9, 1e9), ratio=st.floats(1.001, 1e9), share=st.floats(0, 1))
+def test_real_fidelities_on_a_logarithmic_scale_come_back(low, ratio, share):
+    high = low * ratio
+    fidelity = bl.Fidelity(low, high, log=True)
+    value = min(max(low * ratio**share, low), high)
+    z = fidelity.encode(value)
+    assert z == pytest.approx(math.log(value / low) / math.log(high / low), abs=1e-9)
+    assert fidelity.decode(z) == pytest.approx(value, rel=1e-13)
+
+
+@given(one=st.integers(1, 2**40), other=st.integers(1, 2**40), share=st.floats(0, 1), log=st.booleans())
+def test_integers_stay_integers(one, other, share, log):
+    assume(one != other)
+    low, high = sorted([one, other])
+    fidelity = bl.Fidelity(np.int64(low), high, log=log)
+    value = low + round(share * (high - low))
+    again = fidelity.decode(fidelity.encode(value))
+    assert type(again) is int and again == value == fidelity.decode(fidelity.encode(float(value)))
+    # What lies between is the nearest one.
+    assert type(fidelity.decode(share)) is int and low <= fidelity.decode(share) <= high
+
+
+@given(thousandths=st.integers(0, 100_000), log=st.booleans())
+def test_what_a_person_writes_comes_back_as_written(thousandths, log):
+    value = 0.01 + thousandths / 1000
+    written = float(f"{value:.3f}")
+    fidelity = bl.Fidelity(0.01, 101, log=log)
+    assert fidelity.decode(fidelity.encode(written)) == written
+
+
+def test_a_range_is_of_integers_only_where_both_ends_are():
+    assert bl.Fidelity(1, 3).decode(0.4) == 2 and bl.Fidelity(1, 3.0).decode(0.4) == 1.8
+    assert bl.Fidelity(1, 3).data["axis"] == {"kind": "Integer", "low": 1, "high": 3, "log": False}
+    assert bl.Fidelity(1.0, 3, log=True).data["axis"] == {"kind": "Continuous"}
+    assert bl.Fidelity(1, 2).data["bias"] is bl.Fidelity(1, 2).data["cost"] is None
+
+
+@pytest.mark.parametrize("value", [99, 7001, 100.5, math.nan, math.inf, "500", None, True, [500], 500j])
+def test_what_is_no_fidelity_of_the_range_is_refused(value):
+    fidelity = bl.Fidelity(100, 7000)
+    for call in (fidelity.check, fidelity.encode, fidelity.cost_of):
+        with pytest.raises(bl.InvalidFidelity, match=r"^fidelity=.* is not usable: pass an integer in \[100, 7000\]"):
+            call(value)
+    with pytest.raises(bl.InvalidFidelity, match=r"pass a real number in \[0\.1, 0\.5\]"):
+        bl.Fidelity(0.1, 0.5).check(0.6)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((2, 1), r"^Fidelity\(2, 1\) is empty: low must be less than high; swap them$"),
+        ((1.0, 1), r"^Fidelity\(1.0, 1\) is empty: "),
+        ((math.nan, 1), "pass two finite real numbers$"),
+        ((0, math.inf), "pass two finite real numbers$"),
+        (("0", 1), "pass two finite real numbers$"),
+        ((False, True), "pass two finite real numbers$"),
+        ((0, 2**41), r"integers must lie within ±2\*\*40; write floats$"),
+    ],
+)
+def test_ranges_that_are_refused(arguments, message):
+    with pytest.raises(bl.InvalidSpace, match=message):
+        bl.Fidelity(*arguments)
+
+
+def test_a_logarithmic_range_is_positive():
+    for low in (0, -1.0):
+        with pytest.raises(bl.InvalidSpace, match="log=True: a logarithmic scale needs low > 0; raise low or drop"):
+            bl.Fidelity(low, 10, log=True)
+    with pytest.raises(bl.InvalidSpace, match="log='yes': pass True or False$"):
+        bl.Fidelity(1, 10, log="yes")
+
+
+# Cost and bias.
+
+
+def test_costs_are_those_of_the_paper():
+    """Hartmann's 0.05 + 0.95 z³, Currin's 0.1 + z² and Borehole's 0.1 + z^1.5 (Wang et al. 2022, appendix D.2)."""
+    z = np.linspace(0, 1, 11)
+    for cost, expected in (
+        (bl.PowerCost(0.05, 3), 0.05 + 0.95 * z**3),
+        (bl.PowerCost(0.1, 2, full=1.1), 0.1 + z**2),
+        (bl.PowerCost(0.1, 1.5, full=1.1), 0.1 + z**1.5),
+    ):
+        fidelity = bl.Fidelity(0.0, 1.0, cost=cost)
+        np.testing.assert_allclose([cost.at(each) for each in z], expected, rtol=1e-14)
+        np.testing.assert_allclose([fidelity.cost_of(each) for each in z], expected, rtol=1e-14)
+
+
+def test_a_cost_is_declared_in_the_units_of_the_user():
+    assert bl.Fidelity(100, 5000, cost=bl.PowerCost(0.02)).cost_of(500) == pytest.approx(0.1)
+    assert bl.Fidelity(100, 5000, cost=double).cost_of(500) == 1000.0
+    assert bl.Fidelity(100, 5000).cost_of(500) == 1.0
+    # Half way on the logarithmic axis.
+    assert bl.Fidelity(1, 100, log=True, cost=bl.PowerCost(0)).cost_of(10) == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"base": 2}, "^base=2 of PowerCost is not usable: pass a number from 0 to full$"),
+        ({"base": -0.1}, "^base=-0.1 of PowerCost"),
+        ({"base": math.nan}, "^base=nan of PowerCost"),
+        ({"base": "0"}, "^base='0' of PowerCost"),
+        ({"base": 0, "full": 0}, "^full=0 of PowerCost is not usable: pass a finite number > 0$"),
+        ({"base": 0, "full": math.inf}, "^full=inf of PowerCost"),
+        ({"base": 0.1, "exponent": 0}, "^exponent=0 of PowerCost is not usable: pass a finite number > 0$"),
+        ({"base": 0.1, "exponent": math.nan}, "^exponent=nan of PowerCost"),
+    ],
+)
+def test_power_costs_that_are_refused(arguments, message):
+    with pytest.raises(bl.InvalidSetting, match=message):
+        bl.PowerCost(**arguments)
+
+
+@pytest.mark.parametrize(
+    ("cost", "message"),
+    [
+        (lambda v: math.nan, r"^cost \(<lambda>\) returned nan for the fidelity 1: return a finite number >= 0$"),
+        (lambda v: 2.0 - v, r"^cost \(<lambda>\) returned -1.0 for the fidelity 3: return a finite number >= 0$"),
+        (lambda v: "1", r"^cost \(<lambda>\) returned '1' for the fidelity 1: "),
+        (lambda: 1, r"^cost \(<lambda>\) raised TypeError: .* for the fidelity 1; it takes a fidelity in your units"),
+        (lambda v: 1 / (v - 3), r"^cost \(<lambda>\) returned -0.5 for the fidelity 1: "),
+        (2.0, r"^cost=2.0 is not usable: pass a bl.PowerCost\(…\), or a function of the fidelity"),
+        (bl.PowerCost, "^cost=.* is not usable"),
+    ],
+)
+def test_costs_that_are_refused(cost, message):
+    with pytest.raises(bl.InvalidSetting, match=message):
+        bl.Fidelity(1, 3, cost=cost)
+
+
+def test_a_function_may_be_wrong_between_the_ends():
+    fidelity = bl.Fidelity(1, 3, cost=lambda v: math.nan if v == 2 else 1.0)
+    with pytest.raises(bl.InvalidSetting, match="returned nan for the fidelity 2"):
+        fidelity.cost_of(2)
+
+
+@pytest.mark.parametrize("bias", [0, -1.0, math.nan, math.inf, "1", True])
+def test_biases_that_are_refused(bias):
+    with pytest.raises(bl.InvalidSetting, match=r"^bias=.* pass a finite number > 0 in units of f, or None"):
+        bl.Fidelity(1, 3, bias=bias)
+
+
+# As a value.
+
+
+def test_fidelities_are_values():
+    fidelity = bl.Fidelity(100, 7000, log=True, cost=bl.PowerCost(0.1, full=2), bias=0.5)
+    assert repr(fidelity) == "Fidelity(100, 7000, log=True, cost=PowerCost(0.1, full=2.0), bias=0.5)"
+    assert repr(bl.Fidelity(0.5, 1, log=False)) == "Fidelity(0.5, 1.0)"
+    names = {"Fidelity": bl.Fidelity, "PowerCost": bl.PowerCost}
+    for each in (fidelity, bl.Fidelity(0.5, 1), bl.Fidelity(0, 1, cost=double)):
+        copies = [pickle.loads(pickle.dumps(each)), copy.deepcopy(each)]
+        assert all(other == each and hash(other) == hash(each) for other in copies)
+        assert all(other.encode(each.high) == 1.0 for other in copies)
+        if each.cost is not double:
+            assert eval(repr(each), names) == each
+    assert bl.Fidelity(1, 2) != bl.Fidelity(1, 2, bias=1) and bl.PowerCost(0) != bl.PowerCost(0, 2)
+
+
+def test_a_function_that_cannot_be_pickled_is_named():
+    fidelity = bl.Fidelity(1, 2, cost=lambda v: 1.0)
+    assert copy.deepcopy(fidelity) is fidelity
+    with pytest.raises(bl.InvalidSetting, match=r"^the cost \(<lambda>\) of a fidelity cannot be pickled.*PowerCost"):
+        pickle.dumps(fidelity)

@@ -1,0 +1,150 @@
+"""Studies of trials at several fidelities: what is kept, and what a study refuses."""
+
+import multiprocessing
+
+import pytest
+
+import belated as bl
+from belated.study.definition import definition_of, differences, optimizer_from
+
+SPACE = {"x": (0.0, 1.0)}
+SAMPLES = bl.Fidelity(100, 7000, log=True, cost=bl.PowerCost(0.02, 1.5, full=3), bias=0.5)
+SECONDS = 120
+
+
+def search(fidelity=SAMPLES):
+    return bl.RandomSearch(SPACE, fidelity=fidelity, seed=0)
+
+
+@pytest.fixture
+def store(tmp_path):
+    return f"sqlite:///{tmp_path / 'studies.db'}"
+
+
+def double(fidelity):
+    return 2.0 * fidelity
+
+
+def test_a_study_goes_on_as_its_optimizer_does(store):
+    opt = search()
+    opt.enqueue({"x": 0.5}, fidelity=300)
+    study = bl.Study("s", store, opt)
+    for each in (opt, study):
+        each.suggest(n=2, fidelity=500)
+        each.add([{"x": 0.25}, {"x": 0.75}], [2.0, 1.0], fidelity=[200, None])
+        each.observe(0, 3.0, fidelity=300)
+        each.observe(1, 3.0, replicate=True, cost=0.5)
+        each.enqueue({"x": 0.125}, fidelity=700)
+        each.suggest(n=2)
+    again = bl.Study.load("s", store)
+    assert again.get_params()["fidelity"] == SAMPLES
+    assert type(again.get_params()["fidelity"].high) is int
+    for each in (study, again):
+        assert [trial.fidelity for trial in each.trials] == [300, 500, 200, 7000, 700, 7000]
+        assert each.best_value_ == 1.0 and each.best_params_ == each.recommend() == {"x": 0.75}
+        assert each._log.events(0) == opt._log.events(0)
+    opt.suggest(n=3)
+    again.suggest(n=3)
+    assert study.n_trials == 9 and study._log.events(0) == opt._log.events(0)
+
+
+def test_refusals_leave_a_study_as_it_is(store):
+    study = bl.Study("s", store, search())
+    trial = study.suggest(fidelity=500)
+    before = study._log.events(0)
+    for call in (
+        lambda: study.suggest(fidelity=99),
+        lambda: study.add([{"x": 0.1}] * 2, [1, 2], fidelity=[500, 7001]),
+        lambda: study.enqueue({"x": 0.1}, fidelity=float("nan")),
+        lambda: study.observe(trial, 1.0, fidelity=501),
+        lambda: study.observe(trial, 1.0, fidelity=501, key="k"),
+    ):
+        with pytest.raises(bl.InvalidFidelity):
+            call()
+    with pytest.raises(bl.InvalidValue):
+        study.observe(trial, 1.0, cost=-1.0)
+    assert study._log.events(0) == before
+    with pytest.raises(bl.InvalidFidelity, match="was not declared: pass .* to RandomSearch"):
+        bl.Study("plain", store, search(None)).suggest(fidelity=500)
+
+
+def test_a_key_is_for_one_fidelity(store):
+    study = bl.Study("s", store, search())
+    study.enqueue({"x": 0.5}, fidelity=300)
+    trials = study.suggest(n=2, fidelity=500, key="k")
+    assert [trial.fidelity for trial in trials] == [300, 500]
+    for each in (study, bl.Study.load("s", store)):
+        assert each.suggest(n=2, fidelity=500, key="k") == trials == each.suggest(n=2, key="k")
+        with pytest.raises(bl.InvalidSetting, match="^key='k' started 2 trials before, in a request other than this"):
+            each.suggest(n=2, fidelity=501, key="k")
+    assert study.n_trials == 2
+
+
+# Definitions.
+
+
+def test_definitions_without_a_fidelity_are_as_they_were():
+    assert "fidelity" not in definition_of(search(None))["arguments"]
+    assert differences(definition_of(search(None)), search(None)) == []
+
+
+@pytest.mark.parametrize(
+    ("other", "difference"),
+    [
+        (None, "fidelity is None there and 'Fidelity' here"),
+        (bl.Fidelity(100, 7000, log=True, cost=SAMPLES.cost), "fidelity.bias is None there and 0.5 here"),
+        (
+            bl.Fidelity(200, 7000, log=True, cost=bl.PowerCost(0.02, 1.0, full=3), bias=0.5),
+            "fidelity.low is 200 there and 100 here; fidelity.cost.exponent is 1.0 there and 1.5 here",
+        ),
+    ],
+)
+def test_what_differs_is_named(store, other, difference):
+    bl.Study("s", store, search(other))
+    with pytest.raises(bl.InvalidSetting) as raised:
+        bl.Study("s", store, search())
+    assert str(raised.value).startswith(f"study 's' exists with other settings: {difference}; leave optimizer out")
+    assert bl.Study("s", store, search(other)).name == "s"
+
+
+def test_a_function_for_the_cost_is_refused(store):
+    message = r"^Fidelity\(1, 3, cost=.*\) has a function for its cost, which a study cannot store: pass a bl.PowerCost"
+    with pytest.raises(bl.InvalidSetting, match=message):
+        bl.Study("s", store, search(bl.Fidelity(1, 3, cost=double)))
+    with pytest.raises(bl.StoreError, match="there is no study 's'"):
+        bl.Study.load("s", store)
+
+
+def test_a_definition_that_cannot_be_read_is_refused(store):
+    study = bl.Study("s", store, search())
+    definition = definition_of(study._optimizer)
+    for wrong in ({"low": 7000, "high": 100}, {"zeta": 1}, {"cost": {"kind": "Free"}}):
+        fidelity = definition["arguments"]["fidelity"] | wrong
+        with pytest.raises(bl.StoreError, match="^the study's definition makes no optimizer: "):
+            optimizer_from(definition | {"arguments": definition["arguments"] | {"fidelity": fidelity}}, None)
+
+
+# Other processes.
+
+
+def go_on(store, channel):
+    study = bl.Study.load("s", store)
+    study.observe(0, 0.5, fidelity=500)
+    channel.send([(trial.params, trial.fidelity) for trial in study.suggest(n=2, fidelity=900)])
+
+
+def test_another_process_sees_the_same_fidelities(store):
+    study = bl.Study("s", store, search())
+    study.suggest(fidelity=500)
+    context = multiprocessing.get_context("spawn")
+    here, there = context.Pipe()
+    child = context.Process(target=go_on, args=(store, there))
+    child.start()
+    try:
+        assert here.poll(SECONDS), "the child never answered"
+        suggested = here.recv()
+    finally:
+        child.join(SECONDS)
+        child.kill()
+    assert study.best_value_ == 0.5
+    assert suggested == [(trial.params, 900) for trial in study.trials[1:]]
