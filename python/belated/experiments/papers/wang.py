@@ -36,7 +36,7 @@ Array = NDArray[np.float64]
 DURATION = 600
 RUNS = 10
 B = 5.0  # a loose bound on f, for (D)UCBV where the scripts are not followed (appendix D.2.1)
-NU_MAX, RHO_MAX = 1.0, 0.95  # nu_max multiplies C
+RHO_MAX = 0.95  # nu is C itself: their nu_max = 1 multiplies it
 #: Results of the program came up to so much later than their delay: the time stamps of the runs that are on record.
 LATENESS = 0.01
 #: Of POO, in the scripts.
