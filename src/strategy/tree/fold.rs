@@ -6,7 +6,7 @@
 mod trials;
 
 use crate::error::{Error, Result};
-use crate::ledger::{Entry, Ledger, TrialNumber};
+use crate::ledger::{Entry, Ledger};
 use crate::strategy::tree::bias::Bias;
 use crate::strategy::tree::bounds::{Frozen, next_power};
 use crate::strategy::tree::instance::Instance;
