@@ -132,7 +132,6 @@ def test_runs_are_kept_and_are_the_same_again(tmp_path):
     assert [each["median"] for each in again["settings"]] == [each["median"] for each in first["settings"]]
 
 
-@pytest.mark.skipif(not pcts.HAS_TREE_SEARCH, reason="this version has no TreeSearch")
 @pytest.mark.parametrize("algorithm", ["PCTS+DUCB1-sigma", "PCTS+DUCBV"])
 def test_the_papers_search_starts_one_evaluation_a_unit(algorithm):
     problem = PROBLEMS["Branin"]

@@ -61,6 +61,15 @@ def test_the_recommendation_is_the_best_at_the_highest_fidelity():
     assert [float(x[0]) for x in evaluate.recommendations()] == [0.9, 0.2, 0.2, 0.2, 0.4]
 
 
+def test_a_model_may_recommend_a_point_of_its_own():
+    evaluate = clock(lambda x, z: float(x[0]), 10)
+    evaluate(np.array([0.9]))
+    evaluate(np.array([0.2]))
+    evaluate.recommend(np.array([0.5]))
+    evaluate(np.array([0.95]))
+    assert [float(x[0]) for x in evaluate.recommendations()] == [0.9, 0.5, 0.5]
+
+
 def test_noise_is_added_to_what_is_seen():
     evaluate = clock(lambda x, z: 1.0, 3, noise=iter([0.5, -0.5]).__next__)
     assert [evaluate(np.zeros(1)), evaluate(np.zeros(1))] == [1.5, 0.5]

@@ -20,7 +20,7 @@ mod moments;
 mod note;
 mod partition;
 mod region;
-mod settings;
+pub mod settings;
 #[cfg(test)]
 mod tests;
 mod tree_search;

@@ -36,7 +36,7 @@ Array = NDArray[np.float64]
 DURATION = 600
 RUNS = 10
 B = 5.0  # a loose bound on f, for (D)UCBV where the scripts are not followed (appendix D.2.1)
-NU_MAX, RHO_MAX = 1.0, 0.95  # nu_max multiplies C
+RHO_MAX = 0.95  # nu is C itself: their nu_max = 1 multiplies it
 #: Results of the program came up to so much later than their delay: the time stamps of the runs that are on record.
 LATENESS = 0.01
 #: Of POO, in the scripts.
@@ -160,6 +160,11 @@ def script_width(problem: Problem, algorithm: str) -> Width:
 def paper_width(algorithm: str, variance: float) -> Width:
     """The bound of a tree, as the paper sets it."""
     return UCBV(B) if algorithm.endswith("UCBV") else UCB1Sigma(variance)
+
+
+def smoothness() -> list[float]:
+    """rho of the three instances of POO, rho_i = rho_max^(3/(3 − i)): those that tables 5 and 9 name."""
+    return [RHO_MAX ** (3 / (3 - i)) for i in range(3)]
 
 
 def run_program(

@@ -6,8 +6,8 @@ those that the paper states, and four times as much. MFPOO and GP-UCB wait and a
 runs, medians of the noiseless value of what is recommended.
 
 PCTS is the authors' program with the noise that its wrapper was to add: with ``--faithful`` at full fidelity and with
-the settings of the scripts, else at the fidelity of its cells and with those of the paper. Where belated has the
-paper's algorithm, it stands beside. ``--iterations T`` is the time of a run, ``--quick`` three runs on two functions.
+the settings of the scripts, else at the fidelity of its cells and with those of the paper. The paper's algorithm
+stands beside. ``--iterations T`` is the time of a run, ``--quick`` three runs on two functions.
 """
 
 from __future__ import annotations
@@ -63,9 +63,7 @@ def run(options: Options) -> dict[str, Any]:
     n_runs = options.runs or (QUICK_RUNS if options.quick else DEFAULT_RUNS)
     duration = options.iterations or wang.DURATION
     names = QUICK_FUNCTIONS if options.quick else tuple(PROBLEMS)
-    algorithms = [*wang.TREES, GP_UCB]
-    if pcts.HAS_TREE_SEARCH:
-        algorithms += [each + PAPER for each in wang.TREES if each.startswith("PCTS")]
+    algorithms = [*wang.TREES, GP_UCB, *(each + PAPER for each in wang.TREES if each.startswith("PCTS"))]
     settings = [(name, noise, algorithm) for name in names for noise in NOISES for algorithm in algorithms]
     tasks = [Task(*setting, i, duration, options.seed, options.faithful) for setting in settings for i in range(n_runs)]
     results = parallel_map(run_task, tasks, options.workers, "pcts-noise")

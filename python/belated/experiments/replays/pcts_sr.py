@@ -51,8 +51,7 @@ def run(options: Options) -> dict[str, Any]:
     """All runs."""
     n_runs, duration = options.runs or DEFAULT_RUNS, options.iterations or wang.DURATION
     names = pcts.QUICK_FUNCTIONS if options.quick else tuple(PROBLEMS)
-    with_pcts = options.faithful or pcts.HAS_TREE_SEARCH
-    settings = [(name, algorithm) for name in names for algorithm in (*([PCTS] if with_pcts else []), *SR)]
+    settings = [(name, algorithm) for name in names for algorithm in (PCTS, *SR)]
     tasks = [Task(*setting, i, duration, options.seed, options.faithful) for setting in settings for i in range(n_runs)]
     results = parallel_map(run_task, tasks, options.workers, "pcts-sr")
     groups = [results[k : k + n_runs] for k in range(0, len(results), n_runs)]

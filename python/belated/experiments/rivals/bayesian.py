@@ -1,25 +1,20 @@
-"""What Wang et al. 2022 compare with: rivals as functions that ask for values until the time is up.
+"""Bayesian optimisation, without and with fidelities: GP-UCB, GP-EI, MF-GP-UCB, BOCA, MF-SKO.
 
-Notation: x in the unit cube of d dimensions, z a fidelity in [0, 1] with cost λ(z), everything maximises. μ and σ are a
-posterior's mean and standard deviation, β multiplies the variance. A rival takes ``evaluate(x, z)``, d and a generator,
-and never returns: `wait_and_act` ends it.
+Notation: x in the unit cube of d dimensions, z a fidelity with cost λ(z); m and l count fidelities upwards. μ and
+σ are a posterior's mean and standard deviation, β multiplies the variance.
 """
 
 from __future__ import annotations
 
-import heapq
 import math
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field
-from typing import Any, Protocol
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 import belated as bl
 from belated._core import GaussianProcess
-from belated.experiments.reference_tree import Cell, centre
+from belated.experiments.rivals.clock import Evaluate, WaitAndAct
 from belated.functions import box
 
 Array = NDArray[np.float64]
@@ -29,81 +24,6 @@ Cost = Callable[[float], float]
 N_UNIFORM, N_NEAR = 2000, 500
 #: Hyperparameters are fitted again after this many values.
 REFIT_EVERY = 10
-
-
-class TimeIsUp(Exception):
-    """A value would come after the end of the run."""
-
-
-class Evaluate(Protocol):
-    """The value at a point; whoever calls it waits until it is there."""
-
-    def __call__(self, x: Array, z: float = 1.0) -> float: ...
-
-
-@dataclass
-class WaitAndAct:
-    """Evaluations of which the next starts when the last has arrived: how algorithms that know no delays meet them.
-
-    Parameters
-    ----------
-    f : callable
-        f(x, z) on the unit cube.
-    delays : iterator
-        How long each value takes.
-    duration : float
-        Values that come later are not seen: `TimeIsUp` is raised.
-    noise : callable, optional
-        The noise of each value.
-    """
-
-    f: Callable[[Array, float], float]
-    delays: Iterator[float]
-    duration: float
-    noise: Callable[[], float] | None = None
-    now: float = 0.0
-    times: list[float] = field(default_factory=list)
-    points: list[Array] = field(default_factory=list)
-    fidelities: list[float] = field(default_factory=list)
-    values: list[float] = field(default_factory=list)
-
-    def __call__(self, x: Array, z: float = 1.0) -> float:
-        arrival = self.now + next(self.delays)
-        if arrival > self.duration:
-            raise TimeIsUp
-        value = float(self.f(x, z)) + (0.0 if self.noise is None else self.noise())
-        self.now = arrival
-        self.record(arrival, x, z, value)
-        return value
-
-    def record(self, time: float, x: Array, z: float, value: float) -> None:
-        """A value that has come."""
-        self.times.append(time)
-        self.points.append(np.array(x, dtype=float))
-        self.fidelities.append(float(z))
-        self.values.append(value)
-
-    def recommendations(self) -> list[Array]:
-        """After each value, the point of the best one so far at the highest fidelity that was asked for."""
-        found: list[Array] = []
-        best, highest = -math.inf, -math.inf
-        for x, z, value in zip(self.points, self.fidelities, self.values, strict=True):
-            if z > highest or (z == highest and value > best):
-                best, highest = value, z
-                found.append(x)
-            else:
-                found.append(found[-1])
-        return found
-
-
-def wait_and_act(rival: Callable[..., None], evaluate: WaitAndAct, *arguments: Any, **settings: Any) -> WaitAndAct:
-    """Run a rival until the time is up."""
-    with suppress(TimeIsUp):
-        rival(evaluate, *arguments, **settings)
-    return evaluate
-
-
-# Bayesian optimisation.
 
 
 def gp_ucb(evaluate: Evaluate, d: int, rng: np.random.Generator) -> None:
@@ -166,7 +86,7 @@ def best_point(score: Callable[[Array], Array], d: int, rng: np.random.Generator
 
 
 def mf_gp_ucb(
-    evaluate: Evaluate,
+    evaluate: WaitAndAct,
     d: int,
     rng: np.random.Generator,
     cost: Cost,
@@ -191,6 +111,8 @@ def mf_gp_ucb(
     in_a_row = [0] * last
     t = len(values)
     while True:
+        asked = np.array(evaluate.points)
+        evaluate.recommend(asked[np.argmax(models[last].at(asked)[0])])
         t += 1
         root_beta = math.sqrt(0.2 * d * math.log(2 * t))  # section 5: β_t = 0.2·d·log 2t
 
@@ -217,7 +139,7 @@ def mf_gp_ucb(
                 gamma[k], in_a_row[k] = 2 * gamma[k], 0
 
 
-def boca(evaluate: Evaluate, d: int, rng: np.random.Generator, cost: Cost) -> None:
+def boca(evaluate: WaitAndAct, d: int, rng: np.random.Generator, cost: Cost) -> None:
     """BOCA (Kandasamy et al. 2017, Algorithm 1): one process over fidelity and point, columns (z, x)."""
     model = Posterior(rng)
     for _ in range(2 * d):
@@ -228,6 +150,8 @@ def boca(evaluate: Evaluate, d: int, rng: np.random.Generator, cost: Cost) -> No
     exponent = 1 / (1 + d + 2)  # q = 1/(p + d + 2), p = 1 fidelity
     t = 2 * d
     while True:
+        asked = np.array(evaluate.points)
+        evaluate.recommend(asked[np.argmax(model.at(np.column_stack([np.ones(len(asked)), asked]))[0])])
         t += 1
         root_beta = math.sqrt(0.5 * d * math.log(2 * t + 1))
 
@@ -325,7 +249,7 @@ class CoKriging:
 
 
 def mf_sko(
-    evaluate: Evaluate,
+    evaluate: WaitAndAct,
     d: int,
     rng: np.random.Generator,
     cost: Cost,
@@ -344,7 +268,9 @@ def mf_sko(
             model.add(x, m, evaluate(x, fidelities[m]))
     while True:
         mean, std = model.at(np.array(model.x), top)
-        incumbent = float(mean[np.argmax(mean - std)])  # the effective best: argmax μ − c·σ, c = 1
+        effective = int(np.argmax(mean - std))  # argmax μ − c·σ, c = 1
+        incumbent = float(mean[effective])
+        evaluate.recommend(model.x[effective])
 
         def improvement(points: Array, m: int, incumbent: float = incumbent) -> Array:
             mean, std = model.at(points, top)
@@ -367,139 +293,3 @@ def expected_improvement(mean: Array, std: Array, incumbent: float) -> Array:
     u = (mean - incumbent) / std
     cumulative = 0.5 * (1 + np.array([math.erf(each / math.sqrt(2)) for each in u]))
     return np.asarray(std * (u * cumulative + np.exp(-0.5 * u**2) / math.sqrt(2 * math.pi)))
-
-
-# Gradients from values.
-
-
-def gradient_at(values: Sequence[float], step: float) -> Array:
-    """(1/δ)·Σ_k (f(x + δ·e_k) − f(x))·e_k from f at x, x + δ·e_1, …, x + δ·e_d (Agarwal et al. 2010)."""
-    return (np.array(values[1:]) - values[0]) / step
-
-
-def query_points(x: Array, step: float) -> Array:
-    """x and x + δ·e_k, shape (d + 1, d)."""
-    return np.vstack([x, x + step * np.eye(len(x))])
-
-
-def ogd(evaluate: Evaluate, d: int, rng: np.random.Generator, eta: float = 0.05, step: float = 0.02) -> None:
-    """Gradient ascent with d + 1 values a step (Agarwal et al. 2010; DBGD of Li et al. 2019 without delays).
-
-    The gradient is divided by its norm's running root mean square, since the theory's η takes Lipschitz constants for
-    known; x stays where x + δ·e_k is in the cube.
-    """
-    x = rng.random(d) * (1 - step)
-    square, n = 0.0, 0
-    while True:
-        gradient = gradient_at([evaluate(point) for point in query_points(x, step)], step)
-        square, n = square + float(gradient @ gradient), n + 1
-        x = np.clip(x + eta * gradient / (math.sqrt(square / n) or 1.0), 0.0, 1 - step)
-
-
-def dbgd(clock: WaitAndAct, d: int, rng: np.random.Generator, eta: float = 0.05, step: float = 0.02) -> None:
-    """DBGD (Li et al. 2019, Algorithm 2): as `ogd`, but one evaluation starts every unit of time.
-
-    A gradient is used when its d + 1 values have come: a step from the present x for each of those that have arrived
-    since the last slot. Of the clock only f, delays and noise are used.
-    """
-    x = rng.random(d) * (1 - step)
-    square, n = 0.0, 0
-    slots: list[tuple[float, list[float]]] = []  # when all values of a slot are there, and what they are
-    arrivals: list[tuple[float, Array, float]] = []
-    started = 0.0
-    while started < clock.duration:
-        first = len(arrivals)
-        for point in query_points(x, step):
-            value = float(clock.f(point, 1.0)) + (0.0 if clock.noise is None else clock.noise())
-            arrivals.append((started + next(clock.delays), point, value))
-            started += 1.0
-        slots.append((max(time for time, _, _ in arrivals[first:]), [value for _, _, value in arrivals[first:]]))
-        due = [each for each in slots if each[0] <= started]
-        slots = [each for each in slots if each[0] > started]
-        for _, values in sorted(due, key=lambda each: each[0]):
-            gradient = gradient_at(values, step)
-            square, n = square + float(gradient @ gradient), n + 1
-            x = np.clip(x + eta * gradient / (math.sqrt(square / n) or 1.0), 0.0, 1 - step)
-    for time, point, value in sorted(arrivals, key=lambda each: each[0]):
-        if time <= clock.duration:
-            clock.record(time, point, 1.0, value)
-    raise TimeIsUp
-
-
-# Rejects.
-
-
-def successive_rejects(draw: Callable[[int], float], n_arms: int, budget: int) -> int:
-    """The arm that is left (Audibert et al. 2010, Figure 3): K − 1 phases, after each of which the worst mean goes.
-
-    n_k = ⌈(n − K)/(logbar(K)·(K + 1 − k))⌉, logbar(K) = 1/2 + Σ_(i=2)^K 1/i.
-    """
-    log_bar = 0.5 + sum(1 / i for i in range(2, n_arms + 1))
-    active = list(range(n_arms))
-    totals, counts = np.zeros(n_arms), np.zeros(n_arms)
-    n_before = 0
-    for k in range(1, n_arms):
-        n_k = math.ceil((budget - n_arms) / (log_bar * (n_arms + 1 - k)))
-        for arm in active:
-            for _ in range(n_k - n_before):
-                totals[arm] += draw(arm)
-                counts[arm] += 1
-        n_before = n_k
-        means = totals / np.maximum(counts, 1)
-        active.remove(min(active, key=means.__getitem__))
-    return active[0]
-
-
-@dataclass
-class Batches:
-    """Evaluations of many points at once by a number of workers; all of them are waited for."""
-
-    f: Callable[[Array, float], float]
-    delays: Iterator[float]
-    duration: float
-    workers: int = 1
-    noise: Callable[[], float] | None = None
-    now: float = 0.0
-    n: int = 0
-
-    def __call__(self, points: Sequence[Array]) -> list[float]:
-        free = [self.now] * self.workers
-        for _ in points:
-            # The next worker that is free; no more is drawn than a run can have.
-            heapq.heapreplace(free, free[0] + next(self.delays))
-            if max(free) > self.duration:
-                raise TimeIsUp
-        self.now, self.n = max(free), self.n + len(points)
-        return [float(self.f(x, 1.0)) + (0.0 if self.noise is None else self.noise()) for x in points]
-
-
-def rejecting_cells(
-    evaluate: Callable[[Sequence[Array]], Sequence[float]], d: int, delta: float = 0.1, alpha: float = 2.0
-) -> Iterator[Array]:
-    """The "SR" of Wang et al. 2022, appendix D.5 (Locatelli and Carpentier 2018, Algorithm 2), with the settings of
-    their script: after each level the centre of the best cell.
-
-    At level l the centre of every active cell is evaluated t_l times, all at once; cells whose mean is more than B_l
-    below the best one are given up, the others are halved.
-    """
-    active: list[Cell] = [((0.0, 1.0),) * d]
-    level = 0
-    while True:
-        delta_l = delta * 0.5 ** (level * (d + 1))
-        b_l = 0.5 ** (level * alpha)
-        t_l = int(0.5 * math.log(1 / delta_l) / b_l**2)
-        values = evaluate([centre(cell) for cell in active for _ in range(t_l)])
-        means = np.reshape(values, (len(active), t_l)).mean(axis=1)
-        yield centre(active[int(np.argmax(means))])
-        wide = 2 * (math.sqrt(math.log(1 / delta_l) / (2 * t_l)) + b_l)
-        kept = [cell for cell, mean in zip(active, means, strict=True) if means.max() - mean <= wide]
-        active = [half for cell in kept for half in _halved(cell)]
-        level += 1
-
-
-def _halved(cell: Cell) -> tuple[Cell, Cell]:
-    """Both halves along the longest side."""
-    j = int(np.argmax([high - low for low, high in cell]))
-    low, high = cell[j]
-    middle = 0.5 * (low + high)
-    return (*cell[:j], (low, middle), *cell[j + 1 :]), (*cell[:j], (middle, high), *cell[j + 1 :])

@@ -1,0 +1,42 @@
+"""What Wang et al. 2022 compare with: rivals as functions that ask for values until the time is up.
+
+Notation: x in the unit cube of d dimensions, z a fidelity in [0, 1] with cost λ(z), everything maximises. μ and σ are a
+posterior's mean and standard deviation, β multiplies the variance. A rival takes ``evaluate(x, z)``, d and a generator,
+and never returns: `wait_and_act` ends it.
+"""
+
+from belated.experiments.rivals.bayesian import (
+    CoKriging,
+    Posterior,
+    boca,
+    expected_improvement,
+    gp_ei,
+    gp_ucb,
+    mf_gp_ucb,
+    mf_sko,
+)
+from belated.experiments.rivals.clock import Batches, Evaluate, TimeIsUp, WaitAndAct, wait_and_act
+from belated.experiments.rivals.gradients import dbgd, gradient_at, ogd, query_points
+from belated.experiments.rivals.rejects import rejecting_cells, successive_rejects
+
+__all__ = [
+    "Batches",
+    "CoKriging",
+    "Evaluate",
+    "Posterior",
+    "TimeIsUp",
+    "WaitAndAct",
+    "boca",
+    "dbgd",
+    "expected_improvement",
+    "gp_ei",
+    "gp_ucb",
+    "gradient_at",
+    "mf_gp_ucb",
+    "mf_sko",
+    "ogd",
+    "query_points",
+    "rejecting_cells",
+    "successive_rejects",
+    "wait_and_act",
+]

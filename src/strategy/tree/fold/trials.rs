@@ -1,0 +1,154 @@
+//! What became of trials, and what follows from it for their cells, for the scale and for the bias.
+
+use crate::ledger::{Ledger, TrialNumber};
+use crate::strategy::tree::bounds::scale_of;
+use crate::strategy::tree::instance::Instance;
+
+use super::{Change, Forest, Known, State};
+
+/// The scale is found anew when the values are more by one in so many: often enough to follow the search, and rarely
+/// enough that all B values, which depend on it, cost a value no more than eight nodes.
+const SCALE_SHARE: u64 = 8;
+
+impl Forest {
+    /// Puts a new trial into a cell.
+    pub(super) fn start(&mut self, node: u32, z: f64) {
+        self.trials.push(Known {
+            node,
+            state: State::InFlight,
+        });
+        let own = &mut self.partition.node_mut(node).own;
+        self.changes.push(Change::Started { node, z: own.z });
+        own.z = own.z.max(z as f32);
+        own.n_in_flight += 1;
+        self.update_in_flight(node);
+    }
+
+    /// Trials in flight count in leaves that cannot be halved alone.
+    pub(super) fn update_in_flight(&mut self, node: u32) {
+        if self.partition.node(node).split().is_none() {
+            self.update_from(node);
+        }
+    }
+
+    pub(super) fn update_from(&mut self, node: u32) {
+        for instance in &mut self.instances {
+            instance.update_from(node, &self.partition);
+        }
+    }
+
+    /// What became of a trial.
+    pub(super) fn set(&mut self, number: TrialNumber, state: State, log: &Ledger) {
+        let Known {
+            node,
+            state: before,
+        } = self.trials[number];
+        self.trials[number].state = state;
+        let trials = &self.trials;
+        let measured = |number: u32| {
+            let z = log.trials()[number as usize].z();
+            match trials[number as usize].state {
+                State::Observed(value) => (value, z),
+                _ => (f64::NAN, z),
+            }
+        };
+        if let (State::Observed(_), State::Observed(_)) = (before, state) {
+            self.partition.update_values(node, measured);
+        } else {
+            match before {
+                State::InFlight => self.partition.node_mut(node).own.n_in_flight -= 1,
+                State::Failed => self.partition.node_mut(node).own.n_failed -= 1,
+                State::Abandoned => {}
+                State::Observed(_) => self.partition.remove_value(node, number, measured),
+            }
+            match state {
+                State::InFlight => self.partition.node_mut(node).own.n_in_flight += 1,
+                State::Failed => self.partition.node_mut(node).own.n_failed += 1,
+                State::Abandoned => {}
+                State::Observed(_) => self.partition.add_value(node, number, measured),
+            }
+        }
+        self.count(before, state);
+        match (before, state) {
+            (State::InFlight, State::Abandoned) => self.update_in_flight(node),
+            _ => self.update_from(node),
+        }
+    }
+
+    /// What a value says about the bias of low fidelities.
+    pub(super) fn update_bias(&mut self, number: TrialNumber, log: &Ledger) {
+        let node = self.trials[number].node;
+        let depth = self.partition.node(node).depth;
+        let others = self.partition.values(node).filter(|other| *other != number);
+        let widths = self.instances.iter().map(|instance| instance.width(depth));
+        let width = widths.fold(0.0, f64::max);
+        let measured = |number: TrialNumber| {
+            let value = match self.trials[number].state {
+                State::Observed(value) => Some(value),
+                _ => None,
+            };
+            (value, log.trials()[number].z())
+        };
+        self.bias.update(number, others, width, measured);
+        for instance in &mut self.instances {
+            if instance.bias != self.bias.constant() {
+                instance.bias = self.bias.constant();
+                instance.is_stale = true;
+            }
+        }
+    }
+
+    /// The fidelities of the trials that the bias is estimated from and that did not begin yet.
+    pub fn next_probe(&self) -> Option<f64> {
+        self.bias.next_probe()
+    }
+
+    /// Keeps the numbers of values and failures, and the worst value.
+    fn count(&mut self, before: State, state: State) {
+        self.n_failed -= u64::from(before == State::Failed);
+        self.n_failed += u64::from(state == State::Failed);
+        let mut worst = self.worst;
+        if let State::Observed(value) = before {
+            self.n_observed -= 1;
+            if worst == Some(value) {
+                worst = self.values().reduce(f64::min);
+            }
+        }
+        if let State::Observed(value) = state {
+            self.n_observed += 1;
+            worst = Some(worst.map_or(value, |worst| worst.min(value)));
+        }
+        if worst != self.worst {
+            self.worst = worst;
+            for instance in &mut self.instances {
+                instance.worst = worst;
+                instance.is_stale |= self.n_failed > 0;
+            }
+        }
+        if self.n_observed >= self.next_scale {
+            self.next_scale = self.n_observed + (self.n_observed / SCALE_SHARE).max(1);
+            self.update_scale();
+        }
+    }
+
+    fn values(&self) -> impl Iterator<Item = f64> + '_ {
+        self.trials.iter().filter_map(|trial| match trial.state {
+            State::Observed(value) => Some(value),
+            _ => None,
+        })
+    }
+
+    /// How far the best value is above the median.
+    fn update_scale(&mut self) {
+        if !self.instances.iter().any(Instance::needs_scale) {
+            return;
+        }
+        let Some(scale) = scale_of(&mut self.values().collect::<Vec<f64>>()) else {
+            return;
+        };
+        for instance in &mut self.instances {
+            instance.frozen.scale = scale;
+            instance.is_stale = true;
+        }
+    }
+}
