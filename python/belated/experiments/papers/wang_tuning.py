@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 
 import belated as bl
 from belated import plotting
+from belated._core import InvalidSetting
 from belated.experiments import tuning_data
 from belated.experiments.report import format_table
 from belated.experiments.runner import Options, about, kept_map, seed_of
@@ -103,7 +104,7 @@ class Experiment:
         low, high = self.samples
         if n_rows >= high:
             return low, high
-        return min(max(round(low * n_rows / high), self.min_samples), n_rows // 2), n_rows
+        return min(max(round(low * n_rows / high), self.min_samples), n_rows - 1), n_rows
 
 
 @dataclass(frozen=True)
@@ -176,7 +177,8 @@ def published(data: Path | None, task: str) -> dict[str, dict[str, float]]:
 class Evaluations:
     """f(params, n), each computed once; with a file they are there again when a run that was ended goes on.
 
-    The file has a line for each, [params, n, accuracy]; a line that was not finished is left out.
+    The file has a line for each, [params, n, accuracy]; a line that was not finished is left out. One that is damaged
+    raises InvalidSetting.
     """
 
     def __init__(self, evaluate: Callable[[Params, int], float], file: Path | None = None) -> None:
@@ -186,8 +188,11 @@ class Evaluations:
             lines = file.read_text(encoding="utf-8").splitlines(keepends=True)
             whole = [line for line in lines if line.endswith("\n")]
             file.write_text("".join(whole), encoding="utf-8")
-            for params, n, value in map(json.loads, whole):
-                self._known[_key(params, n)] = math.nan if value is None else value
+            try:
+                known = [(_key(params, n), value) for params, n, value in map(json.loads, whole)]
+            except (TypeError, ValueError) as error:
+                raise InvalidSetting(f"{file} holds no evaluations ({error}): delete it to make them again") from None
+            self._known = {key: math.nan if value is None else value for key, value in known}
 
     def __call__(self, params: Params, n: int) -> float:
         key = _key(params, n)

@@ -52,7 +52,7 @@ EXPERIMENT = wang_tuning.Experiment(
     delay=10,
     duration=1700,
     quick_samples=300,
-    quick_duration=60,
+    quick_duration=40,
 )
 
 
