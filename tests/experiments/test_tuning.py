@@ -25,7 +25,7 @@ LINE = {"x": (0.0, 1.0)}
 
 @pytest.fixture(autouse=True)
 def nothing_kept():
-    tuning_data.rows.cache_clear()
+    tuning_data.read.cache_clear()
     images.mnist.cache_clear()
 
 
@@ -285,7 +285,13 @@ NEEDS_XGBOOST = pytest.mark.skipif(
 )
 SMALL = {
     pcts_svm: {"samples": (50, 100), "min_samples": 50, "quick_samples": 60},
-    pcts_xgb: {"samples": (50, 100), "min_samples": 50, "quick_samples": 60, "delay": 4},
+    pcts_xgb: {
+        "samples": (50, 100),
+        "min_samples": 50,
+        "quick_samples": 60,
+        "delay": 4,
+        "space": pcts_xgb.space() | {"n_estimators": bl.Integer(2, 10)},
+    },
     pcts_nn: {"quick_samples": 200, "delay": 4},
 }
 

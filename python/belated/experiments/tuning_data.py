@@ -21,6 +21,7 @@ from belated.experiments.runner import MissingData
 
 #: What scikit-learn calls the file of 20 newsgroups.
 NEWSGROUPS_FILE = "20news-bydate_py3.pkz"
+NAMES = {"newsgroups": "20 newsgroups", "mnist": "MNIST"}
 
 
 @dataclass(frozen=True)
@@ -60,22 +61,19 @@ def find(wanted: str, data: Path | None, *, bundled: bool = False) -> Source:
     MissingData
         Files of digits in the folder that cannot be read.
     """
-    digits = "scikit-learn's 1,797 bundled digits"
+    name, digits = NAMES[wanted], "scikit-learn's 1,797 bundled digits"
     if bundled:
         return Source("digits", None, digits, is_stand_in=True)
-    holds_all = data is not None and _holds(wanted, data)
+    folder = data if data is not None and _holds(wanted, data) else None
     try:
-        source = Source(wanted, data if holds_all else None, "20 newsgroups" if wanted == "newsgroups" else "MNIST")
-        n = len(rows(source)[1])
-        return Source(source.kind, source.folder, f"{source.words}, {n:,} rows")
+        return Source(wanted, folder, f"{name}, {len(read(wanted, folder)[1]):,} rows")
     except MissingData:
         raise
     except Exception as error:  # without network, behind a proxy, …: each layer raises exceptions of its own
-        why = f"which stand in for {source.words} (it cannot be loaded: {error})"
+        why = f"which stand in for {name} (it cannot be loaded: {error})"
     if data is not None and images.find(data, images.OTHER_DIGITS[0]) is not None:
-        return Source(
-            "mnist", data, f"MNIST's {len(rows(Source('mnist', data, ''))[1]):,} digits in {data}, {why}", True
-        )
+        n_digits = len(read("mnist", data)[1])
+        return Source("mnist", data, f"MNIST's {n_digits:,} digits in {data}, {why}", is_stand_in=True)
     return Source("digits", None, f"{digits}, {why}", is_stand_in=True)
 
 
@@ -86,10 +84,15 @@ def _holds(wanted: str, data: Path) -> bool:
     return images.find(data, images.TRAINING_DIGITS[0]) is not None
 
 
-@lru_cache(maxsize=1)
 def rows(source: Source) -> tuple[Any, NDArray[np.int64]]:
     """x and y of a source."""
-    x, found = READERS[source.kind](source.folder)
+    return read(source.kind, source.folder)
+
+
+@lru_cache(maxsize=1)
+def read(kind: str, folder: Path | None) -> tuple[Any, NDArray[np.int64]]:
+    """x and y of that kind, from a folder or by a loader."""
+    x, found = READERS[kind](folder)
     y = np.asarray(found, dtype=np.int64)
     order = fair_order(y)
     return x[order], y[order]
