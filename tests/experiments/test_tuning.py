@@ -60,9 +60,8 @@ class Diary:
         self.events.append(("fail", trial.number))
         self.inner.fail(trial)
 
-    @property
-    def best_params_(self):
-        return self.inner.best_params_
+    def __getattr__(self, name):
+        return getattr(self.inner, name)
 
 
 def searched(optimizer, f=lambda params, n: params["x"], *, delay=4, times=(0, 5, 10), waits=False, high=100):

@@ -3,7 +3,7 @@
 Five parameters, two of them whole numbers; 500 to 20,000 samples; accuracy by 3-fold cross-validation; a delay of 10
 and 1,700 units of time, 5 runs. What the paper's experiments have in common stands in
 `belated.experiments.papers.wang_tuning`, where the data come from in docs/pcts_tuning.md. ``--iterations T`` is the
-time of a run, ``--quick`` 300 of scikit-learn's bundled digits. ``--keep DIR`` keeps each evaluation, so that the
+time of a run, ``--quick`` 200 of scikit-learn's bundled digits. ``--keep DIR`` keeps each evaluation, so that the
 replay can be stopped and go on.
 """
 
@@ -51,8 +51,8 @@ EXPERIMENT = wang_tuning.Experiment(
     min_samples=100,
     delay=10,
     duration=1700,
-    quick_samples=300,
-    quick_duration=40,
+    quick_samples=200,
+    quick_duration=30,
 )
 
 
