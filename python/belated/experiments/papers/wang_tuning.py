@@ -35,6 +35,7 @@ import belated as bl
 from belated import plotting
 from belated._core import InvalidSetting
 from belated.experiments import tuning_data
+from belated.experiments.papers.wang import DATA_FILE, RHO_MAX
 from belated.experiments.report import format_table
 from belated.experiments.runner import Options, about, kept_map, seed_of
 from belated.experiments.tuning_data import Source
@@ -45,7 +46,6 @@ Params = Mapping[str, Any]
 RUNS, QUICK_RUNS = 5, 2
 NOISE_STD = math.sqrt(0.02)
 B, B_FACTOR = 1.0, 0.02
-RHO = 0.95
 #: C is no smaller: the accuracies at the centre may happen to agree.
 MIN_BIAS = 0.01
 N_READINGS = 40
@@ -66,7 +66,6 @@ PUBLISHED_AS = {
     "wait-and-act+DUCB1-sigma": "MFPOO+UCB1-sigma",
     "wait-and-act+DUCBV": "MFPOO+UCBV",
 }
-DATA_FILE = "wang2022_tables.json"
 
 
 @dataclass(frozen=True)
@@ -255,7 +254,7 @@ def make_optimizer(task: Task, f: Callable[[Params, int], float]) -> Any:
         bound = bl.DUCBV(b=B if task.options.faithful else B * B_FACTOR)
     cost = bl.PowerCost(low / high)  # in proportion to the samples
     fidelity = None if task.algorithm.endswith("full") else bl.Fidelity(low, high, cost=cost, bias=bias)
-    return bl.TreeSearch(space, bound=bound, nu=bias, rho=RHO, fidelity=fidelity, seed=seed)
+    return bl.TreeSearch(space, bound=bound, nu=bias, rho=RHO_MAX, fidelity=fidelity, seed=seed)
 
 
 def bias_constant(space: Mapping[str, Any], f: Callable[[Params, int], float], low: int, high: int) -> float:
@@ -394,4 +393,8 @@ def draw(report: dict[str, Any], path: Path) -> None:
         bands=False,
         dashes=dashes,
     )
+    # The first results are far below what follows.
+    ends = [float(curve[-1]) for _, curve, _ in curves if not math.isnan(curve[-1])]
+    if ends:
+        ax.set_ylim(bottom=max(0.0, min(ends) - 0.1))
     plotting.save(figure, path)
