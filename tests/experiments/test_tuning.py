@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import belated as bl
-from belated.experiments import images, tuning_data
+from belated.experiments import images, runner, tuning_data
 from belated.experiments.papers import wang_tuning
 from belated.experiments.replays import pcts_nn, pcts_svm, pcts_xgb
 from belated.experiments.runner import MissingData, Options
@@ -183,6 +183,48 @@ def test_published_medians_are_those_of_the_task(tmp_path):
     (tmp_path / wang_tuning.DATA_FILE).write_text(json.dumps({"hyperparameter_tuning": rows}))
     assert wang_tuning.published(tmp_path, "MNIST-NN")["PCTS + DUCBV"]["median"] == 0.7
     assert wang_tuning.published(None, "MNIST-NN") == {}
+
+
+def test_the_trees_are_told_what_the_paper_tells_them():
+    source = tuning_data.find("mnist", None, bundled=True)
+
+    def tree(algorithm, faithful=False):
+        options = Options(faithful=faithful)
+        task = wang_tuning.Task(pcts_svm.EXPERIMENT, source, (100, 1797), algorithm, 700, 0, options)
+        return wang_tuning.make_optimizer(task, lambda params, n: 0.9 - 0.2 * (1797 - n) / 1697)
+
+    bias = pytest.approx(math.sqrt(2) * 0.2, rel=1e-3)
+    for algorithm in ("PCTS+DUCBV", "wait-and-act+DUCBV"):
+        optimizer = tree(algorithm)
+        assert (optimizer.bound, optimizer.nu, optimizer.rho) == (bl.DUCBV(b=0.02), bias, 0.95)
+        assert (optimizer.fidelity.low, optimizer.fidelity.high, optimizer.fidelity.bias) == (100, 1797, bias)
+        assert optimizer.fidelity.cost_of(100) == pytest.approx(100 / 1797)
+    assert tree("PCTS+DUCBV", faithful=True).bound == bl.DUCBV(b=1.0)
+    assert tree("PCTS+DUCB1-sigma").bound.noise_std ** 2 == pytest.approx(0.02)
+    assert tree("PCTS+DUCBV, full").fidelity is None
+
+
+def test_the_table_has_the_best_so_far_and_the_published_medians():
+    def result(curve, params):
+        return {"curve": curve, "value": curve[-1], "params": params, "n_evaluations": 9, "cost": 5.5, "n_failed": 0}
+
+    runs = [result([math.nan, 0.9, 0.6], {"C": 1.0}), result([math.nan, 0.7, 0.8], {"C": 2.0})]
+    known = {"PCTS + DUCBV": {"max": 0.93, "median": 0.92, "std": 0.01}}
+    settings = [wang_tuning.describe(name, runs, known) for name in ("PCTS+DUCBV", "BayesOpt")]
+    assert settings[0]["median"] == pytest.approx(0.7) and settings[0]["best"] == pytest.approx(0.85)
+    assert settings[0]["params"] == {"C": 2.0}
+    np.testing.assert_allclose(settings[0]["curve_best_median"], [math.nan, 0.8, 0.85])
+    report = {"data": "MNIST", "samples": (1, 2), "delay": 4, "duration": 9, "runs": 2, "settings": settings}
+    lines = wang_tuning.table(report).splitlines()
+    assert lines[3].endswith("published median     std")
+    assert lines[5].split() == ["PCTS+DUCBV", "0.8000", "0.7000", "0.1000", "0.8500", "9", "5.5", "0.9200", "0.0100"]
+    assert lines[6].split()[-1] == "5.5"
+
+
+def test_xgboost_is_named_with_its_extra(monkeypatch):
+    monkeypatch.setattr(runner, "find_spec", lambda name: None if name == "xgboost" else find_spec(name))
+    with pytest.raises(runner.MissingExtra, match=r"pip install 'belated\[xgboost\]'"):
+        runner.require(*pcts_xgb.NEEDS)
 
 
 # Data.

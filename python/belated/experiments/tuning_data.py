@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -33,6 +33,7 @@ class Source:
     kind : str
         "newsgroups" and "mnist", from `folder` or by scikit-learn's loaders; "digits", the bundled ones.
     folder : Path, optional
+    n_rows : int
     words : str
         For the output.
     is_stand_in : bool
@@ -41,6 +42,7 @@ class Source:
 
     kind: str
     folder: Path | None
+    n_rows: int
     words: str
     is_stand_in: bool = False
 
@@ -61,20 +63,27 @@ def find(wanted: str, data: Path | None, *, bundled: bool = False) -> Source:
     MissingData
         Files of digits in the folder that cannot be read.
     """
-    name, digits = NAMES[wanted], "scikit-learn's 1,797 bundled digits"
+    name = NAMES[wanted]
     if bundled:
-        return Source("digits", None, digits, is_stand_in=True)
+        return _source("digits", None, "scikit-learn's {:,} bundled digits", is_stand_in=True)
     folder = data if data is not None and _holds(wanted, data) else None
     try:
-        return Source(wanted, folder, f"{name}, {len(read(wanted, folder)[1]):,} rows")
+        return _source(wanted, folder, f"{name}, {{:,}} rows")
     except MissingData:
         raise
     except Exception as error:  # without network, behind a proxy, …: each layer raises exceptions of its own
-        why = f"which stand in for {name} (it cannot be loaded: {error})"
+        why = f", which stand in for {name} (it cannot be loaded: {error})"
     if data is not None and images.find(data, images.OTHER_DIGITS[0]) is not None:
-        n_digits = len(read("mnist", data)[1])
-        return Source("mnist", data, f"MNIST's {n_digits:,} digits in {data}, {why}", is_stand_in=True)
-    return Source("digits", None, f"{digits}, {why}", is_stand_in=True)
+        found = _source("mnist", data, "MNIST's {:,} digits", is_stand_in=True)
+    else:
+        found = _source("digits", None, "scikit-learn's {:,} bundled digits", is_stand_in=True)
+    return replace(found, words=found.words + why)
+
+
+def _source(kind: str, folder: Path | None, words: str, is_stand_in: bool = False) -> Source:
+    """A source whose rows have been read; its words have a place for their number."""
+    n_rows = len(read(kind, folder)[1])
+    return Source(kind, folder, n_rows, words.format(n_rows), is_stand_in)
 
 
 def _holds(wanted: str, data: Path) -> bool:

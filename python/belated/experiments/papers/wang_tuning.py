@@ -125,8 +125,16 @@ class Task:
     def name(self) -> str:
         """All that the result depends on."""
         options, algorithm = self.options, self.algorithm.replace(", ", "-")
-        data = f"{self.source.kind}{self.samples[0]}-{self.samples[1]}"
-        parts = (self.experiment.name, data, algorithm, f"T{self.duration}", f"seed{options.seed}", f"run{self.run}")
+        data, samples = f"{self.source.kind}{self.source.n_rows}", "n{}-{}".format(*self.samples)
+        parts = (
+            self.experiment.name,
+            data,
+            samples,
+            algorithm,
+            f"T{self.duration}",
+            f"seed{options.seed}",
+            f"run{self.run}",
+        )
         marks = [mark for mark in ("faithful", "quick") if getattr(options, mark)]
         return "_".join([*parts, *marks])
 
@@ -134,8 +142,8 @@ class Task:
 def run(experiment: Experiment, options: Options) -> dict[str, Any]:
     """All runs of all algorithms."""
     source = tuning_data.find(experiment.wanted, options.data, bundled=options.quick)
-    n_rows = len(tuning_data.rows(source)[1])
-    samples = experiment.range(min(n_rows, experiment.quick_samples) if options.quick else n_rows)
+    n_rows = min(source.n_rows, experiment.quick_samples) if options.quick else source.n_rows
+    samples = experiment.range(n_rows)
     n_runs = options.runs or (QUICK_RUNS if options.quick else RUNS)
     duration = options.iterations or (experiment.quick_duration if options.quick else experiment.duration)
     tasks = [
