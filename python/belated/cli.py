@@ -55,9 +55,9 @@ def parser() -> argparse.ArgumentParser:
     replay.add_argument("--data", metavar="DIR", type=folder, help="folder with the data and the published runs")
     replay.add_argument("--json", metavar="FILE", type=Path, help="write all numbers to this file")
     replay.add_argument("--plot", metavar="FILE.png", type=Path, help="draw the figure into this file")
-    replay.add_argument("--quick", action="store_true", help="a small version, in minutes (asyts, pcts)")
+    replay.add_argument("--quick", action="store_true", help="a small version, in minutes (asyts, pcts…)")
     replay.add_argument(
-        "--keep", metavar="DIR", type=Path, help="keep each run there, and go on with those (asyts, cifar, cnn, pcts)"
+        "--keep", metavar="DIR", type=Path, help="keep each run there, and go on with those (asyts, cifar, cnn, pcts…)"
     )
     replay.add_argument("--faithful", action="store_true", help="make the choices of the paper's code")
     replay.add_argument("--given", action="store_true", help="give the kernel instead of fitting it (sdf-synthetic)")

@@ -23,7 +23,7 @@ from belated._core import BelatedError, InvalidSetting, __version__
 from belated.experiments.report import write_json
 
 #: Library → the extra that brings it, where that is not "experiments".
-EXTRAS = {"matplotlib": "plot", "torch": "torch", "torchvision": "torch"}
+EXTRAS = {"matplotlib": "plot", "torch": "torch", "torchvision": "torch", "xgboost": "xgboost"}
 
 #: Options that only some replays have: those that name them in their ``OPTIONS``.
 OWN_OPTIONS = ("given", "quick", "keep")

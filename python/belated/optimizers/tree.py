@@ -82,11 +82,11 @@ class TreeSearch(Optimizer, strategy="TreeSearch"):
         The upper confidence bound of a cell; as strings "ducb1", "ducb1_sigma", "ducbv".
     nu : float, optional
         f varies by nu rho**h at most in a cell of depth h: nu in units of f. Default None: a tenth of how far the
-        best value is above the median.
+        best value is above the median; with a fidelity the farthest that it was so far.
     rho : float or list of float, optional
         Between 0 and 1: small values go deep soon, large ones search broadly. A list has one search for each, which
         take turns on the same cells: what one of them has evaluated costs the others nothing. Default None:
-        0.25**(1/d) in d dimensions, with a horizon 0.95.
+        0.25**(1/d) in d dimensions, with a fidelity 0.7**(1/d), with a horizon 0.95.
     horizon : int, optional
         The number of trials that there will be, for parallel optimistic optimisation (POO, Grill et al. 2015): several
         values from rho down, more of them for longer horizons. Default None: rho as it is given.

@@ -7,7 +7,8 @@ use crate::strategy::tree::partition::{Partition, ROOT};
 use crate::strategy::tree::region::Side;
 use crate::strategy::tree::settings::Bound;
 
-/// ν in units of the scale, where it is not given. Measured, see docs/tree_search.md.
+/// ν in units of the scale, where it is not given and every trial is a full evaluation. Measured, see
+/// docs/tree_search.md.
 const NU_SHARE: f64 = 0.1;
 
 /// What an instance knows of a cell of the partition.
@@ -34,11 +35,20 @@ impl Subtree {
     };
 }
 
+/// How ν is known.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Nu {
+    Given(f64),
+    /// A share of the scale, which shrinks as the search closes in.
+    Scale,
+    /// The largest scale so far: with fidelities cells are to stay cheap until they are small.
+    Spread(f64),
+}
+
 /// A search with its own smoothness parameters.
 #[derive(Debug, Clone)]
 pub struct Instance {
-    /// None for what follows from the scale.
-    nu: Option<f64>,
+    nu: Nu,
     rho: f64,
     bound: Bound,
     /// How many cells it visited, repeated visits counted.
@@ -56,7 +66,7 @@ pub struct Instance {
 }
 
 impl Instance {
-    pub fn new(nu: Option<f64>, rho: f64, bound: Bound) -> Self {
+    pub fn new(nu: Nu, rho: f64, bound: Bound) -> Self {
         Self {
             nu,
             rho,
@@ -76,12 +86,26 @@ impl Instance {
 
     /// Whether anything follows from the values observed that is not given.
     pub fn needs_scale(&self) -> bool {
-        self.nu.is_none() || self.bound.needs_scale()
+        !matches!(self.nu, Nu::Given(_)) || self.bound.needs_scale()
+    }
+
+    /// The scale has changed.
+    pub fn set_scale(&mut self, scale: f64) {
+        self.frozen.scale = scale;
+        self.is_stale = true;
+        if let Nu::Spread(largest) = &mut self.nu {
+            *largest = largest.max(scale);
+        }
     }
 
     /// ν in units of f.
     pub fn nu(&self) -> f64 {
-        self.nu.unwrap_or(NU_SHARE * self.frozen.scale)
+        match self.nu {
+            Nu::Given(nu) => nu,
+            Nu::Scale => NU_SHARE * self.frozen.scale,
+            Nu::Spread(0.0) => self.frozen.scale,
+            Nu::Spread(largest) => largest,
+        }
     }
 
     pub fn rho(&self) -> f64 {

@@ -12,8 +12,10 @@ const MAX_INSTANCES: usize = 256;
 /// The largest ρ of POO, where it is not given: that of the experiments of Wang et al. 2022.
 const MAX_RHO: f64 = 0.95;
 
-/// ρ^d where ρ is not given: how f varies less when every side is halved. Measured, see docs/tree_search.md.
+/// ρ^d where ρ is not given: how f varies less when every side is halved; where trials are full evaluations, and with
+/// fidelities. Measured, see docs/tree_search.md.
 const DECAY: f64 = 0.25;
+const DECAY_WITH_FIDELITY: f64 = 0.7;
 
 /// Everything that can be chosen.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -125,12 +127,16 @@ pub enum Refresh {
 impl Settings {
     /// ρ of every instance. With a horizon T those of POO (Grill, Valko and Munos 2015): N = ½·D·log(T/log T) with
     /// D = log 2/log(1/ρ_max), and ρ_i = ρ_max^(N/(N − i)).
-    pub fn rhos(&self, d: usize) -> Vec<f64> {
+    pub fn rhos(&self, d: usize, has_fidelity: bool) -> Vec<f64> {
+        let decay = match has_fidelity {
+            true => DECAY_WITH_FIDELITY,
+            false => DECAY,
+        };
         let rho_max = match (&self.rho, self.horizon) {
             (Some(rho), Some(_)) => rho.all()[0],
             (Some(rho), None) => return rho.all().to_vec(),
             (None, Some(_)) => MAX_RHO,
-            (None, None) => return vec![DECAY.powf(1.0 / d as f64)],
+            (None, None) => return vec![decay.powf(1.0 / d as f64)],
         };
         let horizon = self.horizon.unwrap_or(1);
         let t = horizon as f64;

@@ -12,7 +12,7 @@ use crate::random::Rng;
 use crate::strategy::registry::FromSettings;
 use crate::strategy::tree::bias::Bias;
 use crate::strategy::tree::fold::Forest;
-use crate::strategy::tree::instance::Instance;
+use crate::strategy::tree::instance::{Instance, Nu};
 use crate::strategy::tree::note::{self, Place, Step};
 use crate::strategy::tree::partition::{Partition, ROOT};
 use crate::strategy::tree::region::{Region, Space};
@@ -49,8 +49,14 @@ impl TreeSearch {
                 what: "candidates",
             });
         };
-        let instances = settings.rhos(product.len()).into_iter();
-        let instances = instances.map(|rho| Instance::new(settings.nu, rho, settings.bound));
+        let has_fidelity = setup.fidelity.is_some();
+        let nu = match (settings.nu, has_fidelity) {
+            (Some(nu), _) => Nu::Given(nu),
+            (None, false) => Nu::Scale,
+            (None, true) => Nu::Spread(0.0),
+        };
+        let rhos = settings.rhos(product.len(), has_fidelity).into_iter();
+        let instances = rhos.map(|rho| Instance::new(nu, rho, settings.bound));
         let partition = Partition::new(Space::new(product));
         Ok(Self {
             forest: Forest::new(

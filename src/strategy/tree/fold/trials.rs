@@ -147,8 +147,7 @@ impl Forest {
             return;
         };
         for instance in &mut self.instances {
-            instance.frozen.scale = scale;
-            instance.is_stale = true;
+            instance.set_scale(scale);
         }
     }
 }

@@ -1,0 +1,408 @@
+"""The tuning experiments of Wang et al. 2022 (appendix D.3): what they share, in simulated time.
+
+Notation: f(params, n) is the cross-validated accuracy on the first n rows; z in [0, 1] a fidelity, n samples from `low`
+(z = 0) to `high` (z = 1); C bounds the bias, |f_z − f_1| ≤ C·(1 − z); b is the range that DUCBV is told.
+
+The clock: a full evaluation keeps the machine busy for one unit, one of n samples for n/high of it, and its result
+comes the paper's constant delay after its start. What knows of delays starts the next evaluation when the machine is
+free; what waits and acts starts it when the last result has arrived. All have the same time. (The paper's clock was a
+real one, in which an evaluation took longer than its delay: its PCTS had 40, 8 and 7 evaluations in all.)
+
+What the paper leaves open: DUCBV with b = 1 has a bonus above 1, the range of all accuracies, in any cell with fewer
+than 3·log t values, so that it would visit cells in the order of their depth until the end. For other functions the
+authors' scripts multiply that term by 0.02; here b = 1·0.02, and 1 with ``--faithful``. No noise is added to the
+accuracies, as in the authors' program; DUCB1σ is told σ² = 0.02. C is estimated as the program does,
+C = √2·|f(0.8) − f(0.2)|/0.6 at the centre, before the clock starts; ν = C and ρ = 0.95, the largest of the paper's POO.
+
+A search is read at equal times: the accuracy at full fidelity of what it would recommend then. That is the best point
+that it has seen where all evaluations are full ones, and else what a tree recommends. The figure has the best of these
+so far, as the paper has; that is more than a search with fidelities knows itself.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import belated as bl
+from belated import plotting
+from belated._core import InvalidSetting
+from belated.experiments import tuning_data
+from belated.experiments.papers.wang import DATA_FILE, RHO_MAX
+from belated.experiments.report import format_table
+from belated.experiments.runner import Options, about, kept_map, seed_of
+from belated.experiments.tuning_data import Source
+from belated.simulate import InFlight
+
+Params = Mapping[str, Any]
+
+RUNS, QUICK_RUNS = 5, 2
+NOISE_STD = math.sqrt(0.02)
+B, B_FACTOR = 1.0, 0.02
+#: C is no smaller: the accuracies at the centre may happen to agree.
+MIN_BIAS = 0.01
+N_READINGS = 40
+ALGORITHMS = (
+    "PCTS+DUCB1-sigma",
+    "PCTS+DUCBV",
+    "PCTS+DUCB1-sigma, full",
+    "PCTS+DUCBV, full",
+    "wait-and-act+DUCB1-sigma",
+    "wait-and-act+DUCBV",
+    "RandomSearch",
+    "BayesOpt",
+)
+#: The paper's rows for them: MFPOO is a tree search with fidelities that waits.
+PUBLISHED_AS = {
+    "PCTS+DUCB1-sigma": "PCTS + DUCB1-sigma",
+    "PCTS+DUCBV": "PCTS + DUCBV",
+    "wait-and-act+DUCB1-sigma": "MFPOO+UCB1-sigma",
+    "wait-and-act+DUCBV": "MFPOO+UCBV",
+}
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A classifier to tune.
+
+    Attributes
+    ----------
+    name, task : str
+        That of the replay, and that in table 6.
+    wanted : {"newsgroups", "mnist"}
+    space : dict
+    accuracy : callable
+        A module-level function of (params, x, y, quick): the cross-validated accuracy, NaN where training failed.
+    samples : (int, int)
+        The lowest and highest fidelity.
+    min_samples : int
+        The lowest fidelity is no smaller, where it shrinks with fewer rows than the highest.
+    delay, duration : int
+        In units of time, the paper's seconds.
+    quick_samples, quick_duration : int
+        Of ``--quick``.
+    """
+
+    name: str
+    task: str
+    wanted: str
+    space: dict[str, Any]
+    accuracy: Callable[[Params, Any, Any, bool], float]
+    samples: tuple[int, int]
+    min_samples: int
+    delay: int
+    duration: int
+    quick_samples: int
+    quick_duration: int
+
+    def range(self, n_rows: int) -> tuple[int, int]:
+        """The lowest and the highest fidelity with so many rows."""
+        low, high = self.samples
+        if n_rows >= high:
+            return low, high
+        return min(max(round(low * n_rows / high), self.min_samples), n_rows - 1), n_rows
+
+
+@dataclass(frozen=True)
+class Task:
+    """One run of an algorithm."""
+
+    experiment: Experiment
+    source: Source
+    samples: tuple[int, int]
+    algorithm: str
+    duration: int
+    run: int
+    options: Options
+
+    def name(self) -> str:
+        """All that the result depends on."""
+        options, algorithm = self.options, self.algorithm.replace(", ", "-")
+        data, samples = f"{self.source.kind}{self.source.n_rows}", "n{}-{}".format(*self.samples)
+        parts = (
+            self.experiment.name,
+            data,
+            samples,
+            algorithm,
+            f"T{self.duration}",
+            f"seed{options.seed}",
+            f"run{self.run}",
+        )
+        marks = [mark for mark in ("faithful", "quick") if getattr(options, mark)]
+        return "_".join([*parts, *marks])
+
+
+def run(experiment: Experiment, options: Options) -> dict[str, Any]:
+    """All runs of all algorithms."""
+    source = tuning_data.find(experiment.wanted, options.data, bundled=options.quick)
+    n_rows = min(source.n_rows, experiment.quick_samples) if options.quick else source.n_rows
+    samples = experiment.range(n_rows)
+    n_runs = options.runs or (QUICK_RUNS if options.quick else RUNS)
+    duration = options.iterations or (experiment.quick_duration if options.quick else experiment.duration)
+    tasks = [
+        Task(experiment, source, samples, algorithm, duration, run, options)
+        for run in range(n_runs)
+        for algorithm in ALGORITHMS
+    ]
+    results = kept_map(
+        run_task, {task.name(): task for task in tasks}, options.keep, options.workers, f"pcts-{experiment.name}"
+    )
+    known = {} if source.is_stand_in else published(options.data, experiment.task)
+    settings = [
+        describe(algorithm, [results[task.name()] for task in tasks if task.algorithm == algorithm], known)
+        for algorithm in ALGORITHMS
+    ]
+    return about(options, n_runs) | {
+        "data": source.words,
+        "samples": samples,
+        "delay": experiment.delay,
+        "duration": duration,
+        "times": readings(duration),
+        "settings": settings,
+    }
+
+
+def readings(duration: float) -> NDArray[np.float64]:
+    """When the curves are read."""
+    return np.linspace(0, duration, N_READINGS + 1)
+
+
+def published(data: Path | None, task: str) -> dict[str, dict[str, float]]:
+    """Algorithm → max, median and std of table 6; nothing without the file."""
+    path = None if data is None else data / DATA_FILE
+    if path is None or not path.is_file():
+        return {}
+    rows = json.loads(path.read_text(encoding="utf-8"))["hyperparameter_tuning"]
+    return {
+        row["algorithm"]: {key: row[key] for key in ("max", "median", "std")} for row in rows if row["task"] == task
+    }
+
+
+class Evaluations:
+    """f(params, n), each computed once; with a file they are there again when a run that was ended goes on.
+
+    The file has a line for each, [params, n, accuracy]; a line that was not finished is left out. One that is damaged
+    raises InvalidSetting.
+    """
+
+    def __init__(self, evaluate: Callable[[Params, int], float], file: Path | None = None) -> None:
+        self._evaluate, self._file = evaluate, file
+        self._known: dict[str, float] = {}
+        if file is not None and file.exists():
+            lines = file.read_text(encoding="utf-8").splitlines(keepends=True)
+            whole = [line for line in lines if line.endswith("\n")]
+            file.write_text("".join(whole), encoding="utf-8")
+            try:
+                known = [(_key(params, n), value) for params, n, value in map(json.loads, whole)]
+            except (TypeError, ValueError) as error:
+                raise InvalidSetting(f"{file} holds no evaluations ({error}): delete it to make them again") from None
+            self._known = {key: math.nan if value is None else value for key, value in known}
+
+    def __call__(self, params: Params, n: int) -> float:
+        key = _key(params, n)
+        if key not in self._known:
+            value = self._known[key] = self._evaluate(params, n)
+            if self._file is not None:
+                with self._file.open("a", encoding="utf-8") as file:
+                    file.write(json.dumps([params, n, None if math.isnan(value) else value]) + "\n")
+        return self._known[key]
+
+
+def _key(params: Params, n: int) -> str:
+    return json.dumps([params, n], sort_keys=True)
+
+
+def run_task(task: Task) -> dict[str, Any]:
+    """The full accuracy of what is recommended at each reading, and what it took."""
+    x, y = tuning_data.rows(task.source)
+    file = None
+    if task.options.keep is not None:
+        folder = task.options.keep / "evaluations"
+        folder.mkdir(exist_ok=True)
+        file = folder / f"{task.name()}.jsonl"
+    experiment, (_, high) = task.experiment, task.samples
+    f = Evaluations(lambda params, n: experiment.accuracy(params, x[:n], y[:n], task.options.quick), file)
+    found = search(
+        make_optimizer(task, f),
+        f,
+        high,
+        delay=experiment.delay,
+        times=readings(task.duration),
+        waits=task.algorithm.startswith("wait-and-act"),
+    )
+    curve = [math.nan if params is None else f(params, high) for params in found.recommended]
+    return {
+        "curve": curve,
+        "value": curve[-1],
+        "params": found.recommended[-1],
+        "n_evaluations": found.n_evaluations,
+        "cost": found.cost,
+        "n_failed": found.n_failed,
+    }
+
+
+def make_optimizer(task: Task, f: Callable[[Params, int], float]) -> Any:
+    """The optimizer of a run."""
+    space, (low, high) = task.experiment.space, task.samples
+    seed = seed_of(task.options.seed, task.experiment.name, task.algorithm, task.run)
+    if task.algorithm == "RandomSearch":
+        return bl.RandomSearch(space, seed=seed)
+    if task.algorithm == "BayesOpt":
+        return bl.BayesOpt(space, seed=seed)
+    bias = bias_constant(space, f, low, high)
+    bound: bl.DUCB1Sigma | bl.DUCBV = bl.DUCB1Sigma(noise_std=NOISE_STD)
+    if "DUCBV" in task.algorithm:
+        bound = bl.DUCBV(b=B if task.options.faithful else B * B_FACTOR)
+    cost = bl.PowerCost(low / high)  # in proportion to the samples
+    fidelity = None if task.algorithm.endswith("full") else bl.Fidelity(low, high, cost=cost, bias=bias)
+    return bl.TreeSearch(space, bound=bound, nu=bias, rho=RHO_MAX, fidelity=fidelity, seed=seed)
+
+
+def bias_constant(space: Mapping[str, Any], f: Callable[[Params, int], float], low: int, high: int) -> float:
+    """C = √2·|f(0.8) − f(0.2)|/0.6 at the centre of the space."""
+    centre = bl.TreeSearch(space, sample="centre", seed=0).suggest().params
+    accurate, coarse = (f(centre, round(low + z * (high - low))) for z in (0.8, 0.2))
+    apart = abs(accurate - coarse)
+    return MIN_BIAS if math.isnan(apart) else max(MIN_BIAS, math.sqrt(2) * apart / 0.6)
+
+
+@dataclass
+class Found:
+    """A search: what it recommended at each reading, None before the first result; started evaluations, their cost."""
+
+    recommended: list[Params | None]
+    n_evaluations: int = 0
+    cost: float = 0.0
+    n_observed: int = 0
+    n_failed: int = 0
+
+
+def search(
+    optimizer: Any,
+    f: Callable[[Params, int], float],
+    high: int,
+    *,
+    delay: float,
+    times: NDArray[np.float64],
+    waits: bool,
+) -> Found:
+    """Run an optimizer in simulated time, up to the last of the readings.
+
+    Parameters
+    ----------
+    optimizer : TreeSearch, RandomSearch or BayesOpt
+    f : callable
+        f(params, n); NaN for a training that failed.
+    high : int
+        n of a full evaluation, which keeps the machine busy for one unit.
+    delay : float
+        How long after its start the result of an evaluation comes, in units.
+    times : array, increasing
+        When it is asked for its recommendation.
+    waits : bool
+        Whether the next evaluation starts when the last has arrived.
+    """
+    found, in_flight, now = Found([]), InFlight(), 0.0
+
+    def go_to(time: float) -> None:
+        """Observe what has arrived."""
+        for trial, value in in_flight.due(time):
+            if math.isnan(value):
+                optimizer.fail(trial)
+                found.n_failed += 1
+            else:
+                optimizer.observe(trial, value)
+                found.n_observed += 1
+
+    for time in times:
+        while now < time:
+            go_to(now)
+            trial = optimizer.suggest()
+            n = trial.fidelity or high
+            # A result that comes after the end changes nothing: it need not be computed.
+            value = f(trial.params, n) if now + delay <= times[-1] else math.nan
+            in_flight.put(now + delay, found.n_evaluations, (trial, value))
+            found.n_evaluations += 1
+            found.cost += n / high
+            now += delay if waits else n / high
+        go_to(time)
+        found.recommended.append(recommendation(optimizer) if found.n_observed else None)
+    return found
+
+
+def recommendation(optimizer: Any) -> Params:
+    """What an optimizer would hand over now: with fidelities by its own rule, else the best that it has seen."""
+    params: Params = optimizer.best_params_ if optimizer.fidelity is None else optimizer.recommend()
+    return params
+
+
+def describe(algorithm: str, results: Sequence[dict[str, Any]], known: Mapping[str, Any]) -> dict[str, Any]:
+    """The figures of an algorithm."""
+    values = np.array([result["value"] for result in results], dtype=float)
+    curves = np.array([result["curve"] for result in results], dtype=float)
+    so_far = np.fmax.accumulate(curves, axis=1)
+    best = int(np.nanargmax(values)) if not np.isnan(values).all() else 0
+    return {
+        "algorithm": algorithm,
+        "values": values,
+        "max": values.max(),
+        "median": np.median(values),
+        "std": values.std(),
+        "best": np.median(so_far[:, -1]),
+        "n_evaluations": np.median([result["n_evaluations"] for result in results]),
+        "n_failed": np.median([result["n_failed"] for result in results]),
+        "cost": np.median([result["cost"] for result in results]),
+        "params": results[best]["params"],
+        "published": known.get(PUBLISHED_AS.get(algorithm, "")),
+        "curve_median": np.median(curves, axis=0),
+        "curve_best_median": np.median(so_far, axis=0),
+    }
+
+
+def table(report: dict[str, Any]) -> str:
+    """Table 6, with what was evaluated."""
+    header = ["", "max", "median", "std", "best so far", "evaluations", "cost"]
+    is_known = any(each["published"] for each in report["settings"])
+    rows = []
+    for each in report["settings"]:
+        row = [each["algorithm"], *(f"{each[key]:.4f}" for key in ("max", "median", "std", "best"))]
+        row += [f"{each['n_evaluations']:.0f}", f"{each['cost']:.1f}"]
+        if is_known:
+            row += [f"{each['published'][key]:.4f}" for key in ("median", "std")] if each["published"] else ["", ""]
+        rows.append(row)
+    low, high = report["samples"]
+    best = max(report["settings"], key=lambda each: -math.inf if math.isnan(each["max"]) else each["max"])
+    return (
+        f"{report['data']}.\n\nAccuracy at full fidelity ({high:,} samples, the lowest {low:,}) after "
+        f"{report['duration']} units, delay {report['delay']}, {report['runs']} runs; cost in full evaluations\n"
+        + format_table(header + (["published median", "std"] if is_known else []), rows)
+        + f"\n\nThe best: {best['algorithm']}, {best['params']}"
+    )
+
+
+def draw(report: dict[str, Any], path: Path) -> None:
+    """Figure 3: the best accuracy of what was recommended so far, against time; the median over runs."""
+    figure, (ax,) = plotting.grid(1, 1)
+    curves = [(each["algorithm"], each["curve_best_median"], 0.0) for each in report["settings"]]
+    dashes = ["-" if each["algorithm"].startswith("PCTS") else "--" for each in report["settings"]]
+    plotting.plot_curves(
+        curves,
+        ax,
+        x=report["times"],
+        xlabel="Time",
+        ylabel="Best accuracy at full fidelity",
+        bands=False,
+        dashes=dashes,
+    )
+    # The first results are far below what follows.
+    ends = [float(curve[-1]) for _, curve, _ in curves if not math.isnan(curve[-1])]
+    if ends:
+        ax.set_ylim(bottom=max(0.0, min(ends) - 0.1))
+    plotting.save(figure, path)

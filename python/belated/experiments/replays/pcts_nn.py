@@ -1,0 +1,92 @@
+"""Wang et al. 2022, Figure 3 (c): a neural network on MNIST, tuned by tree search while results are late.
+
+The sizes of three layers, the solver, the activation, the learning rate in [1e-5, 1e-1] on a logarithmic scale and
+early stopping, of which lbfgs has neither; 1,000 to 60,000 samples; accuracy by 3-fold cross-validation; a delay of 20
+and 1,800 units of time, 5 runs. What the paper's experiments have in common stands in
+`belated.experiments.papers.wang_tuning`, where the data come from in docs/pcts_tuning.md. ``--iterations T`` is the
+time of a run, ``--quick`` 360 of scikit-learn's bundled digits and few iterations of training. ``--keep DIR`` keeps
+each evaluation, so that the replay can be stopped and go on.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from pathlib import Path
+from typing import Any
+
+import belated as bl
+from belated.experiments.cross_validation import cross_validated
+from belated.experiments.papers import wang_tuning
+from belated.experiments.runner import Options
+
+DEFAULT_RUNS = wang_tuning.RUNS
+NEEDS = ("sklearn",)
+OPTIONS = ("quick", "keep")
+N_FOLDS = 3
+#: Iterations of training at most; the first is scikit-learn's default.
+MAX_ITER, QUICK_MAX_ITER = 200, 10
+
+
+def space() -> dict[str, Any]:
+    """The layers, and how they are trained; the last two only where the solver has them."""
+    gradient = {"solver": ["sgd", "adam"]}
+    return {
+        "layer_1": bl.Integer(32, 128),
+        "layer_2": bl.Integer(128, 256),
+        "layer_3": bl.Integer(256, 512),
+        "solver": ["lbfgs", "sgd", "adam"],
+        "activation": ["tanh", "relu", "logistic"],
+        "learning_rate_init": bl.Real(1e-5, 1e-1, log=True, when=gradient),
+        "early_stopping": bl.Categorical([True, False], when=gradient),
+    }
+
+
+def accuracy(params: wang_tuning.Params, x: Any, y: Any, quick: bool) -> float:
+    """Of a perceptron with three hidden layers; NaN where its weights did not stay finite."""
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.neural_network import MLPClassifier
+
+    settings = dict(params)
+    sizes = tuple(settings.pop(f"layer_{i}") for i in (1, 2, 3))
+    settings |= {"hidden_layer_sizes": sizes, "max_iter": QUICK_MAX_ITER if quick else MAX_ITER, "random_state": 0}
+    with warnings.catch_warnings():
+        # The number of iterations is part of the task; so are rates at which weights overflow.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        warnings.simplefilter("ignore", RuntimeWarning)
+        try:
+            return cross_validated(lambda: MLPClassifier(**settings), x, y, N_FOLDS)
+        except ValueError as error:
+            if "non-finite" not in str(error):
+                raise
+            return math.nan
+
+
+EXPERIMENT = wang_tuning.Experiment(
+    name="nn",
+    task="MNIST-NN",
+    wanted="mnist",
+    space=space(),
+    accuracy=accuracy,
+    samples=(1000, 60_000),
+    min_samples=180,  # early stopping holds out a tenth of two thirds, and wants each of ten classes there
+    delay=20,
+    duration=1800,
+    quick_samples=360,
+    quick_duration=60,
+)
+
+
+def run(options: Options) -> dict[str, Any]:
+    """All runs of all algorithms."""
+    return wang_tuning.run(EXPERIMENT, options)
+
+
+def table(report: dict[str, Any]) -> str:
+    """The last part of table 6."""
+    return wang_tuning.table(report)
+
+
+def draw(report: dict[str, Any], path: Path) -> None:
+    """Figure 3 (c)."""
+    wang_tuning.draw(report, path)

@@ -1,0 +1,71 @@
+"""Wang et al. 2022, Figure 3 (b): XGBoost on MNIST, tuned by tree search while results are late.
+
+Five parameters, two of them whole numbers; 500 to 20,000 samples; accuracy by 3-fold cross-validation; a delay of 10
+and 1,700 units of time, 5 runs. What the paper's experiments have in common stands in
+`belated.experiments.papers.wang_tuning`, where the data come from in docs/pcts_tuning.md. ``--iterations T`` is the
+time of a run, ``--quick`` 200 of scikit-learn's bundled digits. ``--keep DIR`` keeps each evaluation, so that the
+replay can be stopped and go on.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import belated as bl
+from belated.experiments.cross_validation import cross_validated
+from belated.experiments.papers import wang_tuning
+from belated.experiments.runner import Options
+
+DEFAULT_RUNS = wang_tuning.RUNS
+NEEDS = ("xgboost", "sklearn")
+OPTIONS = ("quick", "keep")
+N_FOLDS = 3
+
+
+def space() -> dict[str, Any]:
+    """The size and number of the trees, the share of columns of each, and how fast they are added and grow."""
+    return {
+        "max_depth": bl.Integer(2, 13),
+        "n_estimators": bl.Integer(10, 400),
+        "colsample_bytree": bl.Real(0.2, 0.9),
+        "gamma": bl.Real(0.0, 0.7),
+        "learning_rate": bl.Real(0.05, 0.3),
+    }
+
+
+def accuracy(params: wang_tuning.Params, x: Any, y: Any, quick: bool) -> float:
+    """Of gradient-boosted trees."""
+    from xgboost import XGBClassifier
+
+    return cross_validated(lambda: XGBClassifier(**params, n_jobs=1, random_state=0), x, y, N_FOLDS)
+
+
+EXPERIMENT = wang_tuning.Experiment(
+    name="xgb",
+    task="MNIST-XGB",
+    wanted="mnist",
+    space=space(),
+    accuracy=accuracy,
+    samples=(500, 20_000),
+    min_samples=100,
+    delay=10,
+    duration=1700,
+    quick_samples=200,
+    quick_duration=30,
+)
+
+
+def run(options: Options) -> dict[str, Any]:
+    """All runs of all algorithms."""
+    return wang_tuning.run(EXPERIMENT, options)
+
+
+def table(report: dict[str, Any]) -> str:
+    """The second part of table 6."""
+    return wang_tuning.table(report)
+
+
+def draw(report: dict[str, Any], path: Path) -> None:
+    """Figure 3 (b)."""
+    wang_tuning.draw(report, path)

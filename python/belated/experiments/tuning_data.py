@@ -1,0 +1,161 @@
+"""Data for the replays that tune classifiers: 20 newsgroups and MNIST, and the digits that stand in for them.
+
+Notation: n rows; x (n, columns), dense or sparse, and the classes y (n,), whole numbers from 0. Rows are in an order in
+which every beginning has its share of each class, so that the first rows are a fair sample.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from belated.experiments import images
+from belated.experiments.runner import MissingData
+
+#: What scikit-learn calls the file of 20 newsgroups.
+NEWSGROUPS_FILE = "20news-bydate_py3.pkz"
+NAMES = {"newsgroups": "20 newsgroups", "mnist": "MNIST"}
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where rows come from.
+
+    Attributes
+    ----------
+    kind : str
+        "newsgroups" and "mnist", from `folder` or by scikit-learn's loaders; "digits", the bundled ones.
+    folder : Path, optional
+    n_rows : int
+    words : str
+        For the output.
+    is_stand_in : bool
+        Whether these are other data than the paper's.
+    """
+
+    kind: str
+    folder: Path | None
+    n_rows: int
+    words: str
+    is_stand_in: bool = False
+
+
+def find(wanted: str, data: Path | None, *, bundled: bool = False) -> Source:
+    """The best source that there is: a folder with the paper's data, scikit-learn's loaders, or what stands in.
+
+    Parameters
+    ----------
+    wanted : {"newsgroups", "mnist"}
+    data : Path, optional
+        A folder that may hold `NEWSGROUPS_FILE`, MNIST's four files, or the two of its 10,000 test digits.
+    bundled : bool
+        Take the digits that scikit-learn has with it.
+
+    Raises
+    ------
+    MissingData
+        Files of digits in the folder that cannot be read.
+    """
+    name = NAMES[wanted]
+    if bundled:
+        return _source("digits", None, "scikit-learn's {:,} bundled digits", is_stand_in=True)
+    folder = data if data is not None and _holds(wanted, data) else None
+    try:
+        return _source(wanted, folder, f"{name}, {{:,}} rows")
+    except MissingData:
+        raise
+    except Exception as error:  # without network, behind a proxy, …: each layer raises exceptions of its own
+        why = f", which stand in for {name} (it cannot be loaded: {error})"
+    if data is not None and images.find(data, images.OTHER_DIGITS[0]) is not None:
+        found = _source("mnist", data, "MNIST's {:,} digits", is_stand_in=True)
+    else:
+        found = _source("digits", None, "scikit-learn's {:,} bundled digits", is_stand_in=True)
+    return replace(found, words=found.words + why)
+
+
+def _source(kind: str, folder: Path | None, words: str, is_stand_in: bool = False) -> Source:
+    """A source whose rows have been read; its words have a place for their number."""
+    n_rows = len(read(kind, folder)[1])
+    return Source(kind, folder, n_rows, words.format(n_rows), is_stand_in)
+
+
+def _holds(wanted: str, data: Path) -> bool:
+    """Whether a folder has the paper's data."""
+    if wanted == "newsgroups":
+        return (data / NEWSGROUPS_FILE).exists()
+    return images.find(data, images.TRAINING_DIGITS[0]) is not None
+
+
+def rows(source: Source) -> tuple[Any, NDArray[np.int64]]:
+    """x and y of a source."""
+    return read(source.kind, source.folder)
+
+
+@lru_cache(maxsize=1)
+def read(kind: str, folder: Path | None) -> tuple[Any, NDArray[np.int64]]:
+    """x and y of that kind, from a folder or by a loader."""
+    x, found = READERS[kind](folder)
+    y = np.asarray(found, dtype=np.int64)
+    order = fair_order(y)
+    return x[order], y[order]
+
+
+def fair_order(y: NDArray[np.int64], seed: int = 0) -> NDArray[np.int64]:
+    """An order of the rows, at random but for the classes: the first of each, then the second of each, and so on."""
+    shuffled = np.random.default_rng(seed).permutation(len(y))
+    rank = np.empty(len(y), dtype=np.int64)
+    for each in np.unique(y):
+        of_class = y[shuffled] == each
+        rank[of_class] = np.arange(np.sum(of_class))
+    return np.asarray(shuffled[np.argsort(rank, kind="stable")], dtype=np.int64)
+
+
+def _newsgroups(folder: Path | None) -> tuple[Any, ArrayLike]:
+    """The posts for training as tf-idf weights of their words, sparse."""
+    from sklearn.datasets import fetch_20newsgroups
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Retry downloading")
+        found = fetch_20newsgroups(
+            data_home=folder, subset="train", download_if_missing=folder is None, n_retries=1, delay=0.1
+        )
+    return TfidfVectorizer(sublinear_tf=True, dtype=np.float32).fit_transform(found.data), found.target
+
+
+def _mnist(folder: Path | None) -> tuple[Any, ArrayLike]:
+    """Pixels between 0 and 1: of all digits in a folder, or of OpenML's 70,000."""
+    if folder is not None:
+        parts = images.mnist(folder)[:2]
+        pixels = np.concatenate([part.pixels for part in parts])
+        return pixels.reshape(len(pixels), -1).astype(np.float32) / 255, np.concatenate(
+            [part.classes for part in parts]
+        )
+    from sklearn.datasets import fetch_openml
+
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="A network error occurred")
+        found = fetch_openml("mnist_784", version=1, as_frame=False, parser="liac-arff", n_retries=1, delay=0.1)
+    return found.data.astype(np.float32) / 255, found.target.astype(np.int64)
+
+
+def _bundled(_: Path | None) -> tuple[Any, ArrayLike]:
+    """Digits of 8 × 8 pixels between 0 and 1."""
+    from sklearn.datasets import load_digits
+
+    x, y = load_digits(return_X_y=True)
+    return x.astype(np.float32) / 16, y
+
+
+READERS: Mapping[str, Callable[[Path | None], tuple[Any, ArrayLike]]] = {
+    "newsgroups": _newsgroups,
+    "mnist": _mnist,
+    "digits": _bundled,
+}
