@@ -88,10 +88,6 @@ impl Optimizer {
         .map(Self::from_core)
     }
 
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "what a suggestion is made from, as Python passes it"
-    )]
     #[pyo3(signature = (n, context, now, feasible=None, fidelity=None))]
     fn suggest(
         &self,
