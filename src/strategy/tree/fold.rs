@@ -109,6 +109,7 @@ impl Forest {
         (self.n_turns % self.instances.len() as u64) as usize
     }
 
+    /// Folds the entries since the last time.
     pub fn catch_up(&mut self, log: &Ledger) -> Result<()> {
         for entry in &log.entries()[self.folded.min(log.len())..] {
             self.fold(entry, log)?;

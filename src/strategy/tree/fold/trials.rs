@@ -98,7 +98,7 @@ impl Forest {
         }
     }
 
-    /// The fidelities of the trials that the bias is estimated from and that did not begin yet.
+    /// The fidelity of the next trial that the bias is estimated from, until both have begun.
     pub fn next_probe(&self) -> Option<f64> {
         self.bias.next_probe()
     }
