@@ -1,6 +1,6 @@
 //! Hyperparameters that maximise the evidence (times prior): several starts, from few rows to all of them.
 //!
-//! Notation: p = (log ℓ…, log σ_f², log λ), d columns; with one shared lengthscale the first part of p is a single number.
+//! Notation: p = (log ℓ…, log σ_f², log λ), d columns; columns of one group share an entry of the first part of p.
 
 use ndarray::ArrayView2;
 
@@ -25,8 +25,8 @@ const BOUNDS: [(f64, f64); 3] = [(1e-3, 1e3), (1e-6, 1e6), (1e-8, 1e4)];
 #[derive(Debug, Clone, PartialEq)]
 pub struct FitSettings {
     pub family: KernelFamily,
-    /// One lengthscale per column; false shares one among all.
-    pub ard: bool,
+    /// The group of each column, 0, 1, …: columns of one group have the same lengthscale.
+    pub groups: Vec<usize>,
     /// Parts of θ that are given, not fitted.
     pub lengthscale: Option<Vec<f64>>,
     pub signal_variance: Option<f64>,
@@ -37,8 +37,8 @@ pub struct FitSettings {
     pub n_restarts: usize,
     /// The distribution of these where there are no priors.
     pub draws: Draws,
-    /// d of the priors: named parameters, of which one may have several columns; None counts columns.
-    pub dimensions: Option<usize>,
+    /// d of the priors: named parameters, of which one may have several columns.
+    pub dimensions: usize,
 }
 
 impl FitSettings {
@@ -52,52 +52,48 @@ impl FitSettings {
     }
 
     /// θ before any data: the modes of the priors where it is not given.
-    pub fn prior_mode(&self, d: usize) -> Hyperparameters {
-        let [lengthscale, signal_variance, noise_variance] =
-            priors::modes(self.dimensions.unwrap_or(d));
+    pub fn prior_mode(&self) -> Hyperparameters {
+        let [lengthscale, signal_variance, noise_variance] = priors::modes(self.dimensions);
         Hyperparameters {
             lengthscale: self
                 .lengthscale
                 .clone()
-                .unwrap_or_else(|| vec![lengthscale; d]),
+                .unwrap_or_else(|| vec![lengthscale; self.groups.len()]),
             signal_variance: self.signal_variance.unwrap_or(signal_variance),
             noise_variance: self.noise_variance.unwrap_or(noise_variance),
         }
     }
 
-    pub(super) fn n_lengthscales(&self, d: usize) -> usize {
-        if self.ard || self.lengthscale.is_some() {
-            d
-        } else {
-            1
-        }
+    /// The number of groups.
+    pub(super) fn n_lengthscales(&self) -> usize {
+        self.groups.iter().max().map_or(0, |last| last + 1)
     }
 
     /// p of θ, with given variances in place of those of θ.
     fn encode(&self, theta: &Hyperparameters) -> Vec<f64> {
-        let n = self.n_lengthscales(theta.lengthscale.len());
-        let mut p: Vec<f64> = theta.lengthscale[..n].iter().map(|l| l.ln()).collect();
+        let mut p = vec![0.0; self.n_lengthscales()];
+        for (&group, l) in self.groups.iter().zip(&theta.lengthscale) {
+            p[group] = l.ln();
+        }
         let signal_variance = self.signal_variance.unwrap_or(theta.signal_variance);
         let noise_variance = self.noise_variance.unwrap_or(theta.noise_variance);
         p.extend([signal_variance.ln(), noise_variance.ln()]);
         p
     }
 
-    /// θ of p, for d columns.
-    pub(super) fn decode(&self, p: &[f64], d: usize) -> Hyperparameters {
+    /// θ of p.
+    pub(super) fn decode(&self, p: &[f64]) -> Hyperparameters {
         let (lengthscale, rest) = p.split_at(p.len() - 2);
         Hyperparameters {
-            lengthscale: (0..d)
-                .map(|k| lengthscale[k.min(lengthscale.len() - 1)].exp())
-                .collect(),
+            lengthscale: self.groups.iter().map(|&k| lengthscale[k].exp()).collect(),
             signal_variance: rest[0].exp(),
             noise_variance: rest[1].exp(),
         }
     }
 
     /// Lower and upper bounds of p; a given part has both at its value.
-    fn bounds(&self, start: &[f64], d: usize) -> (Vec<f64>, Vec<f64>) {
-        let n = self.n_lengthscales(d);
+    fn bounds(&self, start: &[f64]) -> (Vec<f64>, Vec<f64>) {
+        let n = self.n_lengthscales();
         let free = [
             &self.lengthscale.as_ref().map(|_| ()),
             &self.signal_variance.map(|_| ()),
@@ -124,28 +120,27 @@ impl FitSettings {
         &self,
         evidence: &mut Evidence,
         p: &[f64],
-        d: usize,
         gradient: &mut [f64],
         cancelled: &mut dyn FnMut() -> bool,
     ) -> f64 {
-        let theta = self.decode(p, d);
+        let (d, theta) = (self.groups.len(), self.decode(p));
         let mut by_theta = vec![0.0; d + 2];
         let kernel = theta.kernel(self.family);
         let value =
             evidence.value_and_gradient(&kernel, theta.noise_variance, &mut by_theta, cancelled);
         gradient.fill(0.0);
         let n_lengthscales = p.len() - 2;
-        for (c, g) in by_theta[..d].iter().enumerate() {
-            gradient[c.min(n_lengthscales - 1)] += g;
+        for (&group, g) in self.groups.iter().zip(&by_theta) {
+            gradient[group] += g;
         }
         gradient[n_lengthscales..].copy_from_slice(&by_theta[d..]);
-        value + self.add_priors(p, d, gradient)
+        value + self.add_priors(p, gradient)
     }
 
     /// The log prior density if there are priors, its gradient added to `gradient`.
-    pub(super) fn add_priors(&self, p: &[f64], d: usize, gradient: &mut [f64]) -> f64 {
+    pub(super) fn add_priors(&self, p: &[f64], gradient: &mut [f64]) -> f64 {
         if self.priors {
-            priors::add_log_density(p, self.dimensions.unwrap_or(d), gradient)
+            priors::add_log_density(p, self.dimensions, gradient)
         } else {
             0.0
         }
@@ -185,14 +180,13 @@ pub fn fit_families(
     if let (Some(theta), &[family]) = (settings.given(), families) {
         return Ok((family, theta));
     }
-    let d = data.x.ncols();
     let first = settings.encode(start);
-    let bounds = settings.bounds(&first, d);
+    let bounds = settings.bounds(&first);
     let mut starts = vec![first.clone()];
     for _ in 1..settings.n_restarts.max(1) {
-        starts.push(settings.random_start(d, rng));
+        starts.push(settings.random_start(rng));
     }
-    let levels = levels(data.y.len(), d);
+    let levels = levels(data.y.len(), data.x.ncols());
     let coarsest = Part::of(data, levels[0]);
     let problem = Problem {
         data: coarsest.data(),
@@ -211,7 +205,7 @@ pub fn fit_families(
         ..problem
     };
     let p = refine(problem, &levels, first, starts, stop)?;
-    Ok((settings.family, settings.decode(&p, d)))
+    Ok((settings.family, settings.decode(&p)))
 }
 
 /// The family of the largest evidence on these rows, and its p; None if no evidence is finite.
@@ -306,14 +300,14 @@ mod tests {
     fn settings(priors: bool) -> FitSettings {
         FitSettings {
             family: KernelFamily::Matern52,
-            ard: true,
+            groups: vec![0, 1],
             lengthscale: None,
             signal_variance: None,
             noise_variance: None,
             priors,
             n_restarts: 4,
             draws: Draws::Wide,
-            dimensions: None,
+            dimensions: 2,
         }
     }
 
@@ -344,12 +338,12 @@ mod tests {
                 let data = Data { about_mean, ..data };
                 let settings = FitSettings {
                     family,
-                    ard,
+                    groups: vec![0, usize::from(ard)],
                     ..settings(priors)
                 };
                 let mut evidence = Evidence::new(data);
                 let mut evidence = |p: &[f64], g: &mut [f64]| {
-                    settings.value_and_gradient(&mut evidence, p, 2, g, &mut || false)
+                    settings.value_and_gradient(&mut evidence, p, g, &mut || false)
                 };
                 let p = settings.encode(&gp.hyperparameters());
                 let mut gradient = vec![0.0; p.len()];
@@ -382,7 +376,7 @@ mod tests {
                 noise_variance: Some(1e-3),
                 ..settings(false)
             };
-            let start = settings.prior_mode(2);
+            let start = settings.prior_mode();
             let mut rng = Rng::seed_from_u64(3);
             let mut go_on = || ControlFlow::Continue(());
             let theta = fit(x.view(), &y, &start, &settings, &mut rng, &mut go_on).unwrap();
@@ -409,7 +403,7 @@ mod tests {
             let result = fit(
                 x.view(),
                 &y,
-                &settings.prior_mode(2),
+                &settings.prior_mode(),
                 &settings,
                 &mut rng,
                 &mut || ControlFlow::Break(()),

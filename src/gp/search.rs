@@ -60,7 +60,6 @@ impl Problem<'_, '_> {
     /// The end of one search; `cancelled` makes it end at once.
     fn search(&self, start: &[f64], cancelled: &mut dyn FnMut() -> bool) -> End {
         let mut evidence = Evidence::new(self.data);
-        let d = self.data.x.ncols();
         // The curvature of the evidence is proportional to the rows. In this unit the first step, which is as long as the
         // gradient, does not end on a far bound.
         let unit = 0.5 * self.data.y.len() as f64;
@@ -70,7 +69,7 @@ impl Problem<'_, '_> {
                 return f64::INFINITY;
             }
             let settings = self.settings;
-            let value = settings.value_and_gradient(&mut evidence, p, d, gradient, cancelled);
+            let value = settings.value_and_gradient(&mut evidence, p, gradient, cancelled);
             gradient.iter_mut().for_each(|g| *g /= -unit);
             value / -unit
         };

@@ -34,10 +34,10 @@ pub enum Draws {
 }
 
 impl FitSettings {
-    /// A random start for d columns: from the priors if there are any.
-    pub(super) fn random_start(&self, d: usize, rng: &mut Rng) -> Vec<f64> {
-        let n = self.n_lengthscales(d);
-        let priors = priors(self.dimensions.unwrap_or(d));
+    /// A random start: from the priors if there are any.
+    pub(super) fn random_start(&self, rng: &mut Rng) -> Vec<f64> {
+        let n = self.n_lengthscales();
+        let priors = priors(self.dimensions);
         (0..n + 2)
             .map(|i| {
                 let kind = kind(i, n);
@@ -106,10 +106,9 @@ impl Problem<'_, '_> {
 
     /// Minus the log evidence (times prior) at p.
     fn value(&self, p: &[f64], cancelled: &mut dyn FnMut() -> bool) -> f64 {
-        let d = self.data.x.ncols();
-        let theta = self.settings.decode(p, d);
+        let theta = self.settings.decode(p);
         let kernel = theta.kernel(self.settings.family);
         let value = Evidence::new(self.data).value(&kernel, theta.noise_variance, cancelled);
-        -value - self.settings.add_priors(p, d, &mut vec![0.0; p.len()])
+        -value - self.settings.add_priors(p, &mut vec![0.0; p.len()])
     }
 }

@@ -293,14 +293,14 @@ impl GaussianProcess {
             let gp = self.posterior()?;
             let settings = FitSettings {
                 family: gp.kernel().family,
-                ard: true,
+                groups: (0..gp.kernel().width()).collect(),
                 lengthscale: None,
                 signal_variance: None,
                 noise_variance: None,
                 priors,
                 n_restarts,
                 draws: Draws::Wide,
-                dimensions: None,
+                dimensions: gp.kernel().width(),
             };
             let (rows, targets, n) = (gp.rows(), gp.targets(), gp.n_observed());
             let mut rng = Rng::seed_from_u64(seed);

@@ -19,6 +19,7 @@ use crate::random::Rng;
 use crate::strategy::bayes::ModelBased;
 use crate::strategy::bayes::bound::{multiplier, recent_trials};
 use crate::strategy::bayes::candidates::SolvedCandidates;
+use crate::strategy::bayes::columns::Columns;
 use crate::strategy::bayes::design::{initial_design, most_uncertain};
 use crate::strategy::bayes::incumbents::best_observed;
 use crate::strategy::bayes::information::InformationGain;
@@ -34,11 +35,10 @@ use crate::strategy::{Proposal, Query, Recommendation, Setup, Strategy, Supports
 pub struct BayesOpt {
     domain: Arc<Domain>,
     pub(super) settings: Settings,
-    /// Columns of a context.
-    context_width: usize,
-    /// Dimensions of the domain, and of point and context together: parameters, however many columns they have.
+    /// The columns of point and context.
+    pub(super) columns: Columns,
+    /// Dimensions of the domain: parameters, however many columns they have.
     d: usize,
-    pub(super) d_rows: usize,
     /// The initial points, then some to go on with while nothing is known.
     design: Vec<Point>,
     n_initial: usize,
@@ -69,24 +69,24 @@ impl BayesOpt {
     /// The generator is that of the initial points.
     pub fn new(setup: &Setup, settings: Settings, rng: &mut Rng) -> Result<Self> {
         let domain = setup.domain.clone();
-        let context_width = setup.context_width();
-        let width = domain.width() + context_width;
-        settings.check(width, matches!(domain.as_ref(), Domain::Candidates(_)))?;
+        let columns = Columns::of(&domain, &setup.context);
+        settings.check(
+            columns.width(),
+            matches!(domain.as_ref(), Domain::Candidates(_)),
+        )?;
         let design = settings.design();
         let d = domain.dimensions();
-        let d_rows = d + setup.context.len();
         let n_initial = design.n.unwrap_or((2 * d).clamp(4, 20));
         Ok(Self {
             pool_rng: rng.clone(),
             pool: None,
             design: initial_design(&domain, n_initial, design.how, rng),
             n_initial,
-            training: TrainingSet::new(settings.clone(), width, d_rows),
+            training: TrainingSet::new(settings.clone(), &columns),
             settings,
             domain,
-            context_width,
+            columns,
             d,
-            d_rows,
             candidates: None,
             information: None,
             preview: None,
@@ -156,10 +156,9 @@ impl BayesOpt {
 
     /// What the model knows before any data: θ is given, or the mode of the priors.
     fn prior(&self) -> Result<GaussianProcess> {
-        let width = self.domain.width() + self.context_width;
         let gp = self.settings.gp();
-        let family = gp.fit_settings(width, self.d_rows).family;
-        GaussianProcess::new(family, &gp.first_theta(width, self.d_rows))
+        let family = gp.fit_settings(&self.columns).family;
+        GaussianProcess::new(family, &gp.first_theta(&self.columns))
     }
 
     /// Has a pool if and only if there are constraints.
@@ -403,7 +402,7 @@ impl Strategy for BayesOpt {
     }
 
     fn check_note(&mut self, log: &Ledger, note: &str) -> Result<()> {
-        let width = self.domain.width() + self.context_width;
+        let width = self.columns.width();
         Fit::check_note(note, log.trials().len(), width)
     }
 

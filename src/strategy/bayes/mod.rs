@@ -2,7 +2,7 @@
 //!
 //! * [`settings`]: what can be chosen; [`checks`]: what is refused; [`acquisitions`]: what is maximised; [`pending`]: what
 //!   pending trials mean to the model
-//! * [`targets`]: from observed values to the model's targets
+//! * [`columns`]: which dimension each column of a row belongs to; [`targets`]: from observed values to the model's targets
 //! * [`training_set`]: the log folded into rows, and the posterior kept over them; [`note`]: fits, as the log keeps them
 //! * [`design`]: points before there is a model; `refit`: the fit of the hyperparameters
 //! * [`incumbents`]: the best observed points, and improvement on them
@@ -17,6 +17,7 @@ pub mod bayes_opt;
 pub mod bound;
 pub mod candidates;
 pub mod checks;
+pub mod columns;
 pub mod design;
 pub mod incumbents;
 pub mod information;

@@ -50,14 +50,14 @@ impl BayesOpt {
             noise.resize(numbers.len(), None);
         }
         let x = self.training.encode(log, &numbers);
-        let mut fit_settings = gp_settings.fit_settings(x.ncols(), self.d_rows);
+        let mut fit_settings = gp_settings.fit_settings(&self.columns);
         let start = match self.training.fit() {
             Some(fit) => {
                 // The last θ is the best start there is; another one tries whether the data have changed their mind.
                 fit_settings.n_restarts = gp_settings.n_refit_restarts;
                 fit.theta.clone()
             }
-            None => gp_settings.first_theta(x.ncols(), self.d_rows),
+            None => gp_settings.first_theta(&self.columns),
         };
         // A fit needs two matrices of its own, and its end makes this factor useless as a rule.
         self.training.drop_factor();
@@ -65,7 +65,7 @@ impl BayesOpt {
             x: x.view(),
             y: &targets.values,
             noise: &noise,
-            about_mean: self.settings.estimates_mean(self.d_rows),
+            about_mean: self.settings.estimates_mean(self.columns.dimensions),
         };
         let families = gp_settings.families();
         let (family, theta) = fit_families(data, &start, &fit_settings, &families, rng, stop)?;

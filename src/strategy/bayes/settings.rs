@@ -9,6 +9,7 @@ use serde_json::Value;
 use crate::gp::Hyperparameters;
 use crate::gp::fit::{Draws, FitSettings};
 use crate::gp::kernel::KernelFamily;
+use crate::strategy::bayes::columns::Columns;
 use crate::strategy::bayes::pending::{Hallucinate, Integrate, Pending};
 use crate::strategy::bayes::training_set::MIN_NOISE;
 use crate::strategy::registry::as_json;
@@ -47,7 +48,7 @@ impl Default for Surrogate {
 #[serde(deny_unknown_fields, default)]
 pub struct GP {
     pub kernel: KernelChoice,
-    /// One lengthscale per column, or one for all.
+    /// One lengthscale per dimension, whatever its columns, or one for all.
     pub ard: bool,
     /// One per column, or a single one for all; None is fitted, as for the two below.
     pub lengthscale: Option<Lengthscale>,
@@ -261,8 +262,9 @@ impl GP {
         }
     }
 
-    /// What is fitted, for rows of so many columns, which d dimensions of point and context are encoded in.
-    pub fn fit_settings(&self, width: usize, d: usize) -> FitSettings {
+    /// What is fitted, for rows of these columns.
+    pub fn fit_settings(&self, columns: &Columns) -> FitSettings {
+        let width = columns.width();
         let per_column = |lengthscale: &Lengthscale| match lengthscale {
             Lengthscale::Shared(l) => vec![*l; width],
             Lengthscale::PerColumn(l) if l.len() == 1 => vec![l[0]; width],
@@ -270,14 +272,23 @@ impl GP {
         };
         FitSettings {
             family: self.families()[0],
-            ard: self.ard,
+            groups: self.groups(columns),
             lengthscale: self.lengthscale.as_ref().map(per_column),
             signal_variance: self.signal_std.map(square),
             noise_variance: self.noise_std.map(noise_variance),
             priors: self.priors,
             n_restarts: self.n_restarts,
             draws: Draws::Unit,
-            dimensions: Some(d),
+            dimensions: columns.dimensions,
+        }
+    }
+
+    /// The columns that share a lengthscale: what is given is given by column.
+    fn groups(&self, columns: &Columns) -> Vec<usize> {
+        match (&self.lengthscale, self.ard) {
+            (Some(_), _) => (0..columns.width()).collect(),
+            (None, true) => columns.dimension.clone(),
+            (None, false) => vec![0; columns.width()],
         }
     }
 
@@ -288,8 +299,8 @@ impl GP {
     }
 
     /// Where the first fit starts.
-    pub fn first_theta(&self, width: usize, d: usize) -> Hyperparameters {
-        let mut theta = self.fit_settings(width, d).prior_mode(width);
+    pub fn first_theta(&self, columns: &Columns) -> Hyperparameters {
+        let mut theta = self.fit_settings(columns).prior_mode();
         if let Some([lengthscale, signal_std, noise_std]) = self.initial_theta {
             if self.lengthscale.is_none() {
                 theta.lengthscale.fill(lengthscale);
@@ -352,22 +363,23 @@ mod tests {
     #[test]
     fn standard_deviations_are_squared_and_no_noise_is_the_least_that_a_factor_shows() {
         let fields = json!({"lengthscale": [0.3], "signal_std": 3.0, "noise_std": 0.5});
-        let fit = gp(fields.clone()).fit_settings(2, 2);
+        let fit = gp(fields.clone()).fit_settings(&Columns::plain(2));
         assert_eq!(fit.lengthscale, Some(vec![0.3; 2]));
         assert_eq!(
             (fit.signal_variance, fit.noise_variance),
             (Some(9.0), Some(0.25))
         );
-        let noiseless = gp(json!({"noise_std": 0.0, "lengthscale": [0.3, 0.4]})).fit_settings(2, 2);
+        let noiseless = gp(json!({"noise_std": 0.0, "lengthscale": [0.3, 0.4]}))
+            .fit_settings(&Columns::plain(2));
         assert_eq!(noiseless.noise_variance, Some(MIN_NOISE));
         assert_eq!(noiseless.lengthscale, Some(vec![0.3, 0.4]));
         // What is given stands before where the fit would start.
         let mut fields = fields;
         fields["initial_theta"] = json!([0.5, 2.0, 0.25]);
-        let theta = gp(fields).first_theta(2, 2);
+        let theta = gp(fields).first_theta(&Columns::plain(2));
         assert_eq!((theta.signal_variance, theta.noise_variance), (9.0, 0.25));
         assert_eq!(theta.lengthscale, [0.3; 2]);
-        let theta = gp(json!({"initial_theta": [0.5, 2.0, 0.25]})).first_theta(2, 2);
+        let theta = gp(json!({"initial_theta": [0.5, 2.0, 0.25]})).first_theta(&Columns::plain(2));
         assert_eq!((theta.signal_variance, theta.noise_variance), (4.0, 0.0625));
         assert_eq!(theta.lengthscale, [0.5; 2]);
     }

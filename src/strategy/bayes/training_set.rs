@@ -14,6 +14,7 @@ use crate::gp::Target;
 use crate::gp::{GaussianProcess, as_row};
 use crate::ledger::{Entry, Ledger, State, Trial, TrialNumber};
 use crate::strategy::Query;
+use crate::strategy::bayes::columns::Columns;
 use crate::strategy::bayes::note::Fit;
 use crate::strategy::bayes::pending::Levels;
 use crate::strategy::bayes::settings::Settings;
@@ -136,9 +137,9 @@ fn set_targets(
 }
 
 impl TrainingSet {
-    /// For d dimensions of point and context, encoded in `width` columns.
-    pub fn new(settings: Settings, width: usize, d: usize) -> Self {
-        let fit_settings = settings.gp().fit_settings(width, d);
+    /// For rows of these columns.
+    pub fn new(settings: Settings, columns: &Columns) -> Self {
+        let fit_settings = settings.gp().fit_settings(columns);
         let family = fit_settings.family;
         let given = fit_settings.given();
         let fold = Fold {
@@ -147,8 +148,8 @@ impl TrainingSet {
         };
         Self {
             settings,
-            width,
-            d,
+            width: columns.width(),
+            d: columns.dimensions,
             fold,
             checkpoints: Vec::new(),
             kept: None,

@@ -118,7 +118,7 @@ fn a_note_has_one_lengthscale_for_every_column_of_point_and_context() {
     let log = Ledger::new(Clock::Iterations, 2, 1);
     let mut bayes = strategy(1);
     for n in 1..5 {
-        let theta = bayes.settings.gp().first_theta(3, 3);
+        let theta = bayes.settings.gp().first_theta(&Columns::plain(3));
         let mut fit = Fit::given(bayes.settings.gp().families()[0], theta);
         fit.theta.lengthscale = vec![0.5; n];
         let note = fit.to_note().unwrap();

@@ -74,7 +74,7 @@ fn amend(log: &mut Ledger, number: TrialNumber, value: f64, report: Report) {
 
 #[test]
 fn rows_are_the_observed_and_failed_trials_in_the_order_of_their_ends() {
-    let mut set = TrainingSet::new(given(), 1, 1);
+    let mut set = TrainingSet::new(given(), &Columns::plain(1));
     let mut log = started(5, None);
     observe(&mut log, 2, 1.0, 5.0);
     act(&mut log, Action::fail(0), 5.0);
@@ -118,7 +118,7 @@ fn a_late_value_is_discarded_and_an_added_or_failed_trial_never() {
         .collect();
     assert_eq!(all, [false, true, false, true, false]);
     // At the suggestion after its window a pending trial becomes a row, at the floor; taken back with that suggestion.
-    let mut set = TrainingSet::new(settings, 1, 1);
+    let mut set = TrainingSet::new(settings, &Columns::plain(1));
     set.catch_up(&log).unwrap();
     assert_eq!(set.rows(), [0, 1, 2, 4]);
     suggest(&mut log, 8.0, None);
@@ -139,12 +139,12 @@ fn a_late_value_is_discarded_and_an_added_or_failed_trial_never() {
 
 #[test]
 fn a_preview_is_forgotten_with_the_next_event() {
-    let mut set = TrainingSet::new(Settings::default(), 1, 1);
+    let mut set = TrainingSet::new(Settings::default(), &Columns::plain(1));
     let mut log = started(2, None);
     observe(&mut log, 0, 1.0, 2.0);
     set.catch_up(&log).unwrap();
     assert!(set.fit().is_none() && set.refit_due(&log));
-    let theta = Settings::default().gp().first_theta(1, 1);
+    let theta = Settings::default().gp().first_theta(&Columns::plain(1));
     let fit = Fit {
         rows: Some(1),
         ..Fit::given(KernelFamily::Matern52, theta)
@@ -170,7 +170,7 @@ fn moments(set: &mut TrainingSet, log: &Ledger) -> (Vec<f64>, Vec<f64>) {
 /// The fold of a log is kept over these settings, and made anew, after each of several steps. `rebuilt` are the steps
 /// after which the factor is another one.
 fn compare(settings: &Settings, note: Option<&str>, rebuilt: &[usize]) {
-    let fresh = || TrainingSet::new(settings.clone(), 1, 1);
+    let fresh = || TrainingSet::new(settings.clone(), &Columns::plain(1));
     let mut kept = fresh();
     let mut log = started(6, note);
     let with_std = |std| Report::with_std(Some(std));
@@ -211,8 +211,11 @@ fn compare(settings: &Settings, note: Option<&str>, rebuilt: &[usize]) {
 fn another_fit_in_a_note_replaces_the_kept_posterior() {
     let gp = json!({"kind": "GP", "kernel": "matern52", "lengthscale": 0.3, "signal_std": 1.0});
     let settings = settings(json!({"acquisition": {"kind": "UCB"}, "surrogate": gp}));
-    let mut fit = Fit::given(KernelFamily::Matern52, settings.gp().first_theta(1, 1));
-    let mut kept = TrainingSet::new(settings.clone(), 1, 1);
+    let mut fit = Fit::given(
+        KernelFamily::Matern52,
+        settings.gp().first_theta(&Columns::plain(1)),
+    );
+    let mut kept = TrainingSet::new(settings.clone(), &Columns::plain(1));
     let mut log = started(2, Some(&fit.to_note().unwrap()));
     observe(&mut log, 0, 1.0, 2.0);
     let mut before = moments(&mut kept, &log);
@@ -227,7 +230,10 @@ fn another_fit_in_a_note_replaces_the_kept_posterior() {
         suggest(&mut log, 3.0 + k as f64, Some(&note));
         let now = moments(&mut kept, &log);
         assert_eq!(kept.fit().unwrap().theta, fit.theta);
-        let fresh = moments(&mut TrainingSet::new(settings.clone(), 1, 1), &log);
+        let fresh = moments(
+            &mut TrainingSet::new(settings.clone(), &Columns::plain(1)),
+            &log,
+        );
         assert!(now == fresh && now != before);
         before = now;
     }
@@ -237,7 +243,10 @@ fn another_fit_in_a_note_replaces_the_kept_posterior() {
 fn a_kept_posterior_is_that_of_a_fresh_fold_bit_for_bit() {
     let gp = json!({"kind": "GP", "kernel": "matern52", "lengthscale": 0.3, "signal_std": 1.0});
     let fitted = settings(json!({"acquisition": {"kind": "UCB"}, "surrogate": gp}));
-    let fit = Fit::given(KernelFamily::Matern52, fitted.gp().first_theta(1, 1));
+    let fit = Fit::given(
+        KernelFamily::Matern52,
+        fitted.gp().first_theta(&Columns::plain(1)),
+    );
     let note = fit.to_note().unwrap();
     // Other noise, other points and removals are factorised anew, further rows appended; values
     // alone change no factor.
