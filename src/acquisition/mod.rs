@@ -56,10 +56,10 @@ impl Acquisition {
         self.formula().effort(n)
     }
 
-    /// A value for f where the one given is for (f − center)/scale.
-    pub fn in_units_of_f(&self, value: f64, center: f64, scale: f64) -> f64 {
+    /// A value for f where the one given is for targets in units of `scale`; `value_of` is the f of a target.
+    pub fn in_units_of_f(&self, value: f64, scale: f64, value_of: &dyn Fn(f64) -> f64) -> f64 {
         match self {
-            Self::UpperConfidenceBound(_) | Self::Thompson(_) => center + scale * value,
+            Self::UpperConfidenceBound(_) | Self::Thompson(_) => value_of(value),
             Self::LogExpectedImprovement(_) | Self::LogNoisyExpectedImprovement(_) => {
                 value + scale.ln()
             }

@@ -6,7 +6,7 @@ use ndarray::ArrayView2;
 
 use super::Hyperparameters;
 use super::evidence::{Data, Evidence};
-use super::levels::{Part, levels};
+use super::levels::{Part, chosen, levels};
 use super::priors::{self, kind};
 use super::search::{COARSE, End, FINE, ONLY, Problem, best};
 use crate::error::{Result, Stop};
@@ -164,21 +164,60 @@ pub fn fit(
         noise: &[],
         about_mean: false,
     };
-    Ok(fit_families(data, start, settings, &[settings.family], rng, stop)?.1)
+    let variant = Variant {
+        data,
+        log_slope: &[],
+    };
+    let families = [settings.family];
+    Ok(fit_best(&[variant], start, settings, &families, rng, stop)?.theta)
 }
 
-/// As `fit`, over several kernels as well: they compete where the starts do, on the coarsest level, and a later one needs
-/// strong evidence to replace an earlier one.
-pub fn fit_families(
-    data: Data,
+/// The same rows with their values under one transformation t(y).
+#[derive(Debug, Clone, Copy)]
+pub struct Variant<'a> {
+    pub data: Data<'a>,
+    /// log dt/dy of each row, up to a constant that the variants share; empty if 0. With it the evidence is a density of y,
+    /// whatever t.
+    pub log_slope: &'a [f64],
+}
+
+impl Variant<'_> {
+    /// log dt/dy summed over n of the rows.
+    fn log_slope(&self, n: usize) -> f64 {
+        match self.log_slope {
+            [] => 0.0,
+            slopes => chosen(slopes.len(), n).map(|i| slopes[i]).sum(),
+        }
+    }
+}
+
+/// What was found to explain the data best.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Found {
+    /// The number of the variant.
+    pub variant: usize,
+    pub family: KernelFamily,
+    pub theta: Hyperparameters,
+}
+
+/// As `fit`, over several kernels and variants of the values as well. They compete where the starts do, on the coarsest
+/// level: the kernels on the first variant, where a later one needs strong evidence to replace an earlier one; then the
+/// other variants under that kernel.
+pub fn fit_best(
+    variants: &[Variant],
     start: &Hyperparameters,
     settings: &FitSettings,
     families: &[KernelFamily],
     rng: &mut Rng,
     stop: &mut Stop,
-) -> Result<(KernelFamily, Hyperparameters)> {
+) -> Result<Found> {
+    let mut variant = 0;
     if let (Some(theta), &[family]) = (settings.given(), families) {
-        return Ok((family, theta));
+        return Ok(Found {
+            variant,
+            family,
+            theta,
+        });
     }
     let first = settings.encode(start);
     let bounds = settings.bounds(&first);
@@ -186,6 +225,7 @@ pub fn fit_families(
     for _ in 1..settings.n_restarts.max(1) {
         starts.push(settings.random_start(rng));
     }
+    let data = variants[0].data;
     let levels = levels(data.y.len(), data.x.ncols());
     let coarsest = Part::of(data, levels[0]);
     let problem = Problem {
@@ -196,19 +236,58 @@ pub fn fit_families(
     };
     let mut settings = settings.clone();
     // Where the evidence is finite from no start, all starts are kept.
-    if let Some((family, p)) = best_family(problem, families, starts.clone(), stop)? {
-        (settings.family, starts) = (family, vec![p]);
+    if let Some((family, (p, value))) = best_family(problem, families, starts.clone(), stop)? {
+        settings.family = family;
+        let problem = Problem {
+            settings: &settings,
+            ..problem
+        };
+        let (best, p) = best_variant(problem, variants, levels[0], (p, value), stop)?;
+        (variant, starts) = (best, vec![p]);
     }
     let problem = Problem {
-        data,
+        data: variants[variant].data,
         settings: &settings,
         ..problem
     };
     let p = refine(problem, &levels, first, starts, stop)?;
-    Ok((settings.family, settings.decode(&p)))
+    Ok(Found {
+        variant,
+        family: settings.family,
+        theta: settings.decode(&p),
+    })
 }
 
-/// The family of the largest evidence on these rows, and its p; None if no evidence is finite.
+/// The variant of the largest evidence on n of the rows, and its p. The first one has the `end` given, where the searches
+/// of the others start.
+fn best_variant(
+    problem: Problem,
+    variants: &[Variant],
+    n: usize,
+    end: End,
+    stop: &mut Stop,
+) -> Result<(usize, Vec<f64>)> {
+    let (p, value) = end;
+    // What replaces the first one needs strong evidence as well.
+    let bound = value - variants[0].log_slope(n) - MIN_LOG_BAYES_FACTOR;
+    let (mut variant, mut least, mut top) = (0, bound, p.clone());
+    for (i, other) in variants.iter().enumerate().skip(1) {
+        let part = Part::of(other.data, n);
+        let problem = Problem {
+            data: part.data(),
+            ..problem
+        };
+        if let Some((p, value)) = best(problem.search_all(&[p.clone()], stop)?) {
+            let value = value - other.log_slope(n);
+            if value < least {
+                (variant, least, top) = (i, value, p);
+            }
+        }
+    }
+    Ok((variant, top))
+}
+
+/// The family of the largest evidence on these rows, and where its search ended; None if no evidence is finite.
 ///
 /// The first family is run from every start, the others from where it ended and from the last start.
 fn best_family(
@@ -216,7 +295,7 @@ fn best_family(
     families: &[KernelFamily],
     mut starts: Vec<Vec<f64>>,
     stop: &mut Stop,
-) -> Result<Option<(KernelFamily, Vec<f64>)>> {
+) -> Result<Option<(KernelFamily, End)>> {
     let mut top: Option<(KernelFamily, End)> = None;
     for (i, &family) in families.iter().enumerate() {
         if let Some((_, (p, _))) = top.as_ref().filter(|_| i == 1) {
@@ -241,7 +320,7 @@ fn best_family(
             top = Some((family, winner));
         }
     }
-    Ok(top.map(|(family, (p, _))| (family, p)))
+    Ok(top)
 }
 
 /// The end of searches from `starts` on more and more rows, or on all rows once more where there is only one level.

@@ -25,6 +25,11 @@ pub(super) fn levels(n: usize, d: usize) -> Vec<usize> {
     levels
 }
 
+/// The numbers of n of these many rows.
+pub(super) fn chosen(rows: usize, n: usize) -> impl Iterator<Item = usize> {
+    (0..n).map(move |i| i * rows / n)
+}
+
 /// Some of the rows.
 pub(super) struct Part {
     x: Array2<f64>,
@@ -36,7 +41,7 @@ pub(super) struct Part {
 impl Part {
     /// n rows, evenly spread over the order of their arrival.
     pub(super) fn of(data: Data, n: usize) -> Self {
-        let chosen: Vec<usize> = (0..n).map(|i| i * data.y.len() / n).collect();
+        let chosen: Vec<usize> = chosen(data.y.len(), n).collect();
         Self {
             x: data.x.select(Axis(0), &chosen),
             y: chosen.iter().map(|&i| data.y[i]).collect(),

@@ -235,13 +235,17 @@ impl Optimizer {
         now: Option<f64>,
         pending: bool,
         wall_time: Option<f64>,
-    ) -> PyResult<Option<(GaussianProcess, f64, f64)>> {
+    ) -> PyResult<Option<(GaussianProcess, f64, f64, f64)>> {
         let surrogate = detached(py, |stop| {
             let mut core = self.lock(stop)?;
             let surrogate = core.surrogate(now, wall_time, pending, stop)?;
-            Ok(surrogate.map(|s| (s.gp.clone(), s.center, s.scale)))
+            Ok(surrogate.map(|s| (s.gp.clone(), s.units, s.log_slope)))
         })?;
-        Ok(surrogate.map(|(gp, center, scale)| (GaussianProcess::from_core(gp), center, scale)))
+        Ok(surrogate.map(|(gp, units, log_slope)| {
+            // The prior mean is a value of f; the scale is that of values from the knee of a warp on.
+            let (mean, scale) = (units.value(0.0), units.scale);
+            (GaussianProcess::from_core(gp), mean, scale, log_slope)
+        }))
     }
 
     #[pyo3(signature = (points, now, pending, wall_time=None))]
@@ -264,12 +268,11 @@ impl Optimizer {
             for block in points.axis_chunks_iter(Axis(0), BLOCK) {
                 check(stop)?;
                 let (block_mean, variance) = surrogate.gp.predict(block);
-                mean.extend(
-                    block_mean
-                        .iter()
-                        .map(|m| surrogate.center + surrogate.scale * m),
-                );
-                std.extend(variance.iter().map(|v| surrogate.scale * v.sqrt()));
+                for (m, v) in block_mean.iter().zip(variance) {
+                    let (m, s) = surrogate.units.moments(*m, v.sqrt());
+                    mean.push(m);
+                    std.push(s);
+                }
             }
             Ok(Some((mean, std)))
         })?;
@@ -306,10 +309,11 @@ impl Optimizer {
             let Some(surrogate) = core.surrogate(now, wall_time, false, stop)? else {
                 return Ok(None);
             };
-            let (center, scale) = (surrogate.center, surrogate.scale);
-            let (mut mean, variance) = surrogate.gp.leave_one_out(stop)?;
-            mean.iter_mut().for_each(|m| *m = center + scale * *m);
-            let std: Vec<f64> = variance.iter().map(|v| scale * v.sqrt()).collect();
+            let (mean, variance) = surrogate.gp.leave_one_out(stop)?;
+            let moments = mean.into_iter().zip(variance);
+            let (mean, std): (Vec<f64>, Vec<f64>) = moments
+                .map(|(m, v)| surrogate.units.moments(m, v.sqrt()))
+                .unzip();
             Ok(Some((surrogate.rows.to_vec(), mean, std)))
         })?;
         Ok(left_out

@@ -456,11 +456,8 @@ impl Strategy for BayesOpt {
         )?;
         let row = [point.x.as_slice(), query.context].concat();
         let (mean, variance) = gp.predict(as_row(row).view());
-        Ok(Some(Recommendation {
-            point,
-            mean: mean[0] * targets.scale + targets.center,
-            std: variance[0].sqrt() * targets.scale,
-        }))
+        let (mean, std) = targets.units.moments(mean[0], variance[0].sqrt());
+        Ok(Some(Recommendation { point, mean, std }))
     }
 
     fn model_based(&mut self) -> Option<&mut dyn ModelBased> {

@@ -2,7 +2,8 @@
 //!
 //! * [`settings`]: what can be chosen; [`checks`]: what is refused; [`acquisitions`]: what is maximised; [`pending`]: what
 //!   pending trials mean to the model
-//! * [`columns`]: which dimension each column of a row belongs to; [`targets`]: from observed values to the model's targets
+//! * [`columns`]: which dimension each column of a row belongs to; [`targets`]: from observed values to the model's targets,
+//!   with [`warp`], which brings a long tail of bad ones near
 //! * [`training_set`]: the log folded into rows, and the posterior kept over them; [`note`]: fits, as the log keeps them
 //! * [`design`]: points before there is a model; `refit`: the fit of the hyperparameters
 //! * [`incumbents`]: the best observed points, and improvement on them
@@ -30,6 +31,7 @@ pub mod settings;
 pub mod spacing;
 pub mod targets;
 pub mod training_set;
+pub mod warp;
 
 pub use bayes_opt::BayesOpt;
 
@@ -39,15 +41,17 @@ use crate::error::{Result, Stop};
 use crate::gp::GaussianProcess;
 use crate::ledger::{Ledger, TrialNumber};
 use crate::random::Rng;
+use crate::strategy::bayes::targets::Units;
 use crate::strategy::{Query, Strategy};
 
-/// The posterior of (f − center)/scale that a strategy works with.
+/// The posterior of f that a strategy works with, in units of its own.
 pub struct Surrogate<'a> {
     pub gp: &'a GaussianProcess,
     /// The trial of each observed row.
     pub rows: &'a [TrialNumber],
-    pub center: f64,
-    pub scale: f64,
+    pub units: Units,
+    /// log of the density of the observed values over that of their targets: Σ log d target/dy.
+    pub log_slope: f64,
 }
 
 /// A strategy that has a posterior.

@@ -51,11 +51,16 @@ impl ModelBased for BayesOpt {
         if pending {
             posterior.set_tail()?;
         }
+        let units = posterior.targets.units;
+        let values = posterior
+            .rows
+            .iter()
+            .map(|&number| log.trials()[number].value);
         Ok(Some(Surrogate {
+            log_slope: values.flatten().map(|y| units.log_slope(y)).sum(),
             rows: posterior.rows,
             gp: posterior.gp,
-            center: posterior.targets.center,
-            scale: posterior.targets.scale,
+            units,
         }))
     }
 
@@ -76,7 +81,7 @@ impl ModelBased for BayesOpt {
             self.training.adopt(fit);
         }
         let prepared = self.prepare(log, query, rng, stop)?;
-        let (gp, targets) = (&*prepared.posterior.gp, &prepared.posterior.targets);
+        let (gp, units) = (&*prepared.posterior.gp, prepared.posterior.targets.units);
         let Some(acquisition) = prepared.acquisition else {
             return Err(Error::InvalidSetting {
                 name: "acquisition",
@@ -88,7 +93,7 @@ impl ModelBased for BayesOpt {
         let mut values = vec![0.0; points.nrows()];
         Scorer::new(gp, &acquisition, query.context).values(points, &mut values);
         for value in &mut values {
-            *value = acquisition.in_units_of_f(*value, targets.center, targets.scale);
+            *value = acquisition.in_units_of_f(*value, units.scale, &|t| units.value(t));
         }
         Ok(Some(values))
     }

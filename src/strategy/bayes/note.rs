@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, Result};
 use crate::gp::Hyperparameters;
 use crate::gp::kernel::KernelFamily;
+use crate::strategy::bayes::warp::Warp;
 
 /// The kernel and θ, and what they were fitted to.
 #[derive(Debug, Clone, PartialEq)]
@@ -15,6 +16,8 @@ pub struct Fit {
     pub rows: Option<usize>,
     /// The unit of the targets: standard deviations that come with values are counted in it.
     pub scale: f64,
+    /// What was done to values before that.
+    pub warp: Option<Warp>,
 }
 
 /// As it stands in a note.
@@ -27,6 +30,8 @@ struct Note {
     noise_variance: f64,
     rows: usize,
     scale: f64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    warp: Option<Warp>,
 }
 
 impl Fit {
@@ -37,6 +42,7 @@ impl Fit {
             theta,
             rows: None,
             scale: 1.0,
+            warp: None,
         }
     }
 
@@ -48,6 +54,7 @@ impl Fit {
             noise_variance: self.theta.noise_variance,
             rows: self.rows.unwrap_or(0),
             scale: self.scale,
+            warp: self.warp,
         };
         serde_json::to_string(&note).map_err(|error| Error::Corrupt(error.to_string()))
     }
@@ -58,7 +65,10 @@ impl Fit {
             serde_json::from_str(text).map_err(|error| Error::Corrupt(error.to_string()))?;
         let rest = [note.signal_variance, note.noise_variance, note.scale];
         let mut all = note.lengthscale.iter().chain(&rest);
-        if note.lengthscale.is_empty() || !all.all(|p| *p > 0.0 && p.is_finite()) {
+        if note.lengthscale.is_empty()
+            || !all.all(|p| *p > 0.0 && p.is_finite())
+            || note.warp.is_some_and(|warp| !warp.is_valid())
+        {
             return Err(Error::Corrupt(format!("the note {text} is of no fit")));
         }
         Ok(Self {
@@ -70,6 +80,7 @@ impl Fit {
             },
             rows: Some(note.rows),
             scale: note.scale,
+            warp: note.warp,
         })
     }
 
@@ -94,9 +105,11 @@ mod tests {
         #[test]
         fn notes_keep_every_bit(
             lengthscale in prop::collection::vec(f64::MIN_POSITIVE..1e300, 1..5), variance in 5e-324..1e300, rows: usize,
+            warp in prop::option::of((-1e300..1e300, 5e-324..1e300)),
         ) {
             let theta = Hyperparameters { lengthscale, signal_variance: variance, noise_variance: 1e-300 };
-            let fit = Fit { family: KernelFamily::Matern32, theta, rows: Some(rows), scale: variance };
+            let warp = warp.map(|(knee, width)| Warp { knee, width });
+            let fit = Fit { family: KernelFamily::Matern32, theta, rows: Some(rows), scale: variance, warp };
             prop_assert_eq!(Fit::from_note(&fit.to_note().unwrap()).unwrap(), fit);
         }
     }
@@ -116,6 +129,9 @@ mod tests {
             ("\"rows\":4,", ""),
             ("{", "{\"extra\":1,"),
             ("[0.5,1.0]", "[]"),
+            ("2.0}", "2.0,\"warp\":{\"knee\":1.0,\"width\":0.0}}"),
+            ("2.0}", "2.0,\"warp\":{\"knee\":1e999,\"width\":1.0}}"),
+            ("2.0}", "2.0,\"warp\":{\"knee\":1.0}}"),
         ] {
             let bad = good.replacen(from, to, 1);
             assert!(Fit::from_note(&bad).is_err(), "{bad}");

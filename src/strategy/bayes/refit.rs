@@ -1,15 +1,19 @@
 //! The fit of the hyperparameters: to which rows, and where it starts.
 
+use std::iter;
+
 use crate::error::{Result, Stop};
 use crate::gp::Target;
 use crate::gp::evidence::Data;
-use crate::gp::fit::fit_families;
+use crate::gp::fit::{Variant, fit_best};
 use crate::ledger::Ledger;
 use crate::random::Rng;
 use crate::strategy::Query;
 use crate::strategy::bayes::BayesOpt;
 use crate::strategy::bayes::note::Fit;
 use crate::strategy::bayes::settings::FitRows;
+use crate::strategy::bayes::targets::{Targets, Units};
+use crate::strategy::bayes::warp::Warp;
 
 impl BayesOpt {
     /// θ for the rows there are, and for the tail where it takes part in fits.
@@ -26,9 +30,9 @@ impl BayesOpt {
             FitRows::All => true,
             FitRows::Policy => self.settings.pending().is_censor(),
         };
-        let mut targets = self.training.targets(log);
+        let mut targets = self.training.warped_targets(log, None);
         let mut numbers = self.training.rows().to_vec();
-        let mut noise = self.training.row_noise(targets.scale);
+        let mut noise = self.training.row_noise(log, targets.units);
         if with_tail {
             let tail = match self.training.posterior(log, query, stop)? {
                 Some(posterior) => {
@@ -61,21 +65,78 @@ impl BayesOpt {
         };
         // A fit needs two matrices of its own, and its end makes this factor useless as a rule.
         self.training.drop_factor();
+        let about_mean = self.settings.estimates_mean(self.columns.dimensions);
         let data = Data {
             x: x.view(),
             y: &targets.values,
             noise: &noise,
-            about_mean: self.settings.estimates_mean(self.columns.dimensions),
+            about_mean,
         };
         let families = gp_settings.families();
-        let (family, theta) = fit_families(data, &start, &fit_settings, &families, rng, stop)?;
+        let warped = match self.settings.warps() && !with_tail {
+            true => self.warped(log),
+            false => Vec::new(),
+        };
+        let log_slopes = self.log_slopes(log, targets.units);
+        let plain = Variant {
+            data,
+            log_slope: if warped.is_empty() { &[] } else { &log_slopes },
+        };
+        let variants = warped.iter().map(|warped| Variant {
+            data: Data {
+                x: x.view(),
+                y: &warped.targets.values,
+                noise: &warped.noise,
+                about_mean,
+            },
+            log_slope: &warped.log_slopes,
+        });
+        let variants: Vec<_> = iter::once(plain).chain(variants).collect();
+        let found = fit_best(&variants, &start, &fit_settings, &families, rng, stop)?;
+        let units = match found.variant {
+            0 => targets.units,
+            i => warped[i - 1].targets.units,
+        };
         Ok(Fit {
-            family,
-            theta,
+            family: found.family,
+            theta: found.theta,
             rows: Some(self.training.rows().len()),
-            scale: targets.scale,
+            scale: units.scale,
+            warp: units.warp,
         })
     }
+
+    /// The rows under every warp that may suit their values.
+    fn warped(&self, log: &Ledger) -> Vec<Warped> {
+        let rows = self.training.rows().iter();
+        let values: Vec<f64> = rows.filter_map(|&n| log.trials()[n].value).collect();
+        let warps = Warp::proposals(&values).into_iter();
+        warps
+            .map(|warp| {
+                let targets = self.training.warped_targets(log, Some(warp));
+                Warped {
+                    noise: self.training.row_noise(log, targets.units),
+                    log_slopes: self.log_slopes(log, targets.units),
+                    targets,
+                }
+            })
+            .collect()
+    }
+
+    /// log d target/dy of each row; a failed trial has no y.
+    fn log_slopes(&self, log: &Ledger, units: Units) -> Vec<f64> {
+        let values = self.training.rows().iter().map(|&n| log.trials()[n].value);
+        values
+            .map(|y| y.map_or(0.0, |y| units.log_slope(y)))
+            .collect()
+    }
+}
+
+/// The rows under a warp.
+struct Warped {
+    targets: Targets,
+    noise: Vec<Option<f64>>,
+    log_slopes: Vec<f64>,
 }
 
 /// A tail row's target before any θ.

@@ -77,7 +77,7 @@ impl Default for GP {
             noise_std: None,
             mean: PriorMean::Named(NamedMean::Auto),
             priors: true,
-            targets: TargetScale::Standardized,
+            targets: TargetScale::Robust,
             n_restarts: 4,
             n_refit_restarts: 2,
             refit_every: 10,
@@ -141,6 +141,8 @@ const MANY_DIMENSIONS: usize = 5;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TargetScale {
+    /// As `Standardized`, after a [`crate::strategy::bayes::warp::Warp`] where the data are explained better with it.
+    Robust,
     /// Scaled to order one by the observed.
     Standardized,
     /// As observed.
@@ -240,6 +242,12 @@ impl Settings {
         self.window.unwrap_or(f64::INFINITY)
     }
 
+    /// Whether bad values may be brought nearer to the others.
+    pub fn warps(&self) -> bool {
+        // The targets of `Censor` are distances from the floor.
+        self.gp().targets == TargetScale::Robust && !self.pending().is_censor()
+    }
+
     /// Whether the prior mean is estimated, in d dimensions of point and context.
     pub fn estimates_mean(&self, d: usize) -> bool {
         let wanted = match self.gp().mean {
@@ -247,7 +255,7 @@ impl Settings {
             PriorMean::Named(NamedMean::Auto) => d >= MANY_DIMENSIONS,
             _ => false,
         };
-        wanted && self.gp().targets == TargetScale::Standardized && !self.pending().is_censor()
+        wanted && self.gp().targets != TargetScale::Raw && !self.pending().is_censor()
     }
 }
 

@@ -1,17 +1,57 @@
 //! From observed values to the targets of the model: center, scale, and what failed and discarded trials count as.
 //!
-//! A target is (y − center)/scale. The prior mean of the model is 0, so the center is the prior mean of f.
+//! A target is (t(y) − center)/scale, where t is the identity or a [`Warp`]. The prior mean of the model is 0, so the center
+//! is the prior mean of t(f).
 
 use crate::ledger::{State, Trial};
 use crate::strategy::bayes::pending::Levels;
 use crate::strategy::bayes::settings::{NamedMean, PriorMean, Settings, TargetScale};
+use crate::strategy::bayes::warp::Warp;
+
+/// What targets are measured in.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Units {
+    pub center: f64,
+    pub scale: f64,
+    pub warp: Option<Warp>,
+}
+
+impl Units {
+    /// The value of f that has this target.
+    pub fn value(&self, target: f64) -> f64 {
+        let t = self.center + self.scale * target;
+        self.warp.map_or(t, |warp| warp.invert(t))
+    }
+
+    /// Mean and standard deviation of f where those of the target are given. Under a warp f is not normal: then the median,
+    /// and half of the range between the quantiles of one standard deviation below and above it.
+    pub fn moments(&self, mean: f64, std: f64) -> (f64, f64) {
+        match self.warp {
+            None => (self.value(mean), self.scale * std),
+            Some(_) => {
+                let half = 0.5 * self.value(mean + std) - 0.5 * self.value(mean - std);
+                (self.value(mean), half)
+            }
+        }
+    }
+
+    /// log d target/dy.
+    pub fn log_slope(&self, y: f64) -> f64 {
+        self.warp.map_or(0.0, |warp| warp.log_slope(y)) - self.scale.ln()
+    }
+
+    /// The standard deviation of a target whose value y has this one.
+    pub fn std_of_target(&self, y: f64, std: f64) -> f64 {
+        let slope = self.warp.map_or(1.0, |warp| warp.log_slope(y).exp());
+        std / self.scale * slope
+    }
+}
 
 /// The targets of rows, and the units they are in.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Targets {
     pub values: Vec<f64>,
-    pub center: f64,
-    pub scale: f64,
+    pub units: Units,
     pub levels: Levels,
 }
 
@@ -21,37 +61,49 @@ impl Targets {
     pub fn of<'a>(
         trials: impl Iterator<Item = (&'a Trial, bool)> + Clone,
         settings: &Settings,
+        warp: Option<Warp>,
     ) -> Self {
-        let observed: Vec<f64> = trials
+        let warped = |y: f64| warp.map_or(y, |warp| warp.apply(y));
+        let values: Vec<f64> = trials
             .clone()
             .filter(|(_, discarded)| !discarded)
             .filter_map(|(trial, _)| trial.value)
             .collect();
+        let lie = settings.pending().lie(&values).map(warped);
+        let observed: Vec<f64> = values.into_iter().map(warped).collect();
         let worst = observed.iter().copied().reduce(f64::min);
-        let floor = settings.pending().floor().or(worst).unwrap_or(0.0);
-        let (center, scale) = center_and_scale(&observed, floor, settings);
+        let floor = settings
+            .pending()
+            .floor()
+            .map(warped)
+            .or(worst)
+            .unwrap_or(0.0);
+        let (center, scale) = center_and_scale(&observed, floor, settings, &warped);
         // Divided one by one: the difference of two large numbers may overflow, that of their quotients not.
         let target = |y: f64| y / scale - center / scale;
         // Worse than all that was observed, so that a crashing point is not proposed again; but no value is below a floor
         // that was given.
         let failed = match settings.pending().floor() {
-            Some(floor) => target(floor),
+            Some(_) => target(floor),
             None => worst.map_or(0.0, target) - 1.0,
         };
         let values = trials
             .map(|(trial, discarded)| match (discarded, trial.state) {
                 (true, _) => target(floor),
                 (false, State::Failed) => failed,
-                _ => target(trial.value.unwrap_or(floor)),
+                _ => target(trial.value.map_or(floor, warped)),
             })
             .collect();
         Self {
             values,
-            center,
-            scale,
+            units: Units {
+                center,
+                scale,
+                warp,
+            },
             levels: Levels {
                 floor: target(floor),
-                lie: settings.pending().lie(&observed).map_or(0.0, target),
+                lie: lie.map_or(0.0, target),
             },
         }
     }
@@ -60,15 +112,20 @@ impl Targets {
 impl Targets {
     /// The same about another prior mean, which lies at `mean` in the units of now.
     pub fn move_center(&mut self, mean: f64) {
-        self.center += mean * self.scale;
+        self.units.center += mean * self.units.scale;
         self.values.iter_mut().for_each(|y| *y -= mean);
         self.levels.floor -= mean;
         self.levels.lie -= mean;
     }
 }
 
-/// The prior mean of f and the unit of the model.
-fn center_and_scale(observed: &[f64], floor: f64, settings: &Settings) -> (f64, f64) {
+/// The prior mean and the unit of the model, of values that are `warped` already.
+fn center_and_scale(
+    observed: &[f64],
+    floor: f64,
+    settings: &Settings,
+    warped: &dyn Fn(f64) -> f64,
+) -> (f64, f64) {
     let pending = settings.pending();
     let gp = settings.gp();
     let (mut center, scale) = if gp.targets == TargetScale::Raw {
@@ -77,7 +134,7 @@ fn center_and_scale(observed: &[f64], floor: f64, settings: &Settings) -> (f64, 
         standardized(observed, pending.is_censor().then_some(floor))
     };
     match gp.mean {
-        PriorMean::Number(mean) => center = mean,
+        PriorMean::Number(mean) => center = warped(mean),
         PriorMean::Named(NamedMean::Median) if !observed.is_empty() => center = median(observed),
         PriorMean::Named(_) => {}
     }
@@ -191,14 +248,14 @@ mod tests {
 
     fn of(values: &[Option<f64>], settings: &Settings) -> Targets {
         let trials = trials(values);
-        Targets::of(trials.iter().map(|t| (t, false)), settings)
+        Targets::of(trials.iter().map(|t| (t, false)), settings, None)
     }
 
     #[test]
     fn standardised_targets_have_mean_zero_and_unit_spread_and_failures_are_worse_than_all() {
         let targets = of(&[Some(1.0), None, Some(3.0)], &Settings::default());
         assert_eq!(targets.values, [-1.0, -2.0, 1.0]);
-        assert_eq!((targets.center, targets.scale), (2.0, 1.0));
+        assert_eq!((targets.units.center, targets.units.scale), (2.0, 1.0));
     }
 
     #[test]
@@ -208,14 +265,13 @@ mod tests {
         let in_f = |targets: &Targets| {
             let levels = [targets.levels.floor, targets.levels.lie];
             let all = targets.values.iter().chain(&levels);
-            all.map(|y| targets.center + targets.scale * y)
-                .collect::<Vec<_>>()
+            all.map(|y| targets.units.value(*y)).collect::<Vec<_>>()
         };
         let before = in_f(&targets);
-        let zero = targets.center;
+        let zero = targets.units.center;
         targets.move_center(0.5);
         assert_eq!(in_f(&targets), before);
-        assert_eq!(targets.center, zero + 0.5 * targets.scale);
+        assert_eq!(targets.units.center, zero + 0.5 * targets.units.scale);
         assert_eq!(targets.values[0], -1.5);
     }
 
@@ -240,7 +296,7 @@ mod tests {
         assert_eq!(targets.values, [0.25, 1.0]);
         assert_eq!(targets.levels.floor, 0.0);
         let trials = trials(&[Some(1.0), Some(2.5)]);
-        let discarded = Targets::of(trials.iter().zip([true, false]), &settings);
+        let discarded = Targets::of(trials.iter().zip([true, false]), &settings, None);
         assert_eq!(discarded.values, [0.0, 1.0]);
     }
 
@@ -319,7 +375,7 @@ mod tests {
                 };
                 let settings = with(pending, gp);
                 let targets = of(&values, &settings);
-                assert_eq!(targets.center, mean);
+                assert_eq!(targets.units.center, mean);
                 assert!(targets.levels.lie.abs() <= 2.0);
                 assert!(targets.values.iter().all(|y| y.abs() <= 2.0), "{targets:?}");
             }
@@ -345,7 +401,7 @@ mod tests {
                     targets.values.iter().all(|y| y.abs() < 10.0),
                     "{values:?} {targets:?}"
                 );
-                assert!(targets.scale > 0.0);
+                assert!(targets.units.scale > 0.0);
             }
         }
     }

@@ -18,7 +18,8 @@ use crate::strategy::bayes::columns::Columns;
 use crate::strategy::bayes::note::Fit;
 use crate::strategy::bayes::pending::Levels;
 use crate::strategy::bayes::settings::Settings;
-use crate::strategy::bayes::targets::Targets;
+use crate::strategy::bayes::targets::{Targets, Units};
+use crate::strategy::bayes::warp::Warp;
 
 /// Which factor this is: what is kept over one stays valid within it, while rows are appended.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -128,7 +129,7 @@ fn set_targets(
 ) -> Result<()> {
     if settings.estimates_mean(d) {
         let mean = gp.set_targets_about_mean(&targets.values)?;
-        if (targets.center + mean * targets.scale).is_finite() {
+        if (targets.units.center + mean * targets.units.scale).is_finite() {
             targets.move_center(mean);
             return Ok(());
         }
@@ -276,6 +277,7 @@ impl TrainingSet {
         let same = fold.fit.as_ref().is_some_and(|known| {
             known.rows.is_some()
                 && (known.family, known.rows, &known.theta) == (fit.family, fit.rows, &fit.theta)
+                && (known.scale, known.warp) == (fit.scale, fit.warp)
         });
         if !same {
             fold.base = fit.rows.unwrap_or(0).min(fold.rows.len());
@@ -296,20 +298,29 @@ impl TrainingSet {
         gp.fits() && gp.refit_due(fitted, self.fold.rows.len(), log.trials().len())
     }
 
-    /// Targets of the rows.
+    /// Targets of the rows, under the warp of the last fit.
     pub fn targets(&self, log: &Ledger) -> Targets {
+        self.warped_targets(log, self.fit().and_then(|fit| fit.warp))
+    }
+
+    /// Targets of the rows under a warp.
+    pub fn warped_targets(&self, log: &Ledger, warp: Option<Warp>) -> Targets {
         let trials = self.fold.rows.iter().map(|&number| {
             let trial = &log.trials()[number];
             (trial, discarded(trial, &self.settings))
         });
-        Targets::of(trials, &self.settings)
+        Targets::of(trials, &self.settings, warp)
     }
 
-    /// The noise variance of each row where it is known, for targets in this unit.
-    pub fn row_noise(&self, scale: f64) -> Vec<Option<f64>> {
-        let variance = |std: f64| (std / scale).powi(2).clamp(MIN_NOISE, MAX_NOISE);
-        let stds = self.fold.stds.iter();
-        stds.map(|std| std.map(variance)).collect()
+    /// The noise variance of each row where it is known, for targets in these units.
+    pub fn row_noise(&self, log: &Ledger, units: Units) -> Vec<Option<f64>> {
+        let rows = self.fold.rows.iter().zip(&self.fold.stds);
+        rows.map(|(&number, std)| {
+            let (value, std) = (log.trials()[number].value?, (*std)?);
+            let std = units.std_of_target(value, std);
+            Some(std.powi(2).clamp(MIN_NOISE, MAX_NOISE))
+        })
+        .collect()
     }
 
     /// Encoded rows of points and contexts.
@@ -382,7 +393,11 @@ impl TrainingSet {
             true => self.fold.rows.len(),
             false => self.fold.base,
         };
-        let noise = self.row_noise(if fits { fit.scale } else { targets.scale });
+        let units = Units {
+            scale: if fits { fit.scale } else { targets.units.scale },
+            ..targets.units
+        };
+        let noise = self.row_noise(log, units);
         let kept = match self.kept.take() {
             Some(kept) if kept.is_for(&fit, &self.fold, &noise, base) => kept,
             _ => {

@@ -4,6 +4,7 @@ use super::*;
 use crate::domain::Coordinate;
 use crate::ledger::{Action, Clock, Event};
 use crate::maximize::feasible::Feasible;
+use crate::strategy::bayes::targets::Units;
 use rand::SeedableRng;
 use serde_json::json;
 use std::ops::ControlFlow;
@@ -100,8 +101,8 @@ fn a_recommendation_has_the_largest_mean_and_the_posterior_s_moments_in_units_of
     let surrogate = surrogate.unwrap().unwrap();
     let mean_and_std = |x: Vec<f64>| {
         let (mean, variance) = surrogate.gp.predict(as_row(x).view());
-        let mean = surrogate.center + surrogate.scale * mean[0];
-        (mean, surrogate.scale * variance[0].sqrt())
+        let Units { center, scale, .. } = surrogate.units;
+        (center + scale * mean[0], scale * variance[0].sqrt())
     };
     let (mean, std) = mean_and_std(best.point.x.clone());
     assert!((best.mean - mean).abs() < 1e-9 && (best.std - std).abs() < 1e-9);

@@ -75,6 +75,11 @@ fn amend(log: &mut Ledger, number: TrialNumber, value: f64, report: Report) {
 #[test]
 fn rows_are_the_observed_and_failed_trials_in_the_order_of_their_ends() {
     let mut set = TrainingSet::new(given(), &Columns::plain(1));
+    let units = Units {
+        center: 0.0,
+        scale: 0.25,
+        warp: None,
+    };
     let mut log = started(5, None);
     observe(&mut log, 2, 1.0, 5.0);
     act(&mut log, Action::fail(0), 5.0);
@@ -88,12 +93,12 @@ fn rows_are_the_observed_and_failed_trials_in_the_order_of_their_ends() {
     act(&mut log, known, 6.0);
     set.catch_up(&log).unwrap();
     assert_eq!(set.rows(), [2, 0, 1, 6]);
-    assert_eq!(set.row_noise(0.25), [None, None, None, Some(4.0)]);
+    assert_eq!(set.row_noise(&log, units), [None, None, None, Some(4.0)]);
     // A failed trial that is abandoned leaves; a value brings it back.
     act(&mut log, Action::Abandon { number: 0 }, 7.0);
     set.catch_up(&log).unwrap();
     assert_eq!(set.rows(), [2, 1, 6]);
-    assert_eq!(set.row_noise(0.25), [None, None, Some(4.0)]);
+    assert_eq!(set.row_noise(&log, units), [None, None, Some(4.0)]);
     observe(&mut log, 0, 1.0, 7.0);
     set.catch_up(&log).unwrap();
     assert_eq!(set.rows(), [2, 1, 6, 0]);

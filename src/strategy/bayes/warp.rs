@@ -1,0 +1,137 @@
+//! A monotone transformation of values that brings a long tail of bad ones near to the others.
+//!
+//! Notation: y a value of f, t(y) its transform; k the knee, w the width.
+//!
+//! t(y) = y from the knee on and k − w log(1 + (k − y)/w) below it: there its slope 1/(1 + (k − y)/w) decreases from 1, so
+//! that good values stay as they are, and the order of all.
+
+use serde::{Deserialize, Serialize};
+
+/// Widths that compete, in units of the distance between the median and the upper quartile: from a correction of far
+/// values alone to one of all below the median.
+const WIDTHS: [f64; 3] = [4.0, 1.0, 0.25];
+
+/// From so many values on: fewer say nothing about tails.
+const MIN_VALUES: usize = 5;
+
+/// The transformation, in units of f.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Warp {
+    pub knee: f64,
+    pub width: f64,
+}
+
+impl Warp {
+    /// Transformations that may suit these values: from their median on they stay as they are.
+    pub fn proposals(values: &[f64]) -> Vec<Self> {
+        let mut sorted = values.to_vec();
+        sorted.sort_by(f64::total_cmp);
+        let n = sorted.len();
+        if n < MIN_VALUES {
+            return Vec::new();
+        }
+        let knee = sorted[n / 2];
+        // Where half of the values are equal their distance to the best one is left.
+        let spread = [sorted[3 * n / 4], sorted[n - 1]]
+            .map(|upper| upper - knee)
+            .into_iter()
+            .find(|spread| *spread > 0.0);
+        let widths = spread.into_iter().flat_map(|s| WIDTHS.map(|c| c * s));
+        let usable = widths.filter(|w| w.is_normal());
+        usable.map(|width| Self { knee, width }).collect()
+    }
+
+    /// Whether a note may have it.
+    pub fn is_valid(&self) -> bool {
+        self.knee.is_finite() && self.width > 0.0 && self.width.is_finite()
+    }
+
+    /// (k − y)/w below the knee, else 0. In halves, which do not overflow.
+    fn excess(&self, y: f64) -> f64 {
+        let excess = (0.5 * self.knee - 0.5 * y) / self.width * 2.0;
+        excess.clamp(0.0, f64::MAX)
+    }
+
+    /// t(y).
+    pub fn apply(&self, y: f64) -> f64 {
+        let excess = self.excess(y);
+        if excess > 0.0 {
+            self.knee - self.width * excess.ln_1p()
+        } else {
+            y
+        }
+    }
+
+    /// log dt/dy.
+    pub fn log_slope(&self, y: f64) -> f64 {
+        -self.excess(y).ln_1p()
+    }
+
+    /// y of t, at least the smallest number there is.
+    pub fn invert(&self, t: f64) -> f64 {
+        let excess = (self.knee - t) / self.width;
+        if excess > 0.0 {
+            (self.knee - self.width * excess.exp_m1()).max(f64::MIN)
+        } else {
+            t
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn it_keeps_the_order_and_is_undone(
+            knee in -10.0..10.0f64, width in 0.01..10.0f64, mut y in prop::collection::vec(-1e4..1e2f64, 2..9),
+        ) {
+            let warp = Warp { knee, width };
+            y.sort_by(f64::total_cmp);
+            for pair in y.windows(2) {
+                prop_assert!(warp.apply(pair[0]) <= warp.apply(pair[1]));
+            }
+            for y in y {
+                let back = warp.invert(warp.apply(y));
+                prop_assert!((back - y).abs() < 1e-9 * (y.abs() + 20.0), "{y} {back}");
+                let h = 1e-4 * width;
+                let slope = (warp.apply(y + h) - warp.apply(y - h)) / (2.0 * h);
+                if (y - knee).abs() > 2.0 * h {
+                    prop_assert!((slope.ln() - warp.log_slope(y)).abs() < 1e-3, "{slope}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn extreme_values_stay_finite() {
+        for (knee, width) in [(0.0, 1e-300), (1e300, 1.0), (-1e300, 1e300)] {
+            let warp = Warp { knee, width };
+            for y in [f64::MIN, -1.0, 0.0, f64::MAX] {
+                assert!(warp.apply(y).is_finite() && warp.log_slope(y).is_finite());
+                assert!(warp.invert(warp.apply(y)).is_finite());
+            }
+            assert!(warp.invert(f64::MIN).is_finite());
+        }
+    }
+
+    #[test]
+    fn proposals_begin_at_the_median_and_have_the_width_of_the_better_values() {
+        let values: Vec<f64> = (0..9).map(f64::from).collect();
+        let knees: Vec<_> = Warp::proposals(&values)
+            .iter()
+            .map(|w| (w.knee, w.width))
+            .collect();
+        assert_eq!(knees, [(4.0, 8.0), (4.0, 2.0), (4.0, 0.5)]);
+        // More than half of them are equal; all are; they are few.
+        assert_eq!(
+            Warp::proposals(&[0.0, 1.0, 1.0, 1.0, 1.0, 3.0])[1].width,
+            2.0
+        );
+        assert!(Warp::proposals(&[1.0; 9]).is_empty());
+        assert!(Warp::proposals(&[1.0, 2.0, 3.0, 4.0]).is_empty());
+    }
+}
