@@ -280,8 +280,11 @@ class Optimizer:
 
     def surrogate(
         self, now: float | None, pending: bool, wall_time: float | None = None
-    ) -> tuple[GaussianProcess, float, float] | None:
-        """(model, center, scale): the posterior of (f - center) / scale over (x, context) rows.
+    ) -> tuple[GaussianProcess, float, float, float] | None:
+        """(model, mean, scale, log slope): the posterior of the targets over (x, context) rows.
+
+        A target of 0 is the prior mean of f; targets are in units of scale, of good values where bad ones are
+        compressed. The log slope is Σ log d target/dy over the observed values.
 
         With ``pending`` the rows that the pending policy adds are in it, as the next suggestion would see them.
         None while nothing has been fitted."""

@@ -39,6 +39,9 @@ pub struct FitSettings {
     pub draws: Draws,
     /// d of the priors: named parameters, of which one may have several columns.
     pub dimensions: usize,
+    /// What the prior of each group's lengthscale is in units of: how far apart random points are in its columns, 1 if
+    /// these are uniform on [0, 1].
+    pub spreads: Vec<f64>,
 }
 
 impl FitSettings {
@@ -55,10 +58,10 @@ impl FitSettings {
     pub fn prior_mode(&self) -> Hyperparameters {
         let [lengthscale, signal_variance, noise_variance] = priors::modes(self.dimensions);
         Hyperparameters {
-            lengthscale: self
-                .lengthscale
-                .clone()
-                .unwrap_or_else(|| vec![lengthscale; self.groups.len()]),
+            lengthscale: self.lengthscale.clone().unwrap_or_else(|| {
+                let groups = self.groups.iter();
+                groups.map(|&k| lengthscale * self.spreads[k]).collect()
+            }),
             signal_variance: self.signal_variance.unwrap_or(signal_variance),
             noise_variance: self.noise_variance.unwrap_or(noise_variance),
         }
@@ -140,7 +143,7 @@ impl FitSettings {
     /// The log prior density if there are priors, its gradient added to `gradient`.
     pub(super) fn add_priors(&self, p: &[f64], gradient: &mut [f64]) -> f64 {
         if self.priors {
-            priors::add_log_density(p, self.dimensions, gradient)
+            priors::add_log_density(p, self.dimensions, &self.spreads, gradient)
         } else {
             0.0
         }
@@ -387,6 +390,7 @@ mod tests {
             n_restarts: 4,
             draws: Draws::Wide,
             dimensions: 2,
+            spreads: vec![1.0, 3.0],
         }
     }
 

@@ -29,14 +29,16 @@ pub(super) fn modes(d: usize) -> [f64; 3] {
     priors(d).map(|(mean, _)| mean.exp())
 }
 
-/// The log prior density at p, up to a constant; its gradient is added to `gradient`.
-pub(super) fn add_log_density(p: &[f64], d: usize, gradient: &mut [f64]) -> f64 {
+/// The log prior density at p, up to a constant; its gradient is added to `gradient`. Lengthscales are in units of their
+/// `spreads`.
+pub(super) fn add_log_density(p: &[f64], d: usize, spreads: &[f64], gradient: &mut [f64]) -> f64 {
     let n_lengthscales = p.len() - 2;
     let priors = priors(d);
     let mut log_density = 0.0;
     for i in 0..p.len() {
         let (mean, std) = priors[kind(i, n_lengthscales)];
-        let u = (p[i] - mean) / std;
+        let unit = if i < n_lengthscales { spreads[i] } else { 1.0 };
+        let u = (p[i] - unit.ln() - mean) / std;
         log_density -= 0.5 * u * u;
         gradient[i] -= u / std;
     }

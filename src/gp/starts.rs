@@ -43,8 +43,9 @@ impl FitSettings {
                 let kind = kind(i, n);
                 if self.priors {
                     let (mean, std) = priors[kind];
+                    let unit = if i < n { self.spreads[i] } else { 1.0 };
                     let u: f64 = StandardNormal.sample(rng);
-                    mean + std.min(1.0) * u
+                    unit.ln() + mean + std.min(1.0) * u
                 } else if self.draws == Draws::Wide {
                     let (low, high) = USUAL[kind];
                     rng.random_range(low.ln()..high.ln())

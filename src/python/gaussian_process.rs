@@ -301,6 +301,7 @@ impl GaussianProcess {
                 n_restarts,
                 draws: Draws::Wide,
                 dimensions: gp.kernel().width(),
+                spreads: vec![1.0; gp.kernel().width()],
             };
             let (rows, targets, n) = (gp.rows(), gp.targets(), gp.n_observed());
             let mut rng = Rng::seed_from_u64(seed);

@@ -28,9 +28,7 @@ def filled(n=12, scale=1.0, **settings):
 def test_given_hyperparameters_come_back_in_the_units_of_the_parameters(direction):
     opt = filled(surrogate=bl.GP(**GIVEN), direction=direction)
     found = opt.surrogate_
-    by_choice = found.lengthscales["k"]
-    assert by_choice == pytest.approx({"a": 0.3, None: 0.3})
-    assert found.lengthscales | {"k": 0} == pytest.approx({"x": 3.0, "c": 1.2, "n": 3.0, "k": 0})
+    assert found.lengthscales == pytest.approx({"x": 3.0, "c": 1.2, "n": 3.0, "k": 0.3})
     assert (found.kernel, found.n_observed) == ("matern52", 12)
     assert (found.signal_std, found.noise_std, found.mean) == pytest.approx((2.0, 0.5, 1.0))
     encoded = np.array([opt.domain_.encode(trial.params) for trial in opt.trials])
@@ -51,11 +49,23 @@ def test_candidates_have_lengthscales_by_column():
     assert opt.surrogate_.lengthscales == pytest.approx({"x0": 3.3, "x1": 0.6, "x2": 0.3})
 
 
+def test_choices_that_were_given_lengthscales_of_their_own_have_them_by_name():
+    given = GIVEN | {"lengthscale": [0.3, 0.7]}
+    opt = bl.BayesOpt({"k": ["a", None]}, surrogate=bl.GP(**given), seed=0)
+    opt.add({"k": "a"}, 1.0)
+    assert opt.surrogate_.lengthscales == {"k": {"a": 0.3, None: 0.7}}
+
+
 @pytest.mark.parametrize("choices", [[[1], [2]], [1, True]])
 def test_choices_that_cannot_be_keys_have_lengthscales_in_their_order(choices):
-    opt = bl.BayesOpt({"k": bl.Categorical(choices)}, surrogate=bl.GP(**GIVEN), seed=0)
+    given = GIVEN | {"lengthscale": [0.3, 0.7]}
+    opt = bl.BayesOpt({"k": bl.Categorical(choices)}, surrogate=bl.GP(**given), seed=0)
     opt.add({"k": choices[0]}, 1.0)
-    assert opt.surrogate_.lengthscales == {"k": (0.3, 0.3)}
+    assert opt.surrogate_.lengthscales == {"k": (0.3, 0.7)}
+
+
+def test_a_fitted_category_has_one_lengthscale_for_all_its_choices():
+    assert isinstance(filled().surrogate_.lengthscales["k"], float)
 
 
 def test_fitted_hyperparameters_follow_the_unit_of_f():
@@ -80,7 +90,7 @@ def test_it_changes_nothing_and_studies_have_it_too(tmp_path):
 def test_it_reads_well():
     found = filled(surrogate=bl.GP(**GIVEN)).surrogate_
     assert repr(found).startswith(
-        "Surrogate(kernel='matern52', lengthscales={'x': 3, 'c': 1.2, 'n': 3, 'k': {'a': 0.3, None: 0.3}}, "
+        "Surrogate(kernel='matern52', lengthscales={'x': 3, 'c': 1.2, 'n': 3, 'k': 0.3}, "
     )
     page = found._repr_html_()
     assert "<td>lengthscale of c</td><td>1.2</td>" in page and "<td>n_observed</td><td>12</td>" in page

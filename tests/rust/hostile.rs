@@ -86,7 +86,7 @@ proptest! {
             if let Ok(Some(surrogate)) = optimizer.surrogate(Some(0.0), None, pending, &mut go_on()) {
                 let (mean, variance) = surrogate.gp.predict(rows.view());
                 prop_assert!(mean.iter().chain(&variance).all(|v| !v.is_nan()), "{mean:?} {variance:?}");
-                prop_assert!(!surrogate.center.is_nan() && surrogate.scale > 0.0);
+                prop_assert!(!surrogate.units.center.is_nan() && surrogate.units.scale > 0.0);
             }
         }
         match optimizer.recommend(&context, Some(0.0), Feasible::EVERYWHERE, &mut go_on()) {

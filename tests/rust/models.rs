@@ -142,18 +142,22 @@ proptest! {
 }
 
 fn check_fit(data: &Data, priors: bool, seed: u64) -> Result<(), TestCaseError> {
+    let d = data.rows.ncols();
+    // One lengthscale each, or one for all.
+    let n_groups = if seed.is_multiple_of(2) { d } else { 1 };
     let settings = FitSettings {
         family: data.family,
-        ard: seed.is_multiple_of(2),
+        groups: (0..d).map(|c| c.min(n_groups - 1)).collect(),
         lengthscale: None,
         signal_variance: None,
         noise_variance: None,
         priors,
         n_restarts: 2,
         draws: Draws::Unit,
-        dimensions: None,
+        dimensions: d,
+        spreads: vec![1.0; n_groups],
     };
-    let start = settings.prior_mode(data.rows.ncols());
+    let start = settings.prior_mode();
     let mut rng = Rng::seed_from_u64(seed);
     let theta = fit(
         data.rows.view(),

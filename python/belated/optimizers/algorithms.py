@@ -48,8 +48,12 @@ class _Algorithm:
     needs: Mapping[str, str] = field(default_factory=dict)
 
 
+# What the papers do to values.
+_RESCALED = {"surrogate__targets": "standardized"}
+
+
 def _bayes_opt(paper: str, acquisition: str, pending: str, *defaults: Mapping[str, Any]) -> _Algorithm:
-    merged = {name: value for each in defaults for name, value in each.items()}
+    merged = _RESCALED | {name: value for each in defaults for name, value in each.items()}
     needs = {"window": _WINDOW} if _DISCARD in defaults else {}
     return _Algorithm(paper, BayesOpt, {"acquisition": acquisition, "pending": pending}, merged, needs)
 

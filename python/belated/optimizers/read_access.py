@@ -314,8 +314,8 @@ class ReadAccess(AttributeHints):
         known: dict[str, Any] = json.loads(status)
         return known
 
-    def _fitted(self, what: str) -> tuple[GaussianProcess, float, float]:
-        """(model, center, scale): the posterior of (f - center) / scale in the core's terms, for `what`."""
+    def _fitted(self, what: str) -> tuple[GaussianProcess, float, float, float]:
+        """(model, mean, scale, log slope): the posterior of the targets in the core's terms, for `what`."""
         found = self._model_log(what).surrogate(self._source._problem.now(), False)
         if found is None:
             raise _not_fitted(what)

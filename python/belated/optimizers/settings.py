@@ -332,12 +332,19 @@ class GP(Surrogate, name="gp"):
     with dimension. *Encoded* columns lie in [0, 1], see `Space`; the *unit of the targets* is that of f for raw
     targets, else about the standard deviation of the observed values.
 
+    Where networks diverge, or a loss is 1e6, what is left of the differences between good points is small against the
+    distance of the bad ones. Robust targets therefore are monotone in the values, but may bring those that are worse
+    than the median nearer: with k the median, the ones below it (above, where f is minimised) become
+    k - w log(1 + (k - y)/w), for one of three widths w or none, whichever explains the values best (the evidence, with
+    the slope of the transformation, has to be larger by 3 nats). Predictions are transformed back: `predict` and
+    `recommend` then give the median of f and half of the range between its quantiles at 16 and 84 %.
+
     Parameters
     ----------
     kernel : {"auto", "matern52", "matern32", "matern12", "squared_exponential", "linear"}, default "auto"
         "auto" is "matern52", or at fits where it explains the observations clearly better "squared_exponential".
     ard : bool, default True
-        One lengthscale for each encoded column, or one for all.
+        One lengthscale for each dimension, whatever its choices, or one for all.
     lengthscale : float or list of float, optional
         In encoded units: one for all columns, or one for each of the point and then of the context. Default None:
         fitted, as are the two below.
@@ -352,8 +359,9 @@ class GP(Surrogate, name="gp"):
         for raw targets. "auto": "estimated" from five dimensions on, else "zero".
     priors : bool, default True
         Fit with priors, or by maximum likelihood.
-    targets : {"standardized", "raw"}, default "standardized"
-        Whether values are rescaled before the model sees them.
+    targets : {"robust", "standardized", "raw"}, default "robust"
+        What the model sees of values: rescaled, with a long tail of bad ones compressed where there is one (never under
+        `Censor`, whose targets are distances from the floor); rescaled; or as they are.
     n_restarts : int, default 4
         Starts of the first fit.
     refit_every : int, default 10
@@ -378,7 +386,7 @@ class GP(Surrogate, name="gp"):
     noise_std: float | None = None
     mean: float | Literal["auto", "estimated", "zero", "median"] = in_units_of_f("auto")
     priors: bool = True
-    targets: Literal["standardized", "raw"] = "standardized"
+    targets: Literal["robust", "standardized", "raw"] = "robust"
     n_restarts: int = 4
     refit_every: int = 10
     n_refit_restarts: int = 2

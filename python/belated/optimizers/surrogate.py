@@ -29,13 +29,14 @@ class Surrogate:
         "matern52", "matern32", "matern12", "squared_exponential" or "linear".
     lengthscales : dict
         One for each parameter and context by name. In the parameter's own units; with ``log=True`` in decades, so that
-        1.0 is a factor of ten. For an `Ordinal` in steps from one value to the next, for choices a dict with a number
-        for each: a change from one choice to another is a step of 1 in both (a tuple in the order of the choices, where
-        these cannot be keys). The columns of candidates have the names x0, x1, ….
+        1.0 is a factor of ten. For an `Ordinal` in steps from one value to the next. For a `Categorical` one number: a
+        change from one choice to another is a step of 1 in the columns of both; where its choices were given
+        lengthscales of their own, a dict with one for each (a tuple in the order of the choices, where these cannot be
+        keys). The columns of candidates have the names x0, x1, ….
     signal_std : float
-        Standard deviation of f around its mean, in units of f.
+        Standard deviation of f around its mean, in units of f; where bad values are compressed, in units of good ones.
     noise_std : float
-        Standard deviation of the noise of values that came without a ``std`` of their own, in units of f.
+        Standard deviation of the noise of values that came without a ``std`` of their own, in the same units.
     mean : float
         Prior mean of f: what the model falls back to far from all data.
     log_evidence : float
@@ -83,11 +84,15 @@ def _rounded(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else repr(value)
 
 
-def surrogate_of(problem: Problem, model: GaussianProcess, center: float, scale: float) -> Surrogate:
-    """A model of (f − center)/scale over encoded rows, in the problem's units."""
+def surrogate_of(
+    problem: Problem, model: GaussianProcess, mean: float, scale: float, log_slope: float
+) -> Surrogate:
+    """A model of targets, which are 0 at the prior mean of f and in units of `scale`, in the problem's units.
+
+    log_slope is that of the log density of the values over that of their targets.
+    """
     domain, contexts = problem.domain, problem.context_space
     lengthscale = model.lengthscale
-    n = model.n_observed
     start = domain.width
     if isinstance(domain, Candidates):
         spans = domain.x.max(axis=0).astype(float) - domain.x.min(axis=0).astype(float)
@@ -105,10 +110,10 @@ def surrogate_of(problem: Problem, model: GaussianProcess, center: float, scale:
         lengthscales=lengthscales,
         signal_std=scale * math.sqrt(model.variance),
         noise_std=scale * math.sqrt(model.noise),
-        mean=problem.oriented(center),
-        # p(y) = p(z)/scaleⁿ for z = (y − center)/scale
-        log_evidence=model.log_marginal_likelihood() - n * math.log(scale),
-        n_observed=n,
+        mean=problem.oriented(mean),
+        # p(y) = p(z) Π dz/dy
+        log_evidence=model.log_marginal_likelihood() + log_slope,
+        n_observed=model.n_observed,
     )
 
 
@@ -129,6 +134,8 @@ def _by_name(dimensions: Any, lengthscale: NDArray[np.float64]) -> dict[str, Len
 
 
 def _by_choice(dimension: Categorical, columns: NDArray[np.float64]) -> Lengthscale:
+    if np.all(columns == columns[0]):
+        return float(columns[0])
     try:
         by_choice = dict(zip(dimension.choices, columns.tolist(), strict=True))
     except TypeError:  # a choice that cannot be a key

@@ -72,7 +72,7 @@ def plot_importance(search: ReadAccess, context: Mapping[str, Any] | None = None
 
 def total_effects(search: ReadAccess, space: Space, context: Mapping[str, Any] | None) -> Array:
     """The total effect of each parameter in each draw, shape (draws, d)."""
-    model, _, _ = search._fitted("plot_importance")
+    model, *_ = search._fitted("plot_importance")
     encoded = search._source._encode_context(context)
     d = len(space)
     n = max(2, min(_MAX_POINTS, _MAX_ROWS // (d + 1)))

@@ -31,6 +31,10 @@ use crate::strategy::bayes::training_set::{Posterior, TrainingSet, is_arriving};
 use crate::strategy::registry::FromSettings;
 use crate::strategy::{Proposal, Query, Recommendation, Setup, Strategy, Supports, uniform_point};
 
+/// By default there are no more initial points than this: with twice the number of parameters, up to 20, a fifth of a
+/// hundred trials in nine parameters was spent on them (docs/defaults.md).
+const MAX_INITIAL: usize = 10;
+
 /// The strategy: settings, and what is kept between suggestions.
 pub struct BayesOpt {
     domain: Arc<Domain>,
@@ -76,7 +80,7 @@ impl BayesOpt {
         )?;
         let design = settings.design();
         let d = domain.dimensions();
-        let n_initial = design.n.unwrap_or((2 * d).clamp(4, 20));
+        let n_initial = design.n.unwrap_or((2 * d).clamp(4, MAX_INITIAL));
         Ok(Self {
             pool_rng: rng.clone(),
             pool: None,

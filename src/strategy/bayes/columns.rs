@@ -9,27 +9,34 @@ pub struct Columns {
     pub dimension: Vec<usize>,
     /// How many dimensions there are.
     pub dimensions: usize,
+    /// The root mean square distance of two random points in the columns of each dimension, in units of that of two uniform
+    /// numbers in [0, 1].
+    pub spreads: Vec<f64>,
+    /// Whether a parameter of the point is discrete.
+    pub discrete: bool,
 }
 
 impl Columns {
     /// The columns of a point followed by those of a context.
     pub fn of(domain: &Domain, context: &[Coordinate]) -> Self {
-        let widths: Vec<usize> = match domain {
-            Domain::Candidates(list) => vec![1; list.ncols()],
-            Domain::Box(product) => product.iter().map(Coordinate::width).collect(),
+        let (mut dimension, mut spreads) = (Vec::new(), Vec::new());
+        let mut add = |width: usize, spread: f64| {
+            dimension.resize(dimension.len() + width, spreads.len());
+            spreads.push(spread);
         };
-        let widths = widths
-            .into_iter()
-            .chain(context.iter().map(Coordinate::width));
-        let mut dimension = Vec::new();
-        let mut dimensions = 0;
-        for width in widths {
-            dimension.resize(dimension.len() + width, dimensions);
-            dimensions += 1;
+        match domain {
+            Domain::Candidates(list) => (0..list.ncols()).for_each(|_| add(1, 1.0)),
+            Domain::Box(product) => product.iter().for_each(|c| add(c.width(), spread(c))),
         }
+        context.iter().for_each(|c| add(c.width(), spread(c)));
         Self {
             dimension,
-            dimensions,
+            dimensions: spreads.len(),
+            spreads,
+            discrete: match domain {
+                Domain::Candidates(_) => false,
+                Domain::Box(product) => product.iter().any(|c| c.levels() > Some(1)),
+            },
         }
     }
 
@@ -39,12 +46,37 @@ impl Columns {
         Self {
             dimension: (0..width).collect(),
             dimensions: width,
+            spreads: vec![1.0; width],
+            discrete: false,
         }
     }
 
     pub fn width(&self) -> usize {
         self.dimension.len()
     }
+}
+
+/// Integers of more levels are as good as uniform.
+const MANY_LEVELS: u64 = 32;
+
+/// As in [`Columns::spreads`]. Two uniform numbers have the mean square distance 1/6, two equal or different of n choices
+/// 2(1 − 1/n), two independent numbers twice their variance.
+fn spread(coordinate: &Coordinate) -> f64 {
+    let mean_square = match coordinate {
+        Coordinate::Categorical { n } if *n > 1 => 2.0 - 2.0 / *n as f64,
+        Coordinate::Integer { .. } => match coordinate.levels() {
+            Some(levels @ 2..MANY_LEVELS) => {
+                let n = levels as f64;
+                let positions: Vec<f64> = (0..levels).map(|i| coordinate.position(i)).collect();
+                let mean = positions.iter().sum::<f64>() / n;
+                let squares = positions.iter().map(|u| (u - mean).powi(2));
+                2.0 * squares.sum::<f64>() / n
+            }
+            _ => return 1.0,
+        },
+        _ => return 1.0,
+    };
+    (6.0 * mean_square).sqrt()
 }
 
 #[cfg(test)]
@@ -58,7 +90,35 @@ mod tests {
         let columns = Columns::of(&domain, &[category, Coordinate::Continuous]);
         assert_eq!(columns.dimension, [0, 1, 1, 1, 2, 2, 2, 3]);
         assert_eq!((columns.width(), columns.dimensions), (8, 4));
+        assert_eq!(columns.spreads, [1.0, 8f64.sqrt(), 8f64.sqrt(), 1.0]);
         let list = Domain::candidates(ndarray::arr2(&[[0.0, 1.0], [1.0, 0.5]])).unwrap();
         assert_eq!(Columns::of(&list, &[]), Columns::plain(2));
+    }
+
+    fn integer(low: i64, high: i64, log: bool) -> Coordinate {
+        Coordinate::Integer { low, high, log }
+    }
+
+    #[test]
+    fn spreads_are_those_of_random_points() {
+        for (coordinate, expected) in [
+            (integer(0, 1, false), 3f64.sqrt()),
+            (integer(0, 2, false), 2f64.sqrt()),
+            (integer(1, 2, true), 3f64.sqrt()),
+            (integer(7, 7, false), 1.0),
+            (integer(0, 1000, false), 1.0),
+            (Coordinate::Categorical { n: 1 }, 1.0),
+            (Coordinate::Categorical { n: 2 }, 6f64.sqrt()),
+        ] {
+            assert!(
+                (spread(&coordinate) - expected).abs() < 1e-12,
+                "{coordinate:?}"
+            );
+        }
+        // Over all pairs of five levels: 2(1 + 4 + 9 + 16 + ...)/25/16 by counting.
+        let pairs = (0..5).flat_map(|a| (0..5).map(move |b| f64::from(a - b) / 4.0));
+        let mean_square = pairs.map(|d| d * d).sum::<f64>() / 25.0;
+        let found = spread(&integer(1, 5, false));
+        assert!((found - (6.0 * mean_square).sqrt()).abs() < 1e-12);
     }
 }

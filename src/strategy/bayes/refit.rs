@@ -72,7 +72,7 @@ impl BayesOpt {
             noise: &noise,
             about_mean,
         };
-        let families = gp_settings.families();
+        let families = gp_settings.families(&self.columns);
         let warped = match self.settings.warps() && !with_tail {
             true => self.warped(log),
             false => Vec::new(),

@@ -261,8 +261,12 @@ impl Settings {
 
 impl GP {
     /// One of these, whichever has the larger evidence.
-    pub fn families(&self) -> Vec<KernelFamily> {
+    ///
+    /// Functions of choices and steps are rougher than those of a box: there Matern 3/2 was better on tables of tuning
+    /// experiments, and worse on smooth functions (docs/defaults.md).
+    pub fn families(&self, columns: &Columns) -> Vec<KernelFamily> {
         match self.kernel {
+            KernelChoice::Auto(_) if columns.discrete => vec![KernelFamily::Matern32],
             KernelChoice::Auto(_) => {
                 vec![KernelFamily::Matern52, KernelFamily::SquaredExponential]
             }
@@ -279,7 +283,7 @@ impl GP {
             Lengthscale::PerColumn(l) => l.clone(),
         };
         FitSettings {
-            family: self.families()[0],
+            family: self.families(columns)[0],
             groups: self.groups(columns),
             lengthscale: self.lengthscale.as_ref().map(per_column),
             signal_variance: self.signal_std.map(square),
@@ -288,6 +292,7 @@ impl GP {
             n_restarts: self.n_restarts,
             draws: Draws::Unit,
             dimensions: columns.dimensions,
+            spreads: self.spreads(columns),
         }
     }
 
@@ -300,10 +305,22 @@ impl GP {
         }
     }
 
+    /// The spread of each of the [`Self::groups`]; where all columns share a lengthscale, the root mean square.
+    fn spreads(&self, columns: &Columns) -> Vec<f64> {
+        match (&self.lengthscale, self.ard) {
+            (Some(_), _) => vec![1.0; columns.width()],
+            (None, true) => columns.spreads.clone(),
+            (None, false) => {
+                let squares = columns.spreads.iter().map(|s| s * s).sum::<f64>();
+                vec![(squares / columns.dimensions as f64).sqrt()]
+            }
+        }
+    }
+
     /// Whether anything is fitted.
     pub fn fits(&self) -> bool {
         let given = self.lengthscale.is_some() && self.signal_std.is_some();
-        self.families().len() > 1 || !given || self.noise_std.is_none()
+        self.kernel == KernelChoice::Auto(Auto::Auto) || !given || self.noise_std.is_none()
     }
 
     /// Where the first fit starts.
