@@ -308,6 +308,7 @@ impl Forest {
             let child = self.partition.node(parent).child(side);
             let from = child.filter(|child| instance.is_visited(*child));
             instance.update_from(from.unwrap_or(parent), &self.partition);
+            instance.offer(parent, &self.partition);
         }
     }
 

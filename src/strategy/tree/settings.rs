@@ -147,6 +147,12 @@ impl Settings {
         (0..n).map(|i| rho_max.powf(power(i))).collect()
     }
 
+    /// Whether a share of the turns goes to the best cells of every size: where nothing is said about how f varies.
+    pub fn has_front(&self, has_fidelity: bool) -> bool {
+        let is_given = self.nu.is_some() || self.rho.is_some() || self.horizon.is_some();
+        !is_given && !has_fidelity
+    }
+
     /// Refuses what cannot be searched with.
     pub fn check(&self) -> Result<()> {
         let rhos = self.rho.as_ref().map_or(&[MAX_RHO][..], Rho::all);
