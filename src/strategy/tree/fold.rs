@@ -263,6 +263,7 @@ impl Forest {
             if self.partition.node(node).own.has_trial() {
                 instance.update_from(node, &self.partition);
             }
+            instance.offer(node, &self.partition);
         }
     }
 

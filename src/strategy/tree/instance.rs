@@ -68,7 +68,7 @@ pub struct Instance {
     /// C of ζ(z) = C·(1 − z), where trials have a fidelity and it is known.
     pub bias: Option<f64>,
     subtrees: Vec<Subtree>,
-    /// Where a share of the turns is that of the best cells of every size.
+    /// Where every other turn is that of the best cells of every size.
     front: Option<Front>,
     /// ρ^h by depth, up to one beyond the deepest cell.
     powers: Vec<f64>,
@@ -94,7 +94,7 @@ impl Instance {
         }
     }
 
-    /// Gives a share of the turns to the best cells of every size.
+    /// Gives every other turn to the best cells of every size.
     pub fn with_front(mut self) -> Self {
         self.front = Some(Front::default());
         self
@@ -184,6 +184,7 @@ impl Instance {
     pub fn leave(&mut self, node: u32, partition: &Partition) {
         let subtree = &mut self.subtrees[node as usize];
         subtree.is_visited = false;
+        subtree.is_offered = false;
         subtree.moments = Moments::default();
         subtree.n_failed = 0;
         if let Some(parent) = partition.node(node).parent() {

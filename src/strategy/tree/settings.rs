@@ -31,6 +31,9 @@ pub struct Settings {
     pub sample: Sample,
     pub recommendation: Recommended,
     pub refresh: Refresh,
+    /// Whether every other turn is that of the best cells of every size; None for: where nothing is said about how f
+    /// varies.
+    pub front: Option<bool>,
 }
 
 impl Default for Settings {
@@ -43,6 +46,7 @@ impl Default for Settings {
             sample: Sample::Uniform,
             recommendation: Recommended::LowerBound,
             refresh: Refresh::Frozen,
+            front: None,
         }
     }
 }
@@ -147,10 +151,10 @@ impl Settings {
         (0..n).map(|i| rho_max.powf(power(i))).collect()
     }
 
-    /// Whether a share of the turns goes to the best cells of every size: where nothing is said about how f varies.
+    /// Whether every other turn is that of the best cells of every size.
     pub fn has_front(&self, has_fidelity: bool) -> bool {
         let is_given = self.nu.is_some() || self.rho.is_some() || self.horizon.is_some();
-        !is_given && !has_fidelity
+        self.front.unwrap_or(!is_given && !has_fidelity)
     }
 
     /// Refuses what cannot be searched with.

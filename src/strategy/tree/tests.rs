@@ -237,11 +237,11 @@ fn next(opt: &mut Optimizer, n: usize) -> Vec<Event> {
 proptest! {
     #[test]
     fn a_tree_read_from_its_log_goes_on_bit_for_bit(
-        seed: u64, which in 0..5usize, several: bool, exact: bool, n_steps in 1..120usize,
+        seed: u64, which in 0..5usize, several: bool, exact: bool, front: Option<bool>, n_steps in 1..120usize,
     ) {
-        let rho = if several { json!([0.9, 0.7, 0.5]) } else { json!(0.6) };
+        let rho = if several { json!([0.9, 0.7, 0.5]) } else { json!(null) };
         let refresh = if exact { "exact" } else { "frozen" };
-        let strategy = json!({"kind": "TreeSearch", "rho": rho, "refresh": refresh});
+        let strategy = json!({"kind": "TreeSearch", "rho": rho, "refresh": refresh, "front": front});
         let mut opt = optimizer(&domains()[which], strategy.clone(), seed);
         play(&mut opt, &mut Rng::seed_from_u64(seed), n_steps, true);
         let expected = next(&mut opt, 5);
@@ -255,8 +255,10 @@ proptest! {
     }
 
     #[test]
-    fn instances_share_every_evaluation(seed: u64, which in 0..4usize, n_steps in 1..150usize) {
-        let strategy = json!({"kind": "TreeSearch", "rho": [0.9, 0.7, 0.5]});
+    fn instances_share_every_evaluation(
+        seed: u64, which in 0..4usize, front: bool, n_steps in 1..150usize,
+    ) {
+        let strategy = json!({"kind": "TreeSearch", "rho": [0.9, 0.7, 0.5], "front": front});
         let domain = &domains()[which];
         let mut opt = optimizer(domain, strategy, seed);
         play(&mut opt, &mut Rng::seed_from_u64(seed), n_steps, false);
