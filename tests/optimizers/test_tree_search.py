@@ -52,6 +52,15 @@ def test_values_in_other_units_change_nothing():
     assert scaled.trees_[0].nu == 1024.0 * plain.trees_[0].nu and scaled.best_value_ == 1024.0 * plain.best_value_
 
 
+def test_the_best_cells_of_every_size_get_turns_only_where_nothing_is_given():
+    def points(**arguments):
+        return [t.params for t in run(bl.TreeSearch(SPACE, seed=5, **arguments), 60, lambda p: -sphere(p)).trials]
+
+    # In two dimensions rho is 0.5 by default: to give it is to say how f varies.
+    assert points() == points(front=True) == points(rho=0.5, front=True)
+    assert points(rho=0.5) == points(front=False) != points()
+
+
 def test_halves_of_an_interval_are_searched_in_their_order_of_value():
     # The centres of cells of [0, 1]: 1/2, then 1/4 and 3/4, then of the better half 1/8 and 3/8 or 5/8 and 7/8.
     optimizer = bl.TreeSearch({"x": (0.0, 1.0)}, sample="centre", bound=bl.DUCBV(b=0.0), nu=1e-6, seed=0)

@@ -87,11 +87,12 @@ pub fn tree_search() -> impl Strategy<Value = Value> {
         select(vec!["uniform", "centre"]),
         select(vec!["lower_bound", "mean"]),
         select(vec!["frozen", "exact"]),
+        option::of(any::<bool>()),
     );
     (bound, constant(), rho, choices).prop_map(|(bound, nu, rho, choices)| {
-        let (sample, recommendation, refresh) = choices;
+        let (sample, recommendation, refresh, front) = choices;
         json!({"kind": "TreeSearch", "bound": bound, "nu": nu, "rho": rho, "sample": sample,
-               "recommendation": recommendation, "refresh": refresh})
+               "recommendation": recommendation, "refresh": refresh, "front": front})
     })
 }
 

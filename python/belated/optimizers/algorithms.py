@@ -59,7 +59,9 @@ def _bayes_opt(paper: str, acquisition: str, pending: str, *defaults: Mapping[st
 
 
 def _tree(paper: str, bound: str, *needs: str) -> _Algorithm:
-    return _Algorithm(paper, TreeSearch, {"bound": bound}, needs={name: _NEEDED[name] for name in needs})
+    # The papers' searches follow their bounds alone.
+    defaults = {"front": False}
+    return _Algorithm(paper, TreeSearch, {"bound": bound}, defaults, needs={name: _NEEDED[name] for name in needs})
 
 
 _WINDOW = "{} waits for results until then, and the floor stays where none came; pass twice the expected delay"

@@ -66,7 +66,9 @@ class TreeSearch(Optimizer, strategy="TreeSearch"):
 
     The space is a tree of cells, each halved along its longest side. At each suggestion the search follows the larger
     upper bound from the whole space down to a cell without children, suggests a point of it, and halves it at once, so
-    that results may come in any order and as late as they like (Wang et al. 2022, Algorithm 1). There is no model to
+    that results may come in any order and as late as they like (Wang et al. 2022, Algorithm 1). By default every other
+    suggestion halves the best cell of a random size instead (Jones et al. 1993; Munos 2011), so that the search does
+    not stay in a small cell that its bounds have closed in on. There is no model to
     fit: a suggestion takes microseconds after a million trials as after ten.
 
     A failed trial counts as the worst value observed; an abandoned one is left out. Where all parameters are discrete a
@@ -94,6 +96,11 @@ class TreeSearch(Optimizer, strategy="TreeSearch"):
         Which point of a cell is suggested.
     recommendation : {"lower_bound", "mean"}, default "lower_bound"
         `recommend` takes the leaf of the largest mean - nu rho**h, or of the largest mean.
+
+    front : bool, optional
+        Whether every other suggestion leaves the bounds aside and halves the best cell among those down to a random
+        depth: the best cells of every size, whatever nu and rho are. Default None: where nu, rho and horizon are not
+        given, and there is no fidelity.
 
     For replays
         refresh : {"frozen", "exact"}, default "frozen"
@@ -125,6 +132,7 @@ class TreeSearch(Optimizer, strategy="TreeSearch"):
     horizon: int | None = None
     sample: Literal["uniform", "centre"] = "uniform"
     recommendation: Literal["lower_bound", "mean"] = "lower_bound"
+    front: bool | None = None
     refresh: Literal["frozen", "exact"] = "frozen"
 
     @property

@@ -263,6 +263,7 @@ impl Forest {
             if self.partition.node(node).own.has_trial() {
                 instance.update_from(node, &self.partition);
             }
+            instance.offer(node, &self.partition);
         }
     }
 
@@ -308,6 +309,7 @@ impl Forest {
             let child = self.partition.node(parent).child(side);
             let from = child.filter(|child| instance.is_visited(*child));
             instance.update_from(from.unwrap_or(parent), &self.partition);
+            instance.offer(parent, &self.partition);
         }
     }
 

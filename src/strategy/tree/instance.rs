@@ -2,6 +2,7 @@
 
 use crate::domain::fidelity::TOLERANCE;
 use crate::strategy::tree::bounds::Frozen;
+use crate::strategy::tree::front::{Candidate, Front};
 use crate::strategy::tree::moments::Moments;
 use crate::strategy::tree::partition::{Partition, ROOT};
 use crate::strategy::tree::region::Side;
@@ -11,6 +12,9 @@ use crate::strategy::tree::settings::Bound;
 /// docs/tree_search.md.
 const NU_SHARE: f64 = 0.1;
 
+/// Every so many turns one is that of the front. Measured, see docs/tree_search.md.
+const FRONT_EVERY: u64 = 2;
+
 /// What an instance knows of a cell of the partition.
 #[derive(Debug, Clone, PartialEq)]
 struct Subtree {
@@ -18,6 +22,8 @@ struct Subtree {
     moments: Moments,
     n_failed: u32,
     is_visited: bool,
+    /// Whether it is among the candidates of the front, with the mean that it has.
+    is_offered: bool,
     /// B of both halves: +∞ where one was not visited, −∞ where nothing can be suggested.
     slots: [f64; 2],
 }
@@ -31,6 +37,7 @@ impl Subtree {
         },
         n_failed: 0,
         is_visited: false,
+        is_offered: false,
         slots: [f64::INFINITY; 2],
     };
 }
@@ -61,6 +68,8 @@ pub struct Instance {
     /// C of ζ(z) = C·(1 − z), where trials have a fidelity and it is known.
     pub bias: Option<f64>,
     subtrees: Vec<Subtree>,
+    /// Where every other turn is that of the best cells of every size.
+    front: Option<Front>,
     /// ρ^h by depth, up to one beyond the deepest cell.
     powers: Vec<f64>,
 }
@@ -79,9 +88,16 @@ impl Instance {
             is_stale: false,
             worst: None,
             bias: None,
+            front: None,
             subtrees: vec![Subtree::UNVISITED],
             powers: vec![1.0, rho],
         }
+    }
+
+    /// Gives every other turn to the best cells of every size.
+    pub fn with_front(mut self) -> Self {
+        self.front = Some(Front::default());
+        self
     }
 
     /// Whether anything follows from the values observed that is not given.
@@ -168,11 +184,13 @@ impl Instance {
     pub fn leave(&mut self, node: u32, partition: &Partition) {
         let subtree = &mut self.subtrees[node as usize];
         subtree.is_visited = false;
+        subtree.is_offered = false;
         subtree.moments = Moments::default();
         subtree.n_failed = 0;
         if let Some(parent) = partition.node(node).parent() {
             self.set_slot(parent, partition.side(node), f64::INFINITY, partition);
             self.update_from(parent, partition);
+            self.offer(parent, partition);
         }
     }
 
@@ -183,6 +201,64 @@ impl Instance {
             false => b,
         };
         self.subtrees[node as usize].slots[side] = b;
+    }
+
+    /// Makes a cell a candidate of the front again, if it is none and can be halved further.
+    pub fn offer(&mut self, node: u32, partition: &Partition) {
+        if !self.subtrees[node as usize].is_offered {
+            self.offer_changed(node, partition);
+        }
+    }
+
+    /// Makes a cell whose own values changed a candidate of the front, if it can be halved further.
+    pub fn offer_changed(&mut self, node: u32, partition: &Partition) {
+        let cell = partition.node(node);
+        let mean = cell.own.moments.mean;
+        let candidate = Candidate { mean, node };
+        let is_candidate = self.front.is_some() && self.is_candidate(candidate, partition);
+        if let Some(front) = self.front.as_mut().filter(|_| is_candidate) {
+            front.offer(cell.depth, candidate);
+        }
+        self.subtrees[node as usize].is_offered = is_candidate;
+    }
+
+    /// Whether a cell has this mean, and a half that was not visited.
+    fn is_candidate(&self, candidate: Candidate, partition: &Partition) -> bool {
+        let moments = partition.node(candidate.node).own.moments;
+        moments.count > 0
+            && moments.mean == candidate.mean
+            && self.is_visited(candidate.node)
+            && self.open_halves(candidate.node, partition) != [false; 2]
+    }
+
+    /// Which halves of a cell may be visited, and were not.
+    pub fn open_halves(&self, node: u32, partition: &Partition) -> [bool; 2] {
+        let cell = partition.node(node);
+        [0, 1].map(|side| {
+            let child = cell.child(side);
+            let is_visited = child.is_some_and(|child| self.is_visited(child));
+            cell.split().is_some() && !cell.empty[side] && !is_visited
+        })
+    }
+
+    /// Down to which depth this turn is that of the front, if it is; one beyond it.
+    pub fn front_turn(&self) -> Option<usize> {
+        let depth = self.front.as_ref().map_or(0, Front::depth);
+        (depth > 0 && self.t % FRONT_EVERY == FRONT_EVERY - 1).then_some(depth)
+    }
+
+    /// The best cell of those no deeper than this that can be halved further.
+    pub fn best_down_to(&mut self, depth: usize, partition: &Partition) -> Option<u32> {
+        let mut front = self.front.take()?;
+        let best = front.best(depth, |candidate| {
+            let is_candidate = self.is_candidate(candidate, partition);
+            if !is_candidate && partition.node(candidate.node).own.moments.mean == candidate.mean {
+                self.subtrees[candidate.node as usize].is_offered = false;
+            }
+            is_candidate
+        });
+        self.front = Some(front);
+        best
     }
 
     /// Finds the moments and B values from a visited cell to the root anew.

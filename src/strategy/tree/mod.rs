@@ -4,6 +4,7 @@
 //! * [`fold`]: the log folded into the partition and its instances; [`note`]: what is written with a suggestion
 //! * [`partition`]: the cells so far, with what was observed in each; [`region`]: the part of the domain that a cell is
 //! * [`instance`]: statistics of subtrees and their B values, for one pair of smoothness parameters
+//! * [`front`]: the best cells of every size, for the turns that need no such parameters
 //! * [`bias`]: how far values of low fidelity may be off
 //! * [`moments`]: counts, means and variances; [`bounds`]: upper confidence bounds from them
 //!
@@ -15,6 +16,7 @@
 mod bias;
 mod bounds;
 mod fold;
+mod front;
 mod instance;
 mod moments;
 mod note;

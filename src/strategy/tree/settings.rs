@@ -31,6 +31,9 @@ pub struct Settings {
     pub sample: Sample,
     pub recommendation: Recommended,
     pub refresh: Refresh,
+    /// Whether every other turn is that of the best cells of every size; None for: where nothing is said about how f
+    /// varies.
+    pub front: Option<bool>,
 }
 
 impl Default for Settings {
@@ -43,6 +46,7 @@ impl Default for Settings {
             sample: Sample::Uniform,
             recommendation: Recommended::LowerBound,
             refresh: Refresh::Frozen,
+            front: None,
         }
     }
 }
@@ -145,6 +149,12 @@ impl Settings {
         let n = n.clamp(1.0, MAX_INSTANCES as f64) as usize;
         let power = |i: usize| n as f64 / (n - i) as f64;
         (0..n).map(|i| rho_max.powf(power(i))).collect()
+    }
+
+    /// Whether every other turn is that of the best cells of every size.
+    pub fn has_front(&self, has_fidelity: bool) -> bool {
+        let is_given = self.nu.is_some() || self.rho.is_some() || self.horizon.is_some();
+        self.front.unwrap_or(!is_given && !has_fidelity)
     }
 
     /// Refuses what cannot be searched with.

@@ -56,7 +56,13 @@ impl TreeSearch {
             (None, true) => Nu::Spread(0.0),
         };
         let rhos = settings.rhos(product.len(), has_fidelity).into_iter();
-        let instances = rhos.map(|rho| Instance::new(nu, rho, settings.bound));
+        let instances = rhos.map(|rho| {
+            let instance = Instance::new(nu, rho, settings.bound);
+            match settings.has_front(has_fidelity) {
+                true => instance.with_front(),
+                false => instance,
+            }
+        });
         let partition = Partition::new(Space::new(product));
         Ok(Self {
             forest: Forest::new(
@@ -98,6 +104,30 @@ impl TreeSearch {
             }
         }
         (Place::Old(at), region)
+    }
+
+    /// Half of a cell of the front: of those down to a random depth the best one. None where this is no turn of it.
+    fn choose_of_front(&mut self, instance: usize, rng: &mut Rng) -> Option<(Place, Region)> {
+        let Forest {
+            partition,
+            instances,
+            ..
+        } = &mut self.forest;
+        let instance = &mut instances[instance];
+        let depth = rng.random_range(0..instance.front_turn()?);
+        let parent = instance.best_down_to(depth, partition)?;
+        let side = match instance.open_halves(parent, partition) {
+            [true, true] => rng.random_range(0..2),
+            [is_open, _] => usize::from(!is_open),
+        };
+        let node = partition.node(parent);
+        let mut region = partition.region(parent);
+        partition.space().halve(&mut region, node.split()?, side);
+        let place = match node.child(side) {
+            Some(child) => Place::Old(child),
+            None => Place::New { parent, side },
+        };
+        Some((place, region))
     }
 
     /// z_h of the fidelities that there are.
@@ -201,7 +231,10 @@ impl TreeSearch {
         loop {
             check(stop)?;
             let instance = self.forest.next_instance();
-            let (place, region) = self.choose(instance, rng);
+            let (place, region) = match self.choose_of_front(instance, rng) {
+                Some(chosen) => chosen,
+                None => self.choose(instance, rng),
+            };
             if let Some(node) = self.shared(instance, place) {
                 self.forest.turn(Place::Old(node))?;
                 steps.push(Step::Turn(place));

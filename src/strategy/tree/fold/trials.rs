@@ -73,6 +73,9 @@ impl Forest {
             (State::InFlight, State::Abandoned) => self.update_in_flight(node),
             _ => self.update_from(node),
         }
+        for instance in &mut self.instances {
+            instance.offer_changed(node, &self.partition);
+        }
     }
 
     /// What a value says about the bias of low fidelities.

@@ -1,0 +1,101 @@
+//! The best cells of every size that can be halved further: the turns that they get do not depend on ν, ρ or b.
+//!
+//! Among the cells that are no smaller than a given size the best one is the cell to halve for some smoothness of f, and
+//! all of these are halved in turn where nothing is known of it (Jones, Perttunen and Stuckman 1993; Munos 2011).
+
+use std::cmp::{Ordering, Reverse};
+use std::collections::BinaryHeap;
+
+/// A cell, with the mean of its own values when it was offered.
+#[derive(Debug, Clone, Copy)]
+pub struct Candidate {
+    pub mean: f64,
+    pub node: u32,
+}
+
+impl Ord for Candidate {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let by_mean = self.mean.total_cmp(&other.mean);
+        by_mean.then(Reverse(self.node).cmp(&Reverse(other.node)))
+    }
+}
+
+impl PartialOrd for Candidate {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Candidate {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Candidate {}
+
+/// Candidates by depth. Those that were halved since, or have another mean now, are dropped when they come up.
+#[derive(Debug, Clone, Default)]
+pub struct Front {
+    depths: Vec<BinaryHeap<Candidate>>,
+}
+
+impl Front {
+    /// One beyond the largest depth at which there ever was a candidate.
+    pub fn depth(&self) -> usize {
+        self.depths.len()
+    }
+
+    pub fn offer(&mut self, depth: u32, candidate: Candidate) {
+        let depth = depth as usize;
+        if self.depths.len() <= depth {
+            self.depths.resize_with(depth + 1, BinaryHeap::new);
+        }
+        self.depths[depth].push(candidate);
+    }
+
+    /// The candidate of the largest mean down to a depth, the least deep one among equals; those that `keep` refuses
+    /// are dropped.
+    pub fn best(&mut self, depth: usize, mut keep: impl FnMut(Candidate) -> bool) -> Option<u32> {
+        let mut best: Option<Candidate> = None;
+        for heap in &mut self.depths[..=depth] {
+            while let Some(&top) = heap.peek()
+                && best.is_none_or(|best| top.mean > best.mean)
+            {
+                if keep(top) {
+                    best = Some(top);
+                    break;
+                }
+                heap.pop();
+            }
+        }
+        best.map(|best| best.node)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn the_best_candidate_is_that_of_a_full_search(
+            all in prop::collection::vec((0..6u32, 0..5i32, any::<bool>()), 1..40), depth in 0..6usize,
+        ) {
+            let mut front = Front::default();
+            front.offer(5, Candidate { mean: -9.0, node: 99 });
+            for (node, (at, mean, _)) in all.iter().enumerate() {
+                front.offer(*at, Candidate { mean: f64::from(*mean), node: node as u32 });
+            }
+            let kept = all.iter().enumerate().filter(|(_, (at, _, kept))| *kept && *at as usize <= depth);
+            let best = kept.min_by_key(|(node, (at, mean, _))| (-mean, *at, *node));
+            let expected = best.map(|(node, _)| node as u32).or((depth == 5).then_some(99));
+            let keep = |candidate: Candidate| all.get(candidate.node as usize).is_none_or(|(_, _, kept)| *kept);
+            // What was dropped stays away.
+            for _ in 0..2 {
+                prop_assert_eq!(front.best(depth, keep), expected);
+            }
+        }
+    }
+}

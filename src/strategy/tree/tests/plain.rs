@@ -1,0 +1,224 @@
+//! A tree that keeps nothing but the trials of each cell, and finds everything else anew.
+
+use std::collections::BTreeMap;
+
+use crate::domain::Domain;
+use crate::ledger::State;
+use crate::optimizer::Optimizer;
+use crate::strategy::tree::note::Place;
+use crate::strategy::tree::region::{Region, Space};
+
+/// The halves on the way from the root to a cell.
+pub type Path = Vec<usize>;
+
+/// A tree that is computed from nothing but the trials of each cell.
+pub struct Plain {
+    pub space: Space,
+    /// Every cell visited, in the order of the visits, and by path the trials that count in it.
+    pub created: Vec<Path>,
+    pub trials: BTreeMap<Path, Vec<usize>>,
+    homes: Vec<Path>,
+    /// How far the best value is above the median, and the number of values at which it is found anew.
+    pub scale: f64,
+    next_scale: usize,
+}
+
+/// What the bounds are made of.
+pub struct Constants {
+    pub kind: &'static str,
+    /// R, σ or b.
+    pub spread: f64,
+    pub nu: f64,
+    pub rho: f64,
+    pub log_t: f64,
+}
+
+impl Plain {
+    pub fn new(domain: &Domain) -> Self {
+        let Domain::Box(product) = domain else {
+            unreachable!()
+        };
+        Self {
+            space: Space::new(product),
+            created: Vec::new(),
+            trials: BTreeMap::new(),
+            homes: Vec::new(),
+            scale: 1.0,
+            next_scale: 2,
+        }
+    }
+
+    pub fn region(&self, path: &[usize]) -> Region {
+        let mut region = self.space.whole();
+        for &side in path {
+            let coordinate = self.space.longest_side(&region).unwrap();
+            self.space.halve(&mut region, coordinate, side);
+        }
+        region
+    }
+
+    pub fn visit(&mut self, path: Path) {
+        if !self.trials.contains_key(&path) {
+            self.created.push(path.clone());
+        }
+        self.trials.entry(path).or_default();
+    }
+
+    /// The cell that the point x belongs to, after it was visited.
+    pub fn settle(&mut self, x: &[f64]) -> Path {
+        let (mut path, mut region) = (Path::new(), self.space.whole());
+        while self.trials.contains_key(&path) {
+            let Some(coordinate) = self.space.longest_side(&region) else {
+                break;
+            };
+            let side = self.space.side_of(&region, coordinate, x);
+            self.space.halve(&mut region, coordinate, side);
+            path.push(side);
+        }
+        self.visit(path.clone());
+        path
+    }
+
+    /// A trial starts in a cell, or is moved there.
+    pub fn place(&mut self, number: usize, path: Path) {
+        if let Some(home) = self.homes.get(number) {
+            let others = self.trials.get_mut(home).unwrap();
+            others.retain(|other| *other != number);
+            self.homes[number] = path.clone();
+        } else {
+            self.homes.push(path.clone());
+        }
+        self.trials.get_mut(&path).unwrap().push(number);
+    }
+
+    pub fn path_of(&self, place: Place) -> Path {
+        match place {
+            Place::Old(node) => self.created[node as usize].clone(),
+            Place::New { parent, side } => {
+                let mut path = self.created[parent as usize].clone();
+                path.push(side);
+                path
+            }
+        }
+    }
+
+    /// After an event: the scale of what is not given, found anew with every eighth more values.
+    pub fn rescale(&mut self, optimizer: &Optimizer) {
+        let known = optimizer.ledger().trials().iter();
+        let mut values: Vec<f64> = known.filter_map(|trial| trial.value).collect();
+        let n = values.len();
+        if n >= self.next_scale {
+            self.next_scale = n + (n / 8).max(1);
+            values.sort_by(f64::total_cmp);
+            let scale = values[n - 1] - values[n / 2];
+            if scale > 0.0 {
+                self.scale = scale;
+            }
+        }
+    }
+
+    /// The mean of the values of a cell itself, if it has any, may be halved, and lacks a half.
+    pub fn open_mean(&self, path: &Path, optimizer: &Optimizer) -> Option<f64> {
+        self.space.longest_side(&self.region(path))?;
+        let lacks = |side| {
+            let mut half = path.clone();
+            half.push(side);
+            !self.trials.contains_key(&half)
+        };
+        let known = optimizer.ledger().trials();
+        let values = self.trials.get(path)?.iter();
+        let values: Vec<f64> = values.filter_map(|i| known[*i].value).collect();
+        let mean = values.iter().sum::<f64>() / values.len() as f64;
+        (!values.is_empty() && (lacks(0) || lacks(1))).then_some(mean)
+    }
+
+    /// Whether a new cell is a half of the best one of those that are no deeper than that one.
+    pub fn is_of_front(&self, path: &Path, optimizer: &Optimizer) -> bool {
+        let parent = match path.split_last() {
+            Some((_, parent)) if !self.trials.contains_key(path) => parent.to_vec(),
+            _ => return false,
+        };
+        let Some(mean) = self.open_mean(&parent, optimizer) else {
+            return false;
+        };
+        let others = self
+            .trials
+            .keys()
+            .filter(|other| other.len() <= parent.len());
+        let mut means = others.filter_map(|other| self.open_mean(other, optimizer));
+        means.all(|other| other <= mean + 1e-9)
+    }
+
+    /// B of a cell, from the values in its subtree.
+    fn b_value(&self, path: &Path, optimizer: &Optimizer, constants: &Constants) -> f64 {
+        let Some(own) = self.trials.get(path) else {
+            return f64::INFINITY;
+        };
+        let known = optimizer.ledger().trials();
+        let all = known.iter().filter_map(|trial| trial.value);
+        let worst = all.reduce(f64::min);
+        let below = self.trials.range(path.clone()..);
+        let below = below.take_while(|(other, _)| other.starts_with(path));
+        let numbers = below.flat_map(|(_, numbers)| numbers);
+        let values: Vec<f64> = numbers
+            .filter_map(|&number| match known[number].state {
+                State::Failed => worst,
+                _ => known[number].value,
+            })
+            .collect();
+        let s = values.len() as f64;
+        let mean = values.iter().sum::<f64>() / s;
+        let variance = values.iter().map(|y| (y - mean).powi(2)).sum::<f64>() / s;
+        let log_t = constants.log_t;
+        let bonus = match constants.kind {
+            "DUCB1" | "DUCB1Sigma" => constants.spread * (2.0 * log_t / s).sqrt(),
+            _ => (2.0 * variance * log_t / s).sqrt() + 3.0 * constants.spread * log_t / s,
+        };
+        let width = constants.nu * constants.rho.powi(path.len() as i32);
+        let upper = match values.len() {
+            0 => f64::INFINITY,
+            _ => mean + bonus + width,
+        };
+        if self.space.longest_side(&self.region(path)).is_some() {
+            let half = |side| {
+                let mut path = path.clone();
+                path.push(side);
+                self.b_value(&path, optimizer, constants)
+            };
+            return upper.min(half(0).max(half(1)));
+        }
+        let in_flight = |number: &usize| known[*number].state == State::Pending;
+        match own.iter().any(in_flight) {
+            true => f64::NEG_INFINITY,
+            false => upper,
+        }
+    }
+
+    /// Whether every half on the way to a cell has the larger B value, and the cell is a leaf.
+    pub fn is_best_leaf(
+        &self,
+        path: &Path,
+        optimizer: &Optimizer,
+        constants: &Constants,
+    ) -> Result<(), String> {
+        for (depth, &side) in path.iter().enumerate() {
+            let half = |side| {
+                let mut half = path[..depth].to_vec();
+                half.push(side);
+                self.b_value(&half, optimizer, constants)
+            };
+            let (chosen, other) = (half(side), half(1 - side));
+            let room = 1e-9 * other.abs().max(1.0);
+            if !(chosen == other || chosen >= other - room) {
+                return Err(format!(
+                    "{path:?} at {depth}: B {chosen} where {other} is larger"
+                ));
+            }
+        }
+        let is_new = !self.trials.contains_key(path);
+        match is_new || self.space.longest_side(&self.region(path)).is_none() {
+            true => Ok(()),
+            false => Err(format!("{path:?} is no leaf")),
+        }
+    }
+}
