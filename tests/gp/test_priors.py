@@ -36,5 +36,5 @@ def test_an_optimizer_s_first_lengthscales_are_at_the_mode_of_their_prior(d):
     opt = optimizer(d)
     opt.suggest().observe(3.0)
     opt.suggest()
-    model, _, _ = opt._log.surrogate(None, False)
+    model, *_ = opt._log.surrogate(None, False)
     assert model.lengthscale == pytest.approx(np.full(d, mode(d)), rel=0.02)

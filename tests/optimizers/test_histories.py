@@ -25,7 +25,7 @@ def test_a_dense_solve_agrees(history):
             if surrogate is None:
                 assert "surrogate__signal_std" not in arguments
                 continue
-            model, center, scale = surrogate
+            model, center, scale, _ = surrogate
             dense = run.dense(theta_of(model), pending)
             assert model.n_observed == dense.n_rows and len(model.x) == len(dense.x) and model.jitter == 0
             # A center that is estimated comes out of a solve, like a prediction.
@@ -133,7 +133,7 @@ def test_suggestions_in_a_box_are_hardly_ever_beaten(pending, acquisition):
     for seed in range(60 if FULL else 3):
         rng = np.random.default_rng(seed)
         arguments = {"space": BOX, "pending": pending, "acquisition": acquisition, "seed": seed, "clock": "iterations"}
-        arguments |= {"surrogate__kernel": "matern52", "initial": 5}
+        arguments |= {"surrogate__kernel": "matern52", "surrogate__targets": "standardized", "initial": 5}
         arguments |= {"acquisition__beta": 1.0} if acquisition == "ucb" else {}
         arguments |= {"window": [None, 6][seed % 2], "context": [None, CONTEXT][seed // 2 % 2]}
         kinds = rng.choice(["suggest", "suggest", "observe", "observe", "fail", "add"], size=60)

@@ -15,7 +15,7 @@ GIVEN |= {"surrogate__signal_std": 1.0, "surrogate__noise_std": 0.1}
 
 
 def predictions(opt, pending):
-    model, center, scale = opt._log.surrogate(None, pending)
+    model, center, scale, _ = opt._log.surrogate(None, pending)
     mean, std = model.predict(np.random.default_rng(0).random((10, model.lengthscale.size)))
     return np.concatenate([center + scale * mean, scale * std])
 

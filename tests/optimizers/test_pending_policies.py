@@ -123,6 +123,6 @@ def test_a_lie_keeps_its_value_where_the_prior_mean_is_estimated(direction, lie,
     opt.add([{"x": v} for v in x], y)
     waiting = opt.add({"x": 0.5})
     opt.suggest().abandon()
-    _, center, scale = opt._log.surrogate(None, False)
+    _, center, scale, _ = opt._log.surrogate(None, False)
     assert abs(abs(center) - y.mean()) > 0.2 * scale
     assert opt.predict([waiting.params], pending=True)[0] == pytest.approx(truth(y), abs=1e-3)

@@ -48,14 +48,14 @@ def test_a_trial_that_failed_and_was_then_abandoned_is_forgotten(arguments, betw
     for ours, theirs in zip(opt.predict(POINTS, pending=pending), never.predict(POINTS, pending=pending), strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-9)
     # Its point is as unknown as if nothing had been tried there.
-    model, _, _ = opt._log.surrogate(None, pending)
+    model, *_ = opt._log.surrogate(None, pending)
     assert model.n_observed == len(model.x) == 4
 
 
 @policies
 def test_a_failed_trial_counts_until_it_is_abandoned(arguments):
     opt, trial = history(["fail"], False, **arguments)
-    model, _, _ = opt._log.surrogate(None, False)
+    model, *_ = opt._log.surrogate(None, False)
     assert model.n_observed == 5 and trial.state == "failed"
 
 
@@ -67,7 +67,7 @@ def test_a_trial_that_was_abandoned_may_still_be_found_to_have_failed():
 def test_a_value_after_fail_and_abandon_is_accepted():
     opt, trial = history(["fail", "abandon"], True)
     trial.observe(2.0)
-    model, center, scale = opt._log.surrogate(None, False)
+    model, center, scale, _ = opt._log.surrogate(None, False)
     assert trial.state == "observed" and model.n_observed == 5
     assert center + scale * model.y[-1] == pytest.approx(2.0, abs=1e-6)
 

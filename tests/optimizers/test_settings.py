@@ -242,7 +242,7 @@ def test_a_definition_is_what_the_core_is_made_of():
                 "noise_std": None,
                 "mean": 2.0,
                 "priors": True,
-                "targets": "standardized",
+                "targets": "robust",
                 "n_restarts": 4,
                 "refit_every": 10,
                 "refit_clock": "observations",

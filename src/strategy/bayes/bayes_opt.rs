@@ -110,7 +110,7 @@ impl BayesOpt {
         if informed && number >= self.n_initial {
             return Ok(None);
         }
-        let excluded = self.excluded(log, query);
+        let excluded = self.excluded(log, query, true);
         if self.settings.design().how == DesignMethod::Uncertainty {
             let allowed = Allowed {
                 excluded: &excluded,
@@ -177,8 +177,8 @@ impl BayesOpt {
     }
 
     /// Points without an active continuous coordinate that are not suggested while others are left: in this context
-    /// those in flight, those that failed, and the observed ones where their values have no noise.
-    fn excluded(&self, log: &Ledger, query: Query) -> Excluded {
+    /// those in flight, those that failed, and the observed ones where their values have no noise, or are the `first` ones.
+    fn excluded(&self, log: &Ledger, query: Query, first: bool) -> Excluded {
         if self.settings.pending().repeats() || !self.domain.can_repeat() {
             return Excluded::default();
         }
@@ -188,10 +188,11 @@ impl BayesOpt {
         let trial = |number: &TrialNumber| &log.trials()[*number];
         let rows = self.training.rows().iter().copied();
         let mut observed = rows.clone().filter(|number| trial(number).value.is_some());
-        let noiseless = self.settings.gp().noise_std == Some(0.0)
+        let once = first
+            || self.settings.gp().noise_std == Some(0.0)
             || observed.all(|number| trial(&number).std() == Some(0.0));
         let tried = rows.filter(|number| {
-            trial(number).state == State::Failed || (noiseless && trial(number).value.is_some())
+            trial(number).state == State::Failed || (once && trial(number).value.is_some())
         });
         let numbers = in_flight.chain(tried);
         let here = numbers.filter(|&number| log.context(number) == query.context);
@@ -217,7 +218,7 @@ impl BayesOpt {
             *fitted = Some(fit);
         }
         check(stop)?;
-        let excluded = self.excluded(log, query);
+        let excluded = self.excluded(log, query, false);
         let prepared = self.prepare(log, query, rng, stop)?;
         let Prepared {
             posterior,
