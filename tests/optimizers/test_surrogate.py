@@ -89,9 +89,7 @@ def test_it_changes_nothing_and_studies_have_it_too(tmp_path):
 
 def test_it_reads_well():
     found = filled(surrogate=bl.GP(**GIVEN)).surrogate_
-    assert repr(found).startswith(
-        "Surrogate(kernel='matern52', lengthscales={'x': 3, 'c': 1.2, 'n': 3, 'k': 0.3}, "
-    )
+    assert repr(found).startswith("Surrogate(kernel='matern52', lengthscales={'x': 3, 'c': 1.2, 'n': 3, 'k': 0.3}, ")
     page = found._repr_html_()
     assert "<td>lengthscale of c</td><td>1.2</td>" in page and "<td>n_observed</td><td>12</td>" in page
 

@@ -87,7 +87,7 @@ class Log(Protocol):
     ) -> Array | None:
         """The acquisition of the next suggestion; None while nothing is observed."""
 
-    def surrogate(self, now: float | None, pending: bool) -> tuple[GaussianProcess, float, float] | None:
+    def surrogate(self, now: float | None, pending: bool) -> tuple[GaussianProcess, float, float, float] | None:
         """(model, center, scale) of the posterior of (f - center) / scale; None while nothing is observed."""
 
     def status(self) -> str | None:

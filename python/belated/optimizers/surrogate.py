@@ -84,9 +84,7 @@ def _rounded(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else repr(value)
 
 
-def surrogate_of(
-    problem: Problem, model: GaussianProcess, mean: float, scale: float, log_slope: float
-) -> Surrogate:
+def surrogate_of(problem: Problem, model: GaussianProcess, mean: float, scale: float, log_slope: float) -> Surrogate:
     """A model of targets, which are 0 at the prior mean of f and in units of `scale`, in the problem's units.
 
     log_slope is that of the log density of the values over that of their targets.

@@ -238,7 +238,7 @@ class SharedLog:
         """Posterior mean and standard deviation of f; None while nothing is observed."""
         return self.core.predict(points, now, pending, self.wall_time())
 
-    def surrogate(self, now: float | None, pending: bool) -> tuple[GaussianProcess, float, float] | None:
+    def surrogate(self, now: float | None, pending: bool) -> tuple[GaussianProcess, float, float, float] | None:
         """(model, center, scale); None while nothing is fitted."""
         return self.core.surrogate(now, pending, self.wall_time())
 
