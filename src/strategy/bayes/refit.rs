@@ -74,6 +74,7 @@ impl BayesOpt {
             theta,
             rows: Some(self.training.rows().len()),
             scale: targets.scale,
+            success: self.fit_success(log, rng, stop)?,
         })
     }
 }
