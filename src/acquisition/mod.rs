@@ -2,15 +2,17 @@
 //!
 //! * [`upper_confidence_bound`], [`log_expected_improvement`], [`max_variance`]: functions of the posterior's moments at x
 //! * [`log_noisy_expected_improvement`]: one of the moments under each of several fantasies
+//! * [`log_success_probability`]: one of the moments of another model, that of failures
 //! * [`pure_exploration`]: one of the moments with and without the pending rows
 //! * [`thompson`]: a draw from the posterior
-//! * [`Scorer`]: any of them as the objective of a search
+//! * [`Scorer`]: any of them as the objective of a search; [`Sum`]: two of them
 //!
 //! Notation: x a row of the model, context included; X its n rows; mu and sigma the posterior mean and standard deviation
 //! of f(x), without noise; v = L⁻¹k(X, x); a(x) the acquisition; f* the incumbent.
 
 pub mod log_expected_improvement;
 pub mod log_noisy_expected_improvement;
+pub mod log_success_probability;
 pub mod max_variance;
 pub mod pure_exploration;
 pub mod thompson;
@@ -24,6 +26,7 @@ use crate::gp::{BLOCK, GaussianProcess, Workspace, dot_row, variance_left};
 
 pub use log_expected_improvement::LogExpectedImprovement;
 pub use log_noisy_expected_improvement::LogNoisyExpectedImprovement;
+pub use log_success_probability::{LogSuccessProbability, ShortfallOfSuccess};
 pub use max_variance::MaxVariance;
 pub use pure_exploration::PureExploration;
 pub use upper_confidence_bound::UpperConfidenceBound;
@@ -37,6 +40,8 @@ pub enum Acquisition {
     MaxVariance(MaxVariance),
     PureExploration(PureExploration),
     Thompson(Box<Path>),
+    LogSuccessProbability(LogSuccessProbability),
+    ShortfallOfSuccess(ShortfallOfSuccess),
 }
 
 impl Acquisition {
@@ -48,6 +53,8 @@ impl Acquisition {
             Self::MaxVariance(formula) => formula,
             Self::PureExploration(formula) => formula,
             Self::Thompson(path) => path.as_ref(),
+            Self::LogSuccessProbability(formula) => formula,
+            Self::ShortfallOfSuccess(formula) => formula,
         }
     }
 
@@ -66,6 +73,7 @@ impl Acquisition {
             // Below 0 it is a difference of values, else a variance.
             Self::PureExploration(_) if value < 0.0 => scale * value,
             Self::MaxVariance(_) | Self::PureExploration(_) => scale * scale * value,
+            Self::LogSuccessProbability(_) | Self::ShortfallOfSuccess(_) => value,
         }
     }
 
@@ -258,6 +266,48 @@ impl Objective for Scorer<'_> {
             .formula
             .value_and_gradient(self.gp, &self.row, buffers, whole);
         gradient.copy_from_slice(&whole[..x.len()]);
+        value
+    }
+}
+
+/// The sum of an acquisition and of one on another posterior, if there is one.
+pub struct Sum<'a> {
+    first: Scorer<'a>,
+    second: Option<Scorer<'a>>,
+    /// What the second gives.
+    buffer: Vec<f64>,
+}
+
+impl<'a> Sum<'a> {
+    pub fn of(first: Scorer<'a>, second: Option<Scorer<'a>>) -> Self {
+        Self {
+            first,
+            second,
+            buffer: Vec::new(),
+        }
+    }
+}
+
+impl Objective for Sum<'_> {
+    fn values(&mut self, points: ArrayView2<f64>, out: &mut [f64]) {
+        self.first.values(points, out);
+        if let Some(second) = &mut self.second {
+            self.buffer.resize(out.len(), 0.0);
+            second.values(points, &mut self.buffer);
+            out.iter_mut().zip(&self.buffer).for_each(|(a, b)| *a += b);
+        }
+    }
+
+    fn value_and_gradient(&mut self, x: &[f64], gradient: &mut [f64]) -> f64 {
+        let mut value = self.first.value_and_gradient(x, gradient);
+        if let Some(second) = &mut self.second {
+            self.buffer.resize(x.len(), 0.0);
+            value += second.value_and_gradient(x, &mut self.buffer);
+            gradient
+                .iter_mut()
+                .zip(&self.buffer)
+                .for_each(|(a, b)| *a += b);
+        }
         value
     }
 }

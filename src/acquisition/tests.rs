@@ -48,6 +48,8 @@ fn gradients_are_finite_differences() {
         }),
         Acquisition::LogExpectedImprovement(LogExpectedImprovement { incumbent: 1.0 }),
         Acquisition::LogExpectedImprovement(LogExpectedImprovement { incumbent: 9.0 }),
+        Acquisition::LogSuccessProbability(LogSuccessProbability),
+        Acquisition::ShortfallOfSuccess(ShortfallOfSuccess),
         Acquisition::Thompson(Box::new(
             Path::pathwise(&gp, 1.0, 64, &mut rng, &mut || {
                 std::ops::ControlFlow::Continue(())
@@ -101,6 +103,7 @@ fn a_solved_block_gives_the_values_of_its_rows() {
             lower_bound: 1.0,
         }),
         Acquisition::LogExpectedImprovement(LogExpectedImprovement { incumbent: 1.0 }),
+        Acquisition::LogSuccessProbability(LogSuccessProbability),
         Acquisition::LogNoisyExpectedImprovement(LogNoisyExpectedImprovement {
             fantasies,
             incumbents: vec![1.0, 2.0, 0.5, 9.0, 1.4],
@@ -138,6 +141,50 @@ fn exploration_keeps_to_the_region_of_the_observed_rows_alone() {
         inside += usize::from(margin > 0.0);
     }
     assert!((30..270).contains(&inside), "{inside}");
+}
+
+#[test]
+fn a_sum_is_that_of_values_and_of_gradients_on_two_posteriors() {
+    let gp = model(KernelFamily::Matern52, 15);
+    let mut other = model(KernelFamily::SquaredExponential, 6);
+    other
+        .set_targets(&[0.0, -2.0, -2.0, 0.0, 0.0, -2.0])
+        .unwrap();
+    let log_ei = Acquisition::LogExpectedImprovement(LogExpectedImprovement { incumbent: 1.0 });
+    let log_success = Acquisition::LogSuccessProbability(LogSuccessProbability);
+    let rows = wave(300, 2, 7.7);
+    let chance = || Scorer::new(&other, &log_success, &[]);
+    for second in [false, true] {
+        let mut sum = Sum::of(Scorer::new(&gp, &log_ei, &[]), second.then(chance));
+        let mut found = vec![0.0; 300];
+        sum.values(rows.view(), &mut found);
+        for (i, found) in found.into_iter().enumerate() {
+            let x = rows.row(i).to_vec();
+            let mut expected = value(&gp, &log_ei, &x);
+            if second {
+                expected += value(&other, &log_success, &x);
+            }
+            assert!((found - expected).abs() < 1e-9 * expected.abs().max(1.0));
+        }
+        let x = [0.13, -0.41];
+        let mut gradient = [0.0; 2];
+        sum.value_and_gradient(&x, &mut gradient);
+        for d in 0..2 {
+            let at = |h: f64| {
+                let mut x = x;
+                x[d] += h;
+                let first = value(&gp, &log_ei, &x);
+                first
+                    + if second {
+                        value(&other, &log_success, &x)
+                    } else {
+                        0.0
+                    }
+            };
+            let slope = (at(1e-5) - at(-1e-5)) / 2e-5;
+            assert!((gradient[d] - slope).abs() < 1e-4 * slope.abs().max(1.0));
+        }
+    }
 }
 
 #[test]

@@ -250,7 +250,7 @@ pub enum Action {
         report: Report,
         again: Again,
     },
-    /// The trial crashed: the model keeps its point, as worse than the worst observed.
+    /// The trial crashed: a model keeps its point, as one where that happens.
     Fail {
         number: TrialNumber,
         error: Option<Failure>,

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import numpy as np
 from hypothesis import assume
+from scipy.special import log_ndtr
 
 import belated as bl
 from belated.optimizers.settings import Acquisition, PendingPolicy
@@ -30,6 +31,7 @@ def settings_of(opt):
     names = {name: f"surrogate__{name}" for name in ("kernel", "mean", "targets")}
     names |= {"floor": "pending__floor", "late": "pending__late", "lie": "pending__value", "n_nearest": "pending__k"}
     names |= {"n_initial": "initial__n", "predictive_std": "acquisition__predictive_std"}
+    names |= {"failures": "acquisition__failures"}
     names |= {name: name for name in ("window", "direction")}
     values = {name: params.get(param) for name, param in names.items()}
     for argument, family in (("acquisition", Acquisition), ("pending", PendingPolicy)):
@@ -100,7 +102,11 @@ class Dense:
                 return any(time - trial.suggested_at > window for time in times)
             return trial.state == "observed" and trial.delay > window
 
-        rows = [t for t in trials if t.state in ("observed", "failed") or discarded(t)]
+        # Where failures have a model of their own they are no rows of this one.
+        modelled = its.failures == "model" and its.pending != "censor"
+        states = ("observed",) if modelled else ("observed", "failed")
+        rows = [t for t in trials if t.state in states or discarded(t)]
+        self.ended = [t for t in trials if t.state in ("observed", "failed")] if modelled else []
         self.values = [sign * t.value for t in rows if t.state == "observed" and not discarded(t)]
         worst = min(self.values, default=None)
         floor = next((f for f in (None if its.floor is None else sign * its.floor, worst) if f is not None), 0.0)
@@ -142,6 +148,7 @@ class Dense:
         # Parameters, however many columns encode them.
         d = len(opt.domain_) if opt.candidates is None else opt.domain_.width
         d += len(opt.context_space_ or ())
+        self.d = d
         wanted = its.mean == "estimated" or (its.mean == "auto" and d >= 5)
         self.estimated = wanted and its.targets == "standardized" and its.pending != "censor"
         if self.estimated:
@@ -160,6 +167,18 @@ class Dense:
                 ordered = np.sort(distance, axis=1)
                 assume((np.diff(ordered, axis=1)[:, its.n_nearest - 1] > 1e-9 * (1 + ordered.max())).all())
             self.y = np.append(self.y, means[near].mean(axis=1) if len(x) else np.zeros(len(tail)))
+
+    def log_success(self, z):
+        """log P of rows z: labels 1 and -1 about 1, noise 1/failures, lengthscales at their prior's mode."""
+        labels = np.array([-2.0 * (t.state == "failed") for t in self.ended])
+        if not labels.any():
+            return np.zeros(len(z))
+        x = np.array([encoded(t) for t in self.ended])
+        lengthscale = math.exp(math.sqrt(2) + 0.5 * math.log(self.d) - 3)
+        k = kernel("matern52", lengthscale, 1.0, z, x)
+        noise = np.eye(len(x)) / np.count_nonzero(labels)
+        weights = np.linalg.solve(kernel("matern52", lengthscale, 1.0, x, x) + noise, k.T).T
+        return log_ndtr((1 + weights @ labels) / np.sqrt(1.01 - (weights * k).sum(axis=1)))
 
     def units(self, its, sign, floor):
         """Prior mean of f, and the unit of the model."""

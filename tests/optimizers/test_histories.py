@@ -66,7 +66,7 @@ def scores(opt, dense, recent, z, context):
     here[:, here.shape[1] - len(context) :] = context
     incumbent = dense.predict(here)[0].max() if len(here) else 0.0
     sigma = np.sqrt(np.maximum(variance, 1e-24))
-    return np.log(sigma) + log_improvement((mean - incumbent) / sigma)
+    return np.log(sigma) + log_improvement((mean - incumbent) / sigma) + dense.log_success(z)
 
 
 THETA = {"surrogate__lengthscale": 0.3, "surrogate__signal_std": 1.0, "surrogate__noise_std": 0.1}

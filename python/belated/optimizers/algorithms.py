@@ -89,6 +89,7 @@ _QUICK = {"acquisition__effort": 0.25}
 
 # The experiments of Vakili et al.; their code's bounds are sqrt(6) standard deviations wide.
 _BPE = {"kernel": "squared_exponential", "beta": math.sqrt(6.0), "delta": 0.01}
+_EI = {"acquisition__incumbent": "best_value", "acquisition__failures": "impute"}
 
 _ALGORITHMS = {
     "GP-UCB-SDF": _bayes_opt(_VERMA, "ucb", "censor", _SE, _BETA, _DISCARD, _REPEATS),
@@ -97,14 +98,14 @@ _ALGORITHMS = {
     "asy-TS": _bayes_opt(_KANDASAMY, "thompson", "ignore", _SE),
     "GP-BUCB": _bayes_opt(_DESAUTELS, "ucb", "hallucinate", _SE, _BETA, _REPEATS),
     "GP-BTS": _bayes_opt(_CHOWDHURY, "thompson", "hallucinate", _SE, _REPEATS),
-    "GP-EI": _bayes_opt(_JONES, "log_ei", "ignore", {"acquisition__incumbent": "best_value"}),
+    "GP-EI": _bayes_opt(_JONES, "log_ei", "ignore", _EI),
     "seqTS": _bayes_opt(_KANDASAMY, "thompson", "ignore", _WORKERS, _QUICK),
     "synTS": _bayes_opt(_KANDASAMY, "thompson", "ignore", _WORKERS, _QUICK),
     "asyTS": _bayes_opt(_KANDASAMY, "thompson", "ignore", _WORKERS, _QUICK),
     "asyHTS": _bayes_opt(_KANDASAMY, "thompson", "hallucinate", _WORKERS, _QUICK, _REPEATS),
     "asyUCB": _bayes_opt(_KANDASAMY, "ucb", "ignore", _WORKERS, _SCHEDULE),
     "asyHUCB": _bayes_opt(_KANDASAMY, "ucb", "hallucinate", _WORKERS, _SCHEDULE, _REPEATS),
-    "asyEI": _bayes_opt(_KANDASAMY, "log_ei", "ignore", _WORKERS, {"acquisition__incumbent": "best_value"}),
+    "asyEI": _bayes_opt(_KANDASAMY, "log_ei", "ignore", _WORKERS, _EI),
     "synBUCB": _bayes_opt(
         _DESAUTELS, "ucb", "hallucinate", _WORKERS, _SCHEDULE, {"acquisition__per_batch": True}, _REPEATS
     ),
@@ -163,8 +164,8 @@ def algorithm(name: str, space: SpaceLike | None = None, **kwargs: Any) -> Optim
     Examples
     --------
     >>> import belated as bl
-    >>> bl.algorithm("GP-EI", {"x": (0.0, 1.0)}, seed=0)
-    BayesOpt(space={'x': (0.0, 1.0)}, acquisition=LogEI(incumbent='best_value'), pending='ignore', seed=0)
+    >>> bl.algorithm("GP-EI", {"x": (0.0, 1.0)}, seed=0).acquisition
+    LogEI(incumbent='best_value', failures='impute')
     """
     known = _ALGORITHMS.get(name) if isinstance(name, str) else None
     if known is None:

@@ -328,7 +328,7 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
         error: BaseException | str | None = None,
         attrs: Mapping[str, Any] | None = None,
     ) -> None:
-        """Report that a trial crashed: the model takes its point for worse than the worst observed.
+        """Report that a trial crashed: suggestions learn where that happens.
 
         A trial that failed already stays as it is, unless it had no error and now gets one.
 

@@ -222,7 +222,10 @@ def with_nested(cls: type[Optimizer], arguments: Mapping[str, Any], params: Mapp
         value = spec.metadata["takes"].from_argument(given, argument)
         for field, change in changes.items():
             if field not in arguments_of(type(value)):
-                own = nearest_argument(field, type(value))
+                family = spec.metadata["takes"].shorthand.values()
+                # The very name, of another value, rather than a near one.
+                elsewhere = any(field in arguments_of(kind) for kind in family)
+                own = None if elsewhere else nearest_argument(field, type(value))
                 advice = f"did you mean {argument}__{own}?" if own else advice_on(f"{argument}__{field}", cls)
                 raise UnknownArgument(
                     f"{argument}__{field}={short_repr(change)} is no field of {type(value).__name__}: {advice}"

@@ -42,7 +42,7 @@ class Surrogate:
     log_evidence : float
         log p(values | hyperparameters), a density in units of f: comparable between models of the same values.
     n_observed : int
-        Rows that the model has learnt from: values, and failed trials, which count as bad ones.
+        Rows that the model has learnt from: values, and failed trials where they count as bad ones.
 
     Examples
     --------

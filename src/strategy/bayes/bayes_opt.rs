@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::acquisition::{Acquisition, Scorer, UpperConfidenceBound};
+use crate::acquisition::{Acquisition, Scorer, Sum, UpperConfidenceBound};
 use crate::domain::{Domain, Objective};
 use crate::error::{Error, Result, Stop, check};
 use crate::gp::{GaussianProcess, as_row};
@@ -27,6 +27,7 @@ use crate::strategy::bayes::note::Fit;
 use crate::strategy::bayes::pending::Pending;
 use crate::strategy::bayes::search::{Scores, Search, argmax, can_be_kept, in_context};
 use crate::strategy::bayes::settings::{self, DesignMethod, Settings};
+use crate::strategy::bayes::success::Success;
 use crate::strategy::bayes::training_set::{Posterior, TrainingSet, is_arriving};
 use crate::strategy::registry::FromSettings;
 use crate::strategy::{Proposal, Query, Recommendation, Setup, Strategy, Supports, uniform_point};
@@ -51,6 +52,8 @@ pub struct BayesOpt {
     /// Feasible points, found at the first suggestion under constraints.
     pool: Option<Pool>,
     pub(super) training: TrainingSet,
+    /// The model of failures, where there is one.
+    pub(super) success: Option<Success>,
     candidates: Option<SolvedCandidates>,
     information: Option<InformationGain>,
     /// A fit that is not logged, for predictions before the first one that is; and the log's length.
@@ -63,6 +66,8 @@ pub(super) struct Prepared<'a> {
     nu: f64,
     /// None for Thompson sampling.
     pub(super) acquisition: Option<Acquisition>,
+    /// Whose log probability is added to it.
+    pub(super) success: Option<&'a mut Success>,
     domain: &'a Domain,
     settings: &'a Settings,
     pool: Option<&'a Pool>,
@@ -91,6 +96,7 @@ impl BayesOpt {
             domain,
             columns,
             d,
+            success: None,
             candidates: None,
             information: None,
             preview: None,
@@ -186,12 +192,12 @@ impl BayesOpt {
         let in_flight =
             in_flight.filter(|&number| is_arriving(&log.trials()[number], query, &self.settings));
         let trial = |number: &TrialNumber| &log.trials()[*number];
-        let rows = self.training.rows().iter().copied();
-        let mut observed = rows.clone().filter(|number| trial(number).value.is_some());
+        let ended = self.training.ended().iter().copied();
+        let mut observed = ended.clone().filter(|number| trial(number).value.is_some());
         let once = first
             || self.settings.gp().noise_std == Some(0.0)
             || observed.all(|number| trial(&number).std() == Some(0.0));
-        let tried = rows.filter(|number| {
+        let tried = ended.filter(|number| {
             trial(number).state == State::Failed || (once && trial(number).value.is_some())
         });
         let numbers = in_flight.chain(tried);
@@ -224,6 +230,7 @@ impl BayesOpt {
             posterior,
             nu,
             acquisition: chosen,
+            success,
             ..
         } = prepared;
         let settings = prepared.settings;
@@ -249,11 +256,12 @@ impl BayesOpt {
             rng,
             stop,
         };
+        let n = posterior.gp.len() + success.as_ref().map_or(0, |success| success.n_rows());
         match prepared.domain {
-            Domain::Candidates(list) if can_be_kept(list, posterior.gp.len(), chosen.is_none()) => {
-                search.candidates(prepared.candidates, list, &posterior, chosen)
+            Domain::Candidates(list) if can_be_kept(list, n, chosen.is_none()) => {
+                search.candidates(prepared.candidates, list, &posterior, chosen, success)
             }
-            _ => search.functions(&posterior, chosen),
+            _ => search.functions(&posterior, chosen, success.as_deref()),
         }
     }
 
@@ -268,6 +276,8 @@ impl BayesOpt {
         let settings = &self.settings;
         let recent = recent_trials(log, query, settings);
         let recent = self.training.encode(log, &recent);
+        let (kept, columns) = (&mut self.success, &self.columns);
+        let success = Success::update(kept, &self.training, columns, log, stop)?;
         let mut posterior =
             self.training
                 .posterior(log, query, stop)?
@@ -327,6 +337,7 @@ impl BayesOpt {
             posterior,
             nu,
             acquisition,
+            success,
             domain: &self.domain,
             settings,
             pool: self.pool.as_ref(),
@@ -423,6 +434,8 @@ impl Strategy for BayesOpt {
         }
         self.update_pool(query, stop)?;
         self.preview_fit(log, query, rng, stop)?;
+        let (kept, columns) = (&mut self.success, &self.columns);
+        let success = Success::update(kept, &self.training, columns, log, stop)?;
         let Some(posterior) = self.training.posterior(log, query, stop)? else {
             return Ok(None);
         };
@@ -434,15 +447,24 @@ impl Strategy for BayesOpt {
             multiplier: 0.0,
             noise: 0.0,
         });
+        let context = query.context;
+        // The mean knows nothing of where trials fail.
+        let mut shortfall = success.map(|success| success.shortfall(context));
         let mut scorer;
         let mut scores;
         let objective: &mut dyn Objective = match self.domain.as_ref() {
             Domain::Candidates(list) => {
-                scores = Scores::new(gp.mean(in_context(list, query.context).view()));
+                let mut means = gp.mean(in_context(list, context).view());
+                if let Some(shortfall) = &mut shortfall {
+                    let mut missing = vec![0.0; means.len()];
+                    shortfall.values(list.view(), &mut missing);
+                    means.iter_mut().zip(missing).for_each(|(m, s)| *m += s);
+                }
+                scores = Scores::new(means);
                 &mut scores
             }
             Domain::Box(_) => {
-                scorer = Scorer::new(gp, &mean, query.context);
+                scorer = Sum::of(Scorer::new(gp, &mean, context), shortfall);
                 &mut scorer
             }
         };

@@ -10,6 +10,7 @@
 //! * [`candidates`]: a finite domain, solved against the factor once and kept
 //! * [`information`]: the information gain that the theory's multipliers are made of
 //! * [`bound`]: the multiplier of sigma; `search`: the best point of the domain
+//! * `success`: the chance that a trial succeeds, where some have failed
 //! * [`spacing`]: proposals near pending trials are moved
 //! * [`bayes_opt`]: the strategy itself; `model_access`: what can be read of its model
 
@@ -29,6 +30,7 @@ mod refit;
 mod search;
 pub mod settings;
 pub mod spacing;
+mod success;
 pub mod targets;
 pub mod training_set;
 pub mod warp;

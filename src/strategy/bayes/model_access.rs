@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use ndarray::ArrayView2;
 
-use crate::acquisition::Scorer;
+use crate::acquisition::{Scorer, Sum};
 use crate::domain::Objective;
 use crate::error::{Error, Result, Stop};
 use crate::ledger::Ledger;
@@ -91,7 +91,9 @@ impl ModelBased for BayesOpt {
             });
         };
         let mut values = vec![0.0; points.nrows()];
-        Scorer::new(gp, &acquisition, query.context).values(points, &mut values);
+        let context = query.context;
+        let success = prepared.success.map(|it| it.log_probability(context));
+        Sum::of(Scorer::new(gp, &acquisition, context), success).values(points, &mut values);
         for value in &mut values {
             *value = acquisition.in_units_of_f(*value, units.scale, &|t| units.value(t));
         }

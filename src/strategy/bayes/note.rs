@@ -18,6 +18,17 @@ pub struct Fit {
     pub scale: f64,
     /// What was done to values before that.
     pub warp: Option<Warp>,
+    /// The fit of the chance of success, where trials had failed.
+    pub success: Option<SuccessFit>,
+}
+
+/// The lengthscales of the model of failures, one per column, and the rows that they were fitted to: every observed and
+/// failed trial.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SuccessFit {
+    pub lengthscale: Vec<f64>,
+    pub rows: usize,
 }
 
 /// As it stands in a note.
@@ -32,6 +43,8 @@ struct Note {
     scale: f64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     warp: Option<Warp>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    success: Option<SuccessFit>,
 }
 
 impl Fit {
@@ -43,6 +56,7 @@ impl Fit {
             rows: None,
             scale: 1.0,
             warp: None,
+            success: None,
         }
     }
 
@@ -55,6 +69,7 @@ impl Fit {
             rows: self.rows.unwrap_or(0),
             scale: self.scale,
             warp: self.warp,
+            success: self.success.clone(),
         };
         serde_json::to_string(&note).map_err(|error| Error::Corrupt(error.to_string()))
     }
@@ -64,7 +79,8 @@ impl Fit {
         let note: Note =
             serde_json::from_str(text).map_err(|error| Error::Corrupt(error.to_string()))?;
         let rest = [note.signal_variance, note.noise_variance, note.scale];
-        let mut all = note.lengthscale.iter().chain(&rest);
+        let success = note.success.iter().flat_map(|fit| &fit.lengthscale);
+        let mut all = note.lengthscale.iter().chain(&rest).chain(success);
         if note.lengthscale.is_empty()
             || !all.all(|p| *p > 0.0 && p.is_finite())
             || note.warp.is_some_and(|warp| !warp.is_valid())
@@ -81,13 +97,23 @@ impl Fit {
             rows: Some(note.rows),
             scale: note.scale,
             warp: note.warp,
+            success: note.success,
         })
     }
 
     /// Refuses a note that no suggestion can have had after these many trials, in a model of so many columns.
     pub fn check_note(text: &str, n_trials: usize, width: usize) -> Result<()> {
         let fit = Self::from_note(text)?;
-        if fit.rows > Some(n_trials) || fit.theta.lengthscale.len() != width {
+        let other_rows = |success: &SuccessFit| {
+            // Failed trials are rows of it beside those of the fit.
+            Some(success.rows) <= fit.rows
+                || success.rows > n_trials
+                || success.lengthscale.len() != width
+        };
+        if fit.rows > Some(n_trials)
+            || fit.theta.lengthscale.len() != width
+            || fit.success.as_ref().is_some_and(other_rows)
+        {
             return Err(Error::Corrupt(format!(
                 "the note {text} is of a fit to other rows"
             )));
@@ -109,7 +135,10 @@ mod tests {
         ) {
             let theta = Hyperparameters { lengthscale, signal_variance: variance, noise_variance: 1e-300 };
             let warp = warp.map(|(knee, width)| Warp { knee, width });
-            let fit = Fit { family: KernelFamily::Matern32, theta, rows: Some(rows), scale: variance, warp };
+            let fit = Fit { family: KernelFamily::Matern32, theta, rows: Some(rows), scale: variance, warp, success: None };
+            prop_assert_eq!(Fit::from_note(&fit.to_note().unwrap()).unwrap(), fit.clone());
+            let success = Some(SuccessFit { lengthscale: fit.theta.lengthscale.clone(), rows });
+            let fit = Fit { success, ..fit };
             prop_assert_eq!(Fit::from_note(&fit.to_note().unwrap()).unwrap(), fit);
         }
     }
@@ -135,6 +164,24 @@ mod tests {
         ] {
             let bad = good.replacen(from, to, 1);
             assert!(Fit::from_note(&bad).is_err(), "{bad}");
+        }
+        let failures = |success: &str| good.replace('}', &format!(r#","success":{success}}}"#));
+        let good = failures(r#"{"lengthscale":[0.25,3.0],"rows":6}"#);
+        assert!(Fit::check_note(&good, 6, 2).is_ok());
+        assert!(Fit::check_note(&good, 5, 2).is_err());
+        for success in [
+            r#"{"lengthscale":[0.25],"rows":6}"#,
+            r#"{"lengthscale":[0.25,0.0],"rows":6}"#,
+            r#"{"lengthscale":[0.25,1e999],"rows":6}"#,
+            r#"{"lengthscale":[0.25,3.0],"rows":4}"#,
+            r#"{"lengthscale":[0.25,3.0]}"#,
+            r#"{"rows":6}"#,
+            r#"{"lengthscale":[0.25,3.0],"rows":6,"noise":1.0}"#,
+        ] {
+            assert!(
+                Fit::check_note(&failures(success), 6, 2).is_err(),
+                "{success}"
+            );
         }
     }
 }

@@ -103,6 +103,7 @@ impl BayesOpt {
             rows: Some(self.training.rows().len()),
             scale: units.scale,
             warp: units.warp,
+            success: self.fit_success(log, rng, stop)?,
         })
     }
 

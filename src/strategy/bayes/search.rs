@@ -2,7 +2,7 @@
 
 use ndarray::{Array2, ArrayView2, s};
 
-use crate::acquisition::{Acquisition, Scorer, UpperConfidenceBound};
+use crate::acquisition::{Acquisition, Scorer, Sum, UpperConfidenceBound};
 use crate::domain::{Domain, Objective};
 use crate::error::{Result, Stop};
 use crate::gp::GaussianProcess;
@@ -16,6 +16,7 @@ use crate::strategy::bayes::candidates::{MAX_EXACT, SolvedCandidates};
 use crate::strategy::bayes::pending::Pending;
 use crate::strategy::bayes::settings::{self, DrawMethod, Settings};
 use crate::strategy::bayes::spacing::enforce_separation;
+use crate::strategy::bayes::success::Success;
 use crate::strategy::bayes::training_set::{Posterior, Version};
 
 /// Candidates are solved against the factor and kept up to so many bytes; beyond, they are solved block by block.
@@ -71,10 +72,11 @@ impl Search<'_, '_> {
         list: &Array2<f64>,
         posterior: &Posterior,
         acquisition: Option<Acquisition>,
+        success: Option<&mut Success>,
     ) -> Result<Point> {
         let gp = &*posterior.gp;
         let solved = solved(kept, list, self.query, posterior.version, gp, self.stop)?;
-        let scores = match acquisition {
+        let mut scores = match acquisition {
             Some(acquisition) => solved.score(gp, &acquisition),
             None => {
                 let rows = [posterior.rows, &posterior.tail.trials].concat();
@@ -82,6 +84,11 @@ impl Search<'_, '_> {
                 solved.draw(gp, self.log, &rows, scale, self.rng)?
             }
         };
+        if let Some(success) = success {
+            let log_probabilities = success.log_probabilities(list, self.query, self.stop)?;
+            let both = scores.iter_mut().zip(log_probabilities);
+            both.for_each(|(score, log_p)| *score += log_p);
+        }
         argmax(
             &mut Scores::new(scores),
             self.domain,
@@ -98,6 +105,7 @@ impl Search<'_, '_> {
         &mut self,
         posterior: &Posterior,
         acquisition: Option<Acquisition>,
+        success: Option<&Success>,
     ) -> Result<Point> {
         let gp = &*posterior.gp;
         let acquisition = match acquisition {
@@ -109,7 +117,11 @@ impl Search<'_, '_> {
         let maximizer = literature.unwrap_or(Maximizer::Default {
             effort: acquisition.effort(gp.len()) * self.settings.acquisition.effort(),
         });
-        let mut scorer = Scorer::new(gp, &acquisition, self.query.context);
+        let context = self.query.context;
+        let mut scorer = Sum::of(
+            Scorer::new(gp, &acquisition, context),
+            success.map(|success| success.log_probability(context)),
+        );
         let best = argmax(
             &mut scorer,
             self.domain,
@@ -124,7 +136,7 @@ impl Search<'_, '_> {
             return Ok(best);
         }
         let tail = &posterior.tail.trials;
-        let out = points_out(self.domain, self.log, tail, self.query.context);
+        let out = points_out(self.domain, self.log, tail, context);
         enforce_separation(
             &mut scorer,
             self.domain,
@@ -189,7 +201,7 @@ fn points_out(
 }
 
 /// The candidates solved against this posterior, from what was kept of them where that is still valid.
-fn solved<'a>(
+pub(super) fn solved<'a>(
     kept: &'a mut Option<SolvedCandidates>,
     list: &Array2<f64>,
     query: Query,

@@ -42,11 +42,13 @@ struct Fold {
     rows: Vec<TrialNumber>,
     /// The standard deviation of each row's noise, in units of f, where it is known.
     stds: Vec<Option<f64>>,
+    /// Trials that were observed or failed, in the order in which they first did.
+    ended: Vec<TrialNumber>,
     /// Trials that would be discarded after their window, with the time they were suggested.
     waiting: BTreeMap<TrialNumber, f64>,
     /// Whether a row was taken out or changed since the last suggestion: then all rows are factorised anew.
     reordered: bool,
-    /// How often a row went to another point: where its trial was really run.
+    /// How often the point of an ended trial went elsewhere: where it was really run.
     n_moves: usize,
     /// The last fit of θ.
     fit: Option<Arc<Fit>>,
@@ -168,6 +170,25 @@ impl TrainingSet {
         &self.fold.rows
     }
 
+    /// Observed and failed trials, in the order in which they first were either.
+    pub fn ended(&self) -> &[TrialNumber] {
+        &self.fold.ended
+    }
+
+    /// How many trials count as failed, and not as rows of this model.
+    pub fn n_failed(&self, log: &Ledger) -> usize {
+        if !self.settings.models_failures() {
+            return 0;
+        }
+        let failed = |number: &&TrialNumber| log.trials()[**number].state == State::Failed;
+        self.fold.ended.iter().filter(failed).count()
+    }
+
+    /// How often the points of observed and failed trials changed.
+    pub fn n_moves(&self) -> usize {
+        self.fold.n_moves
+    }
+
     /// Folds in the events since the last time.
     pub fn catch_up(&mut self, log: &Ledger) -> Result<()> {
         self.rewind(log);
@@ -209,6 +230,7 @@ impl TrainingSet {
                 report,
             } => {
                 if value.is_some() {
+                    self.fold.add_ended(*number as usize);
                     let std = report.as_ref().and_then(|report| report.std);
                     self.fold.set_row(*number as usize, std);
                 }
@@ -219,6 +241,7 @@ impl TrainingSet {
                 if report.as_ref().is_some_and(|report| report.point.is_some()) {
                     self.fold.move_row(number);
                 }
+                self.fold.add_ended(number);
                 let discarded = discarded(&log.trials()[number], &self.settings);
                 let std = report.as_ref().and_then(|report| report.std);
                 self.fold.set_row(number, std.filter(|_| !discarded));
@@ -226,11 +249,16 @@ impl TrainingSet {
             Entry::Failed { number, .. } => {
                 let number = *number as usize;
                 self.fold.waiting.remove(&number);
-                self.fold.set_row(number, None);
+                self.fold.add_ended(number);
+                // Where failures have a model of their own they are no rows of this one.
+                if !self.settings.models_failures() {
+                    self.fold.set_row(number, None);
+                }
             }
             Entry::Abandoned { number, .. } => {
                 let number = *number as usize;
                 self.fold.waiting.remove(&number);
+                self.fold.ended.retain(|ended| *ended != number);
                 self.fold.remove_row(number);
             }
         }
@@ -278,6 +306,7 @@ impl TrainingSet {
             known.rows.is_some()
                 && (known.family, known.rows, &known.theta) == (fit.family, fit.rows, &fit.theta)
                 && (known.scale, known.warp) == (fit.scale, fit.warp)
+                && known.success == fit.success
         });
         if !same {
             fold.base = fit.rows.unwrap_or(0).min(fold.rows.len());
@@ -294,8 +323,13 @@ impl TrainingSet {
     /// Whether θ should be fitted before the next suggestion.
     pub fn refit_due(&self, log: &Ledger) -> bool {
         let gp = self.settings.gp();
-        let fitted = self.fit().and_then(|fit| fit.rows);
-        gp.fits() && gp.refit_due(fitted, self.fold.rows.len(), log.trials().len())
+        // Failures count as observations do, in whichever model they are.
+        let (fitted, rows) = (self.fit(), self.fold.rows.len().max(self.fold.ended.len()));
+        let fitted = fitted.and_then(|fit| match &fit.success {
+            Some(success) => Some(success.rows),
+            None => fit.rows,
+        });
+        gp.fits() && gp.refit_due(fitted, rows, log.trials().len())
     }
 
     /// Targets of the rows, under the warp of the last fit.
@@ -470,9 +504,15 @@ impl Fold {
 
     /// Notes that the point of a trial is another one from now on.
     fn move_row(&mut self, number: TrialNumber) {
-        if self.rows.contains(&number) {
+        if self.ended.contains(&number) {
             self.n_moves += 1;
-            self.reordered = true;
+            self.reordered |= self.rows.contains(&number);
+        }
+    }
+
+    fn add_ended(&mut self, number: TrialNumber) {
+        if !self.ended.contains(&number) {
+            self.ended.push(number);
         }
     }
 

@@ -1,0 +1,93 @@
+//! The logarithm of the chance that a trial succeeds, by a Gaussian process of labels: 1 where a trial was observed, −1
+//! where it failed (least-squares classification, Rasmussen & Williams 2006, section 6.5).
+//!
+//! Notation: mu and sigma² the posterior mean and variance of the label at x less its prior mean, which is 1: everything
+//! succeeds until shown otherwise; u = (1 + mu)/sqrt(sigma² + c); φ and Φ the standard normal density and distribution.
+
+use std::f64::consts::{FRAC_1_SQRT_2, PI};
+
+use super::{Moments, OfMoments};
+use crate::numerics::special::mills_ratio;
+
+/// c: however many trials failed around a point, log P is no less than log Φ(−1/√c), about −53.
+const MIN_VARIANCE: f64 = 0.01;
+
+/// log P, P = Φ(u): the chance that the label is positive.
+#[derive(Debug, Clone, Copy)]
+pub struct LogSuccessProbability;
+
+impl OfMoments for LogSuccessProbability {
+    fn value(&self, at: Moments) -> f64 {
+        log_cdf((1.0 + at.mean) / spread(at)).0
+    }
+
+    // ∂a/∂mu = φ/Φ / spread,  ∂a/∂sigma = −φ/Φ · u sigma / spread²
+    fn value_and_derivatives(&self, at: Moments) -> (f64, f64, f64) {
+        let spread = spread(at);
+        let u = (1.0 + at.mean) / spread;
+        let (value, slope) = log_cdf(u);
+        let by_std = -slope * u * at.std() / (spread * spread);
+        (value, slope / spread, by_std)
+    }
+}
+
+/// sqrt(sigma² + c).
+fn spread(at: Moments) -> f64 {
+    (at.variance + MIN_VARIANCE).sqrt()
+}
+
+/// log Φ(u) and its derivative φ(u)/Φ(u); for u < 0, Φ(u) = φ(u) R(−u) with Mills' ratio R.
+fn log_cdf(u: f64) -> (f64, f64) {
+    let log_density = -0.5 * u * u - 0.5 * (2.0 * PI).ln();
+    if u > 0.0 {
+        let cdf = 0.5 * libm::erfc(-u * FRAC_1_SQRT_2);
+        (cdf.ln(), log_density.exp() / cdf)
+    } else {
+        let (ratio, _) = mills_ratio(-u);
+        (log_density + ratio.ln(), 1.0 / ratio)
+    }
+}
+
+/// How far a point is from being as likely to succeed as to fail: min(0, 1 + mu), in units of 0.1. Added to the mean of
+/// targets of unit scale, it keeps its maximum out of where trials fail.
+#[derive(Debug, Clone, Copy)]
+pub struct ShortfallOfSuccess;
+
+const PER_UNIT: f64 = 10.0;
+
+impl OfMoments for ShortfallOfSuccess {
+    fn value(&self, at: Moments) -> f64 {
+        PER_UNIT * (1.0 + at.mean).min(0.0)
+    }
+
+    fn value_and_derivatives(&self, at: Moments) -> (f64, f64, f64) {
+        let slope = if at.mean < -1.0 { PER_UNIT } else { 0.0 };
+        (self.value(at), slope, 0.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn log_cdf_and_its_derivative_match_high_precision_values() {
+        // log Φ(u), computed with 60 digits.
+        for (u, expected) in [
+            (3.0, -0.001_350_809_964_748_192_5),
+            (0.5, -0.368_946_415_288_656_35),
+            (0.0, -std::f64::consts::LN_2),
+            (-0.5, -1.175_911_761_593_618_6),
+            (-3.0, -6.607_726_221_510_349),
+            (-40.0, -804.608_442_013_753_9),
+        ] {
+            let (value, slope) = log_cdf(u);
+            assert!(
+                (value - expected).abs() <= 1e-12 * expected.abs().max(1.0),
+                "{u}: {value}"
+            );
+            let difference = (log_cdf(u + 1e-6).0 - log_cdf(u - 1e-6).0) / 2e-6;
+            assert!((slope - difference).abs() < 1e-6 * slope.max(1.0), "{u}");
+        }
+    }
+}

@@ -1,0 +1,251 @@
+//! Tests of the model of failures: its probabilities by a dense solve, and that what is kept is what would be made anew.
+
+use super::*;
+use crate::domain::{Coordinate, Domain, Objective};
+use crate::ledger::{Action, Clock, Event, Point, Report};
+use crate::maximize::feasible::Feasible;
+use crate::strategy::{Setup, Strategy};
+use ndarray::{Array2, array};
+use rand::SeedableRng;
+use serde_json::{Value, json};
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+const QUERY: Query<'static> = Query {
+    now: 0.0,
+    wall_time: None,
+    context: &[],
+    fidelity: None,
+    feasible: Feasible::EVERYWHERE,
+};
+
+fn go_on() -> ControlFlow<()> {
+    ControlFlow::Continue(())
+}
+
+fn strategy(settings: Value) -> BayesOpt {
+    let setup = Setup {
+        domain: Arc::new(Domain::new_box(vec![Coordinate::Continuous; 2]).unwrap()),
+        context: vec![],
+        fidelity: None,
+        clock: Clock::Iterations,
+    };
+    let settings = serde_json::from_value(settings).unwrap();
+    BayesOpt::new(&setup, settings, &mut Rng::seed_from_u64(1)).unwrap()
+}
+
+/// θ of the surrogate is given, so that nothing is fitted and the lengthscales here are the modes of their priors.
+fn given() -> Value {
+    let gp = json!({"kind": "GP", "kernel": "matern52", "lengthscale": 0.3, "signal_std": 1.0, "noise_std": 0.1});
+    json!({"surrogate": gp, "initial": {"kind": "Initial", "n": 0}})
+}
+
+fn act(log: &mut Ledger, action: Action) {
+    let event = log.validate(action, 0.0).unwrap().unwrap();
+    log.append(event).unwrap();
+}
+
+/// Adds a trial at this point, observed where `succeeded`, else failed.
+fn add(log: &mut Ledger, x: [f64; 2], succeeded: bool) {
+    let value = succeeded.then_some(x[0]);
+    let number = log.trials().len();
+    act(
+        log,
+        Action::add(Point::new(x.to_vec(), None), vec![], value, None),
+    );
+    if !succeeded {
+        act(log, Action::fail(number));
+    }
+}
+
+fn log_of(trials: &[([f64; 2], bool)]) -> Ledger {
+    let mut log = Ledger::new(Clock::Iterations, 2, 0);
+    for (x, succeeded) in trials {
+        add(&mut log, *x, *succeeded);
+    }
+    log
+}
+
+/// P at these points by the strategy's model, caught up with the log.
+fn probabilities(bayes: &mut BayesOpt, log: &Ledger, points: &Array2<f64>) -> Vec<f64> {
+    bayes.catch_up(log).unwrap();
+    let (kept, columns) = (&mut bayes.success, &bayes.columns);
+    let success = Success::update(kept, &bayes.training, columns, log, &mut go_on);
+    let success = success.unwrap().expect("some trial has failed");
+    let mut out = vec![0.0; points.nrows()];
+    success.log_probability(&[]).values(points.view(), &mut out);
+    let mut list = success
+        .log_probabilities(points, QUERY, &mut go_on)
+        .unwrap();
+    list.iter_mut().zip(&out).for_each(|(a, b)| *a -= b);
+    assert!(list.iter().all(|difference| difference.abs() < 1e-9));
+    out.into_iter().map(f64::exp).collect()
+}
+
+/// exp(√2 + ½ log d − 3), the mode of the prior on lengthscales in d = 2.
+fn lengthscale() -> f64 {
+    (2f64.sqrt() + 0.5 * 2f64.ln() - 3.0).exp()
+}
+
+#[test]
+fn probabilities_are_those_of_a_dense_solve() {
+    let trials = [
+        ([0.2, 0.3], true),
+        ([0.4, 0.35], false),
+        ([0.5, 0.8], true),
+        ([0.45, 0.3], false),
+        ([0.9, 0.1], false),
+    ];
+    let points = array![[0.42, 0.33], [0.2, 0.3], [0.9, 0.95], [0.7, 0.2]];
+    let found = probabilities(&mut strategy(given()), &log_of(&trials), &points);
+    let kernel = |a: &[f64], b: &[f64]| {
+        let squares = a
+            .iter()
+            .zip(b)
+            .map(|(a, b)| ((a - b) / lengthscale()).powi(2));
+        let r = (5.0 * squares.sum::<f64>()).sqrt();
+        (1.0 + r + r * r / 3.0) * (-r).exp()
+    };
+    for (x, found) in points.rows().into_iter().zip(found) {
+        let x = x.to_vec();
+        // (K + I/3) w = k, there being three failures, for the weights of the labels, by Gauss-Seidel.
+        let k: Vec<f64> = trials.iter().map(|(row, _)| kernel(row, &x)).collect();
+        let mut w = vec![0.0; 5];
+        for _ in 0..500 {
+            for i in 0..5 {
+                let others = (0..5).filter(|&j| j != i);
+                let rest: f64 = others
+                    .map(|j| kernel(&trials[i].0, &trials[j].0) * w[j])
+                    .sum();
+                w[i] = (k[i] - rest) / (1.0 + 1.0 / 3.0);
+            }
+        }
+        let labels = trials.iter().map(|(_, ok)| if *ok { 0.0 } else { -2.0 });
+        let mean = 1.0 + labels.zip(&w).map(|(y, w)| y * w).sum::<f64>();
+        let variance = 1.0 - k.iter().zip(&w).map(|(k, w)| k * w).sum::<f64>();
+        let u = mean / (variance + 0.01).sqrt();
+        let expected = 0.5 * libm::erfc(-u / 2f64.sqrt());
+        assert!((found - expected).abs() < 1e-9, "{found} {expected}");
+    }
+}
+
+#[test]
+fn one_failure_is_no_wall_several_are_and_successes_beside_them_open_it_again() {
+    let (at, half) = ([0.5, 0.5], [0.5 + 0.5 * lengthscale(), 0.5]);
+    let points = array![at, half];
+    let of = |trials: &[([f64; 2], bool)]| {
+        probabilities(&mut strategy(given()), &log_of(trials), &points)
+    };
+    let one = of(&[(at, false)]);
+    assert!((one[0] - 0.5).abs() < 1e-12 && one[1] > 0.5, "{one:?}");
+    let several = of(&[(at, false); 4]);
+    assert!(several[0] < 1e-3 && several[1] < 0.2, "{several:?}");
+    let mut trials = vec![(at, false); 4];
+    trials.extend([(half, true); 4]);
+    let opened = of(&trials);
+    assert!(opened[1] > 0.5, "{opened:?}");
+}
+
+/// The history of a log of fits, reports and suggestions, step by step.
+fn step(bayes: &mut BayesOpt, log: &mut Ledger, number: usize) {
+    let mut rng = Rng::seed_from_u64(number as u64);
+    bayes.catch_up(log).unwrap();
+    let proposal = bayes.propose(log, QUERY, &mut rng, &mut go_on).unwrap();
+    let x = proposal.point.x.clone();
+    let event = Event::Suggested {
+        point: proposal.point,
+        context: vec![],
+        fidelity: None,
+        now: 0.0,
+        expires_at: None,
+        queued: false,
+        note: proposal.note,
+        attrs: None,
+    };
+    log.append(event).unwrap();
+    match number % 7 {
+        // A failure that is given up, one that turns out to have a value, and one that was run elsewhere.
+        3 => act(log, Action::Abandon { number: number - 1 }),
+        5 => {
+            let again = crate::ledger::Again::Amend;
+            let point = Some(Point::new(vec![0.5, 0.25], None));
+            let report = Report {
+                point,
+                ..Report::default()
+            };
+            let (number, value) = (number - 1, 0.5);
+            act(
+                log,
+                Action::Observe {
+                    number,
+                    value,
+                    report,
+                    again,
+                },
+            );
+        }
+        _ => {}
+    }
+    match x[0] > 0.6 || number % 7 == 2 || number % 7 == 4 {
+        true => act(log, Action::fail(number)),
+        false => act(
+            log,
+            Action::observe(number, (5.0 * x[0]).sin() + x[1], None, false),
+        ),
+    }
+}
+
+#[test]
+fn what_is_kept_is_what_would_be_made_anew_bit_for_bit() {
+    let settings = json!({"initial": {"kind": "Initial", "n": 2}});
+    let (mut kept, mut log) = (
+        strategy(settings.clone()),
+        Ledger::new(Clock::Iterations, 2, 0),
+    );
+    let points = array![[0.42, 0.33], [0.2, 0.3], [0.9, 0.95], [0.7, 0.2]];
+    let mut fits = 0;
+    for number in 0..24 {
+        step(&mut kept, &mut log, number);
+        let note = log.trials()[number].note();
+        if let Some(note) = note.filter(|note| note.contains("success")) {
+            fits += 1;
+            assert_eq!(kept.check_note(&log, note), Ok(()));
+        }
+        kept.catch_up(&log).unwrap();
+        if number < 2 || kept.training.n_failed(&log) == 0 {
+            continue;
+        }
+        let mut fresh = strategy(settings.clone());
+        assert_eq!(
+            probabilities(&mut kept, &log, &points),
+            probabilities(&mut fresh, &log, &points),
+        );
+        // A proposal that is not logged leaves nothing.
+        let (mut one, mut other) = (Rng::seed_from_u64(99), Rng::seed_from_u64(99));
+        let first = kept.propose(&log, QUERY, &mut one, &mut go_on).unwrap();
+        kept.rewind(&log);
+        let again = fresh.propose(&log, QUERY, &mut other, &mut go_on).unwrap();
+        assert_eq!(first.point.x, again.point.x);
+        assert_eq!(first.note, again.note);
+    }
+    assert!(fits > 3, "{fits}");
+}
+
+#[test]
+fn the_recommended_point_is_where_trials_succeed() {
+    // Values rise towards x = 0.6, beyond which everything fails.
+    let mut log = Ledger::new(Clock::Iterations, 2, 0);
+    for i in 0..30 {
+        let x = [(0.618 * i as f64).fract(), (0.755 * i as f64).fract()];
+        add(&mut log, x, x[0] < 0.6);
+    }
+    let recommended = |settings: Value| {
+        let mut bayes = strategy(settings);
+        bayes.catch_up(&log).unwrap();
+        let mut rng = Rng::seed_from_u64(3);
+        let found = bayes.recommend(&log, QUERY, &mut rng, &mut go_on);
+        found.unwrap().unwrap().point.x[0]
+    };
+    let found = recommended(given());
+    assert!(found > 0.4 && found < 0.65, "{found}");
+}
