@@ -504,7 +504,8 @@ impl Fold {
 
     /// Notes that the point of a trial is another one from now on.
     fn move_row(&mut self, number: TrialNumber) {
-        if self.ended.contains(&number) {
+        // A trial past its window is a row before it ends.
+        if self.rows.contains(&number) || self.ended.contains(&number) {
             self.n_moves += 1;
             self.reordered |= self.rows.contains(&number);
         }

@@ -259,3 +259,34 @@ fn a_kept_posterior_is_that_of_a_fresh_fold_bit_for_bit() {
     // Without fits the unit of the noise, once there is one that came with a value, moves with every value.
     compare(&given(), None, &[0, 2, 3, 4, 5, 6, 7, 8, 9]);
 }
+
+#[test]
+fn a_row_at_the_floor_moves_where_its_trial_was_really_run() {
+    let gp = json!({"kind": "GP", "kernel": "matern52", "lengthscale": 0.3, "signal_std": 1.0, "noise_std": 0.1});
+    let censor = json!({"kind": "Censor", "late": "discard", "floor": 0.0});
+    let settings = settings(
+        json!({"acquisition": {"kind": "UCB"}, "surrogate": gp, "pending": censor, "window": 1.0}),
+    );
+    let fresh = || TrainingSet::new(settings.clone(), &Columns::plain(1));
+    let (mut kept, mut log) = (fresh(), started(4, None));
+    observe(&mut log, 3, 1.0, 3.5);
+    suggest(&mut log, 4.0, None);
+    let before = moments(&mut kept, &log);
+    assert_eq!(kept.rows(), [0, 1, 3, 2]);
+    // It ends when it has been a row for long.
+    let report = Report {
+        point: Some(Point::new(vec![0.875], None)),
+        ..Report::default()
+    };
+    let (number, value, again) = (1, 2.0, Again::Refuse);
+    let action = Action::Observe {
+        number,
+        value,
+        report,
+        again,
+    };
+    act(&mut log, action, 5.0);
+    suggest(&mut log, 5.0, None);
+    let now = moments(&mut kept, &log);
+    assert!(now != before && now == moments(&mut fresh(), &log));
+}
