@@ -280,7 +280,7 @@ fn best_variant(
             data: part.data(),
             ..problem
         };
-        if let Some((p, value)) = best(problem.search_all(&[p.clone()], stop)?) {
+        if let Some((p, value)) = best(problem.search_all(std::slice::from_ref(&p), stop)?) {
             let value = value - other.log_slope(n);
             if value < least {
                 (variant, least, top) = (i, value, p);
