@@ -35,6 +35,9 @@ class Belated:
     def observe(self, trial, value):
         self.optimizer.observe(trial, value)
 
+    def fail(self, trial):
+        self.optimizer.fail(trial)
+
     def add(self, points, values):
         """Points that were started elsewhere; those without a value are returned as from `suggest`."""
         trials = self.optimizer.add(points, values)
@@ -154,6 +157,11 @@ class Optuna:
 
     def observe(self, trial, value):
         self.study.tell(trial, value)
+
+    def fail(self, trial):
+        import optuna
+
+        self.study.tell(trial, state=optuna.trial.TrialState.FAIL)
 
     def add(self, points, values):
         import optuna
