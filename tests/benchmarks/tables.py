@@ -27,8 +27,9 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
+from grids import Grid
 
-from belated import Categorical, Ordinal, Space
+from belated import Categorical, Ordinal
 
 FLOOR = 1e-3  # regrets below are equal
 DATA = Path(__file__).parent / "data"
@@ -41,7 +42,7 @@ class Table:
     Parameters
     ----------
     space : mapping
-        Dimensions with levels. Rows stand in the order of the levels, those of the last dimension running fastest.
+        Dimensions with levels; the rows are those of its `Grid`.
     values : array (n, r)
         What is maximised: of each row its replicates. NaN is a replicate that failed, and f of its row is −inf.
     seconds : array (n,)
@@ -60,29 +61,19 @@ class Table:
         self.means = np.where(np.isnan(means), -np.inf, means)
         self.optimum = float(self.means.max())
         self.unit = self.optimum - float(np.median(self.means))
-        self._levels = {
-            name: {dimension.member(level): level for level in range(dimension.n_levels)}
-            for name, dimension in Space(space).items()
-        }
+        self.grid = Grid(space)
 
     def __call__(self, params):
-        return float(self.means[self.row(params)])
+        return float(self.means[self.grid.find(params)])
 
     def time(self, params):
         """How long an evaluation takes."""
-        return float(self.seconds[self.row(params)])
+        return float(self.seconds[self.grid.find(params)])
 
     def replicate(self, params, u):
         """The replicate of a row that u in [0, 1) chooses; NaN is a failure."""
-        row = self.row(params)
+        row = self.grid.find(params)
         return float(self.values[row, int(u * self.counts[row])])
-
-    def row(self, params):
-        """The number of the row of a point."""
-        row = 0
-        for name, levels in self._levels.items():
-            row = row * len(levels) + levels[params[name]]
-        return row
 
 
 @dataclass(frozen=True)
