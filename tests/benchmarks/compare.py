@@ -38,12 +38,13 @@ if __name__ == "__main__":
 import numpy as np  # noqa: E402
 import peers  # noqa: E402
 import problems  # noqa: E402
+import sklearn_tables  # noqa: E402
 import tables  # noqa: E402
 
 from belated.simulate import simple_regret, simulate, simulate_workers  # noqa: E402
 
-SETTINGS = {**problems.SETTINGS, **tables.SETTINGS}
-GROUPS = {"listed": problems.LISTED, "held-out": problems.HELD_OUT, **tables.GROUPS}
+SETTINGS = {**problems.SETTINGS, **tables.SETTINGS, **sklearn_tables.SETTINGS}
+GROUPS = {"listed": problems.LISTED, "held-out": problems.HELD_OUT, **tables.GROUPS, **sklearn_tables.GROUPS}
 
 
 class Measured:

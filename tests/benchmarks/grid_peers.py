@@ -12,11 +12,11 @@ from belated import Categorical
 class BoTorchGrid:
     """qLogNEI with X_pending, over random points of the grid that are untried and the neighbours of the best ones.
 
-    The model is fitted anew for each suggestion. Ordered parameters are columns in [0, 1], neighbours being equally far
-    apart; so is a category of two choices. With other categories the model is a MixedSingleTaskGP, which has a
-    categorical kernel for them, else a SingleTaskGP. An inactive parameter stands in the middle of its levels. A failed
-    point is not suggested again and leaves no value, as in Ax. The first max(5, 2d) points of d parameters are Sobol's,
-    and so are later ones while fewer than two results are in.
+    The model is fitted anew for each suggestion, from the hyperparameters of the last, as in Ax. Ordered parameters are
+    columns in [0, 1], neighbours being equally far apart; so is a category of two choices. With other categories the
+    model is a MixedSingleTaskGP, which has a categorical kernel for them, else a SingleTaskGP. An inactive parameter
+    stands in the middle of its levels. A failed point is not suggested again and leaves no value, as in Ax. The first
+    max(5, 2d) points of d parameters are Sobol's, and so are later ones while fewer than two results are in.
 
     Settings: ``candidates``, the number of random points (2,000), and ``best``, the number of points whose neighbours
     are added (5).
@@ -42,6 +42,7 @@ class BoTorchGrid:
         middle = np.where(self.grid.active, level / (self.grid.sizes - 1), 0.5)
         self.columns = torch.tensor(np.where(several, level, middle), dtype=torch.double)
         self.rows, self.values, self.failed = [], {}, set()
+        self.fitted = {}  # hyperparameters
 
     def suggest(self):
         initial = len(self.rows) < self.n_initial or len(self.values) < 2
@@ -102,5 +103,8 @@ class BoTorchGrid:
             )
         else:
             model = SingleTaskGP(points, values, outcome_transform=Standardize(1))
+        for name, parameter in model.named_parameters():
+            parameter.data.copy_(self.fitted.get(name, parameter.data))
         fit_gpytorch_mll(ExactMarginalLogLikelihood(model.likelihood, model))
+        self.fitted = {name: parameter.detach().clone() for name, parameter in model.named_parameters()}
         return model

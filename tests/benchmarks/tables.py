@@ -18,6 +18,7 @@ of names are categories.
 import functools
 import hashlib
 import io
+import math
 import os
 import pickle
 import tempfile
@@ -49,10 +50,12 @@ class Table:
         Mean training times.
     counts : array (n,), optional
         How many replicates the rows have, where some have fewer than r. Default None: all have r.
+    largest : float
+        Regrets above are equal: that of failed points is infinite. Default: no bound.
     """
 
-    def __init__(self, space, values, seconds, counts=None):
-        self.space = space
+    def __init__(self, space, values, seconds, counts=None, largest=math.inf):
+        self.space, self.largest = space, largest
         self.values = values
         self.seconds = seconds
         self.counts = np.full(len(values), values.shape[1]) if counts is None else counts
@@ -101,7 +104,7 @@ class TableSetting:
 
     def regret(self, table, distance):
         """Regret, of the distance of a value from the optimum: 1 is the median of the table."""
-        return distance / table.unit
+        return np.minimum(distance / table.unit, table.largest)
 
 
 # The open tables. Four of hpobench are left out: they are kept for checking defaults that others have chosen.
