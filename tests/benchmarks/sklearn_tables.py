@@ -90,7 +90,7 @@ MLP_REGRESSOR = {
     "width": Ordinal([4, 16, 64]),
     "activation": Categorical(["relu", "tanh"]),
     "rate": decades(-5, 0),
-    "momentum": Ordinal([0.0, 0.5, 0.9]),
+    "momentum": Ordinal([0.0, 0.9]),
     "batch": Ordinal([8, 32, 128]),
     "alpha": Ordinal([1e-4, 1.0]),
 }
@@ -116,7 +116,7 @@ def mlp_regressor(p, seed):
 
 BOOSTING = {
     "learning_rate": Ordinal([0.01, 0.03, 0.1, 0.3, 1.0, 2.5]),
-    "max_iter": Ordinal([10, 30, 90]),
+    "max_iter": Ordinal([5, 15, 45]),
     "max_leaf_nodes": Ordinal([3, 7, 15, 31]),
     "min_samples_leaf": Ordinal([3, 10, 30]),
     "l2_regularization": Ordinal([0.0, 1.0, 100.0]),
@@ -131,7 +131,7 @@ def boosting(p, seed):
 
 # max_samples other than None is refused without bootstrap.
 FOREST = {
-    "n_estimators": Ordinal([5, 15, 45]),
+    "n_estimators": Ordinal([4, 8, 16]),
     "max_depth": Ordinal([2, 4, 8, 16]),
     "max_features": Ordinal([0.1, 0.3, 0.6, 1.0]),
     "min_samples_leaf": Ordinal([1, 3, 10, 30]),
@@ -249,7 +249,7 @@ OPEN = {
     "mlp-diabetes": Task(MLP_REGRESSOR, mlp_regressor, "diabetes", 250, 192, "r2"),
     "boosting-diabetes": Task(BOOSTING, boosting, "diabetes", 250, 192, "r2"),
     "forest-diabetes": Task(FOREST, forest, "diabetes", 250, 192, "r2"),
-    "knn-digits": Task(KNN, knn, "digits", 120, 600),
+    "knn-digits": Task(KNN, knn, "digits", 120, 400),
     "pipeline-wine": Task(PIPELINE, classification_pipeline, "wine", 40, 138),
     "pipeline-diabetes": Task(REGRESSION_PIPELINE, regression_pipeline, "diabetes", 250, 192, "r2"),
 }
