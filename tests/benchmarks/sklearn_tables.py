@@ -177,14 +177,14 @@ def knn(p, seed):
 PIPELINE = {
     "scaler": SCALER,
     "reduce": Categorical(["none", "pca", "select"]),
-    "n_components": Ordinal([1, 2, 4, 8, 13, 20], when={"reduce": "pca"}),
-    "k": Ordinal([1, 2, 4, 8, 13], when={"reduce": "select"}),
+    "n_components": Ordinal([1, 2, 4, 8, 20], when={"reduce": "pca"}),
+    "k": Ordinal([1, 3, 6, 12], when={"reduce": "select"}),
     "measure": Categorical(["f_classif", "chi2"], when={"reduce": "select"}),
     "model": Categorical(["svc", "knn", "logistic", "tree"]),
-    "C_svc": when(decades(-2, 3), model="svc"),
+    "C_svc": when(decades(-1, 3), model="svc"),
     "gamma": when(decades(-4, 0), model="svc"),
-    "n_neighbors": Ordinal([1, 3, 5, 9, 17, 33, 65], when={"model": "knn"}),
-    "C_logistic": when(decades(-3, 2), model="logistic"),
+    "n_neighbors": Ordinal([1, 3, 5, 9, 17, 65], when={"model": "knn"}),
+    "C_logistic": when(decades(-3, 1), model="logistic"),
     "max_depth": Ordinal([1, 2, 4, 8], when={"model": "tree"}),
 }
 
