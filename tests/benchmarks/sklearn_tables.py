@@ -312,8 +312,9 @@ def table(name):
         return Table(TASKS[name].space, arrays["values"].astype(float), arrays["seconds"].astype(float), None, LARGEST)
 
 
-SETTINGS = {name: TableSetting(functools.partial(table, name)) for name in TASKS}
-GROUPS = {"ours": list(OPEN), "ours-held-out": list(HELD_OUT)}
+MADE = [name for name in TASKS if (DATA / f"{name}.npz").exists()]
+SETTINGS = {name: TableSetting(functools.partial(table, name)) for name in MADE}
+GROUPS = {"ours": [name for name in MADE if name in OPEN], "ours-held-out": [name for name in MADE if name in HELD_OUT]}
 
 
 def main(argv=None):
