@@ -63,13 +63,12 @@ class BoTorchGrid:
     def _propose(self):
         from botorch.acquisition.logei import qLogNoisyExpectedImprovement
 
-        numbers = list(self.values)
-        observed = self.columns[[self.rows[number] for number in numbers]]
+        observed = self.columns[[self.rows[number] for number in self.values]]
         out = [row for number, row in enumerate(self.rows) if number not in self.values and number not in self.failed]
         choices = self._choices()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            model = self._fit(observed, self.torch.tensor([self.values[number] for number in numbers]).double())
+            model = self._fit(observed, self.torch.tensor(list(self.values.values()), dtype=self.torch.double))
             acquisition = qLogNoisyExpectedImprovement(
                 model, observed, prune_baseline=True, X_pending=self.columns[out] if out else None
             )
