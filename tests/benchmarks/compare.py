@@ -8,9 +8,16 @@ The k-th evaluation that is started has the same delay and the same noise for ev
 are compared in pairs. Regret is the distance of the best noiseless value among the results that are in from the
 optimum. The score of a run is the mean of log10 regret over the readings of its clock from the first result on: after
 each suggestion, or with workers after each completed evaluation. Lower is better.
+
+Tables of real tuning experiments have rules of their own: see tables.py. The runs of the other optimizers on them were
+made once and are kept beside it, so that only those of this package are to be made:
+
+    python tests/benchmarks/compare.py run --optimizers belated --settings tables --seeds 0:20 --out results.jsonl
+    python tests/benchmarks/compare.py table results.jsonl --settings tables --against optuna-gp --all-seeds
 """
 
 import argparse
+import gzip
 import json
 import math
 import multiprocessing
@@ -30,20 +37,25 @@ if __name__ == "__main__":
 
 import numpy as np  # noqa: E402
 import peers  # noqa: E402
-from problems import HELD_OUT, LISTED, SETTINGS  # noqa: E402
+import problems  # noqa: E402
+import sklearn_tables  # noqa: E402
+import tables  # noqa: E402
 
 from belated.simulate import simple_regret, simulate, simulate_workers  # noqa: E402
 
-SMALLEST = 1e-6  # regrets below are equal
-GROUPS = {"listed": LISTED, "held-out": HELD_OUT}
+SETTINGS = {**problems.SETTINGS, **tables.SETTINGS, **sklearn_tables.SETTINGS}
+GROUPS = {"listed": problems.LISTED, "held-out": problems.HELD_OUT, **tables.GROUPS, **sklearn_tables.GROUPS}
 
 
 class Measured:
-    """A peer as an optimizer that a simulation runs: with a setting's noise, and the real time that its calls take."""
+    """A peer as an optimizer that a simulation runs: with a setting's outcomes, and the real time that its calls take.
 
-    def __init__(self, peer, noise, errors):
-        self.peer, self.noise, self.errors = peer, noise, errors
-        self.n_trials, self.seconds = 0, np.zeros(len(errors))
+    ``outcome(k, params, value)`` is what is observed of the k-th trial, f being value there; NaN is a failure.
+    """
+
+    def __init__(self, peer, outcome, n):
+        self.peer, self.outcome = peer, outcome
+        self.n_trials, self.seconds = 0, np.zeros(n)
 
     def suggest(self):
         begin = time.perf_counter()
@@ -53,9 +65,12 @@ class Measured:
         return SimpleNamespace(number=number, handle=handle, params=params, x=None)
 
     def observe(self, trial, value):
-        noisy = float(value + self.noise.scale(value) * self.errors[trial.number])
+        observed = float(self.outcome(trial.number, trial.params, value))
         begin = time.perf_counter()
-        self.peer.observe(trial.handle, noisy)
+        if math.isnan(observed):
+            self.peer.fail(trial.handle)
+        else:
+            self.peer.observe(trial.handle, observed)
         self.seconds[trial.number] += time.perf_counter() - begin
 
 
@@ -70,16 +85,16 @@ def run_one(optimizer, function, setting, seed):
     # As many trials are started with workers as there are completed, and those of the other workers at the end.
     n = setting.n_evaluations + max(0, setting.workers - 1)
     _, noise_stream = (np.random.default_rng(s) for s in np.random.SeedSequence(seed).spawn(2))
-    errors = setting.noise.sample(noise_stream, n)
-    measured = Measured(optimizer, setting.noise, errors)
+    outcome = setting.outcomes(function, noise_stream, n)
+    measured = Measured(optimizer, outcome, n)
     if setting.workers:
         history = simulate_workers(
             measured, function, workers=setting.workers, times=setting.law, n_trials=n, seed=seed
         )
     else:
         history = simulate(measured, function, n, setting.law, seed=seed)
-    scales = np.array([setting.noise.scale(value) for value in history.values])
-    return replace(history, observed=history.values + scales * errors, seconds=measured.seconds)
+    trials = zip(range(n), history.points, history.values, strict=False)
+    return replace(history, observed=np.array([outcome(*trial) for trial in trials]), seconds=measured.seconds)
 
 
 def readings(setting, arrivals):
@@ -96,8 +111,8 @@ def measure(text, name, seed):
     function = setting.problem(seed)
     history = run_one(peers.make(text, function.space, seed), function, setting, seed)
     at = readings(setting, history.arrivals)
-    regret = simple_regret(history, function.optimum, at=at)
-    score = log10(regret)
+    regret = setting.regret(function, simple_regret(history, function.optimum, at=at))
+    score = log10(regret, setting.smallest)
     return {
         "setting": name,
         "optimizer": peers.parse(text)[0],
@@ -111,8 +126,8 @@ def measure(text, name, seed):
     }
 
 
-def log10(regret):
-    return np.log10(np.maximum(regret, SMALLEST))
+def log10(regret, smallest):
+    return np.log10(np.maximum(regret, smallest))
 
 
 def run(arguments):
@@ -165,8 +180,12 @@ def append(path, record):
 
 
 def read(paths):
-    """The records of files that may not be there yet."""
-    lines = [line for path in paths if Path(path).exists() for line in Path(path).read_text().splitlines()]
+    """The records of files that may not be there yet; those that end in .gz are compressed."""
+    lines = []
+    for path in map(Path, paths):
+        if path.exists():
+            content = path.read_bytes()
+            lines += (gzip.decompress(content) if path.suffix == ".gz" else content).decode().splitlines()
     return [json.loads(line) for line in lines]
 
 
@@ -175,15 +194,18 @@ def key(record):
 
 
 def collect(arguments):
-    """Setting → optimizer → the records of the seeds that all the optimizers shown have there."""
-    records = {key(record): record for record in read(arguments.results)}
+    """Setting → optimizer → the records of the seeds that all the optimizers shown have there, or of all seeds."""
+    records = read([tables.PEERS, *arguments.results])
+    records = {key(record): record for record in records if record["setting"] in arguments.settings}
     optimizers = arguments.optimizers or list(dict.fromkeys(record["optimizer"] for record in records.values()))
     shown = {}
     for name in arguments.settings:
         seeds = {o: {s for n, other, s in records if (n, other) == (name, o)} for o in optimizers}
-        common = sorted(set.intersection(*(found for found in seeds.values() if found))) if any(seeds.values()) else []
-        if common:
-            shown[name] = {o: [records[name, o, s] for s in common] for o in optimizers if seeds[o]}
+        seeds = {o: found for o, found in seeds.items() if found}
+        if seeds and not arguments.all_seeds:
+            seeds = dict.fromkeys(seeds, set.intersection(*seeds.values()))
+        if any(seeds.values()):
+            shown[name] = {o: [records[name, o, s] for s in sorted(found)] for o, found in seeds.items()}
     return shown, optimizers
 
 
@@ -196,12 +218,18 @@ def table(arguments):
     print_row(*["---"] * (2 + len(optimizers)))
     complete = []
     for name, by_optimizer in shown.items():
-        scores = {o: np.array([r[arguments.measure] for r in records]) for o, records in by_optimizer.items()}
-        against = scores.get(arguments.against)
-        differences = {o: s - against for o, s in scores.items() if against is not None and o != arguments.against}
+        by_seed = {o: {r["seed"]: r[arguments.measure] for r in records} for o, records in by_optimizer.items()}
+        scores = {o: np.array(list(found.values())) for o, found in by_seed.items()}
+        against = by_seed.get(arguments.against, {})
+        pairs = {
+            o: [found[seed] - against[seed] for seed in found if seed in against]
+            for o, found in by_seed.items()
+            if o != arguments.against
+        }
+        differences = {o: difference for o, difference in pairs.items() if difference}
         print_row(
             name,
-            len(next(iter(scores.values()))),
+            "/".join(map(str, dict.fromkeys(len(found) for found in scores.values()))),
             *(cell(mean_stderr(scores[o]), o in differences and mean_stderr(differences[o])) if o in scores else "–"
               for o in optimizers),
         )  # fmt: skip
@@ -249,9 +277,11 @@ def draw(arguments):
     columns = min(3, len(shown))
     figure, axes = plotting.grid(math.ceil(len(shown) / columns), columns)
     for ax, (name, by_optimizer) in zip(axes, shown.items(), strict=False):
-        n = SETTINGS[name].n_evaluations
-        curves = [(o, *mean_stderr([padded(r["regret"], n) for r in records])) for o, records in by_optimizer.items()]
-        workers = SETTINGS[name].workers
+        n, workers, smallest = SETTINGS[name].n_evaluations, SETTINGS[name].workers, SETTINGS[name].smallest
+        curves = [
+            (o, *mean_stderr([padded(r["regret"], n, smallest) for r in records]))
+            for o, records in by_optimizer.items()
+        ]
         plotting.plot_curves(
             curves,
             ax,
@@ -263,9 +293,9 @@ def draw(arguments):
     plotting.save(figure, arguments.out)
 
 
-def padded(regret, n):
+def padded(regret, n, smallest):
     """Log10 regret at n readings, NaN before the first result."""
-    return np.concatenate([np.full(n - len(regret), math.nan), log10(np.array(regret))])
+    return np.concatenate([np.full(n - len(regret), math.nan), log10(np.array(regret), smallest)])
 
 
 def seed_range(text):
@@ -291,7 +321,7 @@ def main(argv=None):
     runner.add_argument("--seeds", type=seed_range, default="0:20")
     runner.add_argument("--out", default="results.jsonl")
     runner.add_argument("--jobs", type=int, default=1, help="processes")
-    runner.add_argument("--settings", nargs="+", default=["listed"], help="names, listed or held-out")
+    runner.add_argument("--settings", nargs="+", default=["listed"], help=f"names, or {', '.join(GROUPS)}")
     viewers = {"table": (table, "markdown"), "draw": (draw, "regret curves")}
     for name, (command, text) in viewers.items():
         viewer = commands.add_parser(name, help=text)
@@ -299,6 +329,7 @@ def main(argv=None):
         viewer.add_argument("results", nargs="+", help="files written by run")
         viewer.add_argument("--optimizers", nargs="+", help="labels, in the order to show")
         viewer.add_argument("--settings", nargs="+", default=["listed", "held-out"])
+        viewer.add_argument("--all-seeds", action="store_true", help="also seeds that another optimizer lacks")
         if command is table:
             viewer.add_argument("--measure", choices=["score", "final"], default="score")
             viewer.add_argument("--against", default="botorch")

@@ -8,6 +8,8 @@ import re
 import warnings
 from importlib import metadata
 
+from grid_peers import BoTorchGrid
+
 import belated as bl
 
 
@@ -34,6 +36,9 @@ class Belated:
 
     def observe(self, trial, value):
         self.optimizer.observe(trial, value)
+
+    def fail(self, trial):
+        self.optimizer.fail(trial)
 
     def add(self, points, values):
         """Points that were started elsewhere; those without a value are returned as from `suggest`."""
@@ -138,32 +143,60 @@ class Optuna:
             warnings.simplefilter("ignore")
             sampler = self.sampler(optuna, seed, **(json.loads(settings) if settings else {}))
         self.study = optuna.create_study(direction="maximize", sampler=sampler)
-        self.distributions = {name: self._distribution(optuna, each) for name, each in bl.Space(space).items()}
+        self.space = bl.Space(space)
+        self.distributions = {name: self._distribution(optuna, each) for name, each in self.space.items()}
+        self.conditional = any(dimension.when is not None for dimension in self.space.values())
 
     @staticmethod
     def _distribution(optuna, dimension):
         if isinstance(dimension, bl.Categorical):
             return optuna.distributions.CategoricalDistribution(dimension.choices)
+        if isinstance(dimension, bl.Ordinal):
+            return optuna.distributions.IntDistribution(0, dimension.n_levels - 1)
         integer = isinstance(dimension, bl.Integer)
         kind = optuna.distributions.IntDistribution if integer else optuna.distributions.FloatDistribution
         return kind(dimension.low, dimension.high, log=dimension.log)
 
     def suggest(self):
-        trial = self.study.ask(self.distributions)
-        return trial, trial.params
+        trial = self.study.ask(None if self.conditional else self.distributions)
+        params = {}
+        for name, distribution in self.distributions.items():  # parents stand before their children
+            dimension = self.space[name]
+            conditions = (dimension.when or {}).items()
+            if all(parent in params and params[parent] in values for parent, values in conditions):
+                value = self._value(trial, name, distribution)
+                params[name] = dimension.member(value) if isinstance(dimension, bl.Ordinal) else value
+        return trial, params
+
+    @staticmethod
+    def _value(trial, name, distribution):
+        """The value of a parameter, which a conditional trial gets only now."""
+        if hasattr(distribution, "choices"):
+            return trial.suggest_categorical(name, distribution.choices)
+        kind = trial.suggest_int if isinstance(distribution.low, int) else trial.suggest_float
+        return kind(name, distribution.low, distribution.high, log=distribution.log)
 
     def observe(self, trial, value):
         self.study.tell(trial, value)
+
+    def fail(self, trial):
+        import optuna
+
+        self.study.tell(trial, state=optuna.trial.TrialState.FAIL)
 
     def add(self, points, values):
         import optuna
 
         for point, value in zip(points, values, strict=True):
+            given = {
+                name: self.space[name].level(each) if isinstance(self.space[name], bl.Ordinal) else each
+                for name, each in point.items()
+            }
             if value is None:
-                self.study.enqueue_trial(point)
+                self.study.enqueue_trial(given)
             else:
-                trial = optuna.create_trial(params=point, distributions=self.distributions, value=value)
-                self.study.add_trial(trial)
+                distributions = {name: self.distributions[name] for name in given}
+                self.study.add_trial(optuna.create_trial(params=given, distributions=distributions, value=value))
         return [self.suggest() for value in values if value is None]
 
 
@@ -190,6 +223,7 @@ OPTIMIZERS = {
     "belated-algorithm": Algorithm,
     "random": Random,
     "botorch": BoTorch,
+    "botorch-grid": BoTorchGrid,
     "optuna-gp": OptunaGP,
     "optuna-tpe": OptunaTPE,
 }
@@ -222,5 +256,5 @@ def make(text, space, seed):
 
 def versions(text):
     """The versions of the packages that an optimizer stands on."""
-    packages = ("belated", "numpy", *parse(text)[1].packages)
-    return {package: metadata.version(package) for package in packages}
+    packages = ("numpy", *parse(text)[1].packages)
+    return {"belated": bl.__version__} | {package: metadata.version(package) for package in packages}

@@ -45,6 +45,16 @@ class Setting:
     n_evaluations: int
     workers: int = 0
     noise: Noise = Noise(0.2)
+    smallest: float = 1e-6  # regrets below are equal
+
+    def outcomes(self, function, rng, n):
+        """What is observed of the k-th of n evaluations: a function of k, its point, and f there."""
+        errors = self.noise.sample(rng, n)
+        return lambda k, params, value: value + self.noise.scale(value) * errors[k]
+
+    def regret(self, function, distance):
+        """Regret, of the distance of a value from the optimum."""
+        return distance
 
 
 def always(function):

@@ -1,0 +1,109 @@
+"""BoTorch on a grid of mixed parameters, of which some may be conditional."""
+
+import json
+import warnings
+
+import numpy as np
+from grids import Grid
+
+from belated import Categorical
+
+
+class BoTorchGrid:
+    """qLogNEI with X_pending, over random points of the grid that are untried and the neighbours of the best ones.
+
+    The model is fitted anew for each suggestion, from the hyperparameters of the last, as in Ax. Ordered parameters are
+    columns in [0, 1], neighbours being equally far apart; so is a category of two choices. With other categories the
+    model is a MixedSingleTaskGP, which has a categorical kernel for them, else a SingleTaskGP. An inactive parameter
+    stands in the middle of its levels. A failed point is not suggested again and leaves no value, as in Ax. The first
+    max(5, 2d) points of d parameters are Sobol's, and so are later ones while fewer than two results are in.
+
+    Settings: ``candidates``, the number of random points (2,000), and ``best``, the number of points whose neighbours
+    are added (5).
+    """
+
+    packages = ("botorch", "gpytorch", "torch")
+
+    def __init__(self, space, seed, settings):
+        import torch
+
+        torch.set_num_threads(1)
+        torch.manual_seed(seed)
+        self.torch = torch
+        self.rng = np.random.default_rng(seed)
+        self.grid = Grid(space)
+        self.settings = {"candidates": 2000, "best": 5} | (json.loads(settings) if settings else {})
+        d = len(self.grid.names)
+        self.n_initial = max(5, 2 * d)
+        self.sobol = torch.quasirandom.SobolEngine(d, scramble=True, seed=seed)
+        several = [isinstance(each, Categorical) and each.n_levels > 2 for each in self.grid.dimensions]
+        self.categories = np.flatnonzero(several)
+        level = np.where(self.grid.active, self.grid.rows, (self.grid.sizes - 1) // 2)
+        middle = np.where(self.grid.active, level / (self.grid.sizes - 1), 0.5)
+        self.columns = torch.tensor(np.where(several, level, middle), dtype=torch.double)
+        self.rows, self.values, self.failed = [], {}, set()
+        self.fitted = {}  # hyperparameters
+
+    def suggest(self):
+        initial = len(self.rows) < self.n_initial or len(self.values) < 2
+        self.rows.append(self._initial() if initial else self._propose())
+        return len(self.rows) - 1, self.grid.params(self.rows[-1])
+
+    def observe(self, number, value):
+        self.values[number] = value
+
+    def fail(self, number):
+        self.failed.add(number)
+
+    def _initial(self):
+        point = self.sobol.draw(1, dtype=self.torch.double).numpy()
+        levels = np.minimum((point * self.grid.sizes).astype(int), self.grid.sizes - 1)
+        return int(self.grid.numbers_of(levels)[0])
+
+    def _propose(self):
+        from botorch.acquisition.logei import qLogNoisyExpectedImprovement
+
+        observed = self.columns[[self.rows[number] for number in self.values]]
+        out = [row for number, row in enumerate(self.rows) if number not in self.values and number not in self.failed]
+        choices = self._choices()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model = self._fit(observed, self.torch.tensor(list(self.values.values()), dtype=self.torch.double))
+            acquisition = qLogNoisyExpectedImprovement(
+                model, observed, prune_baseline=True, X_pending=self.columns[out] if out else None
+            )
+            with self.torch.no_grad():
+                parts = self.columns[choices].unsqueeze(-2).split(500)
+                scores = self.torch.cat([acquisition(part) for part in parts])
+        return int(choices[int(scores.argmax())])
+
+    def _choices(self):
+        """The rows to choose from: those that are untried, or all if none is."""
+        untried = np.ones(len(self.grid.rows), dtype=bool)
+        untried[self.rows] = False
+        if not untried.any():
+            return np.arange(len(untried))
+        some = np.flatnonzero(untried)
+        some = self.rng.choice(some, min(self.settings["candidates"], len(some)), replace=False)
+        best = sorted(self.values, key=self.values.get, reverse=True)[: self.settings["best"]]
+        near = np.concatenate([self.grid.neighbours(self.rows[number]) for number in best])
+        return np.unique(np.concatenate([some, near[untried[near]]]))
+
+    def _fit(self, points, values):
+        from botorch.fit import fit_gpytorch_mll
+        from botorch.models import MixedSingleTaskGP, SingleTaskGP
+        from botorch.models.transforms import Standardize
+        from gpytorch.mlls import ExactMarginalLogLikelihood
+
+        values = values.unsqueeze(-1)
+        if len(self.categories):
+            model = MixedSingleTaskGP(
+                points, values, cat_dims=self.categories.tolist(), outcome_transform=Standardize(1)
+            )
+        else:
+            model = SingleTaskGP(points, values, outcome_transform=Standardize(1))
+        for name, parameter in model.named_parameters():
+            parameter.data.copy_(self.fitted.get(name, parameter.data))
+        fit_gpytorch_mll(ExactMarginalLogLikelihood(model.likelihood, model))
+        self.fitted = {name: parameter.detach().clone() for name, parameter in model.named_parameters()}
+        return model
