@@ -27,7 +27,7 @@ def history(final, between, **arguments):
     return opt, trial
 
 
-POINTS = [{"x": x} for x in np.linspace(0, 1, 11)]
+POINTS = [{"x": i / 10} for i in range(11)]
 
 policies = pytest.mark.parametrize(
     "arguments",
@@ -56,12 +56,19 @@ def test_a_trial_that_failed_and_was_then_abandoned_is_forgotten(arguments, betw
 def test_a_failed_trial_counts_until_it_is_abandoned(arguments):
     opt, trial = history(["fail"], False, **arguments)
     model, *_ = opt._log.surrogate(None, False)
-    assert model.n_observed == 5 and trial.state == "failed"
+    # By default failures have a model of their own: they count where points are chosen, not as values.
+    assert model.n_observed == (5 if arguments else 4) and trial.state == "failed"
+    if not arguments:
+        never, _ = history(["abandon"], False)
+        lost = never.acquisition_at(POINTS) - opt.acquisition_at(POINTS)
+        # At its point success is less likely by a quarter at least, and nowhere by more.
+        assert np.argmax(lost) == POINTS.index(trial.params) and lost.max() > math.log(4 / 3)
 
 
-def test_a_trial_that_was_abandoned_may_still_be_found_to_have_failed():
-    opt, trial = history(["abandon", "fail"], True)
-    assert trial.state == "failed" and opt._log.surrogate(None, False)[0].n_observed == 5
+@pytest.mark.parametrize("failures, n", [("model", 4), ("impute", 5)])
+def test_a_trial_that_was_abandoned_may_still_be_found_to_have_failed(failures, n):
+    opt, trial = history(["abandon", "fail"], True, acquisition=bl.LogEI(failures=failures))
+    assert trial.state == "failed" and opt._log.surrogate(None, False)[0].n_observed == n
 
 
 def test_a_value_after_fail_and_abandon_is_accepted():
