@@ -131,10 +131,10 @@ mod tests {
         #[test]
         fn notes_keep_every_bit(
             lengthscale in prop::collection::vec(f64::MIN_POSITIVE..1e300, 1..5), variance in 5e-324..1e300, rows: usize,
-            warp in prop::option::of((-1e300..1e300, 5e-324..1e300)),
+            warp in prop::option::of((-1e300..1e300, f64::MIN_POSITIVE..1e300)),
         ) {
             let theta = Hyperparameters { lengthscale, signal_variance: variance, noise_variance: 1e-300 };
-            let warp = warp.map(|(knee, width)| Warp { knee, width });
+            let warp = warp.map(|(knee, width)| Warp { knee, width, limit: f64::MIN });
             let fit = Fit { family: KernelFamily::Matern32, theta, rows: Some(rows), scale: variance, warp, success: None };
             prop_assert_eq!(Fit::from_note(&fit.to_note().unwrap()).unwrap(), fit.clone());
             let success = Some(SuccessFit { lengthscale: fit.theta.lengthscale.clone(), rows });
@@ -158,8 +158,18 @@ mod tests {
             ("\"rows\":4,", ""),
             ("{", "{\"extra\":1,"),
             ("[0.5,1.0]", "[]"),
-            ("2.0}", "2.0,\"warp\":{\"knee\":1.0,\"width\":0.0}}"),
-            ("2.0}", "2.0,\"warp\":{\"knee\":1e999,\"width\":1.0}}"),
+            (
+                "2.0}",
+                "2.0,\"warp\":{\"knee\":1.0,\"width\":0.0,\"limit\":0.0}}",
+            ),
+            (
+                "2.0}",
+                "2.0,\"warp\":{\"knee\":1e999,\"width\":1.0,\"limit\":0.0}}",
+            ),
+            (
+                "2.0}",
+                "2.0,\"warp\":{\"knee\":1.0,\"width\":1.0,\"limit\":1.0}}",
+            ),
             ("2.0}", "2.0,\"warp\":{\"knee\":1.0}}"),
         ] {
             let bad = good.replacen(from, to, 1);

@@ -3,8 +3,8 @@
 //! Notation: y a value of f, t(y) its transform; k the knee, w the width.
 //!
 //! t(y) = y from the knee on and k − w log(1 + (k − y)/w) below it: there its slope 1/(1 + (k − y)/w) decreases from 1, so
-//! that good values stay as they are, and the order of all. What is more than a thousand widths below the knee counts as
-//! if it were not: a loss of 1e12 says no more than one of 1e6.
+//! that good values stay as they are, and the order of all. What is below a limit counts as if it were at it: a loss of 1e12
+//! says no more than one of 1e6.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize};
 /// values alone to one of all below the median.
 const WIDTHS: [f64; 3] = [4.0, 1.0, 0.25];
 
-/// Values count as no further below the knee than so many widths.
-const MAX_EXCESS: f64 = 1e3;
+/// The distance of the limit from the knee in units of the same: of values that are normal, eleven standard deviations.
+const LIMIT: f64 = 16.0;
 
 /// From so many values on: fewer say nothing about tails.
 const MIN_VALUES: usize = 5;
@@ -24,6 +24,7 @@ const MIN_VALUES: usize = 5;
 pub struct Warp {
     pub knee: f64,
     pub width: f64,
+    pub limit: f64,
 }
 
 impl Warp {
@@ -41,20 +42,28 @@ impl Warp {
             .map(|upper| upper - knee)
             .into_iter()
             .find(|spread| *spread > 0.0);
-        let widths = spread.into_iter().flat_map(|s| WIDTHS.map(|c| c * s));
-        let usable = widths.filter(|w| w.is_normal());
-        usable.map(|width| Self { knee, width }).collect()
+        let proposals = spread.into_iter().flat_map(|s| {
+            WIDTHS.map(|c| Self {
+                knee,
+                width: c * s,
+                limit: knee - LIMIT * s,
+            })
+        });
+        proposals.filter(Self::is_valid).collect()
     }
 
     /// Whether a note may have it.
     pub fn is_valid(&self) -> bool {
-        self.knee.is_finite() && self.width > 0.0 && self.width.is_finite()
+        self.knee.is_finite()
+            && self.width.is_normal()
+            && self.width > 0.0
+            && self.limit < self.knee
     }
 
-    /// (k − y)/w below the knee, bounded; else 0. In halves, which do not overflow.
+    /// (k − y)/w below the knee, else 0. In halves, which do not overflow.
     fn excess(&self, y: f64) -> f64 {
-        let excess = (0.5 * self.knee - 0.5 * y) / self.width * 2.0;
-        excess.clamp(0.0, MAX_EXCESS)
+        let excess = (0.5 * self.knee - 0.5 * y.max(self.limit)) / self.width * 2.0;
+        excess.clamp(0.0, f64::MAX)
     }
 
     /// t(y).
@@ -93,16 +102,16 @@ mod tests {
         fn it_keeps_the_order_and_is_undone(
             knee in -10.0..10.0f64, width in 0.01..10.0f64, mut y in prop::collection::vec(-1e4..1e2f64, 2..9),
         ) {
-            let warp = Warp { knee, width };
+            let limit = knee - 100.0 * width;
+            let warp = Warp { knee, width, limit };
             y.sort_by(f64::total_cmp);
             for pair in y.windows(2) {
                 prop_assert!(warp.apply(pair[0]) <= warp.apply(pair[1]));
             }
             for y in y {
                 let back = warp.invert(warp.apply(y));
-                let furthest = knee - MAX_EXCESS * width;
-                prop_assert!((back - y.max(furthest)).abs() < 1e-9 * (y.abs() + 20.0), "{y} {back}");
-                if y < furthest + width {
+                prop_assert!((back - y.max(limit)).abs() < 1e-9 * (y.abs() + 20.0), "{y} {back}");
+                if y < limit + width {
                     continue;
                 }
                 let h = 1e-4 * width;
@@ -117,7 +126,8 @@ mod tests {
     #[test]
     fn extreme_values_stay_finite() {
         for (knee, width) in [(0.0, 1e-300), (1e300, 1.0), (-1e300, 1e300)] {
-            let warp = Warp { knee, width };
+            let limit = f64::MIN;
+            let warp = Warp { knee, width, limit };
             for y in [f64::MIN, -1.0, 0.0, f64::MAX] {
                 assert!(warp.apply(y).is_finite() && warp.log_slope(y).is_finite());
                 assert!(warp.invert(warp.apply(y)).is_finite());
@@ -129,11 +139,14 @@ mod tests {
     #[test]
     fn proposals_begin_at_the_median_and_have_the_width_of_the_better_values() {
         let values: Vec<f64> = (0..9).map(f64::from).collect();
-        let knees: Vec<_> = Warp::proposals(&values)
+        let found: Vec<_> = Warp::proposals(&values)
             .iter()
-            .map(|w| (w.knee, w.width))
+            .map(|w| (w.knee, w.width, w.limit))
             .collect();
-        assert_eq!(knees, [(4.0, 8.0), (4.0, 2.0), (4.0, 0.5)]);
+        assert_eq!(
+            found,
+            [(4.0, 8.0, -28.0), (4.0, 2.0, -28.0), (4.0, 0.5, -28.0)]
+        );
         // More than half of them are equal; all are; they are few.
         assert_eq!(
             Warp::proposals(&[0.0, 1.0, 1.0, 1.0, 1.0, 3.0])[1].width,
