@@ -342,8 +342,9 @@ class GP(Surrogate, name="gp"):
     distance of the bad ones. Robust targets therefore are monotone in the values, but may bring those that are worse
     than the median nearer: with k the median, the ones below it (above, where f is minimised) become
     k - w log(1 + (k - y)/w), for one of three widths w or none, whichever explains the values best (the evidence, with
-    the slope of the transformation, has to be larger by 3 nats); values far beyond count as equal. Predictions are transformed back: `predict` and
-    `recommend` then give the median of f and half of the range between its quantiles at 16 and 84 %.
+    the slope of the transformation, has to be larger by 3 nats); values far beyond count as equal. Predictions are
+    transformed back: `predict` and `recommend` then give the median of f and half of the range between its quantiles at
+    16 and 84 %.
 
     Parameters
     ----------

@@ -1,0 +1,111 @@
+"""Robust targets: a long tail of bad values is compressed where the data ask for it, and predictions are not."""
+
+import json
+import math
+import pickle
+
+import numpy as np
+import pytest
+
+import belated as bl
+
+SPACE = {"x": (-2.0, 2.0), "y": (-2.0, 2.0)}
+
+
+def cliff(params, bad):
+    """Smooth, but for a corner in which everything is bad."""
+    x, y = params["x"], params["y"]
+    return bad if x > 0.8 and y > -0.5 else -((x - 0.4) ** 2) - (y + 0.3) ** 2
+
+
+def searched(bad=-1e6, n=24, direction="maximize", **arguments):
+    opt = bl.BayesOpt(SPACE, seed=3, direction=direction, **arguments)
+    sign = 1 if direction == "maximize" else -1
+    for _ in range(n):
+        trial = opt.suggest()
+        trial.observe(sign * cliff(trial.params, bad))
+    return opt
+
+
+def last_warp(opt):
+    """The transformation in the note of the last fit; None where there is none."""
+    notes = [json.loads(event).get("Suggested", {}).get("note") for event in opt._log.events(0)]
+    return json.loads([note for note in notes if note][-1]).get("warp")
+
+
+@pytest.mark.parametrize("direction", ["maximize", "minimize"])
+def test_targets_are_those_of_the_formula(direction):
+    opt = searched(direction=direction)
+    opt.suggest()
+    warp = last_warp(opt)
+    assert warp is not None
+    model = opt._log.surrogate(None, False)[0]
+    y = np.array([trial.value for trial in opt.trials if trial.state == "observed"])
+    y = y if direction == "maximize" else -y
+    k, w = warp["knee"], warp["width"]
+    below = np.maximum(k - np.maximum(y, warp["limit"]), 0.0)
+    t = np.where(y < k, k - w * np.log1p(below / w), y)
+    np.testing.assert_allclose(model.y, (t - t.mean()) / t.std(), atol=1e-9)
+
+
+def test_predictions_are_in_units_of_f_and_follow_the_good_values():
+    opt = searched()
+    near, far = opt.predict([{"x": 0.4, "y": -0.3}, {"x": 1.9, "y": 1.9}])[0]
+    assert near == pytest.approx(0.0, abs=0.05) and far < -1.0
+    assert opt.recommend()["x"] == pytest.approx(0.4, abs=0.1)
+
+
+@pytest.mark.parametrize("bad", [-1e3, -1e6, -1e12, -1e300])
+def test_one_scale_of_bad_values_is_as_good_as_another(bad):
+    """Far below the others all are the same to the model."""
+    points = [trial.params for trial in searched(n=20).trials]
+    targets = []
+    for value in (-1e6, bad):
+        opt = bl.BayesOpt(SPACE, seed=3)
+        opt.add(points, [cliff(params, value) for params in points])
+        opt.suggest()
+        assert last_warp(opt) is not None
+        targets.append(opt._log.surrogate(None, False)[0].y)
+    np.testing.assert_allclose(*targets, atol=1e-9)
+
+
+def test_what_has_no_tail_is_left_alone():
+    opt = bl.BayesOpt(SPACE, seed=0)
+    rng = np.random.default_rng(0)
+    for trial in opt.suggest(40):
+        trial.observe(math.sin(2 * trial.params["x"]) + math.cos(2 * trial.params["y"]) + 0.01 * rng.normal())
+    opt.suggest()
+    assert last_warp(opt) is None
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"surrogate": bl.GP(targets="standardized")},
+        {"surrogate": bl.GP(targets="raw")},
+        {"acquisition": "ucb", "pending": bl.Censor(-1e7), "window": 5.0},
+    ],
+)
+def test_it_can_be_turned_off_and_is_under_a_floor(arguments):
+    opt = searched(n=14, **arguments)
+    opt.suggest()
+    assert last_warp(opt) is None
+
+
+def test_named_algorithms_rescale_as_the_papers_do():
+    assert bl.algorithm("GP-EI", SPACE).get_params()["surrogate__targets"] == "standardized"
+
+
+def test_a_copy_goes_on_bit_for_bit():
+    opt = searched()
+    copy = pickle.loads(pickle.dumps(opt))
+    for _ in range(3):
+        one, other = opt.suggest(), copy.suggest()
+        assert one.params == other.params
+        one.observe(cliff(one.params, -1e6))
+        other.observe(cliff(other.params, -1e6))
+
+
+def test_another_name_is_refused():
+    with pytest.raises(bl.InvalidSetting, match="targets"):
+        bl.GP(targets="robus")
