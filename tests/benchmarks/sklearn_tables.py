@@ -289,7 +289,7 @@ def evaluate(task, params, seed):
         raise  # the table is wrong
     except (ValueError, ArithmeticError):
         score = math.nan
-    if not abs(score) < np.finfo(np.float32).max:
+    if not abs(score) < float(np.finfo(np.float32).max):
         score = math.nan
     return score, time.process_time() - begin
 
