@@ -55,7 +55,7 @@ def test_predictions_are_in_units_of_f_and_follow_the_good_values():
     assert opt.recommend()["x"] == pytest.approx(0.4, abs=0.1)
 
 
-@pytest.mark.parametrize("bad", [-1e3, -1e6, -1e12, -1e300])
+@pytest.mark.parametrize("bad", [-1e3, -1e12, -1e100])
 def test_one_scale_of_bad_values_is_as_good_as_another(bad):
     """Far below the others all are the same to the model."""
     points = [trial.params for trial in searched(n=20).trials]

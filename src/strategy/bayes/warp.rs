@@ -62,13 +62,13 @@ impl Warp {
 
     /// (k − y)/w below the knee, else 0. In halves, which do not overflow.
     fn excess(&self, y: f64) -> f64 {
-        let excess = (0.5 * self.knee - 0.5 * y.max(self.limit)) / self.width * 2.0;
+        let excess = (0.5 * self.knee - 0.5 * y) / self.width * 2.0;
         excess.clamp(0.0, f64::MAX)
     }
 
     /// t(y).
     pub fn apply(&self, y: f64) -> f64 {
-        let excess = self.excess(y);
+        let excess = self.excess(y.max(self.limit));
         if excess > 0.0 {
             self.knee - self.width * excess.ln_1p()
         } else {
@@ -76,7 +76,8 @@ impl Warp {
         }
     }
 
-    /// log dt/dy.
+    /// log dt/dy; below the limit as if there were none, because a transformation that makes values equal would have an
+    /// infinite advantage over others.
     pub fn log_slope(&self, y: f64) -> f64 {
         -self.excess(y).ln_1p()
     }

@@ -1,0 +1,81 @@
+"""What earlier results are worth: evaluations to the same regret with 50 of them added; prints a table.
+
+The open tables (`tables.py`), one evaluation at a time, each a random replicate. A run without earlier results sets the
+mark: its regret after so many evaluations, of the best point by f, the mean over replicates. Counted is how many
+evaluations a run needs to reach it that was given 50 results first: of random points, or those of another run's first
+50 evaluations; none where a given point reaches it. A run that does not reach the mark counts with all its evaluations.
+"""
+
+import argparse
+
+import numpy as np
+import tables
+
+import belated as bl
+
+N_EARLIER = 50
+
+
+def run(table, seed, n, earlier=None):
+    """f at the points of a run, in their order, and the results."""
+    optimizer = bl.BayesOpt(table.space, seed=seed)
+    if earlier is not None:
+        optimizer.add(*earlier)
+    rng = np.random.default_rng(seed)
+    points, observed, means = [], [], []
+    for _ in range(n):
+        trial = optimizer.suggest()
+        value = table.replicate(trial.params, rng.random())
+        trial.observe(value)
+        points.append(trial.params)
+        observed.append(value)
+        means.append(table(trial.params))
+    return np.array(means), (points, observed)
+
+
+def of_random_points(table, seed):
+    rng = np.random.default_rng(1000 + seed)
+    points = [trial.params for trial in bl.RandomSearch(table.space, seed=1000 + seed).suggest(N_EARLIER)]
+    return points, [table.replicate(params, rng.random()) for params in points]
+
+
+def evaluations_to(means, mark, given=-np.inf):
+    """How many evaluations it takes to reach a value of f, where one is given."""
+    if given >= mark:
+        return 0
+    reached = np.flatnonzero(means >= mark)
+    return int(reached[0]) + 1 if reached.size else len(means)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seeds", type=int, default=20)
+    parser.add_argument("--evaluations", type=int, default=100)
+    parser.add_argument("--tables", nargs="+", default=list(tables.OPEN))
+    arguments = parser.parse_args()
+    print("| table | regret at the mark | alone | after 50 random results | after 50 of a run |\n|---|---|---|---|---|")
+    shares = []
+    for name in arguments.tables:
+        table = tables.open_table(name)
+        rows = []
+        for seed in range(arguments.seeds):
+            alone, _ = run(table, seed, arguments.evaluations)
+            mark = alone.max()
+            _, before = run(table, 500 + seed, N_EARLIER)
+            others = [of_random_points(table, seed), before]
+            counts = [
+                evaluations_to(
+                    run(table, seed, arguments.evaluations, other)[0], mark, max(table(params) for params in other[0])
+                )
+                for other in others
+            ]
+            rows.append([(table.optimum - mark) / table.unit, evaluations_to(alone, mark), *counts])
+        mean = np.mean(rows, axis=0)
+        shares.append(mean[2:] / mean[1])
+        print(f"| {name} | {mean[0]:.3f} | {mean[1]:.0f} | {mean[2]:.0f} | {mean[3]:.0f} |", flush=True)
+    saved = 1 - np.mean(shares, axis=0)
+    print(f"\nSaved, mean over tables: {saved[0]:.0%} after random results, {saved[1]:.0%} after those of a run")
+
+
+if __name__ == "__main__":
+    main()
