@@ -43,6 +43,11 @@ enum Change {
         n_turns: u64,
     },
     Created,
+    /// The first candidate of the front so deep: how deep it was before.
+    FrontDeepened {
+        instance: usize,
+        depth: usize,
+    },
     Visited {
         instance: usize,
         node: u32,
@@ -263,7 +268,12 @@ impl Forest {
             if self.partition.node(node).own.has_trial() {
                 instance.update_from(node, &self.partition);
             }
+            let depth = instance.front_depth();
             instance.offer(node, &self.partition);
+            if instance.front_depth() > depth {
+                self.changes
+                    .push(Change::FrontDeepened { instance: i, depth });
+            }
         }
     }
 
@@ -364,6 +374,9 @@ impl Forest {
                 }
                 Change::Visited { instance, node } => {
                     self.instances[instance].leave(node, &self.partition);
+                }
+                Change::FrontDeepened { instance, depth } => {
+                    self.instances[instance].truncate_front(depth);
                 }
                 Change::Stepped { instance, frozen } => {
                     let instance = &mut self.instances[instance];

@@ -46,6 +46,11 @@ impl Front {
         self.depths.len()
     }
 
+    /// Drops the candidates from a depth on, as if there never were any.
+    pub fn truncate(&mut self, depth: usize) {
+        self.depths.truncate(depth);
+    }
+
     pub fn offer(&mut self, depth: u32, candidate: Candidate) {
         let depth = depth as usize;
         if self.depths.len() <= depth {

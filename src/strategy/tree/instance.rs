@@ -241,9 +241,21 @@ impl Instance {
         })
     }
 
+    /// One beyond the largest depth of a candidate of the front.
+    pub fn front_depth(&self) -> usize {
+        self.front.as_ref().map_or(0, Front::depth)
+    }
+
+    /// Drops the candidates of the front from a depth on.
+    pub fn truncate_front(&mut self, depth: usize) {
+        if let Some(front) = &mut self.front {
+            front.truncate(depth);
+        }
+    }
+
     /// Down to which depth this turn is that of the front, if it is; one beyond it.
     pub fn front_turn(&self) -> Option<usize> {
-        let depth = self.front.as_ref().map_or(0, Front::depth);
+        let depth = self.front_depth();
         (depth > 0 && self.t % FRONT_EVERY == FRONT_EVERY - 1).then_some(depth)
     }
 

@@ -234,6 +234,19 @@ fn next(opt: &mut Optimizer, n: usize) -> Vec<Event> {
     proposed.unwrap().0
 }
 
+#[test]
+fn the_depth_of_the_front_is_taken_back_with_drafts() {
+    // A draft in which an instance visits a deep cell of another one.
+    let strategy = json!({"kind": "TreeSearch", "rho": [0.9, 0.7, 0.5], "front": true});
+    let seed = 10_736_878_306_845_921_326;
+    let mut opt = optimizer(&domains()[0], strategy, seed);
+    play(&mut opt, &mut Rng::seed_from_u64(seed), 33, true);
+    let expected = next(&mut opt, 5);
+    assert_eq!(next(&mut opt, 5), expected);
+    let mut restored = Optimizer::from_bytes(&opt.to_bytes().unwrap()).unwrap();
+    assert_eq!(next(&mut restored, 5), expected);
+}
+
 proptest! {
     #[test]
     fn a_tree_read_from_its_log_goes_on_bit_for_bit(
