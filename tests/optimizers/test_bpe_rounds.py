@@ -13,8 +13,7 @@ from numpy.testing import assert_array_equal
 
 import belated as bl
 from belated.simulate import Poisson, simulate
-from tests.optimizers import dense_bpe
-from tests.optimizers import test_strategy_contract as contract
+from tests.optimizers import dense_bpe, strategies
 from tests.optimizers.dense_bpe import KERNEL, SE, X, make, play, rkhs_function
 from tests.store.memory import MemoryStore
 
@@ -167,13 +166,13 @@ ARGUMENTS = st.fixed_dictionaries(
 def small(arguments):
     """Ends of rounds after 5, 15, 28, … steps; points are those of the contract's candidates."""
     kernel = {"lengthscale": 0.4, "noise_std": 0.3}
-    return bl.BPEDelay(**contract.DOMAINS["candidates"], horizon=24, **kernel, **arguments)
+    return bl.BPEDelay(**strategies.DOMAINS["candidates"], horizon=24, **kernel, **arguments)
 
 
 def step(opt, what, number):
     """A step of the contract; or None where the horizon forbids it."""
     try:
-        contract.play(opt, what, number)
+        strategies.play(opt, what, number)
     except bl.HorizonReached:
         return None
     return what
@@ -188,14 +187,14 @@ def test_copies_and_studies_go_on_bit_for_bit(arguments, steps, data):
     copies = []
     for i, (what, number) in enumerate(steps):
         if i == moment:
-            copies = [contract.twin_of(opt), contract.replayed(opt)]
+            copies = [strategies.twin_of(opt), strategies.replayed(opt)]
         done = step(opt, what, number)
         for other in (*copies, studies[number % 2]):
             assert step(other, what, number) == done
-            core = contract.core_of(other)
-            assert core.status() == contract.core_of(opt).status() and core.events(0) == opt._log.events(0)
+            core = strategies.core_of(other)
+            assert core.status() == strategies.core_of(opt).status() and core.events(0) == opt._log.events(0)
     third = bl.Study.load("s", store)
-    assert contract.core_of(third).status() == opt._log.status()
+    assert strategies.core_of(third).status() == opt._log.status()
 
 
 @given(ARGUMENTS, st.integers(0, 23), st.integers(1, 24))
@@ -206,7 +205,7 @@ def test_a_batch_is_its_drafts_and_one_that_is_taken_back_leaves_no_trace(argume
         trial = opt.suggest()
         if number % 3:
             trial.observe(float(trial.x[0]))
-    other = contract.twin_of(opt)
+    other = strategies.twin_of(opt)
     status, n = opt._log.status(), min(n, 24 - before)
     events = opt._log.propose(n, None, None)
     with pytest.raises(bl.HorizonReached):
@@ -217,7 +216,7 @@ def test_a_batch_is_its_drafts_and_one_that_is_taken_back_leaves_no_trace(argume
         other.suggest()
     assert opt._log.events(0) == other._log.events(0)
     assert opt._log.events(0)[-n:] == events
-    assert opt._log.status() == other._log.status() == contract.replayed(opt)._log.status()
+    assert opt._log.status() == other._log.status() == strategies.replayed(opt)._log.status()
 
 
 # What is refused, and what does not stop.
@@ -277,7 +276,7 @@ def test_where_no_bound_is_a_number_nothing_is_eliminated():
     with pytest.warns(bl.BelatedWarning, match="round 1 eliminates nothing, because"):
         opt.suggest()
     assert opt.round_ == 2 and len(opt.surviving_) == len(X)
-    assert_array_equal(contract.replayed(opt).surviving_, opt.surviving_)
+    assert_array_equal(strategies.replayed(opt).surviving_, opt.surviving_)
 
 
 def test_without_any_result_everything_survives():

@@ -168,6 +168,8 @@ def test_where_a_trial_was_really_run_is_where_its_value_counts():
         ({"sample": "corner"}, "sample"),
         ({"recommendation": "best"}, "recommendation"),
         ({"refresh": "never"}, "refresh"),
+        ({"front": "always"}, "front"),
+        ({"front": 1}, "front"),
         ({"context": {"age": (0.0, 1.0)}}, "context"),
     ],
     ids=str,

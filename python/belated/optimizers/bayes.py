@@ -29,7 +29,7 @@ class BayesOpt(Optimizer, strategy="BayesOpt"):
         The model of f.
     initial : Initial or int, optional
         The suggestions before the model takes over; a number n is ``Initial(n)``. Default None: ``Initial()``, twice as
-        many as there are parameters, but from 4 to 20.
+        many as there are parameters, but from 4 to 10.
     window : float, optional
         How long a pending trial counts as arriving, in units of the clock. Twice the expected delay is a good choice;
         larger is safe, small is harmful. Default None: for ever.

@@ -88,7 +88,7 @@ class Log(Protocol):
         """The acquisition of the next suggestion; None while nothing is observed."""
 
     def surrogate(self, now: float | None, pending: bool) -> tuple[GaussianProcess, float, float, float] | None:
-        """(model, center, scale) of the posterior of (f - center) / scale; None while nothing is observed."""
+        """(model, mean, scale, log slope), as the core has them; None while nothing is observed."""
 
     def status(self) -> str | None:
         """What can be looked at of a strategy that works in rounds, as JSON; None of others."""

@@ -349,7 +349,8 @@ class GP(Surrogate, name="gp"):
     Parameters
     ----------
     kernel : {"auto", "matern52", "matern32", "matern12", "squared_exponential", "linear"}, default "auto"
-        "auto" is "matern52", or at fits where it explains the observations clearly better "squared_exponential".
+        "auto" is "matern52", or at fits where it explains the observations clearly better "squared_exponential"; and
+        "matern32" where a parameter is discrete.
     ard : bool, default True
         One lengthscale for each dimension, whatever its choices, or one for all.
     lengthscale : float or list of float, optional
@@ -410,7 +411,7 @@ class Initial(Value):
     Parameters
     ----------
     n : int, optional
-        How many. Default None: twice the number of parameters (of columns of candidates), but from 4 to 20.
+        How many. Default None: twice the number of parameters (of columns of candidates), but from 4 to 10.
     how : {"quasi_random", "uniform", "uncertainty"}, default "quasi_random"
         Spread evenly over the space, or independent. "uncertainty": each where the variance of the model, given the
         points before it, is largest (uncertainty sampling, Kandasamy et al. 2017, proposition 2). It is meant for

@@ -239,7 +239,7 @@ class SharedLog:
         return self.core.predict(points, now, pending, self.wall_time())
 
     def surrogate(self, now: float | None, pending: bool) -> tuple[GaussianProcess, float, float, float] | None:
-        """(model, center, scale); None while nothing is fitted."""
+        """(model, mean, scale, log slope), as the core has them; None while nothing is fitted."""
         return self.core.surrogate(now, pending, self.wall_time())
 
     def acquisition(

@@ -493,4 +493,4 @@ impl Strategy for BayesOpt {
 }
 
 #[cfg(test)]
-mod tests;
+pub(in crate::strategy::bayes) mod tests;

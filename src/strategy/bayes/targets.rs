@@ -141,7 +141,7 @@ fn center_and_scale(
     if gp.targets == TargetScale::Raw {
         return (center, scale);
     }
-    let assumed = pending.assumed_value(floor);
+    let assumed = pending.assumed_value(floor).map(warped);
     // So far from the prior mean nothing of a unit would survive rounding. In halves, which do not overflow.
     let half_reach = observed
         .iter()
@@ -340,6 +340,24 @@ mod tests {
             assert_eq!(of(&[Some(1.0), Some(3.0)], &settings).levels.lie, expected);
             assert!(of(&[], &settings).levels.lie.is_finite());
         }
+    }
+
+    #[test]
+    fn what_is_assumed_of_pending_trials_is_warped_as_values_are() {
+        let warp = Warp {
+            knee: 2.0,
+            width: 1.0,
+            limit: -30.0,
+        };
+        let trials = trials(&[0.0, 1.0, 2.0, 3.0, 4.0].map(Some));
+        let of = |settings: &Settings| {
+            Targets::of(trials.iter().map(|t| (t, false)), settings, Some(warp))
+        };
+        let lied = of(&with(liar(Lie::Number(-1e15)), GP::default()));
+        // The unit is that of the values: the lie counts as the limit.
+        assert_eq!(lied.units, of(&Settings::default()).units);
+        let lie = lied.units.center + lied.units.scale * lied.levels.lie;
+        assert!((lie - (2.0 - 33f64.ln())).abs() < 1e-12, "{lie}");
     }
 
     #[test]

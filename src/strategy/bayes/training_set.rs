@@ -4,7 +4,8 @@
 //! the log can be taken back. The *posterior* is a cache over the fold: the rows of the last fit are factorised at
 //! once and later ones appended singly, always in the same way, so that its bits follow from the fold alone.
 
-use std::collections::BTreeMap;
+mod fold;
+
 use std::sync::Arc;
 
 use ndarray::Array2;
@@ -12,7 +13,7 @@ use ndarray::Array2;
 use crate::error::{Result, Stop, check};
 use crate::gp::Target;
 use crate::gp::{GaussianProcess, as_row};
-use crate::ledger::{Entry, Ledger, State, Trial, TrialNumber};
+use crate::ledger::{Ledger, State, Trial, TrialNumber};
 use crate::strategy::Query;
 use crate::strategy::bayes::columns::Columns;
 use crate::strategy::bayes::note::Fit;
@@ -20,6 +21,8 @@ use crate::strategy::bayes::pending::Levels;
 use crate::strategy::bayes::settings::Settings;
 use crate::strategy::bayes::targets::{Targets, Units};
 use crate::strategy::bayes::warp::Warp;
+
+use fold::{Checkpoint, Fold};
 
 /// Which factor this is: what is kept over one stays valid within it, while rows are appended.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -32,43 +35,6 @@ pub struct Version {
 /// Bounds on noise variances that come with values, in the model's units: below and above a factor loses its digits.
 pub(crate) const MIN_NOISE: f64 = 1e-10;
 const MAX_NOISE: f64 = 1e12;
-
-/// What follows from the log.
-#[derive(Debug, Clone, Default)]
-struct Fold {
-    /// Events that have been folded.
-    cursor: usize,
-    /// Trials that are rows, in the order of the factor.
-    rows: Vec<TrialNumber>,
-    /// The standard deviation of each row's noise, in units of f, where it is known.
-    stds: Vec<Option<f64>>,
-    /// Trials that were observed or failed, in the order in which they first did.
-    ended: Vec<TrialNumber>,
-    /// Trials that would be discarded after their window, with the time they were suggested.
-    waiting: BTreeMap<TrialNumber, f64>,
-    /// Whether a row was taken out or changed since the last suggestion: then all rows are factorised anew.
-    reordered: bool,
-    /// How often the point of an ended trial went elsewhere: where it was really run.
-    n_moves: usize,
-    /// The last fit of θ.
-    fit: Option<Arc<Fit>>,
-    /// Rows that are factorised at once; later ones are appended singly.
-    base: usize,
-}
-
-/// What a suggestion changes in the fold, as it was before: enough to take the suggestion back.
-#[derive(Debug)]
-struct Checkpoint {
-    cursor: usize,
-    n_rows: usize,
-    reordered: bool,
-    fit: Option<Arc<Fit>>,
-    base: usize,
-    /// Trials that stopped waiting.
-    stopped_waiting: Vec<(TrialNumber, f64)>,
-    /// The trial that began to wait.
-    started_waiting: Option<TrialNumber>,
-}
 
 /// The posterior, and what it was made from.
 struct Kept {
@@ -187,137 +153,6 @@ impl TrainingSet {
     /// How often the points of observed and failed trials changed.
     pub fn n_moves(&self) -> usize {
         self.fold.n_moves
-    }
-
-    /// Folds in the events since the last time.
-    pub fn catch_up(&mut self, log: &Ledger) -> Result<()> {
-        self.rewind(log);
-        for entry in &log.entries()[self.fold.cursor..] {
-            match entry {
-                Entry::Suggested { number, .. } => self.fold_suggestion(log, *number as usize)?,
-                other => {
-                    self.checkpoints.clear();
-                    self.fold_report(log, other);
-                }
-            }
-            self.fold.cursor += 1;
-        }
-        Ok(())
-    }
-
-    fn fold_suggestion(&mut self, log: &Ledger, number: TrialNumber) -> Result<()> {
-        let trial = &log.trials()[number];
-        let fit = trial.note().map(Fit::from_note).transpose()?;
-        self.before_suggestion(trial.suggested_at);
-        if let Some(fit) = fit {
-            self.adopt(Arc::new(fit));
-        }
-        if self.settings.pending().discards_late() {
-            self.fold.waiting.insert(number, trial.suggested_at);
-            if let Some(checkpoint) = self.checkpoints.last_mut() {
-                checkpoint.started_waiting = Some(number);
-            }
-        }
-        Ok(())
-    }
-
-    fn fold_report(&mut self, log: &Ledger, entry: &Entry) {
-        match entry {
-            Entry::Suggested { .. } | Entry::Enqueued { .. } => {}
-            Entry::Added {
-                number,
-                value,
-                report,
-            } => {
-                if value.is_some() {
-                    self.fold.add_ended(*number as usize);
-                    let std = report.as_ref().and_then(|report| report.std);
-                    self.fold.set_row(*number as usize, std);
-                }
-            }
-            Entry::Observed { number, report, .. } | Entry::Amended { number, report, .. } => {
-                let number = *number as usize;
-                self.fold.waiting.remove(&number);
-                if report.as_ref().is_some_and(|report| report.point.is_some()) {
-                    self.fold.move_row(number);
-                }
-                self.fold.add_ended(number);
-                let discarded = discarded(&log.trials()[number], &self.settings);
-                let std = report.as_ref().and_then(|report| report.std);
-                self.fold.set_row(number, std.filter(|_| !discarded));
-            }
-            Entry::Failed { number, .. } => {
-                let number = *number as usize;
-                self.fold.waiting.remove(&number);
-                self.fold.add_ended(number);
-                // Where failures have a model of their own they are no rows of this one.
-                if !self.settings.models_failures() {
-                    self.fold.set_row(number, None);
-                }
-            }
-            Entry::Abandoned { number, .. } => {
-                let number = *number as usize;
-                self.fold.waiting.remove(&number);
-                self.fold.ended.retain(|ended| *ended != number);
-                self.fold.remove_row(number);
-            }
-        }
-    }
-
-    /// Takes back what was folded beyond the end of the log, and a proposal that was not logged.
-    pub fn rewind(&mut self, log: &Ledger) {
-        // A checkpoint at the cursor is that of a proposal: its suggestion was not folded.
-        let cursor = self.fold.cursor;
-        while let Some(checkpoint) = self
-            .checkpoints
-            .pop_if(|last| last.cursor >= log.len().min(cursor))
-        {
-            self.fold.restore(checkpoint);
-        }
-    }
-
-    /// What a suggestion at time `now` changes: trials past their window become rows for good, where values that
-    /// late are discarded; and after a removal the rows of this moment are the new base. `rewind` takes it back.
-    pub fn before_suggestion(&mut self, now: f64) {
-        let fold = &mut self.fold;
-        let mut checkpoint = fold.checkpoint();
-        let window = self.settings.window_or_infinite();
-        fold.waiting.retain(|number, suggested_at| {
-            let stays = now - *suggested_at <= window;
-            if !stays {
-                checkpoint.stopped_waiting.push((*number, *suggested_at));
-            }
-            stays
-        });
-        for (number, _) in &checkpoint.stopped_waiting {
-            fold.set_row(*number, None);
-        }
-        if fold.reordered {
-            fold.base = fold.rows.len();
-            fold.reordered = false;
-        }
-        self.checkpoints.push(checkpoint);
-    }
-
-    /// Takes over the θ of a fit, own or another's.
-    pub fn adopt(&mut self, fit: Arc<Fit>) {
-        let fold = &mut self.fold;
-        let same = fold.fit.as_ref().is_some_and(|known| {
-            known.rows.is_some()
-                && (known.family, known.rows, &known.theta) == (fit.family, fit.rows, &fit.theta)
-                && (known.scale, known.warp) == (fit.scale, fit.warp)
-                && known.success == fit.success
-        });
-        if !same {
-            fold.base = fit.rows.unwrap_or(0).min(fold.rows.len());
-            fold.fit = Some(fit);
-        }
-    }
-
-    /// Takes over a fit that is not logged, until the log is caught up with again.
-    pub fn preview(&mut self, fit: Arc<Fit>) {
-        self.checkpoints.push(self.fold.checkpoint());
-        self.adopt(fit);
     }
 
     /// Whether θ should be fitted before the next suggestion.
@@ -483,71 +318,6 @@ impl Kept {
             && self.rows == fold.rows[..n]
             && self.noise == noise[..n]
             && self.posterior.n_observed() == n
-    }
-}
-
-impl Fold {
-    /// Makes a trial a row, or gives its row another noise: then all rows are factorised anew.
-    fn set_row(&mut self, number: TrialNumber, std: Option<f64>) {
-        match self.rows.iter().position(|row| *row == number) {
-            None => {
-                self.rows.push(number);
-                self.stds.push(std);
-            }
-            Some(row) if self.stds[row] != std => {
-                self.stds[row] = std;
-                self.reordered = true;
-            }
-            Some(_) => {}
-        }
-    }
-
-    /// Notes that the point of a trial is another one from now on.
-    fn move_row(&mut self, number: TrialNumber) {
-        // A trial past its window is a row before it ends.
-        if self.rows.contains(&number) || self.ended.contains(&number) {
-            self.n_moves += 1;
-            self.reordered |= self.rows.contains(&number);
-        }
-    }
-
-    fn add_ended(&mut self, number: TrialNumber) {
-        if !self.ended.contains(&number) {
-            self.ended.push(number);
-        }
-    }
-
-    fn remove_row(&mut self, number: TrialNumber) {
-        if let Some(row) = self.rows.iter().position(|row| *row == number) {
-            self.rows.remove(row);
-            self.stds.remove(row);
-            self.reordered = true;
-        }
-    }
-
-    fn checkpoint(&self) -> Checkpoint {
-        Checkpoint {
-            cursor: self.cursor,
-            n_rows: self.rows.len(),
-            reordered: self.reordered,
-            fit: self.fit.clone(),
-            base: self.base,
-            stopped_waiting: Vec::new(),
-            started_waiting: None,
-        }
-    }
-
-    fn restore(&mut self, checkpoint: Checkpoint) {
-        self.cursor = checkpoint.cursor;
-        self.rows.truncate(checkpoint.n_rows);
-        self.stds.truncate(checkpoint.n_rows);
-        self.reordered = checkpoint.reordered;
-        self.fit = checkpoint.fit;
-        self.base = checkpoint.base;
-        if let Some(number) = checkpoint.started_waiting {
-            self.waiting.remove(&number);
-        }
-        self.waiting.extend(checkpoint.stopped_waiting);
     }
 }
 

@@ -21,6 +21,11 @@ const QUERY: Query<'static> = Query {
 fn strategy(context_width: usize) -> BayesOpt {
     let gp = json!({"kind": "GP", "kernel": "matern52", "lengthscale": 0.3, "signal_std": 1.0, "noise_std": 0.1});
     let settings = json!({"surrogate": gp, "initial": {"kind": "Initial", "n": 3}});
+    on_square(context_width, settings)
+}
+
+/// On the unit square, with these settings.
+pub(in crate::strategy::bayes) fn on_square(context_width: usize, settings: Value) -> BayesOpt {
     let setup = Setup {
         domain: Arc::new(Domain::new_box(vec![Coordinate::Continuous; 2]).unwrap()),
         context: vec![Coordinate::Continuous; context_width],
@@ -130,14 +135,7 @@ fn a_note_has_one_lengthscale_for_every_column_of_point_and_context() {
 #[test]
 fn uniform_initial_points_under_constraints_are_no_model_s() {
     let settings = json!({"initial": {"kind": "Initial", "n": 3, "how": "uniform"}});
-    let setup = Setup {
-        domain: Arc::new(Domain::new_box(vec![Coordinate::Continuous; 2]).unwrap()),
-        context: vec![],
-        fidelity: None,
-        clock: Clock::Iterations,
-    };
-    let settings = serde_json::from_value(settings).unwrap();
-    let mut bayes = BayesOpt::new(&setup, settings, &mut Rng::seed_from_u64(1)).unwrap();
+    let mut bayes = on_square(0, settings);
     let left = |points: ndarray::ArrayView2<f64>| -> Result<Vec<bool>> {
         Ok(points.rows().into_iter().map(|x| x[0] < 0.5).collect())
     };

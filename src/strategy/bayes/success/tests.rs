@@ -1,15 +1,15 @@
 //! Tests of the model of failures: its probabilities by a dense solve, and that what is kept is what would be made anew.
 
 use super::*;
-use crate::domain::{Coordinate, Domain, Objective};
+use crate::domain::Objective;
 use crate::ledger::{Action, Clock, Event, Point, Report};
 use crate::maximize::feasible::Feasible;
-use crate::strategy::{Setup, Strategy};
+use crate::strategy::Strategy;
+use crate::strategy::bayes::bayes_opt::tests::on_square;
 use ndarray::{Array2, array};
 use rand::SeedableRng;
 use serde_json::{Value, json};
 use std::ops::ControlFlow;
-use std::sync::Arc;
 
 const QUERY: Query<'static> = Query {
     now: 0.0,
@@ -21,17 +21,6 @@ const QUERY: Query<'static> = Query {
 
 fn go_on() -> ControlFlow<()> {
     ControlFlow::Continue(())
-}
-
-fn strategy(settings: Value) -> BayesOpt {
-    let setup = Setup {
-        domain: Arc::new(Domain::new_box(vec![Coordinate::Continuous; 2]).unwrap()),
-        context: vec![],
-        fidelity: None,
-        clock: Clock::Iterations,
-    };
-    let settings = serde_json::from_value(settings).unwrap();
-    BayesOpt::new(&setup, settings, &mut Rng::seed_from_u64(1)).unwrap()
 }
 
 /// θ of the surrogate is given, so that nothing is fitted and the lengthscales here are the modes of their priors.
@@ -97,7 +86,7 @@ fn probabilities_are_those_of_a_dense_solve() {
         ([0.9, 0.1], false),
     ];
     let points = array![[0.42, 0.33], [0.2, 0.3], [0.9, 0.95], [0.7, 0.2]];
-    let found = probabilities(&mut strategy(given()), &log_of(&trials), &points);
+    let found = probabilities(&mut on_square(0, given()), &log_of(&trials), &points);
     let kernel = |a: &[f64], b: &[f64]| {
         let squares = a
             .iter()
@@ -134,7 +123,7 @@ fn one_failure_is_no_wall_several_are_and_successes_beside_them_open_it_again() 
     let (at, half) = ([0.5, 0.5], [0.5 + 0.5 * lengthscale(), 0.5]);
     let points = array![at, half];
     let of = |trials: &[([f64; 2], bool)]| {
-        probabilities(&mut strategy(given()), &log_of(trials), &points)
+        probabilities(&mut on_square(0, given()), &log_of(trials), &points)
     };
     let one = of(&[(at, false)]);
     assert!((one[0] - 0.5).abs() < 1e-12 && one[1] > 0.5, "{one:?}");
@@ -199,7 +188,7 @@ fn step(bayes: &mut BayesOpt, log: &mut Ledger, number: usize) {
 fn what_is_kept_is_what_would_be_made_anew_bit_for_bit() {
     let settings = json!({"initial": {"kind": "Initial", "n": 2}});
     let (mut kept, mut log) = (
-        strategy(settings.clone()),
+        on_square(0, settings.clone()),
         Ledger::new(Clock::Iterations, 2, 0),
     );
     let points = array![[0.42, 0.33], [0.2, 0.3], [0.9, 0.95], [0.7, 0.2]];
@@ -215,7 +204,7 @@ fn what_is_kept_is_what_would_be_made_anew_bit_for_bit() {
         if number < 2 || kept.training.n_failed(&log) == 0 {
             continue;
         }
-        let mut fresh = strategy(settings.clone());
+        let mut fresh = on_square(0, settings.clone());
         assert_eq!(
             probabilities(&mut kept, &log, &points),
             probabilities(&mut fresh, &log, &points),
@@ -240,7 +229,7 @@ fn the_recommended_point_is_where_trials_succeed() {
         add(&mut log, x, x[0] < 0.6);
     }
     let recommended = |settings: Value| {
-        let mut bayes = strategy(settings);
+        let mut bayes = on_square(0, settings);
         bayes.catch_up(&log).unwrap();
         let mut rng = Rng::seed_from_u64(3);
         let found = bayes.recommend(&log, QUERY, &mut rng, &mut go_on);
