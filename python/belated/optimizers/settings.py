@@ -349,8 +349,8 @@ class GP(Surrogate, name="gp"):
     Parameters
     ----------
     kernel : {"auto", "matern52", "matern32", "matern12", "squared_exponential", "linear"}, default "auto"
-        "auto" is "matern52", or at fits where it explains the observations clearly better "squared_exponential"; and
-        "matern32" where a parameter is discrete.
+        "auto" is "matern52", or "matern32" where a parameter is discrete; "squared_exponential" instead at fits where that
+        explains the observations clearly better.
     ard : bool, default True
         One lengthscale for each dimension, whatever its choices, or one for all.
     lengthscale : float or list of float, optional

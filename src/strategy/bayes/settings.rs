@@ -274,9 +274,12 @@ impl GP {
     /// experiments, and worse on smooth functions (docs/defaults.md).
     pub fn families(&self, columns: &Columns) -> Vec<KernelFamily> {
         match self.kernel {
-            KernelChoice::Auto(_) if columns.discrete => vec![KernelFamily::Matern32],
             KernelChoice::Auto(_) => {
-                vec![KernelFamily::Matern52, KernelFamily::SquaredExponential]
+                let first = match columns.discrete {
+                    true => KernelFamily::Matern32,
+                    false => KernelFamily::Matern52,
+                };
+                vec![first, KernelFamily::SquaredExponential]
             }
             KernelChoice::Family(family) => vec![family],
         }
