@@ -193,6 +193,7 @@ fn a_context_of_several_columns_follows_the_columns_of_a_point() {
         lengthscale: vec![0.7, 1.1, 0.4],
         signal_variance: 1.3,
         noise_variance: 0.01,
+        input_warp: Default::default(),
     };
     let mut gp = GaussianProcess::new(KernelFamily::Matern52, &theta).unwrap();
     gp.append_rows(wave(8, 3, 0.4).view()).unwrap();

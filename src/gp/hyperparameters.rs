@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
-use crate::gp::kernel::{Kernel, KernelFamily};
+use crate::gp::kernel::{InputWarp, Kernel, KernelFamily};
 
 /// θ: everything that is fitted.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -14,6 +14,9 @@ pub struct Hyperparameters {
     pub signal_variance: f64,
     /// λ.
     pub noise_variance: f64,
+    /// w; as a rule none.
+    #[serde(default, skip_serializing_if = "InputWarp::is_identity")]
+    pub input_warp: InputWarp,
 }
 
 impl Hyperparameters {
@@ -22,6 +25,7 @@ impl Hyperparameters {
             family,
             lengthscale: self.lengthscale.clone(),
             signal_variance: self.signal_variance,
+            input_warp: self.input_warp.clone(),
         }
     }
 

@@ -4,14 +4,17 @@
 //! * [`tail`]: rows of pending trials; [`fantasies`]: possible values of pending trials
 //! * `leave_one_out`: each target predicted from the others
 //! * [`evidence`]: log p(y | X, θ) and its gradient; [`priors`]: priors on θ
-//! * [`fit`]: the largest evidence times prior; its [`starts`], the [`levels`] of rows it goes through, its [`search`]
+//! * [`fit`]: the largest evidence times prior, and what is fitted ([`fit_settings`]); its [`starts`], the [`levels`] of
+//!   rows it goes through, its [`search`], the maps of columns that it chooses ([`input_warps`])
 //! * [`kernel`]: covariance functions; [`draw`]: draws at points, and draws as functions
 
 pub mod draw;
 pub mod evidence;
 pub mod fantasies;
 pub mod fit;
+mod fit_settings;
 mod hyperparameters;
+mod input_warps;
 pub mod kernel;
 mod leave_one_out;
 mod levels;

@@ -54,6 +54,7 @@ impl GaussianProcess {
             lengthscale: self.kernel.lengthscale.clone(),
             signal_variance: self.kernel.signal_variance,
             noise_variance: self.noise_variance,
+            input_warp: self.kernel.input_warp.clone(),
         }
     }
 

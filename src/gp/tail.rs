@@ -84,11 +84,15 @@ impl GaussianProcess {
     }
 
     /// The mean of those of `values` (n_observed,) that belong to the k observed rows nearest to x, distances
-    /// being measured in lengthscales; 0, the prior mean, where nothing is observed.
+    /// being measured in lengthscales, after a warp; 0, the prior mean, where nothing is observed.
     fn mean_of_nearest(&self, k: usize, x: ArrayView1<f64>, values: &[f64]) -> f64 {
         let distance = |row: ArrayView1<f64>| -> f64 {
-            let offsets = row.iter().zip(x).zip(&self.kernel().lengthscale);
-            offsets.map(|((a, b), l)| ((a - b) / l).powi(2)).sum()
+            let kernel = self.kernel();
+            let warped = |x: &f64, d: usize| kernel.input_warp.value(*x, d);
+            let offsets = row.iter().zip(x).zip(&kernel.lengthscale).enumerate();
+            offsets
+                .map(|(d, ((a, b), l))| ((warped(a, d) - warped(b, d)) / l).powi(2))
+                .sum()
         };
         let mut near: Vec<(f64, f64)> = self
             .rows()

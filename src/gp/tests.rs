@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use ndarray::{Array2, s};
 
-use super::kernel::KernelFamily;
+use super::kernel::{InputWarp, KernelFamily, Kumaraswamy};
 use super::posterior::dot_row;
 use super::{GaussianProcess, Hyperparameters, Target, Workspace, as_row};
 use crate::error::Error;
@@ -16,6 +16,7 @@ fn targets_that_overflow_are_refused_and_large_ones_are_not() {
         lengthscale: vec![0.7, 1.1],
         signal_variance: 1.0,
         noise_variance: 1e-6,
+        input_warp: Default::default(),
     };
     let rows = ndarray::arr2(&[[0.1, 0.2], [0.1, 0.2], [0.9, 0.3]]);
     let mut gp = GaussianProcess::new(KernelFamily::Matern52, &theta).unwrap();
@@ -36,6 +37,7 @@ fn a_target_whose_mean_only_rounding_makes_infinite_is_refused() {
         lengthscale: vec![0.03],
         signal_variance: v,
         noise_variance: 0.0,
+        input_warp: Default::default(),
     };
     let mut gp = GaussianProcess::new(KernelFamily::Matern52, &theta).unwrap();
     gp.append_rows(Array2::zeros((1, 1)).view()).unwrap();
@@ -48,11 +50,24 @@ pub(crate) fn wave(n: usize, d: usize, seed: f64) -> Array2<f64> {
     })
 }
 
+/// The posterior of the same rows and targets under a warp.
+pub(crate) fn with_warp(gp: &GaussianProcess, maps: Vec<Kumaraswamy>) -> GaussianProcess {
+    let theta = Hyperparameters {
+        input_warp: InputWarp::new(maps),
+        ..gp.hyperparameters()
+    };
+    let mut warped = GaussianProcess::new(gp.kernel().family, &theta).unwrap();
+    warped.append_rows(gp.rows()).unwrap();
+    warped.set_targets(&gp.targets()).unwrap();
+    warped
+}
+
 pub(crate) fn model(family: KernelFamily, n: usize) -> GaussianProcess {
     let theta = Hyperparameters {
         lengthscale: vec![0.7, 1.1],
         signal_variance: 1.3,
         noise_variance: 0.01,
+        input_warp: Default::default(),
     };
     let mut gp = GaussianProcess::new(family, &theta).unwrap();
     let x = wave(n, 2, 0.4);
@@ -275,6 +290,7 @@ fn bad_hyperparameters_are_refused() {
             lengthscale: vec![lengthscale],
             signal_variance,
             noise_variance,
+            input_warp: Default::default(),
         };
         assert!(matches!(
             GaussianProcess::new(KernelFamily::Matern52, &theta),
@@ -289,6 +305,7 @@ fn the_nearest_row_is_the_one_the_fewest_lengthscales_away() {
         lengthscale: vec![0.1, 10.0],
         signal_variance: 1.0,
         noise_variance: 0.01,
+        input_warp: Default::default(),
     };
     let mut gp = GaussianProcess::new(KernelFamily::Matern52, &theta).unwrap();
     // From the origin: 3 lengthscales and 0.09.

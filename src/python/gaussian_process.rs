@@ -165,6 +165,7 @@ impl GaussianProcess {
             lengthscale,
             signal_variance: variance,
             noise_variance: noise,
+            input_warp: Default::default(),
         };
         detached(py, |_| Core::new(family, &theta).map(|_| ()))?;
         Ok(Self {
@@ -302,6 +303,8 @@ impl GaussianProcess {
                 draws: Draws::Wide,
                 dimensions: gp.kernel().width(),
                 spreads: vec![1.0; gp.kernel().width()],
+                input_warp: Default::default(),
+                warpable: Vec::new(),
             };
             let (rows, targets, n) = (gp.rows(), gp.targets(), gp.n_observed());
             let mut rng = Rng::seed_from_u64(seed);

@@ -48,8 +48,8 @@ class _Algorithm:
     needs: Mapping[str, str] = field(default_factory=dict)
 
 
-# What the papers do to values.
-_RESCALED = {"surrogate__targets": "standardized"}
+# What the papers do to values, and not to points.
+_RESCALED = {"surrogate__targets": "standardized", "surrogate__inputs": "plain"}
 
 
 def _bayes_opt(paper: str, acquisition: str, pending: str, *defaults: Mapping[str, Any]) -> _Algorithm:

@@ -1,22 +1,24 @@
 //! Random features of a kernel, whose weighted sums are approximate draws from the prior.
 //!
-//! Notation: M features φ_i(x) = a·c_i, with phases ω_iᵀx + b_i, their cosines c_i and sines s_i, and the amplitude a.
+//! Notation: M features φ_i(x) = a·c_i, with phases ω_iᵀw(x) + b_i, their cosines c_i and sines s_i, and the amplitude a.
 
 use ndarray::{Array2, ArrayView1};
 use rand::RngExt;
 
-use crate::gp::kernel::Kernel;
-use crate::numerics::simd::{add_multiple, multiversion};
+use crate::gp::kernel::{InputWarp, Kernel};
+use crate::numerics::simd::{add_multiple, dot, multiversion};
 use crate::numerics::special::sine_and_cosine;
 use crate::random::Rng;
 
-/// Features with E φ(x)ᵀφ(x') = κ: sqrt(2/M)·cos(ω_iᵀx + b_i) with random ω_i and b_i (Rahimi & Recht 2007); for the
+/// Features with E φ(x)ᵀφ(x') = κ: sqrt(2/M)·cos(ω_iᵀw(x) + b_i) with random ω_i and b_i (Rahimi & Recht 2007); for the
 /// linear kernel exactly the coordinates of x̃ and 1.
 #[derive(Debug, Clone)]
 pub(super) struct Features {
     /// ω, one column per feature: (d, M).
     omega: Array2<f64>,
     b: Vec<f64>,
+    /// w of the kernel.
+    input_warp: InputWarp,
     /// Whether the phases take the place of their cosines.
     linear: bool,
 }
@@ -37,6 +39,7 @@ impl Features {
         Self {
             omega,
             b,
+            input_warp: kernel.input_warp.clone(),
             linear: false,
         }
     }
@@ -52,6 +55,7 @@ impl Features {
         Self {
             omega,
             b,
+            input_warp: InputWarp::default(),
             linear: true,
         }
     }
@@ -68,8 +72,13 @@ impl Features {
         }
     }
 
+    /// Σ_i weight_i·d(ω_iᵀw(x))/dx_d.
+    pub(super) fn contract_phases(&self, x: &[f64], d: usize, weight: &[f64]) -> f64 {
+        self.input_warp.slope(x[d], d) * dot(self.omega(d), weight)
+    }
+
     /// Row d of ω.
-    pub(super) fn omega(&self, d: usize) -> &[f64] {
+    fn omega(&self, d: usize) -> &[f64] {
         let n = self.len();
         self.omega
             .as_slice()
@@ -80,7 +89,7 @@ impl Features {
     pub(super) fn evaluate(&self, x: &[f64], sines: &mut [f64], cosines: &mut [f64]) {
         cosines.copy_from_slice(&self.b);
         for (d, x) in x.iter().enumerate() {
-            add_multiple(*x, self.omega(d), cosines);
+            add_multiple(self.input_warp.value(*x, d), self.omega(d), cosines);
         }
         if self.linear {
             sines.fill(-1.0);

@@ -69,7 +69,7 @@ impl Path {
         gradient: &mut [f64],
     ) -> f64 {
         let product = self.evaluate_features(gp, x, workspace);
-        // ∇(wᵀc) = −Σ_i w_i s_i ω_i
+        // ∇(wᵀc) = −Σ_i w_i s_i ∇(phase i)
         let weights = self.weights.iter().zip(&workspace.sines);
         for (b, (w, s)) in workspace.by_prior.iter_mut().zip(weights) {
             *b = -w * s;
@@ -80,7 +80,7 @@ impl Path {
                 form.value_and_gradient(gp, x, product, features, workspace, gradient)
             }
             Form::WeightSpace(form) => {
-                form.value_and_gradient(product, features, workspace, gradient)
+                form.value_and_gradient(x, product, features, workspace, gradient)
             }
         }
     }
@@ -101,28 +101,30 @@ mod tests {
     use rand::SeedableRng;
 
     use super::*;
-    use crate::gp::kernel::KernelFamily;
-    use crate::gp::tests::model;
+    use crate::gp::kernel::{KernelFamily, Kumaraswamy};
+    use crate::gp::tests::{model, with_warp};
     use crate::random::Rng;
 
     #[test]
     fn gradients_of_paths_are_finite_differences() {
         let mut go_on = || ControlFlow::Continue(());
         let mut rng = Rng::seed_from_u64(9);
-        let gp = model(KernelFamily::Matern52, 8);
+        let plain = model(KernelFamily::Matern52, 8);
+        let warped = with_warp(&plain, vec![Kumaraswamy(4.0, 1.0), Kumaraswamy(1.0, 0.5)]);
         let (mut workspace, mut gradient) = (Workspace::default(), vec![0.0; 2]);
-        for path in [
-            Path::pathwise(&gp, 1.4, 64, &mut rng, &mut go_on).unwrap(),
-            Path::weight_space(&gp, 64, &mut rng, &mut go_on).unwrap(),
-        ] {
-            let x = [0.3, -0.2];
-            let value = path.value_and_gradient(&gp, &x, &mut workspace, &mut gradient);
-            assert!((value - path.value(&gp, &x, &mut workspace)).abs() < 1e-12);
+        for (gp, path) in [&plain, &warped].into_iter().flat_map(|gp| {
+            let pathwise = Path::pathwise(gp, 1.4, 64, &mut rng, &mut go_on).unwrap();
+            let weight_space = Path::weight_space(gp, 64, &mut rng, &mut go_on).unwrap();
+            [(gp, pathwise), (gp, weight_space)]
+        }) {
+            let x = [0.3, 0.6];
+            let value = path.value_and_gradient(gp, &x, &mut workspace, &mut gradient);
+            assert!((value - path.value(gp, &x, &mut workspace)).abs() < 1e-12);
             for d in 0..2 {
                 let mut at = |h: f64| {
                     let mut x = x;
                     x[d] += h;
-                    path.value(&gp, &x, &mut workspace)
+                    path.value(gp, &x, &mut workspace)
                 };
                 assert!((gradient[d] - (at(1e-5) - at(-1e-5)) / 2e-5).abs() < 1e-6);
             }

@@ -68,7 +68,7 @@ impl Pathwise {
         self.multiplier * prior + dot(k, &self.coefficients)
     }
 
-    /// As `value`, with the gradient; by_prior = −w s, so that ∇g = Σ_i by_prior_i ω_i.
+    /// As `value`, with the gradient; by_prior = −w s, so that ∇g = Σ_i by_prior_i ∇(ω_iᵀw(x)).
     pub fn value_and_gradient(
         &self,
         gp: &GaussianProcess,
@@ -86,7 +86,7 @@ impl Pathwise {
         gp.kernel()
             .contract_gradient(x, points, slope, &self.coefficients, gradient);
         for (d, g) in gradient.iter_mut().enumerate() {
-            *g += self.multiplier * dot(features.omega(d), by_prior);
+            *g += self.multiplier * features.contract_phases(x, d, by_prior);
         }
         self.multiplier * prior + dot(k, &self.coefficients)
     }

@@ -79,9 +79,10 @@ impl WeightSpace {
     }
 
     /// As `value`, with the gradient. With t = wᵀc and q = |c|: f = σ_f·t/q and ∇f = σ_f·(∇t/q − t·∇q²/(2q³)), where
-    /// ∇t = Σ_i by_prior_i ω_i and ∇q² = −2 Σ_i c_i s_i ω_i.
+    /// ∇t = Σ_i by_prior_i p_i and ∇q² = −2 Σ_i c_i s_i p_i with p_i = ∇(ω_iᵀw(x)).
     pub fn value_and_gradient(
         &self,
+        x: &[f64],
         product: f64,
         features: &Features,
         workspace: &mut Workspace,
@@ -100,8 +101,8 @@ impl WeightSpace {
         let q2 = dot(cosines, cosines);
         let q = q2.sqrt();
         for (d, g) in gradient.iter_mut().enumerate() {
-            let omega = features.omega(d);
-            let (d_product, d_q2) = (dot(omega, by_prior), dot(omega, by_norm));
+            let d_product = features.contract_phases(x, d, by_prior);
+            let d_q2 = features.contract_phases(x, d, by_norm);
             *g = self.signal_std * (d_product / q - product * d_q2 / (2.0 * q2 * q));
         }
         self.signal_std * product / q

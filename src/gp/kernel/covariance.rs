@@ -1,18 +1,18 @@
 //! Blocks of the covariance function, and its derivatives with respect to points and lengthscales.
 //!
-//! Notation as in the module: x̃ = x/ℓ, q = r² or x̃ᵀx̃', k = σ_f² κ(q), g = dk/dq. Points are rows.
+//! Notation as in the module: x̃ = w(x)/ℓ, q = r² or x̃ᵀx̃', k = σ_f² κ(q), g = dk/dq. Points are rows.
 
 use ndarray::{Array2, ArrayView1, ArrayView2, ArrayViewMut2};
 use rand_distr::{Distribution, StandardNormal};
 use serde::{Deserialize, Serialize};
 
-use super::{KernelFamily, ScaledPoints, linear};
+use super::{InputWarp, KernelFamily, ScaledPoints, linear};
 use crate::numerics::simd::{
     add_multiple, add_squared_differences, dot, weighted_differences, weighted_squared_differences,
 };
 use crate::random::Rng;
 
-/// A covariance function σ_f²·κ with one lengthscale per column (ARD).
+/// A covariance function σ_f²·κ with one lengthscale per column (ARD), of warped columns if there is a warp.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Kernel {
     pub family: KernelFamily,
@@ -20,6 +20,9 @@ pub struct Kernel {
     pub lengthscale: Vec<f64>,
     /// σ_f².
     pub signal_variance: f64,
+    /// w. The linear family has none.
+    #[serde(default, skip_serializing_if = "InputWarp::is_identity")]
+    pub input_warp: InputWarp,
 }
 
 impl Kernel {
@@ -114,7 +117,7 @@ impl Kernel {
         out
     }
 
-    /// `out[d]` = Σ_j weight_j·dk(z, x_j)/dz_d, with dk/dz_d = 2 g (z̃_d − x̃_jd)/ℓ_d, or g x̃_jd/ℓ_d if linear.
+    /// `out[d]` = Σ_j weight_j·dk(z, x_j)/dz_d, with dk/dz_d = 2 g (z̃_d − x̃_jd)·w_d'(z_d)/ℓ_d, or g x̃_jd/ℓ_d if linear.
     pub fn contract_gradient(
         &self,
         z: &[f64],
@@ -127,7 +130,8 @@ impl Kernel {
         for (d, (z, l)) in z.iter().zip(&self.lengthscale).enumerate() {
             let column = x.column(d);
             out[d] = if stationary {
-                2.0 / l * weighted_differences(self.scaled(*z, d), column, slope, weight)
+                let by_z = 2.0 * self.input_warp.slope(*z, d) / l;
+                by_z * weighted_differences(self.scaled(*z, d), column, slope, weight)
             } else {
                 -weighted_differences(0.0, column, slope, weight) / l
             };
@@ -144,7 +148,7 @@ impl Kernel {
         }
     }
 
-    /// A frequency ω of the spectral density, such that E cos(ωᵀ(x − x')) = κ. The linear kernel has none.
+    /// A frequency ω of the spectral density, such that E cos(ωᵀ(w(x) − w(x'))) = κ. The linear kernel has none.
     pub fn spectral_draw(&self, rng: &mut Rng) -> Option<Vec<f64>> {
         let factor = (self.family.stationary()?.spectral_factor)(rng);
         let normal = |rng: &mut Rng| -> f64 { StandardNormal.sample(rng) };
@@ -152,7 +156,7 @@ impl Kernel {
         Some(omega.collect())
     }
 
-    /// x/ℓ_d within the range of a double, so that a point is at distance 0 from itself whatever its size, and
+    /// w_d(x)/ℓ_d within the range of a double, so that a point is at distance 0 from itself whatever its size, and
     /// products of the linear kernel stay finite.
     pub(super) fn scaled(&self, x: f64, d: usize) -> f64 {
         let limit = if self.family.is_stationary() {
@@ -160,7 +164,7 @@ impl Kernel {
         } else {
             linear::MAX_SCALED
         };
-        (x / self.lengthscale[d]).clamp(-limit, limit)
+        (self.input_warp.value(x, d) / self.lengthscale[d]).clamp(-limit, limit)
     }
 
     /// q(z, x_j) for every scaled point j from the given one on.

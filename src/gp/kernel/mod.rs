@@ -1,13 +1,15 @@
 //! Covariance functions k = σ_f²·κ with one lengthscale per column.
 //!
-//! Notation: x̃ = x/ℓ; q = |x̃ − x̃'|² = r² for stationary families and x̃ᵀx̃' for the linear one; σ_f² the signal variance;
+//! Notation: x̃ = w(x)/ℓ with the input warp w, as a rule none; q = |x̃ − x̃'|² = r² for stationary families and x̃ᵀx̃' for the linear one; σ_f² the signal variance;
 //! κ(q) the correlation, g = dk/dq the slope.
 //!
 //! * [`covariance`]: blocks of k, and derivatives by points and lengthscales; [`points`]: points scaled and transposed
+//! * [`input_warp`]: maps of the columns, applied first
 //! * one file per family: k and g from q, and the spectral density. A new one is a file, a variant of [`KernelFamily`],
 //!   and its line in each of the lists below.
 
 mod covariance;
+mod input_warp;
 mod linear;
 mod matern12;
 mod matern32;
@@ -23,6 +25,7 @@ use serde::{Deserialize, Serialize};
 use crate::random::Rng;
 
 pub use covariance::Kernel;
+pub use input_warp::{InputWarp, Kumaraswamy};
 pub use points::ScaledPoints;
 
 /// The correlation κ of a covariance function.

@@ -223,6 +223,7 @@ mod tests {
             lengthscale: vec![0.25],
             signal_variance: 1.5,
             noise_variance: 0.05,
+            input_warp: Default::default(),
         };
         let mut gp = GaussianProcess::new(KernelFamily::Matern52, &theta).unwrap();
         gp.append_rows(rows(&[0, 1]).view()).unwrap();

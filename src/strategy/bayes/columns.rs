@@ -1,6 +1,6 @@
 //! The columns of a row of the model: point and context, encoded.
 
-use crate::domain::{Coordinate, Domain};
+use crate::domain::{Coordinate, Domain, columns};
 
 /// Which dimension each column belongs to.
 #[derive(Debug, Clone, PartialEq)]
@@ -14,16 +14,27 @@ pub struct Columns {
     pub spreads: Vec<f64>,
     /// Whether a parameter of the point is discrete.
     pub discrete: bool,
+    /// The columns that a monotone map may stretch: those of the point's numbers in a box.
+    pub numbers: Vec<usize>,
 }
 
 impl Columns {
     /// The columns of a point followed by those of a context.
     pub fn of(domain: &Domain, context: &[Coordinate]) -> Self {
-        let (mut dimension, mut spreads) = (Vec::new(), Vec::new());
+        let (mut dimension, mut spreads, mut numbers) = (Vec::new(), Vec::new(), Vec::new());
         let mut add = |width: usize, spread: f64| {
             dimension.resize(dimension.len() + width, spreads.len());
             spreads.push(spread);
         };
+        if let Domain::Box(product) = domain {
+            let is_number = |c: &Coordinate| match c {
+                Coordinate::Continuous => true,
+                Coordinate::Integer { .. } => c.levels() > Some(2),
+                Coordinate::Categorical { .. } => false,
+            };
+            let numbered = columns(product).filter(|(c, _)| is_number(c));
+            numbers.extend(numbered.map(|(_, at)| at.start));
+        }
         match domain {
             Domain::Candidates(list) => (0..list.ncols()).for_each(|_| add(1, 1.0)),
             Domain::Box(product) => product.iter().for_each(|c| add(c.width(), spread(c))),
@@ -33,6 +44,7 @@ impl Columns {
             dimension,
             dimensions: spreads.len(),
             spreads,
+            numbers,
             discrete: match domain {
                 Domain::Candidates(_) => false,
                 Domain::Box(product) => product.iter().any(|c| c.levels() > Some(1)),
@@ -48,6 +60,7 @@ impl Columns {
             dimensions: width,
             spreads: vec![1.0; width],
             discrete: false,
+            numbers: Vec::new(),
         }
     }
 

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::gp::Hyperparameters;
-use crate::gp::kernel::KernelFamily;
+use crate::gp::kernel::{InputWarp, KernelFamily};
 use crate::strategy::bayes::warp::Warp;
 
 /// The kernel and θ, and what they were fitted to.
@@ -39,6 +39,8 @@ struct Note {
     lengthscale: Vec<f64>,
     signal_variance: f64,
     noise_variance: f64,
+    #[serde(default, skip_serializing_if = "InputWarp::is_identity")]
+    input_warp: InputWarp,
     rows: usize,
     scale: f64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -66,6 +68,7 @@ impl Fit {
             lengthscale: self.theta.lengthscale.clone(),
             signal_variance: self.theta.signal_variance,
             noise_variance: self.theta.noise_variance,
+            input_warp: self.theta.input_warp.clone(),
             rows: self.rows.unwrap_or(0),
             scale: self.scale,
             warp: self.warp,
@@ -84,6 +87,7 @@ impl Fit {
         if note.lengthscale.is_empty()
             || !all.all(|p| *p > 0.0 && p.is_finite())
             || note.warp.is_some_and(|warp| !warp.is_valid())
+            || !note.input_warp.is_valid(note.lengthscale.len())
         {
             return Err(Error::Corrupt(format!("the note {text} is of no fit")));
         }
@@ -93,6 +97,7 @@ impl Fit {
                 lengthscale: note.lengthscale,
                 signal_variance: note.signal_variance,
                 noise_variance: note.noise_variance,
+                input_warp: note.input_warp,
             },
             rows: Some(note.rows),
             scale: note.scale,
@@ -125,15 +130,17 @@ impl Fit {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::gp::kernel::Kumaraswamy;
     use proptest::prelude::*;
 
     proptest! {
         #[test]
         fn notes_keep_every_bit(
             lengthscale in prop::collection::vec(f64::MIN_POSITIVE..1e300, 1..5), variance in 5e-324..1e300, rows: usize,
-            warp in prop::option::of((-1e300..1e300, f64::MIN_POSITIVE..1e300)),
+            warp in prop::option::of((-1e300..1e300, f64::MIN_POSITIVE..1e300)), a in f64::MIN_POSITIVE..1e300,
         ) {
-            let theta = Hyperparameters { lengthscale, signal_variance: variance, noise_variance: 1e-300 };
+            let input_warp = InputWarp::new(vec![Kumaraswamy(a, 1.0); lengthscale.len()]);
+            let theta = Hyperparameters { lengthscale, signal_variance: variance, noise_variance: 1e-300, input_warp };
             let warp = warp.map(|(knee, width)| Warp { knee, width, limit: f64::MIN });
             let fit = Fit { family: KernelFamily::Matern32, theta, rows: Some(rows), scale: variance, warp, success: None };
             prop_assert_eq!(Fit::from_note(&fit.to_note().unwrap()).unwrap(), fit.clone());
@@ -171,6 +178,9 @@ mod tests {
                 "2.0,\"warp\":{\"knee\":1.0,\"width\":1.0,\"limit\":1.0}}",
             ),
             ("2.0}", "2.0,\"warp\":{\"knee\":1.0}}"),
+            ("2.0}", "2.0,\"input_warp\":[[0.5,1.0]]}"),
+            ("2.0}", "2.0,\"input_warp\":[[0.5,1.0],[1.0,0.0]]}"),
+            ("2.0}", "2.0,\"input_warp\":[[0.5,1.0],[1e999,1.0]]}"),
         ] {
             let bad = good.replacen(from, to, 1);
             assert!(Fit::from_note(&bad).is_err(), "{bad}");

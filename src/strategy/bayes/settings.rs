@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::gp::Hyperparameters;
 use crate::gp::fit::{Draws, FitSettings};
-use crate::gp::kernel::KernelFamily;
+use crate::gp::kernel::{InputWarp, KernelFamily};
 use crate::strategy::bayes::columns::Columns;
 use crate::strategy::bayes::pending::{Hallucinate, Integrate, Pending};
 use crate::strategy::bayes::training_set::MIN_NOISE;
@@ -57,6 +57,7 @@ pub struct GP {
     pub mean: PriorMean,
     pub priors: bool,
     pub targets: TargetScale,
+    pub inputs: Inputs,
     /// Starts of the first fit; of later ones, the first of which is the last result.
     pub n_restarts: usize,
     pub n_refit_restarts: usize,
@@ -78,6 +79,7 @@ impl Default for GP {
             mean: PriorMean::Named(NamedMean::Auto),
             priors: true,
             targets: TargetScale::Robust,
+            inputs: Inputs::Warped,
             n_restarts: 4,
             n_refit_restarts: 2,
             refit_every: 10,
@@ -148,6 +150,19 @@ pub enum TargetScale {
     /// As observed.
     Raw,
 }
+
+/// The numbers of a point as the model sees them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Inputs {
+    /// Stretched by a [`crate::gp::kernel::Kumaraswamy`] where the data are explained better with it.
+    Warped,
+    /// As encoded.
+    Plain,
+}
+
+/// With more numbers than this none is warped: a fit tries each of them.
+const MAX_WARPABLE: usize = 20;
 
 /// What the refit schedule counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -304,6 +319,18 @@ impl GP {
             draws: Draws::Unit,
             dimensions: columns.dimensions,
             spreads: self.spreads(columns),
+            input_warp: InputWarp::default(),
+            warpable: self.warpable(columns),
+        }
+    }
+
+    /// The columns that a fit may warp.
+    fn warpable(&self, columns: &Columns) -> Vec<usize> {
+        let stationary = self.families(columns).iter().all(|f| f.is_stationary());
+        let warps = self.inputs == Inputs::Warped && stationary && self.lengthscale.is_none();
+        match warps && columns.numbers.len() <= MAX_WARPABLE {
+            true => columns.numbers.clone(),
+            false => Vec::new(),
         }
     }
 

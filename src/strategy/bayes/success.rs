@@ -9,7 +9,7 @@ use crate::acquisition::{Acquisition, LogSuccessProbability, Scorer, ShortfallOf
 use crate::error::{Result, Stop, check};
 use crate::gp::GaussianProcess;
 use crate::gp::fit::{Draws, FitSettings, fit};
-use crate::gp::kernel::KernelFamily;
+use crate::gp::kernel::{InputWarp, KernelFamily};
 use crate::ledger::{Ledger, State, TrialNumber};
 use crate::random::Rng;
 use crate::strategy::Query;
@@ -54,6 +54,8 @@ fn fit_settings(columns: &Columns, n_failed: usize, n_restarts: usize) -> FitSet
         draws: Draws::Unit,
         dimensions: columns.dimensions,
         spreads: columns.spreads.clone(),
+        input_warp: InputWarp::default(),
+        warpable: Vec::new(),
     }
 }
 

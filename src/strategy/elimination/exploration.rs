@@ -134,6 +134,7 @@ mod tests {
             lengthscale: vec![0.3, 0.5],
             signal_variance: 2.0,
             noise_variance: 1e-4,
+            input_warp: Default::default(),
         };
         let stop: &mut Stop = &mut || ControlFlow::Continue(());
         for family in KernelFamily::ALL {

@@ -218,6 +218,7 @@ impl Settings {
             lengthscale,
             signal_variance: signal_std * signal_std,
             noise_variance: self.row_noise(noise_std),
+            input_warp: Default::default(),
         };
         Ok(theta)
     }

@@ -1,0 +1,186 @@
+//! Which columns a fit warps: those where a map of their values explains the data clearly better.
+
+use std::ops::ControlFlow;
+
+use super::evidence::Evidence;
+use super::fit::MIN_LOG_BAYES_FACTOR;
+use super::fit_settings::FitSettings;
+use super::kernel::{InputWarp, Kumaraswamy};
+use super::search::Problem;
+use crate::error::{Result, Stop, check};
+
+/// What is tried for each column: powers that stretch one of its ends, by exponents from 1/4 to 4.
+const MAPS: [Kumaraswamy; 9] = [
+    Kumaraswamy::IDENTITY,
+    Kumaraswamy(0.5, 1.0),
+    Kumaraswamy(2.0, 1.0),
+    Kumaraswamy(1.0, 0.5),
+    Kumaraswamy(1.0, 2.0),
+    Kumaraswamy(0.25, 1.0),
+    Kumaraswamy(4.0, 1.0),
+    Kumaraswamy(1.0, 0.25),
+    Kumaraswamy(1.0, 4.0),
+];
+
+impl Problem<'_, '_> {
+    /// The input warp that changes of one column after another lead to from that of the settings, with p as it is.
+    ///
+    /// A column is warped if the evidence is larger by [`MIN_LOG_BAYES_FACTOR`] than without, and stays so as long.
+    pub(super) fn best_input_warp(&self, p: &[f64], stop: &mut Stop) -> Result<InputWarp> {
+        let now = &self.settings.input_warp;
+        if self.settings.warpable.is_empty() {
+            return Ok(now.clone());
+        }
+        let mut evidence = Evidence::new(self.data);
+        let mut log_evidence = |maps: &[Kumaraswamy], stop: &mut Stop| -> Result<f64> {
+            let settings = FitSettings {
+                input_warp: InputWarp::new(maps.to_vec()),
+                ..self.settings.clone()
+            };
+            let theta = settings.decode(p);
+            let kernel = theta.kernel(settings.family);
+            let mut cancelled = || stop() == ControlFlow::Break(());
+            let value = evidence.value(&kernel, theta.noise_variance, &mut cancelled);
+            check(stop)?;
+            Ok(value)
+        };
+        let needed = |map: Kumaraswamy| match map {
+            Kumaraswamy::IDENTITY => 0.0,
+            _ => MIN_LOG_BAYES_FACTOR,
+        };
+        let mut maps: Vec<_> = (0..self.data.x.ncols()).map(|d| now.map(d)).collect();
+        let mut value = log_evidence(&maps, stop)?;
+        for &d in &self.settings.warpable {
+            let mut best = (maps[d], value);
+            for map in MAPS {
+                let before = std::mem::replace(&mut maps[d], map);
+                let other = log_evidence(&maps, stop)?;
+                maps[d] = before;
+                if other - needed(map) > best.1 - needed(best.0) {
+                    best = (map, other);
+                }
+            }
+            (maps[d], value) = best;
+        }
+        Ok(InputWarp::new(maps))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ndarray::Array2;
+    use rand::{RngExt, SeedableRng};
+
+    use super::*;
+    use crate::error::Error;
+    use crate::gp::evidence::Data;
+    use crate::gp::fit::{Found, Variant, fit_best};
+    use crate::gp::kernel::KernelFamily;
+    use crate::gp::starts::Draws;
+    use crate::gp::{GaussianProcess, Hyperparameters};
+    use crate::random::Rng;
+
+    const FAMILY: KernelFamily = KernelFamily::Matern52;
+
+    fn settings() -> FitSettings {
+        FitSettings {
+            family: FAMILY,
+            groups: vec![0, 1],
+            lengthscale: None,
+            signal_variance: None,
+            noise_variance: None,
+            priors: true,
+            n_restarts: 4,
+            draws: Draws::Unit,
+            dimensions: 2,
+            spreads: vec![1.0; 2],
+            input_warp: InputWarp::default(),
+            warpable: vec![0, 1],
+        }
+    }
+
+    fn fitted(
+        x: &Array2<f64>,
+        y: &[f64],
+        start: &Hyperparameters,
+        stop: &mut Stop,
+    ) -> Result<Found> {
+        let data = Data {
+            x: x.view(),
+            y,
+            noise: &[],
+            about_mean: false,
+        };
+        let variant = Variant {
+            data,
+            log_slope: &[],
+        };
+        let mut rng = Rng::seed_from_u64(5);
+        fit_best(&[variant], start, &settings(), &[FAMILY], &mut rng, stop)
+    }
+
+    /// A draw from the prior under these maps at random points.
+    fn draw(n: usize, maps: Vec<Kumaraswamy>, rng: &mut Rng) -> (Array2<f64>, Vec<f64>) {
+        let theta = Hyperparameters {
+            lengthscale: vec![0.15, 0.4],
+            signal_variance: 1.0,
+            noise_variance: 1e-4,
+            input_warp: InputWarp::new(maps),
+        };
+        let gp = GaussianProcess::new(FAMILY, &theta).unwrap();
+        let x = Array2::from_shape_fn((n, 2), |_| rng.random());
+        let y = gp.sample(x.view(), 1, rng).unwrap();
+        (x, y.into_raw_vec_and_offset().0)
+    }
+
+    #[test]
+    fn what_is_stretched_is_found_and_stays() {
+        let mut rng = Rng::seed_from_u64(8);
+        let mut go_on = || ControlFlow::Continue(());
+        for map in [Kumaraswamy(4.0, 1.0), Kumaraswamy(1.0, 0.25)] {
+            let (x, y) = draw(60, vec![map, Kumaraswamy::IDENTITY], &mut rng);
+            let found = fitted(&x, &y, &settings().prior_mode(), &mut go_on).unwrap();
+            let warp = &found.theta.input_warp;
+            assert_eq!((warp.map(0), warp.map(1)), (map, Kumaraswamy::IDENTITY));
+            let again = fitted(&x, &y, &found.theta, &mut go_on).unwrap();
+            assert_eq!(again.theta.input_warp, *warp);
+        }
+    }
+
+    /// Of 60 columns that are not stretched few are, although 8 maps are tried for each.
+    #[test]
+    fn what_is_not_stretched_is_seldom_warped() {
+        let mut rng = Rng::seed_from_u64(9);
+        let mut go_on = || ControlFlow::Continue(());
+        let warped: usize = (0..30)
+            .map(|_| {
+                let (x, y) = draw(30, vec![], &mut rng);
+                let found = fitted(&x, &y, &settings().prior_mode(), &mut go_on).unwrap();
+                let maps = (0..2).map(|d| found.theta.input_warp.map(d));
+                maps.filter(|map| *map != Kumaraswamy::IDENTITY).count()
+            })
+            .sum();
+        assert!(warped <= 3, "{warped}");
+    }
+
+    #[test]
+    fn the_choice_stops_when_asked_to() {
+        let (x, y) = draw(20, vec![], &mut Rng::seed_from_u64(1));
+        let run = |allowed: usize| {
+            let mut count = 0;
+            let found = fitted(&x, &y, &settings().prior_mode(), &mut || {
+                count += 1;
+                match count > allowed {
+                    true => ControlFlow::Break(()),
+                    false => ControlFlow::Continue(()),
+                }
+            });
+            (found, count)
+        };
+        let (found, checks) = run(usize::MAX);
+        assert!(found.is_ok());
+        for allowed in (0..checks).step_by(17) {
+            assert_eq!(run(allowed).0, Err(Error::Interrupted));
+        }
+    }
+}
