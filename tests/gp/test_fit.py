@@ -40,7 +40,7 @@ def test_optimize_reaches_what_scikit_learn_reaches(kernel, n, d, f, noise):
         y = (y - y.mean()) / y.std()
         # Their search within our bounds.
         reference = GaussianProcessRegressor(
-            ConstantKernel(1.0, (1e-6, 1e6)) * shape(kernel, np.ones(d), (1e-3, 1e3)) + WhiteKernel(0.1, (1e-8, 1e4)),
+            ConstantKernel(1.0, (1e-6, 1e6)) * shape(kernel, np.ones(d), (1e-3, 1e6)) + WhiteKernel(0.1, (1e-8, 1e4)),
             alpha=0.0,
             n_restarts_optimizer=10 if FULL else 1,
             random_state=seed,
