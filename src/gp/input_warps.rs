@@ -9,6 +9,9 @@ use super::kernel::{InputWarp, Kumaraswamy};
 use super::search::Problem;
 use crate::error::{Result, Stop, check};
 
+/// A map of all of [0, 1] is not chosen by values from a part of it that is narrower than this.
+const MIN_SPAN: f64 = 0.8;
+
 /// What is tried for each column: powers that stretch one of its ends, by exponents from 1/4 to 4.
 const MAPS: [Kumaraswamy; 9] = [
     Kumaraswamy::IDENTITY,
@@ -50,7 +53,13 @@ impl Problem<'_, '_> {
         };
         let mut maps: Vec<_> = (0..self.data.x.ncols()).map(|d| now.map(d)).collect();
         let mut value = log_evidence(&maps, stop)?;
-        for &d in &self.settings.warpable {
+        let spanned = |d: &&usize| {
+            let column = self.data.x.column(**d);
+            let ends = |(low, high): (f64, f64), u: &f64| (low.min(*u), high.max(*u));
+            let (low, high) = column.iter().fold((1.0, 0.0), ends);
+            high - low >= MIN_SPAN
+        };
+        for &d in self.settings.warpable.iter().filter(spanned) {
             let mut best = (maps[d], value);
             for map in MAPS {
                 let before = std::mem::replace(&mut maps[d], map);
@@ -161,6 +170,19 @@ mod tests {
             })
             .sum();
         assert!(warped <= 3, "{warped}");
+    }
+
+    #[test]
+    fn a_part_of_the_range_is_not_warped() {
+        let mut rng = Rng::seed_from_u64(8);
+        let map = vec![Kumaraswamy(4.0, 1.0), Kumaraswamy::IDENTITY];
+        let (x, y) = draw(150, map, &mut rng);
+        let part: Vec<usize> = (0..150).filter(|&i| x[[i, 0]] > 0.25).take(60).collect();
+        let y: Vec<f64> = part.iter().map(|&i| y[i]).collect();
+        let x = x.select(ndarray::Axis(0), &part);
+        let mut go_on = || ControlFlow::Continue(());
+        let found = fitted(&x, &y, &settings().prior_mode(), &mut go_on).unwrap();
+        assert_eq!(found.theta.input_warp.map(0), Kumaraswamy::IDENTITY);
     }
 
     #[test]

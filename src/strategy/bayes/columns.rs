@@ -29,7 +29,7 @@ impl Columns {
         if let Domain::Box(product) = domain {
             let is_number = |c: &Coordinate| match c {
                 Coordinate::Continuous => true,
-                Coordinate::Integer { .. } => c.levels() > Some(2),
+                Coordinate::Integer { .. } => c.levels() >= Some(MANY_LEVELS),
                 Coordinate::Categorical { .. } => false,
             };
             let numbered = columns(product).filter(|(c, _)| is_number(c));
