@@ -243,6 +243,7 @@ def test_a_definition_is_what_the_core_is_made_of():
                 "mean": 2.0,
                 "priors": True,
                 "targets": "robust",
+                "inputs": "warped",
                 "n_restarts": 4,
                 "refit_every": 10,
                 "refit_clock": "observations",
