@@ -77,7 +77,8 @@ class BoTorch:
     The model is fitted anew for each suggestion. The first max(5, 2d) points are Sobol's, and so are later ones while
     fewer than two results are in, which is what standardising needs.
 
-    Settings: ``initial``, the number of the first points, and what `optimize_acqf` takes.
+    Settings: ``initial``, the number of the first points; ``analytic``, true for LogEI over the best value instead,
+    which is for one evaluation at a time without noise; and what `optimize_acqf` takes.
     """
 
     packages = ("botorch", "gpytorch", "torch")
@@ -93,6 +94,7 @@ class BoTorch:
         self.sobol = torch.quasirandom.SobolEngine(self.space.width, scramble=True, seed=seed)
         self.settings = {"num_restarts": 10, "raw_samples": 512} | (json.loads(settings) if settings else {})
         self.n_initial = self.settings.pop("initial", max(5, 2 * self.space.width))
+        self.analytic = self.settings.pop("analytic", False)
         self.points, self.values = [], {}
 
     def suggest(self):
@@ -111,7 +113,7 @@ class BoTorch:
         return [(first + i, points[i]) for i, value in enumerate(values) if value is None]
 
     def _propose(self):
-        from botorch.acquisition.logei import qLogNoisyExpectedImprovement
+        from botorch.acquisition import LogExpectedImprovement, qLogNoisyExpectedImprovement
         from botorch.fit import fit_gpytorch_mll
         from botorch.models import SingleTaskGP
         from botorch.models.transforms import Normalize, Standardize
@@ -129,9 +131,14 @@ class BoTorch:
                 observed, values, input_transform=Normalize(d, bounds=box), outcome_transform=Standardize(1)
             )
             fit_gpytorch_mll(ExactMarginalLogLikelihood(model.likelihood, model))
-            acquisition = qLogNoisyExpectedImprovement(
-                model, observed, prune_baseline=True, X_pending=self.torch.stack(out) if out else None
-            )
+            if self.analytic:
+                if out:
+                    raise Unavailable("analytic LogEI knows no points that are out: one evaluation at a time")
+                acquisition = LogExpectedImprovement(model, values.max())
+            else:
+                acquisition = qLogNoisyExpectedImprovement(
+                    model, observed, prune_baseline=True, X_pending=self.torch.stack(out) if out else None
+                )
             points, _ = optimize_acqf(acquisition, box, q=1, **self.settings)
         return points[0]
 
