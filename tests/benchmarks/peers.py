@@ -98,6 +98,8 @@ class BoTorch:
         self.points, self.values = [], {}
 
     def suggest(self):
+        if self.analytic and len(self.values) < len(self.points):
+            raise Unavailable("analytic LogEI knows no points that are out: pass one evaluation at a time")
         initial = len(self.points) < self.n_initial or len(self.values) < 2
         point = self.sobol.draw(1, dtype=self.torch.double)[0] if initial else self._propose()
         self.points.append(point)
@@ -132,8 +134,6 @@ class BoTorch:
             )
             fit_gpytorch_mll(ExactMarginalLogLikelihood(model.likelihood, model))
             if self.analytic:
-                if out:
-                    raise Unavailable("analytic LogEI knows no points that are out: one evaluation at a time")
                 acquisition = LogExpectedImprovement(model, values.max())
             else:
                 acquisition = qLogNoisyExpectedImprovement(

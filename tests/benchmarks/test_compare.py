@@ -178,6 +178,14 @@ def test_botorch_begins_with_as_many_points_as_it_is_told(compare, monkeypatch):
         assert torch.equal(torch.stack(peer.points), torch.cat([expected, middle.expand(6 - n_initial, 2)]))
 
 
+def test_analytic_logei_of_botorch_refuses_points_that_are_out(compare):
+    pytest.importorskip("torch")
+    peer = compare.peers.make('botorch:{"analytic": true}', compare.SETTINGS["branin-uniform"].problem(0).space, 0)
+    peer.suggest()
+    with pytest.raises(compare.peers.Unavailable, match="knows no points that are out"):
+        peer.suggest()
+
+
 def test_optimizers_of_a_seed_meet_the_same_delays_and_noise(compare):
     setting = compare.SETTINGS["branin-uniform"]
     function = setting.problem(0)
