@@ -14,6 +14,11 @@ made once and are kept beside it, so that only those of this package are to be m
 
     python tests/benchmarks/compare.py run --optimizers belated --settings tables --seeds 0:20 --out results.jsonl
     python tests/benchmarks/compare.py table results.jsonl --settings tables --against optuna-gp --all-seeds
+
+Problems of many dimensions (dimension.py) are the group "dimension"; there BoTorch begins with 20 points, not 2d:
+
+    python tests/benchmarks/compare.py run --settings dimension --seeds 0:5 --out results.jsonl --optimizers \
+        belated cma random optuna-gp 'botorch=botorch:{"initial": 20}'
 """
 
 import argparse
@@ -35,6 +40,7 @@ if __name__ == "__main__":
     for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS"):
         os.environ.setdefault(_name, "1")
 
+import dimension  # noqa: E402
 import numpy as np  # noqa: E402
 import peers  # noqa: E402
 import problems  # noqa: E402
@@ -43,8 +49,14 @@ import tables  # noqa: E402
 
 from belated.simulate import simple_regret, simulate, simulate_workers  # noqa: E402
 
-SETTINGS = {**problems.SETTINGS, **tables.SETTINGS, **sklearn_tables.SETTINGS}
-GROUPS = {"listed": problems.LISTED, "held-out": problems.HELD_OUT, **tables.GROUPS, **sklearn_tables.GROUPS}
+SETTINGS = {**problems.SETTINGS, **tables.SETTINGS, **sklearn_tables.SETTINGS, **dimension.SETTINGS}
+GROUPS = {
+    "listed": problems.LISTED,
+    "held-out": problems.HELD_OUT,
+    **tables.GROUPS,
+    **sklearn_tables.GROUPS,
+    **dimension.GROUPS,
+}
 
 
 class Measured:

@@ -65,11 +65,20 @@ class Algorithm(Belated):
         super().__init__(space, seed, settings if settings.startswith("{") else json.dumps({"name": settings}))
 
 
+def _require_box(space, name):
+    for parameter, dimension in space.items():
+        if not isinstance(dimension, bl.Real):
+            raise Unavailable(f"{parameter}={dimension} is not a Real: this adapter of {name} searches boxes only")
+
+
 class BoTorch:
     """What BoTorch recommends for noisy results of which some are out: qLogNEI over a SingleTaskGP, with X_pending.
 
     The model is fitted anew for each suggestion. The first max(5, 2d) points are Sobol's, and so are later ones while
     fewer than two results are in, which is what standardising needs.
+
+    Settings: ``initial``, the number of the first points; ``analytic``, true for LogEI over the best value instead,
+    which is for one evaluation at a time without noise; and what `optimize_acqf` takes.
     """
 
     packages = ("botorch", "gpytorch", "torch")
@@ -77,19 +86,20 @@ class BoTorch:
     def __init__(self, space, seed, settings):
         import torch
 
-        for name, dimension in space.items():
-            if not isinstance(dimension, bl.Real):
-                raise Unavailable(f"{name}={dimension} is not a Real: this adapter of BoTorch searches boxes only")
+        _require_box(space, "BoTorch")
         torch.set_num_threads(1)
         torch.manual_seed(seed)
         self.torch = torch
         self.space = bl.Space(space)
         self.sobol = torch.quasirandom.SobolEngine(self.space.width, scramble=True, seed=seed)
-        self.n_initial = max(5, 2 * self.space.width)
         self.settings = {"num_restarts": 10, "raw_samples": 512} | (json.loads(settings) if settings else {})
+        self.n_initial = self.settings.pop("initial", max(5, 2 * self.space.width))
+        self.analytic = self.settings.pop("analytic", False)
         self.points, self.values = [], {}
 
     def suggest(self):
+        if self.analytic and len(self.values) < len(self.points):
+            raise Unavailable("analytic LogEI knows no points that are out: pass one evaluation at a time")
         initial = len(self.points) < self.n_initial or len(self.values) < 2
         point = self.sobol.draw(1, dtype=self.torch.double)[0] if initial else self._propose()
         self.points.append(point)
@@ -105,7 +115,7 @@ class BoTorch:
         return [(first + i, points[i]) for i, value in enumerate(values) if value is None]
 
     def _propose(self):
-        from botorch.acquisition.logei import qLogNoisyExpectedImprovement
+        from botorch.acquisition import LogExpectedImprovement, qLogNoisyExpectedImprovement
         from botorch.fit import fit_gpytorch_mll
         from botorch.models import SingleTaskGP
         from botorch.models.transforms import Normalize, Standardize
@@ -123,9 +133,12 @@ class BoTorch:
                 observed, values, input_transform=Normalize(d, bounds=box), outcome_transform=Standardize(1)
             )
             fit_gpytorch_mll(ExactMarginalLogLikelihood(model.likelihood, model))
-            acquisition = qLogNoisyExpectedImprovement(
-                model, observed, prune_baseline=True, X_pending=self.torch.stack(out) if out else None
-            )
+            if self.analytic:
+                acquisition = LogExpectedImprovement(model, values.max())
+            else:
+                acquisition = qLogNoisyExpectedImprovement(
+                    model, observed, prune_baseline=True, X_pending=self.torch.stack(out) if out else None
+                )
             points, _ = optimize_acqf(acquisition, box, q=1, **self.settings)
         return points[0]
 
@@ -218,12 +231,52 @@ class OptunaTPE(Optuna):
         return optuna.samplers.TPESampler(seed=seed, **{"constant_liar": True, **settings})
 
 
+class CMAES:
+    """The covariance matrix adaptation evolution strategy, from the middle of the box, pycma's defaults otherwise.
+
+    Where a generation is out, further points are drawn from its distribution. It ends when as many results of it are in
+    as pycma has points in one; results that come later are not used.
+
+    Settings: ``sigma``, the first standard deviation in units of the box (0.25), and options of pycma.
+    """
+
+    packages = ("cma",)
+
+    def __init__(self, space, seed, settings):
+        import cma
+
+        _require_box(space, "CMA-ES")
+        self.space = bl.Space(space)
+        options = {"sigma": 0.25} | (json.loads(settings) if settings else {})
+        sigma = options.pop("sigma")
+        # Seed 0 is the clock's to pycma.
+        options = {"bounds": [0, 1], "seed": seed + 1, "verbose": -9} | options
+        self.strategy = cma.CMAEvolutionStrategy([0.5] * self.space.width, sigma, options)
+        self.points, self.waiting = [], []
+        self.first, self.values = 0, {}  # of the generation
+
+    def suggest(self):
+        if not self.waiting:
+            self.waiting = self.strategy.ask(None if self.first == len(self.points) else 1)
+        self.points.append(self.waiting.pop(0))
+        return len(self.points) - 1, self.space.decode(self.points[-1])
+
+    def observe(self, number, value):
+        if number < self.first:
+            return
+        self.values[number] = -value  # pycma minimises
+        if len(self.values) == self.strategy.popsize:
+            self.strategy.tell([self.points[each] for each in self.values], list(self.values.values()))
+            self.first, self.values = len(self.points), {}
+
+
 OPTIMIZERS = {
     "belated": Belated,
     "belated-algorithm": Algorithm,
     "random": Random,
     "botorch": BoTorch,
     "botorch-grid": BoTorchGrid,
+    "cma": CMAES,
     "optuna-gp": OptunaGP,
     "optuna-tpe": OptunaTPE,
 }

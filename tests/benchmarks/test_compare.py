@@ -87,6 +87,105 @@ def test_the_optimum_of_a_problem_is_where_it_should_be(compare, name, x):
     assert function(dict(zip(function.space, x, strict=True))) == pytest.approx(function.optimum, abs=1e-9)
 
 
+def test_problems_of_many_dimensions_have_their_optimum_where_it_should_be(compare):
+    dimension = importlib.import_module("dimension")
+    for d in (20, 50, 100):
+        rosenbrock = dimension.SETTINGS[f"rosenbrock-{d}"].problem(0)
+        hartmann6 = dimension.SETTINGS[f"hartmann6-of-{d}"].problem(0)
+        assert len(rosenbrock.space) == len(hartmann6.space) == d
+        assert rosenbrock(dict.fromkeys(rosenbrock.space, 1.0)) == rosenbrock.optimum == 0
+
+        at = [0.20169, 0.150011, 0.476874, 0.275332, 0.311652, 0.6573]
+        rest = np.random.default_rng(d).random(d - 6)
+        params = dict(zip(hartmann6.space, [*at, *rest], strict=True))
+        assert hartmann6(params) == pytest.approx(hartmann6.optimum, abs=1e-9)
+
+
+def test_rosenbrock_is_that_of_scipy(compare):
+    optimize = pytest.importorskip("scipy.optimize")
+    function = importlib.import_module("dimension").SETTINGS["rosenbrock-50"].problem(0)
+    for trial in RandomSearch(function.space, seed=0).suggest(n=20):
+        assert function(trial.params) == pytest.approx(-optimize.rosen(list(trial.params.values())), rel=1e-12)
+
+
+def test_the_scales_of_the_regression_are_those_of_an_anisotropic_kernel(compare):
+    gaussian_process = pytest.importorskip("sklearn.gaussian_process")
+    svm = pytest.importorskip("sklearn.svm")
+    dimension = importlib.import_module("dimension")
+    function = dimension.SETTINGS["svr-digits-67"].problem(0)
+    train, target, validation, truth = dimension._digits()
+    for trial in RandomSearch(function.space, seed=0).suggest(n=3):
+        *scales, c, epsilon, gamma = trial.params.values()
+        kernel = gaussian_process.kernels.RBF(1 / (np.sqrt(2 * gamma) * np.array(scales)))
+        model = svm.SVR(kernel="precomputed", C=c, epsilon=epsilon).fit(kernel(train), target)
+        errors = model.predict(kernel(validation, train)) - truth
+        assert function(trial.params) == pytest.approx(-np.sqrt(np.mean(errors**2)), rel=1e-6)
+
+
+def test_one_at_a_time_cma_is_a_loop_of_pycma(compare):
+    cma = pytest.importorskip("cma")
+    function = importlib.import_module("dimension").SETTINGS["rosenbrock-20"].problem(0)
+
+    peer = compare.peers.make("cma", function.space, 4)
+    ours = []
+    for _ in range(40):  # three generations of 12, and some
+        number, params = peer.suggest()
+        peer.observe(number, function(params))
+        ours.append(params)
+
+    # pycma draws from numpy's global generator: one loop after the other.
+    strategy = cma.CMAEvolutionStrategy([0.5] * 20, 0.25, {"bounds": [0, 1], "seed": 5, "verbose": -9})
+    theirs = []
+    while len(theirs) < 40:
+        points = strategy.ask()
+        asked = [peer.space.decode(point) for point in points]
+        strategy.tell(points, [-function(params) for params in asked])
+        theirs += asked
+    assert ours == theirs[:40]
+
+
+@pytest.mark.parametrize("workers", [4, 9])  # a generation is of 6
+def test_cma_takes_results_that_come_late_and_out_of_order(compare, workers):
+    pytest.importorskip("cma")
+    setting = replace(compare.SETTINGS["branin-uniform"], n_evaluations=60, workers=workers)
+    function = setting.problem(0)
+    peer = compare.peers.make("cma", function.space, 0)
+    compare.run_one(peer, function, setting, 0)
+    generations = peer.strategy.countiter
+    assert peer.strategy.countevals == 6 * generations <= 60
+    assert (6 + workers - 1) * (generations + 1) > 60  # the other workers are out when a generation ends
+    assert len(peer.points) == 59 + workers
+    assert np.min(peer.points) >= 0 and np.max(peer.points) <= 1
+
+
+def test_boxes_only_are_searched_by_those_that_cannot_more(compare):
+    pytest.importorskip("cma")
+    with pytest.raises(compare.peers.Unavailable, match="a=.* is not a Real: this adapter of CMA-ES"):
+        compare.peers.make("cma", {"a": [1, 2, 3]}, 0)
+
+
+def test_botorch_begins_with_as_many_points_as_it_is_told(compare, monkeypatch):
+    torch = pytest.importorskip("torch")
+    function = compare.SETTINGS["branin-uniform"].problem(0)
+    middle = torch.full((2,), 0.5, dtype=torch.double)
+    monkeypatch.setattr(compare.peers.BoTorch, "_propose", lambda peer: middle)
+    for settings, n_initial in (("", 5), (':{"initial": 3}', 3)):
+        peer = compare.peers.make(f"botorch{settings}", function.space, 0)
+        for _ in range(6):
+            number, params = peer.suggest()
+            peer.observe(number, function(params))
+        expected = torch.quasirandom.SobolEngine(2, scramble=True, seed=0).draw(n_initial, dtype=torch.double)
+        assert torch.equal(torch.stack(peer.points), torch.cat([expected, middle.expand(6 - n_initial, 2)]))
+
+
+def test_analytic_logei_of_botorch_refuses_points_that_are_out(compare):
+    pytest.importorskip("torch")
+    peer = compare.peers.make('botorch:{"analytic": true}', compare.SETTINGS["branin-uniform"].problem(0).space, 0)
+    peer.suggest()
+    with pytest.raises(compare.peers.Unavailable, match="knows no points that are out"):
+        peer.suggest()
+
+
 def test_optimizers_of_a_seed_meet_the_same_delays_and_noise(compare):
     setting = compare.SETTINGS["branin-uniform"]
     function = setting.problem(0)
