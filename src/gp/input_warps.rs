@@ -28,7 +28,8 @@ const MAPS: [Kumaraswamy; 9] = [
 impl Problem<'_, '_> {
     /// The input warp that changes of one column after another lead to from that of the settings, with p as it is.
     ///
-    /// A column is warped if the evidence is larger by [`MIN_LOG_BAYES_FACTOR`] than without, and stays so as long.
+    /// A column is warped if the evidence is larger by [`MIN_LOG_BAYES_FACTOR`] than without, after a penalty for their
+    /// number, and stays so as long.
     pub(super) fn best_input_warp(&self, p: &[f64], stop: &mut Stop) -> Result<InputWarp> {
         let now = &self.settings.input_warp;
         if self.settings.warpable.is_empty() {
@@ -47,9 +48,11 @@ impl Problem<'_, '_> {
             check(stop)?;
             Ok(value)
         };
+        // Each of the maps is as likely beforehand as the others.
+        let log_maps = ((MAPS.len() - 1) as f64).ln();
         let needed = |map: Kumaraswamy| match map {
             Kumaraswamy::IDENTITY => 0.0,
-            _ => MIN_LOG_BAYES_FACTOR,
+            _ => MIN_LOG_BAYES_FACTOR + log_maps,
         };
         let mut maps: Vec<_> = (0..self.data.x.ncols()).map(|d| now.map(d)).collect();
         let mut value = log_evidence(&maps, stop)?;

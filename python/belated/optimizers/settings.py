@@ -371,9 +371,9 @@ class GP(Surrogate, name="gp"):
         What the model sees of values: rescaled, with a long tail of bad ones compressed where there is one (never under
         `Censor`, whose targets are distances from the floor); rescaled; or as they are.
     inputs : {"warped", "plain"}, default "warped"
-        What the model sees of a box's real, integer and ordinal parameters: each stretched toward one of its ends by a
-        power where that explains the values better by 3 nats (Kumaraswamy's distribution functions, after Snoek et al.
-        2014; up to 20 such parameters), as where a learning rate has no ``log=True``; or as they are.
+        What the model sees of a box's real parameters, and of integers of many values: each stretched toward one of its ends by a
+        power where that explains the values clearly better (Kumaraswamy's distribution functions, after Snoek et al. 2014; up
+        to 20 such parameters), as where a learning rate has no ``log=True``; or as they are.
     n_restarts : int, default 4
         Starts of the first fit.
     refit_every : int, default 10
