@@ -182,8 +182,8 @@ class ReadAccess(AttributeHints):
         Returns
         -------
         mean, std : ndarray of shape (n,)
-            Without observation noise. Where bad values are compressed (`GP`, ``targets="robust"``): the median, and half
-            of the range between the quantiles at 16 and 84 %.
+            Without observation noise. Where bad values are compressed (`GP`, ``targets="robust"``): the median, and
+            half of the range between the quantiles at 16 and 84 %.
 
         Raises
         ------

@@ -349,8 +349,8 @@ class GP(Surrogate, name="gp"):
     Parameters
     ----------
     kernel : {"auto", "matern52", "matern32", "matern12", "squared_exponential", "linear"}, default "auto"
-        "auto" is "matern52", or "matern32" where a parameter is discrete; "squared_exponential" instead at fits where that
-        explains the observations clearly better.
+        "auto" is "matern52", or "matern32" where a parameter is discrete; "squared_exponential" instead at fits where
+        that explains the observations clearly better.
     ard : bool, default True
         One lengthscale for each dimension, whatever its choices, or one for all.
     lengthscale : float or list of float, optional
@@ -371,9 +371,9 @@ class GP(Surrogate, name="gp"):
         What the model sees of values: rescaled, with a long tail of bad ones compressed where there is one (never under
         `Censor`, whose targets are distances from the floor); rescaled; or as they are.
     inputs : {"warped", "plain"}, default "warped"
-        What the model sees of a box's real parameters, and of integers of many values: each stretched toward one of its ends by a
-        power where that explains the values clearly better (Kumaraswamy's distribution functions, after Snoek et al. 2014; up
-        to 20 such parameters), as where a learning rate has no ``log=True``; or as they are.
+        What the model sees of a box's real parameters, and of integers of many values: each stretched toward one of
+        its ends by a power where that explains the values clearly better (Kumaraswamy's distribution functions, after
+        Snoek et al. 2014; up to 20 such parameters), as where a learning rate has no ``log=True``; or as they are.
     n_restarts : int, default 4
         Starts of the first fit.
     refit_every : int, default 10
