@@ -22,6 +22,10 @@ use crate::strategy::bayes::training_set::{TrainingSet, Version};
 
 const SIGNAL_VARIANCE: f64 = 1.0;
 
+/// No lengthscale is shorter. Labels jump at the border of a failing region, where points crowd; what follows the jump
+/// closely forgets the rest of the region, and it is suggested once more.
+const MIN_LENGTHSCALE: f64 = 0.5;
+
 /// A single failure may be an accident: with as much noise as signal it makes success as likely as not at its point. The
 /// more there are, the more each says about where it is.
 fn noise_variance(n_failed: usize) -> f64 {
@@ -57,6 +61,11 @@ fn fit_settings(columns: &Columns, n_failed: usize, n_restarts: usize) -> FitSet
         input_warp: InputWarp::default(),
         warpable: Vec::new(),
     }
+}
+
+fn at_least(lengthscale: Vec<f64>) -> Vec<f64> {
+    let lengthscale = lengthscale.into_iter();
+    lengthscale.map(|l| l.max(MIN_LENGTHSCALE)).collect()
 }
 
 /// The labels of trials, less their prior mean.
@@ -95,7 +104,7 @@ impl BayesOpt {
         let x = self.training.encode(log, rows);
         let theta = fit(x.view(), &labels(log, rows), &start, &settings, rng, stop)?;
         Ok(Some(SuccessFit {
-            lengthscale: theta.lengthscale,
+            lengthscale: at_least(theta.lengthscale),
             rows: rows.len(),
         }))
     }
@@ -117,9 +126,10 @@ impl Success {
         }
         let fit = training.fit().and_then(|fit| fit.success.as_ref());
         let mut theta = fit_settings(columns, n_failed, 1).prior_mode();
-        if let Some(fit) = fit {
-            theta.lengthscale.clone_from(&fit.lengthscale);
-        }
+        theta.lengthscale = match fit {
+            Some(fit) => fit.lengthscale.clone(),
+            None => at_least(theta.lengthscale),
+        };
         let rows = training.ended();
         let base = fit.map_or(0, |fit| fit.rows).min(rows.len());
         let generation = kept.as_ref().map_or(0, |kept| kept.version.generation);

@@ -23,7 +23,7 @@ fn go_on() -> ControlFlow<()> {
     ControlFlow::Continue(())
 }
 
-/// θ of the surrogate is given, so that nothing is fitted and the lengthscales here are the modes of their priors.
+/// θ of the surrogate is given, so that nothing is fitted and the lengthscales here are the shortest.
 fn given() -> Value {
     let gp = json!({"kind": "GP", "kernel": "matern52", "lengthscale": 0.3, "signal_std": 1.0, "noise_std": 0.1});
     json!({"surrogate": gp, "initial": {"kind": "Initial", "n": 0}})
@@ -71,9 +71,9 @@ fn probabilities(bayes: &mut BayesOpt, log: &Ledger, points: &Array2<f64>) -> Ve
     out.into_iter().map(f64::exp).collect()
 }
 
-/// exp(√2 + ½ log d − 3), the mode of the prior on lengthscales in d = 2.
+/// The mode of the prior on lengthscales in d = 2 is shorter: exp(√2 + ½ log d − 3) = 0.29.
 fn lengthscale() -> f64 {
-    (2f64.sqrt() + 0.5 * 2f64.ln() - 3.0).exp()
+    MIN_LENGTHSCALE
 }
 
 #[test]
