@@ -27,6 +27,8 @@ pub struct FitSettings {
     pub family: KernelFamily,
     /// The group of each column, 0, 1, …: columns of one group have the same lengthscale.
     pub groups: Vec<usize>,
+    /// The columns of categories, each of which are of one group.
+    pub categories: Vec<std::ops::Range<usize>>,
     /// Parts of θ that are given, not fitted.
     pub lengthscale: Option<Vec<f64>>,
     pub signal_variance: Option<f64>,
@@ -128,7 +130,7 @@ impl FitSettings {
     ) -> f64 {
         let (d, theta) = (self.groups.len(), self.decode(p));
         let mut by_theta = vec![0.0; d + 2];
-        let kernel = theta.kernel(self.family);
+        let kernel = theta.kernel(self.family).with_categories(&self.categories);
         let value =
             evidence.value_and_gradient(&kernel, theta.noise_variance, &mut by_theta, cancelled);
         gradient.fill(0.0);
@@ -229,7 +231,7 @@ pub fn fit_best(
         starts.push(settings.random_start(rng));
     }
     let data = variants[0].data;
-    let levels = levels(data.y.len(), data.x.ncols());
+    let levels = levels(data.y.len(), settings.n_lengthscales());
     let coarsest = Part::of(data, levels[0]);
     let problem = Problem {
         data: coarsest.data(),
@@ -383,6 +385,7 @@ mod tests {
         FitSettings {
             family: KernelFamily::Matern52,
             groups: vec![0, 1],
+            categories: Vec::new(),
             lengthscale: None,
             signal_variance: None,
             noise_variance: None,

@@ -22,6 +22,7 @@ impl Hyperparameters {
             family,
             lengthscale: self.lengthscale.clone(),
             signal_variance: self.signal_variance,
+            categories: Vec::new(),
         }
     }
 

@@ -1,6 +1,8 @@
 //! The columns of a row of the model: point and context, encoded.
 
-use crate::domain::{Coordinate, Domain};
+use std::ops::Range;
+
+use crate::domain::{Coordinate, Domain, columns};
 
 /// Which dimension each column belongs to.
 #[derive(Debug, Clone, PartialEq)]
@@ -12,6 +14,8 @@ pub struct Columns {
     /// The root mean square distance of two random points in the columns of each dimension, in units of that of two uniform
     /// numbers in [0, 1].
     pub spreads: Vec<f64>,
+    /// The columns of each category of two and more choices.
+    pub categories: Vec<Range<usize>>,
     /// Whether a parameter of the point is discrete.
     pub discrete: bool,
 }
@@ -29,9 +33,21 @@ impl Columns {
             Domain::Box(product) => product.iter().for_each(|c| add(c.width(), spread(c))),
         }
         context.iter().for_each(|c| add(c.width(), spread(c)));
+        let parameters = match domain {
+            Domain::Candidates(_) => &[],
+            Domain::Box(product) => &product[..],
+        };
+        let start = dimension.len() - context.iter().map(Coordinate::width).sum::<usize>();
+        let own = columns(parameters)
+            .chain(columns(context).map(|(c, at)| (c, at.start + start..at.end + start)));
+        let categories = own
+            .filter(|(_, at)| at.len() > 1)
+            .map(|(_, at)| at)
+            .collect();
         Self {
             dimension,
             dimensions: spreads.len(),
+            categories,
             spreads,
             discrete: match domain {
                 Domain::Candidates(_) => false,
@@ -46,6 +62,7 @@ impl Columns {
         Self {
             dimension: (0..width).collect(),
             dimensions: width,
+            categories: Vec::new(),
             spreads: vec![1.0; width],
             discrete: false,
         }
@@ -90,6 +107,7 @@ mod tests {
         let columns = Columns::of(&domain, &[category, Coordinate::Continuous]);
         assert_eq!(columns.dimension, [0, 1, 1, 1, 2, 2, 2, 3]);
         assert_eq!((columns.width(), columns.dimensions), (8, 4));
+        assert_eq!(columns.categories, [1..4, 4..7]);
         assert_eq!(columns.spreads, [1.0, 8f64.sqrt(), 8f64.sqrt(), 1.0]);
         let list = Domain::candidates(ndarray::arr2(&[[0.0, 1.0], [1.0, 0.5]])).unwrap();
         assert_eq!(Columns::of(&list, &[]), Columns::plain(2));
