@@ -196,12 +196,8 @@ impl GradientSums<'_, '_> {
                 sums[d + 1] -= self.noise_variance * w[0];
             }
             multiply(slope, w);
-            for (c, sum) in sums[..d].iter_mut().enumerate() {
-                *sum += 2.0
-                    * self
-                        .kernel
-                        .contract_lengthscale(&self.points.column(c)[i..], w);
-            }
+            self.kernel
+                .add_lengthscale_sums(x, self.points, i, w, &mut sums[..d]);
         }
         sums
     }

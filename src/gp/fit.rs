@@ -97,7 +97,7 @@ pub fn fit_best(
         starts.push(settings.random_start(rng));
     }
     let data = variants[0].data;
-    let levels = levels(data.y.len(), data.x.ncols());
+    let levels = levels(data.y.len(), settings.n_lengthscales());
     let coarsest = Part::of(data, levels[0]);
     // θ starts under its own warp.
     let settings = FitSettings {
@@ -264,6 +264,7 @@ mod tests {
         FitSettings {
             family: KernelFamily::Matern52,
             groups: vec![0, 1],
+            categories: Vec::new(),
             lengthscale: None,
             signal_variance: None,
             noise_variance: None,

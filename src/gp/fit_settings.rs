@@ -2,9 +2,11 @@
 //!
 //! Notation: p = (log ℓ…, log σ_f², log λ), d columns; columns of one group share an entry of the first part of p.
 
+use std::ops::Range;
+
 use super::Hyperparameters;
 use super::evidence::Evidence;
-use super::kernel::{InputWarp, KernelFamily};
+use super::kernel::{InputWarp, Kernel, KernelFamily};
 use super::priors::{self, kind};
 use super::starts::Draws;
 
@@ -18,6 +20,8 @@ pub struct FitSettings {
     pub family: KernelFamily,
     /// The group of each column, 0, 1, …: columns of one group have the same lengthscale.
     pub groups: Vec<usize>,
+    /// The columns of categories, each of which are of one group.
+    pub categories: Vec<Range<usize>>,
     /// Parts of θ that are given, not fitted.
     pub lengthscale: Option<Vec<f64>>,
     pub signal_variance: Option<f64>,
@@ -116,6 +120,11 @@ impl FitSettings {
         (side(|b| b.0), side(|b| b.1))
     }
 
+    /// The kernel of θ.
+    pub(super) fn kernel(&self, theta: &Hyperparameters) -> Kernel {
+        theta.kernel(self.family).with_categories(&self.categories)
+    }
+
     /// The log evidence, with the log prior if there is one, and its gradient with respect to p.
     pub(super) fn value_and_gradient(
         &self,
@@ -126,7 +135,7 @@ impl FitSettings {
     ) -> f64 {
         let (d, theta) = (self.groups.len(), self.decode(p));
         let mut by_theta = vec![0.0; d + 2];
-        let kernel = theta.kernel(self.family);
+        let kernel = self.kernel(&theta);
         let value =
             evidence.value_and_gradient(&kernel, theta.noise_variance, &mut by_theta, cancelled);
         gradient.fill(0.0);

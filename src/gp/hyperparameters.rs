@@ -26,6 +26,7 @@ impl Hyperparameters {
             lengthscale: self.lengthscale.clone(),
             signal_variance: self.signal_variance,
             input_warp: self.input_warp.clone(),
+            categories: Vec::new(),
         }
     }
 

@@ -42,7 +42,7 @@ impl Problem<'_, '_> {
                 ..self.settings.clone()
             };
             let theta = settings.decode(p);
-            let kernel = theta.kernel(settings.family);
+            let kernel = settings.kernel(&theta);
             let mut cancelled = || stop() == ControlFlow::Break(());
             let value = evidence.value(&kernel, theta.noise_variance, &mut cancelled);
             check(stop)?;
@@ -98,6 +98,7 @@ mod tests {
         FitSettings {
             family: FAMILY,
             groups: vec![0, 1],
+            categories: Vec::new(),
             lengthscale: None,
             signal_variance: None,
             noise_variance: None,

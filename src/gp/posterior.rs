@@ -5,6 +5,8 @@
 //!
 //! mu(x) = kᵀα = vᵀz,  var(x) = k(x, x) − |v|²  (Rasmussen & Williams 2006, eqs. 2.25–2.26).
 
+use std::ops::Range;
+
 use ndarray::{Array2, ArrayView1, ArrayView2, Axis, s};
 
 use crate::error::{Error, Result, Stop, check};
@@ -47,6 +49,12 @@ impl GaussianProcess {
             z: Vec::new(),
             alpha: Vec::new(),
         })
+    }
+
+    /// As yet without rows, with these columns of categories.
+    pub fn with_categories(mut self, categories: &[Range<usize>]) -> Self {
+        self.kernel = self.kernel.with_categories(categories);
+        self
     }
 
     pub fn hyperparameters(&self) -> Hyperparameters {

@@ -108,7 +108,9 @@ impl Problem<'_, '_> {
     /// Minus the log evidence (times prior) at p.
     fn value(&self, p: &[f64], cancelled: &mut dyn FnMut() -> bool) -> f64 {
         let theta = self.settings.decode(p);
-        let kernel = theta.kernel(self.settings.family);
+        let kernel = theta
+            .kernel(self.settings.family)
+            .with_categories(&self.settings.categories);
         let value = Evidence::new(self.data).value(&kernel, theta.noise_variance, cancelled);
         -value - self.settings.add_priors(p, &mut vec![0.0; p.len()])
     }

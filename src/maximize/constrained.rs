@@ -14,7 +14,7 @@ use super::excluded::Excluded;
 use super::feasible::{Feasible, Pool};
 use super::starting_points::starting_points;
 use super::sweep::other_levels;
-use super::{Argmax, exhaustive};
+use super::{Argmax, as_rows, exhaustive};
 use crate::domain::{Coordinate, Domain, Objective, columns};
 use crate::error::{Error, Result, Stop, check};
 use crate::random::Rng;
@@ -73,7 +73,7 @@ pub(super) fn best_feasible(
         let skip = |_: usize, x: ArrayView1<f64>| any_left && !is_left(x);
         exhaustive::best_row(objective, pool.points(), &skip, rng, stop)?
     } else {
-        let mut plan = Plan::new(product, effort)?;
+        let mut plan = Plan::new(product, effort, false)?;
         // Of the points that are spread over the box, the pool replaces those that will violate the constraints. Half as
         // many will do: they fill a smaller set.
         let n_even = plan.n_even as f64;
@@ -441,11 +441,6 @@ fn normalise(direction: &mut [f64]) {
     if length > 0.0 {
         direction.iter_mut().for_each(|u| *u /= length);
     }
-}
-
-fn as_rows(entries: Vec<f64>, width: usize) -> Result<Array2<f64>> {
-    Array2::from_shape_vec((entries.len() / width, width), entries)
-        .map_err(|error| Error::Shape(error.to_string()))
 }
 
 #[cfg(test)]

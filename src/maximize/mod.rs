@@ -21,7 +21,7 @@ mod sweep;
 
 pub(crate) use exhaustive::combinations;
 
-use ndarray::{ArrayView1, ArrayView2};
+use ndarray::{Array2, ArrayView1, ArrayView2};
 
 use crate::domain::{Coordinate, Domain, Objective};
 use crate::error::{Error, Result, Stop};
@@ -104,10 +104,11 @@ pub fn maximize(
             exhaustive::best_combination(objective, domain, product, excluded, rng, stop)?
         }
         (Domain::Box(product), Maximizer::Default { effort }) => {
-            let plan = default_search::Plan::new(product, *effort)?;
+            let plan = default_search::Plan::new(product, *effort, true)?;
             let start =
                 starting_points::starting_points(domain, product, best_observed, &plan, rng);
-            default_search::Search::new(objective, product, excluded, stop).run(&start, &plan)?
+            default_search::Search::new(objective, product, excluded, stop)
+                .run(&start, &plan, rng)?
         }
         (Domain::Box(product), Maximizer::Multistart { n_raw, n_starts }) => {
             let counts = (*n_raw, *n_starts);
@@ -168,7 +169,15 @@ pub fn maximize_allowed(
     }
 }
 
+/// Rows of so many columns that follow one another.
+fn as_rows(entries: Vec<f64>, width: usize) -> Result<Array2<f64>> {
+    Array2::from_shape_vec((entries.len() / width, width), entries)
+        .map_err(|error| Error::Shape(error.to_string()))
+}
+
 #[cfg(test)]
 mod conditional_tests;
+#[cfg(test)]
+mod discrete_tests;
 #[cfg(test)]
 mod tests;

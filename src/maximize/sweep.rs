@@ -1,10 +1,13 @@
-//! Moves of a single coordinate: to other levels, or to both ends if it is continuous.
+//! Moves of single coordinates, to other levels, or to both ends if continuous; those of several discrete ones together.
+
+use std::collections::HashSet;
 
 use ndarray::Array2;
 
+use super::as_rows;
 use super::default_search::Search;
 use crate::domain::{Coordinate, columns};
-use crate::error::{Error, Result};
+use crate::error::Result;
 
 /// A sweep tries every level of an integer up to this many, beyond that steps of ±1, ±2, ±4, …
 const FEW_LEVELS: u64 = 16;
@@ -15,15 +18,17 @@ pub(super) fn is_large(coordinate: &Coordinate) -> bool {
 }
 
 impl Search<'_, '_> {
-    /// Take the best move of a single coordinate, if it improves; all moves are scored in one batch.
+    /// Take the best move of a single coordinate, if it improves, and with it those of further discrete coordinates that
+    /// improve, as many of the best as are better together; all moves are scored in one batch, and so are these together.
     pub fn sweep(&mut self, x: &mut [f64], value: &mut f64) -> Result<bool> {
-        let mut moves: Vec<f64> = Vec::new();
+        let (mut moves, mut moved) = (Vec::new(), Vec::new());
         let mut y = x.to_vec();
         let active = self.product.active(x);
         for (i, (coordinate, at)) in columns(self.product).enumerate() {
             if active.as_ref().is_some_and(|active| !active[i]) {
                 continue;
             }
+            let before = moves.len();
             if let Some(levels) = coordinate.levels() {
                 for index in other_levels(coordinate, levels, coordinate.index(&x[at.clone()])) {
                     coordinate.write(index, &mut y[at.clone()]);
@@ -43,20 +48,64 @@ impl Search<'_, '_> {
                 }
             }
             y[at.clone()].copy_from_slice(&x[at]);
+            moved.resize(moved.len() + (moves.len() - before) / x.len(), i);
         }
-        let width = x.len();
-        let moves = Array2::from_shape_vec((moves.len() / width, width), moves)
-            .map_err(|e| Error::Shape(e.to_string()))?;
+        let moves = as_rows(moves, x.len())?;
         let values = self.score(moves.view())?;
-        let mut improved = false;
-        for (row, v) in moves.outer_iter().zip(values) {
-            if v > *value + 1e-9 * self.scale {
-                x.iter_mut().zip(row).for_each(|(x, y)| *x = *y);
-                *value = v;
-                improved = true;
+        let least = 1e-9 * self.scale;
+        let (start, mut best) = (*value, None);
+        for (k, &v) in values.iter().enumerate() {
+            if v > *value + least {
+                (best, *value) = (Some(k), v);
             }
         }
-        Ok(improved)
+        let Some(best) = best else {
+            return Ok(false);
+        };
+        x.iter_mut().zip(moves.row(best)).for_each(|(x, y)| *x = *y);
+        let mut better: Vec<usize> = (0..moved.len())
+            .filter(|&k| values[k] > start + least)
+            .collect();
+        better.sort_by(|&k, &l| values[l].total_cmp(&values[k]));
+        // Of each coordinate the best move.
+        let mut seen = HashSet::from([moved[best]]);
+        better.retain(|&k| seen.insert(moved[k]));
+        self.take_together(x, value, &better, &moves, &moved)?;
+        Ok(true)
+    }
+
+    /// Take the first, the first two, … of these moves of discrete coordinates, whichever is best, if that improves.
+    fn take_together(
+        &mut self,
+        x: &mut [f64],
+        value: &mut f64,
+        order: &[usize],
+        moves: &Array2<f64>,
+        moved: &[usize],
+    ) -> Result<()> {
+        let spans: Vec<_> = columns(self.product).collect();
+        let (mut together, mut y) = (Vec::new(), x.to_vec());
+        for &k in order {
+            let (coordinate, at) = &spans[moved[k]];
+            if coordinate.levels().is_some() {
+                let own = moves.row(k);
+                y[at.clone()]
+                    .iter_mut()
+                    .zip(own.iter().skip(at.start))
+                    .for_each(|(y, v)| *y = *v);
+                self.product.snap(&mut y);
+                together.extend_from_slice(&y);
+            }
+        }
+        let together = as_rows(together, x.len())?;
+        let values = self.score(together.view())?;
+        for (row, v) in together.outer_iter().zip(values) {
+            if v > *value {
+                x.iter_mut().zip(row).for_each(|(x, y)| *x = *y);
+                *value = v;
+            }
+        }
+        Ok(())
     }
 }
 

@@ -23,7 +23,7 @@ impl<F: FnMut(&[f64], &mut [f64]) -> f64> Objective for Function<F> {
     }
 }
 
-fn search(
+pub(super) fn search(
     f: impl FnMut(&[f64], &mut [f64]) -> f64,
     domain: &Domain,
     best_observed: &[f64],

@@ -89,7 +89,8 @@ pub fn weighted_squared_differences(a: f64, x: &[f64], w: &[f64]) -> f64 {
     let (w8, w_rest) = w.as_chunks::<8>();
     for (x, w) in x8.iter().zip(w8) {
         for i in 0..8 {
-            sums[i] += w[i] * (a - x[i]) * (a - x[i]);
+            let weighted = w[i] * (a - x[i]);
+            sums[i] += weighted * (a - x[i]);
         }
     }
     let rest = x_rest.iter().zip(w_rest);

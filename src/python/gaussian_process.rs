@@ -295,6 +295,7 @@ impl GaussianProcess {
             let settings = FitSettings {
                 family: gp.kernel().family,
                 groups: (0..gp.kernel().width()).collect(),
+                categories: Vec::new(),
                 lengthscale: None,
                 signal_variance: None,
                 noise_variance: None,

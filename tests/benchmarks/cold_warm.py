@@ -1,9 +1,10 @@
 """What a suggestion costs with defaults as data grow, against others in the same run: prints a table and JSON.
 
-Hartmann6 with noise 0.2 and 8 trials out. *Cold*: the data are added to a new optimizer, and one suggestion is made
-with hyperparameters from scratch. *Warm*: the mean over the suggest / observe pairs that follow, refits included.
-Optimizers that keep nothing between suggestions pay the cold price each time. Every figure is measured in a process of
-its own.
+Noise 0.2 and 8 trials out; the function is Hartmann6, or with ``--space mixed`` one of ten reals and ten categories of
+ten choices. *Cold*: the data are added to a new optimizer, and one suggestion is made with hyperparameters from
+scratch. *Warm*: the mean over the suggest / observe pairs that follow, refits included; the JSON has the median and
+processor times, too. Optimizers that keep nothing between suggestions pay the cold price each time. Every figure is
+measured in a process of its own.
 """
 
 import argparse
@@ -19,6 +20,7 @@ import numpy as np
 from peers import make, versions
 from speed import processor
 
+import belated as bl
 from belated.functions import HARTMANN6
 
 OUT = 8
@@ -29,37 +31,71 @@ PEERS = ("botorch", "optuna-gp")
 MOST_FOR_PEERS = 2000
 
 
-def measure(optimizer, n, pairs, seed=0):
+class Mixed:
+    """A bowl over ten reals, plus a number for every choice of ten categories."""
+
+    space = {f"x{i}": bl.Real(0.0, 1.0) for i in range(10)} | {
+        f"c{i}": bl.Categorical(list(range(10))) for i in range(10)
+    }
+
+    def __init__(self):
+        rng = np.random.default_rng(0)
+        self.centre, self.effects = rng.random(10), 0.3 * rng.normal(size=(10, 10))
+
+    def __call__(self, params):
+        bowl = sum((params[f"x{i}"] - centre) ** 2 for i, centre in enumerate(self.centre))
+        return sum(effects[params[f"c{i}"]] for i, effects in enumerate(self.effects)) - bowl
+
+
+SPACES = {"hartmann6": HARTMANN6, "mixed": Mixed()}
+
+
+def random_points(rng, space, n):
+    """Uniformly random points; choices are numbered from 0."""
+    rows = rng.random((n, len(space)))
+    levels = [len(d.choices) if isinstance(d, bl.Categorical) else None for d in space.values()]
+
+    def point(row):
+        entries = zip(space, row, levels, strict=True)
+        return {name: float(u) if count is None else int(count * u) for name, u, count in entries}
+
+    return [point(row) for row in rows]
+
+
+def measure(optimizer, function, n, pairs, seed=0):
     """Milliseconds of a cold suggestion, and of each of so many pairs after it; peak memory in MB."""
     rng = np.random.default_rng(seed)
-    names = list(HARTMANN6.space)
-    points = [dict(zip(names, map(float, row), strict=True)) for row in rng.random((n + OUT, len(names)))]
-    values = [HARTMANN6(point) + NOISE * rng.normal() for point in points[:n]] + [None] * OUT
+    points = random_points(rng, function.space, n + OUT)
+    values = [function(point) + NOISE * rng.normal() for point in points[:n]] + [None] * OUT
     # The first call of a library loads it.
-    warm_up = make(optimizer, HARTMANN6.space, seed)
+    warm_up = make(optimizer, function.space, seed)
     warm_up.add(points[:12], values[:12])
     warm_up.suggest()
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     start = time.perf_counter()
-    subject = make(optimizer, HARTMANN6.space, seed)
+    subject = make(optimizer, function.space, seed)
     waiting = subject.add(points, values)
     waiting.append(subject.suggest())
     cold = 1e3 * (time.perf_counter() - start)
-    times = []
+    times, processor_times = [], []
     for _ in range(pairs):
         handle, params = waiting.pop(0)
-        value = HARTMANN6(params) + NOISE * rng.normal()
-        start = time.perf_counter()
+        value = function(params) + NOISE * rng.normal()
+        start, start_of_processor = time.perf_counter(), time.process_time()
         subject.observe(handle, value)
         waiting.append(subject.suggest())
         times.append(1e3 * (time.perf_counter() - start))
+        processor_times.append(1e3 * (time.process_time() - start_of_processor))
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return {
         "optimizer": optimizer,
         "n": n,
         "cold_ms": round(cold, 2),
         "warm_ms": round(sum(times) / len(times), 3) if times else None,
+        "median_ms": round(float(np.median(times)), 3) if times else None,
         "worst_ms": round(max(times), 2) if times else None,
+        "processor_ms": round(float(np.mean(processor_times)), 3) if times else None,
+        "processor_median_ms": round(float(np.median(processor_times)), 3) if times else None,
         "pairs": pairs,
         "peak_mb": round(peak / 1024),
         "grown_mb": round((peak - before) / 1024),
@@ -67,17 +103,17 @@ def measure(optimizer, n, pairs, seed=0):
     }
 
 
-def in_process(optimizer, n, pairs):
+def in_process(optimizer, space, n, pairs):
     """The same in a process of its own, whose libraries use one thread for their linear algebra."""
     quiet = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
-    command = [sys.executable, __file__, "--one", optimizer, "--sizes", str(n), "--pairs", str(pairs)]
+    command = [sys.executable, __file__, "--one", optimizer, "--space", space, "--sizes", str(n), "--pairs", str(pairs)]
     done = subprocess.run(command, env=os.environ | quiet, stdout=subprocess.PIPE, check=True, text=True)
     return json.loads(done.stdout)
 
 
-def repeated(optimizer, n, pairs, repeats):
+def repeated(optimizer, space, n, pairs, repeats):
     """The run with the median cold time; the warm time is the median over runs."""
-    runs = sorted((in_process(optimizer, n, pairs) for _ in range(repeats)), key=lambda run: run["cold_ms"])
+    runs = sorted((in_process(optimizer, space, n, pairs) for _ in range(repeats)), key=lambda run: run["cold_ms"])
     warm = [run["warm_ms"] for run in runs if run["warm_ms"] is not None]
     return runs[len(runs) // 2] | {"warm_ms": float(np.median(warm)) if warm else None, "repeats": repeats}
 
@@ -101,6 +137,7 @@ def table(rows):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--space", choices=list(SPACES), default="hartmann6")
     parser.add_argument("--sizes", type=int, nargs="+", default=list(TARGETS), help="numbers of observations")
     parser.add_argument("--pairs", type=int, default=100, help="suggest / observe pairs of a warm run")
     parser.add_argument("--repeats", type=int, default=3, help="runs of each up to 1000 observations")
@@ -109,17 +146,18 @@ def main():
     parser.add_argument("--one", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.one:
-        print(json.dumps(measure(arguments.one, arguments.sizes[0], arguments.pairs)))
+        print(json.dumps(measure(arguments.one, SPACES[arguments.space], arguments.sizes[0], arguments.pairs)))
         return
     rows = []
     for n in arguments.sizes:
         repeats = arguments.repeats if n <= 1000 else 1
-        rows.append(repeated("belated", n, arguments.pairs, repeats))
+        rows.append(repeated("belated", arguments.space, n, arguments.pairs, repeats))
         print(rows[-1], file=sys.stderr)
         for peer in arguments.peers if n <= MOST_FOR_PEERS else ():
-            rows.append(repeated(peer, n, 0, repeats if n <= 200 else 1))
+            rows.append(repeated(peer, arguments.space, n, 0, repeats if n <= 200 else 1))
             print(rows[-1], file=sys.stderr)
-    print(f"Milliseconds for one suggestion, d = 6, {OUT} trials out, on {processor()}\n\n{table(rows)}")
+    d = len(SPACES[arguments.space].space)
+    print(f"Milliseconds for one suggestion, d = {d}, {OUT} trials out, on {processor()}\n\n{table(rows)}")
     own = {row["n"]: row for row in rows if row["optimizer"] == "belated"}
     if {500, 5000} <= set(own):
         power = math.log(own[5000]["warm_ms"] / own[500]["warm_ms"]) / math.log(10)

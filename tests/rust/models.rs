@@ -148,6 +148,7 @@ fn check_fit(data: &Data, priors: bool, seed: u64) -> Result<(), TestCaseError> 
     let settings = FitSettings {
         family: data.family,
         groups: (0..d).map(|c| c.min(n_groups - 1)).collect(),
+        categories: Vec::new(),
         lengthscale: None,
         signal_variance: None,
         noise_variance: None,

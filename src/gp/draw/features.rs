@@ -88,7 +88,8 @@ impl Features {
     /// s and c at x; for linear features c is the phase, and s minus its derivative: −1.
     pub(super) fn evaluate(&self, x: &[f64], sines: &mut [f64], cosines: &mut [f64]) {
         cosines.copy_from_slice(&self.b);
-        for (d, x) in x.iter().enumerate() {
+        // Most columns of categories are 0.
+        for (d, x) in x.iter().enumerate().filter(|(_, x)| **x != 0.0) {
             add_multiple(self.input_warp.value(*x, d), self.omega(d), cosines);
         }
         if self.linear {

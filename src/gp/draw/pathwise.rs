@@ -85,8 +85,8 @@ impl Pathwise {
         gp.kernel().row_with_slope(x, points, k, slope);
         gp.kernel()
             .contract_gradient(x, points, slope, &self.coefficients, gradient);
-        for (d, g) in gradient.iter_mut().enumerate() {
-            *g += self.multiplier * features.contract_phases(x, d, by_prior);
+        for d in gp.kernel().plain_columns() {
+            gradient[d] += self.multiplier * features.contract_phases(x, d, by_prior);
         }
         self.multiplier * prior + dot(k, &self.coefficients)
     }

@@ -2,6 +2,8 @@
 //!
 //! Notation as in the module: x̃ = w(x)/ℓ, q = r² or x̃ᵀx̃', k = σ_f² κ(q), g = dk/dq. Points are rows.
 
+use std::ops::Range;
+
 use ndarray::{Array2, ArrayView1, ArrayView2, ArrayViewMut2};
 use rand_distr::{Distribution, StandardNormal};
 use serde::{Deserialize, Serialize};
@@ -23,9 +25,20 @@ pub struct Kernel {
     /// w. The linear family has none.
     #[serde(default, skip_serializing_if = "InputWarp::is_identity")]
     pub input_warp: InputWarp,
+    /// The columns of categories, one-hot groups that share a lengthscale, where the family is stationary. What they
+    /// contribute to r² is kept with the points, so that a category costs as much as one column.
+    pub categories: Vec<Range<usize>>,
 }
 
 impl Kernel {
+    /// With these columns of categories.
+    pub fn with_categories(mut self, categories: &[Range<usize>]) -> Self {
+        if self.family.is_stationary() {
+            self.categories = categories.to_vec();
+        }
+        self
+    }
+
     /// Number of columns of a point.
     pub fn width(&self) -> usize {
         self.lengthscale.len()
@@ -117,7 +130,8 @@ impl Kernel {
         out
     }
 
-    /// `out[d]` = Σ_j weight_j·dk(z, x_j)/dz_d, with dk/dz_d = 2 g (z̃_d − x̃_jd)·w_d'(z_d)/ℓ_d, or g x̃_jd/ℓ_d if linear.
+    /// `out[d]` = Σ_j weight_j·dk(z, x_j)/dz_d, with dk/dz_d = 2 g (z̃_d − x̃_jd)·w_d'(z_d)/ℓ_d, or g x̃_jd/ℓ_d if linear; 0 in
+    /// the columns of categories, between whose choices nothing lies.
     pub fn contract_gradient(
         &self,
         z: &[f64],
@@ -127,25 +141,75 @@ impl Kernel {
         out: &mut [f64],
     ) {
         let stationary = self.family.is_stationary();
-        for (d, (z, l)) in z.iter().zip(&self.lengthscale).enumerate() {
-            let column = x.column(d);
+        out.fill(0.0);
+        for d in self.plain_columns() {
+            let (z, l, column) = (z[d], self.lengthscale[d], x.column(d));
             out[d] = if stationary {
-                let by_z = 2.0 * self.input_warp.slope(*z, d) / l;
-                by_z * weighted_differences(self.scaled(*z, d), column, slope, weight)
+                let by_z = 2.0 * self.input_warp.slope(z, d) / l;
+                by_z * weighted_differences(self.scaled(z, d), column, slope, weight)
             } else {
                 -weighted_differences(0.0, column, slope, weight) / l
             };
         }
     }
 
-    /// −½ Σ_j weight_j·dk(x_0, x_j)/d log ℓ_d over the entries of one column d, with w_j = weight_j·g(x_0, x_j) given:
-    /// dk/d log ℓ_d = −2 g (x̃_0d − x̃_jd)², or −2 g x̃_0d x̃_jd if linear.
-    pub fn contract_lengthscale(&self, column: &[f64], w: &[f64]) -> f64 {
-        if self.family.is_stationary() {
-            weighted_squared_differences(column[0], column, w)
-        } else {
-            column[0] * dot(column, w)
+    /// Adds to each entry d −Σ_j w_j·dk(x_i, x_j)/(g d log ℓ_d) over the points from i on: dk/d log ℓ_d = −2 g (x̃_id − x̃_jd)²,
+    /// or −2 g x̃_id x̃_jd if linear. That of a category is added to its first column. `x_i` are the columns of point i.
+    pub fn add_lengthscale_sums(
+        &self,
+        x_i: &[f64],
+        x: &ScaledPoints,
+        i: usize,
+        w: &[f64],
+        sums: &mut [f64],
+    ) {
+        for d in self.plain_columns() {
+            let column = &x.column(d)[i..];
+            sums[d] += 2.0
+                * if self.family.is_stationary() {
+                    weighted_squared_differences(column[0], column, w)
+                } else {
+                    column[0] * dot(column, w)
+                };
         }
+        for (c, category) in self.categories.iter().enumerate() {
+            let sum = &mut sums[category.start];
+            let between = self.over_category(x_i, c, &mut |weight, d| {
+                *sum += 2.0 * weight * dot(&x.column(d)[i..], w);
+            });
+            if between != 0.0 {
+                *sum -= 2.0 * between * w.iter().sum::<f64>();
+            }
+        }
+    }
+
+    /// The columns that belong to no category.
+    pub fn plain_columns(&self) -> impl Iterator<Item = usize> {
+        let starts = self.categories.iter().map(|category| category.start);
+        let ends = self.categories.iter().map(|category| category.end);
+        let (first, last) = (std::iter::once(0), std::iter::once(self.width()));
+        first
+            .chain(ends)
+            .zip(starts.chain(last))
+            .flat_map(|(from, to)| from..to)
+    }
+
+    /// What category c contributes to r² is Σ weight·(column d) less what is returned: s_d = 1/ℓ_d and |·|_C the norm over its columns,
+    /// Σ (z_d − x_d)²/ℓ_d² = Σ z_d |s_d e_d − x̃|²_C + (1 − Σ z_d) |x̃|²_C − Σ z_d (1 − z_d)/ℓ_d².
+    /// Where z is one-hot that is one column, and where it is 0 the last one of the category.
+    fn over_category(&self, z: &[f64], c: usize, add: &mut dyn FnMut(f64, usize)) -> f64 {
+        let (mut rest, mut between) = (1.0, 0.0);
+        for d in self.categories[c].clone() {
+            if z[d] != 0.0 {
+                add(z[d], d);
+                rest -= z[d];
+                between += z[d] * (1.0 - z[d]) * self.scaled(1.0, d).powi(2);
+            }
+        }
+        if rest != 0.0 {
+            add(rest, self.width() + c);
+        }
+        between
     }
 
     /// A frequency ω of the spectral density, such that E cos(ωᵀ(w(x) − w(x'))) = κ. The linear kernel has none.
@@ -172,8 +236,16 @@ impl Kernel {
         assert_eq!(from + out.len(), x.len());
         out.fill(0.0);
         let stationary = self.family.is_stationary();
-        for (d, z) in z.iter().enumerate() {
-            let (z, column) = (self.scaled(*z, d), &x.column(d)[from..]);
+        for (c, _) in self.categories.iter().enumerate() {
+            let between = self.over_category(z, c, &mut |weight, d| {
+                add_multiple(weight, &x.column(d)[from..], out)
+            });
+            if between != 0.0 {
+                out.iter_mut().for_each(|q| *q = (*q - between).max(0.0));
+            }
+        }
+        for d in self.plain_columns() {
+            let (z, column) = (self.scaled(z[d], d), &x.column(d)[from..]);
             if stationary {
                 add_squared_differences(z, column, out);
             } else {

@@ -1,10 +1,13 @@
 //! Points scaled by 1/ℓ and transposed, so that the inner loops run over contiguous points and vectorise.
+//!
+//! Notation: s_k = 1/ℓ_k; e_k the unit vector of column k; |·|_C the norm over the columns of a category C.
 
 use ndarray::ArrayView2;
 
 use super::Kernel;
 
-/// Column d of point j at `values[d * capacity + j]`.
+/// Column d of point j at `values[d * capacity + j]`, which is x̃_jd. In the columns of categories it is |s_d e_d − x̃_j|²_C
+/// instead, what choice d contributes to r²; after the columns of points follows one for each category, |x̃_j|²_C.
 #[derive(Debug, Clone, Default)]
 pub struct ScaledPoints {
     values: Vec<f64>,
@@ -26,14 +29,15 @@ impl ScaledPoints {
         self.n = self.n.min(n);
     }
 
-    /// Column d of all points.
+    /// Column d of all points, as it is stored.
     pub fn column(&self, d: usize) -> &[f64] {
         &self.values[d * self.capacity..d * self.capacity + self.n]
     }
 
     /// Appends further points, scaled for this kernel.
     pub fn append(&mut self, kernel: &Kernel, x: ArrayView2<f64>) {
-        let (d, n) = (kernel.width(), self.n + x.nrows());
+        let width = kernel.width();
+        let (d, n) = (width + kernel.categories.len(), self.n + x.nrows());
         if n > self.capacity {
             let capacity = n + n / 4 + 8;
             let mut values = vec![0.0; d * capacity];
@@ -45,8 +49,22 @@ impl ScaledPoints {
             self.capacity = capacity;
         }
         for (j, row) in x.rows().into_iter().enumerate() {
-            for k in 0..d {
-                self.values[k * self.capacity + self.n + j] = kernel.scaled(row[k], k);
+            let at = |k: usize| k * self.capacity + self.n + j;
+            for k in 0..width {
+                self.values[at(k)] = kernel.scaled(row[k], k);
+            }
+            for (c, category) in kernel.categories.iter().enumerate() {
+                let own = category.clone().map(|k| self.values[at(k)]);
+                let own: Vec<f64> = own.collect();
+                self.values[at(width + c)] = own.iter().map(|x| x * x).sum();
+                for (i, k) in category.clone().enumerate() {
+                    let mut squared = 0.0;
+                    for (l, x) in own.iter().enumerate() {
+                        let unit = if l == i { kernel.scaled(1.0, k) } else { 0.0 };
+                        squared += (unit - x) * (unit - x);
+                    }
+                    self.values[at(k)] = squared;
+                }
             }
         }
         self.n = n;

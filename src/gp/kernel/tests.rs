@@ -11,6 +11,7 @@ fn kernel(family: KernelFamily) -> Kernel {
         lengthscale: vec![0.3, 1.7],
         signal_variance: 2.5,
         input_warp: InputWarp::default(),
+        categories: Vec::new(),
     }
 }
 
@@ -25,6 +26,7 @@ fn huge_points_are_far_from_others_and_at_no_distance_from_themselves() {
             lengthscale: vec![0.3, 1e-300],
             signal_variance: 2.5,
             input_warp: InputWarp::default(),
+            categories: Vec::new(),
         };
         let x = ndarray::arr2(&[[f64::MAX, 1e300], [0.5, f64::MIN], [1e300, 0.5]]);
         let points = kernel.scale(x.view());
@@ -157,6 +159,65 @@ fn appended_points_equal_points_scaled_at_once() {
     }
     let whole = kernel.scale(x.view());
     assert!((0..2).all(|d| grown.column(d) == whole.column(d)));
+}
+
+/// Rows of which columns 1 to 3 and 5 to 6 are one-hot, or 0 in every fifth row, or anything in every seventh.
+fn with_categories() -> (Vec<std::ops::Range<usize>>, Array2<f64>) {
+    let categories = vec![1..4, 5..7];
+    let x = Array2::from_shape_fn((30, 8), |(i, d)| match d {
+        _ if i % 7 == 3 => (i as f64 - 1.3 * d as f64).cos(),
+        0 | 4 | 7 => (1.7 * i as f64 + 2.9 * d as f64).sin(),
+        1..4 => f64::from(i % 5 != 0 && i % 3 == d - 1),
+        _ => f64::from(i % 5 != 0 && i % 2 == d - 5),
+    });
+    (categories, x)
+}
+
+#[test]
+fn categories_change_what_is_kept_and_not_the_kernel() {
+    let (categories, x) = with_categories();
+    for family in KernelFamily::ALL {
+        let plain = Kernel {
+            family,
+            lengthscale: vec![0.3, 1.7, 1.7, 1.7, 0.9, 0.6, 0.6, 2.0],
+            signal_variance: 2.5,
+            categories: Vec::new(),
+        };
+        let kernel = plain.clone().with_categories(&categories);
+        let (gram, expected) = (kernel.gram(x.view()), plain.gram(x.view()));
+        // A point between choices is at a distance of rounding from itself: 1e-8 for the roughest kernel.
+        assert!((&gram - &expected).iter().all(|e| e.abs() < 1e-6));
+        for (i, j) in (0..30).flat_map(|i| (0..30).map(move |j| (i, j))) {
+            if i % 7 != 3 && j % 7 != 3 {
+                assert!((gram[[i, j]] - expected[[i, j]]).abs() < 1e-14);
+                assert_eq!(gram[[i, j]], gram[[j, i]]);
+            }
+        }
+        // Gradients by points agree in the columns of numbers, those by lengthscales where columns share one.
+        let (points, plain_points) = (kernel.scale(x.view()), plain.scale(x.view()));
+        for i in 0..x.nrows() {
+            let z = x.row(i).to_vec();
+            let w: Vec<f64> = (0..30).map(|j| (0.7 * j as f64).cos()).collect();
+            let gradient = |kernel: &Kernel, points| {
+                let (mut k, mut g, mut out) = (vec![0.0; 30], vec![0.0; 30], vec![0.0; 8]);
+                kernel.row_with_slope(&z, points, &mut k, &mut g);
+                kernel.contract_gradient(&z, points, &g, &w, &mut out);
+                let mut sums = vec![0.0; 8];
+                kernel.add_lengthscale_sums(&z, points, i, &w[i..], &mut sums);
+                (out, sums)
+            };
+            let (by_z, by_l) = gradient(&kernel, &points);
+            let (plain_by_z, plain_by_l) = gradient(&plain, &plain_points);
+            for d in [0, 4, 7] {
+                assert!((by_z[d] - plain_by_z[d]).abs() < 1e-12);
+                assert!((by_l[d] - plain_by_l[d]).abs() < 1e-12);
+            }
+            for category in &categories {
+                let sum = |by: &[f64]| by[category.clone()].iter().sum::<f64>();
+                assert!((sum(&by_l) - sum(&plain_by_l)).abs() < 1e-12);
+            }
+        }
+    }
 }
 
 #[test]

@@ -168,7 +168,8 @@ impl BayesOpt {
     fn prior(&self) -> Result<GaussianProcess> {
         let gp = self.settings.gp();
         let family = gp.fit_settings(&self.columns).family;
-        GaussianProcess::new(family, &gp.first_theta(&self.columns))
+        let prior = GaussianProcess::new(family, &gp.first_theta(&self.columns))?;
+        Ok(prior.with_categories(&self.columns.categories))
     }
 
     /// Has a pool if and only if there are constraints.

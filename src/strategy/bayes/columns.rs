@@ -1,5 +1,7 @@
 //! The columns of a row of the model: point and context, encoded.
 
+use std::ops::Range;
+
 use crate::domain::{Coordinate, Domain, columns};
 
 /// Which dimension each column belongs to.
@@ -12,6 +14,8 @@ pub struct Columns {
     /// The root mean square distance of two random points in the columns of each dimension, in units of that of two uniform
     /// numbers in [0, 1].
     pub spreads: Vec<f64>,
+    /// The columns of each category of two and more choices.
+    pub categories: Vec<Range<usize>>,
     /// Whether a parameter of the point is discrete.
     pub discrete: bool,
     /// The columns that a monotone map may stretch: those of the point's numbers in a box.
@@ -21,28 +25,32 @@ pub struct Columns {
 impl Columns {
     /// The columns of a point followed by those of a context.
     pub fn of(domain: &Domain, context: &[Coordinate]) -> Self {
-        let (mut dimension, mut spreads, mut numbers) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut dimension, mut spreads) = (Vec::new(), Vec::new());
         let mut add = |width: usize, spread: f64| {
             dimension.resize(dimension.len() + width, spreads.len());
             spreads.push(spread);
         };
-        if let Domain::Box(product) = domain {
-            let is_number = |c: &Coordinate| match c {
-                Coordinate::Continuous => true,
-                Coordinate::Integer { .. } => c.levels() >= Some(MANY_LEVELS),
-                Coordinate::Categorical { .. } => false,
-            };
-            let numbered = columns(product).filter(|(c, _)| is_number(c));
-            numbers.extend(numbered.map(|(_, at)| at.start));
-        }
-        match domain {
-            Domain::Candidates(list) => (0..list.ncols()).for_each(|_| add(1, 1.0)),
-            Domain::Box(product) => product.iter().for_each(|c| add(c.width(), spread(c))),
-        }
+        let parameters = match domain {
+            Domain::Candidates(list) => {
+                (0..list.ncols()).for_each(|_| add(1, 1.0));
+                &[]
+            }
+            Domain::Box(product) => {
+                product.iter().for_each(|c| add(c.width(), spread(c)));
+                &product[..]
+            }
+        };
         context.iter().for_each(|c| add(c.width(), spread(c)));
+        let first = domain.width();
+        let of_context = columns(context).map(|(c, at)| (c, first + at.start..first + at.end));
+        let all = columns(parameters).chain(of_context).map(|(_, at)| at);
+        let categories = all.filter(|at| at.len() > 1).collect();
+        let numbers = columns(parameters).filter(|(c, _)| is_number(c));
+        let numbers = numbers.map(|(_, at)| at.start).collect();
         Self {
             dimension,
             dimensions: spreads.len(),
+            categories,
             spreads,
             numbers,
             discrete: match domain {
@@ -58,6 +66,7 @@ impl Columns {
         Self {
             dimension: (0..width).collect(),
             dimensions: width,
+            categories: Vec::new(),
             spreads: vec![1.0; width],
             discrete: false,
             numbers: Vec::new(),
@@ -71,6 +80,15 @@ impl Columns {
 
 /// Integers of more levels are as good as uniform.
 const MANY_LEVELS: u64 = 32;
+
+/// Whether a map may stretch it: steps are left as they were given.
+fn is_number(coordinate: &Coordinate) -> bool {
+    match coordinate {
+        Coordinate::Continuous => true,
+        Coordinate::Integer { .. } => coordinate.levels() >= Some(MANY_LEVELS),
+        Coordinate::Categorical { .. } => false,
+    }
+}
 
 /// As in [`Columns::spreads`]. Two uniform numbers have the mean square distance 1/6, two equal or different of n choices
 /// 2(1 − 1/n), two independent numbers twice their variance.
@@ -103,6 +121,8 @@ mod tests {
         let columns = Columns::of(&domain, &[category, Coordinate::Continuous]);
         assert_eq!(columns.dimension, [0, 1, 1, 1, 2, 2, 2, 3]);
         assert_eq!((columns.width(), columns.dimensions), (8, 4));
+        assert_eq!(columns.numbers, [0]);
+        assert_eq!(columns.categories, [1..4, 4..7]);
         assert_eq!(columns.spreads, [1.0, 8f64.sqrt(), 8f64.sqrt(), 1.0]);
         let list = Domain::candidates(ndarray::arr2(&[[0.0, 1.0], [1.0, 0.5]])).unwrap();
         assert_eq!(Columns::of(&list, &[]), Columns::plain(2));

@@ -311,6 +311,7 @@ impl GP {
         FitSettings {
             family: self.families(columns)[0],
             groups: self.groups(columns),
+            categories: columns.categories.clone(),
             lengthscale: self.lengthscale.as_ref().map(per_column),
             signal_variance: self.signal_std.map(square),
             noise_variance: self.noise_std.map(noise_variance),

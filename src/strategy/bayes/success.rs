@@ -50,6 +50,7 @@ fn fit_settings(columns: &Columns, n_failed: usize, n_restarts: usize) -> FitSet
     FitSettings {
         family: KernelFamily::Matern52,
         groups: columns.dimension.clone(),
+        categories: columns.categories.clone(),
         lengthscale: None,
         signal_variance: Some(SIGNAL_VARIANCE),
         noise_variance: Some(noise_variance(n_failed)),
@@ -142,7 +143,8 @@ impl Success {
         let mut success = match kept.take() {
             Some(kept) if is_same(&kept) => kept,
             _ => {
-                let mut gp = GaussianProcess::new(KernelFamily::Matern52, &theta)?;
+                let mut gp = GaussianProcess::new(KernelFamily::Matern52, &theta)?
+                    .with_categories(&columns.categories);
                 gp.append_rows(training.encode(log, &rows[..base]).view())?;
                 Self {
                     gp,

@@ -6,6 +6,7 @@
 
 mod fold;
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use ndarray::Array2;
@@ -51,6 +52,7 @@ struct Kept {
 pub struct TrainingSet {
     settings: Settings,
     width: usize,
+    categories: Vec<Range<usize>>,
     d: usize,
     fold: Fold,
     /// One for each of the suggestions that end the folded log, and perhaps one for a proposal that is not logged.
@@ -118,6 +120,7 @@ impl TrainingSet {
         Self {
             settings,
             width: columns.width(),
+            categories: columns.categories.clone(),
             d: columns.dimensions,
             fold,
             checkpoints: Vec::new(),
@@ -270,7 +273,8 @@ impl TrainingSet {
         let kept = match self.kept.take() {
             Some(kept) if kept.is_for(&fit, &self.fold, &noise, base) => kept,
             _ => {
-                let mut posterior = GaussianProcess::new(fit.family, &fit.theta)?;
+                let mut posterior =
+                    GaussianProcess::new(fit.family, &fit.theta)?.with_categories(&self.categories);
                 let rows = self.encode(log, &self.fold.rows[..base]);
                 posterior.append_noisy_rows(rows.view(), &noise[..base])?;
                 self.generation += 1;
