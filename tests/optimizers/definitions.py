@@ -62,6 +62,19 @@ def encoded(trial):
     return row
 
 
+def spreads(trial):
+    """How far apart random points are in each column of a row, where two uniform numbers in [0, 1] are 1 apart."""
+
+    def choice(n):
+        return [math.sqrt(6 * (2 - 2 / n))] * n
+
+    row = [1.0, 1.0]
+    if trial.x is None:
+        steps = np.linspace(0, 1, 6)
+        row += [math.sqrt(6 * 2 * steps.var()), 1.0, *choice(3)]
+    return np.array(row + [1.0, *choice(2)] if trial.context is not None else row)
+
+
 def kernel(name, lengthscale, variance, a, b):
     a, b = a / lengthscale, b / lengthscale
     r = np.sqrt(((a[:, None] - b[None]) ** 2).sum(axis=2))
@@ -169,12 +182,13 @@ class Dense:
             self.y = np.append(self.y, means[near].mean(axis=1) if len(x) else np.zeros(len(tail)))
 
     def log_success(self, z):
-        """log P of rows z: labels 1 and -1 about 1, noise 1/failures, lengthscales at their prior's mode."""
+        """log P of rows z: labels 1 and -1 about 1, noise 1/failures, lengthscales at their prior's mode or at 1/2."""
         labels = np.array([-2.0 * (t.state == "failed") for t in self.ended])
         if not labels.any():
             return np.zeros(len(z))
         x = np.array([encoded(t) for t in self.ended])
-        lengthscale = math.exp(math.sqrt(2) + 0.5 * math.log(self.d) - 3)
+        mode = math.exp(math.sqrt(2) + 0.5 * math.log(self.d) - 3)
+        lengthscale = np.maximum(mode * spreads(self.ended[0]), 0.5)
         k = kernel("matern52", lengthscale, 1.0, z, x)
         noise = np.eye(len(x)) / np.count_nonzero(labels)
         weights = np.linalg.solve(kernel("matern52", lengthscale, 1.0, x, x) + noise, k.T).T

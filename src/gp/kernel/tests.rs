@@ -181,6 +181,7 @@ fn categories_change_what_is_kept_and_not_the_kernel() {
             family,
             lengthscale: vec![0.3, 1.7, 1.7, 1.7, 0.9, 0.6, 0.6, 2.0],
             signal_variance: 2.5,
+            input_warp: InputWarp::default(),
             categories: Vec::new(),
         };
         let kernel = plain.clone().with_categories(&categories);
