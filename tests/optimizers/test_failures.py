@@ -1,6 +1,5 @@
 """Failed trials: the chance of success beside the improvement, suggestions that avoid failing regions, and copies."""
 
-import math
 import pickle
 
 import numpy as np
