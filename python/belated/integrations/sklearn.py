@@ -9,6 +9,7 @@ import time
 import warnings
 from collections.abc import Callable, Mapping
 from contextlib import closing
+from copy import deepcopy
 from re import fullmatch
 from reprlib import repr as short_repr
 from typing import Any
@@ -227,6 +228,12 @@ class BelatedSearchCV(BaseSearchCV):  # type: ignore[misc]
         self.cv_results_ = results
         self.n_splits_ = len(splits)
         return self
+
+    def __sklearn_clone__(self) -> "BelatedSearchCV":
+        cloned: BelatedSearchCV = super().__sklearn_clone__()
+        # As a whole: entry by entry, estimators among the choices would no longer be those that conditions name.
+        cloned.space = deepcopy(self.space)
+        return cloned
 
     def _checked_limits(self) -> tuple[int, float]:
         """The number of candidates, and the seconds in which to start them."""
