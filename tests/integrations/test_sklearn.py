@@ -424,9 +424,18 @@ def test_no_candidate_is_started_after_the_timeout(monkeypatch):
         ({"optimizer": functools.partial(bl.BayesOpt, context={"day": (0, 6)})}, "optimizer has a context"),
         ({"scoring": ["accuracy", "f1"], "refit": False}, "refit=False does not name the metric"),
         ({"scoring": ["accuracy", "f1"], "refit": "f1", "objective": "auc"}, "objective='auc' does not name"),
+        ({"objective": "f1"}, "objective='f1' is for several metrics: leave it out"),
         ({"scoring": two_scores, "refit": False}, "refit=False does not name the metric"),
     ],
 )
 def test_arguments_that_cannot_be_used_are_refused(settings, message):
     with pytest.raises(bl.InvalidSetting, match=message):
         search_of(**settings).fit(X, Y)
+
+
+@pytest.mark.skipif(not hasattr(BelatedSearchCV, "set_callbacks"), reason="scikit-learn before 1.9 has no callbacks")
+def test_callbacks_are_refused():
+    from sklearn.callback import ProgressBar
+
+    with pytest.raises(bl.InvalidSetting, match="leave set_callbacks out"):
+        search_of().set_callbacks(ProgressBar()).fit(X, Y)

@@ -61,7 +61,7 @@ class Candidates(Sequence[Candidate]):
     ) -> None:
         self._optimizer = optimizer
         self._space = space
-        self._n_iter = n_iter
+        self.n_iter = n_iter
         self._n_splits = n_splits
         self._deadline = deadline
         self._candidates: list[Candidate] = []
@@ -77,7 +77,7 @@ class Candidates(Sequence[Candidate]):
         """The fit to do next, of a new candidate if those so far have none left; None where the search is over."""
         if not self._waiting:
             number = len(self)
-            if number == self._n_iter or (number and time.monotonic() >= self._deadline):
+            if number == self.n_iter or (number and time.monotonic() >= self._deadline):
                 return None
             trial = self._optimizer.suggest()
             self._candidates.append(Candidate(trial, self._space.values(trial.params), {}))

@@ -7,7 +7,7 @@ candidates are in progress at a time, and each is chosen with the results of alm
 import inspect
 import time
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from copy import deepcopy
 from re import fullmatch
@@ -84,9 +84,12 @@ class BelatedSearchCV(BaseSearchCV):  # type: ignore[misc]
     ----------
     optimizer_ : Optimizer or Study
         What chose the candidates, with one trial for each: for plots, `recommend`, `to_dataframe`.
-    cv_results_, best_estimator_, best_score_, best_params_, best_index_, scorer_, n_splits_, refit_time_, \
-    multimetric_, classes_, n_features_in_, feature_names_in_
-        As for `RandomizedSearchCV`. Candidates stand in the order in which they were chosen.
+    cv_results_ : dict
+        As for `RandomizedSearchCV`; candidates stand in the order in which they were chosen.
+    best_estimator_, best_score_, best_params_, best_index_, scorer_, n_splits_, refit_time_, multimetric_
+        As for `RandomizedSearchCV`.
+    classes_, n_features_in_, feature_names_in_
+        Those of the best estimator.
 
     Raises
     ------
@@ -162,55 +165,21 @@ class BelatedSearchCV(BaseSearchCV):  # type: ignore[misc]
             This search.
         """
         start = time.monotonic()
+        if getattr(self, "_skl_callbacks", None):
+            raise InvalidSetting("callbacks of scikit-learn are not supported here: leave set_callbacks out")
         n_iter, timeout = self._checked_limits()
         space = DistributionSpace(self.space)
         scorers, refit_metric = _scorers_of(self)
+        objective = self._objective_of(_names_of(scorers))
         X, y = indexable(X, y)
         fit_params, split_params, score_params = _routed(self, X, params)
         splits = self._splits(X, y, split_params)
-        base_estimator = clone(self.estimator)
-        n_in_flight = self._checked_pre_dispatch(n_iter * len(splits))
         self.optimizer_ = self._new_optimizer(space)
-        objective = self._objective_of(_names_of(scorers))
-        candidates = Candidates(self.optimizer_, space, n_iter, len(splits), deadline=start + timeout)
         if self.verbose > 0:
             print(f"Fitting {len(splits)} folds for each of {n_iter} candidates, totalling {n_iter * len(splits)} fits")
-        fit_and_score = _configured(_validation._fit_and_score)
-        arguments = {
-            "scorer": scorers,
-            "fit_params": fit_params,
-            **score_params,
-            "return_train_score": self.return_train_score,
-            "return_n_test_samples": True,
-            "return_times": True,
-            "return_parameters": False,
-            "error_score": self.error_score,
-            "verbose": self.verbose,
-        }
-
-        def next_task() -> Task | None:
-            fit = candidates.next_fit()
-            if fit is None:
-                return None
-            train, test = splits[fit.split]
-            own = {
-                "train": train,
-                "test": test,
-                "parameters": candidates[fit.candidate].values,
-                "split_progress": (fit.split, len(splits)),
-                "candidate_progress": (fit.candidate, n_iter),
-            }
-            return _evaluate, (fit, fit_and_score, clone(base_estimator), X, y), own | arguments
-
-        try:
-            with closing(completed(next_task, self.n_jobs, n_in_flight)) as results_in_order:
-                for fit, outcome in results_in_order:
-                    if objective is None and isinstance(outcome["test_scores"], dict):
-                        # What a function as scoring returns is known only now.
-                        objective = self._objective_of(list(outcome["test_scores"]))
-                    candidates.take(fit, outcome, objective)
-        finally:
-            candidates.abandon_unfinished()
+        candidates = Candidates(self.optimizer_, space, n_iter, len(splits), deadline=start + timeout)
+        arguments = {"scorer": scorers, "fit_params": fit_params, **score_params}
+        self._evaluate(candidates, (X, y), splits, arguments, objective)
         outcomes = candidates.outcomes()
         _validation._warn_or_raise_about_fit_failures(outcomes, self.error_score)
         if callable(self.scoring):
@@ -223,11 +192,55 @@ class BelatedSearchCV(BaseSearchCV):  # type: ignore[misc]
             refit_metric = self.refit
         self._choose(results, refit_metric)
         if self.refit:
-            self._refit(base_estimator, X, y, fit_params)
+            self._refit(X, y, fit_params)
         self.scorer_ = scorers._scorers if isinstance(scorers, _MultimetricScorer) else scorers
         self.cv_results_ = results
         self.n_splits_ = len(splits)
         return self
+
+    def _evaluate(
+        self,
+        candidates: Candidates,
+        data: tuple[Any, Any],
+        splits: Sequence[tuple[Any, Any]],
+        arguments: Mapping[str, Any],
+        objective: str | None,
+    ) -> None:
+        """Fit candidates on all splits, as many at a time as there are workers, until the search is over."""
+        n_iter = candidates.n_iter
+        base_estimator = clone(self.estimator)
+        fit_and_score = _configured(_validation._fit_and_score)
+
+        def next_task() -> Task | None:
+            fit = candidates.next_fit()
+            if fit is None:
+                return None
+            train, test = splits[fit.split]
+            own = {
+                "train": train,
+                "test": test,
+                "parameters": candidates[fit.candidate].values,
+                "split_progress": (fit.split, len(splits)),
+                "candidate_progress": (fit.candidate, n_iter),
+                "return_train_score": self.return_train_score,
+                "return_n_test_samples": True,
+                "return_times": True,
+                "return_parameters": False,
+                "error_score": self.error_score,
+                "verbose": self.verbose,
+            }
+            return _numbered, (fit, fit_and_score, clone(base_estimator), *data), {**arguments, **own}
+
+        n_in_flight = self._checked_pre_dispatch(n_iter * len(splits))
+        try:
+            with closing(completed(next_task, self.n_jobs, n_in_flight)) as in_order_of_completion:
+                for fit, outcome in in_order_of_completion:
+                    if objective is None and isinstance(outcome["test_scores"], dict):
+                        # What a function as scoring returns is known only now.
+                        objective = self._objective_of(list(outcome["test_scores"]))
+                    candidates.take(fit, outcome, objective)
+        finally:
+            candidates.abandon_unfinished()
 
     def __sklearn_clone__(self) -> "BelatedSearchCV":
         cloned: BelatedSearchCV = super().__sklearn_clone__()
@@ -297,6 +310,8 @@ class BelatedSearchCV(BaseSearchCV):  # type: ignore[misc]
     def _objective_of(self, names: list[str] | None) -> str | None:
         """The metric that the optimizer maximises, of these; None where there is one metric, without a name."""
         if names is None:
+            if self.objective is not None and not callable(self.scoring):
+                raise InvalidSetting(f"objective={self.objective!r} is for several metrics: leave it out")
             return None
         chosen = self.objective if self.objective is not None else self.refit
         if isinstance(chosen, str) and chosen in names:
@@ -317,9 +332,9 @@ class BelatedSearchCV(BaseSearchCV):  # type: ignore[misc]
             self.best_score_ = results[f"mean_test_{refit_metric}"][self.best_index_]
         self.best_params_ = results["params"][self.best_index_]
 
-    def _refit(self, base_estimator: Any, X: Any, y: Any, fit_params: Mapping[str, Any]) -> None:
+    def _refit(self, X: Any, y: Any, fit_params: Mapping[str, Any]) -> None:
         # The values are cloned too, as they may be estimators.
-        self.best_estimator_ = clone(base_estimator).set_params(**clone(self.best_params_, safe=False))
+        self.best_estimator_ = clone(self.estimator).set_params(**clone(self.best_params_, safe=False))
         start = time.time()
         if y is None:
             self.best_estimator_.fit(X, **fit_params)
@@ -330,11 +345,11 @@ class BelatedSearchCV(BaseSearchCV):  # type: ignore[misc]
             self.feature_names_in_ = self.best_estimator_.feature_names_in_
 
 
-# Beyond this line: what differs between versions of scikit-learn, from 1.3 on.
-
-
-def _evaluate(fit: Fit, fit_and_score: Callable[..., Outcome], *args: Any, **kwargs: Any) -> tuple[Fit, Outcome]:
+def _numbered(fit: Fit, fit_and_score: Callable[..., Outcome], *args: Any, **kwargs: Any) -> tuple[Fit, Outcome]:
     return fit, fit_and_score(*args, **kwargs)
+
+
+# What differs between versions of scikit-learn, from 1.3 on.
 
 
 def _configured(function: Callable[..., Any]) -> Callable[..., Any]:
