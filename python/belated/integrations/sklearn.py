@@ -109,6 +109,9 @@ class BelatedSearchCV(BaseSearchCV):  # type: ignore[misc]
     (0.98, 20)
     """
 
+    # Read by the checks of scikit-learn before 1.6.
+    _required_parameters = ("estimator", "space")
+
     def __init__(
         self,
         estimator: Any,
