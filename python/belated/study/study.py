@@ -333,6 +333,10 @@ class Study(LifeCycle[SharedLog]):
         """The settings of the study's optimizer; see `Optimizer.get_params`."""
         return self._optimizer.get_params(deep)
 
+    def to_dataframe(self) -> Any:
+        """All trials as a pandas DataFrame, one row each: see `trials_dataframe`."""
+        return self.trials_dataframe()
+
     def __reduce__(self) -> tuple[Any, ...]:
         check_picklable(self._functions)
         opened = partial(type(self), constraints=self._functions) if self._functions else type(self)

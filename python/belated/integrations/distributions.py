@@ -1,0 +1,157 @@
+"""Search spaces as scikit-learn's users write them, frozen distributions of scipy.stats among them.
+
+A distribution is a `Real` or an `Integer` where one of them has the same law, and is searched through its quantile
+function otherwise: the optimizer chooses u in [0, 1], and the parameter is Q(u). A uniform u gives the distribution.
+"""
+
+import math
+from collections.abc import Mapping
+from reprlib import repr as short_repr
+from typing import Any
+
+import numpy as np
+
+from belated._core import InvalidSpace
+from belated.space.arguments import finite
+from belated.space.dimensions import Categorical, Dimension, Integer, Ordinal, Real
+from belated.space.ranges import LARGEST_INTEGER
+from belated.space.space import Space
+
+# What is left out at an end where the support is infinite.
+_TAIL = 1e-6
+# Quantiles at which a law is compared with another.
+_CHECKED = (0.1, 0.3, 0.5, 0.7, 0.9)
+
+
+class DistributionSpace:
+    """A space for an optimizer, and the way back from its params to the values of the parameters.
+
+    Parameters
+    ----------
+    given : mapping
+        Parameter's name → dimension, shorthand for one as `belated.Space` takes it, or:
+
+        * a frozen distribution of scipy.stats, or any object with ``ppf`` and ``support``;
+        * a list of choices; an array or range is the same, but ordered where its numbers rise or fall.
+
+    Attributes
+    ----------
+    space : Space
+        What the optimizer searches; a distribution that is no `Real` or `Integer` stands in it as u.
+
+    Raises
+    ------
+    InvalidSpace
+        Something that is not a mapping, or has an entry that cannot be searched.
+
+    Examples
+    --------
+    >>> from scipy.stats import expon, loguniform
+    >>> from belated.integrations.distributions import DistributionSpace
+    >>> found = DistributionSpace({"C": loguniform(1e-3, 1e3), "tol": expon(), "kernel": ["rbf", "poly"]})
+    >>> found.space["C"]
+    Real(0.001, 1000.0, log=True)
+    >>> found.values({"C": 1.0, "tol": 0.5, "kernel": "rbf"})
+    {'C': 1.0, 'tol': 0.6931471805599453, 'kernel': 'rbf'}
+    """
+
+    def __init__(self, given: Mapping[str, Any]) -> None:
+        if not isinstance(given, Mapping):
+            advice = "pass a dict of parameter's name → dimension, distribution or list"
+            if isinstance(given, (list, tuple)) and any(isinstance(each, Mapping) for each in given):
+                advice = (
+                    "write one dict of all parameters, in which when= says where one is used, as in "
+                    'bl.Integer(2, 5, when={"kernel": "poly"})'
+                )
+            raise InvalidSpace(f"space={short_repr(given)} is not usable: {advice}")
+        self._quantiles: dict[str, Any] = {}
+        if isinstance(given, Space):
+            self.space = given
+            return
+        self.space = Space({name: self._read(name, each) for name, each in given.items()})
+
+    def _read(self, name: str, given: Any) -> Any:
+        """What stands in the optimizer's space for one entry."""
+        what = f"space[{name!r}]"
+        try:
+            if isinstance(given, range) or (isinstance(given, np.ndarray) and given.ndim == 1):
+                return _of_listed(given)
+            if isinstance(given, list):
+                # Said explicitly, because two floats in a list would be warned of: here everyone means a choice.
+                return Categorical(given)
+        except InvalidSpace as error:
+            raise InvalidSpace(f"{what}: {error}") from None
+        if hasattr(given, "ppf") and hasattr(given, "support"):
+            dimension = _with_the_same_law(given)
+            if dimension is None:
+                dimension = Real(*_ends(given, what))
+                self._quantiles[name] = given
+            return dimension
+        if hasattr(given, "rvs"):
+            raise InvalidSpace(
+                f"{what}={short_repr(given)} can be drawn from but not searched, as it has no quantile function ppf: "
+                "write bl.Real(low, high), or a frozen distribution of scipy.stats, as in scipy.stats.norm(0, 1)"
+            )
+        return given
+
+    def values(self, params: Mapping[str, Any]) -> dict[str, Any]:
+        """The values of the parameters that an optimizer's params stand for."""
+        return {name: self._value(name, value) for name, value in params.items()}
+
+    def _value(self, name: str, value: Any) -> Any:
+        distribution = self._quantiles.get(name)
+        if distribution is None:
+            return value
+        quantile = float(distribution.ppf(value))
+        return int(quantile) if _is_discrete(distribution) else quantile
+
+
+def _of_listed(given: Any) -> Dimension:
+    """The dimension of an array or a range."""
+    values = given.tolist() if isinstance(given, np.ndarray) else list(given)
+    if len(values) > 1 and all(finite(value) is not None for value in values):
+        steps = np.diff(values)
+        if (steps > 0).all() or (steps < 0).all():
+            return Ordinal(values)
+    return Categorical(values)
+
+
+def _is_discrete(distribution: Any) -> bool:
+    return hasattr(distribution, "pmf") or hasattr(getattr(distribution, "dist", None), "pmf")
+
+
+def _support(distribution: Any) -> tuple[float, float]:
+    low, high = distribution.support()
+    return float(low), float(high)
+
+
+def _with_the_same_law(distribution: Any) -> Dimension | None:
+    """The `Real` or `Integer` whose values, drawn uniformly on its scale, have this distribution; None without one."""
+    low, high = _support(distribution)
+    if not (math.isfinite(low) and math.isfinite(high)):
+        return None
+    if _is_discrete(distribution):
+        is_uniform = getattr(getattr(distribution, "dist", None), "name", "") == "randint"
+        if not is_uniform or max(abs(low), abs(high)) > LARGEST_INTEGER:
+            return None
+        return Integer(int(low), int(high)) if low < high else Categorical([int(low)])
+    for dimension in [Real(low, high)] + ([Real(low, high, log=True)] if low > 0 else []):
+        own = [dimension.decode([u]) for u in _CHECKED]
+        if np.allclose(distribution.ppf(_CHECKED), own, rtol=1e-9, atol=0.0):
+            return dimension
+    return None
+
+
+def _ends(distribution: Any, what: str) -> tuple[float, float]:
+    """The lowest and the highest u, at which Q(u) is finite."""
+    low, high = _support(distribution)
+    ends = (0.0 if math.isfinite(low) else _TAIL, 1.0 if math.isfinite(high) else 1.0 - _TAIL)
+    if _is_discrete(distribution) and ends[0] == 0.0:
+        # Q(0) of scipy's discrete distributions lies one below the support.
+        ends = (math.ulp(0.5), ends[1])
+    if any(finite(float(distribution.ppf(u))) is None for u in ends):
+        raise InvalidSpace(
+            f"{what}={short_repr(distribution)} has no finite quantiles at {ends}: check its arguments, or write "
+            "bl.Real(low, high)"
+        )
+    return ends

@@ -1,0 +1,403 @@
+"""`BelatedSearchCV`: scikit-learn's search over hyperparameters with cross-validation, asynchronous and model-based.
+
+One task of a worker is one fit: a candidate on one split. So the splits of a candidate spread over the workers, few
+candidates are in progress at a time, and each is chosen with the results of almost all before it.
+"""
+
+import inspect
+import time
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
+from copy import deepcopy
+from re import fullmatch
+from reprlib import repr as short_repr
+from typing import Any
+
+import joblib
+import numpy as np
+from sklearn import get_config
+from sklearn.base import _fit_context, clone, is_classifier
+from sklearn.metrics import check_scoring
+from sklearn.metrics._scorer import _check_multimetric_scoring, _MultimetricScorer
+from sklearn.model_selection import _validation, check_cv
+from sklearn.model_selection._search import BaseSearchCV
+from sklearn.utils import check_random_state, indexable
+from sklearn.utils.parallel import delayed
+
+from belated._core import InvalidSetting
+from belated.integrations.candidates import Candidates, Fit, Outcome
+from belated.integrations.distributions import DistributionSpace
+from belated.integrations.joblib_tasks import Task, completed
+from belated.optimizers.bayes import BayesOpt
+from belated.optimizers.optimizer import Optimizer
+from belated.space.arguments import finite, whole_number
+from belated.study.study import Study
+
+
+class BelatedSearchCV(BaseSearchCV):  # type: ignore[misc]
+    """Search over hyperparameters with cross-validation; a model of the scores so far chooses what is tried next.
+
+    It has the interface and the attributes of scikit-learn's `RandomizedSearchCV`. No worker waits for another: the
+    next candidate starts as soon as a worker is free, chosen with those in progress taken into account.
+
+    Parameters
+    ----------
+    estimator : estimator
+        As for `RandomizedSearchCV`; pipelines too.
+    space : mapping
+        Parameter's name → `Real`, `Integer`, `Ordinal`, `Categorical` or their shorthand, as `belated.Space` takes it
+        (a tuple is a range); a list of choices; an array or range, whose numbers are ordered if they rise or fall; or a
+        frozen distribution of scipy.stats. With ``when=`` parameters may be conditional.
+    n_iter : int, default 50
+        How many candidates to evaluate. The first 4 to 10 are spread over the space, the model chooses the rest.
+    optimizer : callable, optional
+        Called as ``optimizer(space, seed=seed)``; returns the optimizer, or a `Study`, that chooses the candidates. An
+        optimizer's class is one, or ``functools.partial(bl.BayesOpt, acquisition="ucb")``. Default None: `BayesOpt`.
+    objective : str, optional
+        Where there are several metrics, the one that the optimizer maximises. Default None: the one that `refit` names.
+    scoring : str, callable, list, tuple or dict, optional
+        As for `RandomizedSearchCV`.
+    n_jobs : int, optional
+        How many fits run at a time, on the workers of joblib's active backend; -1 for as many as there are CPUs.
+    refit : bool, str or callable, default True
+        As for `RandomizedSearchCV`: the metric's name where there are several.
+    cv : int, splitter or iterable, optional
+        As for `RandomizedSearchCV`. The splits are made once, so that all candidates are compared on the same ones.
+    verbose : int, default 0
+        As for `RandomizedSearchCV`.
+    pre_dispatch : int or str, default "n_jobs+1"
+        How many fits are given to the workers at a time, as a number, "n_jobs", "2*n_jobs" or "n_jobs+1". One that
+        waits keeps workers busy while results are taken in; more of them are chosen with fewer results.
+    random_state : int, RandomState instance or None, default None
+        What the optimizer's seed is drawn from. With an integer and ``n_jobs=1`` the candidates are always the same;
+        with several workers they depend on the order in which results come.
+    timeout : float, optional
+        Seconds after which no further candidate is started; those in progress are finished.
+    error_score : "raise" or number, default nan
+        As for `RandomizedSearchCV`. With nan a candidate with a fit that fails is a failed trial for the optimizer, as
+        is one whose score is not finite; with a number its mean score is a value like any other.
+    return_train_score : bool, default False
+        As for `RandomizedSearchCV`.
+
+    Attributes
+    ----------
+    optimizer_ : Optimizer or Study
+        What chose the candidates, with one trial for each: for plots, `recommend`, `to_dataframe`.
+    cv_results_ : dict
+        As for `RandomizedSearchCV`; candidates stand in the order in which they were chosen.
+    best_estimator_, best_score_, best_params_, best_index_, scorer_, n_splits_, refit_time_, multimetric_
+        As for `RandomizedSearchCV`.
+    classes_, n_features_in_, feature_names_in_
+        Those of the best estimator.
+
+    Raises
+    ------
+    InvalidSpace, InvalidSetting
+        By `fit`: arguments that cannot be used.
+
+    Examples
+    --------
+    >>> import belated as bl
+    >>> from belated.integrations.sklearn import BelatedSearchCV
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.svm import SVC
+    >>> X, y = load_iris(return_X_y=True)
+    >>> space = {"C": bl.Real(1e-3, 1e3, log=True), "gamma": bl.Real(1e-4, 1e1, log=True)}
+    >>> search = BelatedSearchCV(SVC(), space, n_iter=20, random_state=0).fit(X, y)
+    >>> round(search.best_score_, 2), len(search.cv_results_["params"])
+    (0.98, 20)
+    """
+
+    # Read by the checks of scikit-learn before 1.6.
+    _required_parameters = ("estimator", "space")
+
+    def __init__(
+        self,
+        estimator: Any,
+        space: Mapping[str, Any],
+        *,
+        n_iter: int = 50,
+        optimizer: Callable[..., Optimizer | Study] | None = None,
+        objective: str | None = None,
+        scoring: Any = None,
+        n_jobs: int | None = None,
+        refit: Any = True,
+        cv: Any = None,
+        verbose: int = 0,
+        pre_dispatch: int | str = "n_jobs+1",
+        random_state: Any = None,
+        timeout: float | None = None,
+        error_score: Any = np.nan,
+        return_train_score: bool = False,
+    ) -> None:
+        self.space = space
+        self.n_iter = n_iter
+        self.optimizer = optimizer
+        self.objective = objective
+        self.random_state = random_state
+        self.timeout = timeout
+        super().__init__(
+            estimator=estimator,
+            scoring=scoring,
+            n_jobs=n_jobs,
+            refit=refit,
+            cv=cv,
+            verbose=verbose,
+            pre_dispatch=pre_dispatch,
+            error_score=error_score,
+            return_train_score=return_train_score,
+        )
+
+    @_fit_context(prefer_skip_nested_validation=False)  # type: ignore[untyped-decorator]
+    def fit(self, X: Any, y: Any = None, **params: Any) -> "BelatedSearchCV":
+        """Search, then fit the best estimator to all the data unless `refit` is False.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features) or (n_samples, n_samples)
+            Training data, or a precomputed kernel or distance matrix.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs), optional
+            The target.
+        **params
+            Passed on to the estimator's `fit`, the scorer and the splitter (as ``groups``), as by `RandomizedSearchCV`.
+
+        Returns
+        -------
+        BelatedSearchCV
+            This search.
+        """
+        start = time.monotonic()
+        if getattr(self, "_skl_callbacks", None):
+            raise InvalidSetting("callbacks of scikit-learn are not supported here: leave set_callbacks out")
+        n_iter, timeout = self._checked_limits()
+        space = DistributionSpace(self.space)
+        scorers, refit_metric = _scorers_of(self)
+        objective = self._objective_of(_names_of(scorers))
+        X, y = indexable(X, y)
+        fit_params, split_params, score_params = _routed(self, X, params)
+        splits = self._splits(X, y, split_params)
+        self.optimizer_ = self._new_optimizer(space)
+        if self.verbose > 0:
+            print(f"Fitting {len(splits)} folds for each of {n_iter} candidates, totalling {n_iter * len(splits)} fits")
+        candidates = Candidates(self.optimizer_, space, n_iter, len(splits), deadline=start + timeout)
+        arguments = {"scorer": scorers, "fit_params": fit_params, **score_params}
+        self._evaluate(candidates, (X, y), splits, arguments, objective)
+        outcomes = candidates.outcomes()
+        _validation._warn_or_raise_about_fit_failures(outcomes, self.error_score)
+        if callable(self.scoring):
+            # With several metrics scores of failed fits come without the metrics' names.
+            _validation._insert_error_scores(outcomes, self.error_score)
+        results = self._format_results(candidates.values(), len(splits), outcomes)
+        self.multimetric_ = isinstance(outcomes[0]["test_scores"], dict)
+        if callable(self.scoring) and self.multimetric_:
+            self._check_refit_for_multimetric(outcomes[0]["test_scores"])
+            refit_metric = self.refit
+        self._choose(results, refit_metric)
+        if self.refit:
+            self._refit(X, y, fit_params)
+        self.scorer_ = scorers._scorers if isinstance(scorers, _MultimetricScorer) else scorers
+        self.cv_results_ = results
+        self.n_splits_ = len(splits)
+        return self
+
+    def _evaluate(
+        self,
+        candidates: Candidates,
+        data: tuple[Any, Any],
+        splits: Sequence[tuple[Any, Any]],
+        arguments: Mapping[str, Any],
+        objective: str | None,
+    ) -> None:
+        """Fit candidates on all splits, as many at a time as there are workers, until the search is over."""
+        n_iter = candidates.n_iter
+        base_estimator = clone(self.estimator)
+        fit_and_score = _configured(_validation._fit_and_score)
+
+        def next_task() -> Task | None:
+            fit = candidates.next_fit()
+            if fit is None:
+                return None
+            train, test = splits[fit.split]
+            own = {
+                "train": train,
+                "test": test,
+                "parameters": candidates[fit.candidate].values,
+                "split_progress": (fit.split, len(splits)),
+                "candidate_progress": (fit.candidate, n_iter),
+                "return_train_score": self.return_train_score,
+                "return_n_test_samples": True,
+                "return_times": True,
+                "return_parameters": False,
+                "error_score": self.error_score,
+                "verbose": self.verbose,
+            }
+            return _numbered, (fit, fit_and_score, clone(base_estimator), *data), {**arguments, **own}
+
+        n_in_flight = self._checked_pre_dispatch(n_iter * len(splits))
+        try:
+            with closing(completed(next_task, self.n_jobs, n_in_flight)) as in_order_of_completion:
+                for fit, outcome in in_order_of_completion:
+                    if objective is None and isinstance(outcome["test_scores"], dict):
+                        # What a function as scoring returns is known only now.
+                        objective = self._objective_of(list(outcome["test_scores"]))
+                    candidates.take(fit, outcome, objective)
+        finally:
+            candidates.abandon_unfinished()
+
+    def __sklearn_clone__(self) -> "BelatedSearchCV":
+        cloned: BelatedSearchCV = super().__sklearn_clone__()
+        # As a whole: entry by entry, estimators among the choices would no longer be those that conditions name.
+        cloned.space = deepcopy(self.space)
+        return cloned
+
+    def _checked_limits(self) -> tuple[int, float]:
+        """The number of candidates, and the seconds in which to start them."""
+        n_iter = whole_number(self.n_iter)
+        if n_iter is None or n_iter < 1:
+            raise InvalidSetting(f"n_iter={short_repr(self.n_iter)} is not usable: pass an integer >= 1")
+        if self.timeout is None:
+            return n_iter, float("inf")
+        timeout = finite(self.timeout)
+        if timeout is None or timeout <= 0:
+            raise InvalidSetting(f"timeout={short_repr(self.timeout)} is not usable: pass seconds > 0, or None")
+        return n_iter, timeout
+
+    def _checked_pre_dispatch(self, n_fits: int) -> int:
+        """The number of fits that the workers have at a time."""
+        number = whole_number(self.pre_dispatch)
+        if self.pre_dispatch == "all":
+            number = n_fits
+        elif isinstance(self.pre_dispatch, str):
+            terms = fullmatch(r"(?:(\d+)\*)?n_jobs(?:\+(\d+))?", self.pre_dispatch.replace(" ", ""))
+            if terms is not None:
+                number = int(terms[1] or 1) * joblib.effective_n_jobs(self.n_jobs) + int(terms[2] or 0)
+        if number is None or number < 1:
+            raise InvalidSetting(
+                f"pre_dispatch={short_repr(self.pre_dispatch)} is not usable: pass an integer >= 1, 'all', or a string "
+                "like 'n_jobs', '2*n_jobs' or 'n_jobs+1'"
+            )
+        return number
+
+    def _splits(self, X: Any, y: Any, split_params: Mapping[str, Any]) -> list[tuple[Any, Any]]:
+        """The indices (train, test) of each split."""
+        cv = check_cv(self.cv, y, classifier=is_classifier(self.estimator))
+        expected = cv.get_n_splits(X, y, **split_params)
+        splits = list(cv.split(X, y, **split_params))
+        if not splits or len(splits) != expected:
+            raise ValueError(
+                "cv.split and cv.get_n_splits return inconsistent results. "
+                f"Expected {expected} splits, got {len(splits)}"
+            )
+        return splits
+
+    def _new_optimizer(self, space: DistributionSpace) -> Optimizer | Study:
+        make = BayesOpt if self.optimizer is None else self.optimizer
+        advice = "pass an optimizer's class, or a function that returns one, called as optimizer(space, seed=seed)"
+        if not callable(make):
+            raise InvalidSetting(f"optimizer={short_repr(make)} is not usable: {advice}")
+        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        made = make(space.space, seed=seed)
+        if not isinstance(made, (Optimizer, Study)):
+            raise InvalidSetting(f"optimizer returned {short_repr(made)}: {advice}")
+        settings = made.get_params(deep=False)
+        if settings["direction"] != "maximize":
+            raise InvalidSetting("optimizer has direction='minimize', and scores are maximised: leave direction out")
+        if made.domain_ != space.space:
+            raise InvalidSetting("optimizer does not search the space that it is given: pass space on to it")
+        for name in ("context", "fidelity"):
+            if settings[name] is not None:
+                raise InvalidSetting(f"optimizer has a {name}, which candidates of a search do not have: leave it out")
+        return made
+
+    def _objective_of(self, names: list[str] | None) -> str | None:
+        """The metric that the optimizer maximises, of these; None where there is one metric, without a name."""
+        if names is None:
+            if self.objective is not None and not callable(self.scoring):
+                raise InvalidSetting(f"objective={self.objective!r} is for several metrics: leave it out")
+            return None
+        chosen = self.objective if self.objective is not None else self.refit
+        if isinstance(chosen, str) and chosen in names:
+            return chosen
+        if self.objective is None and len(names) == 1:
+            return names[0]
+        given = f"objective={self.objective!r}" if self.objective is not None else f"refit={short_repr(self.refit)}"
+        raise InvalidSetting(
+            f"{given} does not name the metric to search by: pass objective= or refit= as one of {names}"
+        )
+
+    def _choose(self, results: dict[str, Any], refit_metric: Any) -> None:
+        """Set what is known of the best candidate, as scikit-learn's searches do."""
+        if not self.refit and self.multimetric_:
+            return
+        self.best_index_ = self._select_best_index(self.refit, refit_metric, results)
+        if not callable(self.refit):
+            self.best_score_ = results[f"mean_test_{refit_metric}"][self.best_index_]
+        self.best_params_ = results["params"][self.best_index_]
+
+    def _refit(self, X: Any, y: Any, fit_params: Mapping[str, Any]) -> None:
+        # The values are cloned too, as they may be estimators.
+        self.best_estimator_ = clone(self.estimator).set_params(**clone(self.best_params_, safe=False))
+        start = time.time()
+        if y is None:
+            self.best_estimator_.fit(X, **fit_params)
+        else:
+            self.best_estimator_.fit(X, y, **fit_params)
+        self.refit_time_ = time.time() - start
+        if hasattr(self.best_estimator_, "feature_names_in_"):
+            self.feature_names_in_ = self.best_estimator_.feature_names_in_
+
+
+def _numbered(fit: Fit, fit_and_score: Callable[..., Outcome], *args: Any, **kwargs: Any) -> tuple[Fit, Outcome]:
+    return fit, fit_and_score(*args, **kwargs)
+
+
+# What differs between versions of scikit-learn, from 1.3 on.
+
+
+def _configured(function: Callable[..., Any]) -> Callable[..., Any]:
+    """`function`, called under the configuration of scikit-learn and the filters of warnings of this thread."""
+    wrapped: Any
+    [wrapped, _, _] = delayed(function)()
+    if hasattr(wrapped, "with_config_and_warning_filters"):
+        # Where threads have filters of their own, this is how they are found.
+        filters = getattr(warnings, "_get_filters", lambda: warnings.filters)()
+        wrapped.with_config_and_warning_filters(get_config(), filters)
+    else:
+        wrapped.with_config(get_config())
+    configured: Callable[..., Any] = wrapped
+    return configured
+
+
+def _scorers_of(search: BelatedSearchCV) -> tuple[Any, Any]:
+    """The scorer or scorers, and the metric by which the best candidate is chosen."""
+    if hasattr(search, "_get_scorers"):
+        takes = inspect.signature(search._get_scorers).parameters
+        scorers, refit_metric = search._get_scorers(
+            **({"convert_multimetric": True} if "convert_multimetric" in takes else {})
+        )
+        return scorers, refit_metric
+    if callable(search.scoring):
+        return search.scoring, "score"
+    if search.scoring is None or isinstance(search.scoring, str):
+        return check_scoring(search.estimator, search.scoring), "score"
+    scorers = _check_multimetric_scoring(search.estimator, search.scoring)
+    search._check_refit_for_multimetric(scorers)
+    return scorers, search.refit
+
+
+def _names_of(scorers: Any) -> list[str] | None:
+    """The names of several metrics, as far as they are known before the first fit; None for one metric."""
+    if isinstance(scorers, _MultimetricScorer):
+        scorers = scorers._scorers
+    return list(scorers) if isinstance(scorers, dict) else None
+
+
+def _routed(search: BelatedSearchCV, X: Any, params: dict[str, Any]) -> tuple[Any, Any, dict[str, Any]]:
+    """What goes to the estimator's `fit`, to the splitter, and to `_fit_and_score` besides."""
+    if hasattr(search, "_get_routed_params_for_fit"):
+        routed = search._get_routed_params_for_fit(_validation._check_method_params(X, params=params))
+        return routed.estimator.fit, routed.splitter.split, {"score_params": routed.scorer.score}
+    groups = indexable(X, params.get("groups"))[1]
+    others = {name: value for name, value in params.items() if name != "groups"}
+    return _validation._check_fit_params(X, others), {"groups": groups}, {}
