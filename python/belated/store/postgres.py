@@ -6,7 +6,7 @@ and numbers its events under it. See docs/postgresql.md.
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from belated._core import InvalidSetting
@@ -333,22 +333,38 @@ class _Transaction:
 
     def _lock(self, connection: Any) -> None:
         start = self._store._known.get(self._study, 0)
-        with _together(connection):
-            connection.execute("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE")
-            # Its own statement: one that waited would read the events as they were before.
-            statement = "SELECT n FROM belated.heads WHERE study = %s FOR UPDATE"
-            head = connection.execute(statement, (self._study,), binary=True)
-            rows = connection.execute(_EVENTS, (start, self._study), binary=True)
-        found = head.fetchone()
-        self._n = -1 if found is None else found[0]
-        self._start, self._stored = start, _records(rows.fetchall(), start)
+        # In one message, and none after it, where the server's limit on silence begins. The events are asked for by
+        # themselves, since a statement that waits for a lock reads all else as it was before.
+        found = connection.execute(
+            "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; "
+            f"SELECT n FROM belated.heads WHERE study = {self._study:d} FOR UPDATE; "
+            "SELECT seq, version, key, at, body, checksum FROM belated.events "
+            f"WHERE study = {self._study:d} AND seq >= {start:d} ORDER BY seq"
+        )
+        found.nextset()
+        n = found.fetchone()
+        found.nextset()
+        self._stored = _checked(found.fetchall(), start, None if n is None else n[0])
+        self._start, self._n = start, start + len(self._stored)
         self._connection = connection
 
 
-def _together(connection: Any) -> AbstractContextManager[Any]:
+@contextmanager
+def _together(connection: Any) -> Iterator[None]:
     """Within, statements are sent without waiting for each other's results, where libpq can do that."""
-    together: AbstractContextManager[Any] = connection.pipeline() if driver().Pipeline.is_supported() else nullcontext()
-    return together
+    psycopg = driver()
+    if not psycopg.Pipeline.is_supported():
+        yield
+        return
+    lost = None
+    with connection.pipeline():
+        try:
+            yield
+        except psycopg.OperationalError as error:
+            # Raised below: a pipeline that ends by two errors logs one of them.
+            lost = error
+    if lost is not None:
+        raise lost
 
 
 def _insert(connection: Any, study: int, records: Sequence[Record], key: bytes) -> None:
@@ -358,25 +374,25 @@ def _insert(connection: Any, study: int, records: Sequence[Record], key: bytes) 
 
 
 def _events(connection: Any, study: int, start: int) -> list[Record]:
-    return _records(connection.execute(_EVENTS, (start, study), binary=True).fetchall(), start)
+    rows = connection.execute(_EVENTS, (start, study), binary=True).fetchall()
+    return _checked([row[1:] for row in rows if row[1] is not None], start, rows[0][0] if rows else None)
 
 
-def _records(rows: list[Any], start: int) -> list[Record]:
-    if not rows:
+def _checked(rows: list[Any], start: int, n: int | None) -> list[Record]:
+    """The events from number `start` on, which must be all of the n that the study has."""
+    if n is None:
         raise StoreError("the study's count of events is missing: the store is damaged; restore a backup")
-    n = rows[0][0]
     if n < start:
         raise StoreError(
             f"the store has {n} events of a study of which this process knows {start}: it was replaced by an "
             "earlier copy; open the study anew"
         )
-    records = [Record._make(row[1:]) for row in rows] if rows[0][1] is not None else []
-    if len(records) != n - start:
+    if len(rows) != n - start:
         raise StoreError(
-            f"the store has {len(records)} of the {n - start} events from number {start} on: it is damaged; "
+            f"the store has {len(rows)} of the {n - start} events from number {start} on: it is damaged; "
             "restore a backup, or save what is intact with: belated study export --salvage"
         )
-    return records
+    return [Record._make(row) for row in rows]
 
 
 def _layout(connection: Any, lock: bool = False) -> int | None:
