@@ -53,6 +53,9 @@ class Server:
         with open(self.folder / "data/postgresql.conf", "a") as settings:
             settings.write(f"listen_addresses = ''\nunix_socket_directories = '{self.folder}'\nmax_connections = 200\n")
             settings.write(f"fsync = {'on' if fsync else 'off'}\nlog_line_prefix = '%m [%p] '\n")
+            if self._knows("recovery_init_sync_method"):
+                # Otherwise it syncs a thousand files when it starts after a crash.
+                settings.write("recovery_init_sync_method = syncfs\n")
         self.start()
         for user, password in USERS.items():
             self.execute(f"CREATE ROLE {user} LOGIN PASSWORD '{password}'")
@@ -65,6 +68,10 @@ class Server:
 
     def _settings(self):
         return {"cwd": self.folder, "stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, **self._user}
+
+    def _knows(self, setting):
+        command = [programs() / "postgres", "-D", "data", "-C", setting]
+        return subprocess.run(command, stderr=subprocess.DEVNULL, **self._settings()).returncode == 0
 
     def start(self):
         """Start it; it is ready when this returns."""

@@ -333,14 +333,17 @@ class _Transaction:
 
     def _lock(self, connection: Any) -> None:
         start = self._store._known.get(self._study, 0)
-        # In one message, and none after it, where the server's limit on silence begins. The events are asked for by
+        # In one message, and none after it, where the server's limit on silence begins. The advisory lock is a queue:
+        # who waits for a row that is updated meanwhile may be overtaken again and again. The events are asked for by
         # themselves, since a statement that waits for a lock reads all else as it was before.
         found = connection.execute(
             "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; "
+            f"SELECT pg_advisory_xact_lock({self._study:d}); "
             f"SELECT n FROM belated.heads WHERE study = {self._study:d} FOR UPDATE; "
             "SELECT seq, version, key, at, body, checksum FROM belated.events "
             f"WHERE study = {self._study:d} AND seq >= {start:d} ORDER BY seq"
         )
+        found.nextset()
         found.nextset()
         n = found.fetchone()
         found.nextset()
