@@ -146,6 +146,7 @@ class Server:
             if connection.info.parameter_status("server_encoding") != "UTF8":
                 self.close()
                 raise self.error("its encoding is not UTF8: make another database WITH ENCODING 'UTF8'")
+            connection.isolation_level = psycopg.IsolationLevel.READ_COMMITTED
             connection.execute(_SESSION, (f"{LOCK_TIMEOUT}s", f"{_SILENCE}s"))
             self._was_connected = True
         return self._connection
@@ -165,6 +166,9 @@ class Server:
         said = one_line(error)
         for secret in PASSWORDS.get(self.url, {}).values():
             said = said.replace(secret, "***") if secret else said
+        if "authentication failed" in said:
+            # So that a later URL without a password finds the right one elsewhere.
+            PASSWORDS.pop(self.url, None)
         message = _CODES.get(error.sqlstate)
         if message is None and self._connection is None:
             message = next((text for words, text in _REFUSALS if words in said), "the server cannot be reached")
