@@ -10,6 +10,7 @@ import pytest
 from hypothesis import settings
 
 import belated
+from tests.faults import server
 
 # Deadlines measure the machine, not the code. Continuous integration runs the same examples each time, people new ones.
 settings.register_profile("belated", deadline=None, derandomize=bool(os.environ.get("CI")))
@@ -50,3 +51,20 @@ def mypy(tmp_path_factory):
         return run.stdout.splitlines()
 
     return check
+
+
+@pytest.fixture(scope="session")
+def postgres_server():
+    """A PostgreSQL server, started for the tests."""
+    reason = server.missing()
+    if reason is not None:
+        pytest.skip(reason)
+    with server.Server(fsync=False) as started:
+        yield started
+
+
+@pytest.fixture
+def postgres(postgres_server):
+    """A PostgreSQL server without studies."""
+    postgres_server.empty()
+    return postgres_server

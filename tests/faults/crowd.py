@@ -3,14 +3,14 @@
 32 processes make 500 mixed calls each on one study of random search, with 5 ms of thought between: no call may raise,
 each must be in the log exactly once, the sequence must be gapless, and the 99th percentile of their times must be at
 most 250 ms. Then 16 processes suggest in one study of Bayesian optimisation that hallucinates pending trials: no two
-points that were pending together may be nearer than a thousandth of the box's diagonal. Prints JSON.
+points that were pending together may be nearer than a thousandth of the box's diagonal. With --store postgresql the
+studies are in a server's database; --p99 changes the limit of the times. Prints JSON.
 """
 
 import json
 import random
 import sys
 import time
-from pathlib import Path
 
 import harness
 import numpy as np
@@ -101,11 +101,10 @@ def together(target, store, workers, *arguments):
     return reports
 
 
-def mixed(workers, calls, think):
+def mixed(workers, calls, think, store="sqlite", p99=P99):
     """The first crowd: its figures."""
     failures = harness.Failures()
-    with harness.folder() as folder:
-        path = Path(folder) / "store.db"
+    with harness.folder() as folder, harness.place(store, folder) as path:
         harness.random_study(path)
         start = time.monotonic()
         reports = together(mix, harness.url(path), workers, calls, think)
@@ -134,7 +133,7 @@ def mixed(workers, calls, think):
             if what in ends and states[number] != [ends[what], value]:
                 failures.note(f"{what} of trial {number} with {value}: the study has {states[number]}")
     latency = harness.milliseconds(times)
-    if latency["p99"] > P99:
+    if latency["p99"] > p99:
         failures.slow.append(f"p99 is {latency['p99']} ms")
     return {
         "processes": workers,
@@ -146,11 +145,10 @@ def mixed(workers, calls, think):
     }
 
 
-def separation(workers, suggestions):
+def separation(workers, suggestions, store="sqlite"):
     """The second crowd: its figures."""
     failures = harness.Failures()
-    with harness.folder() as folder:
-        path = Path(folder) / "store.db"
+    with harness.folder() as folder, harness.place(store, folder) as path:
         study = harness.bayes_study(path, pending="hallucinate")
         for trial in study.suggest(n=10):
             study.observe(trial, harness.objective(trial.params))
@@ -187,15 +185,16 @@ def separation(workers, suggestions):
     }
 
 
-def run(workers=32, calls=500, think=0.005, suggesters=16, suggestions=1000, limit=None):
+def run(workers=32, calls=500, think=0.005, suggesters=16, suggestions=1000, store="sqlite", p99=P99, limit=None):
     """The figures."""
     result = {}
     if workers:
-        result["mixed"] = mixed(workers, calls, think)
+        result["mixed"] = mixed(workers, calls, think, store, p99)
     if suggesters:
-        result["separation"] = separation(suggesters, suggestions)
+        result["separation"] = separation(suggesters, suggestions, store)
     return result
 
 
 if __name__ == "__main__":
-    sys.exit(harness.main(__doc__, run, workers=32, calls=500, think=0.005, suggesters=16, suggestions=1000))
+    options = {"workers": 32, "calls": 500, "think": 0.005, "suggesters": 16, "suggestions": 1000}
+    sys.exit(harness.main(__doc__, run, **options, store="sqlite", p99=P99))

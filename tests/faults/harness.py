@@ -13,6 +13,8 @@ import time
 from contextlib import closing
 from pathlib import Path
 
+import server
+
 import belated as bl
 from belated import cli
 
@@ -23,7 +25,7 @@ MEMORY = Path("/dev/shm")  # a file system in memory, where fsync costs nothing
 def processes():
     """The way to start workers: forks of a server that has imported belated and has no threads and no connections."""
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["belated", "belated.cli"])
+    context.set_forkserver_preload(["belated", "belated.cli", "psycopg"])
     return context
 
 
@@ -33,9 +35,26 @@ def folder(memory=False):
     return tempfile.TemporaryDirectory(prefix="belated-faults-", dir=where)
 
 
+@contextlib.contextmanager
+def place(store, folder):
+    """Where a program keeps its studies: a file of the folder, or a database of a server that is started for it."""
+    if store == "sqlite":
+        yield Path(folder) / "store.db"
+    elif store == "postgresql":
+        with server.Server() as started:
+            yield started.url()
+    else:
+        raise SystemExit(f"--store {store}: write sqlite or postgresql")
+
+
+def is_url(path):
+    """Whether a place is a database of a server, and not a file."""
+    return str(path).startswith("postgresql://")
+
+
 def url(path):
-    """The store address of a file."""
-    return f"sqlite:///{Path(path).absolute()}"
+    """The store address of a file, or of a database."""
+    return path if is_url(path) else f"sqlite:///{Path(path).absolute()}"
 
 
 def random_study(path, name="study", seed=0, **arguments):
@@ -84,22 +103,35 @@ def copy_store(source, target):
 
 
 def rows(path):
-    """The event table as SQLite has it: (study's name, sequence number, the caller's key, body), in order."""
-    with closing(sqlite3.connect(path, timeout=60)) as connection:
-        found = connection.execute(
-            "SELECT s.name, e.seq, e.key, e.body FROM events e JOIN studies s ON s.id = e.study ORDER BY s.name, e.seq"
-        ).fetchall()
+    """The event table as the database has it: (study's name, sequence number, the caller's key, body), in order."""
+    prefix = "belated." if is_url(path) else ""
+    found = fetch(
+        path,
+        f"SELECT s.name, e.seq, e.key, e.body FROM {prefix}events e JOIN {prefix}studies s ON s.id = e.study "
+        "ORDER BY s.name, e.seq",
+    )
     # A key is stored as call:number within the call:key.
     return [(name, seq, key and key.split(":", 2)[2], body) for name, seq, key, body in found]
+
+
+def fetch(path, statement):
+    """What a statement finds in the database, asked without belated."""
+    if is_url(path):
+        import psycopg
+
+        with psycopg.connect(path) as connection:
+            return connection.execute(statement).fetchall()
+    with closing(sqlite3.connect(path, timeout=60)) as connection:
+        return connection.execute(statement).fetchall()
 
 
 def audit(path):
     """What is wrong with a store: SQLite's verdict, gaps in the sequence, and whether `belated study check` agrees."""
     problems = []
-    with closing(sqlite3.connect(path, timeout=60)) as connection:
-        verdict = [row[0] for row in connection.execute("PRAGMA integrity_check")]
-    if verdict != ["ok"]:
-        problems.append(f"integrity_check: {verdict[:3]}")
+    if not is_url(path):
+        verdict = [row[0] for row in fetch(path, "PRAGMA integrity_check")]
+        if verdict != ["ok"]:
+            problems.append(f"integrity_check: {verdict[:3]}")
     sequences = {}
     for name, seq, _, _ in rows(path):
         sequences.setdefault(name, []).append(seq)

@@ -4,7 +4,7 @@ Workers suggest, observe, fail and add in one study; each writes to a file of it
 again when the call has returned. They are killed with SIGKILL after a random time and replaced; the next in a slot
 repeats the call that was cut off, under the same key. Afterwards every acknowledged event must be in the table,
 every key at most once, the sequence gapless and the database sound. A new study is begun now and then, every
-fourth with Bayesian optimisation. Prints JSON.
+fourth with Bayesian optimisation. With --store postgresql the studies are in a server's database. Prints JSON.
 """
 
 import json
@@ -24,8 +24,8 @@ def note(descriptor, **what):
     os.write(descriptor, (json.dumps(what) + "\n").encode())
 
 
-def work(store, name, slot, notes, seed):
-    """Use the study until killed."""
+def work(store, name, slot, notes, seed, end=None):
+    """Use the study until killed, or until the file `end` is there."""
     descriptor = os.open(notes, os.O_APPEND | os.O_CREAT | os.O_WRONLY)
     known = read(notes)
     done = {line["key"] for line in known if line["what"] == "done"}
@@ -38,7 +38,7 @@ def work(store, name, slot, notes, seed):
     calls = len(known)
     try:
         study = bl.Study.load(name, store)
-        while True:
+        while end is None or not end.exists():
             if unfinished:
                 line = unfinished.pop()
                 call, key, arguments = line["call"], line["key"], line["arguments"]
@@ -102,13 +102,12 @@ def compare(study, notes, failures):
     return acknowledged
 
 
-def run(kills=1000, workers=8, kills_per_study=100, longest=0.4, seed=0, limit=None):
+def run(kills=1000, workers=8, kills_per_study=100, longest=0.4, seed=0, store="sqlite", limit=None):
     """The figures."""
     chance, failures, deadline = random.Random(seed), harness.Failures(), harness.Deadline(limit)
     context = harness.processes()
     killed = acknowledged = events = studies = 0
-    with harness.folder() as folder:
-        path = Path(folder) / "store.db"
+    with harness.folder() as folder, harness.place(store, folder) as path:
         while killed < kills and not deadline.over():
             name = f"study-{studies}"
             make = (harness.random_study, harness.tree_study, harness.random_study, harness.bayes_study)[studies % 4]
@@ -159,4 +158,6 @@ def run(kills=1000, workers=8, kills_per_study=100, longest=0.4, seed=0, limit=N
 
 
 if __name__ == "__main__":
-    sys.exit(harness.main(__doc__, run, kills=1000, workers=8, kills_per_study=100, longest=0.4, seed=0))
+    sys.exit(
+        harness.main(__doc__, run, kills=1000, workers=8, kills_per_study=100, longest=0.4, seed=0, store="sqlite")
+    )

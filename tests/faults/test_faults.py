@@ -32,6 +32,29 @@ def test_killed_writers_lose_nothing_that_was_acknowledged(program):
     assert figures["acknowledged"] > 0 and figures["kills"] >= 12
 
 
+@pytest.fixture
+def postgresql(program):
+    """Skips where no server can be started."""
+    reason = program("server").missing()
+    if reason is not None:
+        pytest.skip(reason)
+
+
+def test_killed_writers_lose_nothing_in_postgresql(program, postgresql):
+    figures = clean(program("kill").run(kills=8, workers=4, kills_per_study=4, longest=3.0, store="postgresql"))
+    assert figures["acknowledged"] > 0 and figures["kills"] >= 8
+
+
+def test_a_server_that_is_stopped_at_once_loses_and_doubles_nothing(program, postgresql):
+    figures = clean(program("stops").run(stops=3, workers=3))
+    assert figures["stops"] == 3 and figures["acknowledged"] == figures["events"] > 0
+
+
+def test_a_crowd_makes_every_call_exactly_once_in_postgresql(program, postgresql):
+    figures = clean(program("crowd").run(workers=6, calls=25, suggesters=0, store="postgresql"))
+    assert figures["mixed"]["calls"] == 150
+
+
 def test_a_fault_at_a_write_or_fsync_leaves_the_event_whole_or_not_at_all(program):
     syscalls = program("syscalls")
     reason = syscalls.missing()

@@ -98,9 +98,28 @@ def test_what_was_only_looked_at_leaves_no_trace(make, steps, data):
 
 @histories(2)
 def test_a_study_goes_on_in_another_instance(make, steps, data):
+    goes_on_in_another_instance(make, steps, MemoryStore("here"))
+
+
+# The server that is started for the tests: what `histories` decorates has no fixtures of its own.
+SERVERS = []
+
+
+@pytest.fixture
+def started(postgres):
+    SERVERS.append(postgres)
+
+
+@pytest.mark.usefixtures("started")
+@histories(1)
+def test_a_study_goes_on_in_another_instance_in_postgresql(make, steps, data):
+    SERVERS[-1].empty()
+    goes_on_in_another_instance(make, steps, SERVERS[-1].url())
+
+
+def goes_on_in_another_instance(make, steps, store):
     opt = make()
     clock = clock_of(opt)
-    store = MemoryStore("here")
     studies = [bl.Study("s", store, opt), bl.Study.load("s", store, time=clock)]
     for what, number in steps:
         if what != "wait" or clock is None:
@@ -236,10 +255,13 @@ def go_on(store, name, channel):
     channel.send([trial.params for trial in study.suggest(n=3)])
 
 
+@pytest.mark.parametrize("kept", ["sqlite", "postgresql"])
 @every_strategy
-def test_a_study_goes_on_in_another_process(cls, tmp_path):
+def test_a_study_goes_on_in_another_process(cls, kept, tmp_path, request):
     opt = made(cls, **DOMAINS["mixed"], seed=3)
     store = f"sqlite:///{tmp_path / 'studies.db'}"
+    if kept == "postgresql":
+        store = request.getfixturevalue("postgres").url()
     study = bl.Study("s", store, opt)
     for each in (study, opt):
         each.suggest(n=6)

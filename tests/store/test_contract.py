@@ -1,4 +1,4 @@
-"""What every store must do: the SQLite store, and one in memory that a line in `STORES` makes known."""
+"""What every store must do: those in SQLite and PostgreSQL, and one in memory that a line in `STORES` makes known."""
 
 import os
 import pickle
@@ -12,8 +12,10 @@ from belated.store import checksums
 from tests.store import memory
 
 
-@pytest.fixture(params=["sqlite", "memory"])
+@pytest.fixture(params=["sqlite", "postgresql", "memory"])
 def url(request, tmp_path, monkeypatch):
+    if request.param == "postgresql":
+        return request.getfixturevalue("postgres").url()
     monkeypatch.setitem(store.STORES, "memory", "tests.store.memory:MemoryStore")
     monkeypatch.setattr(memory, "_LOCATIONS", {})
     return f"{request.param}:///{tmp_path / 'studies.db'}"
@@ -141,7 +143,7 @@ def test_fidelities_live_in_it(url, capsys):
 def test_salvage_is_there_or_refused(url):
     opened = store.open_store(url)
     opened.create(header(), [record(0)])
-    if url.startswith("sqlite"):
+    if not url.startswith("memory"):
         assert opened.salvage() == ([header()], [(7, record(0))])
     else:
         with pytest.raises(bl.StoreError, match="MemoryStore cannot salvage"):

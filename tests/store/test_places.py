@@ -12,14 +12,14 @@ from belated.store import sqlite
 
 @pytest.mark.parametrize("given", ["sqlite", "studies.db", "mysql:///x", "", "://x", 3, None, b"sqlite:///x"])
 def test_what_is_no_url_of_a_store_is_refused_with_those_that_are(given):
-    message = f"store={given!r} is not usable: pass a URL 'sqlite://…', as in 'sqlite:///file.db'"
+    message = f"store={given!r} is not usable: pass a URL 'sqlite://…' or 'postgresql://…', as in 'sqlite:///file.db'"
     with pytest.raises(bl.InvalidSetting, match=f"^{re.escape(message)}$"):
         store.open_store(given)
 
 
 def test_all_schemes_are_named(monkeypatch):
     monkeypatch.setitem(store.STORES, "memory", "tests.store.memory:MemoryStore")
-    with pytest.raises(bl.InvalidSetting, match="pass a URL 'sqlite://…' or 'memory://…', as in"):
+    with pytest.raises(bl.InvalidSetting, match="pass a URL 'sqlite://…' or 'postgresql://…' or 'memory://…', as in"):
         store.open_store("other://x")
 
 

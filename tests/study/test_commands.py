@@ -172,10 +172,11 @@ def test_help_names_every_command_with_its_arguments(capsys, monkeypatch):
         ("show", "settings, best and last trials of studies"),
         ("export", "all events, one line of JSON each"),
         ("check", "verify that everything in the store is as it was written"),
+        ("upgrade", "change a store that an older belated made to what this one reads"),
     ):
         assert f"{name} {text}" in shown
         its = helped("study", name, "--help")
         assert f"{text[0].upper()}{text[1:]}." in its
-        assert "STORE sqlite:///file.db, or the path of the file" in its
+        assert "STORE sqlite:///file.db, the path of the file, or postgresql://user@host/database" in its
         assert ("NAME which study (default: all)" in its) == (name in ("show", "export"))
         assert ("--salvage from a damaged file: whatever is intact" in its) == (name == "export")

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Mapping, Sequence
 from reprlib import repr as short_repr
 from typing import Any, Generic, TypeVar, overload
 
@@ -79,9 +78,9 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
         """The log, up to date."""
         return self._log
 
-    def _at_once(self) -> AbstractContextManager[Any]:
-        """All that is logged within becomes visible at once, or none of it."""
-        return nullcontext()
+    def _record_all(self, actions: Sequence[Action], now: float | None) -> list[int | None]:
+        """Log actions that were checked: all of them, or none; the number of the trial that each concerns."""
+        return [self._log.record(action, now) for action in actions]
 
     def _knows(self, trial: Trial) -> bool:
         """Whether a trial comes from here."""
@@ -446,8 +445,7 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
         facts = {"std": std, "cost": cost, "attrs": attrs, "fidelity": fidelity}
         actions, several = added_actions(self._problem, self._strategy_name, params, value, context, facts)
         now = self._problem.now()
-        with self._at_once():
-            numbers = [self._log.record(action, now) for action in actions]
+        numbers = self._record_all(actions, now)
         trials = [Trial(self, number) for number in numbers if number is not None]  # an added trial has a number
         return trials if several else trials[0]
 
@@ -480,9 +478,7 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
         """
         constraints = self._constraints_for("enqueue")
         actions = enqueued_actions(self._problem, self._strategy_name, constraints, params, fidelity)
-        with self._at_once():
-            for action in actions:
-                self._log.record(action, None)
+        self._record_all(actions, None)
 
     def _encode_context(self, context: Any) -> NDArray[np.float64] | None:
         if context is None and self._problem.context_space is None:  # by far the most frequent

@@ -2,21 +2,25 @@
 
 import os
 from importlib import import_module
-from reprlib import repr as short_repr
 
 from belated._core import InvalidSetting
 from belated.store.interface import Header, Record, Store, StoreError, Transaction
+from belated.store.urls import shown
 
 __all__ = ["STORES", "Header", "Record", "Store", "StoreError", "Transaction", "open_store"]
 
 #: Scheme of a URL → the class that opens it, as "module:class"; a module is imported when its scheme is first used.
 STORES = {
     "sqlite": "belated.store.sqlite:SqliteStore",
+    "postgresql": "belated.store.postgres:PostgresStore",
 }
 
 
 def open_store(store: "str | os.PathLike[str] | Store") -> Store:
-    """The store at a URL (``sqlite:///relative.db``, ``sqlite:////absolute.db``) or, for a path, in an SQLite file."""
+    """The store at a URL (``sqlite:///relative.db``, ``sqlite:////absolute.db``, ``postgresql://user@host/database``).
+
+    A path is that of an SQLite file.
+    """
     if isinstance(store, Store):
         return store
     if isinstance(store, os.PathLike):
@@ -24,7 +28,7 @@ def open_store(store: "str | os.PathLike[str] | Store") -> Store:
     scheme, separator, location = store.partition("://") if isinstance(store, str) else ("", "", "")
     if not separator or scheme not in STORES:
         urls = " or ".join(f"'{scheme}://…'" for scheme in STORES)
-        raise InvalidSetting(f"store={short_repr(store)} is not usable: pass a URL {urls}, as in 'sqlite:///file.db'")
+        raise InvalidSetting(f"store={shown(store)} is not usable: pass a URL {urls}, as in 'sqlite:///file.db'")
     return _class_of(scheme).from_location(location)
 
 

@@ -12,6 +12,10 @@ class StoreError(BelatedError):
     """A store that cannot be read or written, or that holds something no study of belated could have written."""
 
 
+class NotWritten(StoreError):
+    """A transaction that certainly wrote nothing, although it might have: the same call can be made again."""
+
+
 class Record(NamedTuple):
     """One event as it is stored: its number, the format's version, the key of its request, the time, JSON, checksum."""
 
@@ -89,3 +93,8 @@ class Store(ABC):
     def salvage(self) -> tuple[list[Header], list[tuple[int, Record]]]:
         """From a damaged store: the intact headers, and (study id, event) of all intact events, in order."""
         raise StoreError(f"store {self.url}: {type(self).__name__} cannot salvage anything from a damaged store")
+
+    def upgrade(self) -> bool:
+        """Change a store of an older layout to the present one; False where there is nothing to change."""
+        self.names()
+        return False

@@ -1,4 +1,4 @@
-"""`belated study`: list, show, check and export the studies of a store."""
+"""`belated study`: list, show, check and export the studies of a store, or upgrade it."""
 
 from __future__ import annotations
 
@@ -29,9 +29,12 @@ def add_to(commands: Any) -> None:
         ("show", show_command, "settings, best and last trials of studies"),
         ("export", export_command, "all events, one line of JSON each"),
         ("check", check_command, "verify that everything in the store is as it was written"),
+        ("upgrade", upgrade_command, "change a store that an older belated made to what this one reads"),
     ):
         action = actions.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.")
-        action.add_argument("store", metavar="STORE", help="sqlite:///file.db, or the path of the file")
+        action.add_argument(
+            "store", metavar="STORE", help="sqlite:///file.db, the path of the file, or postgresql://user@host/database"
+        )
         if name in ("show", "export"):
             action.add_argument("name", metavar="NAME", nargs="?", help="which study (default: all)")
         if name == "export":
@@ -144,6 +147,14 @@ def check_command(arguments: argparse.Namespace) -> int:
             print(f"{name}: {study}")
             code = FAILED
     return code
+
+
+def upgrade_command(arguments: argparse.Namespace) -> int:
+    """Change a store of an older layout to the present one; its events stay as they are."""
+    store = _store(arguments.store)
+    changed = store.upgrade()
+    print(f"{store.url}: {'upgraded' if changed else 'nothing to upgrade'}")
+    return DONE
 
 
 def _help(parser: argparse.ArgumentParser) -> int:

@@ -3,9 +3,9 @@
 import json
 import threading
 import time as clocks
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -15,13 +15,18 @@ from belated.optimizers.log import Array, Feasible, Report
 from belated.space.space import Location
 from belated.store import Store, StoreError
 from belated.store.checksums import verified, with_checksum
-from belated.store.interface import Record
+from belated.store.interface import NotWritten, Record
+
+T = TypeVar("T")
 
 # A proposal quicker than this, in seconds, is made again within the write lock: releasing it would take longer.
 _QUICK = 0.002
 
 # How often a slow proposal is made again without the lock, because others wrote meanwhile.
 _ATTEMPTS = 3
+
+# How often a call is made again whose connection was lost before anything was written, while others wrote.
+_LOST_CONNECTIONS = 20
 
 
 class SharedLog:
@@ -95,6 +100,14 @@ class SharedLog:
             if records:
                 self._apply(records)
 
+    def _until_written(self, call: Callable[[], T]) -> T:
+        """Make a call that writes, again where a lost connection kept it from writing anything."""
+        with self.lock:
+            for _ in range(_LOST_CONNECTIONS):
+                with suppress(NotWritten):
+                    return call()
+            return call()
+
     @contextmanager
     def suggesting_while(self, may_start: Callable[[], bool]) -> Iterator[None]:
         """Within, `suggest` starts trials only if `may_start` holds for the whole log when they are written."""
@@ -126,7 +139,7 @@ class SharedLog:
         def proposal() -> list[str]:
             return self.core.propose(n, context, now(), self.wall_time(), expires_after, feasible, fidelity)
 
-        with self.lock:
+        def attempts() -> list[int]:
             for attempt in range(_ATTEMPTS + 1):
                 events: list[str] = []
                 made_for, quick = -1, True
@@ -152,6 +165,8 @@ class SharedLog:
                 return list(range(first, first + n))
             return self._earlier(n, context, fidelity, key)
 
+        return self._until_written(attempts)
+
     def _earlier(self, n: int, context: Array | None, fidelity: float | None, key: str | None) -> list[int]:
         """The trials that a key started, if it was for the same request."""
         numbers = [number for number, _ in self.keyed("suggest", key) if number is not None]
@@ -165,8 +180,20 @@ class SharedLog:
             raise InvalidSetting(f"key={key!r} started {len(numbers)} trials before, in a request other than this one")
         return numbers
 
-    def record(self, action: Action, now: float | None, key: str | None = None) -> int | None:
+    def record(self, action: Action, now: float | None) -> int | None:
         """Log an action; the number of the trial that it starts or concerns, None where nothing is logged of any."""
+        return self._until_written(lambda: self._record(action, now, None))
+
+    def record_all(self, actions: Sequence[Action], now: float | None) -> list[int | None]:
+        """Log actions, all of them or none."""
+
+        def record() -> list[int | None]:
+            with self.writing():
+                return [self._record(action, now, None) for action in actions]
+
+        return self._until_written(record)
+
+    def _record(self, action: Action, now: float | None, key: str | None) -> int | None:
         with self.writing() as uncommitted:
             valid = self.core.validate(action, now)
             if valid is None:
@@ -188,9 +215,13 @@ class SharedLog:
         key: str | None,
     ) -> None:
         """Log a value, unless a call with this key did."""
-        with self.writing():
-            if not self._observed_with(key, number, value, report or Report()):
-                self.record(Action.observe(number, value, report, amend, replicate), now, key)
+
+        def observe() -> None:
+            with self.writing():
+                if not self._observed_with(key, number, value, report or Report()):
+                    self._record(Action.observe(number, value, report, amend, replicate), now, key)
+
+        self._until_written(observe)
 
     def _observed_with(self, key: str | None, number: int, value: float, report: Report) -> bool:
         """Whether a call with this key was carried out before."""

@@ -5,12 +5,11 @@ import threading
 import time as clocks
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
 from functools import partial
 from reprlib import repr as short_repr
 from typing import Any, overload
 
-from belated._core import InvalidSetting
+from belated._core import Action, InvalidSetting
 from belated.optimizers.constraints import Constraint, Constraints, check_picklable, checked_functions
 from belated.optimizers.life_cycle import LifeCycle
 from belated.optimizers.log import Array, Report
@@ -39,7 +38,8 @@ class Study(LifeCycle[SharedLog]):
         Which study of the store.
     store : str or path
         ``"sqlite:///file.db"`` (``sqlite:////`` for an absolute path). The file may hold several studies and serve
-        many processes of one machine, but must not lie on a network file system.
+        many processes of one machine, but must not lie on a network file system. Processes of many machines share
+        ``"postgresql://user@host/database"``, which needs psycopg (``pip install 'belated[postgres]'``).
     optimizer : Optimizer, optional
         Needed to create the study, with the trials it has. Where the study exists, leave it out, or pass an equal one.
     time : callable, optional
@@ -206,8 +206,8 @@ class Study(LifeCycle[SharedLog]):
         self.sync()
         return self._log
 
-    def _at_once(self) -> AbstractContextManager[Any]:
-        return self._log.writing()
+    def _record_all(self, actions: Sequence[Action], now: float | None) -> list[int | None]:
+        return self._log.record_all(actions, now)
 
     def _number_of(self, trial: Trial | int) -> int:
         number = trial.number if isinstance(trial, Trial) else whole_number(trial)

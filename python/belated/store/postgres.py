@@ -1,0 +1,409 @@
+"""Studies in a PostgreSQL database: the lock of a study, transactions, lost connections, and errors of the server.
+
+Layout: in a schema `belated` the tables of the SQLite store. A study's writer holds the lock on its row of `heads`,
+and numbers its events under it. See docs/postgresql.md.
+"""
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+from belated._core import InvalidSetting
+from belated.store.checksums import is_intact, read_header
+from belated.store.interface import Header, NotWritten, Record, Store, StoreError, Transaction
+from belated.store.postgres_connection import PASSWORDS, Server, driver, one_line
+from belated.store.urls import split_passwords
+
+T = TypeVar("T")
+
+#: The number of the layout below. Another one is refused; `upgrade` changes an older one.
+LAYOUT = 1
+
+# No foreign key of `events`: each insertion would lock, and so write, the row of its study. `write_key` is drawn by the
+# client for each transaction: by it the client finds out whether a commit took place whose answer was lost.
+SCHEMA = (
+    "CREATE SCHEMA IF NOT EXISTS belated",
+    "CREATE TABLE belated.layout (layout integer NOT NULL)",
+    "CREATE TABLE belated.studies (id bigint PRIMARY KEY, name text NOT NULL UNIQUE, definition text NOT NULL, "
+    "at double precision NOT NULL, version integer NOT NULL, checksum bytea NOT NULL)",
+    "CREATE TABLE belated.heads (study bigint PRIMARY KEY REFERENCES belated.studies, n bigint NOT NULL)",
+    "CREATE TABLE belated.events (study bigint NOT NULL, seq bigint NOT NULL, version integer NOT NULL, key text, "
+    "at double precision NOT NULL, body text NOT NULL, checksum bytea NOT NULL, write_key bytea NOT NULL, "
+    "PRIMARY KEY (study, seq))",
+    "CREATE UNIQUE INDEX keys ON belated.events (study, key) WHERE key IS NOT NULL",
+)
+
+#: Layout → the statements that change it to the next one.
+UPGRADES: dict[int, Sequence[str]] = {}
+
+_EVENTS = (
+    "SELECT n, seq, version, key, at, body, checksum FROM belated.heads LEFT JOIN belated.events "
+    "ON events.study = heads.study AND seq >= %s WHERE heads.study = %s ORDER BY seq"
+)
+_HEADER = "SELECT id, name, definition, at, version, checksum FROM belated.studies"
+
+
+class PostgresStore(Store):
+    """A store in a database; any number of processes of any machines may use it at once.
+
+    A process opens a connection when needed, and another one where it was lost: a forked child opens its own and
+    leaves its parent's alone. Passwords stay in this process, and are neither shown nor pickled.
+    """
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self._server = Server(url)
+        # The connection whose database was found to have this layout; the process that is writing.
+        self._checked: Any = None
+        self._writer: int | None = None
+        self._ids: dict[str, int] = {}
+        # Study → how many of its events this store has read: the next reader most likely wants those that follow.
+        self._known: dict[int, int] = {}
+
+    def __repr__(self) -> str:
+        return f"PostgresStore({self.url!r})"
+
+    def __getstate__(self) -> dict[str, str]:
+        return {"url": self.url}
+
+    def __setstate__(self, state: dict[str, str]) -> None:
+        PostgresStore.__init__(self, state["url"])
+
+    # The interface of a store.
+
+    @classmethod
+    def from_location(cls, location: str) -> "PostgresStore":
+        """``user:password@host:port/database?name=value``; what is absent is as libpq has it, from PGHOST and so on."""
+        place, secrets = split_passwords(location)
+        url = f"postgresql://{place}"
+        psycopg = driver()
+        try:
+            psycopg.conninfo.conninfo_to_dict(url)
+        except (psycopg.Error, UnicodeError) as error:
+            raise InvalidSetting(f"store={url!r} is not a URL of PostgreSQL: {one_line(error)}") from None
+        if secrets:
+            PASSWORDS[url] = secrets
+        return cls(url)
+
+    def names(self) -> list[str]:
+        """The names of all studies, the oldest first."""
+        rows = self._fetch('SELECT name FROM belated.studies ORDER BY at, name COLLATE "C"')
+        return [name for (name,) in rows]
+
+    def header(self, name: str) -> Header | None:
+        """The study of this name; None where there is none."""
+        with self._server.lock:
+            if not self._has_tables():
+                return None
+            for row in self._fetch(f"{_HEADER} WHERE name = %s", name):
+                self._ids[name] = row[0]
+                return Header(*row)
+        return None
+
+    def create(self, header: Header, records: Sequence[Record]) -> bool:
+        """Start a study with these events; False where there is one of this name already."""
+        tried = False
+
+        def start(connection: Any) -> bool:
+            nonlocal tried
+            self._create_tables(connection)
+            connection.execute("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE")
+            added = connection.execute(
+                "INSERT INTO belated.studies VALUES (%s, %s, %s, %s, %s, %s) ON CONFLICT (name) DO NOTHING", header
+            )
+            if added.rowcount != 1:
+                connection.execute("ROLLBACK")
+                # Its id is drawn at random: if it is this one, the commit took place whose answer was lost.
+                found = connection.execute("SELECT id FROM belated.studies WHERE name = %s", (header.name,)).fetchone()
+                return tried and found == (header.id,)
+            connection.execute("INSERT INTO belated.heads VALUES (%s, %s)", (header.id, len(records)))
+            _insert(connection, header.id, records, os.urandom(16))
+            tried = True
+            connection.execute("COMMIT")
+            return True
+
+        with self._server.lock:
+            self._refuse_nested()
+            try:
+                return self._run(start, create=True)
+            finally:
+                self._server.roll_back()
+
+    def events(self, name: str, start: int) -> list[Record]:
+        """A study's events from number `start` on, as of now."""
+        with self._server.lock:
+            study = self._id(name)
+            return self._noted(study, self._run(lambda connection: _events(connection, study, start)))
+
+    @contextmanager
+    def writing(self, name: str) -> Iterator[Transaction]:
+        """The only writer of a study, for the length of a ``with``."""
+        with self._server.lock:
+            self._refuse_nested()
+            log = _Transaction(self, self._id(name))
+            self._writer = os.getpid()
+            try:
+                log.begin()
+                yield log
+                log.commit()
+            finally:
+                self._writer = None
+                self._server.roll_back()
+
+    def check(self) -> None:
+        """StoreError where events are missing, or have no study."""
+        problems = self._fetch(
+            "SELECT coalesce(name, 'study ' || e.study), n, count, least, most FROM (SELECT study, count(*), min(seq) "
+            "AS least, max(seq) AS most FROM belated.events GROUP BY study) AS e FULL JOIN belated.heads USING (study) "
+            "FULL JOIN belated.studies ON id = coalesce(e.study, heads.study) WHERE n IS NULL OR name IS NULL "
+            "OR n <> coalesce(count, 0) OR (count > 0 AND (least <> 0 OR most <> n - 1)) ORDER BY 1 LIMIT 5"
+        )
+        if problems:
+            found = "; ".join(f"{name}: {n} events expected, {count or 0} found" for name, n, count, *_ in problems)
+            raise self._server.error(f"it is damaged ({found}): restore a backup, or use --salvage")
+
+    def salvage(self) -> tuple[list[Header], list[tuple[int, Record]]]:
+        """The intact headers, and (study id, event) of all intact events, as far as the server can read them."""
+        headers, events = [], []
+        for row in self._fetch(f"{_HEADER} ORDER BY at"):
+            try:
+                read_header(Header(*row))
+                headers.append(Header(*row))
+            except StoreError:
+                continue
+        every = "SELECT study, seq, version, key, at, body, checksum FROM belated.events ORDER BY study, seq"
+        for study, *row in self._fetch(every):
+            if is_intact(study, Record(*row)):
+                events.append((study, Record(*row)))
+        return headers, events
+
+    def upgrade(self) -> bool:
+        """Change the tables of an older layout to this one; False where there is nothing to change."""
+
+        def change(connection: Any) -> bool:
+            with connection.transaction():
+                layout = _layout(connection, lock=True)
+                if layout == LAYOUT:
+                    return False
+                self._check_layout(layout, upgrading=True)
+                assert layout is not None
+                for step in range(layout, LAYOUT):
+                    for statement in UPGRADES[step]:
+                        connection.execute(statement)
+                connection.execute("UPDATE belated.layout SET layout = %s", (LAYOUT,))
+                return True
+
+        with self._server.lock:
+            return self._server.run(change)
+
+    # What the methods above share.
+
+    def _id(self, name: str) -> int:
+        if name not in self._ids and self.header(name) is None:
+            raise self._server.error(f"it has no study {name!r}")
+        return self._ids[name]
+
+    def _noted(self, study: int, records: list[Record]) -> list[Record]:
+        if records:
+            self._known[study] = records[-1].seq + 1
+        return records
+
+    def _fetch(self, statement: str, *arguments: Any) -> list[Any]:
+        def fetch(connection: Any) -> list[Any]:
+            found: list[Any] = connection.execute(statement, arguments, binary=True).fetchall()
+            return found
+
+        return self._run(fetch)
+
+    def _has_tables(self) -> bool:
+        return self._server.run(lambda connection: _layout(connection) is not None)
+
+    def _refuse_nested(self) -> None:
+        if self._writer == os.getpid():
+            raise self._server.error("a study is being written to by this process already: end that `with` first")
+
+    def _run(self, action: Callable[[Any], T], create: bool = False) -> T:
+        """Call an action with a connection to a database of this layout, or, with `create`, to one without tables."""
+
+        def checked(connection: Any) -> T:
+            if connection is not self._checked:
+                self._ids.clear()
+                layout = _layout(connection)
+                if layout is not None or not create:
+                    self._check_layout(layout)
+                    self._checked = connection
+            return action(connection)
+
+        return self._server.run(checked)
+
+    def _check_layout(self, layout: int | None, upgrading: bool = False) -> None:
+        if layout is None:
+            raise self._server.error("it has no tables of belated: create a study there first, or pass another URL")
+        if layout > LAYOUT:
+            raise self._server.error(
+                f"it was written by a newer belated than this one (layout {layout}, this one has {LAYOUT}): "
+                "upgrade belated"
+            )
+        if layout < LAYOUT and (not upgrading or any(step not in UPGRADES for step in range(layout, LAYOUT))):
+            advice = "no upgrade is known" if upgrading else "change it with: belated study upgrade STORE"
+            raise self._server.error(
+                f"it was written by an older belated than this one (layout {layout}, this one has {LAYOUT}): {advice}"
+            )
+
+    def _create_tables(self, connection: Any) -> None:
+        if connection is self._checked:
+            return
+        with connection.transaction():
+            connection.execute("SELECT pg_advisory_xact_lock(hashtext('belated'))")
+            if _layout(connection) is None:
+                for statement in SCHEMA:
+                    connection.execute(statement)
+                connection.execute("INSERT INTO belated.layout VALUES (%s)", (LAYOUT,))
+        self._check_layout(_layout(connection))
+        self._checked = connection
+
+
+class _Transaction:
+    """The `Transaction` of this store: events are written when it is committed, in one round trip."""
+
+    def __init__(self, store: PostgresStore, study: int) -> None:
+        self._store = store
+        self._study = study
+        self._added: list[Record] = []
+        # The connection that holds the lock; what was read with it: events from number `_start` on, the log's length.
+        self._connection: Any = None
+        self._stored: list[Record] = []
+        self._start = self._n = 0
+
+    def begin(self) -> None:
+        """Lock the study."""
+        self._store._run(self._lock)
+
+    def events(self, start: int) -> list[Record]:
+        """The events from number `start` on."""
+
+        def read(connection: Any) -> list[Record]:
+            if connection is not self._connection:
+                # Nothing has been written yet: a lock that was lost may be taken anew.
+                self._lock(connection)
+            return _events(connection, self._study, start)
+
+        stored = self._stored[start - self._start :]
+        if start < self._start or start > self._n:
+            stored = self._store._run(read)
+        return self._store._noted(self._study, stored) + [record for record in self._added if record.seq >= start]
+
+    def append(self, records: Sequence[Record]) -> None:
+        """Add events, numbered on from the last one."""
+        if records and records[0].seq != self._n + len(self._added):
+            raise StoreError("the store's count of events changed within a transaction: it is damaged; restore a copy")
+        self._added.extend(records)
+
+    def commit(self) -> None:
+        """Write what was appended, exactly once, even where the connection is lost meanwhile."""
+        if not self._added:
+            return
+        first, key, tried = self._added[0].seq, os.urandom(16), False
+
+        def write(connection: Any) -> None:
+            nonlocal tried
+            if connection is not self._connection:
+                # The lost transaction is over once the lock is free again: either it was committed, or not.
+                self._lock(connection)
+                if self._n > first:
+                    statement = "SELECT write_key FROM belated.events WHERE study = %s AND seq = %s"
+                    found = connection.execute(statement, (self._study, first), binary=True).fetchone()
+                    if tried and found == (key,):
+                        return
+                if self._n != first:
+                    raise NotWritten(
+                        f"store {self._store.url}: the connection was lost before anything was written, and other "
+                        "processes wrote meanwhile: call again"
+                    )
+            tried = True
+            with _together(connection):
+                _insert(connection, self._study, self._added, key)
+                statement = "UPDATE belated.heads SET n = %s WHERE study = %s"
+                connection.execute(statement, (first + len(self._added), self._study))
+                connection.execute("COMMIT")
+
+        self._store._run(write)
+        self._store._noted(self._study, self._added)
+
+    def _lock(self, connection: Any) -> None:
+        start = self._store._known.get(self._study, 0)
+        # In one message, and none after it, where the server's limit on silence begins. The advisory lock is a queue:
+        # who waits for a row that is updated meanwhile may be overtaken again and again. The events are asked for by
+        # themselves, since a statement that waits for a lock reads all else as it was before.
+        found = connection.execute(
+            "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; "
+            f"SELECT pg_advisory_xact_lock({self._study:d}); "
+            f"SELECT n FROM belated.heads WHERE study = {self._study:d} FOR UPDATE; "
+            "SELECT seq, version, key, at, body, checksum FROM belated.events "
+            f"WHERE study = {self._study:d} AND seq >= {start:d} ORDER BY seq"
+        )
+        found.nextset()
+        found.nextset()
+        n = found.fetchone()
+        found.nextset()
+        self._stored = _checked(found.fetchall(), start, None if n is None else n[0])
+        self._start, self._n = start, start + len(self._stored)
+        self._connection = connection
+
+
+@contextmanager
+def _together(connection: Any) -> Iterator[None]:
+    """Within, statements are sent without waiting for each other's results, where libpq can do that."""
+    psycopg = driver()
+    if not psycopg.Pipeline.is_supported():
+        yield
+        return
+    lost = None
+    with connection.pipeline():
+        try:
+            yield
+        except psycopg.OperationalError as error:
+            # Raised below: a pipeline that ends by two errors logs one of them.
+            lost = error
+    if lost is not None:
+        raise lost
+
+
+def _insert(connection: Any, study: int, records: Sequence[Record], key: bytes) -> None:
+    if records:
+        statement = "INSERT INTO belated.events VALUES (%s, %s, %s, %s, %s, %s, %s, %s)"
+        connection.cursor().executemany(statement, [(study, *record, key) for record in records])
+
+
+def _events(connection: Any, study: int, start: int) -> list[Record]:
+    rows = connection.execute(_EVENTS, (start, study), binary=True).fetchall()
+    return _checked([row[1:] for row in rows if row[1] is not None], start, rows[0][0] if rows else None)
+
+
+def _checked(rows: list[Any], start: int, n: int | None) -> list[Record]:
+    """The events from number `start` on, which must be all of the n that the study has."""
+    if n is None:
+        raise StoreError("the study's count of events is missing: the store is damaged; restore a backup")
+    if n < start:
+        raise StoreError(
+            f"the store has {n} events of a study of which this process knows {start}: it was replaced by an "
+            "earlier copy; open the study anew"
+        )
+    if len(rows) != n - start:
+        raise StoreError(
+            f"the store has {len(rows)} of the {n - start} events from number {start} on: it is damaged; "
+            "restore a backup, or save what is intact with: belated study export --salvage"
+        )
+    return [Record._make(row) for row in rows]
+
+
+def _layout(connection: Any, lock: bool = False) -> int | None:
+    """The number of the layout that the database has; None where it has none."""
+    [(there,)] = connection.execute("SELECT to_regclass('belated.layout') IS NOT NULL").fetchall()
+    if not there:
+        return None
+    found = connection.execute(f"SELECT layout FROM belated.layout{' FOR UPDATE' if lock else ''}").fetchall()
+    if len(found) != 1:
+        raise StoreError("the table belated.layout does not have one row: the store is damaged; restore a backup")
+    return int(found[0][0])

@@ -1,0 +1,205 @@
+"""A connection to a PostgreSQL server: opened when needed, opened again when lost, and never shared by a fork."""
+
+import os
+import random
+import threading
+import time
+import weakref
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from belated.store.interface import StoreError
+
+T = TypeVar("T")
+
+# Seconds: how long a call waits for other writers, how long a writer may be silent while others wait for it (its
+# process was stopped, or its machine is gone), and how long a call tries to reach the server again.
+LOCK_TIMEOUT = 60
+_SILENCE = 30
+RECONNECT_TIMEOUT = 60.0
+_MAX_PAUSE = 1.0
+
+# Of a connection, where the URL does not say otherwise: seconds, but the last one in milliseconds.
+_CONNECTION = {
+    "connect_timeout": 10,
+    "keepalives_idle": 30,
+    "keepalives_interval": 10,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 60_000,
+    "fallback_application_name": "belated",
+}
+# Acknowledged means synced, whatever the server's default; a stricter setting, for standby servers, is kept.
+_SESSION = (
+    "SELECT set_config('lock_timeout', %s, false), set_config('idle_in_transaction_session_timeout', %s, false), "
+    "CASE current_setting('synchronous_commit') WHEN 'off' THEN set_config('synchronous_commit', 'on', false) END"
+)
+
+# Words of what the server says before there is a connection, when no error code is given: those that trying again
+# does not change, and those of a server that is there and will soon be ready.
+_FINAL = ("authentication failed", "no password supplied", "does not exist", "pg_hba.conf", "permission denied")
+_NOT_READY = ("starting up", "shutting down", "recovery mode", "not yet accepting", "too many clients", "slots are")
+_REFUSALS = (
+    ("authentication failed", "the server refuses this user and password: correct them"),
+    (
+        "no password supplied",
+        "the server wants a password: give one in the URL, in PGPASSWORD or in a password file. A pickle keeps none",
+    ),
+    ("does not exist", "the server has no such database or user: create it, or correct the URL"),
+)
+_CODES = {
+    "55P03": f"other processes have been writing to the study for {LOCK_TIMEOUT} s: is one of them stopped?",
+    "53100": "the server's disk is full: free some space and call again",
+    "53300": "the server has no connection left: raise max_connections, or start fewer processes",
+    "25006": "the server is read-only, perhaps a standby: pass the URL of one that can be written to",
+    "42501": "the user lacks a privilege: docs/postgresql.md lists those that are needed",
+    "42P01": "its tables are not those that belated makes: another program changed them",
+    "42703": "its tables are not those that belated makes: another program changed them",
+    "XX001": "it is damaged: restore a backup, or save what is intact with: belated study export --salvage",
+    "XX002": "it is damaged: restore a backup, or save what is intact with: belated study export --salvage",
+}
+
+# URL without passwords → the passwords that it was opened with in this process, for what is unpickled here.
+PASSWORDS: dict[str, dict[str, str]] = {}
+
+
+def driver() -> Any:
+    """The package psycopg, which is needed from the first URL of PostgreSQL on."""
+    try:
+        import psycopg
+    except ImportError as error:
+        raise StoreError(
+            f"a store in PostgreSQL needs the package psycopg ({error}): pip install 'belated[postgres]'"
+        ) from None
+    return psycopg
+
+
+class Server:
+    """A server as a process has it: by at most one connection, which one thread uses at a time.
+
+    Passwords are not in its URL, but in this module, where they are neither shown nor pickled.
+    """
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self.lock = threading.RLock()
+        self._process = os.getpid()
+        self._connection: Any = None
+        self._was_connected = False
+        _OPEN.add(self)
+
+    def __del__(self) -> None:
+        self.close()
+
+    def run(self, action: Callable[[Any], T]) -> T:
+        """Call an action with this process's connection; again with a new one where that was lost."""
+        psycopg = driver()
+        with self.lock:
+            end, pause = None, 0.0
+            while True:
+                try:
+                    return action(self._connected())
+                except psycopg.Error as error:
+                    again, problem = self._is_lost(error), self._translated(error)
+                now = time.monotonic()
+                end = now + RECONNECT_TIMEOUT if end is None else end
+                if again:
+                    self.close()
+                if not again or now > end:
+                    # Without its cause, whose frames hold what was passed to connect.
+                    raise problem
+                time.sleep(random.uniform(pause / 2, pause))
+                pause = min(max(2 * pause, 0.05), _MAX_PAUSE)
+
+    def roll_back(self) -> None:
+        """End a transaction that is still open, as after an error; where that fails, end the connection."""
+        connection = self._connection
+        if connection is None:
+            return
+        try:
+            status = connection.info.transaction_status.name
+            if status == "ACTIVE":
+                # Interrupted in the middle of a statement.
+                self.close()
+            elif status != "IDLE":
+                connection.execute("ROLLBACK")
+        except driver().Error:
+            self.close()
+
+    def _is_lost(self, error: Exception) -> bool:
+        """Whether an error is that of a connection that a new one may replace."""
+        if self._connection is not None:
+            return bool(self._connection.closed)
+        text = str(error)
+        if not isinstance(error, driver().OperationalError) or any(word in text for word in _FINAL):
+            return False
+        # A server that was never reached is more likely to be another one than to be starting.
+        return self._was_connected or any(word in text for word in _NOT_READY)
+
+    def _connected(self) -> Any:
+        if self._process != os.getpid():
+            self._after_fork()
+        if self._connection is None:
+            psycopg = driver()
+            given = psycopg.conninfo.conninfo_to_dict(self.url)
+            settings = {**_CONNECTION, **given, **PASSWORDS.get(self.url, {}), "client_encoding": "UTF8"}
+            self._connection = connection = psycopg.connect(**settings, autocommit=True)
+            if connection.info.parameter_status("server_encoding") != "UTF8":
+                self.close()
+                raise self.error("its encoding is not UTF8: make another database WITH ENCODING 'UTF8'")
+            connection.isolation_level = psycopg.IsolationLevel.READ_COMMITTED
+            connection.execute(_SESSION, (f"{LOCK_TIMEOUT}s", f"{_SILENCE}s"))
+            self._was_connected = True
+        return self._connection
+
+    def close(self) -> None:
+        """End the connection; the next call opens another one."""
+        connection = vars(self).pop("_connection", None)
+        self._connection = None
+        if connection is not None and self._process == os.getpid():
+            connection.close()
+
+    def error(self, text: str) -> StoreError:
+        """An error of this server's store."""
+        return StoreError(f"store {self.url}: {text}")
+
+    def _translated(self, error: Any) -> StoreError:
+        said = one_line(error)
+        for secret in PASSWORDS.get(self.url, {}).values():
+            said = said.replace(secret, "***") if secret else said
+        if "authentication failed" in said:
+            # So that a later URL without a password finds the right one elsewhere.
+            PASSWORDS.pop(self.url, None)
+        message = _CODES.get(error.sqlstate)
+        if message is None and self._connection is None:
+            message = next((text for words, text in _REFUSALS if words in said), "the server cannot be reached")
+        if message is None and self._connection.closed:
+            message = "the connection was lost"
+        return self.error(f"PostgreSQL refused: {said}" if message is None else f"{message} ({said})")
+
+    def _after_fork(self) -> None:
+        """In a forked child: keep the parent's connection open and unused, and begin without one."""
+        self.lock = threading.RLock()
+        self._process = os.getpid()
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            import ctypes
+
+            # Closing it here would end the parent's session, so it is never collected.
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(connection))
+
+
+def one_line(error: object) -> str:
+    """What an error says, in one line."""
+    return " ".join(str(error).split())
+
+
+_OPEN: "weakref.WeakSet[Server]" = weakref.WeakSet()
+
+
+def _after_fork() -> None:
+    for server in list(_OPEN):
+        server._after_fork()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

@@ -1,0 +1,124 @@
+"""A PostgreSQL server of one's own: in a temporary folder, on a socket there, run by a user without privileges."""
+
+import os
+import shutil
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+from urllib.parse import quote
+
+SUPERUSER = "belated"
+USERS = {"locked": "s3cr3t"}  # who needs a password, and which; all others of this machine need none
+
+
+def missing():
+    """What is missing to start a server here; None where nothing is."""
+    try:
+        import psycopg  # noqa: F401
+    except ImportError:
+        return "psycopg is not installed"
+    if programs() is None:
+        return "PostgreSQL is not installed"
+    if os.name != "posix":
+        return "the server is started as on POSIX systems"
+    return None
+
+
+def programs():
+    """The folder of PostgreSQL's programs, the newest one's; None where there is none."""
+    found = [Path(os.path.realpath(path)).parent for path in [shutil.which("initdb")] if path]
+    found += sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: float(path.parent.name))
+    return next((path for path in reversed(found) if (path / "initdb").exists() and (path / "postgres").exists()), None)
+
+
+class Server:
+    """A server; usable as a context manager.
+
+    With `fsync` off it may forget everything when the machine stops, as tests may, but not when it is stopped itself.
+    """
+
+    def __init__(self, fsync=True):
+        self.folder = Path(tempfile.mkdtemp(prefix="belated-pg-", dir="/tmp"))
+        # The server refuses to be run by root.
+        self._user = {"user": "nobody", "group": "nogroup", "extra_groups": []} if os.getuid() == 0 else {}
+        if self._user:
+            shutil.chown(self.folder, "nobody", "nogroup")
+        self._process = None
+        os.chmod(self.folder, 0o755)
+        initdb = ("initdb", "-D", "data", "-U", SUPERUSER, "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync")
+        subprocess.run([programs() / initdb[0], *initdb[1:]], check=True, **self._settings())
+        rules = [f"local all {user} scram-sha-256\n" for user in USERS] + ["local all all trust\n"]
+        (self.folder / "data/pg_hba.conf").write_text("".join(rules))
+        with open(self.folder / "data/postgresql.conf", "a") as settings:
+            settings.write(f"listen_addresses = ''\nunix_socket_directories = '{self.folder}'\nmax_connections = 200\n")
+            settings.write(f"fsync = {'on' if fsync else 'off'}\nlog_line_prefix = '%m [%p] '\n")
+            if self._knows("recovery_init_sync_method"):
+                # Otherwise it syncs a thousand files when it starts after a crash.
+                settings.write("recovery_init_sync_method = syncfs\n")
+        self.start()
+        for user, password in USERS.items():
+            self.execute(f"CREATE ROLE {user} LOGIN PASSWORD '{password}'")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def _settings(self):
+        return {"cwd": self.folder, "stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, **self._user}
+
+    def _knows(self, setting):
+        command = [programs() / "postgres", "-D", "data", "-C", setting]
+        return subprocess.run(command, stderr=subprocess.DEVNULL, **self._settings()).returncode == 0
+
+    def start(self):
+        """Start it; it is ready when this returns."""
+        with open(self.folder / "log", "ab") as log:
+            command = [programs() / "postgres", "-D", "data"]
+            settings = self._settings() | {"stdout": log, "stderr": log, "start_new_session": True}
+            self._process = subprocess.Popen(command, **settings)
+        end = time.monotonic() + 60
+        while True:
+            try:
+                self.execute("SELECT 1")
+                return
+            except OSError:
+                if time.monotonic() > end or self._process.poll() is not None:
+                    raise
+                time.sleep(0.05)
+
+    def stop(self, mode="immediate"):
+        """Stop it: `immediate`, as after a crash, or `fast`, which tells the sessions first."""
+        command = [programs() / "pg_ctl", "stop", "-D", "data", "-m", mode, "-w"]
+        subprocess.run(command, check=True, **self._settings())
+        self._process.wait()
+
+    def close(self):
+        """Stop it and remove its folder."""
+        if self._process is not None and self._process.poll() is None:
+            self.stop()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def url(self, database="postgres", user=SUPERUSER, password=None, **settings):
+        """The URL of a database, as for a store."""
+        secret = "" if password is None else f":{quote(password, safe='')}"
+        more = "".join(f"&{name}={quote(value, safe='')}" for name, value in settings.items())
+        return f"postgresql://{user}{secret}@/{database}?host={quote(str(self.folder), safe='')}{more}"
+
+    def execute(self, statement, database="postgres", arguments=None):
+        """Execute a statement as the superuser; its rows, if it has some. OSError where the server is not there."""
+        import psycopg
+
+        try:
+            connection = psycopg.connect(self.url(database), autocommit=True)
+        except psycopg.OperationalError as error:
+            raise OSError(str(error)) from None
+        with connection:
+            found = connection.execute(statement, arguments)
+            return None if found.description is None else found.fetchall()
+
+    def empty(self):
+        """Remove the studies."""
+        self.execute("DROP SCHEMA IF EXISTS belated CASCADE")
