@@ -105,7 +105,7 @@ class BelatedSearchCV(BaseSearchCV):  # type: ignore[misc]
     >>> X, y = load_iris(return_X_y=True)
     >>> space = {"C": bl.Real(1e-3, 1e3, log=True), "gamma": bl.Real(1e-4, 1e1, log=True)}
     >>> search = BelatedSearchCV(SVC(), space, n_iter=20, random_state=0).fit(X, y)
-    >>> round(search.best_score_, 2), len(search.cv_results_["params"])
+    >>> round(float(search.best_score_), 2), len(search.cv_results_["params"])
     (0.98, 20)
     """
 
