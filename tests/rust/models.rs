@@ -71,6 +71,7 @@ fn data(n: Range<usize>) -> impl Strategy<Value = Data> {
                         lengthscale,
                         signal_variance: variance,
                         noise_variance: noise,
+                        input_warp: Default::default(),
                     },
                     rows: Array2::from_shape_vec((n, d), rows).unwrap(),
                     y,
@@ -157,6 +158,8 @@ fn check_fit(data: &Data, priors: bool, seed: u64) -> Result<(), TestCaseError> 
         draws: Draws::Unit,
         dimensions: d,
         spreads: vec![1.0; n_groups],
+        input_warp: Default::default(),
+        warpable: Vec::new(),
     };
     let start = settings.prior_mode();
     let mut rng = Rng::seed_from_u64(seed);

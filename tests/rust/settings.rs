@@ -6,8 +6,9 @@ use belated::strategy::bayes::pending::{
 };
 use belated::strategy::bayes::settings::{
     Acquisition, Auto, Beta, DesignMethod, DrawMethod, Failures, FitRows, GP, Incumbent, Initial,
-    InitialDesign, KernelChoice, Lengthscale, LogEI, MaxVariance, Multistart, NamedMean, PriorMean,
-    RefitClock, Schedule, Settings, Surrogate, TargetScale, ThompsonSampling, UCB, UCBPE,
+    InitialDesign, Inputs, KernelChoice, Lengthscale, LogEI, MaxVariance, Multistart, NamedMean,
+    PriorMean, RefitClock, Schedule, Settings, Surrogate, TargetScale, ThompsonSampling, UCB,
+    UCBPE,
 };
 use belated::strategy::elimination::settings::{
     self as elimination, Delay, EstimatedDelay, Lengths, NoDelay, SubExponential, Tail, Theory,
@@ -215,7 +216,12 @@ fn gp() -> impl Strategy<Value = GP> {
             .prop_map(PriorMean::Named),
         1 => number().prop_map(PriorMean::Number)
     ];
-    let scale = prop_oneof![3 => Just(TargetScale::Standardized), 1 => Just(TargetScale::Raw)];
+    let scale = select(vec![
+        TargetScale::Robust,
+        TargetScale::Standardized,
+        TargetScale::Raw,
+    ]);
+    let inputs = select(vec![Inputs::Warped, Inputs::Plain]);
     let refits = (
         1..4usize,
         prop_oneof![Just(1usize), Just(3), Just(10), Just(usize::MAX)],
@@ -223,9 +229,16 @@ fn gp() -> impl Strategy<Value = GP> {
         select(vec![FitRows::Policy, FitRows::Observed, FitRows::All]),
         option::weighted(0.2, [positive(0.3), positive(1.0), positive(0.01)]),
     );
-    let model = (kernel, any::<bool>(), given, any::<bool>(), mean, scale);
+    let model = (
+        kernel,
+        any::<bool>(),
+        given,
+        any::<bool>(),
+        mean,
+        (scale, inputs),
+    );
     (model, refits).prop_map(|(model, refits)| {
-        let (kernel, ard, (lengthscale, signal, noise), priors, mean, targets) = model;
+        let (kernel, ard, (lengthscale, signal, noise), priors, mean, (targets, inputs)) = model;
         let (n_restarts, refit_every, refit_clock, fit_rows, initial_theta) = refits;
         // Drawn as variances: the ends of what a double can hold stay within reach.
         let std = |variance: f64| variance.sqrt();
@@ -238,6 +251,7 @@ fn gp() -> impl Strategy<Value = GP> {
             mean,
             priors,
             targets,
+            inputs,
             n_restarts,
             n_refit_restarts: n_restarts.min(2),
             refit_every,
