@@ -118,7 +118,7 @@ pub fn fit_best(
             settings: &chosen,
             ..problem
         };
-        let (best, p) = best_variant(problem, variants, levels[0], end, stop)?;
+        let (best, p) = best_variant(problem, variants, levels[0], (end, &first), stop)?;
         let part = Part::of(variants[best].data, levels[0]);
         let problem = Problem {
             data: part.data(),
@@ -141,15 +141,15 @@ pub fn fit_best(
 }
 
 /// The variant of the largest evidence on n of the rows, and its p. The first one has the `end` given, where the searches
-/// of the others start.
+/// of the others start; they also start where the fit did, as a long tail may lead the first one far astray.
 fn best_variant(
     problem: Problem,
     variants: &[Variant],
     n: usize,
-    end: End,
+    ((p, value), first): (End, &[f64]),
     stop: &mut Stop,
 ) -> Result<(usize, Vec<f64>)> {
-    let (p, value) = end;
+    let starts = [p.clone(), first.to_vec()];
     // What replaces the first one needs strong evidence as well.
     let bound = value - variants[0].log_slope(n) - MIN_LOG_BAYES_FACTOR;
     let (mut variant, mut least, mut top) = (0, bound, p.clone());
@@ -159,7 +159,7 @@ fn best_variant(
             data: part.data(),
             ..problem
         };
-        if let Some((p, value)) = best(problem.search_all(std::slice::from_ref(&p), stop)?) {
+        if let Some((p, value)) = best(problem.search_all(&starts, stop)?) {
             let value = value - other.log_slope(n);
             if value < least {
                 (variant, least, top) = (i, value, p);
