@@ -4,10 +4,10 @@ import os
 import random
 import threading
 import time
-import weakref
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from belated.store.forks import never_collect, tell_connection
 from belated.store.interface import StoreError
 
 T = TypeVar("T")
@@ -85,7 +85,7 @@ class Server:
         self._process = os.getpid()
         self._connection: Any = None
         self._was_connected = False
-        _OPEN.add(self)
+        tell_connection(self)
 
     def __del__(self) -> None:
         self.close()
@@ -182,24 +182,9 @@ class Server:
         self._process = os.getpid()
         connection, self._connection = self._connection, None
         if connection is not None:
-            import ctypes
-
-            # Closing it here would end the parent's session, so it is never collected.
-            ctypes.pythonapi.Py_IncRef(ctypes.py_object(connection))
+            never_collect(connection)
 
 
 def one_line(error: object) -> str:
     """What an error says, in one line."""
     return " ".join(str(error).split())
-
-
-_OPEN: "weakref.WeakSet[Server]" = weakref.WeakSet()
-
-
-def _after_fork() -> None:
-    for server in list(_OPEN):
-        server._after_fork()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)

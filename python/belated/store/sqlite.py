@@ -10,7 +10,6 @@ import sqlite3
 import sys
 import threading
 import time
-import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -18,6 +17,7 @@ from reprlib import repr as short_repr
 from typing import Any, TypeVar
 
 from belated._core import InvalidSetting
+from belated.store.forks import never_collect, tell_connection
 from belated.store.interface import Header, Record, Store, StoreError, Transaction
 
 T = TypeVar("T")
@@ -89,7 +89,7 @@ class SqliteStore(Store):
         self.url = f"sqlite:///{self.path}"
         self._lock = threading.RLock()
         self._connection: sqlite3.Connection | None = None
-        _OPEN.add(self)
+        tell_connection(self)
         self._file: tuple[int, int] | None = None
         self._ids: dict[str, int] = {}
 
@@ -331,10 +331,7 @@ class SqliteStore(Store):
         self._lock = threading.RLock()
         connection, self._connection = self._connection, None
         if connection is not None:
-            import ctypes
-
-            # Closing it here would release the parent's locks, so it is never collected.
-            ctypes.pythonapi.Py_IncRef(ctypes.py_object(connection))
+            never_collect(connection)
 
 
 class _Transaction:
@@ -402,15 +399,3 @@ def file_system(path: str) -> str:
         if len(point) >= longest and (folder == point or folder.startswith(point.rstrip("/") + "/")):
             kind, longest = mount[mount.index("-") + 1], len(point)
     return kind
-
-
-_OPEN: "weakref.WeakSet[SqliteStore]" = weakref.WeakSet()
-
-
-def _after_fork() -> None:
-    for store in list(_OPEN):
-        store._after_fork()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)

@@ -3,7 +3,6 @@
 import os
 import threading
 import time as clocks
-import weakref
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from reprlib import repr as short_repr
@@ -19,6 +18,7 @@ from belated.optimizers.trial import Trial
 from belated.space.arguments import finite, whole_number
 from belated.store import Store, StoreError, open_store
 from belated.store.checksums import header, read_header, with_checksum
+from belated.store.forks import tell_study
 from belated.study.definition import definition_of, differences, optimizer_from, stored_constraints
 from belated.study.shared_log import SharedLog
 
@@ -95,7 +95,7 @@ class Study(LifeCycle[SharedLog]):
         self._wall_time = partial(seconds, time or clocks.time)
         self._store = open_store(store)
         self._open(optimizer)
-        _OPEN.add(self)
+        tell_study(self)
 
     @classmethod
     def load(
@@ -362,15 +362,3 @@ class Study(LifeCycle[SharedLog]):
 def _check_key(key: str | None) -> None:
     if key is not None and not (isinstance(key, str) and 0 < len(key) <= _LONGEST_NAME and key.isprintable()):
         raise InvalidSetting(f"key={short_repr(key)} is not usable: pass a printable string, or None")
-
-
-_OPEN: "weakref.WeakSet[Study]" = weakref.WeakSet()
-
-
-def _after_fork() -> None:
-    for study in list(_OPEN):
-        study._after_fork()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)

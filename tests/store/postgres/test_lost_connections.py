@@ -18,19 +18,6 @@ def random_search():
     return bl.RandomSearch({"x": (0.0, 1.0)}, seed=0)
 
 
-@pytest.fixture
-def url(postgres):
-    return postgres.url()
-
-
-@pytest.fixture
-def opened(url):
-    """A store with a study "s" of two events."""
-    opened = open_store(url)
-    opened.create(header(), [record(0), record(1)])
-    return opened
-
-
 def hang_up(server):
     """End all sessions of belated, as an administrator or a network may."""
     server.execute("SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE application_name = 'belated'")

@@ -4,6 +4,7 @@ import logging
 import os
 import pickle
 import re
+import signal
 import subprocess
 import sys
 import threading
@@ -24,19 +25,6 @@ PASSWORD = USERS["locked"]
 
 def random_search():
     return bl.RandomSearch({"x": (0.0, 1.0)}, seed=0)
-
-
-@pytest.fixture
-def url(postgres):
-    return postgres.url()
-
-
-@pytest.fixture
-def opened(url):
-    """A store with a study "s" of two events."""
-    opened = open_store(url)
-    opened.create(header(), [record(0), record(1)])
-    return opened
 
 
 @pytest.fixture
@@ -332,3 +320,36 @@ def test_a_fork_that_python_does_not_announce_is_noticed(opened, monkeypatch):
     assert opened.names() == ["s"] and opened._server._connection is not before and not before.closed
     monkeypatch.undo()
     before.close()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_fork_while_a_thread_is_at_work_leaves_a_usable_child(url):
+    """The child's store has a lock and a connection of its own before its study is opened anew by it."""
+    study = bl.Study("s", url, random_search())
+    study.suggest()
+    holds, done = threading.Event(), threading.Event()
+
+    def hold():
+        with study._log.lock, study._store._server.lock:
+            holds.set()
+            done.wait(60)
+
+    thread = threading.Thread(target=hold, daemon=True)
+    thread.start()
+    holds.wait(60)
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            study.suggest()
+            code = 0
+        finally:
+            os._exit(code)
+    # Waiting for a lock that nobody will release, it would be killed.
+    killer = threading.Timer(20, os.kill, (child, signal.SIGKILL))
+    killer.start()
+    assert os.waitpid(child, 0)[1] == 0
+    killer.cancel()
+    done.set()
+    thread.join()
+    assert study.n_trials == 2
