@@ -15,7 +15,8 @@ use crate::random::Rng;
 pub use super::fit_settings::FitSettings;
 pub use super::starts::Draws;
 
-/// Nats by which a kernel has to be better than those before it in the list, and what is transformed than what is not: strong evidence, after Kass & Raftery 1995.
+/// Nats by which a kernel has to be better than those before it in the list, and what is transformed than what is not:
+/// strong evidence, after Kass & Raftery 1995.
 pub(super) const MIN_LOG_BAYES_FACTOR: f64 = 3.0;
 
 /// The θ of the largest evidence (times prior) that L-BFGS-B finds from `start` and from random draws.

@@ -81,3 +81,14 @@ def test_priors_keep_theta_sober_where_there_is_nothing_to_learn_from():
     gp.fit(x, rng.normal(size=4))
     gp.optimize(priors=True)
     assert (gp.lengthscale > 1e-2).all() and 1e-2 < gp.variance < 1e2 and 1e-6 < gp.noise < 1
+
+
+@pytest.mark.parametrize("priors", [True, False])
+def test_what_a_known_function_ignores_is_all_but_left_out(priors):
+    """By the other column f is known to less than a thousandth of its range; more must not be left to this one."""
+    x = np.random.default_rng(0).random((60, 2))
+    y = np.sin(5 * x[:, 0])
+    gp = GaussianProcess("matern52", [0.5, 0.5], 1.0, 1e-4)
+    gp.fit(x, (y - y.mean()) / y.std())
+    gp.optimize(seed=0, priors=priors)
+    assert gp.lengthscale[1] > 2000 and gp.lengthscale[0] < 5

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import belated as bl
+from belated.functions import HARTMANN6
 
 SPACE = {"x": (-2.0, 2.0), "y": (-2.0, 2.0)}
 
@@ -31,6 +32,21 @@ def last_warp(opt):
     """The transformation in the note of the last fit; None where there is none."""
     notes = [json.loads(event).get("Suggested", {}).get("note") for event in opt._log.events(0)]
     return json.loads([note for note in notes if note][-1]).get("warp")
+
+
+@pytest.mark.parametrize("seed", [21, 22, 23])
+def test_what_is_compressed_stays_so_from_fit_to_fit(seed):
+    """A search that starts from the hyperparameters of the plain values alone ends in a poor optimum."""
+    opt = bl.BayesOpt(HARTMANN6.space, seed=seed)
+    bad = 0
+    for _ in range(50):
+        trial = opt.suggest()
+        note = json.loads(opt._log.events(0)[-1])["Suggested"].get("note")
+        assert not note or not bad or "warp" in json.loads(note)
+        diverges = trial.params["x5"] + trial.params["x6"] > 1.55
+        bad += diverges
+        trial.observe(-1e6 if diverges else HARTMANN6(trial.params))
+    assert bad
 
 
 @pytest.mark.parametrize("direction", ["maximize", "minimize"])

@@ -194,9 +194,9 @@ impl Kernel {
             .flat_map(|(from, to)| from..to)
     }
 
-    /// What category c contributes to r² is Σ weight·(column d) less what is returned: s_d = 1/ℓ_d and |·|_C the norm over its columns,
-    /// Σ (z_d − x_d)²/ℓ_d² = Σ z_d |s_d e_d − x̃|²_C + (1 − Σ z_d) |x̃|²_C − Σ z_d (1 − z_d)/ℓ_d².
-    /// Where z is one-hot that is one column, and where it is 0 the last one of the category.
+    /// What category c contributes to r² is Σ weight·(column d) less what is returned. With s_d = 1/ℓ_d and |·|_C the norm
+    /// over its columns, Σ (z_d − x_d)²/ℓ_d² = Σ z_d |s_d e_d − x̃|²_C + (1 − Σ z_d) |x̃|²_C − Σ z_d (1 − z_d)/ℓ_d². Where z is
+    /// one-hot that is one column, and where it is 0 the last one of the category.
     fn over_category(&self, z: &[f64], c: usize, add: &mut dyn FnMut(f64, usize)) -> f64 {
         let (mut rest, mut between) = (1.0, 0.0);
         for d in self.categories[c].clone() {

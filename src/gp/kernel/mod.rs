@@ -1,7 +1,7 @@
 //! Covariance functions k = σ_f²·κ with one lengthscale per column.
 //!
-//! Notation: x̃ = w(x)/ℓ with the input warp w, as a rule none; q = |x̃ − x̃'|² = r² for stationary families and x̃ᵀx̃' for the linear one; σ_f² the signal variance;
-//! κ(q) the correlation, g = dk/dq the slope.
+//! Notation: x̃ = w(x)/ℓ with the input warp w, as a rule none; q = |x̃ − x̃'|² = r² for stationary families and x̃ᵀx̃' for
+//! the linear one; σ_f² the signal variance; κ(q) the correlation, g = dk/dq the slope.
 //!
 //! * [`covariance`]: blocks of k, and derivatives by points and lengthscales; [`points`]: points scaled and transposed
 //! * [`input_warp`]: maps of the columns, applied first
