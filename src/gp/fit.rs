@@ -2,13 +2,15 @@
 //!
 //! Notation: p = (log ℓ…, log σ_f², log λ).
 
+use std::ops::ControlFlow;
+
 use ndarray::ArrayView2;
 
 use super::Hyperparameters;
 use super::evidence::Data;
 use super::levels::{Part, chosen, levels};
 use super::search::{COARSE, End, FINE, ONLY, Problem, best};
-use crate::error::{Result, Stop};
+use crate::error::{Result, Stop, check};
 use crate::gp::kernel::KernelFamily;
 use crate::random::Rng;
 
@@ -141,8 +143,8 @@ pub fn fit_best(
     })
 }
 
-/// The variant of the largest evidence on n of the rows, and its p. The first one has the `end` given, where the searches
-/// of the others start; they also start where the fit did, as a long tail may lead the first one far astray.
+/// The variant of the largest evidence on n of the rows, and its p. The first one has the `end` given. The searches of the
+/// others start there, or where the fit did if that is better: a long tail may lead the first one far astray.
 fn best_variant(
     problem: Problem,
     variants: &[Variant],
@@ -150,7 +152,6 @@ fn best_variant(
     ((p, value), first): (End, &[f64]),
     stop: &mut Stop,
 ) -> Result<(usize, Vec<f64>)> {
-    let starts = [p.clone(), first.to_vec()];
     // What replaces the first one needs strong evidence as well.
     let bound = value - variants[0].log_slope(n) - MIN_LOG_BAYES_FACTOR;
     let (mut variant, mut least, mut top) = (0, bound, p.clone());
@@ -160,7 +161,10 @@ fn best_variant(
             data: part.data(),
             ..problem
         };
-        if let Some((p, value)) = best(problem.search_all(&starts, stop)?) {
+        let mut at = |p: &[f64]| problem.value(p, &mut || stop() == ControlFlow::Break(()));
+        let start = if at(first) < at(&p) { first } else { &p };
+        check(stop)?;
+        if let Some((p, value)) = best(problem.search_all(&[start.to_vec()], stop)?) {
             let value = value - other.log_slope(n);
             if value < least {
                 (variant, least, top) = (i, value, p);
@@ -251,7 +255,6 @@ fn refine(
 #[cfg(test)]
 mod tests {
     use super::super::GaussianProcess;
-    use std::ops::ControlFlow;
 
     use super::super::evidence::Evidence;
     use super::super::kernel::InputWarp;

@@ -106,7 +106,7 @@ impl Problem<'_, '_> {
     }
 
     /// Minus the log evidence (times prior) at p.
-    fn value(&self, p: &[f64], cancelled: &mut dyn FnMut() -> bool) -> f64 {
+    pub(super) fn value(&self, p: &[f64], cancelled: &mut dyn FnMut() -> bool) -> f64 {
         let theta = self.settings.decode(p);
         let kernel = theta
             .kernel(self.settings.family)
