@@ -173,13 +173,8 @@ impl Kernel {
                 };
         }
         for (c, category) in self.categories.iter().enumerate() {
-            let sum = &mut sums[category.start];
-            let between = self.over_category(x_i, c, &mut |weight, d| {
-                *sum += 2.0 * weight * dot(&x.column(d)[i..], w);
-            });
-            if between != 0.0 {
-                *sum -= 2.0 * between * w.iter().sum::<f64>();
-            }
+            let column = &x.column(self.category_column(x_i, c))[i..];
+            sums[category.start] += 2.0 * dot(column, w);
         }
     }
 
@@ -194,22 +189,16 @@ impl Kernel {
             .flat_map(|(from, to)| from..to)
     }
 
-    /// What category c contributes to r² is Σ weight·(column d) less what is returned. With s_d = 1/ℓ_d and |·|_C the norm
-    /// over its columns, Σ (z_d − x_d)²/ℓ_d² = Σ z_d |s_d e_d − x̃|²_C + (1 − Σ z_d) |x̃|²_C − Σ z_d (1 − z_d)/ℓ_d². Where z is
-    /// one-hot that is one column, and where it is 0 the last one of the category.
-    fn over_category(&self, z: &[f64], c: usize, add: &mut dyn FnMut(f64, usize)) -> f64 {
-        let (mut rest, mut between) = (1.0, 0.0);
-        for d in self.categories[c].clone() {
-            if z[d] != 0.0 {
-                add(z[d], d);
-                rest -= z[d];
-                between += z[d] * (1.0 - z[d]) * self.scaled(1.0, d).powi(2);
-            }
-        }
-        if rest != 0.0 {
-            add(rest, self.width() + c);
-        }
-        between
+    /// The column of what category c contributes to r² at a point: that of its choice, or the one behind all columns where
+    /// it has none. What no choice has, as a row from elsewhere may, counts as the choice or none that it is nearest to.
+    fn category_column(&self, z: &[f64], c: usize) -> usize {
+        self.choice(ArrayView1::from(z), c)
+            .unwrap_or(self.width() + c)
+    }
+
+    /// The column of the choice of category c at a point, if it has one.
+    pub(super) fn choice(&self, z: ArrayView1<f64>, c: usize) -> Option<usize> {
+        self.categories[c].clone().find(|&d| z[d] >= 0.5)
     }
 
     /// A frequency ω of the spectral density, such that E cos(ωᵀ(w(x) − w(x'))) = κ. The linear kernel has none.
@@ -236,13 +225,9 @@ impl Kernel {
         assert_eq!(from + out.len(), x.len());
         out.fill(0.0);
         let stationary = self.family.is_stationary();
-        for (c, _) in self.categories.iter().enumerate() {
-            let between = self.over_category(z, c, &mut |weight, d| {
-                add_multiple(weight, &x.column(d)[from..], out)
-            });
-            if between != 0.0 {
-                out.iter_mut().for_each(|q| *q = (*q - between).max(0.0));
-            }
+        for c in 0..self.categories.len() {
+            let column = &x.column(self.category_column(z, c))[from..];
+            add_multiple(1.0, column, out);
         }
         for d in self.plain_columns() {
             let (z, column) = (self.scaled(z[d], d), &x.column(d)[from..]);

@@ -7,7 +7,8 @@ use ndarray::ArrayView2;
 use super::Kernel;
 
 /// Column d of point j at `values[d * capacity + j]`, which is x̃_jd. In the columns of categories it is |s_d e_d − x̃_j|²_C
-/// instead, what choice d contributes to r²; after the columns of points follows one for each category, |x̃_j|²_C.
+/// instead, what choice d contributes to r²; after the columns of points follows one for each category, |x̃_j|²_C, what
+/// a point without a choice contributes. There x̃_j is that of the choice, or of none, that the point is nearest to.
 #[derive(Debug, Clone, Default)]
 pub struct ScaledPoints {
     values: Vec<f64>,
@@ -54,16 +55,15 @@ impl ScaledPoints {
                 self.values[at(k)] = kernel.scaled(row[k], k);
             }
             for (c, category) in kernel.categories.iter().enumerate() {
-                let own = category.clone().map(|k| self.values[at(k)]);
-                let own: Vec<f64> = own.collect();
-                self.values[at(width + c)] = own.iter().map(|x| x * x).sum();
-                for (i, k) in category.clone().enumerate() {
-                    let mut squared = 0.0;
-                    for (l, x) in own.iter().enumerate() {
-                        let unit = if l == i { kernel.scaled(1.0, k) } else { 0.0 };
-                        squared += (unit - x) * (unit - x);
-                    }
-                    self.values[at(k)] = squared;
+                let unit = |k: usize| kernel.scaled(1.0, k).powi(2);
+                let own = kernel.choice(row, c);
+                self.values[at(width + c)] = own.map_or(0.0, unit);
+                for k in category.clone() {
+                    self.values[at(k)] = match own {
+                        Some(own) if own == k => 0.0,
+                        Some(own) => unit(k) + unit(own),
+                        None => unit(k),
+                    };
                 }
             }
         }
