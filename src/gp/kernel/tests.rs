@@ -221,7 +221,7 @@ fn columns_that_are_no_choice_count_as_the_nearest() {
         lengthscale: vec![0.3; 3],
         ..kernel
     }
-    .with_categories(&[0..3]);
+    .with_categories(std::slice::from_ref(&(0..3)));
     let x = arr2(&[
         [0.0, 1.0, 0.0],
         [0.0, 1.0f64.next_up(), 0.0],
