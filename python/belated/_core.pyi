@@ -264,6 +264,9 @@ class Optimizer:
 
         For each the number of the trial that it starts or concerns; None for an enqueued point."""
 
+    def clear(self) -> None:
+        """Forget the whole log; the settings stay."""
+
     def events(self, start: int) -> list[str]:
         """The log from event number ``start`` on, as JSON."""
 

@@ -198,6 +198,14 @@ impl Optimizer {
         })
     }
 
+    fn clear(&self, py: Python<'_>) -> PyResult<()> {
+        detached(py, |stop| {
+            let mut core = self.lock(stop)?;
+            *core = Core::new(core.definition().clone())?;
+            Ok(())
+        })
+    }
+
     fn events(&self, py: Python<'_>, start: usize) -> PyResult<Vec<String>> {
         detached(py, |stop| {
             let core = self.lock(stop)?;

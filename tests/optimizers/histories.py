@@ -85,6 +85,15 @@ class Run:
     def context(self, rng):
         return None if self.opt.context is None else {"age": 10.0 * rng.integers(6), "site": "ab"[rng.integers(2)]}
 
+    def rows(self, rng, n):
+        """Random rows of the model: uniform in the columns of numbers, one-hot in those of a category."""
+        parts = [rng.random((n, 2))]
+        if self.opt.candidates is None:
+            parts = [rng.random((n, 4)), np.eye(3)[rng.integers(3, size=n)]]
+        if self.opt.context is not None:
+            parts += [rng.random((n, 1)), np.eye(2)[rng.integers(2, size=n)]]
+        return np.hstack(parts)
+
     def step(self, what, number):
         opt, rng = self.opt, np.random.default_rng(number)
         value = float(np.round(3 * rng.normal(), 1))  # now and then the same one again, or 0

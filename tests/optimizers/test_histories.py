@@ -33,7 +33,7 @@ def test_a_dense_solve_agrees(history):
             reach = tolerance * dense.scale * max(1, np.abs(dense.y).max(initial=0)) if dense.estimated else 1e-12
             assert center == pytest.approx(dense.center, rel=1e-12, abs=reach)
             assert scale == pytest.approx(dense.scale, rel=1e-12)
-            z = np.random.default_rng(number).random((8, model.lengthscale.size))
+            z = run.rows(np.random.default_rng(number), 8)
             mean, std = model.predict(z)
             expected, variance = dense.predict(z)
             assert np.abs(mean - expected).max() <= tolerance * max(1, np.abs(dense.y).max(initial=0))

@@ -1,5 +1,6 @@
 """The SQLite store by itself: connections, waiting for others, and what it makes of SQLite's errors."""
 
+import contextlib
 import os
 import pickle
 import re
@@ -419,3 +420,20 @@ def test_rows_without_their_study_are_damage(opened, path, statement, table):
         opened.check()
     with pytest.raises(bl.StoreError, match="without its study"):
         opened.create(header("t", 9), [])
+
+
+def test_a_file_that_was_replaced_by_another_copy_is_noticed(tmp_path):
+    def copied(source, target):
+        with contextlib.closing(sqlite3.connect(source)) as theirs, contextlib.closing(sqlite3.connect(target)) as ours:
+            theirs.backup(ours)
+
+    path, copy = tmp_path / "study.db", tmp_path / "copy.db"
+    study = bl.Study("s", path, bl.RandomSearch({"x": (0.0, 1.0)}, seed=0))
+    copied(path, copy)
+    study.add({"x": 0.25}, 1.0)
+    for n in (1, 2):
+        bl.Study.load("s", copy).add({"x": 0.75}, 2.0)
+        copied(copy, path)
+        with pytest.raises(bl.StoreError, match="has another event in place of number 0, which this process has read"):
+            study.suggest()
+        assert study._log.n_events() == 1 and bl.Study.load("s", path).n_trials == n

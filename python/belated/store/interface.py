@@ -16,6 +16,10 @@ class NotWritten(StoreError):
     """A transaction that certainly wrote nothing, although it might have: the same call can be made again."""
 
 
+class EventsGone(StoreError):
+    """Events are no longer in the store that this process has read from it."""
+
+
 class Record(NamedTuple):
     """One event as it is stored: its number, the format's version, the key of its request, the time, JSON, checksum."""
 
@@ -57,6 +61,9 @@ class Store(ABC):
 
     #: What `open_store` opens this store from, in any process.
     url: str
+
+    #: Whether readers see events that a crash may still undo, because their writer waits for the disk.
+    shows_unsynced = False
 
     @classmethod
     @abstractmethod

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from belated._core import InvalidSetting
 from belated.store.checksums import is_intact, read_header
-from belated.store.interface import Header, NotWritten, Record, Store, StoreError, Transaction
+from belated.store.interface import EventsGone, Header, NotWritten, Record, Store, StoreError, Transaction
 from belated.store.postgres_connection import PASSWORDS, Server, driver, one_line
 from belated.store.urls import split_passwords
 
@@ -19,6 +19,11 @@ T = TypeVar("T")
 
 #: The number of the layout below. Another one is refused; `upgrade` changes an older one.
 LAYOUT = 1
+
+# A writer commits without waiting for the disk, so that the next one can go on, and then waits for all that was logged
+# until now: those who wait at a time are served by one sync.
+_COMMIT = ("SET LOCAL synchronous_commit TO OFF", "COMMIT")
+_SYNC = "SELECT pg_logical_emit_message(true, 'belated', '')"
 
 # No foreign key of `events`: each insertion would lock, and so write, the row of its study. `write_key` is drawn by the
 # client for each transaction: by it the client finds out whether a commit took place whose answer was lost.
@@ -51,6 +56,8 @@ class PostgresStore(Store):
     leaves its parent's alone. Passwords stay in this process, and are neither shown nor pickled.
     """
 
+    shows_unsynced = True
+
     def __init__(self, url: str) -> None:
         self.url = url
         self._server = Server(url)
@@ -58,7 +65,7 @@ class PostgresStore(Store):
         self._checked: Any = None
         self._writer: int | None = None
         self._ids: dict[str, int] = {}
-        # Study → how many of its events this store has read: the next reader most likely wants those that follow.
+        # Study → the last of its events that this store has read: the next reader most likely wants those from it on.
         self._known: dict[int, int] = {}
 
     def __repr__(self) -> str:
@@ -206,7 +213,7 @@ class PostgresStore(Store):
 
     def _noted(self, study: int, records: list[Record]) -> list[Record]:
         if records:
-            self._known[study] = records[-1].seq + 1
+            self._known[study] = records[-1].seq
         return records
 
     def _fetch(self, statement: str, *arguments: Any) -> list[Any]:
@@ -271,9 +278,11 @@ class _Transaction:
         self._store = store
         self._study = study
         self._added: list[Record] = []
-        # The connection that holds the lock; what was read with it: events from number `_start` on, the log's length.
+        # The connection that holds the lock; what was read with it: events from number `_start` on, the checksum of the
+        # last one, the log's length.
         self._connection: Any = None
         self._stored: list[Record] = []
+        self._last: bytes | None = None
         self._start = self._n = 0
 
     def begin(self) -> None:
@@ -304,7 +313,7 @@ class _Transaction:
         """Write what was appended, exactly once, even where the connection is lost meanwhile."""
         if not self._added:
             return
-        first, key, tried = self._added[0].seq, os.urandom(16), False
+        first, before, key, tried = self._added[0].seq, self._last, os.urandom(16), False
 
         def write(connection: Any) -> None:
             nonlocal tried
@@ -315,8 +324,10 @@ class _Transaction:
                     statement = "SELECT write_key FROM belated.events WHERE study = %s AND seq = %s"
                     found = connection.execute(statement, (self._study, first), binary=True).fetchone()
                     if tried and found == (key,):
+                        connection.execute(_SYNC)
+                        connection.execute("COMMIT")
                         return
-                if self._n != first:
+                if self._n != first or self._last != before:
                     raise NotWritten(
                         f"store {self._store.url}: the connection was lost before anything was written, and other "
                         "processes wrote meanwhile: call again"
@@ -326,7 +337,8 @@ class _Transaction:
                 _insert(connection, self._study, self._added, key)
                 statement = "UPDATE belated.heads SET n = %s WHERE study = %s"
                 connection.execute(statement, (first + len(self._added), self._study))
-                connection.execute("COMMIT")
+                for each in (*_COMMIT, _SYNC):
+                    connection.execute(each)
 
         self._store._run(write)
         self._store._noted(self._study, self._added)
@@ -347,8 +359,12 @@ class _Transaction:
         found.nextset()
         n = found.fetchone()
         found.nextset()
-        self._stored = _checked(found.fetchall(), start, None if n is None else n[0])
-        self._start, self._n = start, start + len(self._stored)
+        # Where events are gone that were read before, whoever asks for them is told so.
+        gone = n is not None and n[0] < start
+        self._stored = [] if gone else _checked(found.fetchall(), start, None if n is None else n[0])
+        self._start = n[0] if gone else start
+        self._n = self._start + len(self._stored)
+        self._last = self._stored[-1].checksum if self._stored else None
         self._connection = connection
 
 
@@ -386,7 +402,7 @@ def _checked(rows: list[Any], start: int, n: int | None) -> list[Record]:
     if n is None:
         raise StoreError("the study's count of events is missing: the store is damaged; restore a backup")
     if n < start:
-        raise StoreError(
+        raise EventsGone(
             f"the store has {n} events of a study of which this process knows {start}: it was replaced by an "
             "earlier copy; open the study anew"
         )

@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 
 from belated._core import InvalidSetting
 from belated.store.forks import never_collect, tell_connection
-from belated.store.interface import Header, Record, Store, StoreError, Transaction
+from belated.store.interface import EventsGone, Header, Record, Store, StoreError, Transaction
 
 T = TypeVar("T")
 
@@ -372,7 +372,7 @@ def _events(connection: sqlite3.Connection, study: int, start: int) -> list[Reco
     if type(n) is not int:
         raise StoreError("the study's count of events is missing: the store is damaged; restore a copy")
     if n < start:
-        raise StoreError(
+        raise EventsGone(
             f"the store has {n} events of a study of which this process knows {start}: it was replaced by an "
             "earlier copy; open the study anew"
         )

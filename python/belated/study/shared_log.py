@@ -5,6 +5,7 @@ import threading
 import time as clocks
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -15,9 +16,12 @@ from belated.optimizers.log import Array, Feasible, Report
 from belated.space.space import Location
 from belated.store import Store, StoreError
 from belated.store.checksums import verified, with_checksum
-from belated.store.interface import NotWritten, Record
+from belated.store.interface import EventsGone, NotWritten, Record
+from belated.warn import logger
 
 T = TypeVar("T")
+
+LOGGER = logger()
 
 # A proposal quicker than this, in seconds, is made again within the write lock: releasing it would take longer.
 _QUICK = 0.002
@@ -45,6 +49,11 @@ class SharedLog:
         self.lock = threading.RLock()
         # (event, key) of what the writer in charge is about to commit; None while there is none.
         self.uncommitted: list[tuple[str, str | None]] | None = None
+        # The checksum of the last event that the core has; (number, checksum) of the last one that is known to be on
+        # disk; how often the log was read anew.
+        self._last: bytes | None = None
+        self._synced: tuple[int, bytes] | None = None
+        self._readings = 0
         # Whether trials may be started: asked with the write lock held. None: always.
         self.may_start: Callable[[], bool] | None = None
         # What calls with a key wrote: (call, key) → (number of the trial concerned, event).
@@ -55,26 +64,66 @@ class SharedLog:
     def sync(self) -> int:
         """Apply what others wrote; the number of events that were new."""
         with self.lock:
-            return self._apply_new(self.store.events(self.name, self.core.n_events()))
+            return self._apply_new(partial(self.store.events, self.name))
 
-    def _apply_new(self, records: list[Record]) -> int:
+    def _apply_new(self, events: Callable[[int], list[Record]]) -> int:
+        """Apply the events that are not known yet, given how to read them from a number on; how many they were."""
+        known = self.core.n_events()
+        try:
+            # With the last one that is known, which must still be there.
+            records = events(max(known - 1, 0))
+            if known and (not records or records[0].checksum != self._last):
+                there = "another event in place of" if records else "no longer event"
+                raise EventsGone(
+                    f"study {self.name!r} in {self.store.url} has {there} number {known - 1}, which this process has "
+                    "read: it was replaced by another copy; open the study anew"
+                )
+            records = records[known > 0 :]
+        except EventsGone as gone:
+            known, records = 0, self._all_after_a_crash(events, gone)
         if records:
-            known = self.core.n_events()
             self._apply(verified(self.name, self.id, known, records))
         return len(records)
+
+    def _all_after_a_crash(self, events: Callable[[int], list[Record]], gone: EventsGone) -> list[Record]:
+        """The whole log, where only events are gone that were not on disk yet; otherwise EventsGone."""
+        if not self.store.shows_unsynced:
+            raise gone
+        if self._synced is not None:
+            number, checksum = self._synced
+            found = events(number)
+            if not found or found[0].checksum != checksum:
+                raise gone
+        LOGGER.info("study %r is read anew: its last events were gone after a crash of the server", self.name)
+        records = events(0)
+        self.core.clear()
+        self._keyed.clear()
+        self._last = None
+        self._readings += 1
+        return records
 
     def _apply(self, records: list[Record]) -> None:
         keys = [None if record.key is None else record.key.split(":", 2) for record in records]
         if any(key is not None and len(key) != 3 for key in keys):
             raise StoreError(f"study {self.name!r} has an event with a key that no call can have had")
+        known = self.core.n_events()
         try:
             numbers = self.core.extend([record.body for record in records])
         except BelatedError as error:
             raise StoreError(f"study {self.name!r} has an event that cannot have happened: {error}") from error
+        finally:
+            # Those before a bad one stay.
+            applied = self.core.n_events() - known
+            if applied:
+                self._last = records[applied - 1].checksum
         for record, number, names in zip(records, numbers, keys, strict=True):
             if names is not None:
                 call, _, key = names
                 self._keyed.setdefault((call, key), []).append((number, record.body))
+
+    def _state(self) -> tuple[int, int]:
+        """What changes with every event that is applied or gone."""
+        return self._readings, self.core.n_events()
 
     @contextmanager
     def writing(self) -> Iterator[list[tuple[str, str | None]]]:
@@ -86,7 +135,7 @@ class SharedLog:
             records = []
             try:
                 with self.store.writing(self.name) as log:
-                    self._apply_new(log.events(self.core.n_events()))
+                    self._apply_new(log.events)
                     self.uncommitted = []
                     yield self.uncommitted
                     if self.uncommitted:
@@ -98,6 +147,7 @@ class SharedLog:
                 self.uncommitted = None
             # Committed. Should this be interrupted, the next sync finds them.
             if records:
+                self._synced = records[-1].seq, records[-1].checksum
                 self._apply(records)
 
     def _until_written(self, call: Callable[[], T]) -> T:
@@ -142,12 +192,12 @@ class SharedLog:
         def attempts() -> list[int]:
             for attempt in range(_ATTEMPTS + 1):
                 events: list[str] = []
-                made_for, quick = -1, True
+                made_for, quick = (-1, -1), True
                 if attempt < _ATTEMPTS:
                     self.sync()
                     if self.keyed("suggest", key):
                         break
-                    made_for, start = self.core.n_events(), clocks.perf_counter()
+                    made_for, start = self._state(), clocks.perf_counter()
                     events = proposal()
                     quick = clocks.perf_counter() - start < _QUICK
                 with self.writing() as uncommitted:
@@ -155,7 +205,7 @@ class SharedLog:
                         break
                     if self.may_start is not None and not self.may_start():
                         return []
-                    if self.core.n_events() != made_for:
+                    if self._state() != made_for:
                         if attempt < _ATTEMPTS and not quick:
                             continue
                         events = proposal()

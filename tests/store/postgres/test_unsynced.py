@@ -1,0 +1,143 @@
+"""The PostgreSQL store when a crash undoes what was committed and not yet on disk: readers read the log anew."""
+
+import contextlib
+
+import pytest
+
+import belated as bl
+from belated.store import open_store
+from belated.store import postgres as module
+from belated.store.interface import EventsGone, NotWritten
+from tests.store.test_contract import record
+
+psycopg = pytest.importorskip("psycopg")
+
+
+def random_search():
+    return bl.RandomSearch({"x": (0.0, 1.0)}, seed=0)
+
+
+@pytest.fixture
+def lazy(postgres):
+    """A server that takes what is committed without a sync to the disk only when a commit with one follows."""
+    postgres.execute("ALTER SYSTEM SET wal_writer_delay = '10s'")
+    postgres.execute("SELECT pg_reload_conf()")
+    yield postgres
+    postgres.execute("ALTER SYSTEM RESET wal_writer_delay")
+    postgres.execute("SELECT pg_reload_conf()")
+
+
+@contextlib.contextmanager
+def unsynced():
+    """Within, writers do not wait for the disk."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "_SYNC", "SELECT 1")
+        yield
+
+
+def crash(server):
+    server.stop("immediate")
+    server.start()
+
+
+def test_whoever_read_what_a_crash_undid_reads_the_log_anew(url, lazy):
+    study = bl.Study("s", url, random_search())
+    study.observe(study.suggest(), 0.5)
+    with unsynced():
+        bl.Study.load("s", url).suggest(n=3)
+    assert study.n_trials == 4
+    crash(lazy)
+    assert study.n_trials == 1 and study.trials[0].value == 0.5
+    # Others may write as many events as are gone.
+    with unsynced():
+        bl.Study.load("s", url).add({"x": 0.25}, 1.0)
+    assert study.n_trials == 2
+    crash(lazy)
+    bl.Study.load("s", url).add({"x": 0.75}, 2.0)
+    assert [trial.params["x"] for trial in study.trials][1:] == [0.75]
+    with unsynced():
+        bl.Study.load("s", url).suggest(n=2)
+    study.sync()
+    crash(lazy)
+    assert study.suggest().number == 2
+    assert [trial.params for trial in bl.Study.load("s", url).trials] == [trial.params for trial in study.trials]
+
+
+def test_what_was_acknowledged_is_on_disk(url, lazy):
+    study, other = bl.Study("s", url, random_search()), bl.Study.load("s", url)
+    with unsynced():
+        other.suggest(n=2)
+    study.observe(1, 0.5)
+    crash(lazy)
+    assert bl.Study.load("s", url).trials[1].value == 0.5
+
+
+@pytest.fixture
+def crash_before_sync(monkeypatch, lazy):
+    """The server crashes when the next commits were made and have not been synced; then what is in the list happens."""
+    together, waiting = module._together, []
+
+    @contextlib.contextmanager
+    def crashing(connection):
+        if not waiting:
+            with together(connection):
+                yield
+            return
+        happens = waiting.pop(0)
+        with unsynced(), together(connection):
+            yield
+        crash(lazy)
+        happens()
+        connection.close()
+        raise psycopg.OperationalError("the server crashed")
+
+    monkeypatch.setattr(module, "_together", crashing)
+    return waiting
+
+
+def test_a_writer_whose_commit_was_undone_writes_again(opened, crash_before_sync):
+    crash_before_sync += [lambda: None]
+    with opened.writing("s") as log:
+        log.append([record(2), record(3)])
+    assert not crash_before_sync and [each.seq for each in opened.events("s", 0)] == [0, 1, 2, 3]
+
+
+def test_a_writer_notices_that_the_events_before_its_own_are_others_now(opened, url, crash_before_sync):
+    def others():
+        with open_store(url).writing("s") as log:
+            log.append([record(2, '"theirs"')])
+
+    with unsynced(), open_store(url).writing("s") as log:
+        log.append([record(2, '"undone"')])
+    crash_before_sync += [others]
+    with pytest.raises(NotWritten, match="call again"), opened.writing("s") as log:
+        assert log.events(2) == [record(2, '"undone"')]
+        log.append([record(3)])
+    assert opened.events("s", 2) == [record(2, '"theirs"')]
+
+
+def test_calls_of_a_study_are_carried_out_once_though_the_server_crashes_before_the_sync(url, crash_before_sync):
+    study, other = bl.Study("s", url, random_search()), bl.Study.load("s", url)
+    crash_before_sync += [lambda: other.add({"x": 0.25}, 1.0), lambda: None]
+    study.observe(study.suggest(), 0.5)
+    assert not crash_before_sync
+    assert [(trial.value, trial.state) for trial in other.trials] == [(1.0, "observed"), (0.5, "observed")]
+    assert [trial.params for trial in other.trials] == [trial.params for trial in study.trials]
+
+
+def test_the_loss_of_what_was_acknowledged_is_an_error(url, postgres):
+    study = bl.Study("s", url, random_search())
+    study.suggest(n=3)
+    postgres.execute("DELETE FROM belated.events WHERE seq = 2")
+    postgres.execute("UPDATE belated.heads SET n = 2")
+    for call in (study.sync, study.suggest):
+        with pytest.raises(EventsGone, match=r"^study 's' in postgresql://.* has no longer event number 2, which"):
+            call()
+    bl.Study.load("s", url).suggest()
+    with pytest.raises(EventsGone, match="has another event in place of number 2"):
+        study.suggest()
+    postgres.execute("DELETE FROM belated.events WHERE seq > 0")
+    postgres.execute("UPDATE belated.heads SET n = 1")
+    with pytest.raises(EventsGone, match=r"^the store has 1 events of a study of which this process knows 2"):
+        study.sync()
+    assert study._log.n_events() == 3
