@@ -22,7 +22,6 @@ LAYOUT = 1
 
 # A writer commits without waiting for the disk, so that the next one can go on, and then waits for all that was logged
 # until now: those who wait at a time are served by one sync.
-_COMMIT = ("SET LOCAL synchronous_commit TO OFF", "COMMIT")
 _SYNC = "SELECT pg_logical_emit_message(true, 'belated', '')"
 
 # No foreign key of `events`: each insertion would lock, and so write, the row of its study. `write_key` is drawn by the
@@ -324,8 +323,8 @@ class _Transaction:
                     statement = "SELECT write_key FROM belated.events WHERE study = %s AND seq = %s"
                     found = connection.execute(statement, (self._study, first), binary=True).fetchone()
                     if tried and found == (key,):
-                        connection.execute(_SYNC)
                         connection.execute("COMMIT")
+                        connection.execute(_SYNC)
                         return
                 if self._n != first or self._last != before:
                     raise NotWritten(
@@ -337,8 +336,8 @@ class _Transaction:
                 _insert(connection, self._study, self._added, key)
                 statement = "UPDATE belated.heads SET n = %s WHERE study = %s"
                 connection.execute(statement, (first + len(self._added), self._study))
-                for each in (*_COMMIT, _SYNC):
-                    connection.execute(each)
+                connection.execute("COMMIT")
+                connection.execute(_SYNC)
 
         self._store._run(write)
         self._store._noted(self._study, self._added)
@@ -349,14 +348,14 @@ class _Transaction:
         # who waits for a row that is updated meanwhile may be overtaken again and again. The events are asked for by
         # themselves, since a statement that waits for a lock reads all else as it was before.
         found = connection.execute(
-            "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; "
+            "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL synchronous_commit TO OFF; "
             f"SELECT pg_advisory_xact_lock({self._study:d}); "
             f"SELECT n FROM belated.heads WHERE study = {self._study:d} FOR UPDATE; "
             "SELECT seq, version, key, at, body, checksum FROM belated.events "
             f"WHERE study = {self._study:d} AND seq >= {start:d} ORDER BY seq"
         )
-        found.nextset()
-        found.nextset()
+        for _ in range(3):
+            found.nextset()
         n = found.fetchone()
         found.nextset()
         # Where events are gone that were read before, whoever asks for them is told so.

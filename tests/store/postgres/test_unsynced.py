@@ -63,12 +63,15 @@ def test_whoever_read_what_a_crash_undid_reads_the_log_anew(url, lazy):
     assert [trial.params for trial in bl.Study.load("s", url).trials] == [trial.params for trial in study.trials]
 
 
-def test_what_was_acknowledged_is_on_disk(url, lazy):
+@pytest.mark.parametrize("default", ["on", "off"])
+def test_what_was_acknowledged_is_on_disk(url, lazy, default):
+    lazy.execute(f"ALTER DATABASE postgres SET synchronous_commit = {default}")
     study, other = bl.Study("s", url, random_search()), bl.Study.load("s", url)
     with unsynced():
         other.suggest(n=2)
     study.observe(1, 0.5)
     crash(lazy)
+    lazy.execute("ALTER DATABASE postgres RESET synchronous_commit")
     assert bl.Study.load("s", url).trials[1].value == 0.5
 
 
