@@ -79,7 +79,7 @@ def run(processes=64, trials=20, rounds=3, limit=None):
                 break
             database.empty()
             harness.random_study(database.url())
-            database.execute("DROP DATABASE IF EXISTS optuna")
+            database.execute("DROP DATABASE IF EXISTS optuna WITH (FORCE)")
             database.execute("CREATE DATABASE optuna")
             storage = database.url("optuna").replace("postgresql://", "postgresql+psycopg://")
             optuna.create_study(study_name="study", storage=storage)
