@@ -15,7 +15,6 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor
 from contextlib import contextmanager
-from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
 from multiprocessing.reduction import ForkingPickler
 from time import monotonic
@@ -101,18 +100,22 @@ class WorkerProcesses(Executor):
         with self._lock:
             self._is_shut_down = True
             workers, idle = list(self._workers), set(self._idle)
+        # All at a time, and so in threads.
+        ends = [threading.Thread(target=worker.executor.shutdown, daemon=True) for worker in workers]
+        deadline = monotonic() + _MAX_END
         try:
-            for worker in workers:
-                if worker in idle:
-                    worker.executor.shutdown(wait=False)
-                else:
+            for worker, end in zip(workers, ends, strict=True):
+                if worker not in idle:
                     worker.process.terminate()
-            _wait_for_end([worker.process for worker in workers])
+                end.start()
+            for end in ends:
+                end.join(max(0.0, deadline - monotonic()))
         finally:
-            for worker in workers:
-                worker.process.kill()
-        for worker in workers:
-            worker.process.join()
+            for worker, end in zip(workers, ends, strict=True):
+                if end.is_alive() or end.ident is None:
+                    worker.process.kill()
+        for end in ends:
+            end.join()
 
 
 class _Worker:
@@ -141,14 +144,6 @@ def _ctrl_c_blocked() -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-def _wait_for_end(processes: list[BaseProcess]) -> None:
-    """Wait until processes have ended, at most for so long as they may take."""
-    left, end = [process.sentinel for process in processes], monotonic() + _MAX_END
-    while left and monotonic() < end:
-        ended = wait(left, timeout=max(0.0, end - monotonic()))
-        left = [each for each in left if each not in ended]
 
 
 def _how_it_ended(process: BaseProcess) -> str:
