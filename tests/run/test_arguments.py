@@ -183,6 +183,22 @@ def test_the_size_of_an_executor(attributes, n_workers, size):
     assert arguments.size(n_workers, Sized(**attributes)) == size
 
 
+class ClientExecutor(Sized):
+    """Stands for that of Dask, whose client knows the number of threads by worker."""
+
+    __module__ = "distributed.cfexecutor"
+
+    def __init__(self, **n_threads):
+        super().__init__(_client=self)
+        self.nthreads = lambda: n_threads
+
+
+def test_the_size_of_a_cluster_of_dask():
+    assert arguments.size(None, ClientExecutor(a=2, b=4)) == 6 and arguments.size(3, ClientExecutor(a=2)) == 3
+    with pytest.raises(bl.InvalidSetting, match="^n_workers is missing: ClientExecutor "):
+        arguments.size(None, ClientExecutor())
+
+
 @pytest.mark.parametrize("attributes", [{}, {"num_workers": None}, {"_max_workers": 0}, {"_max_workers": True}])
 def test_an_executor_that_does_not_say_its_size(attributes):
     message = "^n_workers is missing: Sized has no attribute with its number of workers; pass how many evaluations are"

@@ -82,7 +82,9 @@ def test_a_trial_whose_worker_died_too_often_has_failed(catch):
 
 def test_without_retries_it_has_failed_at_once():
     pool = Loses({0: [KilledWorker("Attempted to run it.")]})
-    with pytest.warns(bl.BelatedWarning, match="^trial 0 failed: Attempted to run it; further ones do not warn$"):
+    with pytest.warns(
+        bl.BelatedWarning, match="^trial 0 failed: its worker died: Attempted to run it; further ones do not warn$"
+    ):
         result = bl.maximize(f, SPACE, n_trials=3, executor=pool, n_workers=1)
     assert pool.numbers == [0, 1, 2] and states(result) == ["failed", "observed", "observed"]
 

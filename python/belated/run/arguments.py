@@ -140,6 +140,11 @@ def size(n_workers: Any, executor: Any) -> int:
         number = whole_number(getattr(executor, name, None))
         if number is not None and number >= 1:
             return number
+    # Dask's executor has its client alone, which knows the threads of each worker there is now.
+    if type(executor).__module__.startswith("distributed."):
+        number = sum(executor._client.nthreads().values())  # type: ignore[attr-defined]
+        if number >= 1:
+            return number
     raise InvalidSetting(
         f"n_workers is missing: {type(executor).__name__} has no attribute with its number of workers; "
         "pass how many evaluations are to run at a time"

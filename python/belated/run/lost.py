@@ -22,6 +22,6 @@ def worker_died(error: BaseException) -> WorkerDied | None:
     names = {f"{each.__module__}.{each.__qualname__}" for each in type(error).__mro__}
     if names.isdisjoint(_ERRORS_OF_ENGINES):
         return None
-    died = WorkerDied(str(error).rstrip("."))
+    died = WorkerDied(f"its worker died: {str(error).rstrip('.')}")
     died.__cause__ = error
     return died
