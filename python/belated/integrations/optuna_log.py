@@ -93,12 +93,14 @@ class OptunaLog:
         return self.space.decode(facts["point"]["x"])
 
     def _is_about_to_be_sampled(self, other: Any, trial: Any, stale_before: datetime | None) -> bool:
-        """Whether a trial with a smaller number has started just now, and has no point yet."""
+        """Whether a trial with a smaller number has started just now, and has no point yet.
+
+        Nor may it have one if a few of its parameters are there: a database may have been read while it was written.
+        """
         return (
             other.number < trial.number
             and other.state.name == "RUNNING"
-            and not other.params
-            and NOTE not in other.system_attrs
+            and self._start_of(other) is None
             and other.datetime_start > datetime.now() - _SAMPLED_WITHIN
             and not _is_stale(other, stale_before)
         )

@@ -43,9 +43,7 @@ def outcome_of(trial: Any) -> Outcome:
     if state == "COMPLETE":
         violated = [value for value in constraint_values(trial.system_attrs) if not value <= 0]
         if violated:
-            return Outcome(
-                "failed", error=f"infeasible: constraints are {short_repr(violated)}, which is larger than 0"
-            )
+            return Outcome("failed", error=f"infeasible: constraints at {short_repr(violated)} are above 0")
         [value] = trial.values
         if not math.isfinite(value):
             return Outcome("failed", error=f"its value is {value}")
