@@ -26,6 +26,7 @@ USERS = {"integrations", "experiments"}
 INTEGRATED = {
     "belated.integrations.sklearn": {"joblib", "sklearn"},
     "belated.integrations.joblib_tasks": {"joblib"},
+    "belated.integrations.optuna": {"optuna"},
 }
 
 RUST_ROOMS = (

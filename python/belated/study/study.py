@@ -19,7 +19,9 @@ from belated.space.arguments import finite, whole_number
 from belated.store import Store, StoreError, open_store
 from belated.store.checksums import header, read_header, with_checksum
 from belated.store.forks import tell_study
+from belated.store.memory import MemoryStore
 from belated.study.definition import definition_of, differences, optimizer_from, stored_constraints
+from belated.study.from_optuna import optimizer_with_trials
 from belated.study.shared_log import SharedLog
 
 _LONGEST_NAME = 1000
@@ -116,6 +118,80 @@ class Study(LifeCycle[SharedLog]):
             The number of constraints is wrong, or a point that was suggested before violates one.
         """
         return cls(name, store, time=time, constraints=constraints)
+
+    @classmethod
+    def from_optuna(
+        cls,
+        storage: Any,
+        name: str,
+        store: "str | os.PathLike[str] | Store | None" = None,
+        optimizer: Optimizer | None = None,
+        *,
+        study_name: str | None = None,
+    ) -> "Study":
+        """A new study with all trials of a study of Optuna, which stays as it is.
+
+        Parameters
+        ----------
+        storage : str or storage of Optuna
+            The URL of Optuna's storage, or the storage itself.
+        name : str
+            The name of the study there.
+        store : str or path, optional
+            Where the new study is kept; see `Study`. Default None: in this process's memory.
+        optimizer : Optimizer, optional
+            One without trials and with the same direction. Its space may leave parameters out. Default None:
+            `BayesOpt`, whose space is that of Optuna's distributions; a parameter that only some of the completed
+            trials have gets a condition (``when=``), where one other parameter tells which trials have it.
+        study_name : str, optional
+            The name of the new study. Default None: `name`.
+
+        Raises
+        ------
+        InvalidSetting
+            There is no such study, it has several objectives, or its direction is not that of `optimizer`; the new
+            study exists already.
+        InvalidSpace
+            A distribution that belated cannot search, or a parameter with several; no condition tells which trials have
+            a parameter.
+        InvalidPoint
+            A completed trial whose point does not belong to the space of `optimizer`.
+
+        Notes
+        -----
+        Trials keep their order, but are numbered anew where some are left out; user attributes become ``attrs``.
+        Intermediate values and other system attributes than constraints are not read.
+
+        ======== ===================================================================================================
+        Optuna   belated
+        ======== ===================================================================================================
+        COMPLETE observed, with the seconds that it took as ``duration``; failed where a constraint was violated or the
+                 value is infinite
+        FAIL     failed; left out where it failed before its point was chosen
+        PRUNED   abandoned; its value, which is of fewer steps than the others', is not read
+        RUNNING  pending: report its value to the new study; left out where its point is not chosen yet
+        WAITING  enqueued, where its whole point was given; else left out
+        ======== ===================================================================================================
+
+        With ``clock="seconds"`` trials start and end at the times of Optuna, else at no particular time.
+
+        Examples
+        --------
+        >>> import belated as bl, optuna
+        >>> optuna.logging.set_verbosity(optuna.logging.WARNING)
+        >>> storage = optuna.storages.InMemoryStorage()
+        >>> theirs = optuna.create_study(study_name="x", storage=storage)
+        >>> theirs.optimize(lambda trial: trial.suggest_float("x", -5.0, 5.0) ** 2, n_trials=5)
+        >>> study = bl.Study.from_optuna(storage, "x")
+        >>> study.best_value_ == theirs.best_value
+        True
+        """
+        made = optimizer_with_trials(storage, name, optimizer)
+        target = open_store(MemoryStore() if store is None else store)
+        new_name = name if study_name is None else study_name
+        if target.header(new_name) is not None:
+            raise InvalidSetting(f"study {new_name!r} exists already in {target.url}: pass another study_name")
+        return cls(new_name, target, made)
 
     def _open(self, given: Optimizer | None) -> None:
         found = self._store.header(self.name)

@@ -1,0 +1,272 @@
+"""`BelatedSampler`: belated's optimizers as a sampler of Optuna, which knows that results come late.
+
+Optuna's names: the *relative* search space is what is sampled together, at the start of a trial; a parameter outside of
+it is sampled *independently*, when the objective asks for it.
+"""
+
+import hashlib
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime, timedelta
+from reprlib import repr as short_repr
+from typing import Any
+
+import numpy as np
+from optuna.distributions import BaseDistribution
+from optuna.logging import get_logger
+from optuna.samplers import BaseSampler
+from optuna.search_space import IntersectionSearchSpace
+from optuna.study import Study
+from optuna.trial import FrozenTrial, TrialState
+
+from belated._core import InvalidSetting
+from belated.integrations.optuna_log import NOTE, OptunaLog
+from belated.optimizers.bayes import BayesOpt
+from belated.optimizers.optimizer import Optimizer
+from belated.space.arguments import finite, whole_number
+from belated.space.space import Space
+from belated.study.from_optuna import CONSTRAINTS, dimension_of, minimizes
+
+_logger = get_logger(__name__)
+
+# Values that are sampled independently are spread evenly over so many consecutive trials.
+_STRATA = 8
+
+
+class BelatedSampler(BaseSampler):  # type: ignore[misc]
+    """A sampler for studies of Optuna, from 4.5 on: Bayesian optimisation with the trials that are still running.
+
+    The study is all there is: whatever is known of trials is read from it, in every process, and what belated wants to
+    remember (fitted hyperparameters) is kept in the trials' system attributes. So any number of processes can share a
+    study, each with a sampler of its own, and a new one goes on where the last one ended.
+
+    Parameters
+    ----------
+    optimizer : callable, optional
+        Called as ``optimizer(space, direction=direction, seed=seed)``; returns the optimizer. An optimizer's class is
+        one, or ``functools.partial(bl.BayesOpt, acquisition="ucb")``. Processes that share a study should pass the same
+        one. Default None: `BayesOpt`.
+    seed : int, optional
+        From 0 to 2**64 - 1. What is sampled depends on it, on the trial's number and on the study, and on nothing that
+        a process keeps to itself; so it may be the same in all processes. Default None: one that is computed from the
+        study's name and the time at which it began, and so is the same in all of its processes, too.
+    search_space : mapping, optional
+        Parameter's name → distribution. These are sampled together from the first trial on. Default None: those that
+        all completed trials have, with the same distribution; before one has, parameters are sampled independently.
+    stale_after : float, optional
+        Seconds after its start from which a running trial no longer counts as pending, by this machine's clock. Default
+        None: never, because no one but you knows how long an evaluation may take. If its result comes after all, it
+        counts.
+    constraints_func : callable, optional
+        As for Optuna's samplers: of a `FrozenTrial` the values of constraints, each of which is violated if it is
+        larger than 0. ``trial.set_constraint`` of Optuna 5 does the same without it.
+    independent_sampler : BaseSampler, optional
+        What samples parameters that are not sampled together. Default None: values that are spread evenly.
+    warn_independent_sampling : bool, default True
+        Whether it is logged that a parameter is sampled independently although a trial is complete.
+
+    Raises
+    ------
+    InvalidSetting
+        An argument that is not usable; and in use, a study with several objectives.
+    InvalidSpace
+        In use: a distribution that belated cannot search, as of integers beyond 2**40.
+
+    Notes
+    -----
+    ======== ====================================================================================================
+    a trial  counts as
+    ======== ====================================================================================================
+    COMPLETE observed; failed where a constraint is violated or the value is infinite
+    FAIL     failed: points near it are avoided
+    PRUNED   never suggested: its value, which is of fewer steps than the others', is ignored
+    RUNNING  pending, as soon as its point is known
+    ======== ====================================================================================================
+
+    Examples
+    --------
+    >>> import optuna
+    >>> from belated.integrations.optuna import BelatedSampler
+    >>> optuna.logging.set_verbosity(optuna.logging.WARNING)
+    >>> study = optuna.create_study(sampler=BelatedSampler(seed=0))
+    >>> study.optimize(lambda trial: (trial.suggest_float("x", -5.0, 5.0) - 1.0) ** 2, n_trials=15)
+    >>> abs(study.best_params["x"] - 1.0) < 0.2
+    True
+    """
+
+    def __init__(
+        self,
+        optimizer: Callable[..., Optimizer] | None = None,
+        *,
+        seed: int | None = None,
+        search_space: Mapping[str, BaseDistribution] | None = None,
+        stale_after: float | None = None,
+        constraints_func: Callable[[FrozenTrial], Sequence[float]] | None = None,
+        independent_sampler: BaseSampler | None = None,
+        warn_independent_sampling: bool = True,
+    ) -> None:
+        whole = None if seed is None else whole_number(seed)
+        if seed is not None and (whole is None or not 0 <= whole < 2**64):
+            raise InvalidSetting(f"seed={short_repr(seed)} is not usable: pass an integer from 0 to 2**64 - 1, or None")
+        stale = None if stale_after is None else finite(stale_after)
+        if stale_after is not None and (stale is None or stale <= 0):
+            raise InvalidSetting(f"stale_after={short_repr(stale_after)} is not usable: pass seconds > 0, or None")
+        for name, given in (("optimizer", optimizer), ("constraints_func", constraints_func)):
+            if given is not None and not callable(given):
+                raise InvalidSetting(f"{name}={short_repr(given)} is not usable: pass a function, or None")
+        if independent_sampler is not None and not isinstance(independent_sampler, BaseSampler):
+            raise InvalidSetting(
+                f"independent_sampler={short_repr(independent_sampler)} is not usable: pass a sampler of Optuna"
+            )
+        self._make: Callable[..., Optimizer] = BayesOpt if optimizer is None else optimizer
+        self._seed = whole
+        self._given_space = None if search_space is None else _checked_space(search_space)
+        self._stale_after = None if stale is None else timedelta(seconds=stale)
+        self._constraints_func = constraints_func
+        self._independent = independent_sampler
+        self._warns = warn_independent_sampling
+        self._forget()
+
+    def _forget(self) -> None:
+        """Drop what is kept to save time."""
+        self._lock = threading.Lock()
+        self._log: OptunaLog | None = None
+        self._made_for: Any = None
+        self._intersection: tuple[str, IntersectionSearchSpace] | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        kept = ("_lock", "_log", "_made_for", "_intersection")
+        return {name: value for name, value in vars(self).items() if name not in kept}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._forget()
+
+    # What Optuna calls, in this order.
+
+    def reseed_rng(self) -> None:
+        """Nothing, but for `independent_sampler`: copies of this sampler differ by their trials' numbers."""
+        if self._independent is not None:
+            self._independent.reseed_rng()
+
+    def before_trial(self, study: Study, trial: FrozenTrial) -> None:
+        """Refuse a study with several objectives before its objective is called."""
+        minimizes(study)
+        if self._independent is not None:
+            self._independent.before_trial(study, trial)
+
+    def infer_relative_search_space(self, study: Study, trial: FrozenTrial) -> dict[str, BaseDistribution]:
+        """The parameters that are sampled together; see `search_space`. Constants are left out."""
+        minimizes(study)
+        if self._given_space is not None:
+            return dict(self._given_space)
+        with self._lock:
+            if self._intersection is None or self._intersection[0] != study.study_name:
+                self._intersection = (study.study_name, IntersectionSearchSpace())
+            found = self._intersection[1].calculate(study)
+        return {name: distribution for name, distribution in found.items() if not distribution.single()}
+
+    def sample_relative(
+        self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
+    ) -> dict[str, Any]:
+        """The point that the optimizer suggests for a trial."""
+        reverse = minimizes(study)
+        searched = {name: each for name, each in search_space.items() if not each.single()}
+        if not searched:
+            return {}
+        stale_before = None if self._stale_after is None else datetime.now() - self._stale_after
+        with self._lock:
+            trials = study.get_trials(deepcopy=False)
+            seed = _seed_of(study, trials) if self._seed is None else self._seed
+            log = self._log_for(searched, reverse, seed)
+            params, note = log.suggest(trial, trials, stale_before)
+            study._storage.set_trial_system_attr(trial._trial_id, NOTE, note)
+        return params
+
+    def sample_independent(
+        self, study: Study, trial: FrozenTrial, param_name: str, param_distribution: BaseDistribution
+    ) -> Any:
+        """A value for one parameter: within eight consecutive trials, each from another eighth of its range."""
+        minimizes(study)
+        trials = study.get_trials(deepcopy=False)
+        if self._warns and any(each.state == TrialState.COMPLETE for each in trials):
+            _logger.warning(
+                f"trial {trial.number}: parameter {param_name!r} is sampled independently of the others, because not "
+                "all completed trials have it with this distribution (warn_independent_sampling=False turns this off)"
+            )
+        if self._independent is not None:
+            return self._independent.sample_independent(study, trial, param_name, param_distribution)
+        dimension = dimension_of(param_name, param_distribution)
+        seed = _seed_of(study, trials) if self._seed is None else self._seed
+        u = _stratified(seed, param_name, trial.number)
+        n_levels = dimension.n_levels
+        if n_levels is not None and not getattr(dimension, "log", False):
+            return dimension.member(min(int(u * n_levels), n_levels - 1))
+        return dimension.decode([u])
+
+    def after_trial(self, study: Study, trial: FrozenTrial, state: TrialState, values: Sequence[float] | None) -> None:
+        """Measure the constraints of a trial that has ended."""
+        if self._constraints_func is not None and state in (TrialState.COMPLETE, TrialState.PRUNED):
+            measured = [_not_nan(value) for value in self._constraints_func(trial)]
+            study._storage.set_trial_system_attr(trial._trial_id, CONSTRAINTS, measured)
+        if self._independent is not None:
+            self._independent.after_trial(study, trial, state, values)
+
+    def _log_for(self, search_space: dict[str, BaseDistribution], reverse: bool, seed: int) -> OptunaLog:
+        """The log of an optimizer for this space; the last one if it is that."""
+        wanted = (list(search_space.items()), reverse, seed)
+        if self._log is None or self._made_for != wanted:
+            space = Space({name: dimension_of(name, each) for name, each in search_space.items()})
+            self._log = OptunaLog(self._new_optimizer(space, "minimize" if reverse else "maximize", seed))
+            self._made_for = wanted
+        return self._log
+
+    def _new_optimizer(self, space: Space, direction: str, seed: int) -> Optimizer:
+        advice = (
+            "pass an optimizer's class, or a function that returns one, called as "
+            "optimizer(space, direction=direction, seed=seed)"
+        )
+        made = self._make(space, direction=direction, seed=seed)
+        if not isinstance(made, Optimizer):
+            raise InvalidSetting(f"optimizer returned {short_repr(made)}: {advice}")
+        if made.direction != direction or made.seed_ != seed or made.n_trials:
+            raise InvalidSetting(f"optimizer has another direction or seed, or trials already: {advice}")
+        if not isinstance(made.domain_, Space) or dict(made.domain_) != dict(space):
+            raise InvalidSetting("optimizer does not search the space that it is given: pass space on to it")
+        for name in ("context", "fidelity", "time"):
+            if getattr(made, name) is not None:
+                raise InvalidSetting(f"optimizer has a {name}, which trials of Optuna do not have: leave it out")
+        return made
+
+
+def _checked_space(given: Any) -> dict[str, BaseDistribution]:
+    """Distributions of which none is of a single value, if belated can search them."""
+    if not isinstance(given, Mapping) or not all(isinstance(each, BaseDistribution) for each in given.values()):
+        raise InvalidSetting(
+            f"search_space={short_repr(given)} is not usable: pass a dict of parameter's name → distribution of Optuna"
+        )
+    Space({name: dimension_of(name, each) for name, each in given.items()})
+    return {name: each for name, each in given.items() if not each.single()}
+
+
+def _not_nan(value: Any) -> float:
+    """A constraint's value, which may be infinite, but not NaN."""
+    number = float(value)
+    if number != number:
+        raise InvalidSetting("constraints_func returned NaN: return numbers, of which those above 0 are violated")
+    return number
+
+
+def _seed_of(study: Study, trials: Sequence[FrozenTrial]) -> int:
+    """A seed that all processes of a study agree on, and other studies do not have."""
+    began = next((trial.datetime_start for trial in trials if trial.datetime_start is not None), None)
+    digest = hashlib.sha256(f"{study.study_name} {began}".encode()).digest()
+    return int.from_bytes(digest[:8], "big") >> 1
+
+
+def _stratified(seed: int, name: str, number: int) -> float:
+    """u in [0, 1) for a trial: in a Latin hypercube for each block of trials."""
+    block, place = divmod(number, _STRATA)
+    stream = int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "big")
+    rng = np.random.default_rng([seed, stream, block])
+    return float((rng.permutation(_STRATA)[place] + rng.random(_STRATA)[place]) / _STRATA)

@@ -1,0 +1,220 @@
+"""The log of an optimizer as an Optuna study implies it.
+
+Optuna's study is the truth: the log is derived from its trials, and derived again whenever something else follows from
+them than what was derived before. What cannot be seen from a trial is noted in its system attributes when its point is
+suggested: the event of belated's log (the point, and the hyperparameters if they were fitted for it), and which trials
+had no result at that moment. From the latter follows an order of events on which all processes agree, without clocks:
+
+* trials start in the order of their numbers;
+* the result of a trial comes before the first later suggestion that was made with it, those of several such trials in
+  the order of their numbers.
+"""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from contextlib import suppress
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+from belated import _core
+from belated._core import Action, BelatedError, InvalidPoint
+from belated.optimizers.log import Report
+from belated.optimizers.optimizer import Optimizer
+from belated.space.space import Location, Space
+from belated.study.from_optuna import Outcome, outcome_of
+
+# The system attribute in which a trial keeps how it was suggested.
+NOTE = "belated:suggested"
+
+# A trial that started this long ago and has no point yet is not about to get one.
+_SAMPLED_WITHIN = timedelta(minutes=1)
+
+# One step of the log: its kind, and what that needs. Compared with those derived before.
+Step: TypeAlias = tuple[Any, ...]
+
+
+class Start(NamedTuple):
+    """How a trial started, and what became of it."""
+
+    number: int
+    step: Step
+    outcome: Outcome
+    ended: float | None
+    # The numbers of the trials that had no result when it was suggested; None where belated did not suggest it.
+    pending: frozenset[int] | None
+
+
+class OptunaLog:
+    """What an optimizer would have logged of the trials of an Optuna study.
+
+    Parameters
+    ----------
+    optimizer : Optimizer
+        Its definition counts; it stays without trials.
+    """
+
+    def __init__(self, optimizer: Optimizer) -> None:
+        self.optimizer = optimizer
+        assert isinstance(optimizer.domain_, Space)
+        self.space = optimizer.domain_
+        definition = json.dumps([repr(self.space), optimizer._definition()], sort_keys=True)
+        # Notes of other definitions are of other models.
+        self.definition = hashlib.sha256(definition.encode()).hexdigest()[:16]
+        self._core = self._new_core()
+        self._steps: list[Step] = []
+        # Finished trials do not change: number → (trial, how it started).
+        self._finished: dict[int, tuple[Any, Start | None]] = {}
+
+    def _new_core(self) -> _core.Optimizer:
+        return _core.Optimizer(self.space.domain(), json.dumps(self.optimizer._definition()))
+
+    def suggest(self, trial: Any, trials: Sequence[Any], stale_before: datetime | None) -> tuple[dict[str, Any], Any]:
+        """A point for a trial, and the note to keep with it.
+
+        `trials` are those of the study. Running ones that started before `stale_before` do not count as pending.
+        """
+        others = [each for each in trials if each.number != trial.number]
+        self._follow(self._derive(others, stale_before))
+        # Those that other processes are about to suggest: each is drafted, as its process would choose it, so that this
+        # one differs from them.
+        n_drafts = sum(self._is_about_to_be_sampled(each, trial, stale_before) for each in others)
+        problem = self.optimizer._problem
+        *_, event = self._core.propose(n_drafts + 1, None, problem.now(), feasible=self.optimizer._constraints)
+        running = [each for each in others if each.state.name == "RUNNING"]
+        pending = [each.number for each in running if not _is_stale(each, stale_before)]
+        return self._params(event), {"definition": self.definition, "pending": pending, "event": event}
+
+    def _params(self, event: str) -> dict[str, Any]:
+        """The point that an event suggests."""
+        [facts] = json.loads(event).values()
+        return self.space.decode(facts["point"]["x"])
+
+    def _is_about_to_be_sampled(self, other: Any, trial: Any, stale_before: datetime | None) -> bool:
+        """Whether a trial with a smaller number has started just now, and has no point yet.
+
+        Nor may it have one if a few of its parameters are there: a database may have been read while it was written.
+        """
+        return (
+            other.number < trial.number
+            and other.state.name == "RUNNING"
+            and self._start_of(other) is None
+            and other.datetime_start > datetime.now() - _SAMPLED_WITHIN
+            and not _is_stale(other, stale_before)
+        )
+
+    # From trials to steps.
+
+    def _derive(self, trials: Sequence[Any], stale_before: datetime | None) -> list[Step]:
+        steps: list[Step] = []
+        places: dict[int, int] = {}  # Optuna's number → the log's
+        waiting: dict[int, Start] = {}  # those that have ended, but not yet in the log
+
+        def end(starts: Sequence[Start]) -> None:
+            for start in starts:
+                del waiting[start.number]
+                state, value, error = start.outcome
+                steps.append((state, places[start.number], value, error, start.ended))
+
+        for trial in trials:
+            start = self._start_of(trial)
+            if start is None:
+                continue
+            if start.pending is not None:
+                end([each for number, each in waiting.items() if number not in start.pending])
+            places[start.number] = len(places)
+            steps.append(start.step)
+            if start.outcome.state != "pending":
+                waiting[start.number] = start
+            elif _is_stale(trial, stale_before):
+                waiting[start.number] = start._replace(outcome=Outcome("abandoned"))
+        end(list(waiting.values()))
+        return steps
+
+    def _start_of(self, trial: Any) -> Start | None:
+        """How a trial started; None where its point is not known, or lies elsewhere."""
+        known = self._finished.get(trial.number)
+        if known is not None and known[0] is trial:
+            return known[1]
+        start = self._read(trial)
+        if trial.state.is_finished():
+            self._finished[trial.number] = (trial, start)
+        return start
+
+    def _read(self, trial: Any) -> Start | None:
+        ended = self._on_clock(trial.datetime_complete)
+        params = {name: trial.params[name] for name in self.space if name in trial.params}
+        note = trial.system_attrs.get(NOTE)
+        if note is not None and note["definition"] == self.definition:
+            suggested = self._params(note["event"])
+            # Where it was run elsewhere, as with a point that was enqueued in part, that counts.
+            if all(suggested[name] == value for name, value in params.items()):
+                step: Step = ("suggested", note["event"])
+                return Start(trial.number, step, outcome_of(trial), ended, frozenset(note["pending"]))
+        try:
+            place = self.space.locate(params)
+        except InvalidPoint:
+            return None
+        assert place.given is not None
+        added: Step = ("added", tuple(place.point.tolist()), tuple(place.given), self._on_clock(trial.datetime_start))
+        return Start(trial.number, added, outcome_of(trial), ended, None)
+
+    def _on_clock(self, at: datetime | None) -> float | None:
+        return None if at is None or self.optimizer.clock == "iterations" else at.timestamp()
+
+    # From steps to the core's log.
+
+    def _follow(self, steps: list[Step]) -> None:
+        """Have the core's log be what these steps make."""
+        n_same = len(self._steps)
+        if steps[:n_same] != self._steps:
+            self._core, n_same = self._new_core(), 0
+        # Should something go wrong on the way, the next call begins anew.
+        self._steps = [("unknown",)]
+        for step in steps[n_same:]:
+            self._log(step)
+        self._steps = steps
+
+    def _log(self, step: Step) -> None:
+        kind = step[0]
+        if kind == "suggested":
+            try:
+                self._core.extend([step[1]])
+            except BelatedError:
+                # Its note was written for an order of events that another process did not see.
+                self._core.extend([_without_note(step[1])])
+            return
+        now = step[-1]
+        if now is None:
+            now = self.optimizer._problem.now()
+        if kind == "added":
+            _, point, given, _ = step
+            place = Location(np.array(point), None, list(given))
+            self._core.record(Action.add(place, None, None, None), now)
+            return
+        _, number, value, error, _ = step
+        if kind == "observed":
+            oriented = self.optimizer._problem.check_value(value, f"trial {number}")
+            self._core.record(Action.observe(number, oriented, Report(), False, False), now)
+        elif kind == "failed":
+            self._core.record(Action.fail(number, None if error is None else ("", error, None), None), now)
+        else:
+            self._core.record(Action.abandon(number), now)
+
+
+def _is_stale(trial: Any, stale_before: datetime | None) -> bool:
+    return (
+        stale_before is not None
+        and trial.state.name == "RUNNING"
+        and trial.datetime_start is not None
+        and bool(trial.datetime_start < stale_before)
+    )
+
+
+def _without_note(event: str) -> str:
+    facts = json.loads(event)
+    with suppress(KeyError):
+        del facts["Suggested"]["note"]
+    return json.dumps(facts)

@@ -1,0 +1,78 @@
+"""A store in this process's memory: for studies that need not outlive it."""
+
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from belated.store.interface import Header, Record, Store, StoreError, Transaction
+
+
+class MemoryStore(Store):
+    """Studies in memory; each instance is a store of its own, and cannot be opened by its URL.
+
+    Examples
+    --------
+    >>> import belated as bl
+    >>> from belated.store.memory import MemoryStore
+    >>> study = bl.Study("dose", MemoryStore(), bl.RandomSearch({"dose": (0.0, 1.0)}, seed=0))
+    >>> study.suggest().number
+    0
+    """
+
+    def __init__(self) -> None:
+        self.url = "memory"
+        self._studies: dict[str, tuple[Header, list[Record]]] = {}
+        self._lock = threading.RLock()
+
+    @classmethod
+    def from_location(cls, location: str) -> "MemoryStore":
+        """A new store: memory has no locations."""
+        return cls()
+
+    def names(self) -> list[str]:
+        """The names of all studies, the oldest first."""
+        return list(self._studies)
+
+    def create(self, header: Header, records: Sequence[Record]) -> bool:
+        """Start a study with these events; False where there is one of this name already."""
+        with self._lock:
+            if header.name in self._studies:
+                return False
+            self._studies[header.name] = (header, list(records))
+            return True
+
+    def header(self, name: str) -> Header | None:
+        """The study of this name; None where there is none."""
+        return self._studies[name][0] if name in self._studies else None
+
+    def events(self, name: str, start: int) -> list[Record]:
+        """A study's events from number `start` on, as of now."""
+        return self._records(name)[start:]
+
+    @contextmanager
+    def writing(self, name: str) -> Iterator[Transaction]:
+        """The only writer of a study, for the length of a ``with``."""
+        with self._lock:
+            records = self._records(name)
+            log = _Log(records)
+            yield log
+            records.extend(log.added)
+
+    def _records(self, name: str) -> list[Record]:
+        if name not in self._studies:
+            raise StoreError(f"store {self.url}: it has no study {name!r}")
+        return self._studies[name][1]
+
+
+class _Log:
+    """A study's log while nobody else can write to it."""
+
+    def __init__(self, committed: list[Record]) -> None:
+        self._committed = committed
+        self.added: list[Record] = []
+
+    def events(self, start: int) -> list[Record]:
+        return (self._committed + self.added)[start:]
+
+    def append(self, records: Sequence[Record]) -> None:
+        self.added.extend(records)

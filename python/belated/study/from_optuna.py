@@ -1,0 +1,256 @@
+"""Optuna's trials and distributions in belated's terms, and the optimizer that has all trials of an Optuna study.
+
+Optuna is imported only to open a storage: trials and distributions are told by their attributes.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from reprlib import repr as short_repr
+from typing import Any, Literal, NamedTuple
+
+from belated._core import Action, BelatedError, InvalidPoint, InvalidSetting, InvalidSpace
+from belated.optimizers.bayes import BayesOpt
+from belated.optimizers.log import Report
+from belated.optimizers.optimizer import Optimizer
+from belated.optimizers.report import attrs_as_json
+from belated.space.arguments import finite
+from belated.space.dimensions import Categorical, Dimension, Integer, Real
+from belated.space.space import Space
+
+# Where Optuna keeps the values of constraints: a list under the key itself, or one value under "constraints:name".
+CONSTRAINTS = "constraints"
+
+# A parameter of more values is not looked at as one that others depend on.
+_MOST_LEVELS = 100
+
+
+class Outcome(NamedTuple):
+    """What became of a trial."""
+
+    state: Literal["pending", "observed", "failed", "abandoned"]
+    value: float | None = None
+    error: str | None = None
+
+
+def outcome_of(trial: Any) -> Outcome:
+    """What became of a trial of Optuna.
+
+    COMPLETE is observed; but failed where a constraint is violated (its value is larger than 0), or the value is not
+    finite. FAIL is failed, PRUNED abandoned, RUNNING and WAITING pending.
+    """
+    state = trial.state.name
+    if state == "COMPLETE":
+        violated = [value for value in constraint_values(trial.system_attrs) if not value <= 0]
+        if violated:
+            return Outcome("failed", error=f"infeasible: constraints at {short_repr(violated)} are above 0")
+        [value] = trial.values
+        if not math.isfinite(value):
+            return Outcome("failed", error=f"its value is {value}")
+        return Outcome("observed", value)
+    if state == "FAIL":
+        return Outcome("failed")
+    return Outcome("abandoned" if state == "PRUNED" else "pending")
+
+
+def constraint_values(system_attrs: Mapping[str, Any]) -> list[float]:
+    """The values of the constraints of a trial, none where it has none."""
+    values = list(system_attrs.get(CONSTRAINTS) or ())
+    return values + [value for key, value in system_attrs.items() if key.startswith(f"{CONSTRAINTS}:")]
+
+
+def dimension_of(name: str, distribution: Any) -> Dimension:
+    """The dimension with the values of a distribution of Optuna; of a single value, a constant.
+
+    Raises
+    ------
+    InvalidSpace
+        It is of an unknown kind, or belated cannot search it: integers beyond 2**40, a choice that is there twice.
+    """
+    kind = type(distribution).__name__
+    try:
+        if hasattr(distribution, "choices"):
+            return Categorical(distribution.choices)
+        low, high, step = distribution.low, distribution.high, distribution.step
+        if distribution.single():
+            return Categorical([low])
+        if isinstance(low, int):
+            return Integer(low, high, log=distribution.log, step=None if step == 1 else step)
+        return Real(low, high, log=distribution.log, step=step)
+    except InvalidSpace as error:
+        raise InvalidSpace(f"parameter {name!r} has {distribution!r}, which cannot be searched: {error}") from None
+    except AttributeError:
+        raise InvalidSpace(
+            f"parameter {name!r} has a distribution of the unknown kind {kind}: use optuna.distributions."
+            "FloatDistribution, IntDistribution or CategoricalDistribution"
+        ) from None
+
+
+def minimizes(study: Any) -> bool:
+    """Whether a study of Optuna, which must have one objective, minimises it."""
+    if len(study.directions) != 1:
+        raise InvalidSetting(
+            f"study {study.study_name!r} has {len(study.directions)} objectives, and belated optimises one: combine "
+            "them into one value, or use a sampler of Optuna for several"
+        )
+    return bool(study.directions[0].name == "MINIMIZE")
+
+
+# The import of a study.
+
+
+def load(storage: Any, name: str) -> Any:
+    """The study of Optuna of this name.
+
+    Raises
+    ------
+    InvalidSetting
+        There is none.
+    """
+    import optuna
+
+    try:
+        return optuna.load_study(study_name=name, storage=storage, sampler=optuna.samplers.RandomSampler())
+    except KeyError:
+        names = optuna.get_all_study_names(storage)
+        raise InvalidSetting(
+            f"there is no study {name!r} of Optuna in this storage: pass one of {short_repr(names)}"
+        ) from None
+
+
+def space_of(trials: Sequence[Any]) -> Space:
+    """The space of the parameters of trials, in the order in which they appear.
+
+    A parameter that only some trials have gets a condition, where the values of one other parameter tell which ones.
+
+    Raises
+    ------
+    InvalidSpace
+        There is no parameter; one that cannot be searched, has several distributions, or is in some trials without a
+        condition that tells in which.
+    """
+    distributions: dict[str, Any] = {}
+    for trial in trials:
+        for name, distribution in trial.distributions.items():
+            known = distributions.setdefault(name, distribution)
+            if known != distribution:
+                raise InvalidSpace(
+                    f"parameter {name!r} has {known!r} in one trial and {distribution!r} in another: pass an optimizer "
+                    "whose space has all of its values"
+                )
+    if not distributions:
+        raise InvalidSpace("the study has no trial with parameters: pass an optimizer with their space")
+    dimensions = {name: dimension_of(name, distribution) for name, distribution in distributions.items()}
+    # A trial that ended early may lack parameters that it would have had.
+    whole = [trial.params for trial in trials if trial.state.name == "COMPLETE"]
+    for name in dimensions:
+        if not all(name in params for params in whole):
+            dimensions[name] = _conditional(name, dimensions, whole)
+    return Space(dimensions)
+
+
+def _conditional(name: str, dimensions: Mapping[str, Dimension], points: Sequence[Mapping[str, Any]]) -> Dimension:
+    """A dimension with the condition that tells which points have it."""
+    for parent, dimension in dimensions.items():
+        n_levels = dimension.n_levels
+        if parent == name or n_levels is None or n_levels > _MOST_LEVELS or not all(parent in each for each in points):
+            continue
+        having, others = (
+            {dimension.level(each[parent]) for each in points if (name in each) is there} for there in (True, False)
+        )
+        if having and not having & others:
+            if not isinstance(dimension, Categorical):
+                # With numbers it is a threshold, if it can be one: so that values that no trial had are on a side too.
+                if min(having) > max(others):
+                    having = set(range(min(having), n_levels))
+                elif max(having) < min(others):
+                    having = set(range(max(having) + 1))
+            return _with_condition(dimensions[name], {parent: [dimension.member(i) for i in sorted(having)]})
+    raise InvalidSpace(
+        f"parameter {name!r} is in some trials only, and no other parameter tells in which: pass an optimizer with the "
+        'space, in which when= says where it is used, as in bl.Integer(2, 5, when={"kernel": "poly"})'
+    )
+
+
+def _with_condition(dimension: Dimension, when: Mapping[str, Any]) -> Dimension:
+    if isinstance(dimension, Categorical):
+        return Categorical(dimension.choices, when=when)
+    if isinstance(dimension, Integer):
+        return Integer(dimension.low, dimension.high, dimension.log, dimension.step, when)
+    assert isinstance(dimension, Real)
+    return Real(dimension.low, dimension.high, dimension.log, dimension.step, when)
+
+
+def optimizer_with_trials(storage: Any, name: str, given: Optimizer | None) -> Optimizer:
+    """An optimizer with all trials of a study of Optuna; `given` is one without trials, None for `BayesOpt`."""
+    study = load(storage, name)
+    reverse = minimizes(study)
+    trials = study.get_trials(deepcopy=False)
+    if given is None:
+        given = BayesOpt(space_of(trials), direction="minimize" if reverse else "maximize")
+    _check_given(given, reverse, name)
+    for trial in trials:
+        try:
+            _add(given, trial)
+        except BelatedError as error:
+            raise type(error)(f"trial {trial.number} of Optuna's study {name!r}: {error}") from None
+    return given
+
+
+def _check_given(given: Any, reverse: bool, name: str) -> None:
+    if not isinstance(given, Optimizer):
+        raise InvalidSetting(f"optimizer={short_repr(given)} is not usable: pass an optimizer of belated, or None")
+    wanted = "minimize" if reverse else "maximize"
+    if given.direction != wanted:
+        raise InvalidSetting(
+            f"optimizer has direction={given.direction!r}, and Optuna's study {name!r} {wanted}s: pass "
+            f"direction={wanted!r} to it"
+        )
+    if not isinstance(given.domain_, Space) or given.context is not None or given.fidelity is not None:
+        raise InvalidSetting("optimizer has candidates, a context or a fidelity, which trials of Optuna do not have")
+    if given._log.n_events():
+        raise InvalidSetting("optimizer has trials already: pass one without")
+
+
+def _add(optimizer: Optimizer, trial: Any) -> None:
+    """Log a trial of Optuna, as it is now."""
+    space = optimizer.domain_
+    assert isinstance(space, Space)
+    if trial.state.name == "WAITING":
+        fixed = trial.system_attrs.get("fixed_params", {})
+        if not _misses(space, fixed):
+            optimizer.enqueue({key: value for key, value in fixed.items() if key in space})
+        return
+    outcome = outcome_of(trial)
+    params = {key: value for key, value in trial.params.items() if key in space}
+    if outcome.state != "observed" and _misses(space, params):
+        return  # it ended, or stands, before all of its point was chosen
+    started, ended = (_on_clock(optimizer, at) for at in (trial.datetime_start, trial.datetime_complete))
+    attrs = attrs_as_json(trial.user_attrs)
+    log = optimizer._log
+    number = log.record(Action.add(space.locate(params), None, None, Report(attrs=attrs)), started)
+    assert number is not None  # an added trial has one
+    if outcome.value is not None:
+        value = optimizer._problem.check_value(outcome.value, f"trial {number}")
+        took = trial.duration
+        report = Report(duration=None if took is None else finite(max(took.total_seconds(), 0.0)))
+        log.record(Action.observe(number, value, report, False, False), ended)
+    elif outcome.state == "failed":
+        error = None if outcome.error is None else ("", outcome.error, None)
+        log.record(Action.fail(number, error, None), ended)
+    elif outcome.state == "abandoned":
+        log.record(Action.abandon(number), ended)
+
+
+def _on_clock(optimizer: Optimizer, at: datetime | None) -> float | None:
+    """A time on the optimizer's clock; that of now where it is not known, None where the core counts suggestions."""
+    return optimizer._problem.now() if at is None or optimizer.clock == "iterations" else at.timestamp()
+
+
+def _misses(space: Space, params: Mapping[str, Any]) -> bool:
+    """Whether params lack a name, or hold something else than a point of the space."""
+    try:
+        space.locate({key: value for key, value in params.items() if key in space})
+    except InvalidPoint:
+        return True
+    return False

@@ -1,0 +1,258 @@
+"""Studies made of Optuna's: what becomes of which trial, which space is found, and what is refused."""
+
+import warnings
+from datetime import datetime
+
+import numpy as np
+import pytest
+
+import belated as bl
+
+optuna = pytest.importorskip("optuna")
+
+from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution  # noqa: E402
+from optuna.trial import TrialState, create_trial  # noqa: E402
+
+RATE = {"rate": FloatDistribution(1e-3, 1.0, log=True)}
+
+
+@pytest.fixture(autouse=True)
+def quiet():
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+
+
+@pytest.fixture
+def storage():
+    return optuna.storages.InMemoryStorage()
+
+
+def create(storage, trials=(), name="theirs", **arguments):
+    study = optuna.create_study(storage=storage, study_name=name, **arguments)
+    study.add_trials(trials)
+    return study
+
+
+def trial_of(params, value=None, **arguments):
+    distributions = arguments.pop("distributions", RATE)
+    state = TrialState.COMPLETE if value is not None else TrialState.RUNNING
+    return create_trial(params=params, distributions=distributions, value=value, **{"state": state} | arguments)
+
+
+def conditional(trial):
+    """A function with parameters that depend on others: on a choice, and on a number."""
+    if trial.suggest_categorical("model", ["svc", "forest", "none"]) == "svc":
+        value = trial.suggest_float("C", 1e-2, 1e2, log=True)
+    else:
+        value = 3.0
+    n_layers = trial.suggest_int("n_layers", 1, 4)
+    for i in range(1, n_layers):
+        value += trial.suggest_int(f"units_{i}", 4, 128, log=True) / 100
+    return value
+
+
+@pytest.mark.parametrize("direction", ["minimize", "maximize"])
+def test_every_state_has_its_counterpart(storage, direction):
+    theirs = create(storage, direction=direction)
+    theirs.add_trial(trial_of({"rate": 0.5}, 1.0, user_attrs={"who": "Ada", "n": [1, 2]}))
+    theirs.add_trial(trial_of({"rate": 0.25}, state=TrialState.FAIL))
+    theirs.add_trial(trial_of({"rate": 0.125}, state=TrialState.PRUNED, intermediate_values={1: 7.0}))
+    theirs.add_trial(trial_of({}, state=TrialState.FAIL, distributions={}))  # before it had a point
+    theirs.add_trial(trial_of({"rate": 0.75}, user_attrs={"gpu": 3}))
+    theirs.add_trial(trial_of({}, distributions={}))
+    theirs.add_trial(trial_of({"rate": 0.3}, 2.0, system_attrs={"constraints": [-1.0, 0.5]}))
+    theirs.add_trial(trial_of({"rate": 0.4}, 3.0, system_attrs={"constraints:memory": 0.0}))
+    theirs.add_trial(trial_of({"rate": 0.6}, float("inf")))
+    theirs.enqueue_trial({"rate": 0.01})
+    theirs.enqueue_trial({"other": 0.01})
+
+    ours = bl.Study.from_optuna(storage, "theirs")
+    states = [(trial.params["rate"], trial.state, trial.value) for trial in ours.trials]
+    assert states == [
+        (0.5, "observed", 1.0),
+        (0.25, "failed", None),
+        (0.125, "abandoned", None),
+        (0.75, "pending", None),
+        (0.3, "failed", None),
+        (0.4, "observed", 3.0),
+        (0.6, "failed", None),
+    ]
+    assert ours.trials[0].attrs == {"who": "Ada", "n": [1, 2]} and ours.trials[3].attrs == {"gpu": 3}
+    assert str(ours.trials[4].error) == "infeasible: constraints at [0.5] are above 0"
+    assert ours.best_value_ == (1.0 if direction == "minimize" else 3.0)
+    assert ours.suggest().params == {"rate": 0.01}
+    ours.observe(3, 0.5)
+    assert ours.trials[3].value == 0.5
+
+
+def test_it_is_the_study_that_one_would_have_made(storage):
+    theirs = create(storage)
+    theirs.optimize(lambda t: t.suggest_float("x", -1.0, 2.0) ** 2 + t.suggest_int("n", 1, 9), 12)
+    study = bl.Study.from_optuna(storage, "theirs", optimizer=None)
+    reference = bl.BayesOpt(
+        {"x": (-1.0, 2.0), "n": bl.Integer(1, 9)}, direction="minimize", seed=study.optimizer["seed"]
+    )
+    for trial in theirs.trials:
+        reference.observe(reference.add(trial.params), trial.value)
+    assert dict(study.optimizer["space"]) == dict(reference.domain_)
+    np.testing.assert_array_equal(study.predict([{"x": 0.5, "n": 3}]), reference.predict([{"x": 0.5, "n": 3}]))
+
+
+def test_it_is_kept_where_one_wants(storage, tmp_path):
+    url = f"sqlite:///{tmp_path / 'optuna.db'}"
+    create(url).optimize(lambda trial: trial.suggest_float("x", 0.0, 1.0), 4)
+    store = f"sqlite:///{tmp_path / 'belated.db'}"
+    made = bl.Study.from_optuna(url, "theirs", store, bl.RandomSearch({"x": (0.0, 1.0)}, direction="minimize", seed=1))
+    again = bl.Study.load("theirs", store)
+    assert again.trials_dataframe().equals(made.trials_dataframe()) and len(again.trials) == 4
+    again.suggest()
+    with pytest.raises(bl.InvalidSetting, match="study 'theirs' exists already in .*: pass another study_name"):
+        bl.Study.from_optuna(url, "theirs", store)
+    assert bl.Study.from_optuna(url, "theirs", store, study_name="second").name == "second"
+    assert len(optuna.load_study(study_name="theirs", storage=url).trials) == 4
+
+
+def test_times_are_those_of_optuna(storage):
+    theirs = create(storage)
+    trial = trial_of({"rate": 0.5}, 1.0)
+    trial.datetime_start, trial.datetime_complete = datetime(2026, 1, 2, 3, 4, 5), datetime(2026, 1, 2, 3, 5, 6)
+    theirs.add_trial(trial)
+    iterations = bl.Study.from_optuna(storage, "theirs").trials[0]
+    assert (iterations.duration, iterations.suggested_at) == (61.0, 0.0)
+    optimizer = bl.BayesOpt({"rate": bl.Real(1e-3, 1.0, log=True)}, direction="minimize", clock="seconds")
+    seconds = bl.Study.from_optuna(storage, "theirs", optimizer=optimizer).trials[0]
+    assert datetime.fromtimestamp(seconds.suggested_at) == trial.datetime_start
+    assert datetime.fromtimestamp(seconds.ended_at) == trial.datetime_complete and seconds.delay == 61.0
+
+
+def test_conditions_are_found_where_one_parameter_tells(storage):
+    theirs = create(storage, sampler=optuna.samplers.RandomSampler(seed=0))
+    theirs.optimize(conditional, 40)
+    study = bl.Study.from_optuna(storage, "theirs")
+    space = study.optimizer["space"]
+    assert space["C"].when == {"model": ("svc",)} or dict(space["C"].when) == {"model": ["svc"]}
+    for i in (1, 2, 3):
+        [(parent, values)] = space[f"units_{i}"].when.items()
+        assert parent == "n_layers" and list(values) == list(range(i + 1, 5))
+    assert [trial.params for trial in study.trials] == [trial.params for trial in theirs.trials]
+    for _ in range(5):
+        params = study.suggest().params
+        assert ("C" in params) is (params["model"] == "svc")
+
+
+def test_a_threshold_covers_numbers_that_no_trial_had(storage):
+    trials = [
+        trial_of(
+            {"n": n} | ({"x": 0.5} if n >= 4 else {}),
+            float(n),
+            distributions={"n": IntDistribution(1, 9)} | ({"x": FloatDistribution(0.0, 1.0)} if n >= 4 else {}),
+        )
+        for n in (1, 3, 4, 7)
+    ]
+    create(storage, trials)
+    assert list(bl.Study.from_optuna(storage, "theirs").optimizer["space"]["x"].when["n"]) == [4, 5, 6, 7, 8, 9]
+
+
+def test_a_parameter_that_nothing_tells_of_is_refused_without_a_space(storage):
+    both = RATE | {"x": FloatDistribution(0.0, 1.0)}
+    trials = [trial_of({"rate": 0.1}, 1.0), trial_of({"rate": 0.1, "x": 0.5}, 2.0, distributions=both)]
+    create(storage, trials)
+    with pytest.raises(bl.InvalidSpace, match="parameter 'x' is in some trials only, and no other parameter tells"):
+        bl.Study.from_optuna(storage, "theirs")
+    # A space may leave it out.
+    optimizer = bl.RandomSearch({"rate": bl.Real(1e-3, 1.0, log=True)}, direction="minimize")
+    assert bl.Study.from_optuna(storage, "theirs", optimizer=optimizer).n_trials == 2
+
+
+def test_all_kinds_of_distributions_are_read(storage):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        distributions = {
+            "a": FloatDistribution(0.0, 1.0, step=0.25),
+            "b": FloatDistribution(1e-3, 1.0, log=True),
+            "c": IntDistribution(0, 10, step=5),
+            "d": IntDistribution(1, 64, log=True),
+            "e": CategoricalDistribution([None, True, 3, 2.5, "x"]),
+            "f": IntDistribution(7, 7),
+            "g": CategoricalDistribution(["only"]),
+        }
+    study = create(storage)
+    for _ in range(3):
+        study.tell(study.ask(distributions), 1.0)
+    assert dict(bl.Study.from_optuna(storage, "theirs").optimizer["space"]) == {
+        "a": bl.Real(0.0, 1.0, step=0.25),
+        "b": bl.Real(1e-3, 1.0, log=True),
+        "c": bl.Integer(0, 10, step=5),
+        "d": bl.Integer(1, 64, log=True),
+        "e": bl.Categorical([None, True, 3, 2.5, "x"]),
+        "f": bl.Categorical([7]),
+        "g": bl.Categorical(["only"]),
+    }
+
+
+# Refusals.
+
+
+def test_a_study_that_does_not_exist_is_refused(storage, tmp_path):
+    create(storage, name="other")
+    with pytest.raises(bl.InvalidSetting, match=r"there is no study 'theirs' of Optuna .*: pass one of \['other'\]"):
+        bl.Study.from_optuna(storage, "theirs")
+
+
+def test_several_objectives_are_refused(storage):
+    create(storage, directions=["minimize", "maximize"])
+    with pytest.raises(bl.InvalidSetting, match="study 'theirs' has 2 objectives, and belated optimises one"):
+        bl.Study.from_optuna(storage, "theirs")
+
+
+@pytest.mark.parametrize(
+    ("distributions", "message"),
+    [
+        ({"rate": IntDistribution(0, 2**45)}, "parameter 'rate' has .* which cannot be searched"),
+        ({"rate": CategoricalDistribution([1, 1.0])}, "parameter 'rate' has .* which cannot be searched"),
+    ],
+)
+def test_distributions_that_cannot_be_searched_are_refused(storage, distributions, message):
+    create(storage, [trial_of({"rate": 1}, 1.0, distributions=distributions)])
+    with pytest.raises(bl.InvalidSpace, match=message):
+        bl.Study.from_optuna(storage, "theirs")
+
+
+def test_a_parameter_of_several_distributions_is_refused_without_a_space(storage):
+    wide = {"rate": FloatDistribution(1e-3, 10.0, log=True)}
+    create(storage, [trial_of({"rate": 0.5}, 1.0), trial_of({"rate": 5.0}, 2.0, distributions=wide)])
+    with pytest.raises(bl.InvalidSpace, match="parameter 'rate' has .* in one trial and .* in another"):
+        bl.Study.from_optuna(storage, "theirs")
+    optimizer = bl.RandomSearch({"rate": bl.Real(1e-3, 10.0, log=True)}, direction="minimize")
+    assert bl.Study.from_optuna(storage, "theirs", optimizer=optimizer).n_trials == 2
+    narrow = bl.RandomSearch({"rate": bl.Real(1e-3, 1.0, log=True)}, direction="minimize")
+    with pytest.raises(bl.InvalidPoint, match="trial 1 of Optuna's study 'theirs': "):
+        bl.Study.from_optuna(storage, "theirs", optimizer=narrow)
+
+
+def test_a_study_without_trials_needs_a_space(storage):
+    create(storage)
+    with pytest.raises(bl.InvalidSpace, match="has no trial with parameters"):
+        bl.Study.from_optuna(storage, "theirs")
+    optimizer = bl.RandomSearch({"x": (0.0, 1.0)}, direction="minimize")
+    assert bl.Study.from_optuna(storage, "theirs", optimizer=optimizer).n_trials == 0
+
+
+def used():
+    optimizer = bl.RandomSearch({"rate": (0.0, 1.0)}, direction="minimize")
+    optimizer.suggest()
+    return optimizer
+
+
+@pytest.mark.parametrize(
+    ("optimizer", "message"),
+    [
+        (lambda: bl.RandomSearch, "optimizer=.* is not usable"),
+        (lambda: bl.RandomSearch({"rate": (0.0, 1.0)}), "optimizer has direction='maximize', and .* minimizes"),
+        (lambda: bl.RandomSearch(candidates=[[1.0], [2.0]], direction="minimize"), "optimizer has candidates"),
+        (used, "optimizer has trials already"),
+    ],
+)
+def test_optimizers_that_are_not_usable_are_refused(storage, optimizer, message):
+    create(storage, [trial_of({"rate": 0.5}, 1.0)])
+    with pytest.raises(bl.InvalidSetting, match=message):
+        bl.Study.from_optuna(storage, "theirs", optimizer=optimizer())
