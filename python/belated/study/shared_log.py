@@ -16,6 +16,7 @@ from belated.space.space import Location
 from belated.store import Store, StoreError
 from belated.store.checksums import verified, with_checksum
 from belated.store.interface import NotWritten, Record
+from belated.study.history import History
 
 T = TypeVar("T")
 
@@ -42,6 +43,7 @@ class SharedLog:
         self.name = name
         self.id = id
         self.wall_time = wall_time
+        self.history = History()
         self.lock = threading.RLock()
         # (event, key) of what the writer in charge is about to commit; None while there is none.
         self.uncommitted: list[tuple[str, str | None]] | None = None
@@ -71,6 +73,7 @@ class SharedLog:
             numbers = self.core.extend([record.body for record in records])
         except BelatedError as error:
             raise StoreError(f"study {self.name!r} has an event that cannot have happened: {error}") from error
+        self.history.note(records, numbers)
         for record, number, names in zip(records, numbers, keys, strict=True):
             if names is not None:
                 call, _, key = names
