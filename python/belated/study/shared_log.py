@@ -62,10 +62,11 @@ class SharedLog:
     def _apply_new(self, records: list[Record]) -> int:
         if records:
             known = self.core.n_events()
-            self._apply(verified(self.name, self.id, known, records))
+            self.apply(verified(self.name, self.id, known, records))
         return len(records)
 
-    def _apply(self, records: list[Record]) -> None:
+    def apply(self, records: list[Record]) -> None:
+        """Take in events that follow those known, and that were verified."""
         keys = [None if record.key is None else record.key.split(":", 2) for record in records]
         if any(key is not None and len(key) != 3 for key in keys):
             raise StoreError(f"study {self.name!r} has an event with a key that no call can have had")
@@ -101,7 +102,7 @@ class SharedLog:
                 self.uncommitted = None
             # Committed. Should this be interrupted, the next sync finds them.
             if records:
-                self._apply(records)
+                self.apply(records)
 
     def _until_written(self, call: Callable[[], T]) -> T:
         """Make a call that writes, again where a lost connection kept it from writing anything."""
