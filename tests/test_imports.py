@@ -16,7 +16,7 @@ CORE = Path(__file__).parents[1] / "src"
 # A room may import the rooms before it.
 PYTHON_ROOMS = (
     *("_core", "warn", "space", "optimizers", "store", "study", "run", "simulate", "functions", "plotting"),
-    *("integrations", "experiments", "cli"),
+    *("integrations", "experiments", "serve", "cli"),
 )
 # Rooms that may import fewer than those before them, and the only rooms that may import the package as its users do.
 ALLOWED = {"store": {"_core"}, "simulate": {"_core"}, "functions": {"_core", "space"}}
@@ -27,6 +27,10 @@ INTEGRATED = {
     "belated.integrations.sklearn": {"joblib", "sklearn"},
     "belated.integrations.joblib_tasks": {"joblib"},
     "belated.integrations.optuna": {"optuna"},
+    # Imported by the command `belated serve` when it is called.
+    "belated.serve.app": {"fastapi", "starlette"},
+    "belated.serve.messages": {"pydantic"},
+    "belated.serve.studies": {"anyio"},
 }
 
 RUST_ROOMS = (

@@ -1,4 +1,4 @@
-"""The command line: `belated replay NAME` replays an experiment of a paper, `belated study` inspects a store."""
+"""The command line: `belated replay` replays an experiment of a paper, `study` inspects a store, `serve` serves it."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from belated import _core, experiments
+from belated.serve import command as serve_command
 from belated.study import commands as study_commands
 
 # Exit codes. Those above 128 are a shell's for SIGINT and SIGPIPE; argparse exits with 2 on arguments it cannot read.
@@ -66,6 +67,7 @@ def parser() -> argparse.ArgumentParser:
     )
     replay.set_defaults(command=replay_command)
     study_commands.add_to(commands)
+    serve_command.add_to(commands)
     return top
 
 

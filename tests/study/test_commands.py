@@ -171,6 +171,7 @@ def test_help_names_every_command_with_its_arguments(capsys, monkeypatch):
         ("list", "the studies there are"),
         ("show", "settings, best and last trials of studies"),
         ("export", "all events, one line of JSON each"),
+        ("import", "add studies that `export` wrote, all or none"),
         ("check", "verify that everything in the store is as it was written"),
         ("upgrade", "change a store that an older belated made to what this one reads"),
     ):
@@ -178,5 +179,6 @@ def test_help_names_every_command_with_its_arguments(capsys, monkeypatch):
         its = helped("study", name, "--help")
         assert f"{text[0].upper()}{text[1:]}." in its
         assert "STORE sqlite:///file.db, the path of the file, or postgresql://user@host/database" in its
-        assert ("NAME which study (default: all)" in its) == (name in ("show", "export"))
+        assert ("NAME which study (default: all)" in its) == (name in ("show", "export", "import"))
+        assert ("FILE what `export` printed; - for standard input" in its) == (name == "import")
         assert ("--salvage from a damaged file: whatever is intact" in its) == (name == "export")

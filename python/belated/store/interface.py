@@ -78,6 +78,14 @@ class Store(ABC):
     def create(self, header: Header, records: Sequence[Record]) -> bool:
         """Start a study with these events; False where there is one of this name already."""
 
+    def create_all(self, studies: Sequence[tuple[Header, Sequence[Record]]]) -> list[str]:
+        """Start several studies with their events; the names that are there already, and then none was started.
+
+        In one transaction where a store overrides it; here one after another.
+        """
+        taken = [header.name for header, _ in studies if self.header(header.name) is not None]
+        return taken or [header.name for header, records in studies if not self.create(header, records)]
+
     @abstractmethod
     def header(self, name: str) -> Header | None:
         """The study of this name; None where there is none."""

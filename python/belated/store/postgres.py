@@ -109,25 +109,36 @@ class PostgresStore(Store):
 
     def create(self, header: Header, records: Sequence[Record]) -> bool:
         """Start a study with these events; False where there is one of this name already."""
+        return not self.create_all([(header, records)])
+
+    def create_all(self, studies: Sequence[tuple[Header, Sequence[Record]]]) -> list[str]:
+        """Start studies with their events, in one transaction; the names that are there already, if any."""
         tried = False
 
-        def start(connection: Any) -> bool:
+        def start(connection: Any) -> list[str]:
             nonlocal tried
             self._create_tables(connection)
             connection.execute("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE")
-            added = connection.execute(
-                "INSERT INTO belated.studies VALUES (%s, %s, %s, %s, %s, %s) ON CONFLICT (name) DO NOTHING", header
-            )
-            if added.rowcount != 1:
+            taken = []
+            for header, _ in studies:
+                added = connection.execute(
+                    "INSERT INTO belated.studies VALUES (%s, %s, %s, %s, %s, %s) ON CONFLICT (name) DO NOTHING", header
+                )
+                if added.rowcount != 1:
+                    taken.append(header)
+            if taken:
                 connection.execute("ROLLBACK")
-                # Its id is drawn at random: if it is this one, the commit took place whose answer was lost.
-                found = connection.execute("SELECT id FROM belated.studies WHERE name = %s", (header.name,)).fetchone()
-                return tried and found == (header.id,)
-            connection.execute("INSERT INTO belated.heads VALUES (%s, %s)", (header.id, len(records)))
-            _insert(connection, header.id, records, os.urandom(16))
+                # Ids are drawn at random: if they are these, the commit took place whose answer was lost.
+                statement = "SELECT 1 FROM belated.studies WHERE name = %s AND id = %s"
+                if tried and all(connection.execute(statement, (each.name, each.id)).fetchone() for each in taken):
+                    return []
+                return [header.name for header in taken]
+            for header, records in studies:
+                connection.execute("INSERT INTO belated.heads VALUES (%s, %s)", (header.id, len(records)))
+                _insert(connection, header.id, records, os.urandom(16))
             tried = True
             connection.execute("COMMIT")
-            return True
+            return []
 
         with self._server.lock:
             self._refuse_nested()

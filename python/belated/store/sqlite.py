@@ -133,17 +133,23 @@ class SqliteStore(Store):
 
     def create(self, header: Header, records: Sequence[Record]) -> bool:
         """Start a study with these events; False where there is one of this name already."""
+        return not self.create_all([(header, records)])
+
+    def create_all(self, studies: Sequence[tuple[Header, Sequence[Record]]]) -> list[str]:
+        """Start studies with their events, in one transaction; the names that are there already, if any."""
         with self._connected(create=True) as connection, self._transaction(connection) as changed:
-            if self._header(connection, header.name) is not None:
-                return False
+            taken = [header.name for header, _ in studies if self._header(connection, header.name) is not None]
+            if taken:
+                return taken
             if self._fetch(connection, "SELECT 1 FROM sqlite_master, studies LIMIT 1"):
                 # A study that cannot be found because of damage must not be created again.
                 self._check_integrity(connection)
-            connection.execute("INSERT INTO studies VALUES (?, ?, ?, ?, ?, ?)", header)
-            connection.execute("INSERT INTO heads VALUES (?, 0)", (header.id,))
-            _Transaction(connection, header.id, changed).append(records)
+            for header, records in studies:
+                connection.execute("INSERT INTO studies VALUES (?, ?, ?, ?, ?, ?)", header)
+                connection.execute("INSERT INTO heads VALUES (?, 0)", (header.id,))
+                _Transaction(connection, header.id, changed).append(records)
             changed.append(True)
-        return True
+        return []
 
     def events(self, name: str, start: int) -> list[Record]:
         """A study's events from number `start` on, as of now."""

@@ -1,4 +1,4 @@
-"""`belated study`: list, show, check and export the studies of a store, or upgrade it."""
+"""`belated study`: list, show, check, export and import the studies of a store, or upgrade it."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ import argparse
 import json
 import sys
 from collections.abc import Iterable, Iterator
+from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from belated._core import BelatedError
 from belated.store import Header, Record, Store, StoreError, open_store
 from belated.store.checksums import read_header, verified
+from belated.study.exported import read_exported
 from belated.study.study import Study
 
 DONE, FAILED = 0, 1
@@ -28,14 +30,17 @@ def add_to(commands: Any) -> None:
         ("list", list_command, "the studies there are"),
         ("show", show_command, "settings, best and last trials of studies"),
         ("export", export_command, "all events, one line of JSON each"),
+        ("import", import_command, "add studies that `export` wrote, all or none"),
         ("check", check_command, "verify that everything in the store is as it was written"),
         ("upgrade", upgrade_command, "change a store that an older belated made to what this one reads"),
     ):
         action = actions.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.")
+        if name == "import":
+            action.add_argument("file", metavar="FILE", help="what `export` printed; - for standard input")
         action.add_argument(
             "store", metavar="STORE", help="sqlite:///file.db, the path of the file, or postgresql://user@host/database"
         )
-        if name in ("show", "export"):
+        if name in ("show", "export", "import"):
             action.add_argument("name", metavar="NAME", nargs="?", help="which study (default: all)")
         if name == "export":
             action.add_argument("--salvage", action="store_true", help="from a damaged file: whatever is intact")
@@ -134,6 +139,29 @@ def event_line(name: str | None, study: int, record: Record) -> str:
 
 def _print_events(name: str | None, study: int, records: Iterable[Record]) -> None:
     sys.stdout.writelines(f"{event_line(name, study, record)}\n" for record in records)
+
+
+def import_command(arguments: argparse.Namespace) -> int:
+    """Studies of an export into a store, event by event as they were, unless one of these names is there already."""
+    store = _store(arguments.store)
+    with nullcontext(sys.stdin) if arguments.file == "-" else _opened(arguments.file) as lines:
+        try:
+            studies = read_exported(lines, arguments.name, store)
+        except UnicodeDecodeError as error:
+            raise StoreError(f"{arguments.file} is not text in UTF-8: {error}") from None
+    taken = store.create_all(studies)
+    if taken:
+        raise StoreError(
+            f"{store.url} has studies of the names {taken} already, so that nothing was imported: import into another "
+            "store, or a study with another name"
+        )
+    for each in studies:
+        print(f"{each.header.name}: imported, {len(each.records)} events")
+    return DONE
+
+
+def _opened(file: str) -> IO[str]:
+    return open(file, encoding="utf-8", newline="\n")
 
 
 def check_command(arguments: argparse.Namespace) -> int:

@@ -17,6 +17,7 @@ from belated.space.space import Location
 from belated.store import Store, StoreError
 from belated.store.checksums import verified, with_checksum
 from belated.store.interface import EventsGone, NotWritten, Record
+from belated.study.history import History
 from belated.warn import logger
 
 T = TypeVar("T")
@@ -46,6 +47,7 @@ class SharedLog:
         self.name = name
         self.id = id
         self.wall_time = wall_time
+        self.history = History()
         self.lock = threading.RLock()
         # (event, key) of what the writer in charge is about to commit; None while there is none.
         self.uncommitted: list[tuple[str, str | None]] | None = None
@@ -82,7 +84,7 @@ class SharedLog:
         except EventsGone as gone:
             known, records = 0, self._all_after_a_crash(events, gone)
         if records:
-            self._apply(verified(self.name, self.id, known, records))
+            self.apply(verified(self.name, self.id, known, records))
         return len(records)
 
     def _all_after_a_crash(self, events: Callable[[int], list[Record]], gone: EventsGone) -> list[Record]:
@@ -98,11 +100,13 @@ class SharedLog:
         records = events(0)
         self.core.clear()
         self._keyed.clear()
+        self.history = History()
         self._last = None
         self._readings += 1
         return records
 
-    def _apply(self, records: list[Record]) -> None:
+    def apply(self, records: list[Record]) -> None:
+        """Take in events that follow those known, and that were verified."""
         keys = [None if record.key is None else record.key.split(":", 2) for record in records]
         if any(key is not None and len(key) != 3 for key in keys):
             raise StoreError(f"study {self.name!r} has an event with a key that no call can have had")
@@ -116,6 +120,7 @@ class SharedLog:
             applied = self.core.n_events() - known
             if applied:
                 self._last = records[applied - 1].checksum
+        self.history.note(records, numbers)
         for record, number, names in zip(records, numbers, keys, strict=True):
             if names is not None:
                 call, _, key = names
@@ -148,7 +153,7 @@ class SharedLog:
             # Committed. Should this be interrupted, the next sync finds them.
             if records:
                 self._synced = records[-1].seq, records[-1].checksum
-                self._apply(records)
+                self.apply(records)
 
     def _until_written(self, call: Callable[[], T]) -> T:
         """Make a call that writes, again where a lost connection kept it from writing anything."""

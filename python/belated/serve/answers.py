@@ -1,0 +1,114 @@
+"""What a study knows, as data for JSON. Everything here runs in a study's thread."""
+
+import time
+from bisect import bisect_left
+from typing import Any
+
+from belated._core import TrialRecord
+from belated.optimizers.report import merged_attrs
+from belated.optimizers.trial import Trial
+from belated.space.space import Space
+from belated.store.checksums import read_header
+from belated.study.study import Study
+
+STATES = ("pending", "observed", "failed", "abandoned")
+
+
+def study_as_data(study: Study) -> dict[str, Any]:
+    """A study as `messages.StudyAnswer` describes it."""
+    log = study._current_log()
+    best = log.best()
+    return {
+        "name": study.name,
+        "optimizer": study._strategy_name,
+        "direction": study.direction,
+        "clock": study.clock,
+        "now": time.time(),
+        "events": log.n_events(),
+        "trials": len(log),
+        "counts": {state: len(log.numbers(state)) for state in STATES},
+        "best": None if best is None else _trial(study, best),
+    }
+
+
+def definition_as_data(study: Study) -> dict[str, Any]:
+    """A study's definition as it is stored."""
+    found = study._store.header(study.name)
+    assert found is not None  # it was read when the study was opened
+    return read_header(found)
+
+
+def best_as_data(study: Study) -> dict[str, Any]:
+    """The best trial of a study."""
+    best = study._current_log().best()
+    return {"trial": None if best is None else _trial(study, best)}
+
+
+def trial_as_data(study: Study, number: int) -> dict[str, Any]:
+    """The trial with this number; UnknownTrial where there is none."""
+    study.sync()
+    return _trial(study, study._number_of(number))
+
+
+def trials_as_data(study: Study, trials: list[Trial]) -> dict[str, Any]:
+    """Trials that were started."""
+    return {"trials": [_trial(study, trial.number) for trial in trials]}
+
+
+def page_as_data(study: Study, state: str | None, start: int, limit: int, since: int) -> dict[str, Any]:
+    """Trials of a study in order of their numbers, as `messages.Page` asks for them."""
+    log = study._current_log()
+    numbers = log.numbers(state)
+    if since > 0:
+        wanted = set(numbers)
+        numbers = [number for number in log.history.changed(since) if number in wanted]
+    first = bisect_left(numbers, start)
+    page, rest = numbers[first : first + limit], numbers[first + limit : first + limit + 1]
+    return {
+        "trials": [_trial(study, number) for number in page],
+        "next": rest[0] if rest else None,
+        "events": log.n_events(),
+    }
+
+
+def _trial(study: Study, number: int) -> dict[str, Any]:
+    record = study._log.trial(number)
+    problem, contexts = study._problem, study._problem.context_space
+    written = study._log.history.written(number)
+    delay = None if record.observed_at is None else record.observed_at - record.suggested_at
+    return {
+        "number": number,
+        **_places(study, record),
+        "context": None if contexts is None else contexts.decode(record.context),
+        "fidelity": problem.decode_fidelity(record.fidelity),
+        "state": record.state,
+        "value": None if record.value is None else problem.oriented(record.value),
+        "std": record.std,
+        "cost": record.cost,
+        "duration": record.duration,
+        "attrs": merged_attrs(record.attrs),
+        "error": record.error and dict(zip(("type", "message", "traceback"), record.error, strict=True)),
+        "suggested_at": record.suggested_at,
+        "observed_at": record.observed_at,
+        "ended_at": record.ended_at,
+        "delay": delay,
+        "expires_at": record.expires_at,
+        "started_at": written.first,
+        "changed_at": written.last,
+    }
+
+
+def _places(study: Study, record: TrialRecord) -> dict[str, Any]:
+    """Where a trial was started, and where it was run."""
+    domain, run = study._problem.domain, record.run
+    if isinstance(domain, Space):
+        params = domain.decode(record.point, record.index, record.given)
+        params_run = None if run is None else domain.decode(*run)
+        return {"params": params, "params_run": params_run, "index": None, "index_run": None, "x": None}
+    return {
+        "params": None,
+        "params_run": None,
+        "index": record.index,
+        "index_run": None if run is None else run[1],
+        "x": domain.decode(record.point, record.index).tolist(),
+    }

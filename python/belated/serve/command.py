@@ -1,0 +1,133 @@
+"""`belated serve`: its arguments, the token, and the server's process."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import socket
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from belated._core import InvalidSetting
+from belated.store import open_store
+
+DONE = 0
+
+_SHORTEST_TOKEN, _LONGEST_TOKEN = 16, 1000
+
+_NEEDED = ("fastapi", "uvicorn")
+
+
+def add_to(commands: Any) -> None:
+    """Add ``serve``."""
+    text = "serve the studies of a store over HTTP"
+    serve = commands.add_parser("serve", help=text, description=f"{text[0].upper()}{text[1:]}.")
+    serve.add_argument(
+        "store", metavar="STORE", help="sqlite:///file.db, the path of the file, or postgresql://user@host/database"
+    )
+    serve.add_argument(
+        "--host", metavar="HOST", default="127.0.0.1", help="the address to listen at (default: %(default)s)"
+    )
+    serve.add_argument(
+        "--port", metavar="PORT", type=_port, default=8350, help="the port (default: %(default)s; 0: one that is free)"
+    )
+    serve.add_argument(
+        "--token-file",
+        metavar="FILE",
+        type=Path,
+        help="a file with the token that requests must show (default: the environment variable BELATED_TOKEN)",
+    )
+    serve.set_defaults(command=serve_command)
+
+
+def serve_command(arguments: argparse.Namespace) -> int:
+    """Serve until SIGINT or SIGTERM."""
+    token = read_token(arguments.token_file)
+    missing = [name for name in _NEEDED if find_spec(name) is None]
+    if missing:
+        raise InvalidSetting(f"this needs {' and '.join(missing)}: pip install 'belated[serve]'")
+    import uvicorn
+
+    from belated.serve.app import make_app
+    from belated.serve.studies import OpenStudies
+
+    store = open_store(arguments.store if "://" in arguments.store else Path(arguments.store))
+    studies = OpenStudies(store)
+    studies.read_names()  # an error now, and not at the first request
+    for kind in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(kind, _stop)
+    with _listening(arguments.host, arguments.port) as listener:
+        settings = {"log_level": "warning", "access_log": False, "server_header": False, "proxy_headers": False}
+        server = uvicorn.Server(uvicorn.Config(make_app(studies, token), lifespan="on", ws="none", **settings))
+        host, port = listener.getsockname()[:2]
+        shown = f"[{host}]" if ":" in host else host
+        print(f"belated: {store.url} is served at http://{shown}:{port}, its API is described at /docs", flush=True)
+        if not _is_loopback(host):
+            print(
+                "belated: the token is sent unencrypted: let only a proxy that adds TLS reach this port",
+                file=sys.stderr,
+                flush=True,
+            )
+        # Requests that have begun are carried out before it returns.
+        server.run(sockets=[listener])
+    return DONE
+
+
+def read_token(file: Path | None) -> str:
+    """The token of a file, or of the environment.
+
+    Raises
+    ------
+    InvalidSetting
+        There is none, or it is too short to be kept secret. The message does not show it.
+    """
+    if file is not None:
+        try:
+            token, where = file.read_text(encoding="utf-8").strip(), f"the token in {file}"
+        except UnicodeDecodeError:
+            raise InvalidSetting(f"the token in {file} is not text: write it with {_MAKE}") from None
+    else:
+        token, where = os.environ.get("BELATED_TOKEN", "").strip(), "the token in BELATED_TOKEN"
+    if not token:
+        raise InvalidSetting(f"there is no token, which every request must show: make one with {_MAKE}")
+    if not (_SHORTEST_TOKEN <= len(token) <= _LONGEST_TOKEN and token.isascii() and token.isprintable()):
+        raise InvalidSetting(
+            f"{where} is not usable: take {_SHORTEST_TOKEN} to {_LONGEST_TOKEN} ASCII characters, as from {_MAKE}"
+        )
+    if " " in token:
+        raise InvalidSetting(f"{where} has a space in it: take a single word, as from {_MAKE}")
+    return token
+
+
+_MAKE = (
+    "python -c 'import secrets; print(secrets.token_urlsafe())' > token.txt, and pass --token-file token.txt "
+    "or BELATED_TOKEN"
+)
+
+
+def _port(text: str) -> int:
+    if not text.isdecimal() or int(text) > 65535:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a port: pass a whole number from 0 to 65535")
+    return int(text)
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    try:
+        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
+        return socket.create_server((host, port), family=family, backlog=2048)
+    except OSError as error:
+        raise InvalidSetting(f"host={host!r}, port={port} cannot be listened at: {error}") from None
+
+
+def _is_loopback(host: str) -> bool:
+    import ipaddress
+
+    return ipaddress.ip_address(host.partition("%")[0]).is_loopback
+
+
+def _stop(number: int, frame: Any) -> None:
+    # Called by uvicorn once it has stopped, or before it starts.
+    raise SystemExit(DONE)

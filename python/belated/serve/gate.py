@@ -1,0 +1,164 @@
+"""The way in: every request shows the token, and brings JSON of a bounded size or nothing; ASGI middleware."""
+
+import hmac
+import json
+import math
+from collections.abc import Awaitable, Callable, MutableMapping
+from hashlib import sha256
+from typing import Any
+from urllib.parse import unquote_to_bytes
+
+from belated.serve.problems import MEDIA_TYPE, problem
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+#: Bytes of the largest body that is read.
+LARGEST_BODY = 1 << 20
+
+#: Paths without anything of a study, which browsers ask for before there is a token.
+OPEN_PATHS = frozenset({"/", "/docs", "/openapi.json"})
+
+#: What stands for "/" in a segment of a path, since names of studies are printable.
+SLASH = "\0"
+
+# Nothing is kept by browsers and proxies, and nothing is taken for another type than it is.
+_HEADERS = [(b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff")]
+
+
+class Refused(Exception):
+    """A request that is answered with a problem: status, detail, and headers for the answer."""
+
+    def __init__(self, status: int, detail: str, *headers: tuple[bytes, bytes]) -> None:
+        super().__init__(detail)
+        self.status, self.detail, self.headers = status, detail, headers
+
+
+class Gate:
+    """An application behind a token; the token itself is not kept, only its hash."""
+
+    def __init__(self, app: App, token: str) -> None:
+        self._app = app
+        self._hash = sha256(token.encode()).digest()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+
+        async def answer(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] = [*message.get("headers", ()), *_HEADERS]
+            await send(message)
+
+        try:
+            scope["path"] = path_of(scope)
+            if scope["path"] not in OPEN_PATHS:
+                self._check_token(scope)
+            if scope["method"] not in ("GET", "HEAD"):
+                receive = replaying(await checked_body(scope, receive), receive)
+        except Refused as refused:
+            body = problem(refused.status, refused.detail)
+            headers = [(b"content-type", MEDIA_TYPE.encode()), (b"content-length", str(len(body)).encode())]
+            headers += refused.headers
+            await answer({"type": "http.response.start", "status": refused.status, "headers": headers})
+            await answer({"type": "http.response.body", "body": body})
+            return
+        await self._app(scope, receive, answer)
+
+    def _check_token(self, scope: Scope) -> None:
+        given = [value for name, value in scope["headers"] if name == b"authorization"]
+        kind, _, token = (given[0] if len(given) == 1 else b"").partition(b" ")
+        # Hashes, so that the time that the comparison takes tells nothing of the token, its length included.
+        same = hmac.compare_digest(sha256(token.strip()).digest(), self._hash)
+        if kind.lower() != b"bearer" or not same:
+            raise Refused(
+                401,
+                "the token is missing or wrong: send the header Authorization: Bearer TOKEN",
+                (b"www-authenticate", b"Bearer"),
+            )
+
+
+def path_of(scope: Scope) -> str:
+    """The path, decoded; an encoded slash stays within its segment."""
+    segments = scope.get("raw_path", scope["path"].encode()).split(b"?")[0].split(b"/")
+    return "/".join(unquote_to_bytes(part).decode(errors="replace").replace("/", SLASH) for part in segments)
+
+
+async def checked_body(scope: Scope, receive: Receive) -> bytes:
+    """The whole body of a request: empty, or a JSON object; Refused where it is neither, or too large."""
+    headers = dict(scope["headers"])
+    too_large = Refused(
+        413, f"the body is larger than {LARGEST_BODY} bytes: send less at once", (b"connection", b"close")
+    )
+    length = headers.get(b"content-length", b"0")
+    if not length.isdigit() or len(length) > 18 or int(length) > LARGEST_BODY:
+        raise too_large
+    body = bytearray()
+    more = True
+    while more:
+        message = await receive()
+        if message["type"] != "http.request":
+            raise Refused(400, "the client went away")
+        body += message.get("body", b"")
+        more = message.get("more_body", False)
+        if len(body) > LARGEST_BODY:
+            raise too_large
+    if body:
+        kind = headers.get(b"content-type", b"").split(b";")[0].strip().lower()
+        if kind != b"application/json":
+            raise Refused(415, "the body is not JSON: send it with the header Content-Type: application/json")
+        check_json(bytes(body))
+    return bytes(body)
+
+
+def check_json(body: bytes) -> None:
+    """Refuse what is no JSON object, and what Python reads as JSON although it is none: NaN, infinity, half characters.
+
+    Raises
+    ------
+    Refused
+        With status 400 where it is not JSON, and 422 where it is JSON that no request can be.
+    """
+    try:
+        data = json.loads(body.decode(), parse_constant=_no_constant, parse_float=_finite)
+    except RecursionError:
+        raise Refused(422, "the body is nested too deeply") from None
+    except ValueError as error:
+        # Also integers of thousands of digits.
+        raise Refused(400, f"the body is not JSON: {str(error).splitlines()[0][:200]}") from None
+    if not isinstance(data, dict):
+        raise Refused(422, "the body is not a JSON object: send names and values, as in {}")
+    if b"\\u" in body:
+        try:
+            json.dumps(data, ensure_ascii=False).encode()
+        except UnicodeEncodeError:
+            raise Refused(422, "the body has half of a surrogate pair, which is no character") from None
+
+
+def _no_constant(text: str) -> float:
+    raise ValueError(f"{text} is not a number of JSON")
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(f"{text[:20]} is larger than any float")
+    return number
+
+
+def replaying(body: bytes, receive: Receive) -> Receive:
+    """A `receive` that first gives the body that was read already."""
+    read = False
+
+    async def again() -> Message:
+        nonlocal read
+        if read:
+            return await receive()
+        read = True
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return again

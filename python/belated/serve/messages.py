@@ -1,0 +1,215 @@
+"""What requests hold and what answers hold, as JSON: the schemas of the API's description.
+
+Requests with other fields than these, or other types, are refused. Answers are made by `belated.serve.answers`.
+"""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+State = Literal["pending", "observed", "failed", "abandoned"]
+
+Amount = Annotated[float, Field(ge=0)]
+Key = Annotated[str, Field(min_length=1, max_length=1000)]
+
+
+class Request(BaseModel):
+    """The body of a request."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
+
+
+class Timed(Request):
+    """A request that may say when it is."""
+
+    now: float | None = Field(
+        default=None,
+        description="The time in seconds, for a study with clock='seconds'. Default: by the server's clock. Leases and "
+        "delays are counted by it, so that all clients of a study should give it, or none.",
+    )
+
+
+class Suggest(Timed):
+    """Start trials."""
+
+    n: Annotated[int, Field(ge=1, le=100)] = Field(default=1, description="How many.")
+    context: dict[str, Any] | None = Field(default=None, description="Values by name, where the study has contexts.")
+    fidelity: float | None = Field(default=None, description="The fidelity wanted, where the study has fidelities.")
+    expires_after: Amount | None = Field(
+        default=None,
+        description="A lease: seconds after which the model no longer counts on the result. It is accepted all the "
+        "same, whenever it comes.",
+    )
+    key: Key | None = Field(
+        default=None,
+        description="A name for this request, printable and unique in the study: asked again with it, as after an "
+        "answer that was lost, the same trials are returned.",
+    )
+
+
+class Observe(Timed):
+    """Report the value of a trial."""
+
+    value: float = Field(description="One finite number.")
+    std: Amount | None = Field(default=None, description="The standard deviation of this value's noise.")
+    cost: Amount | None = Field(default=None, description="What the evaluation cost, in a unit of yours.")
+    duration: Amount | None = Field(default=None, description="The seconds that the evaluation took.")
+    params: dict[str, Any] | list[float] | int | None = Field(
+        default=None, description="Where the trial was really run, if not where it was suggested."
+    )
+    attrs: dict[str, Any] | None = Field(default=None, description="Anything else to keep with the trial.")
+    fidelity: float | None = Field(default=None, description="That of the trial, as a check.")
+    amend: bool = Field(default=False, description="Replace a value that is there already.")
+    replicate: bool = Field(
+        default=False,
+        description="Where there is a value already, record this one as a trial of its own at the same point.",
+    )
+    key: Key | None = Field(
+        default=None, description="A name for this report, printable: a second one with it changes nothing."
+    )
+
+
+class Fail(Timed):
+    """Report that a trial crashed."""
+
+    error: str | None = Field(default=None, description="What went wrong: the first 2 kB are kept.")
+    attrs: dict[str, Any] | None = Field(default=None, description="Anything else to keep with the trial.")
+
+
+class Abandon(Timed):
+    """Give a trial up without a verdict on its point."""
+
+
+class Create(Request):
+    """Create a study."""
+
+    name: Annotated[str, Field(min_length=1, max_length=1000)] = Field(description="A printable name.")
+    definition: dict[str, Any] = Field(
+        description="The optimizer's class and arguments, as `belated study export` shows them; what is left out has "
+        "its default.",
+        examples=[
+            {
+                "optimizer": "BayesOpt",
+                "arguments": {"space": [{"name": "x", "kind": "Real", "low": 0.0, "high": 1.0}], "seed": 0},
+            }
+        ],
+    )
+
+
+class Page(BaseModel):
+    """Which trials are asked for."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    state: State | None = Field(default=None, description="Those in this state.")
+    start: Annotated[int, Field(ge=0)] = Field(default=0, description="Those with this number and larger ones.")
+    limit: Annotated[int, Field(ge=1, le=1000)] = Field(default=100, description="At most as many.")
+    since: Annotated[int, Field(ge=0)] = Field(
+        default=0, description="Those that changed in events from this number on: `events` of an earlier answer."
+    )
+
+
+class TrialErrorAnswer(BaseModel):
+    """Why a trial failed."""
+
+    type: str
+    message: str
+    traceback: str | None
+
+
+class TrialAnswer(BaseModel):
+    """A trial as it stands now. What a study does not have (candidates, contexts, fidelities) is null."""
+
+    number: int
+    params: dict[str, Any] | None = Field(description="Values by name; null for candidates.")
+    index: int | None = Field(description="The candidate's row number; null in a space.")
+    x: list[Any] | None = Field(description="The candidate's row; null in a space.")
+    params_run: dict[str, Any] | None = Field(description="Where it was really run, in a space, if elsewhere.")
+    index_run: int | None = Field(description="The candidate that was really run, if another one.")
+    context: dict[str, Any] | None
+    fidelity: float | None
+    state: State
+    value: float | None
+    std: float | None
+    cost: float | None
+    duration: float | None
+    attrs: dict[str, Any]
+    error: TrialErrorAnswer | None
+    suggested_at: float = Field(description="On the study's clock, as the next two.")
+    observed_at: float | None
+    ended_at: float | None
+    delay: float | None = Field(description="From suggestion to observation, on the study's clock.")
+    expires_at: float | None = Field(description="When its lease ends, in seconds since 1970.")
+    started_at: float = Field(description="When it was started, in seconds since 1970.")
+    changed_at: float = Field(description="When its last event was written, in seconds since 1970.")
+
+
+class Trials(BaseModel):
+    """Trials that were started."""
+
+    trials: list[TrialAnswer]
+
+
+class TrialsPage(BaseModel):
+    """Some of the trials of a study."""
+
+    trials: list[TrialAnswer]
+    next: int | None = Field(description="`start` of the request for those that follow; null where none do.")
+    events: int = Field(description="The number of events of the study, for `since`.")
+
+
+class Best(BaseModel):
+    """The trial with the best value."""
+
+    trial: TrialAnswer | None = Field(description="Null before the first value.")
+
+
+class Counts(BaseModel):
+    """Numbers of trials by state."""
+
+    pending: int
+    observed: int
+    failed: int
+    abandoned: int
+
+
+class StudyName(BaseModel):
+    """A study of the store."""
+
+    name: str
+
+
+class StudyNames(BaseModel):
+    """The studies of the store, the oldest first."""
+
+    studies: list[StudyName]
+
+
+class StudyAnswer(BaseModel):
+    """A study as it stands now."""
+
+    name: str
+    optimizer: str = Field(description="The class of its optimizer.")
+    direction: Literal["maximize", "minimize"]
+    clock: Literal["iterations", "seconds"]
+    now: float = Field(description="The time by the server's clock, in seconds since 1970.")
+    events: int = Field(description="The length of its log.")
+    trials: int = Field(description="How many there are, whatever their state.")
+    counts: Counts
+    best: TrialAnswer | None
+
+
+class DefinitionAnswer(BaseModel):
+    """The definition of a study."""
+
+    optimizer: str
+    arguments: dict[str, Any]
+
+
+class Problem(BaseModel):
+    """What is wrong with a request."""
+
+    title: str
+    status: int
+    detail: str = Field(description="What was wrong, and what to send instead.")
+    error: str | None = Field(default=None, description="The class of belated's error, where it is one.")

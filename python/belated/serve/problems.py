@@ -1,0 +1,70 @@
+"""Errors as answers: RFC 9457 problems with a status, the error's class and its message."""
+
+import json
+from typing import Any
+
+from belated._core import AlreadyObserved, BelatedError, HorizonReached, NumericalError, UnknownTrial
+from belated.optimizers.read_access import NotFitted
+from belated.store import StoreError
+
+MEDIA_TYPE = "application/problem+json"
+
+_TITLES = {
+    400: "Bad Request",
+    401: "Unauthorized",
+    404: "Not Found",
+    405: "Method Not Allowed",
+    409: "Conflict",
+    413: "Content Too Large",
+    415: "Unsupported Media Type",
+    422: "Unprocessable Content",
+    500: "Internal Server Error",
+    503: "Service Unavailable",
+}
+
+
+class UnknownStudy(BelatedError, KeyError):
+    """A name that no study of the store has."""
+
+    __str__ = Exception.__str__
+
+
+class StudyExists(BelatedError):
+    """A study that exists with another definition."""
+
+
+# The first class that an error belongs to decides; all other errors of belated are about what was sent.
+_STATUSES: tuple[tuple[type[BelatedError], int], ...] = (
+    (UnknownStudy, 404),
+    (UnknownTrial, 404),
+    (AlreadyObserved, 409),
+    (StudyExists, 409),
+    (HorizonReached, 409),
+    (NotFitted, 409),
+    (NumericalError, 409),
+    (StoreError, 503),
+)
+
+
+def status_of(error: BelatedError) -> int:
+    """The status of the answer to a request that raised this error."""
+    return next((status for kind, status in _STATUSES if isinstance(error, kind)), 422)
+
+
+def as_json(data: Any) -> bytes:
+    """JSON of answers: ASCII, so that no string of a study can make it unreadable."""
+    return json.dumps(data, allow_nan=False, separators=(",", ":")).encode("ascii")
+
+
+def problem(status: int, detail: str, error: str | None = None) -> bytes:
+    """The body of an answer that says what is wrong; `error` is the name of the error's class."""
+    facts: dict[str, Any] = {"title": _TITLES.get(status, "Error"), "status": status, "detail": detail}
+    return as_json(facts if error is None else facts | {"error": error})
+
+
+def problem_of(error: BelatedError) -> tuple[int, bytes]:
+    """Status and body of the answer to a request that raised this error."""
+    status = status_of(error)
+    # A KeyError prints as the repr of its message.
+    message = error.args[0] if error.args and isinstance(error.args[0], str) else str(error)
+    return status, problem(status, message, type(error).__name__)

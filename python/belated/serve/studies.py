@@ -1,0 +1,171 @@
+"""The studies that a server has open: one object a study, used by one thread at a time."""
+
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, TypeVar
+
+import anyio
+import anyio.to_thread
+
+from belated._core import InvalidSetting
+from belated.serve.problems import StudyExists, UnknownStudy
+from belated.store import Store, StoreError, open_store
+from belated.study.definition import optimizer_from
+from belated.study.study import Study
+
+T = TypeVar("T")
+
+#: How many studies stay open; the one that was not asked for the longest is closed first.
+MAX_OPEN = 64
+
+# The time that a request brings, where it brings one.
+_NOW: ContextVar[float | None] = ContextVar("now", default=None)
+
+
+def clock() -> float:
+    """Seconds: those of the request, if it says when it is."""
+    now = _NOW.get()
+    return time.time() if now is None else now
+
+
+@contextmanager
+def at_time(study: Study, now: float | None) -> Iterator[None]:
+    """Let the study's clock show `now`; None is the time by this machine."""
+    if now is not None and study.clock != "seconds":
+        raise InvalidSetting(f"now={now!r} is given but never asked: study {study.name!r} has clock='iterations'")
+    token = _NOW.set(now)
+    try:
+        yield
+    finally:
+        _NOW.reset(token)
+
+
+class _Open:
+    """A study that is open, or about to be."""
+
+    def __init__(self) -> None:
+        # Requests for one study wait here, in order of arrival and without holding a thread.
+        self.turn = anyio.CapacityLimiter(1)
+        self.study: Study | None = None
+
+
+class OpenStudies:
+    """The studies of a store, each opened when it is first asked for."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._open: OrderedDict[str, _Open] = OrderedDict()
+        self._turn: anyio.CapacityLimiter | None = None
+        self._has_studies = False
+
+    async def call(self, name: str, work: Callable[[Study], T]) -> T:
+        """What `work` returns for the study of this name, in a thread.
+
+        Raises
+        ------
+        UnknownStudy
+            There is none of this name.
+        """
+        return await self._in_turn(name, lambda entry: work(self._loaded(name, entry)))
+
+    async def create(self, name: str, definition: dict[str, Any], work: Callable[[Study], T]) -> tuple[bool, T]:
+        """Whether the study was created, as opposed to found with an equal definition; and what `work` returns for it.
+
+        Raises
+        ------
+        InvalidSetting
+            The definition makes no optimizer.
+        StudyExists
+            There is one of this name with another definition.
+        """
+
+        def create(entry: _Open) -> tuple[bool, T]:
+            optimizer = read_definition(definition)
+            # Another process may create it meanwhile: then it is answered as created twice, and there once.
+            found = self._store.header(name) is not None
+            try:
+                study = Study(name, self._store.url, optimizer, time=clock)
+            except InvalidSetting as error:
+                if not found:
+                    raise
+                raise StudyExists(str(error)) from None
+            entry.study = entry.study or study
+            self._has_studies = True
+            return not found, work(study)
+
+        return await self._in_turn(name, create)
+
+    async def names(self) -> list[str]:
+        """The names of all studies, the oldest first."""
+        self._turn = self._turn or anyio.CapacityLimiter(1)
+        names: list[str] = await anyio.to_thread.run_sync(self.read_names, limiter=self._turn)
+        return names
+
+    def close(self) -> None:
+        """Close all studies and their connections."""
+        self._open.clear()
+
+    def read_names(self) -> list[str]:
+        """As `names`, in this thread; StoreError where the store cannot be read."""
+        try:
+            names = self._store.names()
+        except StoreError:
+            # Where no study was created so far there is no table, or no file; any name is unknown there.
+            if self._has_studies or self._store.header("study") is not None:
+                raise
+            return []
+        self._has_studies = self._has_studies or bool(names)
+        return names
+
+    def _loaded(self, name: str, entry: _Open) -> Study:
+        if entry.study is None:
+            # A store of its own: one connection for each study, so that they do not wait for each other.
+            store = open_store(self._store.url)
+            if store.header(name) is None:
+                raise UnknownStudy(f"there is no study {name!r}: GET /v1/studies lists those that there are")
+            entry.study = Study.load(name, store, time=clock)
+            self._has_studies = True
+        return entry.study
+
+    async def _in_turn(self, name: str, work: Callable[[_Open], T]) -> T:
+        entry = self._open.setdefault(name, _Open())
+        self._open.move_to_end(name)
+
+        def call() -> T:
+            try:
+                return work(entry)
+            except StoreError:
+                # What is wrong with the store may be over when it is opened anew.
+                entry.study = None
+                raise
+
+        try:
+            answer: T = await anyio.to_thread.run_sync(call, limiter=entry.turn)
+            return answer
+        finally:
+            if entry.study is None and not entry.turn.statistics().tasks_waiting:
+                self._forget(name, entry)
+            while len(self._open) > MAX_OPEN:
+                self._open.popitem(last=False)
+
+    def _forget(self, name: str, entry: _Open) -> None:
+        if self._open.get(name) is entry:
+            del self._open[name]
+
+
+def read_definition(definition: dict[str, Any]) -> Any:
+    """The optimizer that a definition which somebody sent makes; InvalidSetting where it makes none."""
+    if set(definition) != {"optimizer", "arguments"} or not isinstance(definition["arguments"], dict):
+        raise InvalidSetting(
+            'definition is not usable: pass {"optimizer": "BayesOpt", "arguments": {"space": [{"name": "x", '
+            '"kind": "Real", "low": 0, "high": 1}]}}; what is left out has its default'
+        )
+    if "constraints" in definition["arguments"]:
+        raise InvalidSetting("definition has constraints, which are functions: create such a study in Python")
+    try:
+        return optimizer_from(definition, clock)
+    except StoreError as error:
+        raise InvalidSetting(str(error)) from None

@@ -1,0 +1,175 @@
+"""`belated study import`: what was exported is in the other store as it was, or nothing is."""
+
+import io
+import json
+
+import pytest
+
+import belated as bl
+from belated import cli
+from belated.store import open_store
+
+EMPTY_AGAIN = "nothing was imported"
+
+
+@pytest.fixture
+def url(tmp_path):
+    """A store of two studies with everything that an event can hold."""
+    url = f"sqlite:///{tmp_path / 'studies.db'}"
+    space = {"x": bl.Real(1e-4, 1.0, log=True), "kind": [("a", 1), "b", None]}
+    context = {"day": (0.0, 7.0)}
+    study = bl.Study("é, \"event\": 'one'", url, bl.BayesOpt(space, context=context, direction="minimize", seed=1))
+    trials = study.suggest(n=6, context={"day": 1.5}, key='k:1, "event": ', expires_after=60.0)
+    for i, trial in enumerate(trials[:4]):
+        study.observe(trial, i / 3, std=1e-300, cost=2.0, attrs={"a": ["ü", ', "definition": ']}, key=f"o{i}")
+    study.fail(trials[4], error="boom\n")
+    study.abandon(trials[5])
+    study.add({"x": 0.5, "kind": "b"}, 1 / 3, {"day": 2.0})
+    study.enqueue({"x": 0.25, "kind": None})
+    other = bl.Study("two", url, bl.RandomSearch({"x": (0.0, 1.0)}, seed=2))
+    other.observe(other.suggest(), 0.5)
+    return url
+
+
+@pytest.fixture
+def run(capsys):
+    """A function that runs `belated study …`: exit code, lines printed, and what was printed as errors."""
+
+    def run(*arguments):
+        code = cli.main(["study", *map(str, arguments)])
+        printed = capsys.readouterr()
+        return code, printed.out.splitlines(keepends=True), printed.err
+
+    return run
+
+
+@pytest.fixture
+def exported(run, url, tmp_path):
+    """A function that writes lines to a file; without any, those of the store's export."""
+
+    def write(lines=None, name="export.json"):
+        path = tmp_path / name
+        path.write_bytes("".join(run("export", url)[1] if lines is None else lines).encode())
+        return path
+
+    return write
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def target(request, tmp_path):
+    """The URL of a store without studies."""
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path / 'other.db'}"
+    return request.getfixturevalue("postgres").url()
+
+
+def test_what_is_imported_is_exported_again_byte_by_byte_and_goes_on_the_same(run, url, exported, target):
+    file = exported()
+    code, lines, _ = run("import", file, target)
+    assert code == cli.DONE and [line.split(": ")[-1] for line in lines] == [
+        "imported, 14 events\n",
+        "imported, 2 events\n",
+    ]
+    assert run("export", target)[1] == run("export", url)[1]
+    assert run("check", target)[0] == cli.DONE
+    for name in open_store(url).names():
+        old, new = bl.Study.load(name, url), bl.Study.load(name, target)
+        assert [repr(trial) for trial in new.trials] == [repr(trial) for trial in old.trials]
+        context = None if old.context_space_ is None else {"day": 3.0}
+        assert new.suggest(context=context).params == old.suggest(context=context).params
+    # Its keys are known there.
+    first = bl.Study.load(open_store(url).names()[0], target)
+    n = first.n_trials
+    assert [t.number for t in first.suggest(6, {"day": 1.5}, key='k:1, "event": ')] == list(range(6))
+    assert first.n_trials == n
+
+
+def test_a_name_that_is_there_keeps_all_studies_out(run, url, exported, target):
+    bl.Study("two", target, bl.RandomSearch({"y": (0.0, 1.0)}, seed=0)).suggest()
+    before = run("export", target)[1]
+    code, lines, errors = run("import", exported(), target)
+    assert (code, lines) == (cli.FAILED, []) and "['two'] already" in errors and EMPTY_AGAIN in errors
+    assert run("export", target)[1] == before
+    # The other one alone goes in, and twice does not.
+    name = open_store(url).names()[0]
+    assert run("import", exported(), target, name)[0] == cli.DONE
+    assert run("import", exported(), target, name)[0] == cli.FAILED
+    assert sorted(open_store(target).names()) == sorted([name, "two"])
+
+
+def test_standard_input_is_read(run, url, tmp_path, monkeypatch):
+    monkeypatch.setattr("sys.stdin", io.StringIO("".join(run("export", url)[1])))
+    other = f"sqlite:///{tmp_path / 'other.db'}"
+    assert run("import", "-", other, "two")[0] == cli.DONE
+    assert open_store(other).names() == ["two"]
+
+
+def test_what_was_salvaged_in_any_order_and_twice_is_imported(run, url, exported, tmp_path):
+    lines = run("export", "--salvage", url)[1]
+    file = exported([*reversed(lines), "\n", *lines])
+    other = f"sqlite:///{tmp_path / 'other.db'}"
+    assert run("import", file, other)[0] == cli.DONE
+    assert sorted(run("export", other)[1]) == sorted(run("export", url)[1])
+
+
+def changed(line, **facts):
+    """A line of an export with other facts, its checksum as it was."""
+    found = json.loads(line) | facts
+    return json.dumps(found) + "\n"
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda lines: [], "the file has no study"),
+        (lambda lines: ["{}\n"], "line 1 is not one that"),
+        (lambda lines: ["[" * 100_000], "line 1 is not one that"),
+        (lambda lines: [lines[0], "text\n"], "line 2 is not one that"),
+        (lambda lines: [lines[0], lines[1][:-20]], "line 2 is not one that"),
+        (lambda lines: [lines[0].replace('"id": ', '"ID": ')], "line 1 is not one that"),
+        (lambda lines: [changed(lines[0], version="3")], "line 1 is not one that"),
+        (lambda lines: [changed(lines[0], checksum="zz")], "line 1 is not one that"),
+        (lambda lines: lines[1:], "definition is lost"),
+        (lambda lines: lines[:2] + lines[3:], "event 1 of study"),
+        (lambda lines: [lines[0].replace("minimize", "maximize"), *lines[1:]], "is damaged"),
+        (lambda lines: [lines[0], lines[1].replace('"now":', '"now": ')], "event 0 of study"),
+        (lambda lines: [*lines, lines[2].replace('"now":', '"now": ')], "an earlier line has otherwise"),
+        (lambda lines: [*lines, changed(lines[0], at=0.0)], "an earlier line has otherwise"),
+        (lambda lines: [*lines, changed(lines[0], id=5)], "two studies of one name"),
+        (lambda lines: [changed(lines[0], version=99)], "upgrade belated"),
+    ],
+)
+def test_a_file_that_is_not_as_it_was_written_is_refused_and_nothing_is_there(
+    run, url, exported, tmp_path, change, message
+):
+    lines = run("export", url)[1]
+    changed_lines = change(lines)
+    assert changed_lines != lines
+    other = tmp_path / "other.db"
+    code, printed, errors = run("import", exported(changed_lines), other)
+    assert (code, printed) == (cli.FAILED, []) and message in errors
+    assert not other.exists()
+
+
+def test_events_that_cannot_have_happened_are_refused(run, exported, tmp_path):
+    from belated.store.checksums import header, with_checksum
+    from belated.study.commands import event_line, header_line
+    from belated.study.definition import definition_of
+
+    made = header(7, "s", definition_of(bl.RandomSearch({"x": (0.0, 1.0)}, seed=0)), 1.0)
+    record = with_checksum(7, 0, None, 1.0, '{"Abandoned":{"number":3,"now":0.0}}')
+    file = exported([header_line(made) + "\n", event_line("s", 7, record) + "\n"])
+    code, _, errors = run("import", file, tmp_path / "other.db")
+    assert code == cli.FAILED and "has an event that cannot have happened" in errors
+    assert not (tmp_path / "other.db").exists()
+
+
+def test_names_and_files_that_are_not_there_are_said(run, exported, tmp_path):
+    other = tmp_path / "other.db"
+    code, _, errors = run("import", exported(), other, "three")
+    assert code == cli.FAILED and "there is no study 'three' in the file" in errors
+    assert run("import", tmp_path / "none.json", other)[0] == cli.FAILED
+    (tmp_path / "binary").write_bytes(b"\xff\xfe\n")
+    code, _, errors = run("import", tmp_path / "binary", other)
+    assert code == cli.FAILED and "is not text in UTF-8" in errors
+    assert not other.exists()
