@@ -116,18 +116,18 @@ def utilisation(calls, n_workers):
     return busy / there, 1e3 * (there - busy) / len(calls)
 
 
-def measure(engine, n_workers, n_trials, seconds, rounds):
+def measure(engine, optimizers, n_workers, n_trials, seconds, rounds):
     """The figures of one engine."""
-    found = {"engine": [], "RandomSearch": [], "BayesOpt": []}
-    loads = []
+    found, loads = {name: [] for name in ["engine", *optimizers]}, []
     with ENGINES[engine](n_workers) as executor:
         warm(executor, n_workers)
         size = (executor, n_workers, n_trials, seconds)
         for seed in range(rounds):
             loads.append(round(os.getloadavg()[0], 1))
             found["engine"].append(utilisation(alone(*size), n_workers))
-            for kind in (bl.RandomSearch, bl.BayesOpt):
-                found[kind.__name__].append(utilisation(of_run(kind(BOX, seed=seed), *size), n_workers))
+            for name in optimizers:
+                optimizer = getattr(bl, name)(BOX, seed=seed)
+                found[name].append(utilisation(of_run(optimizer, *size), n_workers))
     figures = {}
     for name, rows in found.items():
         share, idle = (statistics.median(column) for column in zip(*rows, strict=True))
@@ -138,11 +138,13 @@ def measure(engine, n_workers, n_trials, seconds, rounds):
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--engines", default=",".join(ENGINES), help="default: all")
+    parser.add_argument("--optimizers", default="RandomSearch,BayesOpt", help="default: both")
     parser.add_argument("--workers", type=int, default=16)
     parser.add_argument("--trials", type=int, default=1000)
     parser.add_argument("--seconds", type=float, default=0.05)
     parser.add_argument("--rounds", type=int, default=3)
     given = parser.parse_args()
     for engine in given.engines.split(","):
-        figures = measure(engine, given.workers, given.trials, given.seconds, given.rounds)
+        optimizers = given.optimizers.split(",")
+        figures = measure(engine, optimizers, given.workers, given.trials, given.seconds, given.rounds)
         print(json.dumps({engine: figures}), flush=True)
