@@ -18,16 +18,21 @@ FORMAT = "search of belated for Ray Tune"
 VERSION = 1
 
 
+class DamagedFile(InvalidSetting):
+    """A file that is not whole, or not one of ours."""
+
+
 @dataclass(frozen=True)
 class SavedSearch:
     """What the file of a search holds.
 
-    `space` has a text for each dimension, `settings` the optimizer's definition, `trials` a number for each id of Tune.
+    `space` has the dimensions as data, `settings` the optimizer's definition, `trials` a number for each id of Tune.
     """
 
     metric: str
+    mode: str
     optimizer: str
-    space: dict[str, str]
+    space: dict[str, Any]
     settings: dict[str, Any]
     seed: int
     events: list[str]
@@ -39,13 +44,13 @@ class SavedSearch:
 
     @classmethod
     def read(cls, path: str) -> "SavedSearch":
-        """The content of a file; InvalidSetting where it is none of ours."""
+        """The content of a file; DamagedFile where it is none of ours, InvalidSetting where it is too new."""
         try:
             data = json.loads(Path(path).read_bytes())
             if data["format"] != FORMAT:
                 raise ValueError
         except (ValueError, TypeError, KeyError):
-            raise InvalidSetting(
+            raise DamagedFile(
                 f"{path} is not the file of a BelatedSearch, or is damaged: restore it with the searcher that saved it"
             ) from None
         if data["version"] != VERSION:
@@ -56,6 +61,7 @@ class SavedSearch:
         """What another search has otherwise, in words; settings that only one of them knows are left out."""
         pairs: list[tuple[str, Any, Any]] = [
             ("metric", self.metric, other.metric),
+            ("mode", self.mode, other.mode),
             ("optimizer", self.optimizer, other.optimizer),
             ("the names of the space", list(self.space), list(other.space)),
             ("seed", self.seed, other.seed),

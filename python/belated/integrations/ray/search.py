@@ -1,5 +1,6 @@
 """`BelatedSearch`: belated's optimizers as a search algorithm of Ray Tune."""
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -10,8 +11,8 @@ from ray.tune.result import DEFAULT_METRIC
 from ray.tune.search import Searcher
 
 from belated._core import AlreadyObserved, BelatedError, HorizonReached, InvalidSetting, InvalidSpace
-from belated.integrations.ray.checkpoint import SavedSearch, TuneTrial, tune_trials
-from belated.integrations.ray.space import TuneSpace, described, searched_part
+from belated.integrations.ray.checkpoint import DamagedFile, SavedSearch, TuneTrial, tune_trials
+from belated.integrations.ray.space import TuneSpace, searched_part, space_as_data, space_from_data
 from belated.optimizers.bayes import BayesOpt
 from belated.optimizers.optimizer import Optimizer
 from belated.optimizers.trial import Trial
@@ -106,8 +107,8 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
         self._points = [] if points_to_evaluate is None else list(points_to_evaluate)
         self._make: Optimizer | Callable[..., Optimizer] = BayesOpt if optimizer is None else optimizer
         self._space: TuneSpace | None = None if space is None else TuneSpace(space)
-        # The part of Tune's param_space that the space is made of, if it is.
-        self._from_config: dict[str, str] | None = None
+        # Whether the space is that of Tune's configuration.
+        self._is_from_config = False
         self.optimizer_: Optimizer | None = None
         # The trials of Tune by their ids: numbers of the optimizer's; those that run; the last finite value reported.
         self._trials: dict[str, int] = {}
@@ -116,8 +117,7 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
         # Trials that were suggested, and that Tune lost.
         self._unstarted: list[int] = []
         self._max_concurrent: int | None = None
-        # What was restored before the space was known, and why a restore failed.
-        self._restored: tuple[SavedSearch, list[TuneTrial] | None] | None = None
+        # Why a restore failed.
         self._failure: Exception | None = None
         self._warned: set[str] = set()
         self._check_optimizer(space)
@@ -165,8 +165,10 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
             if not found:
                 raise InvalidSpace("param_space has constants alone: write tune.uniform(low, high), or another domain")
             self._space = TuneSpace(found)
-            self._from_config = described(self._space.space)
-        elif found and (self._from_config is None or described(TuneSpace(found).space) != self._from_config):
+            self._is_from_config = True
+        elif found and not (
+            self._is_from_config and space_as_data(TuneSpace(found).space) == space_as_data(self._space.space)
+        ):
             return False
         if self.optimizer_ is None:
             self._set_up()
@@ -254,8 +256,14 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
             trial.abandon()
 
     def save(self, checkpoint_path: str) -> None:
-        """Write the search to a file, as text."""
-        Path(checkpoint_path).write_text("" if self.optimizer_ is None else self._saved().text(), encoding="utf-8")
+        """Write the search to a file, as text.
+
+        Raises
+        ------
+        InvalidSetting
+            The space, the metric or the mode is missing.
+        """
+        Path(checkpoint_path).write_text(self._saved().text(), encoding="utf-8")
 
     def restore(self, checkpoint_path: str) -> None:
         """Go on with the search that a file holds, on the arguments of this searcher.
@@ -269,12 +277,25 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
         self._restore(checkpoint_path, None)
 
     def restore_from_dir(self, checkpoint_dir: str) -> None:
-        """Go on with the newest search in the folder of an experiment, after a look at Tune's table of its trials."""
-        paths = sorted(Path(checkpoint_dir).glob(self.CKPT_FILE_TMPL.format("*")))
+        """Go on with the newest search in the folder of an experiment, after a look at Tune's table of its trials.
+
+        Files that are damaged, as those are that Tune was killed at, are passed over; with none left the table has to
+        do, which knows the trials but not what the model had learnt.
+        """
+        paths = sorted(Path(checkpoint_dir).glob(self.CKPT_FILE_TMPL.format("*")), reverse=True)
         try:
-            if not paths:
-                raise InvalidSetting(f"{checkpoint_dir} has no file {self.CKPT_FILE_TMPL.format('*')}")
-            self._restore(str(paths[-1]), tune_trials(checkpoint_dir))
+            table = tune_trials(checkpoint_dir)
+            for path in paths:
+                try:
+                    return self._restore(str(path), table)
+                except DamagedFile as error:
+                    warn(f"{error}; an earlier file, or Tune's table of trials, is used")
+            if table is None or self.optimizer_ is None:
+                raise InvalidSetting(
+                    f"{checkpoint_dir} has no file of a search that is whole: give Tuner.restore the param_space, so "
+                    "that the search can be made from Tune's table of trials"
+                )
+            self._reconcile(table, set())
         except Exception as error:
             # Tune would log this, and begin the experiment anew.
             self._failure = error
@@ -283,12 +304,9 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
     # How it is done.
 
     def _set_up(self) -> None:
-        """Make the optimizer, now that space and mode are known, and restore what was to be restored."""
+        """Make the optimizer, now that space and mode are known."""
         self._metric = self._metric or DEFAULT_METRIC
         self.optimizer_ = self._new_optimizer(None)
-        if self._restored is not None:
-            restored, self._restored = self._restored, None
-            self._go_on(*restored)
 
     def _new_optimizer(self, seed: int | None) -> Optimizer:
         """The optimizer with its first points; `seed` is that of the search that it shall go on with."""
@@ -380,12 +398,13 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
 
     def _saved(self) -> SavedSearch:
         optimizer, space = self._ready()
-        definition = optimizer._definition()
-        settings = {name: value for name, value in definition.items() if name != "seed"}
+        settings = json.loads(json.dumps(optimizer._definition()))
+        settings.pop("seed")
         return SavedSearch(
-            str(self._metric),
+            self._metric,
+            self._mode,
             type(optimizer).__name__,
-            described(space.space),
+            space_as_data(space.space),
             settings,
             optimizer.seed_,
             optimizer._log.events(0),
@@ -393,13 +412,14 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
         )
 
     def _restore(self, path: str, table: list[TuneTrial] | None) -> None:
-        if not Path(path).read_bytes():
-            return  # saved before there was anything
         saved = SavedSearch.read(path)
+        if self._space is None:
+            # Tune passes its param_space on only where Tuner.restore is given it again.
+            self._space, self._is_from_config = TuneSpace(space_from_data(saved.space)), True
+        self._metric, self._mode = self._metric or saved.metric, self._mode or saved.mode
         if self.optimizer_ is None:
-            self._restored = (saved, table)
-        else:
-            self._go_on(saved, table)
+            self._set_up()
+        self._go_on(saved, table)
 
     def _go_on(self, saved: SavedSearch, table: list[TuneTrial] | None) -> None:
         """Continue a saved search, and bring it in line with Tune's table of trials."""

@@ -101,34 +101,59 @@ def searched_part(config: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def described(space: Space) -> dict[str, str]:
-    """The dimensions by name as text that is the same in every process; objects among choices by their types."""
+def space_as_data(space: Space) -> dict[str, Any]:
+    """The dimensions by name as JSON data; objects among choices stand there by their types alone."""
     return {
-        name: f"{type(each).__name__} {json.dumps(vars(each), default=lambda value: _plain(value, or_type=True))}"
+        name: {"kind": type(each).__name__, **{key: _as_data(value) for key, value in vars(each).items()}}
         for name, each in space.items()
     }
 
 
-def _plain(value: Any, or_type: bool = False) -> Any:
-    """What JSON has for a value that it does not know."""
+def space_from_data(data: Mapping[str, Any]) -> Space:
+    """The space that `space_as_data` made the data of; InvalidSpace where there were objects among its choices."""
+    kinds: dict[str, Any] = {"Real": Real, "Integer": Integer, "Ordinal": Ordinal, "Categorical": Categorical}
+    return Space(
+        {
+            name: kinds[each["kind"]](**{key: _from_data(value) for key, value in each.items() if key != "kind"})
+            for name, each in data.items()
+        }
+    )
+
+
+def _as_data(value: Any) -> Any:
+    value = value.item() if isinstance(value, np.generic) else value
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    if isinstance(value, (list, tuple)):
+        return {type(value).__name__: [_as_data(each) for each in value]}
     if isinstance(value, Mapping):
-        return dict(value)
-    if isinstance(value, np.generic):
-        return value.item()
-    if or_type:
-        return f"<{type(value).__name__}>"
-    raise TypeError(f"{type(value).__name__} has no JSON")
+        return {"dict": [[_as_data(key), _as_data(each)] for key, each in value.items()]}
+    return {"object": type(value).__name__}
+
+
+def _from_data(data: Any) -> Any:
+    if not isinstance(data, dict):
+        return data
+    [(kind, content)] = data.items()
+    if kind == "dict":
+        return {_from_data(key): _from_data(each) for key, each in content}
+    if kind not in ("list", "tuple"):
+        raise InvalidSpace(f"there are objects ({content}) among the choices: give the searcher its space, as before")
+    values = [_from_data(each) for each in content]
+    return values if kind == "list" else tuple(values)
 
 
 def _choice(dimension: Categorical | Ordinal, value: Any) -> Any:
     """The choice that a value from a config is; _ABSENT if it is none."""
     with suppress(ValueError):
         return dimension.check(value)
-    for level in range(dimension.n_levels):
-        with suppress(TypeError):
-            # As text, in which a tuple and the list that a file has made of it are the same.
-            if json.dumps(dimension.member(level), default=_plain) == json.dumps(value, default=_plain):
-                return dimension.member(level)
+    # As text, in which a tuple and the list that a file has made of it are the same; there are none of objects.
+    with suppress(TypeError):
+        wanted = json.dumps(value)
+        for level in range(dimension.n_levels):
+            with suppress(TypeError):
+                if json.dumps(dimension.member(level)) == wanted:
+                    return dimension.member(level)
     return _ABSENT
 
 
