@@ -17,7 +17,7 @@ RUNS = pytest.mark.parametrize("run", [bl.maximize, bl.minimize])
 def test_a_run_has_its_own_arguments_and_those_of_bayes_opt(run):
     of_bayes_opt = set(inspect.signature(bl.BayesOpt).parameters) - {"space", "candidates", "direction", "context"}
     own = ["f", "space", "candidates", "optimizer", "n_trials", "n_trials_total", "timeout", "budget", "n_workers"]
-    own += ["executor", "catch", "callbacks", "progress"]
+    own += ["executor", "processes", "retries", "catch", "callbacks", "progress"]
     shown = list(inspect.signature(run).parameters.values())
     assert [each.name for each in shown[: len(own)]] == own
     assert {each.name for each in shown[len(own) :]} == of_bayes_opt and len(shown) == len(own) + len(of_bayes_opt)
@@ -91,6 +91,14 @@ def test_f_and_space_may_be_given_by_name():
             "executor=4 is not usable: pass a concurrent.futures.Executor "
             "(of a Dask client: client.get_executor(pure=False))",
         ),
+        ({"processes": 4}, "processes=4 is not usable: pass True or False, and their number as n_workers"),
+        (
+            {"processes": True, "executor": ThreadPoolExecutor(1)},
+            "processes=True starts workers, and executor=<concurrent.",
+        ),
+        ({"retries": -1}, "retries=-1 is not usable: pass an integer >= 0"),
+        ({"retries": None}, "retries=None is not usable: pass an integer >= 0"),
+        ({"retries": True}, "retries=True is not usable: pass an integer >= 0"),
         ({"catch": None}, "catch=None is not usable: pass exception classes, () for none"),
         ({"catch": [ValueError()]}, "catch=[ValueError()] is not usable: pass exception classes, () for none"),
         ({"catch": int}, "catch=<class 'int'> is not usable: pass exception classes, () for none"),
@@ -173,6 +181,22 @@ class Sized(Executor):
 )
 def test_the_size_of_an_executor(attributes, n_workers, size):
     assert arguments.size(n_workers, Sized(**attributes)) == size
+
+
+class ClientExecutor(Sized):
+    """Stands for that of Dask, whose client knows the number of threads by worker."""
+
+    __module__ = "distributed.cfexecutor"
+
+    def __init__(self, **n_threads):
+        super().__init__(_client=self)
+        self.nthreads = lambda: n_threads
+
+
+def test_the_size_of_a_cluster_of_dask():
+    assert arguments.size(None, ClientExecutor(a=2, b=4)) == 6 and arguments.size(3, ClientExecutor(a=2)) == 3
+    with pytest.raises(bl.InvalidSetting, match="^n_workers is missing: ClientExecutor "):
+        arguments.size(None, ClientExecutor())
 
 
 @pytest.mark.parametrize("attributes", [{}, {"num_workers": None}, {"_max_workers": 0}, {"_max_workers": True}])

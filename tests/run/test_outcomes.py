@@ -233,7 +233,7 @@ class FailsWith(ManualExecutor):
             BrokenExecutor("all gone."),
             "concurrent.futures._base.BrokenExecutor: all gone; a worker was killed, ran out of memory, or could not "
             "import f (which must be defined in a module, not in a notebook or at the prompt); the trials that were "
-            "running are still pending",
+            "running are still pending; processes=True, in place of executor, replaces workers that die",
             "pending",
         ),
         (
@@ -245,6 +245,7 @@ class FailsWith(ManualExecutor):
         (TypeError("cannot Pickle it"), f"TypeError: cannot Pickle it; {PICKLING_ADVICE}", "abandoned"),
         (TypeError("not SERIALIZABLE"), f"TypeError: not SERIALIZABLE; {PICKLING_ADVICE}", "abandoned"),
         (AttributeError("no f"), f"AttributeError: no f; {PICKLING_ADVICE}", "abandoned"),
+        (ModuleNotFoundError("no m"), f"ModuleNotFoundError: no m; {PICKLING_ADVICE}", "abandoned"),
         (ConnectionError("the cluster is gone."), "ConnectionError: the cluster is gone", "abandoned"),
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, Exception) else None,

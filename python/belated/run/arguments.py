@@ -140,14 +140,36 @@ def size(n_workers: Any, executor: Any) -> int:
         number = whole_number(getattr(executor, name, None))
         if number is not None and number >= 1:
             return number
+    # Dask's executor has its client alone, which knows the threads of each worker there is now.
+    if type(executor).__module__.startswith("distributed."):
+        number = sum(executor._client.nthreads().values())  # type: ignore[attr-defined]
+        if number >= 1:
+            return number
     raise InvalidSetting(
         f"n_workers is missing: {type(executor).__name__} has no attribute with its number of workers; "
         "pass how many evaluations are to run at a time"
     )
 
 
-def own_pool(size: int, timeout: float | None) -> Executor:
+def check_processes(processes: Any, executor: Any) -> None:
+    """InvalidSetting where the argument processes is not usable."""
+    if not isinstance(processes, bool):
+        raise InvalidSetting(
+            f"processes={short_repr(processes)} is not usable: pass True or False, and their number as n_workers"
+        )
+    if processes and executor is not None:
+        raise InvalidSetting(
+            f"processes=True starts workers, and executor={short_repr(executor)} has workers: leave one of them out"
+        )
+
+
+def own_pool(size: int, timeout: float | None, processes: bool = False) -> Executor:
     """The executor of a run that was given none."""
+    if processes:
+        # Slow to import, and for processes alone.
+        from belated.run.processes import WorkerProcesses
+
+        return WorkerProcesses()
     # Only a thread that is not waiting for f can end the run at its timeout.
     if size == 1 and timeout is None:
         return CallingThread()
@@ -175,16 +197,16 @@ def functions(callbacks: Any) -> list[Any]:
     return [fresh(each) for each in given]
 
 
-def check_picklable(f: Any, executor: Executor | None) -> None:
+def check_picklable(f: Any, executor: Executor | None, processes: bool = False) -> None:
     """InvalidSetting where a pool of processes could not be sent the function."""
-    if executor is None:
+    if executor is None and not processes:
         return
     # Slow to import, and for processes alone.
     from concurrent.futures import ProcessPoolExecutor
     from multiprocessing.reduction import ForkingPickler
 
     # The pool would notice only after trials have been started; other executors have their own way to send f.
-    if not isinstance(executor, ProcessPoolExecutor):
+    if executor is not None and not isinstance(executor, ProcessPoolExecutor):
         return
     try:
         ForkingPickler.dumps(f)

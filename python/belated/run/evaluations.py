@@ -6,6 +6,7 @@ the next suggestion is made.
 
 import logging
 import queue
+from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future
 from contextlib import suppress
@@ -17,6 +18,7 @@ from belated._core import AlreadyObserved, BelatedError, InvalidValue
 from belated.optimizers.optimizer import Optimizer
 from belated.optimizers.trial import Trial
 from belated.run.budget import Budget
+from belated.run.lost import WorkerDied, worker_died
 from belated.run.objective import Objective, Outcome, evaluate
 from belated.run.progress import Progress
 from belated.run.raised import Place, format_error
@@ -33,7 +35,10 @@ _MAX_WAIT = 0.5
 _MIN_SAME_ERRORS = 3
 
 # Advice on functions that cannot be pickled.
-PICKLING_ADVICE = "define it at the top level of a module, or leave executor out and pass n_workers, for threads"
+PICKLING_ADVICE = (
+    "define it at the top level of a module that the workers can import, or leave executor and processes out and pass "
+    "n_workers, for threads"
+)
 
 
 class RunError(BelatedError, RuntimeError):
@@ -92,12 +97,15 @@ class Evaluations:
     total: Total | None
     budget: Budget | None
     deadline: float
+    retries: int
     callbacks: list[Callable[[Any, Trial], object]]
     progress: Progress | None
     trials: list[Trial] = field(default_factory=list)
     running: dict[Future[Outcome], Trial] = field(default_factory=dict)
     # Not a SimpleQueue: in some releases of Python its get may wait for ever when the timeout is tiny.
     finished: queue.Queue[Future[Outcome]] = field(default_factory=queue.Queue)
+    # How often the evaluation of a trial was started again, by number.
+    n_retried: Counter[int] = field(default_factory=Counter)
     n_failed: int = 0
     # Of the last trial that failed: the reason as text, and the error where f raised one.
     failure: str = ""
@@ -136,6 +144,10 @@ class Evaluations:
         self.trials.append(trial)
         if self.budget is not None:
             self.budget.start(trial)
+        self.submit(trial)
+
+    def submit(self, trial: Trial) -> None:
+        """Submit the evaluation of a trial."""
         fidelity = None if self.optimizer._problem.fidelity is None else trial.fidelity
         try:
             future = self.executor.submit(evaluate, self.f, trial.number, self.optimizer._point_of(trial), fidelity)
@@ -166,7 +178,14 @@ class Evaluations:
             outcome = future.result()
         except Exception as error:
             # What f raises is in the outcome: this is the executor's own.
-            raise self.executor_error(trial, error) from error
+            if self.may_retry(trial, error):
+                del self.running[future]
+                self.submit(trial)
+                return
+            died = worker_died(error)
+            if died is None:
+                raise self.executor_error(trial, error) from error
+            outcome = _outcome_of_lost(died)
         self.report(trial, outcome)
         del self.running[future]
         if self.budget is not None:
@@ -182,6 +201,19 @@ class Evaluations:
         for callback in self.callbacks:
             callback(self.optimizer, trial)
         self.end_if_all_raise_the_same(outcome)
+
+    def may_retry(self, trial: Trial, error: Exception) -> bool:
+        """Whether to start an evaluation again that the executor lost; it is then counted."""
+        # What is broken, or cancelled, or cannot be pickled would be so again.
+        lasts = isinstance(error, (BrokenExecutor, CancelledError)) or _is_of_pickling(error)
+        if (lasts and worker_died(error) is None) or self.n_retried[trial.number] >= self.retries:
+            return False
+        self.n_retried[trial.number] += 1
+        cause = worker_died(error) or format_error(error)
+        message = f"the evaluation of trial {trial.number} was lost and is started again: {cause}"
+        LOGGER.info(message)
+        self.warn_once("retried", f"{message}; further ones do not warn")
+        return True
 
     def report(self, trial: Trial, outcome: Outcome) -> None:
         """Report an outcome to the optimizer; a trial that was interrupted stays pending."""
@@ -213,6 +245,9 @@ class Evaluations:
         """Report a failure and its reason, and warn of the first one."""
         if outcome.error is None:
             failure, kind = outcome.problem, "not a number"
+        elif isinstance(outcome.error, WorkerDied):
+            times = self.n_retried[trial.number] + 1
+            failure, kind = f"{outcome.error}" + (f"; it was started {times} times" if times > 1 else ""), "died"
         else:
             failure, kind = f"f raised {format_error(outcome.error)}", "raised"
         reason = outcome.problem if outcome.error is None else outcome.error
@@ -253,14 +288,12 @@ class Evaluations:
         if isinstance(error, BrokenExecutor):
             advice = (
                 "; a worker was killed, ran out of memory, or could not import f (which must be defined in a module, "
-                "not in a notebook or at the prompt); the trials that were running are still pending"
+                "not in a notebook or at the prompt); the trials that were running are still pending; "
+                "processes=True, in place of executor, replaces workers that die"
             )
         elif isinstance(error, CancelledError):
             advice = "; the future was cancelled, or the executor shut down, from elsewhere"
-        elif isinstance(error, AttributeError) or any(
-            word in format_error(error).lower() for word in ("pickl", "serializ")
-        ):
-            # For a function that cannot be found by its name, pickling raises AttributeError.
+        elif _is_of_pickling(error):
             advice = f"; {PICKLING_ADVICE}"
         name = type(self.executor).__name__
         return RunError(f"{name} could not evaluate trial {trial.number}: {format_error(error).rstrip('.')}{advice}")
@@ -272,8 +305,11 @@ class Evaluations:
                 _abandon(trial)
             elif future.done():
                 error = future.exception()
+                died = None if error is None else worker_died(error)
                 if error is None:
                     self.report(trial, future.result())
+                elif died is not None and self.n_retried[trial.number] >= self.retries:
+                    self.report(trial, _outcome_of_lost(died))
                 elif not isinstance(error, BrokenExecutor):
                     _abandon(trial)
 
@@ -286,6 +322,18 @@ class Evaluations:
                 f"{'trials' if several else 'trial'} {', '.join(map(str, numbers))} still ran at the timeout and "
                 f"{'are' if several else 'is'} pending: report a value with observe when it is known, or abandon"
             )
+
+
+def _is_of_pickling(error: Exception) -> bool:
+    """Whether an error of an executor says that it could not send a function or what that returned."""
+    # Of a function that cannot be found by its name, pickling raises AttributeError; of a module, ImportError.
+    text = format_error(error).lower()
+    return isinstance(error, (AttributeError, ImportError)) or "pickl" in text or "serializ" in text
+
+
+def _outcome_of_lost(died: WorkerDied) -> Outcome:
+    """The outcome of an evaluation whose worker died: a failure, whatever may be caught."""
+    return Outcome(error=died, caught=True, place=Place(WorkerDied.__qualname__, "", 0))
 
 
 def _abandon(trial: Trial) -> None:

@@ -55,6 +55,8 @@ def _optimize(
     budget: float | None = None,
     n_workers: int | None = None,
     executor: Executor | None = None,
+    processes: bool = False,
+    retries: int = 0,
     catch: Catch = Exception,
     callbacks: Iterable[Callback] = (),
     progress: bool | None = None,
@@ -76,12 +78,14 @@ def _optimize(
     start = monotonic()
     deadline = math.inf if timeout is None else start + arguments.timeout_seconds(timeout)
     size = arguments.size(n_workers, executor)
+    n_retries = arguments.count("retries", retries, 0)
+    arguments.check_processes(processes, executor)
     functions = arguments.functions(callbacks)
-    arguments.check_picklable(f, executor)
+    arguments.check_picklable(f, executor, processes)
     expected = limit if total is None else min(limit, max(total.left(), 0))
     bar = progress_bar(progress, None if expected == math.inf else int(expected))
-    pool = executor if executor is not None else arguments.own_pool(size, timeout)
-    evaluations = Evaluations(function, chosen, pool, size, limit, total, spending, deadline, functions, bar)
+    pool = executor if executor is not None else arguments.own_pool(size, timeout, processes)
+    evaluations = Evaluations(function, chosen, pool, size, limit, total, spending, deadline, n_retries, functions, bar)
 
     def result(stop_reason: StopReason) -> Result:
         return Result(chosen, evaluations.trials, stop_reason, monotonic() - start)
@@ -184,6 +188,13 @@ def maximize(*args: Any, **kwargs: Any) -> Result:
     executor : concurrent.futures.Executor, optional
         Where f is called: processes, loky, MPI, Dask (``client.get_executor(pure=False)``: otherwise it evaluates
         equal points once). It is not shut down.
+    processes : bool
+        Call f in `n_workers` processes of the run's own. One that dies is replaced, and they end with the run. They
+        import f: it is defined in a module, or in a script that calls this under ``if __name__ == "__main__":``.
+    retries : int
+        How often the evaluation of a trial is started again, under the same number, where its worker dies or the
+        executor loses it otherwise. After that, a trial whose worker died has failed, whatever `catch` is, and any
+        other error of the executor ends the run. What f raises is not tried again.
     catch : exception class or sequence of them
         What f may raise: the trial has failed, and the run continues. Anything else is raised, after the trial has
         been marked as failed.
@@ -204,7 +215,7 @@ def maximize(*args: Any, **kwargs: Any) -> Result:
     -----
     BelatedWarning
         The first time that f raises, and the first time that it returns something that is not usable. In both cases
-        the trial has failed. Also if evaluations are still running at the timeout.
+        the trial has failed. The first time that a worker dies. Also if evaluations are still running at the timeout.
 
     Raises
     ------
@@ -217,7 +228,8 @@ def maximize(*args: Any, **kwargs: Any) -> Result:
         A space or candidates that cannot be searched.
     RunError
         All trials failed; or the first ones, as many as there are workers and at least 3, all raised the same at the
-        same line, and there is no value; or the executor does not work, for example because a worker process died.
+        same line, and there is no value; or the executor does not work, for example because a worker process of a pool
+        that was passed in died. The trials that were running are then still pending.
     ImportError
         progress is True and tqdm is not installed.
 
@@ -231,7 +243,7 @@ def maximize(*args: Any, **kwargs: Any) -> Result:
     When a run ends early, results that have arrived are reported, and evaluations that have not started are cancelled
     and their trials abandoned. Evaluations that are running are not waited for. Their trials stay pending, and a value
     may still be reported by ``optimizer.observe``. Threads cannot be stopped: they finish f, and Python waits for that
-    at exit.
+    at exit. The processes of ``processes=True`` are ended by SIGTERM, and killed where they do not end within seconds.
 
     With one worker, the same seed gives the same trials. With more, they depend on the order of the results as well.
 

@@ -1,0 +1,199 @@
+"""The worker processes that a run owns, replaced where they die.
+
+Each is the only process of an executor of its own: one that dies takes no other's evaluation with it, and it is known
+which evaluation was lost. They are started by "spawn", as new interpreters: a fork of a process that has threads may
+find locks taken for ever, and the server of "forkserver" keeps the environment in which it was once started.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import pickle
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor
+from contextlib import contextmanager
+from multiprocessing.process import BaseProcess
+from multiprocessing.reduction import ForkingPickler
+from time import monotonic
+from typing import Any
+
+from belated.run.lost import WorkerDied
+from belated.run.raised import format_error
+
+# Workers that may die in a row while they start, before they are given up.
+_MAX_FAILED_STARTS = 3
+
+# Seconds within which a worker ends, by itself where it is idle, else at SIGTERM, before it is killed.
+_MAX_END = 5.0
+
+
+class WorkerProcesses(Executor):
+    """As many processes as there are calls at a time; a future raises `WorkerDied` where that of its call died."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._workers: set[_Worker] = set()
+        self._idle: list[_Worker] = []
+        self._is_shut_down = False
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        """Call fn(*args, **kwargs) in a process that is idle, or in a new one."""
+        call = bytes(ForkingPickler.dumps((fn, args, kwargs)))
+        future: Future[Any] = Future()
+        future.set_running_or_notify_cancel()
+        self._start(call, future, 0)
+        return future
+
+    def _start(self, call: bytes, future: Future[Any], n_failed_starts: int) -> None:
+        """Send a call to a worker; `n_failed_starts` of the call's workers have died before they were ready."""
+        with self._lock:
+            while True:
+                if self._is_shut_down:
+                    raise RuntimeError("cannot schedule new futures after shutdown")
+                worker = self._idle.pop() if self._idle else _Worker()
+                self._workers.add(worker)
+                try:
+                    running = worker.executor.submit(_call, call)
+                    break
+                except BrokenExecutor:  # it died since its last call
+                    self._workers.discard(worker)
+        running.add_done_callback(lambda done: self._finish(worker, call, future, n_failed_starts, done))
+
+    def _finish(
+        self, worker: _Worker, call: bytes, future: Future[Any], n_failed_starts: int, done: Future[bytes]
+    ) -> None:
+        """Pass on the outcome of a call, in the thread of its worker's executor."""
+        error = done.exception()
+        if not isinstance(error, BrokenExecutor):
+            with self._lock:
+                self._idle.append(worker)
+            if error is None:
+                _set_unpickled(future, done.result())
+            else:
+                future.set_exception(error)
+            return
+        with self._lock:
+            self._workers.discard(worker)
+            is_shut_down = self._is_shut_down
+        how = _how_it_ended(worker.process)
+        if worker.is_ready() or is_shut_down:
+            future.set_exception(WorkerDied(f"its worker process {how}"))
+        elif n_failed_starts + 1 < _MAX_FAILED_STARTS:
+            # The call has not begun.
+            try:
+                self._start(call, future, n_failed_starts + 1)
+            except Exception as failed:
+                future.set_exception(failed)
+        else:
+            future.set_exception(
+                RuntimeError(
+                    f"{_MAX_FAILED_STARTS} worker processes in a row died while they started, the last one {how} (a "
+                    'script has to call this under if __name__ == "__main__":, because workers import it)'
+                )
+            )
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """End all processes, also those that still work on a call, and wait until they have ended."""
+        with self._lock:
+            self._is_shut_down = True
+            workers, idle = list(self._workers), set(self._idle)
+        # All at a time, and so in threads.
+        ends = [threading.Thread(target=worker.executor.shutdown, daemon=True) for worker in workers]
+        deadline = monotonic() + _MAX_END
+        try:
+            for worker, end in zip(workers, ends, strict=True):
+                if worker not in idle:
+                    worker.process.terminate()
+                end.start()
+            for end in ends:
+                end.join(max(0.0, deadline - monotonic()))
+        finally:
+            for worker, end in zip(workers, ends, strict=True):
+                if end.is_alive() or end.ident is None:
+                    worker.process.kill()
+        for end in ends:
+            end.join()
+
+
+class _Worker:
+    """One process, and the executor that has no other."""
+
+    def __init__(self) -> None:
+        self.executor = ProcessPoolExecutor(1, multiprocessing.get_context("spawn"))
+        with _ctrl_c_blocked():
+            self._prepared = self.executor.submit(_prepare)
+        [process] = self.executor._processes.values()
+        self.process: BaseProcess = process
+
+    def is_ready(self) -> bool:
+        """Whether the process has come so far that it takes calls."""
+        return self._prepared.done() and self._prepared.exception() is None
+
+
+@contextmanager
+def _ctrl_c_blocked() -> Iterator[None]:
+    """Block SIGINT for processes that this thread starts: a worker that is importing would show a traceback."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _how_it_ended(process: BaseProcess) -> str:
+    """What became of a process that died, as a verb and what follows it."""
+    process.join(1.0)
+    code = process.exitcode
+    if code is None or code >= 0:
+        return "ended" if code is None else f"ended with exit code {code}"
+    try:
+        name = signal.Signals(-code).name
+    except ValueError:
+        name = f"signal {-code}"
+    return f"was killed by {name}" + (", as happens where memory runs out" if name == "SIGKILL" else "")
+
+
+def _set_unpickled(future: Future[Any], pickled: bytes) -> None:
+    """Set the result of a future from its bytes, or the error that they cannot be read."""
+    try:
+        returned = pickle.loads(pickled)
+    except Exception as error:
+        unreadable = pickle.UnpicklingError(f"what a worker returned cannot be read: {format_error(error)}")
+        unreadable.__cause__ = error
+        future.set_exception(unreadable)
+    else:
+        future.set_result(returned)
+
+
+# In the worker.
+
+
+def _prepare() -> None:
+    """Leave Ctrl-C, which a terminal sends to all its processes, to the run, and end when the run's process ends."""
+    # A function instead of SIG_IGN, which programs that f starts would inherit.
+    signal.signal(signal.SIGINT, lambda *_: None)
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    parent.join()
+    os._exit(1)
+
+
+def _call(call: bytes) -> bytes:
+    """The pickled result of a pickled call: what cannot be read here is an error and not the end of the process."""
+    try:
+        fn, args, kwargs = pickle.loads(call)
+    except BaseException as error:
+        raise pickle.UnpicklingError(f"a worker process cannot read it: {format_error(error)}") from error
+    return bytes(ForkingPickler.dumps(fn(*args, **kwargs)))
