@@ -83,14 +83,16 @@ class Files:
             text = None if path is None else path.read_bytes()
             if text is not None and (not versions or text != versions[-1]):
                 try:
-                    json.loads(text)
+                    # Tune's counter is a pickle, and replaced as a whole.
+                    if kind != "search_gen_state":
+                        json.loads(text)
                     versions.append(text)
                 except ValueError:
                     damaged.append(kind)
         return damaged
 
     def repair(self):
-        """The kinds of files that Tune left damaged when it was killed; its own two get their last content again."""
+        """The kinds of files that Tune left damaged when it was killed; its own table gets its last content again."""
         damaged = self.watch()
         for kind in damaged:
             if kind != "searcher-state" and self.versions[kind]:

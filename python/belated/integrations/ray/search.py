@@ -295,7 +295,7 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
                     f"{checkpoint_dir} has no file of a search that is whole: give Tuner.restore the param_space, so "
                     "that the search can be made from Tune's table of trials"
                 )
-            self._reconcile(table, set())
+            self._reconcile(table)
         except Exception as error:
             # Tune would log this, and begin the experiment anew.
             self._failure = error
@@ -412,49 +412,46 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
         )
 
     def _restore(self, path: str, table: list[TuneTrial] | None) -> None:
+        """Continue a saved search, and bring it in line with Tune's table of trials; all of it, or nothing."""
         saved = SavedSearch.read(path)
-        if self._space is None:
-            # Tune passes its param_space on only where Tuner.restore is given it again.
-            self._space, self._is_from_config = TuneSpace(space_from_data(saved.space)), True
-        self._metric, self._mode = self._metric or saved.metric, self._mode or saved.mode
-        if self.optimizer_ is None:
-            self._set_up()
-        self._go_on(saved, table)
-
-    def _go_on(self, saved: SavedSearch, table: list[TuneTrial] | None) -> None:
-        """Continue a saved search, and bring it in line with Tune's table of trials."""
-        own = self._saved()
-        optimizer = self._new_optimizer(saved.seed)
-        before, self.optimizer_ = self.optimizer_, optimizer
+        before = self.__dict__.copy()
         try:
+            if self._space is None:
+                # Tune passes its param_space on only where Tuner.restore is given it again.
+                self._space, self._is_from_config = TuneSpace(space_from_data(saved.space)), True
+            self._metric, self._mode = self._metric or saved.metric, self._mode or saved.mode
+            if self.optimizer_ is None:
+                self._set_up()
+            own_events = self._saved().events
+            self.optimizer_ = self._new_optimizer(saved.seed)
             different = saved.differences(self._saved())
             if different:
                 raise InvalidSetting(
-                    f"the search that was saved is another one: {'; '.join(different)}: restore it into a "
-                    "BelatedSearch with the same arguments"
+                    f"{path} has another search: {'; '.join(different)}: restore it into a BelatedSearch with the same "
+                    "arguments"
                 )
-            if own.events != saved.events[: len(own.events)]:
+            if own_events != saved.events[: len(own_events)]:
                 raise InvalidSetting("this searcher has trials or points of its own: restore into a new BelatedSearch")
             try:
-                optimizer._log.extend(saved.events)
+                self.optimizer_._log.extend(saved.events[self.optimizer_._log.n_events() :])
             except BelatedError as error:
-                raise InvalidSetting(
-                    f"the search that was saved has an event that cannot have happened: {error}"
-                ) from error
+                raise InvalidSetting(f"{path} has an event that cannot have happened: {error}") from error
+            self._trials, self._latest, self._unstarted = dict(saved.trials), {}, []
+            self._running = {
+                trial_id
+                for trial_id, number in self._trials.items()
+                if Trial(self.optimizer_, number).state == "pending"
+            }
+            if table is not None:
+                self._reconcile(table)
         except BaseException:
-            self.optimizer_ = before
+            self.__dict__.update(before)
             raise
-        self._trials = dict(saved.trials)
-        self._latest = {}
-        pending = {trial_id for trial_id, number in self._trials.items() if Trial(optimizer, number).state == "pending"}
-        self._running = pending
-        if table is not None:
-            self._reconcile(table, pending)
 
-    def _reconcile(self, table: list[TuneTrial], pending: set[str]) -> None:
+    def _reconcile(self, table: list[TuneTrial]) -> None:
         """Take over from Tune's table what this search does not know, and what it knows otherwise."""
         optimizer, space = self._ready()
-        self._running = set()
+        lost, self._running = self._running - {row.id for row in table}, set()
         for row in table:
             number = self._trials.get(row.id)
             if number is None:
@@ -473,7 +470,7 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
                 row.status == "TERMINATED" and Trial(optimizer, number).state == "failed"
             ):
                 self._report(row.id, number, row.result, row.status == "ERROR")
-        for trial_id in sorted(pending - {row.id for row in table}, key=self._trials.__getitem__):
+        for trial_id in sorted(lost, key=self._trials.__getitem__):
             self._unstarted.append(self._trials.pop(trial_id))
 
 
