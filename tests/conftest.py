@@ -28,6 +28,11 @@ mypy_path = {path}
 
 [mypy-matplotlib.*,pandas.*,scipy.*,sklearn.*,tqdm.*]
 ignore_missing_imports = true
+
+# Not installed everywhere.
+[mypy-distributed.*,loky.*]
+ignore_missing_imports = true
+follow_imports = skip
 """
 
 

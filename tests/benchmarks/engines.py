@@ -55,7 +55,7 @@ def dask(n_workers):
     """A cluster of Dask on this machine, each worker a process with one thread."""
     from distributed import Client, LocalCluster
 
-    arguments = {"n_workers": n_workers, "threads_per_worker": 1, "processes": True, "dashboard_address": None}
+    arguments = {"n_workers": n_workers, "threads_per_worker": 1, "processes": True, "dashboard_address": ":0"}
     with LocalCluster(**arguments, silence_logs=60) as cluster, Client(cluster) as client:
         yield client.get_executor(pure=False)
 

@@ -57,6 +57,11 @@ def is_session(block: Block) -> bool:
     return block.code.startswith(">>> ")
 
 
+def is_program(block: Block) -> bool:
+    """Whether a block starts what it defines only where it is the script itself, as processes need it."""
+    return 'if __name__ == "__main__":' in block.code
+
+
 def source_of(block: Block) -> str:
     """The code of a block, without the answers of a session."""
     if not is_session(block):

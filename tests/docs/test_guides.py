@@ -2,13 +2,18 @@
 
 import logging
 import re
+import subprocess
+import sys
 from doctest import ELLIPSIS, NORMALIZE_WHITESPACE, DocTest, DocTestParser, DocTestRunner
 
 import pytest
 
-from tests.docs.pages import COMPARISONS, DOCS, GUIDES, blocks, is_session
+from tests.docs.pages import COMPARISONS, DOCS, GUIDES, blocks, is_program, is_session
 
 pytestmark = pytest.mark.skipif(not GUIDES, reason="the installed package comes without its pages")
+
+# Libraries that a page is about.
+NEEDED = {"dask": "distributed", "processes": "loky"}
 
 WITH_CODE = [page for page in GUIDES if blocks(page)]
 
@@ -17,10 +22,15 @@ WITH_CODE = [page for page in GUIDES if blocks(page)]
 def test_guide_runs(page, tmp_path, monkeypatch):
     # A page shows how to set the level of the package's logger.
     monkeypatch.setattr(logging.getLogger("belated"), "level", logging.NOTSET)
+    if page.stem in NEEDED:
+        pytest.importorskip(NEEDED[page.stem])
     pytest.importorskip("sklearn")
     pytest.importorskip("pandas")
     pytest.importorskip("matplotlib").use("Agg")
     monkeypatch.chdir(tmp_path)
+    if any(map(is_program, blocks(page))):
+        run_as_script(page, tmp_path)
+        return
     namespace = {"__name__": "__main__"}
     for block in blocks(page):
         if is_session(block):
@@ -33,6 +43,14 @@ def test_guide_runs(page, tmp_path, monkeypatch):
             assert failed == 0, "".join(said)
         else:
             exec(compile(block.source, page, "exec"), namespace)
+
+
+def run_as_script(page, folder):
+    """Run the blocks of a page as one script, which workers in other processes can import."""
+    script = folder / "script.py"
+    script.write_text("".join(block.code for block in blocks(page)), encoding="utf-8")
+    run = subprocess.run([sys.executable, str(script)], cwd=folder, capture_output=True, text=True, timeout=300)
+    assert run.returncode == 0, run.stderr
 
 
 @pytest.mark.parametrize("page", GUIDES + COMPARISONS, ids=lambda page: page.stem)

@@ -39,7 +39,7 @@ def dask(n_workers):
     """A cluster of Dask on this machine, each worker a process with one thread; Dask replaces them itself."""
     from distributed import Client, LocalCluster
 
-    arguments = {"n_workers": n_workers, "threads_per_worker": 1, "processes": True, "dashboard_address": None}
+    arguments = {"n_workers": n_workers, "threads_per_worker": 1, "processes": True, "dashboard_address": ":0"}
     with LocalCluster(**arguments, silence_logs=60) as cluster, Client(cluster) as client:
         yield {"executor": client.get_executor(pure=False)}
 
@@ -78,9 +78,9 @@ class Evaluation:
 
     def wait_for_all(self):
         """Wait until all workers are evaluating at the same time, which the first who sees it tells the others."""
-        end = time.monotonic() + MAX_WAIT
+        end, reader = time.monotonic() + MAX_WAIT, Reader(self.folder)
         while not has(self.folder, "all at work") and time.monotonic() < end:
-            if len(at_work(notes(self.folder))) == self.n_workers:
+            if len(reader.update().at_work) == self.n_workers:
                 note(self.folder, what="all at work", time=time.time())
                 tell(self.folder, "all at work")
             time.sleep(0.05)
@@ -106,35 +106,42 @@ def has(folder, fact):
     return (Path(folder) / fact).exists()
 
 
-def at_work(lines):
-    """The trial that each worker is evaluating, by process, as of these notes."""
-    now = {}
-    for line in lines:
-        if line["what"] == "begin":
-            now[line["pid"]] = line["number"]
-        elif line["what"] in ("end", "killed"):
-            now.pop(line["pid"], None)
-    return now
+class Reader:
+    """Follows the notes: the trial that each worker is evaluating, by process, and how many evaluations have ended."""
+
+    def __init__(self, folder):
+        self.path, self.position = Path(folder) / "notes", 0
+        self.at_work, self.n_ended = {}, 0
+
+    def update(self):
+        """Read what has been added."""
+        if self.path.exists():
+            with open(self.path, "rb") as file:
+                file.seek(self.position)
+                added = file.read()
+            self.position += len(added)
+            for line in map(json.loads, added.splitlines()):
+                if line["what"] == "begin":
+                    self.at_work[line["pid"]] = line["number"]
+                elif line["what"] in ("end", "killed"):
+                    self.at_work.pop(line["pid"], None)
+                    self.n_ended += line["what"] == "end"
+        return self
 
 
 def kill(folder, kills, n_workers, every, seed, is_over):
     """Kill random workers, the i-th when i x `every` evaluations have ended and at least so many run as chance says."""
-    chance = random.Random(seed)
+    chance, reader = random.Random(seed), Reader(folder)
     for i in range(kills):
         least = chance.randint(1, n_workers)
-        while not is_over.is_set():
-            lines = notes(folder)
-            now, ended = at_work(lines), sum(line["what"] == "end" for line in lines)
-            if ended >= i * every and len(now) >= least:
-                break
-            time.sleep(0.1)
-        if is_over.is_set():
-            return
-        pid = chance.choice(sorted(now))
+        while reader.update().n_ended < i * every or len(reader.at_work) < least:
+            if is_over.wait(0.01):
+                return
+        pid = chance.choice(sorted(reader.at_work))
         os.kill(pid, signal.SIGKILL)
         while is_running(pid):
             time.sleep(0.001)
-        # It is not known yet whether its evaluation had ended: no other line of this process follows.
+        # Whether its evaluation had ended follows from the notes: this process writes no more.
         note(folder, what="killed", pid=pid, time=time.time())
     tell(folder, "last kill")
 

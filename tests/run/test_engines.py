@@ -32,7 +32,7 @@ def pool_of(engine):
 def dask():
     """The executor of a cluster with two worker processes."""
     distributed = pytest.importorskip("distributed", reason="distributed is not installed")
-    arguments = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": None}
+    arguments = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": ":0"}
     cluster = distributed.LocalCluster(**arguments, silence_logs=logging.CRITICAL)
     with cluster, distributed.Client(cluster) as client:
         yield client.get_executor(pure=False)
@@ -242,7 +242,7 @@ STARTS = {
     """,
     "dask": """
     from distributed import Client, LocalCluster
-    cluster = LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None)
+    cluster = LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0")
     executor = Client(cluster).get_executor(pure=False)
     """,
 }

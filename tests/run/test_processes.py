@@ -216,6 +216,25 @@ def test_a_result_that_cannot_be_read_here():
         assert pool.submit(divmod, 7, 2).result(SECONDS) == (3, 1)
 
 
+PROMPT = """
+import belated as bl
+
+def f(params):
+    return 1.0
+
+try:
+    bl.maximize(f, {"x": (0.0, 1.0)}, n_trials=3, processes=True)
+except bl.RunError as error:
+    print(error, *[trial.state for trial in error.result.trials])
+"""
+
+
+def test_a_function_that_is_in_no_module():
+    run = subprocess.run([sys.executable, "-c", PROMPT], capture_output=True, text=True, timeout=SECONDS)
+    assert (run.returncode, run.stderr) == (0, "") and run.stdout.endswith("for threads abandoned\n")
+    assert "a worker process cannot read it: AttributeError: Can't get attribute 'f'" in run.stdout
+
+
 UNGUARDED = """
 import belated as bl
 
@@ -271,6 +290,19 @@ def test_a_process_that_does_not_end_is_killed(tmp_path, monkeypatch):
         while not os.path.exists(ignores.path):
             time.sleep(0.01)
     assert isinstance(future.exception(SECONDS), WorkerDied) and running() == []
+
+
+def test_a_second_ctrl_c_ends_the_processes(monkeypatch):
+    def stop(optimizer, trial):
+        raise KeyboardInterrupt
+
+    def again(self):
+        raise KeyboardInterrupt("the second")
+
+    monkeypatch.setattr("belated.run.evaluations.Evaluations.finalize", again)
+    with pytest.raises(KeyboardInterrupt, match="the second"):
+        bl.maximize(f, SPACE, n_trials=9, n_workers=2, processes=True, callbacks=[stop])
+    assert running() == []
 
 
 SCRIPT = """

@@ -100,11 +100,13 @@ def _optimize(
             stop_reason = "stopped"
             LOGGER.info("a callback ended the run: %s", stop)
         finally:
-            evaluations.finalize()
-            if executor is None:
-                pool.shutdown(wait=all(future.done() for future in evaluations.running), cancel_futures=True)
-            if bar is not None:
-                bar.close()
+            try:
+                evaluations.finalize()
+            finally:
+                if executor is None:
+                    pool.shutdown(wait=all(future.done() for future in evaluations.running), cancel_futures=True)
+                if bar is not None:
+                    bar.close()
     except BaseException as error:
         _attach(error, result("error"))
         raise
