@@ -26,6 +26,10 @@ USERS = {"integrations", "experiments"}
 INTEGRATED = {
     "belated.integrations.sklearn": {"joblib", "sklearn"},
     "belated.integrations.joblib_tasks": {"joblib"},
+    "belated.integrations.ray.checkpoint": {"ray"},
+    "belated.integrations.ray.search": {"ray"},
+    "belated.integrations.ray.space": {"ray"},
+    "belated.integrations.ray.tasks": {"ray"},
 }
 
 RUST_ROOMS = (

@@ -117,7 +117,6 @@ def test_param_spaces_that_cannot_be_searched(space, message):
     search = BelatedSearch()
     with pytest.raises(bl.InvalidSpace, match=message):
         search.set_search_properties("loss", "min", space)
-    assert search.optimizer_ is None
     assert search.set_search_properties("loss", "min", PARAM_SPACE)
 
 
@@ -288,6 +287,8 @@ def test_what_tune_configures():
         search.suggest("a")
     with pytest.raises(bl.InvalidSetting, match="space, metric or mode is missing"):
         search.save("nowhere")
+    with pytest.raises(bl.InvalidSetting, match="space, metric or mode is missing"):
+        _ = search.optimizer_
     with pytest.raises(bl.InvalidSetting, match="mode is missing"):
         search.set_search_properties("loss", None, {"epochs": 1})
     with pytest.raises(bl.InvalidSetting, match="metric=\\['a', 'b'\\]"):

@@ -50,8 +50,8 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
 
     Attributes
     ----------
-    optimizer_ : Optimizer or None
-        What chooses, with a trial for each of Tune's; None until the space is known.
+    optimizer_ : Optimizer
+        What chooses, with a trial for each of Tune's; InvalidSetting until space and mode are known.
 
     Raises
     ------
@@ -109,7 +109,7 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
         self._space: TuneSpace | None = None if space is None else TuneSpace(space)
         # Whether the space is that of Tune's configuration.
         self._is_from_config = False
-        self.optimizer_: Optimizer | None = None
+        self._optimizer: Optimizer | None = None
         # The trials of Tune by their ids: numbers of the optimizer's; those that run; the last finite value reported.
         self._trials: dict[str, int] = {}
         self._running: set[str] = set()
@@ -146,6 +146,11 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
             )
         self._mode = mode
 
+    @property
+    def optimizer_(self) -> Optimizer:
+        """What chooses."""
+        return self._chooser()[0]
+
     # What Tune calls.
 
     def set_search_properties(self, metric: str | None, mode: str | None, config: dict[str, Any], **spec: Any) -> bool:
@@ -170,7 +175,7 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
             self._is_from_config and space_as_data(TuneSpace(found).space) == space_as_data(self._space.space)
         ):
             return False
-        if self.optimizer_ is None:
+        if self._optimizer is None:
             self._set_up()
         return True
 
@@ -290,7 +295,7 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
                     return self._restore(str(path), table)
                 except DamagedFile as error:
                     warn(f"{error}; an earlier file, or Tune's table of trials, is used")
-            if table is None or self.optimizer_ is None:
+            if table is None or self._optimizer is None:
                 raise InvalidSetting(
                     f"{checkpoint_dir} has no file of a search that is whole: give Tuner.restore the param_space, so "
                     "that the search can be made from Tune's table of trials"
@@ -306,7 +311,7 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
     def _set_up(self) -> None:
         """Make the optimizer, now that space and mode are known."""
         self._metric = self._metric or DEFAULT_METRIC
-        self.optimizer_ = self._new_optimizer(None)
+        self._optimizer = self._new_optimizer(None)
 
     def _new_optimizer(self, seed: int | None) -> Optimizer:
         """The optimizer with its first points; `seed` is that of the search that it shall go on with."""
@@ -336,27 +341,31 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
         return made
 
     def _ready(self) -> tuple[Optimizer, TuneSpace]:
-        """The optimizer and its space; InvalidSetting where they are not there."""
+        """The optimizer and its space; InvalidSetting where they are not there, or not those of the experiment."""
         if self._failure is not None:
             raise InvalidSetting(
                 f"the search could not be restored: {self._failure}; nothing is suggested, because the "
                 "experiment would begin anew"
             ) from self._failure
-        if self.optimizer_ is None or self._space is None:
+        return self._chooser()
+
+    def _chooser(self) -> tuple[Optimizer, TuneSpace]:
+        """The optimizer and its space; InvalidSetting where they are not there."""
+        if self._optimizer is None or self._space is None:
             raise InvalidSetting(
                 "space, metric or mode is missing: pass them to BelatedSearch, or param_space to Tuner and metric and "
                 "mode to TuneConfig (without a param_space Tune does not pass metric and mode on)"
             )
-        return self.optimizer_, self._space
+        return self._optimizer, self._space
 
     def _number(self, trial_id: str, result: Mapping[str, Any]) -> int | None:
         """The number of a trial of Tune; one that Tune began anew under another id is known by its config."""
-        if trial_id not in self._trials and self.optimizer_ is not None and self._space is not None:
+        if trial_id not in self._trials and self._optimizer is not None and self._space is not None:
             prefix = "config/"
             config = {name.removeprefix(prefix): value for name, value in result.items() if name.startswith(prefix)}
             params = self._space.params(config)
             for earlier, number in self._trials.items():
-                trial = Trial(self.optimizer_, number)
+                trial = Trial(self._optimizer, number)
                 if params and trial.state in ("pending", "failed") and trial.params == params:
                     if earlier in self._running:
                         self._running.remove(earlier)
@@ -420,10 +429,10 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
                 # Tune passes its param_space on only where Tuner.restore is given it again.
                 self._space, self._is_from_config = TuneSpace(space_from_data(saved.space)), True
             self._metric, self._mode = self._metric or saved.metric, self._mode or saved.mode
-            if self.optimizer_ is None:
+            if self._optimizer is None:
                 self._set_up()
             own_events = self._saved().events
-            self.optimizer_ = self._new_optimizer(saved.seed)
+            self._optimizer = self._new_optimizer(saved.seed)
             different = saved.differences(self._saved())
             if different:
                 raise InvalidSetting(
@@ -433,14 +442,14 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
             if own_events != saved.events[: len(own_events)]:
                 raise InvalidSetting("this searcher has trials or points of its own: restore into a new BelatedSearch")
             try:
-                self.optimizer_._log.extend(saved.events[self.optimizer_._log.n_events() :])
+                self._optimizer._log.extend(saved.events[self._optimizer._log.n_events() :])
             except BelatedError as error:
                 raise InvalidSetting(f"{path} has an event that cannot have happened: {error}") from error
             self._trials, self._latest, self._unstarted = dict(saved.trials), {}, []
             self._running = {
                 trial_id
                 for trial_id, number in self._trials.items()
-                if Trial(self.optimizer_, number).state == "pending"
+                if Trial(self._optimizer, number).state == "pending"
             }
             if table is not None:
                 self._reconcile(table)
