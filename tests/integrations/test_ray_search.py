@@ -1,6 +1,7 @@
 """`BelatedSearch` as Ray Tune calls it, without a cluster: spaces, results, limits, files, refusals."""
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -403,16 +404,16 @@ def ahead():
 # A file, and Tune's table of trials, of which one is older.
 
 
-def write_table(folder, rows):
+def write_table(folder, rows, name="experiment_state-2026.json", **state):
     """A table as Tune writes it: (id, status, config, last result) of each trial."""
     trials = [
         [
-            json.dumps({"trial_id": trial_id, "status": status, "config": config, "evaluated_params": {}}),
+            json.dumps({"trial_id": trial_id, "status": status, "config": config, "evaluated_params": {}} | state),
             json.dumps({"last_result": result}),
         ]
         for trial_id, status, config, result in rows
     ]
-    (folder / "experiment_state-2026.json").write_text(json.dumps({"trial_data": trials}))
+    (folder / name).write_text(json.dumps({"trial_data": trials}))
 
 
 def test_what_only_tunes_table_has_is_taken_over(tmp_path):
@@ -468,6 +469,25 @@ def test_points_of_trials_that_tune_lost_are_suggested_again(tmp_path):
     for value, trial_id in enumerate("axy"):
         restored.on_trial_complete(trial_id, {"loss": float(value)})
     assert states(restored)[:4] == [("observed", 0.0), ("observed", 1.0), ("observed", 1.0), ("observed", 2.0)]
+
+
+def test_a_table_that_never_reached_the_storage_is_not_the_one_that_tune_restores(tmp_path):
+    fs = pytest.importorskip("pyarrow.fs")
+    storage, copy = tmp_path / "storage", tmp_path / "copy"
+    storage.mkdir()
+    copy.mkdir()
+    there = SimpleNamespace(storage_filesystem=fs.LocalFileSystem(), experiment_fs_path=str(storage))
+    pickled = {"storage": {"_type": "CLOUDPICKLE_FALLBACK", "value": cloudpickle.dumps(there).hex()}}
+    search = searched()
+    configs = {trial_id: search.suggest(trial_id) for trial_id in "ab"}
+    rows = [(trial_id, "RUNNING", config, {}) for trial_id, config in configs.items()]
+    write_table(storage, rows[:1], "experiment_state-1.json", **pickled)
+    write_table(copy, rows[:1], "experiment_state-1.json", **pickled)
+    write_table(copy, rows, "experiment_state-2.json", **pickled)
+    search.save_to_dir(str(copy), "2")
+    restored = BelatedSearch()
+    restored.restore_from_dir(str(copy))
+    assert restored.suggest("c") == configs["b"]
 
 
 def test_without_a_file_that_is_whole_the_table_has_to_do(tmp_path):

@@ -88,13 +88,37 @@ class TuneTrial:
 
 
 def tune_trials(folder: str) -> list[TuneTrial] | None:
-    """The trials of the newest table in the folder of an experiment; None where there is none."""
+    """The trials of the table that Tune restores in the folder of an experiment; None where there is none."""
     # As Tune chooses it: names have the time at which a session began.
     paths = sorted(Path(folder).glob("experiment_state-*.json"))
     if not paths:
         return None
-    table = json.loads(paths[-1].read_text(encoding="utf-8"))["trial_data"]
+    # The folder is a copy of the storage, with tables of sessions that never reached it. Tune's choice is one of there.
+    table = _trial_data(paths[-1])
+    there = _names_in_storage(table)
+    chosen = [path for path in paths if path.name in there][-1:]
+    if chosen and chosen[0] != paths[-1]:
+        table = _trial_data(chosen[0])
     return [_tune_trial(json.loads(state), json.loads(data)) for state, data in table]
+
+
+def _trial_data(path: Path) -> list[tuple[str, str]]:
+    rows: list[tuple[str, str]] = json.loads(path.read_text(encoding="utf-8"))["trial_data"]
+    return rows
+
+
+def _names_in_storage(table: list[tuple[str, str]]) -> set[str]:
+    """The names of the files in the storage of an experiment, as far as it can be reached."""
+    try:
+        storage = dict(_decoded(json.loads(table[0][0])))["storage"]
+        # FileSelector's module comes with Tune.
+        from pyarrow.fs import FileSelector
+
+        files = storage.storage_filesystem.get_file_info(FileSelector(storage.experiment_fs_path))
+        return {file.base_name for file in files}
+    except (OSError, LookupError, AttributeError):
+        # Such as an experiment that was moved.
+        return set()
 
 
 def _tune_trial(state: dict[str, Any], data: dict[str, Any]) -> TuneTrial:
