@@ -31,6 +31,10 @@ INTEGRATED = {
     "belated.serve.app": {"fastapi", "starlette"},
     "belated.serve.messages": {"pydantic"},
     "belated.serve.studies": {"anyio"},
+    "belated.integrations.ray.checkpoint": {"ray"},
+    "belated.integrations.ray.search": {"ray"},
+    "belated.integrations.ray.space": {"ray"},
+    "belated.integrations.ray.tasks": {"ray"},
 }
 
 RUST_ROOMS = (

@@ -1,6 +1,6 @@
 """How busy runs keep their workers: 1,000 trials of 50 ms on 16 workers, for each engine.
 
-    python tests/benchmarks/engines.py --engines threads,processes,loky,dask
+    python tests/benchmarks/engines.py --engines threads,processes,loky,dask,ray
 
 The function sleeps, so that more workers than processors are fine. All workers have been started before. Utilisation is
 the sum of the times that the function took over (workers x time from the first start to the last end). "engine" is the
@@ -60,8 +60,22 @@ def dask(n_workers):
         yield client.get_executor(pure=False)
 
 
+@contextmanager
+def on_ray(n_workers):
+    """A cluster of Ray on this machine."""
+    import ray
+
+    from belated.integrations.ray import executor
+
+    ray.init(num_cpus=n_workers, include_dashboard=False, object_store_memory=80_000_000, log_to_driver=False)
+    try:
+        yield executor()
+    finally:
+        ray.shutdown()
+
+
 # Each is called with the number of workers, for a with statement, and gives an executor.
-ENGINES = {"threads": threads, "processes": processes, "loky": loky, "dask": dask}
+ENGINES = {"threads": threads, "processes": processes, "loky": loky, "dask": dask, "ray": on_ray}
 
 
 class Sleeps:

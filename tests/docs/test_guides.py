@@ -13,7 +13,7 @@ from tests.docs.pages import COMPARISONS, DOCS, GUIDES, blocks, is_program, is_s
 pytestmark = pytest.mark.skipif(not GUIDES, reason="the installed package comes without its pages")
 
 # Libraries that a page is about.
-NEEDED = {"dask": "distributed", "processes": "loky"}
+NEEDED = {"dask": "distributed", "processes": "loky", "ray": "ray.tune"}
 
 WITH_CODE = [page for page in GUIDES if blocks(page)]
 

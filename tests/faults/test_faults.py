@@ -104,9 +104,9 @@ def test_hostile_stores_are_refused_and_nothing_in_them_runs(program):
 
 
 @pytest.mark.filterwarnings("ignore:the evaluation of trial:belated.BelatedWarning")
-@pytest.mark.parametrize("engine", ["processes", "dask"])
+@pytest.mark.parametrize("engine", ["processes", "dask", "ray"])
 def test_killed_workers_lose_no_trial(program, engine):
     if engine != "processes":
-        pytest.importorskip({"dask": "distributed"}[engine], reason=f"{engine} is not installed")
+        pytest.importorskip({"dask": "distributed", "ray": "ray"}[engine], reason=f"{engine} is not installed")
     figures = clean(program("workers").run(kills=2, workers=2, every=10, engine=engine))
     assert figures["kills"] == 2 and figures["events"]["Observed"] == figures["trials"]

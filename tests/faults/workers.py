@@ -44,8 +44,22 @@ def dask(n_workers):
         yield {"executor": client.get_executor(pure=False)}
 
 
+@contextmanager
+def on_ray(n_workers):
+    """A cluster of Ray on this machine, which replaces its workers itself."""
+    import ray
+
+    from belated.integrations.ray import executor
+
+    ray.init(num_cpus=n_workers, include_dashboard=False, object_store_memory=80_000_000, log_to_driver=False)
+    try:
+        yield {"executor": executor()}
+    finally:
+        ray.shutdown()
+
+
 # Each is called with the number of workers, for a with statement, and gives the arguments of the run.
-ENGINES = {"processes": processes, "dask": dask}
+ENGINES = {"processes": processes, "dask": dask, "ray": on_ray}
 
 
 class Evaluation:

@@ -5,7 +5,13 @@ from __future__ import annotations
 from belated._core import BelatedError
 
 # What futures of engines raise whose workers died: found by name, so that no engine is imported.
-_ERRORS_OF_ENGINES = ("distributed.scheduler.KilledWorker",)
+_ERRORS_OF_ENGINES = (
+    "distributed.scheduler.KilledWorker",
+    *(
+        f"ray.exceptions.{name}"
+        for name in ("WorkerCrashedError", "OutOfMemoryError", "NodeDiedError", "ObjectLostError")
+    ),
+)
 
 
 class WorkerDied(BelatedError, RuntimeError):

@@ -1,0 +1,138 @@
+"""The file of a search, and Tune's own table of its trials beside it.
+
+The file is JSON text: what was asked of the optimizer, its seed and its log of events, and which trial of Tune is which
+trial of the optimizer. Nothing in it is executed when it is read.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from ray import cloudpickle
+
+from belated._core import InvalidSetting
+
+FORMAT = "search of belated for Ray Tune"
+VERSION = 1
+
+
+class DamagedFile(InvalidSetting):
+    """A file that is not whole, or not one of ours."""
+
+
+@dataclass(frozen=True)
+class SavedSearch:
+    """What the file of a search holds.
+
+    `space` has the dimensions as data, `settings` the optimizer's definition, `trials` a number for each id of Tune.
+    """
+
+    metric: str
+    mode: str
+    optimizer: str
+    space: dict[str, Any]
+    settings: dict[str, Any]
+    seed: int
+    events: list[str]
+    trials: dict[str, int]
+
+    def text(self) -> str:
+        """The content of the file."""
+        return json.dumps({"format": FORMAT, "version": VERSION} | vars(self))
+
+    @classmethod
+    def read(cls, path: str) -> "SavedSearch":
+        """The content of a file; DamagedFile where it is none of ours, InvalidSetting where it is too new."""
+        try:
+            data = json.loads(Path(path).read_bytes())
+            if data["format"] != FORMAT:
+                raise ValueError
+        except (ValueError, TypeError, KeyError):
+            raise DamagedFile(
+                f"{path} is not the file of a BelatedSearch, or is damaged: restore it with the searcher that saved it"
+            ) from None
+        if data["version"] != VERSION:
+            raise InvalidSetting(f"{path} has version {data['version']}, unknown to this belated: upgrade belated")
+        return cls(**{field.name: data[field.name] for field in fields(cls)})
+
+    def differences(self, other: "SavedSearch") -> list[str]:
+        """What another search has otherwise, in words; settings that only one of them knows are left out."""
+        pairs: list[tuple[str, Any, Any]] = [
+            ("metric", self.metric, other.metric),
+            ("mode", self.mode, other.mode),
+            ("optimizer", self.optimizer, other.optimizer),
+            ("the names of the space", list(self.space), list(other.space)),
+            ("seed", self.seed, other.seed),
+        ]
+        pairs += [(f"space[{name!r}]", self.space[name], other.space.get(name)) for name in self.space]
+        both = self.settings.keys() & other.settings.keys()
+        pairs += [(name, self.settings[name], other.settings[name]) for name in sorted(both)]
+        return [f"{name} is {there} there and {here} here" for name, there, here in pairs if there != here]
+
+
+@dataclass(frozen=True)
+class TuneTrial:
+    """A trial as Tune's table has it; its configs are nested, and flattened as it was suggested."""
+
+    id: str
+    status: str
+    configs: tuple[Mapping[str, Any], ...]
+    result: dict[str, Any]
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether Tune holds it for terminated or failed."""
+        return self.status in ("TERMINATED", "ERROR")
+
+
+def tune_trials(folder: str) -> list[TuneTrial] | None:
+    """The trials of the table that Tune restores in the folder of an experiment; None where there is none."""
+    # As Tune chooses it: names have the time at which a session began.
+    paths = sorted(Path(folder).glob("experiment_state-*.json"))
+    if not paths:
+        return None
+    # The folder is a copy of the storage, with tables of sessions that never reached it. Tune's choice is one of there.
+    table = _trial_data(paths[-1])
+    there = _names_in_storage(table)
+    chosen = [path for path in paths if path.name in there][-1:]
+    if chosen and chosen[0] != paths[-1]:
+        table = _trial_data(chosen[0])
+    return [_tune_trial(json.loads(state), json.loads(data)) for state, data in table]
+
+
+def _trial_data(path: Path) -> list[tuple[str, str]]:
+    rows: list[tuple[str, str]] = json.loads(path.read_text(encoding="utf-8"))["trial_data"]
+    return rows
+
+
+def _names_in_storage(table: list[tuple[str, str]]) -> set[str]:
+    """The names of the files in the storage of an experiment, as far as it can be reached."""
+    try:
+        storage = dict(_decoded(json.loads(table[0][0])))["storage"]
+        # FileSelector's module comes with Tune.
+        from pyarrow.fs import FileSelector
+
+        files = storage.storage_filesystem.get_file_info(FileSelector(storage.experiment_fs_path))
+        return {file.base_name for file in files}
+    except (OSError, LookupError, AttributeError):
+        # Such as an experiment that was moved.
+        return set()
+
+
+def _tune_trial(state: dict[str, Any], data: dict[str, Any]) -> TuneTrial:
+    configs = [dict(_decoded(state.get(name) or {})) for name in ("config", "evaluated_params")]
+    return TuneTrial(state["trial_id"], state["status"], tuple(configs), dict(_decoded(data.get("last_result") or {})))
+
+
+def _decoded(given: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, Any]]:
+    """(flattened name, value) of a dict of Tune's table, where values that are not JSON stand as pickles."""
+    for key, value in given.items():
+        if isinstance(value, dict) and value.get("_type") == "CLOUDPICKLE_FALLBACK":
+            # Tune itself has done so with this file.
+            yield path + key, cloudpickle.loads(bytes.fromhex(value["value"]))
+        else:
+            yield path + key, value
+            if isinstance(value, dict):
+                yield from _decoded(value, f"{path}{key}/")

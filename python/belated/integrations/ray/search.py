@@ -1,0 +1,493 @@
+"""`BelatedSearch`: belated's optimizers as a search algorithm of Ray Tune."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from reprlib import repr as short_repr
+from typing import Any
+
+from ray.tune.result import DEFAULT_METRIC
+from ray.tune.search import Searcher
+
+from belated._core import AlreadyObserved, BelatedError, HorizonReached, InvalidSetting, InvalidSpace
+from belated.integrations.ray.checkpoint import DamagedFile, SavedSearch, TuneTrial, tune_trials
+from belated.integrations.ray.space import TuneSpace, searched_part, space_as_data, space_from_data
+from belated.optimizers.bayes import BayesOpt
+from belated.optimizers.optimizer import Optimizer
+from belated.optimizers.trial import Trial
+from belated.space.arguments import finite, whole_number
+from belated.space.space import Space
+from belated.warn import logger, warn
+
+LOGGER = logger()
+
+_DIRECTIONS = {"max": "maximize", "min": "minimize"}
+
+
+class BelatedSearch(Searcher):  # type: ignore[misc]
+    """A search algorithm for Ray Tune: ``tune.TuneConfig(search_alg=BelatedSearch())``.
+
+    Trials that run count as pending: suggestions are made with them in mind, so any number may run at a time.
+
+    Parameters
+    ----------
+    space : Space or mapping, optional
+        Parameter's name → dimension of belated, shorthand for one, or domain of Tune, also in nested dicts; a parameter
+        that is called ``"optim/lr"`` is ``config["optim"]["lr"]``. Default None: Tune's ``param_space``, whose
+        constants stay what they are.
+    metric : str, optional
+        What to optimise of the results; its last value in a trial counts. Default None: that of Tune's configuration.
+    mode : {"max", "min"}, optional
+        Default None: that of Tune's configuration.
+    optimizer : Optimizer or callable, optional
+        An optimizer of belated, with its space; or a class or function that returns one, called as
+        ``optimizer(space, direction=direction, seed=seed)``. Default None: `belated.BayesOpt`.
+    points_to_evaluate : list of dict, optional
+        Configs to be tried first.
+    seed : int, optional
+        Of the optimizer, where it is not given as a whole. Default None: a random one.
+
+    Attributes
+    ----------
+    optimizer_ : Optimizer
+        What chooses, with a trial for each of Tune's; InvalidSetting until space and mode are known.
+
+    Raises
+    ------
+    InvalidSetting
+        Several metrics or modes; an optimizer with a context, a fidelity or candidates; arguments that exclude each
+        other.
+    InvalidSpace
+        A space that cannot be searched: with ``tune.grid_search``, ``tune.sample_from`` or ``tune.randn`` in it.
+
+    Notes
+    -----
+    Tune saves the searcher with its own table of trials, and ``Tuner.restore`` restores both. One of them may be newer.
+    So the searcher reads Tune's table as well: a trial that only Tune has is added, a trial that ended there takes its
+    result, and a point that was suggested in a trial of which Tune does not know is suggested again, to the next trial.
+
+    A trial whose results lack the metric, or have no finite number for it, fails. One that ended without any result is
+    abandoned. A trial that is run again replaces its value.
+
+    ``ConcurrencyLimiter``, and ``max_concurrent_trials``, set how many trials run at a time; it is this searcher that
+    keeps the limit, so ``batch=True`` has no effect.
+
+    Examples
+    --------
+    >>> from belated.integrations.ray import BelatedSearch
+    >>> search = BelatedSearch({"optim": {"lr": (1e-4, 1e-1)}}, metric="loss", mode="min", seed=0)
+    >>> config = search.suggest("a")
+    >>> list(config["optim"])
+    ['lr']
+    >>> search.on_trial_complete("a", {"loss": 0.25})
+    >>> search.optimizer_.best_value_
+    0.25
+    """
+
+    _metric: Any
+    _mode: Any
+
+    # Text, not a pickle.
+    CKPT_FILE_TMPL = "searcher-state-{}.json"
+
+    def __init__(
+        self,
+        space: Any = None,
+        *,
+        metric: str | None = None,
+        mode: str | None = None,
+        optimizer: Optimizer | Callable[..., Optimizer] | None = None,
+        points_to_evaluate: Sequence[Mapping[str, Any]] | None = None,
+        seed: int | None = None,
+    ) -> None:
+        _check_metric(metric, mode)
+        super().__init__(metric=metric, mode=mode)
+        self._seed = seed
+        self._points = [] if points_to_evaluate is None else list(points_to_evaluate)
+        self._make: Optimizer | Callable[..., Optimizer] = BayesOpt if optimizer is None else optimizer
+        self._space: TuneSpace | None = None if space is None else TuneSpace(space)
+        # Whether the space is that of Tune's configuration.
+        self._is_from_config = False
+        self._optimizer: Optimizer | None = None
+        # The trials of Tune by their ids: numbers of the optimizer's; those that run; the last finite value reported.
+        self._trials: dict[str, int] = {}
+        self._running: set[str] = set()
+        self._latest: dict[str, float] = {}
+        # Trials that were suggested, and that Tune lost.
+        self._unstarted: list[int] = []
+        self._max_concurrent: int | None = None
+        # Why a restore failed.
+        self._failure: Exception | None = None
+        self._warned: set[str] = set()
+        self._check_optimizer(space)
+        if self._space is not None and self._mode is not None:
+            self._set_up()
+
+    def _check_optimizer(self, space: Any) -> None:
+        given = self._make
+        if not isinstance(given, Optimizer):
+            if not callable(given):
+                raise InvalidSetting(
+                    f"optimizer={short_repr(given)} is not usable: pass an optimizer of belated, or a class or "
+                    "function that returns one, called as optimizer(space, direction=direction, seed=seed)"
+                )
+            return
+        if space is not None or self._seed is not None:
+            raise InvalidSetting("optimizer has a space and a seed of its own: leave space and seed out")
+        own = given.get_params(deep=False)
+        if not isinstance(given.domain_, Space):
+            raise InvalidSetting("optimizer has candidates, and Tune's configs have names: give it a space")
+        self._space = TuneSpace(given.domain_)
+        mode = "max" if own["direction"] == "maximize" else "min"
+        if self._mode not in (None, mode):
+            raise InvalidSetting(
+                f"mode={self._mode!r}, and optimizer has direction={own['direction']!r}: let them agree"
+            )
+        self._mode = mode
+
+    @property
+    def optimizer_(self) -> Optimizer:
+        """What chooses."""
+        return self._chooser()[0]
+
+    # What Tune calls.
+
+    def set_search_properties(self, metric: str | None, mode: str | None, config: dict[str, Any], **spec: Any) -> bool:
+        """Take the metric, the mode and, unless there is one, the space from Tune's configuration.
+
+        Returns False, from which Tune makes an error, where there is a space and the configuration has one too.
+        """
+        _check_metric(metric, mode)
+        for name, given, own in (("metric", metric, self._metric), ("mode", mode, self._mode)):
+            if given is not None and own is not None and given != own:
+                raise InvalidSetting(f"{name}={given!r} in Tune's configuration, and {own!r} in the searcher")
+        self._metric, self._mode = self._metric or metric, self._mode or mode
+        if self._mode is None:
+            raise InvalidSetting("mode is missing: pass metric= and mode='max' or 'min' to TuneConfig or BelatedSearch")
+        found = searched_part(config)
+        if self._space is None:
+            if not found:
+                raise InvalidSpace("param_space has constants alone: write tune.uniform(low, high), or another domain")
+            self._space = TuneSpace(found)
+            self._is_from_config = True
+        elif found and not (
+            self._is_from_config and space_as_data(TuneSpace(found).space) == space_as_data(self._space.space)
+        ):
+            return False
+        if self._optimizer is None:
+            self._set_up()
+        return True
+
+    def set_max_concurrency(self, max_concurrent: int) -> bool:
+        """Run at most so many trials at a time; True, because it is this searcher that sees to it.
+
+        Tune's own limiter drops results of trials that it does not know, as it may after a restore.
+        """
+        number = whole_number(max_concurrent)
+        if number is None or number < 1:
+            raise InvalidSetting(f"max_concurrent={short_repr(max_concurrent)} is not usable: pass an integer >= 1")
+        self._max_concurrent = number
+        return True
+
+    def suggest(self, trial_id: str) -> Any:
+        """The config of a trial; None while as many trials run as may.
+
+        Raises
+        ------
+        InvalidSetting
+            The space, the metric or the mode is missing, or the search could not be restored.
+        """
+        optimizer, space = self._ready()
+        if trial_id not in self._trials:
+            if self._max_concurrent is not None and len(self._running) >= self._max_concurrent:
+                return None
+            if self._unstarted:
+                number = self._unstarted.pop(0)
+            else:
+                try:
+                    number = optimizer.suggest().number
+                except HorizonReached:
+                    return Searcher.FINISHED
+            self._trials[trial_id] = number
+            self._running.add(trial_id)
+        return space.config(Trial(optimizer, self._trials[trial_id]).params)
+
+    def on_trial_result(self, trial_id: str, result: dict[str, Any]) -> None:
+        """Remember the metric of a trial that goes on."""
+        self._number(trial_id, result)
+        value = finite(result.get(self._metric))
+        if value is not None:
+            self._latest[trial_id] = value
+
+    def on_trial_complete(self, trial_id: str, result: dict[str, Any] | None = None, error: bool = False) -> None:
+        """Report what came of a trial to the optimizer, whenever that is."""
+        number = self._number(trial_id, result or {})
+        if number is None:
+            LOGGER.warning("trial %s of Tune is unknown, and its result not used", trial_id)
+            return
+        self._running.discard(trial_id)
+        self._report(trial_id, number, result or {}, error)
+
+    def add_evaluated_point(
+        self,
+        parameters: Mapping[str, Any],
+        value: float | None,
+        error: bool = False,
+        pruned: bool = False,
+        intermediate_values: Sequence[float] | None = None,
+    ) -> None:
+        """Add an earlier trial: its config, nested or flattened, and its value.
+
+        Parameters
+        ----------
+        parameters : mapping
+            The config; constants in it are passed over.
+        value : float or None
+            The metric's value; None where there is none.
+        error : bool, default False
+            The trial failed.
+        pruned : bool, default False
+            The trial was stopped early: its value counts all the same, as that of a trial here would.
+        intermediate_values : list of float, optional
+            Not used.
+        """
+        optimizer, space = self._ready()
+        known = value is not None and not error
+        trial = optimizer.add(space.params(parameters), value if known else None)
+        if error:
+            trial.fail(error="the trial failed in Tune")
+        elif not known:
+            trial.abandon()
+
+    def save(self, checkpoint_path: str) -> None:
+        """Write the search to a file, as text.
+
+        Raises
+        ------
+        InvalidSetting
+            The space, the metric or the mode is missing.
+        """
+        Path(checkpoint_path).write_text(self._saved().text(), encoding="utf-8")
+
+    def restore(self, checkpoint_path: str) -> None:
+        """Go on with the search that a file holds, on the arguments of this searcher.
+
+        Raises
+        ------
+        InvalidSetting
+            The file is not that of a BelatedSearch, or of one with other arguments; this searcher has trials that the
+            file does not know.
+        """
+        self._restore(checkpoint_path, None)
+
+    def restore_from_dir(self, checkpoint_dir: str) -> None:
+        """Go on with the newest search in the folder of an experiment, after a look at Tune's table of its trials.
+
+        Files that are damaged, as those are that Tune was killed at, are passed over; with none left the table has to
+        do, which knows the trials but not what the model had learnt.
+        """
+        paths = sorted(Path(checkpoint_dir).glob(self.CKPT_FILE_TMPL.format("*")), reverse=True)
+        try:
+            table = tune_trials(checkpoint_dir)
+            for path in paths:
+                try:
+                    return self._restore(str(path), table)
+                except DamagedFile as error:
+                    warn(f"{error}; an earlier file, or Tune's table of trials, is used")
+            if table is None or self._optimizer is None:
+                raise InvalidSetting(
+                    f"{checkpoint_dir} has no file of a search that is whole: give Tuner.restore the param_space, so "
+                    "that the search can be made from Tune's table of trials"
+                )
+            self._reconcile(table)
+        except Exception as error:
+            # Tune would log this, and begin the experiment anew.
+            self._failure = error
+            raise
+
+    # How it is done.
+
+    def _set_up(self) -> None:
+        """Make the optimizer, now that space and mode are known."""
+        self._metric = self._metric or DEFAULT_METRIC
+        self._optimizer = self._new_optimizer(None)
+
+    def _new_optimizer(self, seed: int | None) -> Optimizer:
+        """The optimizer with its first points; `seed` is that of the search that it shall go on with."""
+        assert self._space is not None and self._mode is not None
+        space, direction = self._space.space, _DIRECTIONS[self._mode]
+        if not isinstance(self._make, Optimizer):
+            made = self._make(space, direction=direction, seed=self._seed if seed is None else seed)
+            if not isinstance(made, Optimizer):
+                raise InvalidSetting(f"optimizer returned {short_repr(made)}, which is not an optimizer of belated")
+        elif seed is None:
+            made = self._make
+        else:
+            arguments = self._make.get_params(deep=False)
+            if self._make.seed is None:
+                arguments["seed"] = seed
+            made = type(self._make)(**arguments)
+        settings = made.get_params(deep=False)
+        if settings["direction"] != direction:
+            raise InvalidSetting(f"optimizer has direction={settings['direction']!r}: pass on the one that it is given")
+        if made.domain_ != space:
+            raise InvalidSetting("optimizer does not search the space that it is given: pass space on to it")
+        for name in ("context", "fidelity"):
+            if settings[name] is not None:
+                raise InvalidSetting(f"optimizer has a {name}, which trials of Tune do not have: leave it out")
+        if self._points and seed is None:
+            made.enqueue([self._space.params(point) for point in self._points])
+        return made
+
+    def _ready(self) -> tuple[Optimizer, TuneSpace]:
+        """The optimizer and its space; InvalidSetting where they are not there, or not those of the experiment."""
+        if self._failure is not None:
+            raise InvalidSetting(
+                f"the search could not be restored: {self._failure}; nothing is suggested, because the "
+                "experiment would begin anew"
+            ) from self._failure
+        return self._chooser()
+
+    def _chooser(self) -> tuple[Optimizer, TuneSpace]:
+        """The optimizer and its space; InvalidSetting where they are not there."""
+        if self._optimizer is None or self._space is None:
+            raise InvalidSetting(
+                "space, metric or mode is missing: pass them to BelatedSearch, or param_space to Tuner and metric and "
+                "mode to TuneConfig (without a param_space Tune does not pass metric and mode on)"
+            )
+        return self._optimizer, self._space
+
+    def _number(self, trial_id: str, result: Mapping[str, Any]) -> int | None:
+        """The number of a trial of Tune; one that Tune began anew under another id is known by its config."""
+        if trial_id not in self._trials and self._optimizer is not None and self._space is not None:
+            prefix = "config/"
+            config = {name.removeprefix(prefix): value for name, value in result.items() if name.startswith(prefix)}
+            params = self._space.params(config)
+            for earlier, number in self._trials.items():
+                trial = Trial(self._optimizer, number)
+                if params and trial.state in ("pending", "failed") and trial.params == params:
+                    if earlier in self._running:
+                        self._running.remove(earlier)
+                        self._running.add(trial_id)
+                    self._trials[trial_id] = number
+                    break
+        return self._trials.get(trial_id)
+
+    def _report(self, trial_id: str, number: int, result: Mapping[str, Any], failed: bool) -> None:
+        optimizer, _ = self._ready()
+        reported = result.get(self._metric, self._latest.pop(trial_id, None))
+        attrs = {"tune_trial": trial_id}
+        value = None if failed else finite(reported)
+        if value is not None:
+            duration = finite(result.get("time_total_s"))
+            known = duration if duration is not None and duration >= 0 else None
+            optimizer.observe(number, value, duration=known, attrs=attrs, amend=True)
+            return
+        # A value that is there already stays.
+        with suppress(AlreadyObserved):
+            if not failed and not result.keys() - {"trial_id"}:
+                optimizer.abandon(number)
+                return
+            problem = "the trial failed in Tune"
+            if not failed:
+                is_there = self._metric in result
+                problem = f"the metric {self._metric!r} " + (
+                    f"is {short_repr(reported)}, not a finite number" if is_there else "is not among its results"
+                )
+                self._warn_once("not finite" if is_there else "missing", trial_id, problem, result)
+            optimizer.fail(number, error=problem, attrs=attrs)
+
+    def _warn_once(self, kind: str, trial_id: str, problem: str, result: Mapping[str, Any]) -> None:
+        if kind not in self._warned:
+            self._warned.add(kind)
+            warn(f"trial {trial_id} of Tune counts as failed: {problem} {sorted(result)}; further ones do not warn")
+
+    # Saving and restoring.
+
+    def _saved(self) -> SavedSearch:
+        optimizer, space = self._ready()
+        settings = json.loads(json.dumps(optimizer._definition()))
+        settings.pop("seed")
+        return SavedSearch(
+            self._metric,
+            self._mode,
+            type(optimizer).__name__,
+            space_as_data(space.space),
+            settings,
+            optimizer.seed_,
+            optimizer._log.events(0),
+            dict(self._trials),
+        )
+
+    def _restore(self, path: str, table: list[TuneTrial] | None) -> None:
+        """Continue a saved search, and bring it in line with Tune's table of trials; all of it, or nothing."""
+        saved = SavedSearch.read(path)
+        before = self.__dict__.copy()
+        try:
+            if self._space is None:
+                # Tune passes its param_space on only where Tuner.restore is given it again.
+                self._space, self._is_from_config = TuneSpace(space_from_data(saved.space)), True
+            self._metric, self._mode = self._metric or saved.metric, self._mode or saved.mode
+            if self._optimizer is None:
+                self._set_up()
+            own_events = self._saved().events
+            self._optimizer = self._new_optimizer(saved.seed)
+            different = saved.differences(self._saved())
+            if different:
+                raise InvalidSetting(
+                    f"{path} has another search: {'; '.join(different)}: restore it into a BelatedSearch with the same "
+                    "arguments"
+                )
+            if own_events != saved.events[: len(own_events)]:
+                raise InvalidSetting("this searcher has trials or points of its own: restore into a new BelatedSearch")
+            try:
+                self._optimizer._log.extend(saved.events[self._optimizer._log.n_events() :])
+            except BelatedError as error:
+                raise InvalidSetting(f"{path} has an event that cannot have happened: {error}") from error
+            self._trials, self._latest, self._unstarted = dict(saved.trials), {}, []
+            self._running = {
+                trial_id
+                for trial_id, number in self._trials.items()
+                if Trial(self._optimizer, number).state == "pending"
+            }
+            if table is not None:
+                self._reconcile(table)
+        except BaseException:
+            self.__dict__.update(before)
+            raise
+
+    def _reconcile(self, table: list[TuneTrial]) -> None:
+        """Take over from Tune's table what this search does not know, and what it knows otherwise."""
+        optimizer, space = self._ready()
+        lost, self._running = self._running - {row.id for row in table}, set()
+        for row in table:
+            number = self._trials.get(row.id)
+            if number is None:
+                try:
+                    number = optimizer.add(space.params(*row.configs), attrs={"tune_trial": row.id}).number
+                except BelatedError as error:
+                    warn(f"trial {row.id} of Tune cannot be added to the search: {error}")
+                    continue
+                self._trials[row.id] = number
+            if not row.is_finished:
+                self._running.add(row.id)
+                value = finite(row.result.get(self._metric))
+                if value is not None:
+                    self._latest[row.id] = value
+            elif Trial(optimizer, number).state == "pending" or (
+                row.status == "TERMINATED" and Trial(optimizer, number).state == "failed"
+            ):
+                self._report(row.id, number, row.result, row.status == "ERROR")
+        for trial_id in sorted(lost, key=self._trials.__getitem__):
+            self._unstarted.append(self._trials.pop(trial_id))
+
+
+def _check_metric(metric: Any, mode: Any) -> None:
+    for name, given in (("metric", metric), ("mode", mode)):
+        if isinstance(given, (list, tuple)):
+            raise InvalidSetting(f"{name}={short_repr(given)}: belated optimises one metric, pass that one")
+    if metric is not None and not isinstance(metric, str):
+        raise InvalidSetting(f"metric={short_repr(metric)} is not usable: pass the name of a metric")
+    if mode not in (None, "max", "min"):
+        raise InvalidSetting(f"mode={short_repr(mode)} is not usable: pass 'max' or 'min'")

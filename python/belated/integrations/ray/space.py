@@ -1,0 +1,244 @@
+"""Search spaces as Ray Tune's users write them, nested and with Tune's domains, and configs as Tune takes them.
+
+A parameter within nested dicts is called by the keys that lead to it, joined by "/", as in Tune's tables of results.
+"""
+
+import json
+import math
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from reprlib import repr as short_repr
+from typing import Any
+
+import numpy as np
+from ray.tune.search import sample
+
+from belated._core import InvalidSpace
+from belated.space import grid
+from belated.space.dimensions import Categorical, Dimension, Integer, Ordinal, Real
+from belated.space.space import Space
+
+_ABSENT = object()
+
+
+class TuneSpace:
+    """A space for an optimizer, and the way from its params to Tune's configs and back.
+
+    Parameters
+    ----------
+    given : Space or mapping
+        Parameter's name → dimension, shorthand for one as `belated.Space` takes it, a domain of Tune
+        (``tune.uniform(…)``), or a dict of such.
+
+    Attributes
+    ----------
+    space : Space
+        What the optimizer searches.
+
+    Raises
+    ------
+    InvalidSpace
+        Something that is not a mapping, or has an entry that cannot be searched.
+
+    Examples
+    --------
+    >>> from ray import tune
+    >>> from belated.integrations.ray.space import TuneSpace
+    >>> found = TuneSpace({"optim": {"lr": tune.loguniform(1e-4, 1e-1)}, "layers": tune.randint(1, 5)})
+    >>> found.space
+    Space({'optim/lr': Real(0.0001, 0.1, log=True), 'layers': Integer(1, 4)})
+    >>> found.config({"optim/lr": 0.01, "layers": 2})
+    {'optim': {'lr': 0.01}, 'layers': 2}
+    """
+
+    def __init__(self, given: Any) -> None:
+        if isinstance(given, Space):
+            given = dict(given)
+        if not isinstance(given, Mapping):
+            raise InvalidSpace(f"space={short_repr(given)} is not usable: pass a dict of parameter's name → dimension")
+        self.space = Space({name: _read(name, value) for name, value in _leaves(given)})
+        for name in self.space:
+            inner = [other for other in self.space if other.startswith(f"{name}/")]
+            if inner:
+                raise InvalidSpace(f"{name!r} is a parameter, and a dict with {inner}: rename one of them")
+
+    def config(self, params: Mapping[str, Any]) -> dict[str, Any]:
+        """The nested config of params."""
+        config: dict[str, Any] = {}
+        for name, value in params.items():
+            *path, last = name.split("/")
+            inner = config
+            for key in path:
+                inner = inner.setdefault(key, {})
+            inner[last] = value
+        return config
+
+    def params(self, *sources: Mapping[str, Any]) -> dict[str, Any]:
+        """Params read from configs, nested or flattened ("optim/lr"), of which the first one that has a name counts.
+
+        Choices are recognised also where JSON made lists of their tuples. Names that no config has are left out.
+        """
+        found: dict[str, Any] = {}
+        for name, dimension in self.space.items():
+            for source in sources:
+                value = _look_up(source, name)
+                if value is not _ABSENT and isinstance(dimension, (Categorical, Ordinal)):
+                    value = _choice(dimension, value)
+                if value is not _ABSENT:
+                    found[name] = value
+                    break
+        return found
+
+
+def searched_part(config: Mapping[str, Any]) -> dict[str, Any]:
+    """What of Tune's ``param_space`` is to be searched: its domains by name; constants are left to Tune."""
+    found: dict[str, Any] = {}
+    for name, value in _leaves(config, refuse_slash=True):
+        if isinstance(value, sample.Domain):
+            found[name] = value
+        else:
+            _refuse_inner_domains(name, value)
+    return found
+
+
+def space_as_data(space: Space) -> dict[str, Any]:
+    """The dimensions by name as JSON data; objects among choices stand there by their types alone."""
+    return {
+        name: {"kind": type(each).__name__, **{key: _as_data(value) for key, value in vars(each).items()}}
+        for name, each in space.items()
+    }
+
+
+def space_from_data(data: Mapping[str, Any]) -> Space:
+    """The space that `space_as_data` made the data of; InvalidSpace where there were objects among its choices."""
+    kinds: dict[str, Any] = {"Real": Real, "Integer": Integer, "Ordinal": Ordinal, "Categorical": Categorical}
+    return Space(
+        {
+            name: kinds[each["kind"]](**{key: _from_data(value) for key, value in each.items() if key != "kind"})
+            for name, each in data.items()
+        }
+    )
+
+
+def _as_data(value: Any) -> Any:
+    value = value.item() if isinstance(value, np.generic) else value
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    if isinstance(value, (list, tuple)):
+        return {type(value).__name__: [_as_data(each) for each in value]}
+    if isinstance(value, Mapping):
+        return {"dict": [[_as_data(key), _as_data(each)] for key, each in value.items()]}
+    return {"object": type(value).__name__}
+
+
+def _from_data(data: Any) -> Any:
+    if not isinstance(data, dict):
+        return data
+    [(kind, content)] = data.items()
+    if kind == "dict":
+        return {_from_data(key): _from_data(each) for key, each in content}
+    if kind not in ("list", "tuple"):
+        raise InvalidSpace(f"there are objects ({content}) among the choices: give the searcher its space, as before")
+    values = [_from_data(each) for each in content]
+    return values if kind == "list" else tuple(values)
+
+
+def _choice(dimension: Categorical | Ordinal, value: Any) -> Any:
+    """The choice that a value from a config is; _ABSENT if it is none."""
+    with suppress(ValueError):
+        return dimension.check(value)
+    # As text, in which a tuple and the list that a file has made of it are the same; there are none of objects.
+    with suppress(TypeError):
+        wanted = json.dumps(value)
+        for level in range(dimension.n_levels):
+            with suppress(TypeError):
+                if json.dumps(dimension.member(level)) == wanted:
+                    return dimension.member(level)
+    return _ABSENT
+
+
+def _leaves(given: Mapping[Any, Any], path: str = "", refuse_slash: bool = False) -> Iterator[tuple[str, Any]]:
+    """(name, value) of all that is no dict, however deep."""
+    for key, value in given.items():
+        if not isinstance(key, str) or (refuse_slash and "/" in key):
+            raise InvalidSpace(f"the name {path + str(key)!r} is not usable: keys are strings without '/'")
+        name = path + key
+        if isinstance(value, Mapping):
+            if set(value) == {"grid_search"}:
+                raise InvalidSpace(
+                    f"{name!r} is a grid_search, which evaluates all values: write tune.choice, of which the optimizer "
+                    "chooses, or use Tune without a search_alg"
+                )
+            yield from _leaves(value, f"{name}/", refuse_slash)
+        else:
+            yield name, value
+
+
+def _read(name: str, value: Any) -> Any:
+    """What stands in the optimizer's space for one entry."""
+    if not isinstance(value, sample.Domain):
+        _refuse_inner_domains(name, value)
+        return value
+    try:
+        return _dimension(value)
+    except InvalidSpace as error:
+        raise InvalidSpace(f"space[{name!r}]: {error}") from None
+
+
+def _refuse_inner_domains(name: str, value: Any) -> None:
+    if isinstance(value, (list, tuple)):
+        for i, each in enumerate(value):
+            if isinstance(each, sample.Domain):
+                raise InvalidSpace(
+                    f"{name!r} is a list with {short_repr(each)} in it: give each parameter a name, as in "
+                    f"{{{name!r}: {{'{i}': …}}}}, and make the list in the trainable"
+                )
+            _refuse_inner_domains(name, each)
+
+
+def _dimension(domain: Any) -> Dimension:
+    """The dimension with the values of a domain of Tune."""
+    sampler, q = domain.get_sampler(), None
+    if isinstance(sampler, sample.Quantized):
+        sampler, q = sampler.get_sampler(), sampler.q
+    is_log = isinstance(sampler, sample.LogUniform)
+    if isinstance(domain, sample.Categorical) and isinstance(sampler, sample.Uniform):
+        inner = [each for each in domain.categories if isinstance(each, sample.Domain)]
+        if inner:
+            raise InvalidSpace(f"a choice has the domain {short_repr(inner[0])} among its values: give it a name")
+        return Categorical(list(domain.categories))
+    if not isinstance(domain, (sample.Float, sample.Integer)) or not (is_log or isinstance(sampler, sample.Uniform)):
+        raise InvalidSpace(
+            f"{type(domain).__name__} drawn by {type(sampler).__name__.lstrip('_')} cannot be searched: write "
+            "tune.uniform(low, high), another domain with two bounds, or tune.choice; what follows from other "
+            "parameters belongs into the trainable"
+        )
+    if is_log and q is not None and q != 1:
+        raise InvalidSpace(
+            f"steps of {q} on a logarithmic scale cannot be searched: leave them out (loguniform, lograndint), or pass "
+            "bl.Ordinal([…]) in the space of BelatedSearch"
+        )
+    if isinstance(domain, sample.Integer):
+        if q is None or q == 1:
+            # The upper bound of Tune's integers is not among them.
+            first, last = int(domain.lower), int(domain.upper) - 1
+            return Integer(first, last, log=is_log) if first < last else Categorical([first])
+        first, last = math.ceil(domain.lower / q) * q, math.floor(domain.upper / q) * q
+        return Integer(first, last, step=q) if first < last else Categorical([first])
+    if q is None or is_log:
+        return Real(domain.lower, domain.upper, log=is_log)
+    # Tune has checked that the bounds are multiples of q; as decimals they are exactly.
+    low, high = (grid.member(0.0, float(q), round(bound / q)) for bound in (domain.lower, domain.upper))
+    return Real(low, high, step=q) if low < high else Categorical([low])
+
+
+def _look_up(source: Mapping[str, Any], name: str) -> Any:
+    """A value by name in a config, flattened or nested; _ABSENT where there is none."""
+    if name in source:
+        return source[name]
+    inner: Any = source
+    for key in name.split("/"):
+        if not isinstance(inner, Mapping) or key not in inner:
+            return _ABSENT
+        inner = inner[key]
+    return inner

@@ -1,0 +1,212 @@
+"""An executor whose calls are tasks of Ray, on this machine or on a cluster."""
+
+import math
+import threading
+from collections import deque
+from collections.abc import Callable, Mapping
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from concurrent.futures import wait as wait_for
+from functools import partial
+from reprlib import repr as short_repr
+from typing import Any, NamedTuple, TypeVar
+
+import ray
+
+from belated._core import InvalidSetting
+from belated.space.arguments import whole_number
+
+T = TypeVar("T")
+
+
+def executor(n_workers: int | None = None, **options: Any) -> "RayExecutor":
+    """An executor on the Ray that this process is connected to, for ``bl.maximize(executor=…)``.
+
+    Parameters
+    ----------
+    n_workers : int, optional
+        How many calls may be with Ray at a time; further ones wait here. Default None: as many as the cluster has
+        room for now. Pass it where the cluster grows by itself.
+    **options
+        What ``ray.remote`` takes: ``num_cpus`` (default 1), ``num_gpus``, ``resources``, ``runtime_env`` and so on, for
+        each call. ``max_retries`` is 0 unless it is given: Ray would repeat the call of a worker that died without
+        telling anyone, and the trial would have been run twice; `belated.maximize` is told, and repeats it itself.
+
+    Returns
+    -------
+    RayExecutor
+
+    Raises
+    ------
+    InvalidSetting
+        Ray was not started; an n_workers that is not an integer >= 1; options that Ray does not know; no n_workers,
+        and a cluster without room for one call.
+
+    Examples
+    --------
+    >>> import belated as bl
+    >>> import ray
+    >>> from belated.integrations.ray import executor
+    >>> context = ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
+    >>> with executor(num_cpus=1) as pool:
+    ...     result = bl.maximize(lambda p: -p["x"] ** 2, {"x": (-1.0, 1.0)}, n_trials=4, executor=pool)
+    >>> len(result.trials)
+    4
+    >>> ray.shutdown()
+    """
+    if not ray.is_initialized():
+        raise InvalidSetting(
+            "Ray is not started: call ray.init() before, or ray.init(address='auto') on a machine of a cluster"
+        )
+    if options.get("num_returns", 1) != 1:
+        raise InvalidSetting(
+            f"num_returns={short_repr(options['num_returns'])}: a call returns one object, leave it out"
+        )
+    if n_workers is None:
+        size = _room_for(options)
+    else:
+        number = whole_number(n_workers)
+        if number is None or number < 1:
+            raise InvalidSetting(f"n_workers={short_repr(n_workers)} is not usable: pass an integer >= 1, or None")
+        size = number
+    return RayExecutor(size, {"max_retries": 0, **options})
+
+
+class _Call(NamedTuple):
+    """A call that was submitted."""
+
+    future: "Future[Any]"
+    fn: Callable[..., Any]
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+
+
+class RayExecutor(Executor):
+    """A `concurrent.futures.Executor` whose calls are tasks of Ray; made by `executor`.
+
+    A future has what the call returns, or the exception that it raises, or that of Ray where the worker died
+    (``ray.exceptions.WorkerCrashedError`` and others). Calls that wait here can be cancelled, those that were handed to
+    Ray cannot.
+
+    Attributes
+    ----------
+    num_workers : int
+        How many calls are with Ray at a time.
+    """
+
+    def __init__(self, num_workers: int, options: Mapping[str, Any]) -> None:
+        self.num_workers = num_workers
+        try:
+            self._task = ray.remote(**options)(_call)
+        except ValueError as error:
+            raise InvalidSetting(f"ray.remote does not take {short_repr(dict(options))}: {error}") from None
+        self._lock = threading.Lock()
+        self._waiting: deque[_Call] = deque()
+        self._n_running = 0
+        self._unfinished: set[Future[Any]] = set()
+        self._is_shut_down = False
+        # Starts calls that had to wait. Not in the thread that tells of results: that is Ray's, and must not wait.
+        self._starter = ThreadPoolExecutor(1, thread_name_prefix="belated-ray")
+
+    def submit(self, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> "Future[T]":
+        """Have ``fn(*args, **kwargs)`` called by a worker of Ray.
+
+        Raises
+        ------
+        RuntimeError
+            The executor was shut down.
+        TypeError
+            Something that cannot be pickled.
+        """
+        call = _Call(Future(), fn, args, kwargs)
+        with self._lock:
+            if self._is_shut_down:
+                raise RuntimeError("cannot schedule new futures after shutdown")
+            self._unfinished.add(call.future)
+            call.future.add_done_callback(self._unfinished.discard)
+            if self._n_running == self.num_workers:
+                self._waiting.append(call)
+                return call.future
+            self._n_running += 1
+        try:
+            self._start(call)
+        except BaseException:
+            self._unfinished.discard(call.future)
+            self._end_one()
+            raise
+        return call.future
+
+    def _start(self, call: _Call) -> None:
+        """Hand a call to Ray, unless it was cancelled."""
+        if not call.future.set_running_or_notify_cancel():
+            self._end_one()
+            return
+        result = self._task.remote(call.fn, call.args, call.kwargs).future()
+        result.add_done_callback(partial(self._finish, call.future))
+
+    def _finish(self, future: "Future[Any]", result: "Future[Any]") -> None:
+        """Pass a result of Ray on, in Ray's thread."""
+        # There is room before anyone is told, who may submit the next call at once.
+        self._end_one()
+        error = result.exception()
+        if error is None:
+            future.set_result(result.result())
+        else:
+            future.set_exception(error)
+
+    def _end_one(self) -> None:
+        """One call less is with Ray: the next one that waits may start."""
+        with self._lock:
+            if self._waiting:
+                self._starter.submit(self._start_waiting, self._waiting.popleft())
+            else:
+                self._n_running -= 1
+
+    def _start_waiting(self, call: _Call) -> None:
+        try:
+            self._start(call)
+        except BaseException as error:
+            self._end_one()
+            call.future.set_exception(error)
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """Take no further calls.
+
+        Parameters
+        ----------
+        wait : bool, default True
+            Return when all calls have ended.
+        cancel_futures : bool, default False
+            Cancel the calls that wait here. Those that were handed to Ray go on.
+        """
+        with self._lock:
+            self._is_shut_down = True
+            dropped = list(self._waiting) if cancel_futures else []
+            if cancel_futures:
+                self._waiting.clear()
+        for call in dropped:
+            call.future.cancel()
+            call.future.set_running_or_notify_cancel()
+        if wait:
+            wait_for(list(self._unfinished))
+
+
+def _call(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    return fn(*args, **kwargs)
+
+
+def _room_for(options: Mapping[str, Any]) -> int:
+    """The number of calls with these options that the cluster can run at a time."""
+    resources = options.get("resources") or {}
+    wanted = {"CPU": options.get("num_cpus", 1), "GPU": options.get("num_gpus", 0), **resources}
+    needed = {name: amount for name, amount in wanted.items() if amount}
+    if not needed:
+        raise InvalidSetting("n_workers is missing: calls need no resources, so any number has room; pass it")
+    there = ray.cluster_resources()
+    # Resources may be fractions, of which 2 / 0.1 is 20.
+    room: int = min(math.floor(there.get(name, 0) / amount + 1e-9) for name, amount in needed.items())
+    if room < 1:
+        raise InvalidSetting(
+            f"the cluster has { ({name: there.get(name, 0) for name in needed}) }, and a call needs {needed}: ask for "
+            "less, or pass n_workers where the cluster will grow"
+        )
+    return room

@@ -1,0 +1,171 @@
+"""Runs on the tasks of Ray: calls, errors, workers that die, cancellation, and how many calls have room."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from concurrent.futures import CancelledError
+
+import pytest
+
+pytest.importorskip("ray", reason="Ray is not installed")
+
+import belated as bl  # noqa: E402
+from belated.integrations.ray import executor  # noqa: E402
+
+SPACE = {"x": (0.0, 1.0), "n": bl.Integer(1, 8)}
+SECONDS = 60.0
+
+
+@pytest.fixture
+def pool(ray):
+    with executor(2) as pool:
+        yield pool
+
+
+def f(params):
+    return params["x"] + params["n"]
+
+
+def wait_for_file(path):
+    end = time.monotonic() + SECONDS
+    while not os.path.exists(path) and time.monotonic() < end:
+        time.sleep(0.01)
+
+
+class KillsItsWorker:
+    """Ends its worker where x is large: always, or the first time."""
+
+    def __init__(self, folder, always):
+        self.folder, self.always = str(folder), always
+
+    def __call__(self, params, trial):
+        mark = os.path.join(self.folder, str(trial.number))
+        if params["x"] > 0.5 and (self.always or not os.path.exists(mark)):
+            open(mark, "w").close()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return params["x"]
+
+
+def test_a_run_evaluates_in_other_processes_and_finds_the_number_of_workers(pool):
+    def in_process(params, trial):
+        trial.attrs["pid"] = os.getpid()
+        return f(params)
+
+    result = bl.maximize(in_process, SPACE, n_trials=12, executor=pool, seed=0, initial=12)
+    assert [trial.value for trial in result.trials] == [f(trial.params) for trial in result.trials]
+    assert os.getpid() not in {trial.attrs["pid"] for trial in result.trials}
+
+
+def test_one_worker_gives_the_trials_of_a_run_without_an_executor(ray):
+    arguments = {"n_trials": 8, "seed": 0}
+    with executor(1) as pool:
+        there = bl.maximize(f, SPACE, executor=pool, **arguments)
+    here = bl.maximize(f, SPACE, **arguments)
+    assert [trial.params for trial in there.trials] == [trial.params for trial in here.trials]
+
+
+def test_calls_return_and_raise_as_in_threads(pool):
+    assert list(pool.map(divmod, range(20), [3] * 20)) == [divmod(i, 3) for i in range(20)]
+    with pytest.raises(ZeroDivisionError):
+        pool.submit(lambda: 1 / 0).result(SECONDS)
+    with pytest.raises(TypeError, match="serialize"):
+        pool.submit(lambda lock: lock, threading.Lock())
+    # What could not be sent took no worker.
+    assert [each.result(SECONDS) for each in [pool.submit(abs, -i) for i in range(4)]] == [0, 1, 2, 3]
+
+
+def test_calls_that_wait_can_be_cancelled_and_those_with_ray_cannot(pool, tmp_path):
+    go_on = str(tmp_path / "go_on")
+    futures = [pool.submit(wait_for_file, go_on) for _ in range(5)]
+    assert [future.running() for future in futures] == [True, True, False, False, False]
+    assert [future.cancel() for future in futures[:4]] == [False, False, True, True]
+    open(go_on, "w").close()
+    futures[4].result(SECONDS)
+    with pytest.raises(CancelledError):
+        futures[2].result(SECONDS)
+    assert pool.submit(abs, -1).result(SECONDS) == 1
+
+
+def test_shutdown_waits_or_cancels_and_takes_no_further_calls(ray, tmp_path):
+    go_on = str(tmp_path / "go_on")
+    pool = executor(1)
+    running, waiting = (pool.submit(wait_for_file, go_on) for _ in range(2))
+    pool.shutdown(wait=False, cancel_futures=True)
+    assert waiting.cancelled() and not running.done()
+    with pytest.raises(RuntimeError, match="after shutdown"):
+        pool.submit(abs, -1)
+    open(go_on, "w").close()
+    pool.shutdown()
+    assert running.done()
+    with executor(1) as pool:
+        futures = [pool.submit(time.sleep, 0.05) for _ in range(3)]
+    assert all(future.done() for future in futures)
+
+
+def test_a_timeout_leaves_running_trials_pending(ray, tmp_path):
+    go_on = str(tmp_path / "go_on")
+    with executor(2) as pool:
+        with pytest.warns(bl.BelatedWarning, match="trials 0, 1 still ran"):
+            result = bl.maximize(lambda params: wait_for_file(go_on), SPACE, timeout=0.5, executor=pool)
+        assert result.stop_reason == "timeout" and [trial.state for trial in result.trials] == ["pending"] * 2
+        open(go_on, "w").close()
+
+
+def test_an_evaluation_whose_worker_died_is_started_again_under_its_number(pool, tmp_path):
+    with pytest.warns(bl.BelatedWarning, match="was lost and is started again: its worker died: The worker died"):
+        result = bl.maximize(
+            KillsItsWorker(tmp_path, always=False), SPACE, n_trials=6, executor=pool, retries=1, seed=0
+        )
+    assert [trial.value for trial in result.trials] == [trial.params["x"] for trial in result.trials]
+    assert os.listdir(tmp_path)
+
+
+def test_a_trial_whose_worker_always_dies_has_failed(pool, tmp_path):
+    opt = bl.RandomSearch(SPACE, seed=0)
+    opt.enqueue([{"x": x, "n": 1} for x in (0.25, 0.75)])
+    with pytest.warns(bl.BelatedWarning, match="trial 1 failed: its worker died"):
+        result = bl.maximize(KillsItsWorker(tmp_path, always=True), optimizer=opt, n_trials=2, executor=pool)
+    assert [trial.state for trial in result.trials] == ["observed", "failed"]
+
+
+def test_without_a_number_there_are_as_many_workers_as_the_cluster_has_room_for(ray):
+    assert [executor(num_cpus=n).num_workers for n in (1, 2, 3, 0.1)] == [4, 2, 1, 40]
+    assert executor(3, num_cpus=0).num_workers == 3
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        ({"n_workers": 0}, "n_workers=0 is not usable"),
+        ({"n_workers": True}, "n_workers=True is not usable"),
+        ({"num_cpus": 100}, "a call needs {'CPU': 100}: ask for less, or pass n_workers"),
+        ({"resources": {"lab": 1}}, "the cluster has {'CPU': 4.0, 'lab': 0}"),
+        ({"num_cpus": 0}, "n_workers is missing"),
+        ({"num_cpu": 1}, "ray.remote does not take .*num_cpu"),
+        ({"num_returns": 2}, "num_returns=2: a call returns one object"),
+    ],
+)
+def test_refusals(ray, arguments, message):
+    with pytest.raises(bl.InvalidSetting, match=message):
+        executor(**arguments)
+
+
+ALONE = """
+import sys
+import belated
+assert "ray" not in sys.modules
+from belated.integrations.ray import executor
+assert "ray" in sys.modules and "ray.tune" not in sys.modules
+try:
+    executor()
+except belated.InvalidSetting as error:
+    print(error)
+"""
+
+
+def test_ray_is_not_imported_before_nor_tune_with_it_and_must_have_been_started():
+    run = subprocess.run([sys.executable, "-c", ALONE], capture_output=True, text=True)
+    assert "Ray is not started: call ray.init()" in run.stdout, run.stderr

@@ -1,0 +1,518 @@
+"""`BelatedSearch` as Ray Tune calls it, without a cluster: spaces, results, limits, files, refusals."""
+
+import json
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+pytest.importorskip("ray", reason="Ray is not installed")
+tune = pytest.importorskip("ray.tune", reason="Ray Tune is not installed")
+
+from hypothesis import given  # noqa: E402
+from hypothesis import strategies as st  # noqa: E402
+from ray import cloudpickle  # noqa: E402
+from ray.tune.search import ConcurrencyLimiter, Searcher  # noqa: E402
+
+import belated as bl  # noqa: E402
+from belated.integrations.ray import BelatedSearch  # noqa: E402
+from belated.integrations.ray.space import TuneSpace  # noqa: E402
+
+PARAM_SPACE = {
+    "optim": {"lr": tune.loguniform(1e-4, 1e-1), "momentum": tune.quniform(0.0, 0.9, 0.1)},
+    "layers": tune.randint(1, 4),
+    "units": tune.choice([[16, 16], [32], "wide", (1, None)]),
+    "epochs": 10,
+}
+
+
+def searched(**arguments):
+    search = BelatedSearch(seed=0, **arguments)
+    assert search.set_search_properties("loss", "min", PARAM_SPACE, num_samples=10)
+    return search
+
+
+def states(search):
+    return [(trial.state, trial.value) for trial in search.optimizer_.trials]
+
+
+# Spaces.
+
+
+@pytest.mark.parametrize(
+    "domain, dimension",
+    [
+        (tune.uniform(-1, 2), bl.Real(-1.0, 2.0)),
+        (tune.loguniform(1e-3, 10), bl.Real(1e-3, 10.0, log=True)),
+        (tune.quniform(0.3, 0.9, 0.1), bl.Real(0.3, 0.9, step=0.1)),
+        (tune.randint(2, 9), bl.Integer(2, 8)),
+        (tune.lograndint(1, 100), bl.Integer(1, 99, log=True)),
+        (tune.qrandint(2, 10, 4), bl.Integer(4, 8, step=4)),
+        (tune.qrandint(2, 10, 1), bl.Integer(2, 9)),
+        (tune.randint(3, 4), bl.Categorical([3])),
+        (tune.choice(["a", None, (1, 2)]), bl.Categorical(["a", None, (1, 2)])),
+    ],
+    ids=str,
+)
+def test_domains(domain, dimension):
+    assert TuneSpace({"x": domain, "y": (0.0, 1.0)}).space["x"] == dimension
+
+
+@given(
+    st.sampled_from([tune.uniform, tune.quniform, tune.randint, tune.lograndint, tune.qrandint, tune.loguniform]),
+    st.integers(1, 40),
+    st.integers(1, 40),
+    st.sampled_from([1, 2, 5]),
+)
+def test_tune_draws_what_the_space_has_and_the_space_suggests_what_tune_could_draw(domain, low, width, q):
+    low, high = low * q, (low + width) * q
+    drawn = domain(low, high, q) if domain in (tune.quniform, tune.qrandint) else domain(low, high)
+    space = TuneSpace({"x": drawn, "y": (0.0, 1.0)}).space
+    if space["x"].width:
+        for value in drawn.sample(size=5):
+            space["x"].check(value)
+    for u in (0.0, 0.3, 1.0):
+        value = space["x"].decode([u])
+        assert type(value) is type(drawn.sample()) and drawn.is_valid(value)
+        assert not isinstance(value, int) or value < high or domain is tune.qrandint
+
+
+def test_configs_are_nested_and_without_constants():
+    config = searched().suggest("a")
+    assert config.keys() == {"optim", "layers", "units"} and config["optim"].keys() == {"lr", "momentum"}
+
+
+def test_a_space_of_belated_with_names_of_nested_parameters_and_conditions():
+    space = {
+        "model/kind": ["svc", "tree"],
+        "model/depth": bl.Integer(1, 9, when={"model/kind": "tree"}),
+        "optim": {"lr": tune.uniform(0, 1), "decay": bl.Real(1e-3, 1.0, log=True)},
+        "epochs": 3,
+    }
+    search = BelatedSearch(space, metric="loss", mode="min", seed=0, optimizer=bl.RandomSearch)
+    configs = [search.suggest(str(i)) for i in range(20)]
+    assert {"depth" in config["model"] for config in configs} == {True, False}
+    assert all(("depth" in config["model"]) == (config["model"]["kind"] == "tree") for config in configs)
+    assert all(config["epochs"] == 3 and config["optim"].keys() == {"lr", "decay"} for config in configs)
+
+
+@pytest.mark.parametrize(
+    "space, message",
+    [
+        ({"x": tune.grid_search([1, 2])}, "'x' is a grid_search, .* write tune.choice"),
+        (
+            {"x": {"y": tune.sample_from(lambda _: 1)}},
+            "space\\['x/y'\\]: Function .* cannot be searched: write tune.uni",
+        ),
+        ({"x": tune.randn(0, 1)}, "space\\['x'\\]: Float drawn by Normal cannot be searched"),
+        ({"x": tune.qloguniform(1, 8, 0.5)}, "steps of 0.5 on a logarithmic scale cannot be searched"),
+        ({"x": [tune.uniform(0, 1)]}, "'x' is a list with .* in it: give each parameter a name"),
+        ({"x": tune.choice([1, tune.uniform(0, 1)])}, "a choice has the domain"),
+        ({"x": tune.choice([1, 2, 1])}, "space\\['x'\\]: choices has 1 twice"),
+        ({"x/y": tune.uniform(0, 1)}, "the name 'x/y' is not usable: keys are strings without '/'"),
+        ({"x": 1, "y": {"z": "constant"}}, "param_space has constants alone"),
+    ],
+    ids=str,
+)
+def test_param_spaces_that_cannot_be_searched(space, message):
+    search = BelatedSearch()
+    with pytest.raises(bl.InvalidSpace, match=message):
+        search.set_search_properties("loss", "min", space)
+    assert search.set_search_properties("loss", "min", PARAM_SPACE)
+
+
+def test_a_parameter_cannot_be_a_dict_of_parameters_too():
+    with pytest.raises(bl.InvalidSpace, match="'x' is a parameter, and a dict with \\['x/y'\\]"):
+        BelatedSearch({"x": (0.0, 1.0), "x/y": (0.0, 1.0)})
+
+
+# Results.
+
+
+def test_values_reach_the_optimizer_in_its_direction_and_any_order():
+    search = searched()
+    for trial_id in "abc":
+        search.suggest(trial_id)
+    search.on_trial_complete("c", {"loss": np.float32(0.5), "time_total_s": 2.0})
+    search.on_trial_result("a", {"loss": 0.75})
+    search.on_trial_complete("a", {"loss": 0.25, "config/epochs": 10})
+    assert states(search) == [("observed", 0.25), ("pending", None), ("observed", 0.5)]
+    assert search.optimizer_.best_value_ == 0.25 and search.optimizer_.direction == "minimize"
+    assert search.optimizer_.trials[2].duration == 2.0
+    assert search.optimizer_.trials[2].attrs == {"tune_trial": "c"}
+
+
+def test_suggestions_are_those_of_the_optimizer():
+    search, opt = searched(), bl.BayesOpt(TuneSpace(PARAM_SPACE["optim"]).space, direction="minimize", seed=0)
+    search = BelatedSearch(PARAM_SPACE["optim"], metric="loss", mode="min", seed=0)
+    for i in range(12):
+        trial = opt.suggest()
+        assert search.suggest(str(i)) == trial.params
+        opt.observe(trial, trial.params["lr"])
+        search.on_trial_complete(str(i), {"loss": trial.params["lr"]})
+
+
+def test_asked_again_for_a_trial_it_gives_the_same_config():
+    search = searched()
+    assert search.suggest("a") == search.suggest("a") and len(search.optimizer_.trials) == 1
+
+
+def test_trials_without_a_value():
+    search = searched()
+    for trial_id in "abcde":
+        search.suggest(trial_id)
+    search.on_trial_complete("a", error=True)
+    search.on_trial_complete("b")
+    with pytest.warns(bl.BelatedWarning, match="trial c of Tune counts as failed: the metric 'loss' is not among its"):
+        search.on_trial_complete("c", {"accuracy": 0.5})
+    with pytest.warns(bl.BelatedWarning, match="the metric 'loss' is nan, not a finite number"):
+        search.on_trial_complete("d", {"loss": float("nan")})
+    search.on_trial_complete("e", {"accuracy": 0.5})
+    expected = ["failed", "abandoned", "failed", "failed", "failed"]
+    assert [trial.state for trial in search.optimizer_.trials] == expected
+    assert search.optimizer_.trials[4].error.message == "the metric 'loss' is not among its results"
+    # A trial that Tune runs again may yet have a value, and another one.
+    for value in (1.0, 2.0):
+        search.on_trial_complete("a", {"loss": value})
+    assert states(search)[0] == ("observed", 2.0)
+    search.on_trial_complete("a", error=True)
+    assert states(search)[0] == ("observed", 2.0)
+
+
+def test_a_trial_that_is_stopped_while_it_is_paused_has_its_last_value():
+    search = searched()
+    search.suggest("a")
+    for value in (0.5, 0.25, float("nan")):
+        search.on_trial_result("a", {"loss": value})
+    search.on_trial_complete("a")
+    assert states(search) == [("observed", 0.25)]
+
+
+def test_a_trial_begun_anew_under_another_id_is_known_by_its_config():
+    search = searched()
+    config = search.suggest("a")
+    search.suggest("b")
+    search.on_trial_complete("a", error=True)
+    flat = {"config/optim/lr": config["optim"]["lr"], "config/optim/momentum": config["optim"]["momentum"]}
+    flat |= {"config/layers": config["layers"], "config/units": config["units"], "config/epochs": 10}
+    search.on_trial_result("again", {"loss": 1.0} | flat)
+    search.on_trial_complete("again", {"loss": 0.5} | flat)
+    assert states(search) == [("observed", 0.5), ("pending", None)]
+    search.on_trial_complete("unheard of", {"loss": 0.0})
+    assert states(search) == [("observed", 0.5), ("pending", None)]
+
+
+def test_points_of_before():
+    first = {"optim": {"lr": 1e-2, "momentum": 0.5}, "layers": 2, "units": "wide"}
+    search = searched(points_to_evaluate=[first])
+    search.add_evaluated_point({"optim/lr": 1e-3, "optim/momentum": 0.1, "layers": 1, "units": [32], "epochs": 1}, 3.0)
+    search.add_evaluated_point(first, 2.0, pruned=True)
+    search.add_evaluated_point(first, None, error=True)
+    search.add_evaluated_point(first, None)
+    assert states(search) == [("observed", 3.0), ("observed", 2.0), ("failed", None), ("abandoned", None)]
+    assert search.suggest("a") == first
+    with pytest.raises(bl.InvalidPoint, match="misses \\['layers', 'units'\\]"):
+        search.add_evaluated_point({"optim/lr": 1e-3, "optim/momentum": 0.1}, 3.0)
+
+
+def test_a_limit_of_trials_at_a_time():
+    search = searched()
+    limiter = ConcurrencyLimiter(search, max_concurrent=2)
+    assert limiter.suggest("a") and limiter.suggest("b") and limiter.suggest("c") is None
+    limiter.on_trial_complete("a", {"loss": 1.0})
+    assert limiter.suggest("c") and limiter.suggest("d") is None
+    with pytest.raises(bl.InvalidSetting, match="max_concurrent=0 is not usable"):
+        search.set_max_concurrency(0)
+
+
+def test_a_horizon_ends_the_search():
+    def made(space, **arguments):
+        return bl.BPEDelay(space, horizon=20, lengthscale=0.2, noise_std=0.1, delay="none", **arguments)
+
+    search = BelatedSearch({"x": (0.0, 1.0)}, metric="loss", mode="min", optimizer=made)
+    found = [search.suggest(str(i)) for i in range(22)]
+    assert found[20:] == [Searcher.FINISHED] * 2 and all(isinstance(config, dict) for config in found[:20])
+
+
+# Which optimizer.
+
+
+def test_an_optimizer_as_a_whole():
+    opt = bl.RandomSearch({"x": (0.0, 1.0)}, direction="minimize", seed=0)
+    search = BelatedSearch(optimizer=opt, metric="loss")
+    assert search.mode == "min"
+    search.suggest("a")
+    search.on_trial_complete("a", {"loss": 1.0})
+    assert search.optimizer_ is opt and opt.best_value_ == 1.0
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        ({"metric": ["a", "b"], "mode": ["min", "max"]}, "metric=\\['a', 'b'\\]: belated optimises one metric"),
+        ({"mode": "maximize"}, "mode='maximize' is not usable: pass 'max' or 'min'"),
+        ({"metric": 3}, "metric=3 is not usable"),
+        ({"optimizer": 3}, "optimizer=3 is not usable: pass an optimizer of belated, or a class"),
+        ({"optimizer": bl.RandomSearch({"x": (0.0, 1.0)}), "mode": "min"}, "has direction='maximize': let them agree"),
+        ({"optimizer": bl.RandomSearch({"x": (0.0, 1.0)}), "seed": 1}, "leave space and seed out"),
+        ({"optimizer": bl.RandomSearch(candidates=[[0.0], [1.0]])}, "optimizer has candidates"),
+        (
+            {"optimizer": bl.RandomSearch({"x": (0.0, 1.0)}, context={"c": (0.0, 1.0)})},
+            "optimizer has a context, which trials of Tune do not have",
+        ),
+        ({"space": {"x": (0.0, 1.0)}, "mode": "min", "optimizer": lambda space, **_: 3}, "optimizer returned 3"),
+        (
+            {"space": {"x": (0.0, 1.0)}, "mode": "min", "optimizer": lambda space, **_: bl.RandomSearch(space)},
+            "pass on the one that it is given",
+        ),
+        (
+            {
+                "space": {"x": (0.0, 1.0)},
+                "mode": "max",
+                "optimizer": lambda space, **_: bl.RandomSearch({"y": (0.0, 1.0)}),
+            },
+            "does not search the space that it is given",
+        ),
+        ({"space": 3}, "space=3 is not usable: pass a dict"),
+    ],
+    ids=str,
+)
+def test_arguments_that_are_refused(arguments, message):
+    with pytest.raises(bl.BelatedError, match=message):
+        BelatedSearch(**arguments)
+
+
+def test_what_tune_configures():
+    search = BelatedSearch({"x": (0.0, 1.0)})
+    with pytest.raises(bl.InvalidSetting, match="space, metric or mode is missing: .*without a param_space"):
+        search.suggest("a")
+    with pytest.raises(bl.InvalidSetting, match="space, metric or mode is missing"):
+        search.save("nowhere")
+    with pytest.raises(bl.InvalidSetting, match="space, metric or mode is missing"):
+        _ = search.optimizer_
+    with pytest.raises(bl.InvalidSetting, match="mode is missing"):
+        search.set_search_properties("loss", None, {"epochs": 1})
+    with pytest.raises(bl.InvalidSetting, match="metric=\\['a', 'b'\\]"):
+        search.set_search_properties(["a", "b"], ["min", "min"], {"epochs": 1})
+    # Two spaces: of False Tune makes an error.
+    assert search.set_search_properties("loss", "min", PARAM_SPACE) is False
+    assert search.set_search_properties("loss", "min", {"epochs": 1}) is True
+    with pytest.raises(bl.InvalidSetting, match="mode='max' in Tune's configuration, and 'min' in the searcher"):
+        search.set_search_properties("loss", "max", {"epochs": 1})
+    # The same space again is no other one.
+    search = searched()
+    assert search.set_search_properties("loss", "min", PARAM_SPACE) is True
+    assert search.set_search_properties("loss", "min", PARAM_SPACE | {"layers": tune.randint(1, 5)}) is False
+    # Without a metric it is what the function returns.
+    search = BelatedSearch()
+    search.set_search_properties(None, "min", PARAM_SPACE)
+    search.suggest("a")
+    search.on_trial_complete("a", {"_metric": 2.0})
+    assert states(search) == [("observed", 2.0)]
+
+
+# Files.
+
+
+def going_on(search, n=3):
+    """What a search does next."""
+    found = []
+    for i in range(n):
+        found.append(search.suggest(f"next {i}"))
+        search.on_trial_complete(f"next {i}", {"loss": float(i)})
+    return found, states(search)
+
+
+def used(search):
+    for i in range(8):
+        search.suggest(str(i))
+        if i % 3:
+            search.on_trial_complete(str(i), {"loss": (i - 4.0) ** 2}, error=i == 5)
+    return search
+
+
+@pytest.mark.parametrize("make", [bl.BayesOpt, bl.RandomSearch, bl.TreeSearch])
+def test_a_restored_search_goes_on_as_the_saved_one_would(make, tmp_path):
+    search = used(searched(optimizer=make))
+    path = str(tmp_path / "search")
+    search.save(path)
+    assert b"cloudpickle" not in (tmp_path / "search").read_bytes()
+    json.loads((tmp_path / "search").read_bytes())
+    # With its space, and without, as where Tuner.restore is not given the param_space.
+    restored = [BelatedSearch(optimizer=make), searched(optimizer=make)]
+    restored[1] = BelatedSearch(optimizer=make)
+    restored[1].set_search_properties("loss", "min", PARAM_SPACE)
+    for each in restored:
+        each.restore(path)
+    assert restored[0].set_search_properties("loss", "min", PARAM_SPACE)
+    pickled = cloudpickle.loads(cloudpickle.dumps(search))
+    expected = going_on(search)
+    assert [going_on(each) for each in (*restored, pickled)] == [expected] * 3
+    # A late result.
+    for each in (search, *restored):
+        each.on_trial_complete("0", {"loss": 0.125})
+        assert states(each)[0] == ("observed", 0.125)
+
+
+def test_an_optimizer_as_a_whole_is_restored_with_its_points_and_without_its_seed(tmp_path):
+    def made():
+        opt = bl.BayesOpt({"x": (0.0, 1.0)}, constraints=[lambda p: p["x"] > 0.25])
+        opt.enqueue({"x": 0.5})
+        return BelatedSearch(optimizer=opt, metric="loss")
+
+    search, path = used(made()), str(tmp_path / "search")
+    search.save(path)
+    restored = made()
+    restored.restore(path)
+    assert going_on(restored) == going_on(search)
+
+
+def test_files_that_do_not_fit(tmp_path):
+    search, path = used(searched()), tmp_path / "search"
+    search.save(str(path))
+
+    def refused(match, search, content=None):
+        other = tmp_path / "other"
+        other.write_bytes(path.read_bytes() if content is None else content)
+        before = cloudpickle.dumps(vars(search))
+        with pytest.raises(bl.InvalidSetting, match=match):
+            search.restore(str(other))
+        assert cloudpickle.dumps(vars(search)) == before
+
+    refused("metric is loss there and score here", BelatedSearch(metric="score"))
+    refused("mode is min there and max here", BelatedSearch(mode="max"))
+    refused("optimizer is BayesOpt there and RandomSearch here", BelatedSearch(optimizer=bl.RandomSearch))
+    refused("the names of the space is", BelatedSearch({"x": (0.0, 1.0)}))
+    refused("space\\['layers'\\] is", BelatedSearch(PARAM_SPACE | {"layers": tune.randint(1, 5), "epochs": 10}))
+    refused("has trials or points of its own", ahead())
+    refused("is not the file of a BelatedSearch, or is damaged", BelatedSearch(), path.read_bytes()[:-100])
+    refused("is not the file of a BelatedSearch", BelatedSearch(), cloudpickle.dumps({"a": 1}))
+    refused("is not the file of a BelatedSearch", BelatedSearch(), b"[]")
+    data = json.loads(path.read_bytes())
+    refused("has version 2, unknown to this belated", BelatedSearch(), json.dumps(data | {"version": 2}).encode())
+    data["events"][3:5] = []
+    refused("an event that cannot have happened", BelatedSearch(), json.dumps(data).encode())
+
+
+def ahead():
+    search = used(searched())
+    search.suggest("one more")
+    search.on_trial_complete("one more", {"loss": 0.0})
+    return search
+
+
+# A file, and Tune's table of trials, of which one is older.
+
+
+def write_table(folder, rows, name="experiment_state-2026.json", **state):
+    """A table as Tune writes it: (id, status, config, last result) of each trial."""
+    trials = [
+        [
+            json.dumps({"trial_id": trial_id, "status": status, "config": config, "evaluated_params": {}} | state),
+            json.dumps({"last_result": result}),
+        ]
+        for trial_id, status, config, result in rows
+    ]
+    (folder / name).write_text(json.dumps({"trial_data": trials}))
+
+
+def test_what_only_tunes_table_has_is_taken_over(tmp_path):
+    search = searched()
+    configs = {trial_id: search.suggest(trial_id) for trial_id in "ab"}
+    search.save_to_dir(str(tmp_path), "1")
+    configs |= {trial_id: search.suggest(trial_id) for trial_id in "cdef"}
+    rows = [
+        ("a", "TERMINATED", configs["a"], {"loss": 1.0, "time_total_s": 3.0}),
+        ("b", "RUNNING", configs["b"], {"loss": 9.0}),
+        ("c", "TERMINATED", configs["c"], {"loss": 2.0}),
+        ("d", "ERROR", configs["d"], {"loss": 2.0}),
+        ("e", "PENDING", configs["e"], {}),
+        ("f", "TERMINATED", configs["f"], {}),
+    ]
+    write_table(tmp_path, rows)
+    restored = BelatedSearch()
+    restored.set_max_concurrency(3)
+    restored.restore_from_dir(str(tmp_path))
+    expected = [
+        ("observed", 1.0),
+        ("pending", None),
+        ("observed", 2.0),
+        ("failed", None),
+        ("pending", None),
+        ("abandoned", None),
+    ]
+    assert states(restored) == expected
+    assert [restored.suggest(trial_id) for trial_id in "abcdef"] == list(configs.values())
+    # Two run, so that there is room for one.
+    new = restored.suggest("g")
+    assert new not in configs.values() and restored.suggest("h") is None
+    for trial_id, value in (("b", 4.0), ("e", 5.0)):
+        restored.on_trial_complete(trial_id, {"loss": value})
+    assert states(restored)[1] == ("observed", 4.0) and states(restored)[4] == ("observed", 5.0)
+    # A trial stopped while it was paused has the last value of the table.
+    other = BelatedSearch()
+    other.restore_from_dir(str(tmp_path))
+    other.on_trial_complete("b")
+    assert states(other)[1] == ("observed", 9.0)
+
+
+def test_points_of_trials_that_tune_lost_are_suggested_again(tmp_path):
+    search = searched()
+    configs = {trial_id: search.suggest(trial_id) for trial_id in "abcd"}
+    search.on_trial_complete("b", {"loss": 1.0})
+    search.save_to_dir(str(tmp_path), "1")
+    write_table(tmp_path, [("a", "RUNNING", configs["a"], {})])
+    restored = BelatedSearch()
+    restored.restore_from_dir(str(tmp_path))
+    assert [restored.suggest(trial_id) for trial_id in "xy"] == [configs["c"], configs["d"]]
+    assert restored.suggest("z") not in configs.values()
+    for value, trial_id in enumerate("axy"):
+        restored.on_trial_complete(trial_id, {"loss": float(value)})
+    assert states(restored)[:4] == [("observed", 0.0), ("observed", 1.0), ("observed", 1.0), ("observed", 2.0)]
+
+
+def test_a_table_that_never_reached_the_storage_is_not_the_one_that_tune_restores(tmp_path):
+    fs = pytest.importorskip("pyarrow.fs")
+    storage, copy = tmp_path / "storage", tmp_path / "copy"
+    storage.mkdir()
+    copy.mkdir()
+    there = SimpleNamespace(storage_filesystem=fs.LocalFileSystem(), experiment_fs_path=str(storage))
+    pickled = {"storage": {"_type": "CLOUDPICKLE_FALLBACK", "value": cloudpickle.dumps(there).hex()}}
+    search = searched()
+    configs = {trial_id: search.suggest(trial_id) for trial_id in "ab"}
+    rows = [(trial_id, "RUNNING", config, {}) for trial_id, config in configs.items()]
+    write_table(storage, rows[:1], "experiment_state-1.json", **pickled)
+    write_table(copy, rows[:1], "experiment_state-1.json", **pickled)
+    write_table(copy, rows, "experiment_state-2.json", **pickled)
+    search.save_to_dir(str(copy), "2")
+    restored = BelatedSearch()
+    restored.restore_from_dir(str(copy))
+    assert restored.suggest("c") == configs["b"]
+
+
+def test_without_a_file_that_is_whole_the_table_has_to_do(tmp_path):
+    search = searched()
+    configs = {trial_id: search.suggest(trial_id) for trial_id in "ab"}
+    search.save_to_dir(str(tmp_path), "1")
+    (tmp_path / "searcher-state-2.json").write_text('{"format": "sea')
+    rows = [("a", "TERMINATED", configs["a"], {"loss": 1.0}), ("b", "RUNNING", configs["b"], {})]
+    write_table(tmp_path, rows)
+    for expected_warnings in (1, 2):
+        restored = BelatedSearch()
+        restored.set_search_properties("loss", "min", PARAM_SPACE)
+        with pytest.warns(bl.BelatedWarning, match="an earlier file, or Tune's table of trials, is used") as caught:
+            restored.restore_from_dir(str(tmp_path))
+        assert len(caught) == expected_warnings
+        assert states(restored) == [("observed", 1.0), ("pending", None)]
+        assert [restored.suggest(trial_id) for trial_id in "ab"] == list(configs.values())
+        (tmp_path / "searcher-state-1.json").write_text("")
+    # Where nothing tells the space, the experiment must not begin anew, as Tune would have it.
+    restored = BelatedSearch()
+    with (
+        pytest.warns(bl.BelatedWarning),
+        pytest.raises(bl.InvalidSetting, match="give Tuner.restore the param_space"),
+    ):
+        restored.restore_from_dir(str(tmp_path))
+    restored.set_search_properties("loss", "min", PARAM_SPACE)
+    with pytest.raises(bl.InvalidSetting, match="could not be restored: .*nothing is suggested"):
+        restored.suggest("a")
