@@ -26,8 +26,12 @@ MYPY_SETTINGS = """
 strict = true
 mypy_path = {path}
 
-[mypy-matplotlib.*,pandas.*,scipy.*,sklearn.*,tqdm.*]
+[mypy-joblib.*,matplotlib.*,pandas.*,scipy.*,sklearn.*,tqdm.*]
 ignore_missing_imports = true
+
+[mypy-optuna.*]
+ignore_missing_imports = true
+follow_imports = skip
 """
 
 

@@ -20,6 +20,8 @@ def test_guide_runs(page, tmp_path, monkeypatch):
     pytest.importorskip("sklearn")
     pytest.importorskip("pandas")
     pytest.importorskip("matplotlib").use("Agg")
+    if page.stem == "optuna":
+        pytest.importorskip("optuna")
     monkeypatch.chdir(tmp_path)
     namespace = {"__name__": "__main__"}
     for block in blocks(page):

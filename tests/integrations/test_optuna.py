@@ -467,7 +467,7 @@ def distributions(draw):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return IntDistribution(low, high, log="log" in kind, step=step)
-    low = draw(st.floats(1e-9, 1e3) if kind == "log" else st.floats(-1e6, 1e6))
+    low = round(draw(st.floats(1e-6, 1e3) if kind == "log" else st.floats(-1e6, 1e6)), 6)
     high = low + draw(st.floats(1e-6, 1e6))
     assume(high > low * (1 + 1e-9))
     step = draw(st.integers(1, 10**4)) * 10.0 ** draw(st.integers(-4, 2)) if kind == "step" else None
