@@ -201,6 +201,14 @@ def test_a_sampler_may_serve_several_studies_in_turn():
         assert [trial.params for trial in one.trials] == [trial.params for trial in other.trials]
 
 
+def test_a_sampler_forgets_the_space_of_a_study_of_the_same_name():
+    sampler = sampler_of(search_space=None)
+    for name in "xy":
+        study = optuna.create_study(study_name="s", sampler=sampler)
+        study.optimize(lambda trial, name=name: trial.suggest_float(name, 0.0, 1.0), 4)
+        assert list(sampler.infer_relative_search_space(study, study.trials[-1])) == [name]
+
+
 # Trials of other processes.
 
 

@@ -132,7 +132,7 @@ class BelatedSampler(BaseSampler):  # type: ignore[misc]
         self._lock = threading.Lock()
         self._log: OptunaLog | None = None
         self._made_for: Any = None
-        self._intersection: tuple[str, IntersectionSearchSpace] | None = None
+        self._intersection: tuple[Any, int, IntersectionSearchSpace] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         kept = ("_lock", "_log", "_made_for", "_intersection")
@@ -161,9 +161,9 @@ class BelatedSampler(BaseSampler):  # type: ignore[misc]
         if self._given_space is not None:
             return dict(self._given_space)
         with self._lock:
-            if self._intersection is None or self._intersection[0] != study.study_name:
-                self._intersection = (study.study_name, IntersectionSearchSpace())
-            found = self._intersection[1].calculate(study)
+            if self._intersection is None or not _is_of(study, *self._intersection[:2]):
+                self._intersection = (study._storage, study._study_id, IntersectionSearchSpace())
+            found = self._intersection[2].calculate(study)
         return {name: distribution for name, distribution in found.items() if not distribution.single()}
 
     def sample_relative(
@@ -237,6 +237,10 @@ class BelatedSampler(BaseSampler):  # type: ignore[misc]
             if getattr(made, name) is not None:
                 raise InvalidSetting(f"optimizer has a {name}, which trials of Optuna do not have: leave it out")
         return made
+
+
+def _is_of(study: Study, storage: Any, study_id: int) -> bool:
+    return study._storage is storage and bool(study._study_id == study_id)
 
 
 def _checked_space(given: Any) -> dict[str, BaseDistribution]:
