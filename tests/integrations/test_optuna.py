@@ -434,6 +434,18 @@ def test_the_space_is_what_all_completed_trials_have():
     assert all(("only_a" in trial.params) is (trial.params["kind"] == "a") for trial in study.trials)
 
 
+def test_the_first_trial_tells_the_space_to_those_that_start_beside_it():
+    study = study_of(search_space=None)
+    first = study.ask(DISTRIBUTIONS)
+    own = bl.BayesOpt(SPACE, direction="minimize", seed=3)
+    own.add(first.params)
+    for _ in range(7):
+        assert study.ask(DISTRIBUTIONS).params == own.suggest().params
+    study.tell(3, 1.0)
+    own.observe(3, 1.0)
+    assert study.ask(DISTRIBUTIONS).params == own.suggest().params
+
+
 def test_independent_values_fill_each_range_evenly_in_every_process():
     study = optuna.create_study(study_name="same")
     frozen = [study._storage.get_trial(study._storage.create_new_trial(study._study_id)) for _ in range(16)]
