@@ -26,11 +26,11 @@ MYPY_SETTINGS = """
 strict = true
 mypy_path = {path}
 
-[mypy-matplotlib.*,pandas.*,scipy.*,sklearn.*,tqdm.*]
+[mypy-joblib.*,matplotlib.*,pandas.*,scipy.*,sklearn.*,tqdm.*]
 ignore_missing_imports = true
 
 # Not installed everywhere.
-[mypy-distributed.*,loky.*,ray.*]
+[mypy-distributed.*,loky.*,optuna.*,ray.*]
 ignore_missing_imports = true
 follow_imports = skip
 """

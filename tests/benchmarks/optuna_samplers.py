@@ -2,14 +2,16 @@
 
     python tests/benchmarks/optuna_samplers.py run results.jsonl --seeds 0:10
     python tests/benchmarks/optuna_samplers.py times results.jsonl
+    python tests/benchmarks/optuna_samplers.py speed
     python tests/benchmarks/compare.py table results.jsonl --settings tables --against belated \
         --optimizers belated sampler-belated sampler-gp sampler-tpe
 
 The rules are those of tables.py. Each of the eight workers is a process with a connection, a study object and a
 sampler of its own; the workers take turns in the order of simulated time, so that a run does not depend on how fast the
 machine is. Ordered columns are integers for Optuna. `belated` is `BayesOpt` by suggest and observe, without Optuna.
-"seconds" is the time in the sampler alone (`infer_relative_search_space`, `sample_relative`, `sample_independent`), as
-a mean over the suggestions of a run; reading the study and writing to it from within these is part of it.
+"seconds" is the CPU time in the sampler alone (`infer_relative_search_space`, `sample_relative`,
+`sample_independent`), as a mean over the suggestions of a run; reading the study and writing to it from within these is
+part of it.
 """
 
 import argparse
@@ -61,7 +63,8 @@ class Timed:
     """A sampler, and the seconds spent in its methods."""
 
     def __init__(self, sampler):
-        self.sampler, self.seconds = sampler, 0.0
+        # CPU time, as other programs may be running.
+        self.sampler, self.seconds, self.clock = sampler, 0.0, time.process_time
 
     def __getattr__(self, name):
         found = getattr(self.sampler, name)
@@ -69,11 +72,11 @@ class Timed:
             return found
 
         def call(*arguments):
-            begin = time.perf_counter()
+            begin = self.clock()
             try:
                 return found(*arguments)
             finally:
-                self.seconds += time.perf_counter() - begin
+                self.seconds += self.clock() - begin
 
         return call
 
@@ -231,16 +234,72 @@ def times(arguments):
         print(kind, f"{len(own)} runs", *(f"{mean:.4f}" for mean in means))
 
 
+def speed(arguments):
+    """Print the CPU seconds that each sampler takes for a suggestion when 50 and 200 trials are there.
+
+    In this process alone, which evaluates one point at a time, on SQLite. Medians of ten suggestions; beside them those
+    of belated's own loop, and of a sampler that is new at each, as in a process that has just begun.
+    """
+    import optuna
+
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    table = tables.open_table("protein_structure")
+    distributions = {name: peers.Optuna._distribution(optuna, each) for name, each in table.space.items()}
+    found = {}
+    for n in (50, 200):
+        with tempfile.TemporaryDirectory() as folder:
+            url = f"sqlite:///{folder}/optuna.db"
+            filler = sampler("sampler-belated", 0, 0)
+            study = optuna.create_study(study_name="run", storage=url, direction="maximize", sampler=filler)
+            rng = np.random.default_rng(0)
+            optimizer = bl.BayesOpt(table.space, seed=0)
+
+            def step(study, optimizer=optimizer, rng=rng):
+                asked, own = study.ask(distributions), time.process_time()
+                ours = optimizer.suggest()
+                own = time.process_time() - own
+                study.tell(asked, table.replicate(_point(table, asked.params), rng.random()))
+                optimizer.observe(ours, table.replicate(ours.params, rng.random()))
+                return own
+
+            for _ in range(n - 10):
+                step(study)
+            took = {"own loop": [step(study) for _ in range(10)]}
+            for kind in ("sampler-belated", "sampler-tpe", "sampler-gp"):
+                for fresh in (False, True) if kind == "sampler-belated" else (False,):
+                    seconds = []
+                    timed = Timed(sampler(kind, 0, 0))
+                    study = optuna.load_study(study_name="run", storage=url, sampler=timed)
+                    for _ in range(11):
+                        if fresh:
+                            timed.sampler = sampler(kind, 0, 0)
+                        timed.seconds = 0.0
+                        asked = study.ask(distributions)
+                        seconds.append(timed.seconds)
+                        study.tell(asked, state=optuna.trial.TrialState.PRUNED)
+                    took[f"{kind}, new" if fresh else kind] = seconds[1:]
+        found[n] = {kind: round(float(np.median(seconds)), 4) for kind, seconds in took.items()}
+        print(n, found[n], flush=True)
+
+
+def _point(table, params):
+    """The point of the table that the parameters of a trial stand for."""
+    return {
+        name: value if isinstance(table.space[name], bl.Categorical) else table.space[name].member(value)
+        for name, value in params.items()
+    }
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("command", choices=["run", "times"])
-    parser.add_argument("out", type=Path, help="the file of all records")
+    parser.add_argument("command", choices=["run", "times", "speed"])
+    parser.add_argument("out", nargs="?", type=Path, default="results.jsonl", help="the file of all records")
     parser.add_argument("--seeds", type=compare.seed_range, default="0:10")
     parser.add_argument("--settings", nargs="+", default=list(tables.OPEN), choices=list(tables.OPEN))
     kinds = ["belated", "sampler-belated", "sampler-tpe", "sampler-gp"]
     parser.add_argument("--optimizers", nargs="+", default=kinds, choices=kinds)
     arguments = parser.parse_args()
-    {"run": run, "times": times}[arguments.command](arguments)
+    {"run": run, "times": times, "speed": speed}[arguments.command](arguments)
 
 
 if __name__ == "__main__":

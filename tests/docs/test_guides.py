@@ -27,6 +27,8 @@ def test_guide_runs(page, tmp_path, monkeypatch):
     pytest.importorskip("sklearn")
     pytest.importorskip("pandas")
     pytest.importorskip("matplotlib").use("Agg")
+    if page.stem == "optuna":
+        pytest.importorskip("optuna")
     monkeypatch.chdir(tmp_path)
     if any(map(is_program, blocks(page))):
         run_as_script(page, tmp_path)

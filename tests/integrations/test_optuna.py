@@ -201,6 +201,14 @@ def test_a_sampler_may_serve_several_studies_in_turn():
         assert [trial.params for trial in one.trials] == [trial.params for trial in other.trials]
 
 
+def test_a_sampler_forgets_the_space_of_a_study_of_the_same_name():
+    sampler = sampler_of(search_space=None)
+    for name in "xy":
+        study = optuna.create_study(study_name="s", sampler=sampler)
+        study.optimize(lambda trial, name=name: trial.suggest_float(name, 0.0, 1.0), 4)
+        assert list(sampler.infer_relative_search_space(study, study.trials[-1])) == [name]
+
+
 # Trials of other processes.
 
 
@@ -426,6 +434,18 @@ def test_the_space_is_what_all_completed_trials_have():
     assert all(("only_a" in trial.params) is (trial.params["kind"] == "a") for trial in study.trials)
 
 
+def test_the_first_trial_tells_the_space_to_those_that_start_beside_it():
+    study = study_of(search_space=None)
+    first = study.ask(DISTRIBUTIONS)
+    own = bl.BayesOpt(SPACE, direction="minimize", seed=3)
+    own.add(first.params)
+    for _ in range(7):
+        assert study.ask(DISTRIBUTIONS).params == own.suggest().params
+    study.tell(3, 1.0)
+    own.observe(3, 1.0)
+    assert study.ask(DISTRIBUTIONS).params == own.suggest().params
+
+
 def test_independent_values_fill_each_range_evenly_in_every_process():
     study = optuna.create_study(study_name="same")
     frozen = [study._storage.get_trial(study._storage.create_new_trial(study._study_id)) for _ in range(16)]
@@ -467,7 +487,7 @@ def distributions(draw):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return IntDistribution(low, high, log="log" in kind, step=step)
-    low = draw(st.floats(1e-9, 1e3) if kind == "log" else st.floats(-1e6, 1e6))
+    low = round(draw(st.floats(1e-6, 1e3) if kind == "log" else st.floats(-1e6, 1e6)), 6)
     high = low + draw(st.floats(1e-6, 1e6))
     assume(high > low * (1 + 1e-9))
     step = draw(st.integers(1, 10**4)) * 10.0 ** draw(st.integers(-4, 2)) if kind == "step" else None

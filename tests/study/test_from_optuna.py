@@ -1,5 +1,6 @@
 """Studies made of Optuna's: what becomes of which trial, which space is found, and what is refused."""
 
+import pickle
 import warnings
 from datetime import datetime
 
@@ -187,6 +188,12 @@ def test_all_kinds_of_distributions_are_read(storage):
         "f": bl.Categorical([7]),
         "g": bl.Categorical(["only"]),
     }
+
+
+def test_a_study_in_memory_is_not_pickled(storage):
+    create(storage, [trial_of({"rate": 0.5}, 1.0)])
+    with pytest.raises(bl.InvalidSetting, match="study 'theirs' is kept in .* memory and cannot be pickled"):
+        pickle.dumps(bl.Study.from_optuna(storage, "theirs"))
 
 
 # Refusals.

@@ -52,7 +52,8 @@ class BelatedSampler(BaseSampler):  # type: ignore[misc]
         study's name and the time at which it began, and so is the same in all of its processes, too.
     search_space : mapping, optional
         Parameter's name → distribution. These are sampled together from the first trial on. Default None: those that
-        all completed trials have, with the same distribution; before one has, parameters are sampled independently.
+        all completed trials have, with the same distribution; while there is none, those of the trial that has most.
+        So the parameters of the very first trial are sampled independently.
     stale_after : float, optional
         Seconds after its start from which a running trial no longer counts as pending, by this machine's clock. Default
         None: never, because no one but you knows how long an evaluation may take. If its result comes after all, it
@@ -132,7 +133,7 @@ class BelatedSampler(BaseSampler):  # type: ignore[misc]
         self._lock = threading.Lock()
         self._log: OptunaLog | None = None
         self._made_for: Any = None
-        self._intersection: tuple[str, IntersectionSearchSpace] | None = None
+        self._intersection: tuple[Any, int, IntersectionSearchSpace] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         kept = ("_lock", "_log", "_made_for", "_intersection")
@@ -161,9 +162,11 @@ class BelatedSampler(BaseSampler):  # type: ignore[misc]
         if self._given_space is not None:
             return dict(self._given_space)
         with self._lock:
-            if self._intersection is None or self._intersection[0] != study.study_name:
-                self._intersection = (study.study_name, IntersectionSearchSpace())
-            found = self._intersection[1].calculate(study)
+            if self._intersection is None or not _is_of(study, *self._intersection[:2]):
+                self._intersection = (study._storage, study._study_id, IntersectionSearchSpace())
+            found = self._intersection[2].calculate(study)
+        if not found:
+            found = _first_space(study, trial)
         return {name: distribution for name, distribution in found.items() if not distribution.single()}
 
     def sample_relative(
@@ -237,6 +240,19 @@ class BelatedSampler(BaseSampler):  # type: ignore[misc]
             if getattr(made, name) is not None:
                 raise InvalidSetting(f"optimizer has a {name}, which trials of Optuna do not have: leave it out")
         return made
+
+
+def _is_of(study: Study, storage: Any, study_id: int) -> bool:
+    return study._storage is storage and bool(study._study_id == study_id)
+
+
+def _first_space(study: Study, trial: FrozenTrial) -> dict[str, BaseDistribution]:
+    """The parameters of the trial that has most of them so far; none as soon as one is complete."""
+    others = [each for each in study.get_trials(deepcopy=False) if each.number != trial.number]
+    if any(each.state == TrialState.COMPLETE for each in others):
+        return {}
+    found: dict[str, BaseDistribution] = max((each.distributions for each in others), key=len, default={})
+    return dict(sorted(found.items()))
 
 
 def _checked_space(given: Any) -> dict[str, BaseDistribution]:

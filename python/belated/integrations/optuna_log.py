@@ -29,6 +29,9 @@ from belated.study.from_optuna import Outcome, outcome_of
 # The system attribute in which a trial keeps how it was suggested.
 NOTE = "belated:suggested"
 
+# The format of what is in there, and of belated's events.
+_FORMAT = 1
+
 # A trial that started this long ago and has no point yet is not about to get one.
 _SAMPLED_WITHIN = timedelta(minutes=1)
 
@@ -60,7 +63,7 @@ class OptunaLog:
         self.optimizer = optimizer
         assert isinstance(optimizer.domain_, Space)
         self.space = optimizer.domain_
-        definition = json.dumps([repr(self.space), optimizer._definition()], sort_keys=True)
+        definition = json.dumps([_FORMAT, repr(self.space), optimizer._definition()], sort_keys=True)
         # Notes of other definitions are of other models.
         self.definition = hashlib.sha256(definition.encode()).hexdigest()[:16]
         self._core = self._new_core()
@@ -147,7 +150,7 @@ class OptunaLog:
         ended = self._on_clock(trial.datetime_complete)
         params = {name: trial.params[name] for name in self.space if name in trial.params}
         note = trial.system_attrs.get(NOTE)
-        if note is not None and note["definition"] == self.definition:
+        if note is not None and note.get("definition") == self.definition:
             suggested = self._params(note["event"])
             # Where it was run elsewhere, as with a point that was enqueued in part, that counts.
             if all(suggested[name] == value for name, value in params.items()):

@@ -414,6 +414,11 @@ class Study(LifeCycle[SharedLog]):
         return self.trials_dataframe()
 
     def __reduce__(self) -> tuple[Any, ...]:
+        if isinstance(self._store, MemoryStore):
+            raise InvalidSetting(
+                f"study {self.name!r} is kept in this process's memory and cannot be pickled: keep it in a store that "
+                "has a URL, as 'sqlite:///file.db'"
+            )
         check_picklable(self._functions)
         opened = partial(type(self), constraints=self._functions) if self._functions else type(self)
         return opened, (self.name, self._store.url, None, self._time)
