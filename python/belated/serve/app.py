@@ -52,7 +52,8 @@ _NameInPath = Annotated[str, Path(description="The study's name.")]
 Number = Annotated[int, Path(ge=0, description="The trial's number.")]
 
 
-def _name(name: _NameInPath) -> str:
+# Asynchronous, since the framework calls others in a thread.
+async def _name(name: _NameInPath) -> str:
     return name.replace(SLASH, "/")
 
 

@@ -18,6 +18,9 @@ DONE = 0
 
 _SHORTEST_TOKEN, _LONGEST_TOKEN = 16, 1000
 
+# Seconds that requests in progress have once the server is told to end.
+_PATIENCE = 30
+
 _NEEDED = ("fastapi", "uvicorn")
 
 
@@ -60,8 +63,11 @@ def serve_command(arguments: argparse.Namespace) -> int:
     for kind in (signal.SIGINT, signal.SIGTERM):
         signal.signal(kind, _stop)
     with _listening(arguments.host, arguments.port) as listener:
-        settings = {"log_level": "warning", "access_log": False, "server_header": False, "proxy_headers": False}
-        server = uvicorn.Server(uvicorn.Config(make_app(studies, token), lifespan="on", ws="none", **settings))
+        app = make_app(studies, token)
+        settings = {"lifespan": "on", "ws": "none", "log_level": "warning", "access_log": False}
+        settings |= {"server_header": False, "proxy_headers": False, "timeout_graceful_shutdown": _PATIENCE}
+        server = uvicorn.Server(uvicorn.Config(app, **settings))
+        app.closing = lambda: server.should_exit
         host, port = listener.getsockname()[:2]
         shown = f"[{host}]" if ":" in host else host
         print(f"belated: {store.url} is served at http://{shown}:{port}, its API is described at /docs", flush=True)

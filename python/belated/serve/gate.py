@@ -38,11 +38,16 @@ class Refused(Exception):
 
 
 class Gate:
-    """An application behind a token; the token itself is not kept, only its hash."""
+    """An application behind a token; the token itself is not kept, only its hash.
+
+    From when `closing` holds, connections are closed after their answer: the server waits for them to end, and does not
+    tell those that it accepts while it stops.
+    """
 
     def __init__(self, app: App, token: str) -> None:
         self._app = app
         self._hash = sha256(token.encode()).digest()
+        self.closing: Callable[[], bool] = lambda: False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -51,7 +56,8 @@ class Gate:
 
         async def answer(message: Message) -> None:
             if message["type"] == "http.response.start":
-                message["headers"] = [*message.get("headers", ()), *_HEADERS]
+                closing = [(b"connection", b"close")] if self.closing() else []
+                message["headers"] = [*message.get("headers", ()), *_HEADERS, *closing]
             await send(message)
 
         try:
@@ -84,7 +90,7 @@ class Gate:
 
 def path_of(scope: Scope) -> str:
     """The path, decoded; an encoded slash stays within its segment."""
-    segments = scope.get("raw_path", scope["path"].encode()).split(b"?")[0].split(b"/")
+    segments = scope["raw_path"].split(b"?")[0].split(b"/")
     return "/".join(unquote_to_bytes(part).decode(errors="replace").replace("/", SLASH) for part in segments)
 
 

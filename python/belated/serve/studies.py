@@ -84,6 +84,7 @@ class OpenStudies:
 
         def create(entry: _Open) -> tuple[bool, T]:
             optimizer = read_definition(definition)
+            self.read_names()  # where the store is gone, it is not begun anew
             # Another process may create it meanwhile: then it is answered as created twice, and there once.
             found = self._store.header(name) is not None
             try:
@@ -125,6 +126,7 @@ class OpenStudies:
             # A store of its own: one connection for each study, so that they do not wait for each other.
             store = open_store(self._store.url)
             if store.header(name) is None:
+                self.read_names()  # an error of its own where the whole store is gone
                 raise UnknownStudy(f"there is no study {name!r}: GET /v1/studies lists those that there are")
             entry.study = Study.load(name, store, time=clock)
             self._has_studies = True
