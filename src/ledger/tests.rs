@@ -1,5 +1,6 @@
 //! Tests of the log and its views.
 
+mod drafts;
 mod fidelities;
 mod possible;
 mod reported;
@@ -419,61 +420,6 @@ fn events_that_could_not_have_happened_are_refused() {
         replayed(value(2, 1.0)),
         Err(Error::UnknownTrial { .. })
     ));
-}
-
-#[test]
-fn truncated_drafts_leave_no_trace() {
-    let mut ledger = started(Clock::Iterations, 3);
-    observe(&mut ledger, 1, 0.5, 3.0, false).unwrap();
-    act(&mut ledger, Action::enqueue(point(0.25)), 3.0).unwrap();
-    let before = ledger.clone();
-    let queued = ledger.next_queued().unwrap().point.clone();
-    suggest(&mut ledger, queued, 3.0, true);
-    suggest(&mut ledger, point(0.75), 4.0, false);
-    assert_eq!(ledger.pending().len(), 4);
-    ledger.truncate(before.len());
-    assert_eq!(ledger.entries(), before.entries());
-    assert_eq!(ledger.trials(), before.trials());
-    assert_eq!(ledger.rows, before.rows);
-    assert_eq!(ledger.pending(), before.pending());
-    assert_eq!(ledger.next_queued(), before.next_queued());
-    assert_eq!(ledger.now(None), before.now(None));
-    // An observation is no draft.
-    ledger.truncate(0);
-    assert_eq!(ledger.len(), before.len());
-}
-
-#[test]
-fn truncated_drafts_take_their_rows_with_them() {
-    for (width, context_width) in [(1, 2), (3, 1), (2, 0)] {
-        let mut ledger = Ledger::new(Clock::Iterations, width, context_width);
-        let mut before = Vec::new();
-        for number in 0..4 {
-            before.push((ledger.len(), ledger.rows.clone()));
-            let at = Point::new(vec![number as f64; width], None);
-            let add = Action::add(at.clone(), vec![0.5; context_width], None, None);
-            let Some(Event::Added { point, context, .. }) = ledger.validate(add, 0.0).unwrap()
-            else {
-                unreachable!("an addition is logged as one")
-            };
-            let event = Event::Suggested {
-                point,
-                context,
-                now: 0.0,
-                fidelity: None,
-                note: None,
-                attrs: None,
-                queued: false,
-                expires_at: None,
-            };
-            ledger.append(event).unwrap();
-            assert_eq!(ledger.x(number), at.x);
-        }
-        for (len, rows) in before.into_iter().rev() {
-            ledger.truncate(len);
-            assert_eq!((ledger.len(), &ledger.rows), (len, &rows));
-        }
-    }
 }
 
 #[test]

@@ -180,4 +180,6 @@ mod conditional_tests;
 #[cfg(test)]
 mod discrete_tests;
 #[cfg(test)]
+mod excluded_tests;
+#[cfg(test)]
 mod tests;

@@ -4,11 +4,12 @@ import inspect
 import re
 from concurrent.futures import Executor, ThreadPoolExecutor
 
+import numpy as np
 import pytest
 
 import belated as bl
 from belated.run import arguments
-from tests.run.runs import SPACE, ManualExecutor, f
+from tests.run.runs import ROWS, SPACE, ManualExecutor, f
 
 RUNS = pytest.mark.parametrize("run", [bl.maximize, bl.minimize])
 
@@ -220,3 +221,57 @@ def test_the_pool_of_a_run():
     for size, timeout in ((1, 5.0), (3, None), (3, 5.0)):
         with arguments.own_pool(size, timeout) as pool:
             assert isinstance(pool, ThreadPoolExecutor) and pool._max_workers == size
+
+
+# Values.
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"n_trials": None}, "^n_trials, n_trials_total, timeout and budget"),
+        ({"n_trials": -1}, "^n_trials=-1"),
+        ({"n_trials_total": -1}, "^n_trials_total=-1"),
+        ({"n_trials_total": "5"}, "^n_trials_total=.5"),
+        ({"n_trials": 2.5}, "^n_trials=2.5"),
+        ({"timeout": 0}, "^timeout=0"),
+        ({"timeout": np.nan}, "^timeout=nan"),
+        ({"n_workers": 0}, "^n_workers=0"),
+        ({"n_workers": True}, "^n_workers=True"),
+        ({"executor": 4}, "^executor=4.*concurrent.futures"),
+        ({"catch": "ValueError"}, "^catch='ValueError'"),
+        ({"catch": (ValueError, 3)}, "^catch="),
+        ({"callbacks": print}, "^callbacks="),
+        ({"callbacks": [None]}, "^callbacks="),
+        ({"progress": "yes"}, "^progress='yes'"),
+        ({"f": {}}, "^f={}"),
+        ({"optimizer": "GP-EI"}, "^optimizer='GP-EI'"),
+        ({"space": SPACE}, r"^\['space'\] would make"),
+        ({"seed": 3}, r"^\['seed'\] would make"),
+        ({"candidates": ROWS}, r"^\['candidates'\] would make"),
+        ({"direction": "maximize"}, "^direction is fixed"),
+        ({"n_trial": 3}, "^n_trial=3 is not an argument of maximize: did you mean n_trials?"),
+        ({"random_state": 3}, "^random_state=3 is not an argument of maximize: did you mean seed?"),
+        ({"zzz": 3}, "^zzz=3 is not an argument of maximize: it has f, space"),
+        ({"optimizer": None, "space": bl.BayesOpt(SPACE)}, "pass it as optimizer="),
+        ({"optimizer": None, "space": SPACE, "direction": "minimize"}, "^direction is fixed"),
+        ({"optimizer": None, "space": SPACE, "windw": 4}, "^windw=4.*did you mean window"),
+        ({"optimizer": None, "space": SPACE, "window": -1}, "window"),
+        ({"optimizer": None}, "neither of space and candidates"),
+        ({"optimizer": bl.BayesOpt(SPACE, direction="minimize")}, "^optimizer has direction='minimize': call minimize"),
+        ({"optimizer": bl.BayesOpt(SPACE, context={"age": (0, 9)})}, "^optimizer has a context"),
+    ],
+)
+def test_bad_arguments(arguments, message):
+    opt = bl.BayesOpt(SPACE)
+    call = {"f": f, "optimizer": opt, "n_trials": 3} | arguments
+    with pytest.raises((bl.InvalidSetting, bl.InvalidSpace), match=message):
+        bl.maximize(**call)
+    assert opt.n_trials == 0
+
+
+def test_the_direction_of_a_study_counts(tmp_path):
+    study = bl.Study("s", f"sqlite:///{tmp_path / 'studies.db'}", bl.RandomSearch(SPACE, direction="minimize"))
+    with pytest.raises(bl.InvalidSetting, match="call minimize"):
+        bl.maximize(f, optimizer=study, n_trials=3)
+    assert bl.minimize(f, optimizer=study, n_trials=3).best_value_ == min(trial.value for trial in study.trials)
