@@ -6,7 +6,7 @@
     python tests/benchmarks/compare.py table results.jsonl --settings tables --against belated \
         --optimizers belated sampler-belated sampler-gp sampler-tpe
 
-The rules are those of tables.py. With eight processes, each of the eight workers is a process with a connection, a study
+The rules are those of tables.py. With eight processes each of the eight workers is a process with a connection, a study
 object and a sampler of its own; they take turns in the order of simulated time, so that a run does not depend on how
 fast the machine is. With one process the workers share one sampler and a study in memory, which is faster. Ordered
 columns are integers for Optuna. `belated` is `BayesOpt` by suggest and observe, without Optuna. "seconds" is the CPU
