@@ -1,17 +1,17 @@
 """Samplers of Optuna on the open tables, in eight processes that share a study by SQLite; and belated's own loop.
 
-    python tests/benchmarks/optuna_samplers.py run results.jsonl --seeds 0:10
+    python tests/benchmarks/optuna_samplers.py run results.jsonl --seeds 0:10 [--processes 1]
     python tests/benchmarks/optuna_samplers.py times results.jsonl
     python tests/benchmarks/optuna_samplers.py speed
     python tests/benchmarks/compare.py table results.jsonl --settings tables --against belated \
         --optimizers belated sampler-belated sampler-gp sampler-tpe
 
-The rules are those of tables.py. Each of the eight workers is a process with a connection, a study object and a
-sampler of its own; the workers take turns in the order of simulated time, so that a run does not depend on how fast the
-machine is. Ordered columns are integers for Optuna. `belated` is `BayesOpt` by suggest and observe, without Optuna.
-"seconds" is the CPU time in the sampler alone (`infer_relative_search_space`, `sample_relative`,
-`sample_independent`), as a mean over the suggestions of a run; reading the study and writing to it from within these is
-part of it.
+The rules are those of tables.py. With eight processes each of the eight workers is a process with a connection, a study
+object and a sampler of its own; they take turns in the order of simulated time, so that a run does not depend on how
+fast the machine is. With one process the workers share one sampler and a study in memory, which is faster. Ordered
+columns are integers for Optuna. `belated` is `BayesOpt` by suggest and observe, without Optuna. "seconds" is the CPU
+time in the sampler alone (`infer_relative_search_space`, `sample_relative`, `sample_independent`), as a mean over the
+suggestions of a run; reading the study and writing to it from within these is part of it.
 """
 
 import argparse
@@ -96,7 +96,10 @@ def serve(connection, worker):
             if call == "open":
                 url, kind, seed, levels = arguments
                 timed = Timed(sampler(kind, seed, worker))
-                study = optuna.load_study(study_name="run", storage=url, sampler=timed)
+                if url is None:
+                    study = optuna.create_study(direction="maximize", sampler=timed)
+                else:
+                    study = optuna.load_study(study_name="run", storage=url, sampler=timed)
                 trials = {}
             elif call == "ask":
                 trial = study.ask()
@@ -118,22 +121,26 @@ def choose(trial, name, choices):
     )  # fmt: skip
 
 
-class Workers:
-    """Eight processes, for one run after another."""
+class Processes:
+    """Processes, one or eight, for one run after another."""
 
-    def __init__(self):
+    def __init__(self, n):
         context = get_context("spawn")
         self.pipes, self.processes = [], []
-        for worker in range(N_WORKERS):
+        for worker in range(n):
             ours, theirs = context.Pipe()
             process = context.Process(target=serve, args=(theirs, worker), daemon=True)
             process.start()
             self.pipes.append(ours)
             self.processes.append(process)
 
+    def __len__(self):
+        return len(self.pipes)
+
     def call(self, worker, *call):
-        self.pipes[worker].send(call)
-        succeeded, reply = self.pipes[worker].recv()
+        pipe = self.pipes[worker % len(self)]
+        pipe.send(call)
+        succeeded, reply = pipe.recv()
         if not succeeded:
             raise RuntimeError(reply)
         return reply
@@ -147,23 +154,24 @@ class Workers:
 class SharedStudy:
     """A study of Optuna that processes share, as an optimizer of `compare`: whoever is free asks."""
 
-    def __init__(self, workers, kind, space, seed, url):
+    def __init__(self, processes, kind, space, seed, url):
         import optuna
 
         optuna.logging.set_verbosity(optuna.logging.ERROR)
-        optuna.create_study(study_name="run", storage=url, direction="maximize")
+        if url is not None:
+            optuna.create_study(study_name="run", storage=url, direction="maximize")
         self.space = bl.Space(space)
         levels = {
             name: list(each.choices) if isinstance(each, bl.Categorical) else each.n_levels
             for name, each in self.space.items()
         }
-        self.workers, self.free, self.seconds = workers, list(range(N_WORKERS)), []
-        for worker in self.free:
-            workers.call(worker, "open", url, kind, seed, levels)
+        self.processes, self.free, self.seconds = processes, list(range(N_WORKERS)), []
+        for worker in range(len(processes)):
+            processes.call(worker, "open", url, kind, seed, levels)
 
     def suggest(self):
         worker = self.free.pop(0)
-        number, params, seconds = self.workers.call(worker, "ask")
+        number, params, seconds = self.processes.call(worker, "ask")
         self.seconds.append(seconds)
         ordered = {name for name, each in self.space.items() if not isinstance(each, bl.Categorical)}
         point = {
@@ -173,21 +181,22 @@ class SharedStudy:
 
     def observe(self, handle, value):
         worker, number = handle
-        self.workers.call(worker, "tell", number, value)
+        self.processes.call(worker, "tell", number, value)
         self.free.append(worker)
 
     def fail(self, handle):
         self.observe(handle, None)
 
 
-def measure(workers, kind, name, seed):
+def measure(processes, kind, name, seed):
     """The record of one run, as `compare` has it."""
     if kind == "belated":
         return compare.measure(kind, name, seed)
     setting = tables.SETTINGS[name]
     table = setting.problem(seed)
     with tempfile.TemporaryDirectory() as folder:
-        study = SharedStudy(workers, kind, table.space, seed, f"sqlite:///{folder}/optuna.db")
+        url = None if len(processes) == 1 else f"sqlite:///{folder}/optuna.db"
+        study = SharedStudy(processes, kind, table.space, seed, url)
         history = compare.run_one(study, table, setting, seed)
     at = compare.readings(setting, history.arrivals)
     regret = setting.regret(table, simple_regret(history, table.optimum, at=at))
@@ -202,7 +211,7 @@ def measure(workers, kind, name, seed):
         "seconds_last": round(float(np.mean(study.seconds[-10:])), 6),
         "seconds_with_storage": round(float(history.seconds.mean()), 6),
         "regret": [float(f"{r:.6g}") for r in regret],
-        "spec": kind,
+        "spec": f"{kind}, {len(processes)} processes",
         "versions": peers.versions("belated") | {"optuna": __import__("optuna").__version__},
     }
 
@@ -211,15 +220,15 @@ def run(arguments):
     """Make the runs that the file lacks."""
     kinds = arguments.optimizers
     tasks = [(kind, name, seed) for seed in arguments.seeds for name in arguments.settings for kind in kinds]
-    workers = Workers()
+    processes = Processes(arguments.processes)
     try:
         for kind, name, seed in tasks:
             if (name, kind, seed) not in {compare.key(record) for record in compare.read([arguments.out])}:
                 begin = time.monotonic()
-                compare.append(arguments.out, measure(workers, kind, name, seed))
+                compare.append(arguments.out, measure(processes, kind, name, seed))
                 print(f"{kind}, {name}, seed {seed}: {time.monotonic() - begin:.0f} s", file=sys.stderr, flush=True)
     finally:
-        workers.stop()
+        processes.stop()
 
 
 def times(arguments):
@@ -296,6 +305,7 @@ def main():
     parser.add_argument("out", nargs="?", type=Path, default="results.jsonl", help="the file of all records")
     parser.add_argument("--seeds", type=compare.seed_range, default="0:10")
     parser.add_argument("--settings", nargs="+", default=list(tables.OPEN), choices=list(tables.OPEN))
+    parser.add_argument("--processes", type=int, default=N_WORKERS, choices=[1, N_WORKERS])
     kinds = ["belated", "sampler-belated", "sampler-tpe", "sampler-gp"]
     parser.add_argument("--optimizers", nargs="+", default=kinds, choices=kinds)
     arguments = parser.parse_args()

@@ -24,7 +24,7 @@ from optuna.distributions import CategoricalDistribution, FloatDistribution, Int
 from optuna.trial import TrialState  # noqa: E402
 
 from belated.integrations.optuna import BelatedSampler  # noqa: E402
-from belated.integrations.optuna_log import NOTE  # noqa: E402
+from belated.integrations.optuna_log import NOTE, OptunaLog  # noqa: E402
 
 DISTRIBUTIONS = {
     "decay": FloatDistribution(1e-4, 1.0, log=True),
@@ -57,6 +57,7 @@ def quiet():
 
 @pytest.fixture
 def url(tmp_path):
+    """That of an SQLite file."""
     return f"sqlite:///{tmp_path / 'optuna.db'}"
 
 
@@ -114,15 +115,26 @@ else:
 # Beside belated's own loop.
 
 
-@pytest.mark.parametrize(("direction", "in_flight", "database"), [("minimize", 1, False), ("maximize", 4, True)])
-def test_points_are_those_of_the_own_loop_when_values_come_late_or_never(url, direction, in_flight, database):
+@pytest.fixture(params=["memory", "journal", "database"])
+def opened(request, url, tmp_path):
+    """A function that opens a storage, as a new process would."""
+    if request.param == "database":
+        return lambda: optuna.storages.RDBStorage(url)
+    if request.param == "journal":
+        backend = optuna.storages.journal.JournalFileBackend(str(tmp_path / "journal"))
+        return lambda: optuna.storages.JournalStorage(backend)
+    storage = optuna.storages.InMemoryStorage()
+    return lambda: storage
+
+
+@pytest.mark.parametrize(("direction", "in_flight"), [("minimize", 1), ("maximize", 4)])
+def test_points_are_those_of_the_own_loop_when_values_come_late_or_never(opened, direction, in_flight):
     rng = np.random.default_rng(in_flight)
     own = bl.BayesOpt(SPACE, direction=direction, seed=3)
-    storage = url if database else optuna.storages.InMemoryStorage()
     trials, running = [], []
-    for k in range(28):
-        if k % 10 == 0:
-            study = study_of(storage, direction=direction)  # as a new process would open it
+    for k in range(24):
+        if k % 9 == 0:
+            study = study_of(opened(), direction=direction)
         trials.append(own.suggest())
         assert study.ask(DISTRIBUTIONS).params == trials[k].params
         running.append(k)
@@ -289,6 +301,39 @@ def test_results_are_ordered_by_what_suggestions_knew():
     told = [next(iter(each.values())) for each in events(log_of(study))]
     order = [facts.get("number", "start") for facts in told]
     assert order == ["start", "start", "start", 1, "start", 0, 2, "start", 4]
+
+
+STEPS = st.sampled_from(["ask", "ask", "start", "sample", "complete", "complete", "fail", "prune"])
+
+
+@given(st.lists(st.tuples(STEPS, st.integers(0, 9), st.booleans()), max_size=30))
+@settings(max_examples=40)
+def test_a_log_that_is_followed_is_the_one_derived_at_once(steps):
+    """Whatever happens in which order, and whichever of two processes samples."""
+    ends = {"complete": TrialState.COMPLETE, "fail": TrialState.FAIL, "prune": TrialState.PRUNED}
+    study = study_of(optimizer=functools.partial(bl.BayesOpt, initial=3))
+    samplers = [study.sampler, sampler_of(optimizer=functools.partial(bl.BayesOpt, initial=3))]
+    started, sampled = [], []
+    for step, i, other in [*steps, ("ask", 0, False), ("ask", 0, True)]:
+        study.sampler = samplers[other]
+        if step in ("ask", "start"):
+            started.append(study.ask())
+        if step == "ask" or (step == "sample" and started):
+            trial = started.pop(-1 if step == "ask" else i % len(started))
+            for name, distribution in DISTRIBUTIONS.items():
+                trial._suggest(name, distribution)
+            sampled.append(trial)
+        elif step in ends and sampled:
+            trial = sampled.pop(i % len(sampled))
+            study.tell(trial, float(i) if step == "complete" else None, state=ends[step])
+    for sampler, last in zip(samplers, sampled[-2:], strict=True):
+        before = [trial for trial in study.trials if trial.number < sampled[-2].number]
+        followed = sampler._log
+        whole = OptunaLog(followed.optimizer)
+        whole._follow(whole._derive(before, None))
+        n = whole._core.n_events()
+        assert followed._core.events(0)[:n] == whole._core.events(0)
+        assert followed._core.n_events() - n == last.number - sampled[-2].number
 
 
 def test_a_note_that_another_order_contradicts_is_dropped():

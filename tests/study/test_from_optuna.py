@@ -1,6 +1,7 @@
 """Studies made of Optuna's: what becomes of which trial, which space is found, and what is refused."""
 
 import pickle
+import sys
 import warnings
 from datetime import datetime
 
@@ -202,6 +203,12 @@ def test_a_study_in_memory_is_not_pickled(storage):
 def test_a_study_that_does_not_exist_is_refused(storage, tmp_path):
     create(storage, name="other")
     with pytest.raises(bl.InvalidSetting, match=r"there is no study 'theirs' of Optuna .*: pass one of \['other'\]"):
+        bl.Study.from_optuna(storage, "theirs")
+
+
+def test_it_says_that_it_needs_optuna(storage, monkeypatch):
+    monkeypatch.setitem(sys.modules, "optuna", None)
+    with pytest.raises(ImportError, match=r"from_optuna needs optuna: pip install 'belated\[optuna\]'"):
         bl.Study.from_optuna(storage, "theirs")
 
 

@@ -15,7 +15,6 @@ import numpy as np
 from optuna.distributions import BaseDistribution
 from optuna.logging import get_logger
 from optuna.samplers import BaseSampler
-from optuna.search_space import IntersectionSearchSpace
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
@@ -31,6 +30,33 @@ _logger = get_logger(__name__)
 
 # Values that are sampled independently are spread evenly over so many consecutive trials.
 _STRATA = 8
+
+
+class _CommonSpace:
+    """The parameters that all completed trials of a study have, with the same distribution.
+
+    As Optuna's `IntersectionSearchSpace`, for trials that were read already: comparing distributions takes its time, so
+    that each trial is looked at once.
+    """
+
+    def __init__(self, study: Study) -> None:
+        self._storage, self._study_id = study._storage, study._study_id
+        self._seen: set[int] = set()
+        self._common: dict[str, BaseDistribution] | None = None
+
+    def is_of(self, study: Study) -> bool:
+        """Whether it is of this study."""
+        return study._storage is self._storage and bool(study._study_id == self._study_id)
+
+    def of(self, trials: Sequence[FrozenTrial]) -> dict[str, BaseDistribution] | None:
+        """The parameters by name, sorted; None where no trial is complete."""
+        for trial in trials:
+            if trial.state == TrialState.COMPLETE and trial.number not in self._seen:
+                self._seen.add(trial.number)
+                theirs = trial.distributions
+                common = theirs if self._common is None else self._common
+                self._common = {name: common[name] for name in sorted(common) if theirs.get(name) == common[name]}
+        return self._common
 
 
 class BelatedSampler(BaseSampler):  # type: ignore[misc]
@@ -130,13 +156,15 @@ class BelatedSampler(BaseSampler):  # type: ignore[misc]
 
     def _forget(self) -> None:
         """Drop what is kept to save time."""
-        self._lock = threading.Lock()
+        self._lock, self._space_lock = threading.Lock(), threading.Lock()
+        self._common: _CommonSpace | None = None
         self._log: OptunaLog | None = None
         self._made_for: Any = None
-        self._intersection: tuple[Any, int, IntersectionSearchSpace] | None = None
+        # The trials that were read last, for one trial of a study: (study, id of the trial, trials).
+        self._read: tuple[Study, int, list[FrozenTrial]] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        kept = ("_lock", "_log", "_made_for", "_intersection")
+        kept = ("_lock", "_space_lock", "_common", "_log", "_made_for", "_read")
         return {name: value for name, value in vars(self).items() if name not in kept}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -161,12 +189,15 @@ class BelatedSampler(BaseSampler):  # type: ignore[misc]
         minimizes(study)
         if self._given_space is not None:
             return dict(self._given_space)
-        with self._lock:
-            if self._intersection is None or not _is_of(study, *self._intersection[:2]):
-                self._intersection = (study._storage, study._study_id, IntersectionSearchSpace())
-            found = self._intersection[2].calculate(study)
-        if not found:
-            found = _first_space(study, trial)
+        trials = study.get_trials(deepcopy=False)
+        self._read = (study, trial._trial_id, trials)
+        with self._space_lock:
+            if self._common is None or not self._common.is_of(study):
+                self._common = _CommonSpace(study)
+            found = self._common.of(trials)
+        if found is None:  # no trial is complete
+            found = max((each.distributions for each in trials), key=len, default={})
+            found = dict(sorted(found.items()))
         return {name: distribution for name, distribution in found.items() if not distribution.single()}
 
     def sample_relative(
@@ -178,12 +209,20 @@ class BelatedSampler(BaseSampler):  # type: ignore[misc]
         if not searched:
             return {}
         stale_before = None if self._stale_after is None else datetime.now() - self._stale_after
-        with self._lock:
-            trials = study.get_trials(deepcopy=False)
+        read, self._read = self._read, None
+        if not self._lock.acquire(blocking=False):
+            # What another thread suggests meanwhile has to be known.
+            self._lock.acquire()
+            read = None
+        try:
+            is_of_now = read is not None and read[0] is study and read[1] == trial._trial_id
+            trials = read[2] if read is not None and is_of_now else study.get_trials(deepcopy=False)
             seed = _seed_of(study, trials) if self._seed is None else self._seed
             log = self._log_for(searched, reverse, seed)
             params, note = log.suggest(trial, trials, stale_before)
             study._storage.set_trial_system_attr(trial._trial_id, NOTE, note)
+        finally:
+            self._lock.release()
         return params
 
     def sample_independent(
@@ -240,19 +279,6 @@ class BelatedSampler(BaseSampler):  # type: ignore[misc]
             if getattr(made, name) is not None:
                 raise InvalidSetting(f"optimizer has a {name}, which trials of Optuna do not have: leave it out")
         return made
-
-
-def _is_of(study: Study, storage: Any, study_id: int) -> bool:
-    return study._storage is storage and bool(study._study_id == study_id)
-
-
-def _first_space(study: Study, trial: FrozenTrial) -> dict[str, BaseDistribution]:
-    """The parameters of the trial that has most of them so far; none as soon as one is complete."""
-    others = [each for each in study.get_trials(deepcopy=False) if each.number != trial.number]
-    if any(each.state == TrialState.COMPLETE for each in others):
-        return {}
-    found: dict[str, BaseDistribution] = max((each.distributions for each in others), key=len, default={})
-    return dict(sorted(found.items()))
 
 
 def _checked_space(given: Any) -> dict[str, BaseDistribution]:

@@ -107,8 +107,10 @@ def load(storage: Any, name: str) -> Any:
     InvalidSetting
         There is none.
     """
-    import optuna
-
+    try:
+        import optuna
+    except ImportError:
+        raise ImportError("from_optuna needs optuna: pip install 'belated[optuna]'") from None
     try:
         return optuna.load_study(study_name=name, storage=storage, sampler=optuna.samplers.RandomSampler())
     except KeyError:
