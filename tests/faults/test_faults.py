@@ -50,6 +50,14 @@ def test_a_server_that_is_stopped_at_once_loses_and_doubles_nothing(program, pos
     assert figures["stops"] == 3 and figures["acknowledged"] == figures["events"] > 0
 
 
+def test_a_service_that_is_killed_under_its_clients_loses_and_doubles_nothing(program):
+    reason = program("service").missing()
+    if reason is not None:
+        pytest.skip(reason)
+    figures = clean(program("serve").run(requests=0, kills=3, clients=4, calls=50))
+    assert figures["stops"] == 3 and figures["events"] >= 200
+
+
 def test_a_crowd_makes_every_call_exactly_once_in_postgresql(program, postgresql):
     figures = clean(program("crowd").run(workers=6, calls=25, suggesters=0, store="postgresql"))
     assert figures["mixed"]["calls"] == 150

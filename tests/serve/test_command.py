@@ -85,6 +85,23 @@ def test_a_port_that_is_taken_is_said(capsys, monkeypatch, url):
     assert "cannot be listened at" in said
 
 
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "10.0.0.1", "fe80::1%eth0"])
+def test_what_is_no_loopback_is_known(host):
+    assert not command._is_loopback(host)
+
+
+@needs_framework
+@pytest.mark.parametrize("host", ["localhost", "::1", "127.0.0.2"])
+def test_other_addresses_of_the_loopback_are_served_without_a_notice(url, host):
+    try:
+        socket.create_server((host, 0), family=socket.getaddrinfo(host, 0)[0][0]).close()
+    except OSError:
+        pytest.skip(f"this machine has no {host}")
+    with service.Service(url, "--host", host) as running, running.client() as client:
+        assert client.get("/v1/studies").status_code == 200
+        assert running.stop() == (0, "")
+
+
 def test_what_is_missing_is_named_with_the_extra_that_brings_it(capsys, monkeypatch, url):
     monkeypatch.setattr(command, "find_spec", lambda name: None)
     assert "pip install 'belated[serve]'" in refusal(capsys, monkeypatch, url, token=TOKEN)

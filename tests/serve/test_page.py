@@ -3,7 +3,6 @@
 import shutil
 import time
 
-import httpx
 import pytest
 
 import belated as bl
@@ -183,6 +182,8 @@ def test_every_input_has_a_label_and_every_region_a_name(browser, served):
 
 
 def test_the_page_asks_no_other_host(served):
+    import httpx
+
     running, _ = served
     page = httpx.get(running.address)
     assert page.headers["content-security-policy"].startswith("default-src 'none'; script-src 'sha256-")

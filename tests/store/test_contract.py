@@ -43,6 +43,32 @@ def test_what_was_written_is_read(url):
     again.check()
 
 
+def test_several_studies_are_started_or_none_where_a_name_is_taken(url):
+    opened = store.open_store(url)
+    assert opened.create_all([]) == [] and opened.header("s") is None
+    first, second = (header(), [record(0), record(1)]), (header("t", 8), [record(0, study=8)])
+    assert opened.create_all([first, second]) == []
+    assert opened.names() == ["s", "t"] and opened.events("t", 0) == second[1]
+    third = (header("u", 9), [record(0, study=9)])
+    assert opened.create_all([third, (header("t", 10), []), (header(id=11), [])]) == ["t", "s"]
+    again = store.open_store(url)
+    assert again.names() == ["s", "t"] and again.events("s", 0) == first[1]
+    assert again.create_all([third]) == [] and again.events("u", 0) == third[1]
+    again.check()
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
+def test_several_studies_are_started_in_one_transaction(kind, request, tmp_path):
+    url = request.getfixturevalue("postgres").url() if kind == "postgresql" else f"sqlite:///{tmp_path / 'studies.db'}"
+    opened = store.open_store(url)
+    opened.create(header(), [])
+    # The second one has the id of another study, which is noticed when the first has been written.
+    with pytest.raises(bl.StoreError):
+        opened.create_all([(header("t", 8), [record(0, study=8)]), (header("u", 7), [])])
+    assert opened.names() == store.open_store(url).names() == ["s"]
+    assert opened.create(header("t", 8), [record(0, study=8)])
+
+
 def test_a_transaction_is_whole_or_nothing(url):
     opened, other = store.open_store(url), store.open_store(url)
     opened.create(header(), [record(0)])

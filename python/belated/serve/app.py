@@ -30,18 +30,20 @@ Errors are `application/problem+json`."""
 _PROBLEM = {"content": {MEDIA_TYPE: {"schema": messages.Problem.model_json_schema()}}}
 
 
-def _problems(**of: str) -> dict[int | str, dict[str, Any]]:
-    """The descriptions of answers that are problems: those of every path, and those of one, by status."""
-    every = {
-        "400": "What was sent is not JSON.",
-        "401": "The token is missing or wrong.",
-        "413": "The body is too large.",
-        "415": "The body is not declared as JSON.",
-        "422": "Something that was sent cannot be used; nothing was changed.",
-        "503": "The store cannot be read or written; send the request again later, with the same key.",
-    }
-    described = every | {status.removeprefix("s"): text for status, text in of.items()}
-    return {int(status): {"description": text, **_PROBLEM} for status, text in sorted(described.items())}
+# By status: what every path may answer that is a problem.
+_EVERYWHERE = {
+    400: "What was sent is not JSON.",
+    401: "The token is missing or wrong.",
+    413: "The body is too large.",
+    415: "The body is not declared as JSON.",
+    422: "Something that was sent cannot be used; nothing was changed.",
+    503: "The store cannot be read or written; send the request again later, with the same key.",
+}
+
+
+def _problems(here: dict[int, str] | None = None) -> dict[int | str, dict[str, Any]]:
+    """The descriptions of answers that are problems: those of every path, and those of one."""
+    return {status: {"description": text, **_PROBLEM} for status, text in sorted((_EVERYWHERE | (here or {})).items())}
 
 
 _NO_STUDY = "There is no such study."
@@ -144,7 +146,7 @@ def _add_studies(api: FastAPI, studies: OpenStudies) -> None:
         response_model=messages.StudyAnswer,
         responses={
             200: {"model": messages.StudyAnswer, "description": "It exists, with the same definition."},
-            **_problems(s409="It exists with another definition."),
+            **_problems({409: "It exists with another definition."}),
         },
         dependencies=_BEARER,
         operation_id="create_study",
@@ -157,7 +159,7 @@ def _add_studies(api: FastAPI, studies: OpenStudies) -> None:
     @api.get(
         "/v1/studies/{name}",
         response_model=messages.StudyAnswer,
-        responses=_problems(s404=_NO_STUDY),
+        responses=_problems({404: _NO_STUDY}),
         dependencies=_BEARER,
         operation_id="show_study",
         summary="Counts and the best trial of a study",
@@ -168,7 +170,7 @@ def _add_studies(api: FastAPI, studies: OpenStudies) -> None:
     @api.get(
         "/v1/studies/{name}/definition",
         response_model=messages.DefinitionAnswer,
-        responses=_problems(s404=_NO_STUDY),
+        responses=_problems({404: _NO_STUDY}),
         dependencies=_BEARER,
         operation_id="show_definition",
         summary="The optimizer's class and arguments, the space among them",
@@ -179,7 +181,7 @@ def _add_studies(api: FastAPI, studies: OpenStudies) -> None:
     @api.get(
         "/v1/studies/{name}/best",
         response_model=messages.Best,
-        responses=_problems(s404=_NO_STUDY),
+        responses=_problems({404: _NO_STUDY}),
         dependencies=_BEARER,
         operation_id="show_best",
         summary="The trial with the best value",
@@ -190,7 +192,7 @@ def _add_studies(api: FastAPI, studies: OpenStudies) -> None:
     @api.post(
         "/v1/studies/{name}/suggest",
         response_model=messages.Trials,
-        responses=_problems(s404=_NO_STUDY, s409="The horizon of the study is reached."),
+        responses=_problems({404: _NO_STUDY, 409: "The horizon of the study is reached."}),
         dependencies=_BEARER,
         operation_id="suggest",
         summary="Start trials",
@@ -223,7 +225,7 @@ def _add_trials(api: FastAPI, studies: OpenStudies) -> None:
     @api.get(
         "/v1/studies/{name}/trials",
         response_model=messages.TrialsPage,
-        responses=_problems(s404=_NO_STUDY),
+        responses=_problems({404: _NO_STUDY}),
         dependencies=_BEARER,
         operation_id="list_trials",
         summary="List trials, in order of their numbers",
@@ -237,7 +239,7 @@ def _add_trials(api: FastAPI, studies: OpenStudies) -> None:
     @api.get(
         "/v1/studies/{name}/trials/{number}",
         response_model=messages.TrialAnswer,
-        responses=_problems(s404=_NO_TRIAL),
+        responses=_problems({404: _NO_TRIAL}),
         dependencies=_BEARER,
         operation_id="show_trial",
         summary="A trial as it stands now",
@@ -248,7 +250,7 @@ def _add_trials(api: FastAPI, studies: OpenStudies) -> None:
     @api.post(
         "/v1/studies/{name}/trials/{number}/observe",
         response_model=messages.TrialAnswer,
-        responses=_problems(s404=_NO_TRIAL, s409=_HAS_VALUE),
+        responses=_problems({404: _NO_TRIAL, 409: _HAS_VALUE}),
         dependencies=_BEARER,
         operation_id="observe",
         summary="Report a trial's value, however late",
@@ -261,7 +263,7 @@ def _add_trials(api: FastAPI, studies: OpenStudies) -> None:
     @api.post(
         "/v1/studies/{name}/trials/{number}/fail",
         response_model=messages.TrialAnswer,
-        responses=_problems(s404=_NO_TRIAL, s409=_HAS_VALUE),
+        responses=_problems({404: _NO_TRIAL, 409: _HAS_VALUE}),
         dependencies=_BEARER,
         operation_id="fail",
         summary="Report that a trial crashed",
@@ -275,7 +277,7 @@ def _add_trials(api: FastAPI, studies: OpenStudies) -> None:
     @api.post(
         "/v1/studies/{name}/trials/{number}/abandon",
         response_model=messages.TrialAnswer,
-        responses=_problems(s404=_NO_TRIAL, s409=_HAS_VALUE),
+        responses=_problems({404: _NO_TRIAL, 409: _HAS_VALUE}),
         dependencies=_BEARER,
         operation_id="abandon",
         summary="Give a trial up without a verdict on its point",

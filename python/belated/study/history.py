@@ -1,9 +1,12 @@
 """When the events of a study were written, and which trial each of them concerns."""
 
+from array import array
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from belated.store.interface import Record
+
+_NONE = -1
 
 
 class Written(NamedTuple):
@@ -17,21 +20,26 @@ class History:
     """What the store knows of the events of a log beside the events themselves."""
 
     def __init__(self) -> None:
-        self._concerned: list[int | None] = []
+        self._at = array("d")
+        self._concerned = array("q")
+        # Of the events that were looked at so far: made when it is first asked for, since most studies never are.
         self._written: dict[int, Written] = {}
+        self._n_seen = 0
 
     def note(self, records: Sequence[Record], numbers: Iterable[int | None]) -> None:
         """Events that follow those known, and the number of the trial that each of them concerns."""
-        for record, number in zip(records, numbers, strict=True):
-            self._concerned.append(number)
-            if number is not None:
-                known = self._written.get(number)
-                self._written[number] = Written(record.at if known is None else known.first, record.at)
+        self._at.extend(record.at for record in records)
+        self._concerned.extend(_NONE if number is None else number for number in numbers)
 
     def written(self, number: int) -> Written:
         """When the first and the last event of a trial were written."""
+        for event in range(self._n_seen, len(self._at)):
+            concerned, at = self._concerned[event], self._at[event]
+            known = self._written.get(concerned)
+            self._written[concerned] = Written(at if known is None else known.first, at)
+        self._n_seen = len(self._at)
         return self._written[number]
 
     def changed(self, start: int) -> list[int]:
         """The numbers of the trials that events from number `start` on concern, in order."""
-        return sorted({number for number in self._concerned[start:] if number is not None})
+        return sorted(set(self._concerned[start:]) - {_NONE})

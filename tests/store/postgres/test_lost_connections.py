@@ -110,6 +110,10 @@ def test_a_study_is_created_once_even_if_the_answer_was_lost(opened, monkeypatch
     monkeypatch.setattr(psycopg.Connection, "execute", execute)
     assert opened.create(header("t", 8), [record(0, study=8)]) and lost
     assert not opened.create(header("t", 9), []) and opened.events("t", 0) == [record(0, study=8)]
+    lost.clear()
+    several = [(header("u", 10), [record(0, study=10)]), (header("v", 11), [record(0, study=11)])]
+    assert opened.create_all(several) == [] and lost
+    assert opened.create_all(several[::-1]) == ["v", "u"] and opened.events("v", 0) == [record(0, study=11)]
 
 
 def test_every_call_of_a_study_is_carried_out_once(url, lose_answers):

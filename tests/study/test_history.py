@@ -1,0 +1,45 @@
+"""What a study knows of its events beside the events: when they were written, and which trial they concern."""
+
+import itertools
+import json
+
+import pytest
+
+import belated as bl
+
+
+def test_times_and_changes_are_those_of_the_stored_events(tmp_path):
+    url, ticks = f"sqlite:///{tmp_path / 's.db'}", itertools.count(100.0)
+    study = bl.Study("s", url, bl.RandomSearch({"x": (0.0, 1.0)}, seed=0), time=lambda: next(ticks))
+    other = bl.Study.load("s", url, time=lambda: next(ticks))
+    first, second, third = study.suggest(n=3)
+    other.observe(second.number, 1.0)
+    study.enqueue({"x": 0.5})
+    study.fail(first)
+    other.observe(first.number, 2.0)
+    study.observe(second, 3.0, amend=True)
+    other.observe(second.number, 4.0, replicate=True)
+    study.add([{"x": 0.25}, {"x": 0.75}], [5.0, None])
+    third.abandon()
+    study.suggest()
+    # By the events themselves: which start a trial, and which name one.
+    times, changes, n = {}, [], 0
+    for record in study._store.events("s", 0):
+        [(kind, facts)] = json.loads(record.body).items()
+        if kind in ("Suggested", "Added"):
+            number, n = n, n + 1
+        else:
+            number = facts.get("number")
+        changes.append(number)
+        if number is not None:
+            times.setdefault(number, []).append(record.at)
+    assert n == study.n_trials == 7 and None in changes
+    for known in (study, other, bl.Study.load("s", url)):
+        known.sync()
+        history = known._log.history
+        for number, at in times.items():
+            assert history.written(number) == (at[0], at[-1])
+        for start in range(len(changes) + 2):
+            assert history.changed(start) == sorted({number for number in changes[start:] if number is not None})
+    with pytest.raises(KeyError):
+        study._log.history.written(7)
