@@ -9,7 +9,7 @@ import pytest
 pytest.importorskip("ray", reason="Ray is not installed")
 tune = pytest.importorskip("ray.tune", reason="Ray Tune is not installed")
 
-from hypothesis import given  # noqa: E402
+from hypothesis import assume, given  # noqa: E402
 from hypothesis import strategies as st  # noqa: E402
 from ray import cloudpickle  # noqa: E402
 from ray.tune.search import ConcurrencyLimiter, Searcher  # noqa: E402
@@ -65,6 +65,8 @@ def test_domains(domain, dimension):
     st.sampled_from([1, 2, 5]),
 )
 def test_tune_draws_what_the_space_has_and_the_space_suggests_what_tune_could_draw(domain, low, width, q):
+    # In Ray 2.9 a step of 1 is none.
+    assume(domain is not tune.quniform or q > 1)
     low, high = low * q, (low + width) * q
     drawn = domain(low, high, q) if domain in (tune.quniform, tune.qrandint) else domain(low, high)
     space = TuneSpace({"x": drawn, "y": (0.0, 1.0)}).space

@@ -9,6 +9,9 @@ tune = pytest.importorskip("ray.tune", reason="Ray Tune is not installed")
 
 from belated.integrations.ray import BelatedSearch  # noqa: E402
 
+# Where earlier releases of Ray have it.
+RunConfig = getattr(tune, "RunConfig", None) or pytest.importorskip("ray.train").RunConfig
+
 pytestmark = pytest.mark.usefixtures("ray")
 
 
@@ -40,7 +43,7 @@ def tuner_of(train, search, folder, n, callbacks=(), metric="loss", **space):
         tune_config=tune.TuneConfig(
             search_alg=search, metric=metric, mode="min", num_samples=n, max_concurrent_trials=2, reuse_actors=True
         ),
-        run_config=tune.RunConfig(name="run", storage_path=str(folder), verbose=0, callbacks=list(callbacks)),
+        run_config=RunConfig(name="run", storage_path=str(folder), verbose=0, callbacks=list(callbacks)),
     )
 
 
