@@ -5,8 +5,10 @@
 The function sleeps, so that more workers than processors are fine. All workers have been started before. Utilisation is
 the sum of the times that the function took over (workers x time from the first start to the last end). "engine" is the
 same without belated: calls submitted to the executor whenever one has finished, so many in flight. Idle times are means
-for each call and worker, from the end of one call to the start of the next. Rounds take turns, medians are shown;
-"load" is the number of processes that were ready to run, of other programs too. Prints JSON.
+for each call, from the end of a worker's call to the start of its next, and CPU times for each call are those of this
+process. All calls take the same time, so that all workers end nearly at once, again and again, and the last of them
+waits until all others have been served. Rounds take turns, medians are shown; "load" is the number of processes that
+were ready to run, of other programs too. Prints JSON.
 """
 
 import argparse
@@ -17,6 +19,7 @@ import statistics
 import threading
 import time
 from contextlib import contextmanager
+from functools import partial
 
 import belated as bl
 
@@ -123,40 +126,45 @@ def of_run(optimizer, executor, n_workers, n_trials, seconds):
     return [(trial.attrs["start"], trial.attrs["end"]) for trial in result.trials]
 
 
-def utilisation(calls, n_workers):
-    """The share of the workers' time in which they were in the function, and the mean idle time in ms for each call."""
+def figures_of(run, n_workers):
+    """Of calls that a function makes: utilisation, and for each call the mean idle time and CPU time here, in ms."""
+    cpu = time.process_time()
+    calls = run()
+    cpu = time.process_time() - cpu
     start, end = min(start for start, _ in calls), max(end for _, end in calls)
     busy, there = sum(end - start for start, end in calls), n_workers * (end - start)
-    return busy / there, 1e3 * (there - busy) / len(calls)
+    return busy / there, 1e3 * (there - busy) / len(calls), 1e3 * cpu / len(calls)
 
 
-def measure(engine, n_workers, n_trials, seconds, rounds):
+def measure(engine, optimizers, n_workers, n_trials, seconds, rounds):
     """The figures of one engine."""
-    found = {"engine": [], "RandomSearch": [], "BayesOpt": []}
-    loads = []
+    found, loads = {name: [] for name in ["engine", *optimizers]}, []
     with ENGINES[engine](n_workers) as executor:
         warm(executor, n_workers)
         size = (executor, n_workers, n_trials, seconds)
         for seed in range(rounds):
             loads.append(round(os.getloadavg()[0], 1))
-            found["engine"].append(utilisation(alone(*size), n_workers))
-            for kind in (bl.RandomSearch, bl.BayesOpt):
-                found[kind.__name__].append(utilisation(of_run(kind(BOX, seed=seed), *size), n_workers))
+            found["engine"].append(figures_of(partial(alone, *size), n_workers))
+            for name in optimizers:
+                optimizer = getattr(bl, name)(BOX, seed=seed)
+                found[name].append(figures_of(partial(of_run, optimizer, *size), n_workers))
     figures = {}
     for name, rows in found.items():
-        share, idle = (statistics.median(column) for column in zip(*rows, strict=True))
-        figures[name] = {"utilisation": round(share, 4), "idle_ms": round(idle, 2)}
+        share, idle, cpu = (statistics.median(column) for column in zip(*rows, strict=True))
+        figures[name] = {"utilisation": round(share, 4), "idle_ms": round(idle, 2), "cpu_ms": round(cpu, 3)}
     return figures | {"load": loads}
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--engines", default=",".join(ENGINES), help="default: all")
+    parser.add_argument("--optimizers", default="RandomSearch,BayesOpt", help="default: both")
     parser.add_argument("--workers", type=int, default=16)
     parser.add_argument("--trials", type=int, default=1000)
     parser.add_argument("--seconds", type=float, default=0.05)
     parser.add_argument("--rounds", type=int, default=3)
     given = parser.parse_args()
     for engine in given.engines.split(","):
-        figures = measure(engine, given.workers, given.trials, given.seconds, given.rounds)
+        optimizers = given.optimizers.split(",")
+        figures = measure(engine, optimizers, given.workers, given.trials, given.seconds, given.rounds)
         print(json.dumps({engine: figures}), flush=True)
