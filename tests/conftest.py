@@ -30,7 +30,7 @@ mypy_path = {path}
 ignore_missing_imports = true
 
 # Not installed everywhere.
-[mypy-distributed.*,loky.*,ray.*]
+[mypy-distributed.*,loky.*,pyarrow.*,ray.*]
 ignore_missing_imports = true
 follow_imports = skip
 """
