@@ -30,7 +30,7 @@ mypy_path = {path}
 ignore_missing_imports = true
 
 # Not installed everywhere.
-[mypy-distributed.*,loky.*,optuna.*,ray.*]
+[mypy-distributed.*,loky.*,optuna.*,pyarrow.*,ray.*]
 ignore_missing_imports = true
 follow_imports = skip
 """

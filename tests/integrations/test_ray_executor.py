@@ -153,6 +153,39 @@ def test_refusals(ray, arguments, message):
         executor(**arguments)
 
 
+CTRL_C = """
+import os, sys, time
+import ray
+import belated as bl
+from belated.integrations.ray import executor
+
+address, folder = sys.argv[1:]
+ray.init(address=address, log_to_driver=False, logging_level="ERROR")
+
+def f(params, trial):
+    open(os.path.join(folder, str(trial.number)), "w").close()
+    time.sleep(1000)
+
+result = bl.maximize(f, {"x": (0.0, 1.0)}, n_trials=50, executor=executor(2))
+print(result.stop_reason, *[trial.state for trial in result.trials], flush=True)
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="sends signals to processes")
+def test_ctrl_c_ends_a_run_and_the_program(ray, tmp_path):
+    address = ray.get_runtime_context().gcs_address
+    command = [sys.executable, "-c", CTRL_C, address, str(tmp_path)]
+    child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    try:
+        for number in range(2):
+            wait_for_file(tmp_path / str(number))
+        child.send_signal(signal.SIGINT)
+        output, _ = child.communicate(timeout=SECONDS)
+    finally:
+        child.kill()
+    assert output == "interrupted pending pending\n" and child.returncode == 0
+
+
 ALONE = """
 import sys
 import belated

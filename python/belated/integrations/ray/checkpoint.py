@@ -13,6 +13,7 @@ from typing import Any
 from ray import cloudpickle
 
 from belated._core import InvalidSetting
+from belated.optimizers.optimizer import Optimizer
 
 FORMAT = "search of belated for Ray Tune"
 VERSION = 1
@@ -136,3 +137,15 @@ def _decoded(given: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, An
             yield path + key, value
             if isinstance(value, dict):
                 yield from _decoded(value, f"{path}{key}/")
+
+
+def enqueued(optimizer: Optimizer) -> list[Any]:
+    """The params of points that are enqueued and not suggested yet."""
+    points, n_suggested = [], 0
+    for event in map(json.loads, optimizer._log.events(0)):
+        [(kind, facts)] = event.items()
+        if kind == "Enqueued":
+            points.append(facts["point"])
+        n_suggested += kind == "Suggested" and facts["queued"]
+    decode = optimizer._problem.domain.decode
+    return [decode(point["x"], None, point.get("given")) for point in points[n_suggested:]]

@@ -11,7 +11,7 @@ from ray.tune.result import DEFAULT_METRIC
 from ray.tune.search import Searcher
 
 from belated._core import AlreadyObserved, BelatedError, HorizonReached, InvalidSetting, InvalidSpace
-from belated.integrations.ray.checkpoint import DamagedFile, SavedSearch, TuneTrial, tune_trials
+from belated.integrations.ray.checkpoint import DamagedFile, SavedSearch, TuneTrial, enqueued, tune_trials
 from belated.integrations.ray.space import TuneSpace, searched_part, space_as_data, space_from_data
 from belated.optimizers.bayes import BayesOpt
 from belated.optimizers.optimizer import Optimizer
@@ -162,19 +162,18 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
         for name, given, own in (("metric", metric, self._metric), ("mode", mode, self._mode)):
             if given is not None and own is not None and given != own:
                 raise InvalidSetting(f"{name}={given!r} in Tune's configuration, and {own!r} in the searcher")
-        self._metric, self._mode = self._metric or metric, self._mode or mode
-        if self._mode is None:
+        if self._mode is None and mode is None:
             raise InvalidSetting("mode is missing: pass metric= and mode='max' or 'min' to TuneConfig or BelatedSearch")
         found = searched_part(config)
         if self._space is None:
             if not found:
                 raise InvalidSpace("param_space has constants alone: write tune.uniform(low, high), or another domain")
-            self._space = TuneSpace(found)
-            self._is_from_config = True
+            self._space, self._is_from_config = TuneSpace(found), True
         elif found and not (
             self._is_from_config and space_as_data(TuneSpace(found).space) == space_as_data(self._space.space)
         ):
             return False
+        self._metric, self._mode = self._metric or metric, self._mode or mode
         if self._optimizer is None:
             self._set_up()
         return True
@@ -367,10 +366,11 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
             for earlier, number in self._trials.items():
                 trial = Trial(self._optimizer, number)
                 if params and trial.state in ("pending", "failed") and trial.params == params:
+                    del self._trials[earlier]
+                    self._trials[trial_id] = number
                     if earlier in self._running:
                         self._running.remove(earlier)
                         self._running.add(trial_id)
-                    self._trials[trial_id] = number
                     break
         return self._trials.get(trial_id)
 
@@ -461,11 +461,17 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
         """Take over from Tune's table what this search does not know, and what it knows otherwise."""
         optimizer, space = self._ready()
         lost, self._running = self._running - {row.id for row in table}, set()
+        queue = enqueued(optimizer)
         for row in table:
             number = self._trials.get(row.id)
             if number is None:
+                params = space.params(*row.configs)
                 try:
-                    number = optimizer.add(space.params(*row.configs), attrs={"tune_trial": row.id}).number
+                    if queue and params == queue[0]:
+                        queue.pop(0)
+                        number = optimizer.suggest().number
+                    else:
+                        number = optimizer.add(params, attrs={"tune_trial": row.id}).number
                 except BelatedError as error:
                     warn(f"trial {row.id} of Tune cannot be added to the search: {error}")
                     continue

@@ -47,8 +47,7 @@ def executor(n_workers: int | None = None, **options: Any) -> "RayExecutor":
     >>> import ray
     >>> from belated.integrations.ray import executor
     >>> context = ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
-    >>> with executor(num_cpus=1) as pool:
-    ...     result = bl.maximize(lambda p: -p["x"] ** 2, {"x": (-1.0, 1.0)}, n_trials=4, executor=pool)
+    >>> result = bl.maximize(lambda p: -p["x"] ** 2, {"x": (-1.0, 1.0)}, n_trials=4, executor=executor(num_cpus=1))
     >>> len(result.trials)
     4
     >>> ray.shutdown()
