@@ -37,8 +37,11 @@ def processes(n_workers):
 @contextmanager
 def dask(n_workers):
     """A cluster of Dask on this machine, each worker a process with one thread; Dask replaces them itself."""
+    import dask
     from distributed import Client, LocalCluster
 
+    # A worker that is not back within 15 s is otherwise given up, and on a busy machine a start may take so long.
+    dask.config.set({"distributed.deploy.lost-worker-timeout": "10 minutes"})
     arguments = {"n_workers": n_workers, "threads_per_worker": 1, "processes": True, "dashboard_address": ":0"}
     with LocalCluster(**arguments, silence_logs=60) as cluster, Client(cluster) as client:
         yield {"executor": client.get_executor(pure=False)}

@@ -161,7 +161,7 @@ def test_what_f_raises(executor):
 @pytest.mark.filterwarnings("ignore:trials 0, 1 still ran:belated.BelatedWarning")
 def test_a_timeout_with_the_number_of_workers_that_the_executor_has(executor, tmp_path):
     waits = Waits(tmp_path)
-    result = bl.maximize(waits, SPACE, timeout=0.5, executor=executor)
+    result = bl.maximize(waits, SPACE, timeout=1.0, executor=executor)
     waits.go_on()
     # Dask's futures do not say that they run: they are cancelled.
     expected = "pending" if isinstance(executor, ProcessPoolExecutor) or is_loky(executor) else "abandoned"

@@ -37,10 +37,17 @@ class WorkerProcesses(Executor):
         self._lock = threading.Lock()
         self._workers: set[_Worker] = set()
         self._idle: list[_Worker] = []
+        # Kept until the threads of their executors have ended: in Python 3.13 such a thread waits for ever, for a lock
+        # that it holds, where it is the last that has the executor.
+        self._dead: list[_Worker] = []
         self._is_shut_down = False
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         """Call fn(*args, **kwargs) in a process that is idle, or in a new one."""
+        with self._lock:
+            dead, self._dead = self._dead, []
+        for worker in dead:
+            worker.executor.shutdown()
         call = bytes(ForkingPickler.dumps((fn, args, kwargs)))
         future: Future[Any] = Future()
         future.set_running_or_notify_cancel()
@@ -59,7 +66,7 @@ class WorkerProcesses(Executor):
                     running = worker.executor.submit(_call, call)
                     break
                 except BrokenExecutor:  # it died since its last call
-                    self._workers.discard(worker)
+                    self._add_dead(worker)
         running.add_done_callback(lambda done: self._finish(worker, call, future, n_failed_starts, done))
 
     def _finish(
@@ -76,7 +83,7 @@ class WorkerProcesses(Executor):
                 future.set_exception(error)
             return
         with self._lock:
-            self._workers.discard(worker)
+            self._add_dead(worker)
             is_shut_down = self._is_shut_down
         how = _how_it_ended(worker.process)
         if worker.is_ready() or is_shut_down:
@@ -95,11 +102,16 @@ class WorkerProcesses(Executor):
                 )
             )
 
+    def _add_dead(self, worker: _Worker) -> None:
+        """Count a worker among the dead."""
+        self._workers.discard(worker)
+        self._dead.append(worker)
+
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """End all processes, also those that still work on a call, and wait until they have ended."""
         with self._lock:
             self._is_shut_down = True
-            workers, idle = list(self._workers), set(self._idle)
+            workers, idle = [*self._workers, *self._dead], set(self._idle)
         # All at a time, and so in threads.
         ends = [threading.Thread(target=worker.executor.shutdown, daemon=True) for worker in workers]
         deadline = monotonic() + _MAX_END
