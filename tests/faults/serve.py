@@ -156,7 +156,7 @@ def restart(running, kills, clients, calls, seed, failures, deadline, place):
     """Kill the server and start it again under its clients."""
     chance = random.Random(seed)
     harness.random_study(place)
-    done, errors, end = [], [], time.monotonic() + 600
+    done, errors, end = [], [], time.monotonic() + 3600
     crowd = [
         threading.Thread(target=work, args=(running, slot, calls, chance.randrange(2**32), done, errors, end))
         for slot in range(clients)
@@ -165,7 +165,11 @@ def restart(running, kills, clients, calls, seed, failures, deadline, place):
         thread.start()
     killed = 0
     while killed < kills and any(thread.is_alive() for thread in crowd) and not deadline.over():
+        # On a busy machine a server is hardly up before it is killed: not before some calls were answered.
+        wanted = len(done) + 2 * clients
         time.sleep(chance.uniform(0.1, 1.0))
+        while len(done) < wanted and any(thread.is_alive() for thread in crowd):
+            time.sleep(0.02)
         if killed % 5 == 4:
             code, said = running.stop()
             if code != 0:
