@@ -54,7 +54,15 @@ def on_ray(n_workers):
 
     from belated.integrations.ray import executor
 
-    ray.init(num_cpus=n_workers, include_dashboard=False, object_store_memory=80_000_000, log_to_driver=False)
+    # Its workers import this program by its name, where it is imported itself.
+    path = os.pathsep.join([str(Path(__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])])
+    ray.init(
+        num_cpus=n_workers,
+        include_dashboard=False,
+        object_store_memory=80_000_000,
+        log_to_driver=False,
+        runtime_env={"env_vars": {"PYTHONPATH": path}},
+    )
     try:
         yield {"executor": executor()}
     finally:
