@@ -3,7 +3,7 @@
 import pytest
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def ray():
     """Ray on this machine, with four workers, started once for the tests."""
     ray = pytest.importorskip("ray", reason="Ray is not installed")

@@ -201,8 +201,9 @@ def test_a_broken_pool_ends_the_run_and_leaves_the_study(engine, tmp_path):
             bl.maximize(kills, optimizer=study, n_trials=20, executor=pool, retries=3)
     study = bl.Study.load("s", study.store)
     *first, last = states(study)
-    assert first.count("pending") <= 2 and set(first) <= {"observed", "pending"} and first[3] == "pending"
-    assert last == "abandoned"
+    assert first.count("pending") <= 2 and first[3] == "pending"
+    # What had not begun is abandoned.
+    assert set(first) <= {"observed", "pending", "abandoned"} and last == "abandoned"
     left = [trial.number for trial in study.pending_]
     with pool_of(engine) as pool:
         result = bl.maximize(kills, optimizer=study, n_trials=5, executor=pool)

@@ -1,5 +1,6 @@
 """Outcomes of evaluations: what is kept of values and errors, and how they travel between processes."""
 
+import copyreg
 import importlib
 import inspect
 import operator
@@ -107,7 +108,9 @@ class Unreadable(Exception):
         super().__init__(f"{a}{b}")
 
 
-def test_errors_that_cannot_travel_become_runtime_errors_with_their_text():
+def test_errors_that_cannot_travel_become_runtime_errors_with_their_text(monkeypatch):
+    # Where distributed was imported, tblib pickles all exceptions.
+    monkeypatch.delitem(copyreg.dispatch_table, Unreadable, raising=False)
     error = picklable(Unreadable("no ", "way"))
     assert type(error) is RuntimeError and str(error) == f"{__name__}.Unreadable: no way"
     with_lambda = ValueError("x", lambda: 0)

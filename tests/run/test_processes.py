@@ -22,8 +22,9 @@ posix = pytest.mark.skipif(os.name != "posix", reason="sends signals to processe
 
 
 def running():
-    """The worker processes that there are."""
-    return [process for process in multiprocessing.active_children() if process.is_alive()]
+    """The worker processes that there are; those of loky, which other tests leave, are of a class of its own."""
+    children = [process for process in multiprocessing.active_children() if process.is_alive()]
+    return [process for process in children if type(process).__module__.startswith("multiprocessing")]
 
 
 def in_process(params, trial):

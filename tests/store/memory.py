@@ -8,6 +8,8 @@ _LOCATIONS = {}
 class MemoryStore(memory.MemoryStore):
     """Stores of one location are one, as with a file."""
 
+    opens_by_url = True
+
     def __init__(self, location):
         super().__init__()
         self.url = f"memory://{location}"

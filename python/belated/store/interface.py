@@ -62,6 +62,9 @@ class Store(ABC):
     #: What `open_store` opens this store from, in any process.
     url: str
 
+    #: Whether `open_store` finds the same studies by this URL, in any process.
+    opens_by_url = True
+
     #: Whether readers see events that a crash may still undo, because their writer waits for the disk.
     shows_unsynced = False
 

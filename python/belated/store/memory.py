@@ -19,6 +19,8 @@ class MemoryStore(Store):
     0
     """
 
+    opens_by_url = False
+
     def __init__(self) -> None:
         self.url = "memory"
         self._studies: dict[str, tuple[Header, list[Record]]] = {}

@@ -414,7 +414,7 @@ class Study(LifeCycle[SharedLog]):
         return self.trials_dataframe()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        if isinstance(self._store, MemoryStore):
+        if not self._store.opens_by_url:
             raise InvalidSetting(
                 f"study {self.name!r} is kept in this process's memory and cannot be pickled: keep it in a store that "
                 "has a URL, as 'sqlite:///file.db'"
