@@ -264,8 +264,8 @@ class Optimizer:
 
         For each the number of the trial that it starts or concerns; None for an enqueued point."""
 
-    def clear(self) -> None:
-        """Forget the whole log; the settings stay."""
+    def replace(self, events: Sequence[str]) -> list[int | None]:
+        """Have these events for the whole log, or, if one is bad, the log as it was; the numbers are as in `extend`."""
 
     def events(self, start: int) -> list[str]:
         """The log from event number ``start`` on, as JSON."""

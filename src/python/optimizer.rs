@@ -198,11 +198,14 @@ impl Optimizer {
         })
     }
 
-    fn clear(&self, py: Python<'_>) -> PyResult<()> {
+    fn replace(&self, py: Python<'_>, events: Vec<String>) -> PyResult<Vec<Option<usize>>> {
         detached(py, |stop| {
+            let events: Result<Vec<_>> = events.iter().map(|text| Event::from_json(text)).collect();
             let mut core = self.lock(stop)?;
-            *core = Core::new(core.definition().clone())?;
-            Ok(())
+            let mut other = Core::new(core.definition().clone())?;
+            let numbers = other.extend(events?)?;
+            *core = other;
+            Ok(numbers)
         })
     }
 

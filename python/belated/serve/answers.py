@@ -57,7 +57,9 @@ def trials_as_data(study: Study, trials: list[Trial]) -> dict[str, Any]:
 
 def page_as_data(study: Study, state: str | None, start: int, limit: int, since: int) -> dict[str, Any]:
     """Trials of a study in order of their numbers, as `messages.Page` asks for them."""
-    log = study._current_log()
+    # The answer says how far it reaches: no crash may put other events there.
+    study._log.sync_to_disk()
+    log = study._log
     numbers = log.numbers(state)
     if since > 0:
         wanted = set(numbers)

@@ -104,6 +104,10 @@ class Store(ABC):
         What was appended is durable when the ``with`` ends, and was never written when it ends with an exception.
         """
 
+    def flush(self, name: str) -> None:
+        """Wait until all events of a study that readers could see before this call are on disk; by default they are."""
+        return
+
     def check(self) -> None:
         """Raise StoreError where the store finds itself damaged; by default it relies on the records' checksums."""
         return

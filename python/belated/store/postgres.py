@@ -21,8 +21,13 @@ T = TypeVar("T")
 LAYOUT = 1
 
 # A writer commits without waiting for the disk, so that the next one can go on, and then waits for all that was logged
-# until now: those who wait at a time are served by one sync.
-_SYNC = "SELECT pg_logical_emit_message(true, 'belated', '')"
+# until now: those who wait at a time are served by one sync. A standby logs nothing.
+_SYNC = "SELECT CASE WHEN NOT pg_is_in_recovery() THEN pg_logical_emit_message(true, 'belated', '') END"
+_WITHOUT_WAITING = "SET LOCAL synchronous_commit TO OFF; "
+# The same for users without the right to that: a lock is logged, too.
+_SYNC_BY_LOCK = "SELECT n FROM belated.heads WHERE study = %s FOR UPDATE"
+# How often a sync is asked for that an administrator ends.
+_SYNCS = 3
 
 # No foreign key of `events`: each insertion would lock, and so write, the row of its study. `write_key` is drawn by the
 # client for each transaction: by it the client finds out whether a commit took place whose answer was lost.
@@ -120,7 +125,8 @@ class PostgresStore(Store):
             self._create_tables(connection)
             connection.execute("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE")
             taken = []
-            for header, _ in studies:
+            # In one order, so that two such transactions do not wait for each other.
+            for header, _ in sorted(studies, key=lambda study: study[0].name):
                 added = connection.execute(
                     "INSERT INTO belated.studies VALUES (%s, %s, %s, %s, %s, %s) ON CONFLICT (name) DO NOTHING", header
                 )
@@ -132,7 +138,8 @@ class PostgresStore(Store):
                 statement = "SELECT 1 FROM belated.studies WHERE name = %s AND id = %s"
                 if tried and all(connection.execute(statement, (each.name, each.id)).fetchone() for each in taken):
                     return []
-                return [header.name for header in taken]
+                names = {header.name for header in taken}
+                return [header.name for header, _ in studies if header.name in names]
             for header, records in studies:
                 connection.execute("INSERT INTO belated.heads VALUES (%s, %s)", (header.id, len(records)))
                 _insert(connection, header.id, records, os.urandom(16))
@@ -152,6 +159,19 @@ class PostgresStore(Store):
         with self._server.lock:
             study = self._id(name)
             return self._noted(study, self._run(lambda connection: _events(connection, study, start)))
+
+    def flush(self, name: str) -> None:
+        """Wait until all that readers of a study could see before this call is on disk."""
+        with self._server.lock:
+            study = self._id(name)
+
+            def wait(connection: Any) -> None:
+                if self._server.may_sync_later:
+                    connection.execute(_SYNC)
+                else:
+                    connection.execute(_SYNC_BY_LOCK, (study,))
+
+            self._run(wait)
 
     @contextmanager
     def writing(self, name: str) -> Iterator[Transaction]:
@@ -335,37 +355,60 @@ class _Transaction:
                     found = connection.execute(statement, (self._study, first), binary=True).fetchone()
                     if tried and found == (key,):
                         connection.execute("COMMIT")
-                        connection.execute(_SYNC)
+                        if self._store._server.may_sync_later:
+                            self._wait_for_disk(connection)
                         return
                 if self._n != first or self._last != before:
                     raise NotWritten(
                         f"store {self._store.url}: the connection was lost before anything was written, and other "
                         "processes wrote meanwhile: call again"
                     )
-            tried = True
-            with _together(connection):
-                _insert(connection, self._study, self._added, key)
-                statement = "UPDATE belated.heads SET n = %s WHERE study = %s"
-                connection.execute(statement, (first + len(self._added), self._study))
-                connection.execute("COMMIT")
-                connection.execute(_SYNC)
+            tried, committed, later = True, None, self._store._server.may_sync_later
+            try:
+                with _together(connection):
+                    _insert(connection, self._study, self._added, key)
+                    statement = "UPDATE belated.heads SET n = %s WHERE study = %s"
+                    connection.execute(statement, (first + len(self._added), self._study))
+                    committed = connection.execute("COMMIT")
+                    if later:
+                        connection.execute(_SYNC)
+            except driver().Error:
+                if connection.closed or committed is None or committed.statusmessage != "COMMIT":
+                    raise
+                # The events are there: only the wait for the disk was ended, as by an administrator.
+                self._wait_for_disk(connection)
 
         self._store._run(write)
         self._store._noted(self._study, self._added)
 
+    def _wait_for_disk(self, connection: Any) -> None:
+        """Wait for the disk after a commit without waiting."""
+        for _ in range(_SYNCS):
+            try:
+                connection.execute(_SYNC)
+                return
+            except driver().Error as error:
+                if connection.closed:
+                    raise
+                refused = error
+        raise StoreError(
+            f"store {self._store.url}: the events were written, but the server does not say whether they are on disk "
+            f"({one_line(refused)})"
+        )
+
     def _lock(self, connection: Any) -> None:
-        start = self._store._known.get(self._study, 0)
+        start, later = self._store._known.get(self._study, 0), self._store._server.may_sync_later
         # In one message, and none after it, where the server's limit on silence begins. The advisory lock is a queue:
         # who waits for a row that is updated meanwhile may be overtaken again and again. The events are asked for by
         # themselves, since a statement that waits for a lock reads all else as it was before.
         found = connection.execute(
-            "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL synchronous_commit TO OFF; "
+            f"BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; {_WITHOUT_WAITING if later else ''}"
             f"SELECT pg_advisory_xact_lock({self._study:d}); "
             f"SELECT n FROM belated.heads WHERE study = {self._study:d} FOR UPDATE; "
             "SELECT seq, version, key, at, body, checksum FROM belated.events "
             f"WHERE study = {self._study:d} AND seq >= {start:d} ORDER BY seq"
         )
-        for _ in range(3):
+        for _ in range(3 if later else 2):
             found.nextset()
         n = found.fetchone()
         found.nextset()

@@ -28,6 +28,13 @@ _CONNECTION = {
     "tcp_user_timeout": 60_000,
     "fallback_application_name": "belated",
 }
+# Whether one may wait for the disk after a commit, which needs the right to call this function: PUBLIC has it, unless
+# it was revoked. Its arguments differ between versions of the server.
+_MAY_SYNC_LATER = (
+    "SELECT coalesce(bool_and(has_function_privilege(oid, 'EXECUTE')), false) FROM pg_catalog.pg_proc "
+    "WHERE proname = 'pg_logical_emit_message'"
+)
+
 # Acknowledged means synced, whatever the server's default; a stricter setting, for standby servers, is kept.
 _SESSION = (
     "SELECT set_config('lock_timeout', %s, false), set_config('idle_in_transaction_session_timeout', %s, false), "
@@ -85,6 +92,8 @@ class Server:
         self._process = os.getpid()
         self._connection: Any = None
         self._was_connected = False
+        # Of the connection that there is.
+        self.may_sync_later = False
         tell_connection(self)
 
     def __del__(self) -> None:
@@ -148,6 +157,7 @@ class Server:
                 raise self.error("its encoding is not UTF8: make another database WITH ENCODING 'UTF8'")
             connection.isolation_level = psycopg.IsolationLevel.READ_COMMITTED
             connection.execute(_SESSION, (f"{LOCK_TIMEOUT}s", f"{_SILENCE}s"))
+            [(self.may_sync_later,)] = connection.execute(_MAY_SYNC_LATER).fetchall()
             self._was_connected = True
         return self._connection
 
@@ -169,7 +179,7 @@ class Server:
         if "authentication failed" in said:
             # So that a later URL without a password finds the right one elsewhere.
             PASSWORDS.pop(self.url, None)
-        message = _CODES.get(error.sqlstate)
+        message = _CODES["25006"] if "during recovery" in said else _CODES.get(error.sqlstate)
         if message is None and self._connection is None:
             message = next((text for words, text in _REFUSALS if words in said), "the server cannot be reached")
         if message is None and self._connection.closed:

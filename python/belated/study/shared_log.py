@@ -51,8 +51,9 @@ class SharedLog:
         self.lock = threading.RLock()
         # (event, key) of what the writer in charge is about to commit; None while there is none.
         self.uncommitted: list[tuple[str, str | None]] | None = None
-        # The checksum of the last event that the core has; (number, checksum) of the last one that is known to be on
-        # disk; how often the log was read anew.
+        # How many events were noted here, and the checksum of the last one; (number, checksum) of the last one that is
+        # known to be on disk; how often the log was read anew.
+        self._n_applied = core.n_events()
         self._last: bytes | None = None
         self._synced: tuple[int, bytes] | None = None
         self._readings = 0
@@ -71,6 +72,9 @@ class SharedLog:
     def _apply_new(self, events: Callable[[int], list[Record]]) -> int:
         """Apply the events that are not known yet, given how to read them from a number on; how many they were."""
         known = self.core.n_events()
+        if self._n_applied != known:
+            # The last call was interrupted between the core and what is noted here.
+            return self._read_anew(events)
         try:
             # With the last one that is known, which must still be there.
             records = events(max(known - 1, 0))
@@ -80,15 +84,17 @@ class SharedLog:
                     f"study {self.name!r} in {self.store.url} has {there} number {known - 1}, which this process has "
                     "read: it was replaced by another copy; open the study anew"
                 )
-            records = records[known > 0 :]
         except EventsGone as gone:
-            known, records = 0, self._all_after_a_crash(events, gone)
+            self._check_that_only_unsynced(events, gone)
+            LOGGER.info("study %r is read anew: its last events were gone after a crash of the server", self.name)
+            return self._read_anew(events)
+        records = records[known > 0 :]
         if records:
             self.apply(verified(self.name, self.id, known, records))
         return len(records)
 
-    def _all_after_a_crash(self, events: Callable[[int], list[Record]], gone: EventsGone) -> list[Record]:
-        """The whole log, where only events are gone that were not on disk yet; otherwise EventsGone."""
+    def _check_that_only_unsynced(self, events: Callable[[int], list[Record]], gone: EventsGone) -> None:
+        """Raise EventsGone where events are gone that were on disk."""
         if not self.store.shows_unsynced:
             raise gone
         if self._synced is not None:
@@ -96,35 +102,40 @@ class SharedLog:
             found = events(number)
             if not found or found[0].checksum != checksum:
                 raise gone
-        LOGGER.info("study %r is read anew: its last events were gone after a crash of the server", self.name)
-        records = events(0)
-        self.core.clear()
+
+    def _read_anew(self, events: Callable[[int], list[Record]]) -> int:
+        """Replace all that is known by the store's log; its length."""
+        records = verified(self.name, self.id, 0, events(0))
+        numbers = self._written_to(self.core.replace, records)
         self._keyed.clear()
         self.history = History()
-        self._last = None
+        self._n_applied = 0
         self._readings += 1
-        return records
+        self._note(records, numbers)
+        return len(records)
 
     def apply(self, records: list[Record]) -> None:
         """Take in events that follow those known, and that were verified."""
-        keys = [None if record.key is None else record.key.split(":", 2) for record in records]
-        if any(key is not None and len(key) != 3 for key in keys):
+        self._note(records, self._written_to(self.core.extend, records))
+
+    def _written_to(self, write: Callable[[list[str]], list[int | None]], records: list[Record]) -> list[int | None]:
+        if any(record.key is not None and len(record.key.split(":", 2)) != 3 for record in records):
             raise StoreError(f"study {self.name!r} has an event with a key that no call can have had")
-        known = self.core.n_events()
         try:
-            numbers = self.core.extend([record.body for record in records])
+            return write([record.body for record in records])
         except BelatedError as error:
             raise StoreError(f"study {self.name!r} has an event that cannot have happened: {error}") from error
-        finally:
-            # Those before a bad one stay.
-            applied = self.core.n_events() - known
-            if applied:
-                self._last = records[applied - 1].checksum
+
+    def _note(self, records: list[Record], numbers: list[int | None]) -> None:
+        """Note what the core does not keep of events that it has."""
         self.history.note(records, numbers)
-        for record, number, names in zip(records, numbers, keys, strict=True):
-            if names is not None:
-                call, _, key = names
+        for record, number in zip(records, numbers, strict=True):
+            if record.key is not None:
+                call, _, key = record.key.split(":", 2)
                 self._keyed.setdefault((call, key), []).append((number, record.body))
+        if records:
+            self._last = records[-1].checksum
+        self._n_applied += len(records)
 
     def _state(self) -> tuple[int, int]:
         """What changes with every event that is applied or gone."""
@@ -156,12 +167,38 @@ class SharedLog:
                 self.apply(records)
 
     def _until_written(self, call: Callable[[], T]) -> T:
-        """Make a call that writes, again where a lost connection kept it from writing anything."""
+        """Make a call that writes, again where a lost connection kept it from writing anything.
+
+        What it found written by others, and rests on, is on disk when this returns, too.
+        """
         with self.lock:
             for _ in range(_LOST_CONNECTIONS):
                 with suppress(NotWritten):
-                    return call()
+                    done = call()
+                    if self._is_on_disk():
+                        return done
             return call()
+
+    def sync_to_disk(self) -> int:
+        """As `sync`; what is known then is on disk, so that no crash undoes it."""
+        with self.lock:
+            n_new = self.sync()
+            while not self._is_on_disk():
+                n_new = self.sync()
+            return n_new
+
+    def _is_on_disk(self) -> bool:
+        """Wait until all that is known is on disk; False where it was gone instead, and the log was read anew."""
+        last = self.core.n_events() - 1
+        if not self.store.shows_unsynced or last < 0 or (self._synced is not None and self._synced[0] == last):
+            return True
+        checksum, readings = self._last, self._readings
+        self.store.flush(self.name)
+        # The server may have crashed before that.
+        self.sync()
+        if checksum is not None and self._readings == readings:
+            self._synced = last, checksum
+        return self._readings == readings
 
     @contextmanager
     def suggesting_while(self, may_start: Callable[[], bool]) -> Iterator[None]:

@@ -128,6 +128,102 @@ def test_calls_of_a_study_are_carried_out_once_though_the_server_crashes_before_
     assert [trial.params for trial in other.trials] == [trial.params for trial in study.trials]
 
 
+CALLS = {
+    "observe with a key": lambda study: study.observe(0, 0.5, key="report"),
+    "observe": lambda study: study.observe(1, 0.25),
+    "suggest": lambda study: study.suggest(n=2, key="two"),
+    "fail": lambda study: study.fail(2),
+    "abandon": lambda study: study.abandon(3),
+}
+
+
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+def test_a_call_that_another_process_made_before_is_on_disk_when_it_returns(url, lazy, call):
+    study = bl.Study("s", url, random_search())
+    study.suggest(n=4)
+    with unsynced():
+        call(bl.Study.load("s", url))
+    call(study)
+    n = study._log.n_events()
+    crash(lazy)
+    assert bl.Study.load("s", url)._log.n_events() == study._log.n_events() == n > 4
+
+
+def test_a_call_is_made_again_where_what_it_rests_on_was_undone(url, lazy, monkeypatch):
+    study = bl.Study("s", url, random_search())
+    study.suggest(n=4)
+    with unsynced():
+        bl.Study.load("s", url).fail(2)
+    flush, crashes = module.PostgresStore.flush, [1]
+
+    def crash_before(store, name):
+        if crashes:
+            crashes.pop()
+            crash(lazy)
+        flush(store, name)
+
+    monkeypatch.setattr(module.PostgresStore, "flush", crash_before)
+    study.fail(2)
+    crash(lazy)
+    assert not crashes and bl.Study.load("s", url).trial(2).state == "failed" == study.trial(2).state
+
+
+def test_what_was_synced_to_disk_stays(url, lazy):
+    study = bl.Study("s", url, random_search())
+    with unsynced():
+        bl.Study.load("s", url).suggest(n=3)
+    assert study._log.sync_to_disk() == 3
+    crash(lazy)
+    assert study._log.sync_to_disk() == 0 and study.n_trials == 3
+
+
+def test_a_user_who_may_not_wait_for_the_disk_later_waits_within_the_commit(url, lazy):
+    study, other = bl.Study("s", url, random_search()), bl.Study.load("s", url)
+    lazy.execute("CREATE ROLE worker LOGIN")
+    for statement in (
+        "REVOKE EXECUTE ON FUNCTION pg_logical_emit_message(boolean, text, text) FROM PUBLIC",
+        "GRANT USAGE ON SCHEMA belated TO worker",
+        "GRANT SELECT, INSERT ON ALL TABLES IN SCHEMA belated TO worker",
+        "GRANT UPDATE ON belated.heads TO worker",
+    ):
+        lazy.execute(statement)
+    try:
+        worker = bl.Study.load("s", lazy.url(user="worker"))
+        worker.suggest(n=2)
+        crash(lazy)
+        assert study.n_trials == 2
+        with unsynced():
+            other.fail(1)
+        worker.fail(1)
+        crash(lazy)
+        assert [trial.state for trial in bl.Study.load("s", url).trials] == ["pending", "failed"]
+    finally:
+        lazy.execute("GRANT EXECUTE ON FUNCTION pg_logical_emit_message(boolean, text, text) TO PUBLIC")
+        lazy.execute("DROP OWNED BY worker")
+        lazy.execute("DROP ROLE worker")
+
+
+def test_a_wait_for_the_disk_that_is_ended_does_not_undo_the_commit(opened, monkeypatch):
+    real = module._SYNC
+    monkeypatch.setattr(module, "_SYNC", "SELECT 1/0")
+    written = "the events were written, but the server does not say whether they are on disk"
+    with pytest.raises(bl.StoreError, match=written), opened.writing("s") as log:
+        log.append([record(2)])
+    assert opened.events("s", 2) == [record(2)]
+    refusals = iter(["SELECT 1/0", "SELECT 1/0"])
+
+    class Sync(str):
+        """Is refused twice."""
+
+        def encode(self, *arguments):
+            return next(refusals, real).encode(*arguments)
+
+    monkeypatch.setattr(module, "_SYNC", Sync(real))
+    with opened.writing("s") as log:
+        log.append([record(3)])
+    assert [each.seq for each in opened.events("s", 0)] == [0, 1, 2, 3]
+
+
 def test_the_loss_of_what_was_acknowledged_is_an_error(url, postgres):
     study = bl.Study("s", url, random_search())
     study.suggest(n=3)
