@@ -193,3 +193,9 @@ def test_every_error_has_a_status_that_is_the_clients_unless_it_is_of_the_store(
         error = kind.__new__(kind)
         expected = {503} if issubclass(kind, bl.StoreError) else {404, 409, 422}
         assert status_of(error) in expected, kind
+
+
+def test_answers_are_not_held_back_for_an_acknowledgement():
+    # asyncio switches Nagle's algorithm off where the listening socket names its protocol.
+    with command._listening("127.0.0.1", 0) as listening:
+        assert listening.proto == socket.IPPROTO_TCP and listening.getsockname()[1] > 0

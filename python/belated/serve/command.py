@@ -123,9 +123,12 @@ def _port(text: str) -> int:
 def _listening(host: str, port: int) -> socket.socket:
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
-        return socket.create_server((host, port), family=family, backlog=2048)
+        listening = socket.create_server((host, port), family=family, backlog=2048)
     except OSError as error:
         raise InvalidSetting(f"host={host!r}, port={port} cannot be listened at: {error}") from None
+    # With its protocol named, asyncio sends small packets at once; otherwise each answer waits 40 ms for the client's
+    # delayed acknowledgement of its headers.
+    return socket.socket(listening.family, listening.type, socket.IPPROTO_TCP, listening.detach())
 
 
 def _is_loopback(host: str) -> bool:
