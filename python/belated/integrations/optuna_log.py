@@ -182,7 +182,9 @@ class OptunaLog:
         return steps
 
     def _start_of(self, trial: Any) -> Start | None:
-        """How a trial started; None where its point is not known, or lies elsewhere."""
+        """How a trial started; None where it did not, or its point is not known, or lies elsewhere."""
+        if trial.state.name == "WAITING":  # one that is run again has its parameters already
+            return None
         known = self._finished.get(trial.number)
         if known is not None and known[0] is trial:
             return known[1]
@@ -194,8 +196,9 @@ class OptunaLog:
     def _read(self, trial: Any) -> Start | None:
         ended = self._on_clock(trial.datetime_complete)
         params = {name: trial.params[name] for name in self.space if name in trial.params}
-        note = trial.system_attrs.get(NOTE)
-        if note is not None and note.get("definition") == self.definition:
+        note = trial.system_attrs.get(NOTE, {})
+        # That of another trial comes with a copy, as when Optuna runs a failed trial again.
+        if note.get("definition") == self.definition and note.get("number") == trial.number:
             suggested = self._params(note["event"])
             # Where it was run elsewhere, as with a point that was enqueued in part, that counts.
             if all(suggested[name] == value for name, value in params.items()):

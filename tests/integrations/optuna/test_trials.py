@@ -5,9 +5,11 @@ import itertools
 import json
 import multiprocessing
 import threading
+import warnings
 from datetime import datetime, timedelta
 from time import sleep
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -223,7 +225,10 @@ def test_a_note_that_another_order_contradicts_is_dropped():
         k for k, trial in enumerate(trials) if "note" in json.loads(trial.system_attrs[NOTE]["event"])["Suggested"]
     ]
     late = optuna.create_study(direction="minimize", sampler=sampler_of())
-    late.add_trials([trials[notes[-1]], *trials[:10]])  # now it is the first trial
+    trials = [trials[notes[-1]], *trials[:10]]  # now it is the first trial
+    for number, trial in enumerate(trials):
+        trial.system_attrs = {NOTE: trial.system_attrs[NOTE] | {"number": number}}
+    late.add_trials(trials)
     assert late.ask(DISTRIBUTIONS).params.keys() == DISTRIBUTIONS.keys()
     assert "note" not in events(late.sampler._log._core)[0]["Suggested"]
 
@@ -316,6 +321,31 @@ def test_points_that_were_given_count_where_they_were_run():
     assert first == pytest.approx(point) and second == pytest.approx(study.trials[1].params)
     assert second["rate"] == pytest.approx(1.5)
     assert not any(log._core.trial(i).suggested for i in range(2))
+
+
+def test_a_trial_that_optuna_runs_again_is_one_that_is_given():
+    study = study_of()
+    trial = study.ask(DISTRIBUTIONS)
+    study.tell(trial, state=TrialState.FAIL)
+    study.tell(study.ask(DISTRIBUTIONS), 2.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # newer versions of Optuna have another name for it
+        optuna.storages.RetryFailedTrialCallback()(study, study.trials[0])
+    again = study.trials[2]
+    assert again.state == TrialState.WAITING and NOTE in again.system_attrs and again.params == trial.params
+    other = optuna.create_study(direction="minimize", sampler=sampler_of())
+    other.add_trials([*study.trials, optuna.trial.create_trial(state=TrialState.RUNNING)])
+    other.sampler.sample_relative(other, other.trials[3], DISTRIBUTIONS)
+    # While it waits, it is not there.
+    core = other.sampler._log._core
+    assert [core.trial(number).state for number in range(len(core))] == ["failed", "observed"]
+    for value in (1.0, 2.0):
+        study.tell(study.ask(DISTRIBUTIONS), value)
+    assert study.trials[2].value == 1.0
+    assert states_of(study) == ["failed", "observed", "observed", "observed"]
+    core = study.sampler._log._core
+    assert [core.trial(i).suggested for i in range(4)] == [True, True, False, True]
+    np.testing.assert_array_equal(core.trial(2).point, core.trial(0).point)
 
 
 def test_fixed_parameters_and_hyperband_work_with_it():
