@@ -251,6 +251,42 @@ def test_a_study_without_trials_needs_a_space(storage):
     assert bl.Study.from_optuna(storage, "theirs", optimizer=optimizer).n_trials == 0
 
 
+def test_an_optimizer_stays_without_trials_whatever_happens(storage, tmp_path):
+    study = create(storage, [trial_of({"rate": 0.5}, 1.0), trial_of({"rate": 0.25}, 2.0)])
+    store = f"sqlite:///{tmp_path / 'belated.db'}"
+    given = bl.BayesOpt({"rate": bl.Real(1e-3, 1.0, log=True)}, direction="minimize", seed=1)
+    made = bl.Study.from_optuna(storage, "theirs", store, given)
+    assert made.n_trials == 2 and given.n_trials == 0
+    with pytest.raises(bl.InvalidSetting, match="exists already"):
+        bl.Study.from_optuna(storage, "theirs", store, given)
+    with pytest.raises(bl.InvalidSetting, match="there is no study 'none'"):
+        bl.Study.from_optuna(storage, "none", store, given)
+    wide = {"rate": FloatDistribution(1e-3, 10.0, log=True)}
+    study.add_trial(trial_of({"rate": 5.0}, 2.0, distributions=wide))
+    for _ in range(2):
+        with pytest.raises(bl.InvalidPoint, match="trial 2 of Optuna's study 'theirs': "):
+            bl.Study.from_optuna(storage, "theirs", store, given, study_name="second")
+    assert given.n_trials == 0
+    assert bl.Study("second", store, given).n_trials == 0  # nothing is left of what was refused
+
+
+def test_an_optimizer_is_taken_over_with_its_clock_and_its_constraints(storage):
+    create(storage, [trial_of({"rate": 0.5}, 1.0)])
+    given = bl.BayesOpt(
+        {"rate": bl.Real(1e-3, 1.0, log=True)},
+        direction="minimize",
+        constraints=[lambda params: params["rate"] < 0.1],
+        clock="seconds",
+        time=lambda: 2e9,
+        acquisition=bl.UCB(3.0),
+        seed=5,
+    )
+    study = bl.Study.from_optuna(storage, "theirs", optimizer=given)
+    assert study.optimizer["seed"] == 5 and study.optimizer["acquisition"] == bl.UCB(3.0)
+    trial = study.suggest()
+    assert trial.params["rate"] < 0.1 and trial.suggested_at == 2e9
+
+
 def used():
     optimizer = bl.RandomSearch({"rate": (0.0, 1.0)}, direction="minimize")
     optimizer.suggest()

@@ -1,7 +1,7 @@
 """`BelatedSampler`: belated's optimizers as a sampler of Optuna, which knows that results come late.
 
-Optuna's names: the *relative* search space is what is sampled together, at the start of a trial; a parameter outside of
-it is sampled *independently*, when the objective asks for it.
+Optuna's names: the *relative* search space is what is sampled together, at the first ``suggest_*`` of a trial (before
+Optuna 5 at its start); a parameter outside of it is sampled *independently*, when the objective asks for it.
 """
 
 import hashlib
@@ -62,9 +62,9 @@ class _CommonSpace:
 class BelatedSampler(BaseSampler):  # type: ignore[misc]
     """A sampler for studies of Optuna, from 4.5 on: Bayesian optimisation with the trials that are still running.
 
-    The study is all there is: whatever is known of trials is read from it, in every process, and what belated wants to
-    remember (fitted hyperparameters) is kept in the trials' system attributes. So any number of processes can share a
-    study, each with a sampler of its own, and a new one goes on where the last one ended.
+    All state is in Optuna's study: whatever is known of trials is read from it, in every process, and what belated
+    wants to remember (fitted hyperparameters) is kept in the trials' system attributes. So any number of processes can
+    share a study, each with a sampler of its own, and a new one goes on where the last one ended.
 
     Parameters
     ----------
@@ -73,13 +73,13 @@ class BelatedSampler(BaseSampler):  # type: ignore[misc]
         one, or ``functools.partial(bl.BayesOpt, acquisition="ucb")``. Processes that share a study should pass the same
         one. Default None: `BayesOpt`.
     seed : int, optional
-        From 0 to 2**64 - 1. What is sampled depends on it, on the trial's number and on the study, and on nothing that
-        a process keeps to itself; so it may be the same in all processes. Default None: one that is computed from the
-        study's name and the time at which it began, and so is the same in all of its processes, too.
+        From 0 to 2**64 - 1. What is sampled depends on it, and on the trials that the study has by then; so it may be
+        the same in all processes. Default None: one that is computed from the study's name and the time at which it
+        began, and so is the same in all of its processes, too.
     search_space : mapping, optional
         Parameter's name → distribution. These are sampled together from the first trial on. Default None: those that
-        all completed trials have, with the same distribution; while there is none, those of the trial that has most.
-        So the parameters of the very first trial are sampled independently.
+        all completed trials have, with the same distribution; while there is none, those of the trial with the most
+        parameters. So the parameters of the very first trial are sampled independently.
     stale_after : float, optional
         Seconds after its start from which a running trial no longer counts as pending, by this machine's clock. Default
         None: never, because no one but you knows how long an evaluation may take. If its result comes after all, it
@@ -102,11 +102,11 @@ class BelatedSampler(BaseSampler):  # type: ignore[misc]
     Notes
     -----
     ======== ====================================================================================================
-    a trial  counts as
+    a trial  what it counts as
     ======== ====================================================================================================
     COMPLETE observed; failed where a constraint is violated or the value is infinite
     FAIL     failed: points near it are avoided
-    PRUNED   never suggested: its value, which is of fewer steps than the others', is ignored
+    PRUNED   as if it had never been suggested: its value, of fewer steps than the others', is ignored
     RUNNING  pending, as soon as its point is known
     ======== ====================================================================================================
 

@@ -2,8 +2,9 @@
 
 Optuna's study is the truth: the log is derived from its trials, and derived again whenever something else follows from
 them than what was derived before. What cannot be seen from a trial is noted in its system attributes when its point is
-suggested: the event of belated's log (the point, and the hyperparameters if they were fitted for it), and which trials
-had no result at that moment. From the latter follows an order of events on which all processes agree, without clocks:
+suggested: the event of belated's log (the point, and the hyperparameters if they were fitted for it), the place in the
+log for which it was proposed, and which trials had no result at that moment. From the latter follows an order of events
+on which all processes agree, without clocks:
 
 * trials start in the order of their numbers;
 * the result of a trial comes before the first later suggestion that was made with it, those of several such trials in
@@ -14,7 +15,8 @@ import hashlib
 import json
 from collections.abc import Sequence
 from contextlib import suppress
-from datetime import datetime, timedelta
+from datetime import datetime
+from time import monotonic
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -32,8 +34,8 @@ NOTE = "belated:suggested"
 # The format of what is in there, and of belated's events.
 _FORMAT = 1
 
-# A trial that started this long ago and has no point yet is not about to get one.
-_SAMPLED_WITHIN = timedelta(minutes=1)
+# A trial that was seen without a point this many seconds ago, and still has none, is not about to get one.
+_SAMPLED_WITHIN = 60.0
 
 # One step of the log: its kind, and what that needs. Compared with those derived before.
 Step: TypeAlias = tuple[Any, ...]
@@ -48,6 +50,8 @@ class Start(NamedTuple):
     ended: float | None
     # The numbers of the trials that had no result when it was suggested; None where belated did not suggest it.
     pending: frozenset[int] | None
+    # The place in the log for which its point was proposed; None where belated did not suggest it.
+    place: int | None
 
 
 class OptunaLog:
@@ -70,6 +74,9 @@ class OptunaLog:
         self._steps: list[Step] = []
         # Finished trials do not change: number → (trial, how it started).
         self._finished: dict[int, tuple[Any, Start | None]] = {}
+        # When this process first saw a trial without a point: (number, start by the clock of its machine) → seconds.
+        # Clocks of two machines are not compared.
+        self._first_seen: dict[tuple[int, datetime | None], float] = {}
 
     def _new_core(self) -> _core.Optimizer:
         return _core.Optimizer(self.space.domain(), json.dumps(self.optimizer._definition()))
@@ -83,30 +90,68 @@ class OptunaLog:
         self._follow(self._derive(others, stale_before))
         # Those that other processes are about to suggest: each is drafted, as its process would choose it, so that this
         # one differs from them.
-        n_drafts = sum(self._is_about_to_be_sampled(each, trial, stale_before) for each in others)
-        problem = self.optimizer._problem
-        *_, event = self._core.propose(n_drafts + 1, None, problem.now(), feasible=self.optimizer._constraints)
+        n_drafts = self._count_drafts(trial, others, stale_before)
+        starts = [start for each in others if (start := self._start_of(each)) is not None]
+        place, event = self._log_for(trial, others, stale_before)._choose(n_drafts, starts)
         running = [each for each in others if each.state.name == "RUNNING"]
         pending = [each.number for each in running if not _is_stale(each, stale_before)]
-        return self._params(event), {"definition": self.definition, "pending": pending, "event": event}
+        told = {"number": trial.number, "place": place, "pending": pending, "event": event}
+        return self._params(event), {"definition": self.definition} | told
+
+    def _log_for(self, trial: Any, others: Sequence[Any], stale_before: datetime | None) -> "OptunaLog":
+        """The log from which to choose a trial's point: this one, or only that of the trials before it.
+
+        Some points depend on nothing but their place in the log: those of an initial design, and random ones. If trials
+        with larger numbers have theirs already, this trial takes the place that they left for it.
+        """
+        before = [each for each in others if each.number < trial.number]
+        if not any(self._start_of(each) is not None for each in others if each.number > trial.number):
+            return self
+        earlier = OptunaLog(self.optimizer)
+        earlier._finished = self._finished
+        earlier._follow(earlier._derive(before, stale_before))
+        [here] = self._propose(1)
+        *_, there = earlier._propose(len(self._core) - len(earlier._core) + 1)
+        return earlier if _point(here) == _point(there) else self
+
+    def _choose(self, n_drafts: int, starts: Sequence[Start]) -> tuple[int, str]:
+        """The place and the event of the next trial, after `n_drafts` that others are about to suggest.
+
+        A place may be taken already: after one that was left for a trial that never had a point.
+        """
+        first = len(self._core)
+        taken = {
+            (each.place, _point(each.step[1])) for each in starts if each.place is not None and each.place >= first
+        }
+        place = first + n_drafts
+        while True:
+            *_, event = self._propose(place - first + 1)
+            if (place, _point(event)) not in taken:
+                return place, event
+            place += 1
+
+    def _propose(self, n: int) -> list[str]:
+        """The events of the next n trials, as one batch."""
+        return self._core.propose(n, None, self.optimizer._problem.now(), feasible=self.optimizer._constraints)
 
     def _params(self, event: str) -> dict[str, Any]:
         """The point that an event suggests."""
         [facts] = json.loads(event).values()
         return self.space.decode(facts["point"]["x"])
 
-    def _is_about_to_be_sampled(self, other: Any, trial: Any, stale_before: datetime | None) -> bool:
-        """Whether a trial with a smaller number has started just now, and has no point yet.
+    def _count_drafts(self, trial: Any, others: Sequence[Any], stale_before: datetime | None) -> int:
+        """How many trials with smaller numbers have started just now, and have no point yet.
 
-        Nor may it have one if a few of its parameters are there: a database may have been read while it was written.
+        Nor may one have it if a few of its parameters are there: a database may have been read while it was written.
         """
-        return (
-            other.number < trial.number
-            and other.state.name == "RUNNING"
-            and self._start_of(other) is None
-            and other.datetime_start > datetime.now() - _SAMPLED_WITHIN
-            and not _is_stale(other, stale_before)
-        )
+        now = monotonic()
+        n = 0
+        for each in others:
+            if each.state.name == "RUNNING" and self._start_of(each) is None:
+                # Numbers are not enough: a sampler may serve several studies.
+                age = now - self._first_seen.setdefault((each.number, each.datetime_start), now)
+                n += each.number < trial.number and age < _SAMPLED_WITHIN and not _is_stale(each, stale_before)
+        return n
 
     # From trials to steps.
 
@@ -137,7 +182,9 @@ class OptunaLog:
         return steps
 
     def _start_of(self, trial: Any) -> Start | None:
-        """How a trial started; None where its point is not known, or lies elsewhere."""
+        """How a trial started; None where it did not, or its point is not known, or lies elsewhere."""
+        if trial.state.name == "WAITING":  # one that is run again has its parameters already
+            return None
         known = self._finished.get(trial.number)
         if known is not None and known[0] is trial:
             return known[1]
@@ -149,20 +196,21 @@ class OptunaLog:
     def _read(self, trial: Any) -> Start | None:
         ended = self._on_clock(trial.datetime_complete)
         params = {name: trial.params[name] for name in self.space if name in trial.params}
-        note = trial.system_attrs.get(NOTE)
-        if note is not None and note.get("definition") == self.definition:
+        note = trial.system_attrs.get(NOTE, {})
+        # That of another trial comes with a copy, as when Optuna runs a failed trial again.
+        if note.get("definition") == self.definition and note.get("number") == trial.number:
             suggested = self._params(note["event"])
             # Where it was run elsewhere, as with a point that was enqueued in part, that counts.
             if all(suggested[name] == value for name, value in params.items()):
                 step: Step = ("suggested", note["event"])
-                return Start(trial.number, step, outcome_of(trial), ended, frozenset(note["pending"]))
+                return Start(trial.number, step, outcome_of(trial), ended, frozenset(note["pending"]), note["place"])
         try:
             place = self.space.locate(params)
         except InvalidPoint:
             return None
         assert place.given is not None
         added: Step = ("added", tuple(place.point.tolist()), tuple(place.given), self._on_clock(trial.datetime_start))
-        return Start(trial.number, added, outcome_of(trial), ended, None)
+        return Start(trial.number, added, outcome_of(trial), ended, None, None)
 
     def _on_clock(self, at: datetime | None) -> float | None:
         return None if at is None or self.optimizer.clock == "iterations" else at.timestamp()
@@ -214,6 +262,12 @@ def _is_stale(trial: Any, stale_before: datetime | None) -> bool:
         and trial.datetime_start is not None
         and bool(trial.datetime_start < stale_before)
     )
+
+
+def _point(event: str) -> tuple[float, ...]:
+    """The coordinates of the point that an event suggests."""
+    [facts] = json.loads(event).values()
+    return tuple(facts["point"]["x"])
 
 
 def _without_note(event: str) -> str:

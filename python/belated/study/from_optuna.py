@@ -17,6 +17,7 @@ from belated.optimizers.report import attrs_as_json
 from belated.space.arguments import finite
 from belated.space.dimensions import Categorical, Dimension, Integer, Real
 from belated.space.space import Space
+from belated.study.definition import definition_of, optimizer_from
 
 # Where Optuna keeps the values of constraints: a list under the key itself, or one value under "constraints:name".
 CONSTRAINTS = "constraints"
@@ -184,19 +185,20 @@ def _with_condition(dimension: Dimension, when: Mapping[str, Any]) -> Dimension:
 
 
 def optimizer_with_trials(storage: Any, name: str, given: Optimizer | None) -> Optimizer:
-    """An optimizer with all trials of a study of Optuna; `given` is one without trials, None for `BayesOpt`."""
+    """An optimizer with all trials of a study of Optuna: like `given`, which keeps none; None: `BayesOpt`."""
     study = load(storage, name)
     reverse = minimizes(study)
     trials = study.get_trials(deepcopy=False)
     if given is None:
         given = BayesOpt(space_of(trials), direction="minimize" if reverse else "maximize")
     _check_given(given, reverse, name)
+    made = optimizer_from(definition_of(given), given.time, given.constraints)
     for trial in trials:
         try:
-            _add(given, trial)
+            _add(made, trial)
         except BelatedError as error:
             raise type(error)(f"trial {trial.number} of Optuna's study {name!r}: {error}") from None
-    return given
+    return made
 
 
 def _check_given(given: Any, reverse: bool, name: str) -> None:

@@ -140,9 +140,10 @@ class Study(LifeCycle[SharedLog]):
         store : str or path, optional
             Where the new study is kept; see `Study`. Default None: in this process's memory.
         optimizer : Optimizer, optional
-            One without trials and with the same direction. Its space may leave parameters out. Default None:
-            `BayesOpt`, whose space is that of Optuna's distributions; a parameter that only some of the completed
-            trials have gets a condition (``when=``), where one other parameter tells which trials have it.
+            One without trials and with the same direction; it is copied, and stays without. Its space may leave
+            parameters out. Default None: `BayesOpt`, whose space is that of Optuna's distributions; a parameter that
+            only some of the completed trials have gets a condition (``when=``), where one other parameter tells which
+            trials have it.
         study_name : str, optional
             The name of the new study. Default None: `name`.
 
@@ -186,12 +187,11 @@ class Study(LifeCycle[SharedLog]):
         >>> study.best_value_ == theirs.best_value
         True
         """
-        made = optimizer_with_trials(storage, name, optimizer)
         target = open_store(MemoryStore() if store is None else store)
         new_name = name if study_name is None else study_name
         if target.header(new_name) is not None:
             raise InvalidSetting(f"study {new_name!r} exists already in {target.url}: pass another study_name")
-        return cls(new_name, target, made)
+        return cls(new_name, target, optimizer_with_trials(storage, name, optimizer))
 
     def _open(self, given: Optimizer | None) -> None:
         found = self._store.header(self.name)

@@ -1,11 +1,15 @@
 """What a `BelatedSampler` makes of an Optuna study's trials: those of other processes, and in each state."""
 
 import functools
+import itertools
 import json
 import multiprocessing
 import threading
+import warnings
 from datetime import datetime, timedelta
+from time import sleep
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -17,6 +21,7 @@ optuna = pytest.importorskip("optuna")
 from optuna.distributions import CategoricalDistribution, IntDistribution  # noqa: E402
 from optuna.trial import TrialState  # noqa: E402
 
+from belated.integrations import optuna_log  # noqa: E402
 from belated.integrations.optuna_log import NOTE, OptunaLog  # noqa: E402
 from tests.integrations.optuna.studies import DISTRIBUTIONS, SPACE, events, f, log_of, sampler_of, study_of  # noqa: E402
 
@@ -45,13 +50,88 @@ def test_trials_that_start_at_the_same_time_are_chosen_as_one_batch():
         assert sampler_of().sample_relative(in_order, trials[i]._cached_frozen_trial, DISTRIBUTIONS) == batch[i]
 
 
-def test_a_trial_without_a_point_is_drafted_for_a_minute_only():
-    study, other = study_of(), study_of(name="t")
+@pytest.mark.parametrize("optimizer", [bl.BayesOpt, bl.RandomSearch])
+@pytest.mark.parametrize("order", list(itertools.permutations(range(4))))
+def test_trials_that_sample_in_another_order_have_the_points_of_their_numbers(optimizer, order):
+    """As with an objective that works before its first ``suggest_*``, at which the point is chosen."""
+    own = optimizer(SPACE, direction="minimize", seed=3)
+    study = study_of(optimizer=optimizer)
+    trials = [study.ask() for _ in order]
+    for number in order:
+        for name, distribution in DISTRIBUTIONS.items():
+            trials[number]._suggest(name, distribution)
+    assert [trial.params for trial in study.trials] == [trial.params for trial in own.suggest(n=4)]
+    # Nothing is left out: the next one is that of the own loop, too.
+    assert study.ask(DISTRIBUTIONS).params == own.suggest().params
+
+
+@pytest.mark.parametrize("optimizer", [bl.BayesOpt, bl.RandomSearch])
+@pytest.mark.parametrize("n_results", [0, 12])
+@given(
+    st.lists(st.tuples(st.sampled_from(["start", "start", "sample", "fail", "wait"]), st.integers(0, 9)), max_size=30)
+)
+@settings(max_examples=20)
+def test_no_point_is_suggested_twice_whoever_samples_when(optimizer, n_results, steps):
+    """In a space of infinitely many points, also where a draft was for nothing, or was not made any more."""
+    study = study_of(optimizer=optimizer)
+    for _ in range(n_results):
+        trial = study.ask(DISTRIBUTIONS)
+        study.tell(trial, f(trial.params))
+    started = []
+    with pytest.MonkeyPatch.context() as patch:
+        for step, i in [*steps, *3 * [("start", 0), ("sample", 9)], *3 * [("sample", 0)]]:
+            if step == "start":
+                started.append(study.ask())
+            elif step == "sample" and started:
+                trial = started.pop(i % len(started))
+                for name, distribution in DISTRIBUTIONS.items():
+                    trial._suggest(name, distribution)
+            elif step == "fail" and started:
+                study.tell(started.pop(i % len(started)), state=TrialState.FAIL)
+            elif step == "wait":
+                later = optuna_log.monotonic() + 100
+                patch.setattr(optuna_log, "monotonic", lambda later=later: later)
+    points = [tuple(trial.params.values()) for trial in study.trials if trial.params]
+    assert len(set(points)) == len(points) >= n_results + 3
+
+
+def test_objectives_that_work_before_they_ask_have_points_of_their_own():
+    study = study_of()
+    barrier = threading.Barrier(4)
+
+    def objective(trial):
+        barrier.wait()
+        sleep(0.01 * (3 - trial.number % 4))  # the last one to start samples first, if threads keep to it
+        return f({name: trial._suggest(name, each) for name, each in DISTRIBUTIONS.items()})
+
+    study.optimize(objective, 8, n_jobs=4)
+    assert len({tuple(trial.params.values()) for trial in study.trials}) == 8
+
+
+@pytest.mark.parametrize("hours", [-5, 0, 5])
+def test_a_trial_without_a_point_is_drafted_for_a_minute_only(monkeypatch, hours):
+    """By the clock of this process, whatever that of the trial's machine says."""
+    seconds = 1000.0
+    monkeypatch.setattr(optuna_log, "monotonic", lambda: seconds)
+    study, own = study_of(), bl.BayesOpt(SPACE, direction="minimize", seed=3)
     dead = optuna.trial.create_trial(state=TrialState.RUNNING)
-    dead.datetime_start = datetime.now() - timedelta(minutes=2)
+    dead.datetime_start = datetime.now() + timedelta(hours=hours)
     study.add_trial(dead)
-    # So it leaves no trace: the first point is the first one.
-    assert study.ask(DISTRIBUTIONS).params == other.ask(DISTRIBUTIONS).params
+    batch = own.suggest(n=2)
+    assert study.ask(DISTRIBUTIONS).params == batch[1].params
+    seconds += 61
+    drafted = study_of(name="t")
+    drafted.add_trial(dead)
+    # Its place stays empty: the one after it has the place of the third.
+    assert study.ask(DISTRIBUTIONS).params == own.suggest().params
+    # A process that has not seen it before drafts it.
+    assert drafted.ask(DISTRIBUTIONS).params == batch[1].params
+    seconds += 61
+    alone = study_of(name="u")
+    alone.sampler = drafted.sampler
+    alone.add_trial(dead)
+    # So then it leaves no trace: the first point is the first one.
+    assert alone.ask(DISTRIBUTIONS).params == batch[0].params
 
 
 def test_points_in_flight_are_not_suggested_again_by_threads():
@@ -145,7 +225,10 @@ def test_a_note_that_another_order_contradicts_is_dropped():
         k for k, trial in enumerate(trials) if "note" in json.loads(trial.system_attrs[NOTE]["event"])["Suggested"]
     ]
     late = optuna.create_study(direction="minimize", sampler=sampler_of())
-    late.add_trials([trials[notes[-1]], *trials[:10]])  # now it is the first trial
+    trials = [trials[notes[-1]], *trials[:10]]  # now it is the first trial
+    for number, trial in enumerate(trials):
+        trial.system_attrs = {NOTE: trial.system_attrs[NOTE] | {"number": number}}
+    late.add_trials(trials)
     assert late.ask(DISTRIBUTIONS).params.keys() == DISTRIBUTIONS.keys()
     assert "note" not in events(late.sampler._log._core)[0]["Suggested"]
 
@@ -238,6 +321,31 @@ def test_points_that_were_given_count_where_they_were_run():
     assert first == pytest.approx(point) and second == pytest.approx(study.trials[1].params)
     assert second["rate"] == pytest.approx(1.5)
     assert not any(log._core.trial(i).suggested for i in range(2))
+
+
+def test_a_trial_that_optuna_runs_again_is_one_that_is_given():
+    study = study_of()
+    trial = study.ask(DISTRIBUTIONS)
+    study.tell(trial, state=TrialState.FAIL)
+    study.tell(study.ask(DISTRIBUTIONS), 2.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # newer versions of Optuna have another name for it
+        optuna.storages.RetryFailedTrialCallback()(study, study.trials[0])
+    again = study.trials[2]
+    assert again.state == TrialState.WAITING and NOTE in again.system_attrs and again.params == trial.params
+    other = optuna.create_study(direction="minimize", sampler=sampler_of())
+    other.add_trials([*study.trials, optuna.trial.create_trial(state=TrialState.RUNNING)])
+    other.sampler.sample_relative(other, other.trials[3], DISTRIBUTIONS)
+    # While it waits, it is not there.
+    core = other.sampler._log._core
+    assert [core.trial(number).state for number in range(len(core))] == ["failed", "observed"]
+    for value in (1.0, 2.0):
+        study.tell(study.ask(DISTRIBUTIONS), value)
+    assert study.trials[2].value == 1.0
+    assert states_of(study) == ["failed", "observed", "observed", "observed"]
+    core = study.sampler._log._core
+    assert [core.trial(i).suggested for i in range(4)] == [True, True, False, True]
+    np.testing.assert_array_equal(core.trial(2).point, core.trial(0).point)
 
 
 def test_fixed_parameters_and_hyperband_work_with_it():
