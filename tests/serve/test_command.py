@@ -71,6 +71,17 @@ def test_the_token_of_the_file_goes_before_that_of_the_environment(monkeypatch, 
     assert command.read_token(None) == TOKEN
 
 
+@pytest.mark.skipif(os.name != "posix", reason="files have no mode of this kind")
+@pytest.mark.parametrize(("mode", "warned"), [(0o600, False), (0o400, False), (0o640, True), (0o644, True)])
+def test_a_token_that_others_can_read_is_said(capsys, tmp_path, mode, warned):
+    file = tmp_path / "token"
+    file.write_text(TOKEN)
+    file.chmod(mode)
+    assert command.read_token(file) == TOKEN
+    out, err = capsys.readouterr()
+    assert out == "" and (f"other users can read the token in {file}: chmod 600" in err) == warned and TOKEN not in err
+
+
 @pytest.mark.parametrize("port", ["-1", "65536", "http", "1.5"])
 def test_a_port_that_is_none_is_refused(capsys, url, port):
     with pytest.raises(SystemExit) as end:
@@ -169,6 +180,7 @@ def test_a_signal_ends_it_and_what_was_acknowledged_is_there(url, kind):
 @needs_framework
 def test_the_token_is_in_no_output_and_in_no_list_of_processes(url, tmp_path):
     (tmp_path / "token").write_text(TOKEN)
+    (tmp_path / "token").chmod(0o600)
     with service.Service(url, "--token-file", str(tmp_path / "token"), token="another-one-of-0123") as running:
         with running.client() as client:
             assert client.get("/v1/studies").status_code == 401

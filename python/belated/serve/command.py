@@ -6,6 +6,7 @@ import argparse
 import os
 import signal
 import socket
+import stat
 import sys
 from importlib.util import find_spec
 from pathlib import Path
@@ -95,6 +96,7 @@ def read_token(file: Path | None) -> str:
             token, where = file.read_text(encoding="utf-8").strip(), f"the token in {file}"
         except UnicodeDecodeError:
             raise InvalidSetting(f"the token in {file} is not text: write it with {_MAKE}") from None
+        _warn_if_others_can_read(file)
     else:
         token, where = os.environ.get("BELATED_TOKEN", "").strip(), "the token in BELATED_TOKEN"
     if not token:
@@ -108,9 +110,15 @@ def read_token(file: Path | None) -> str:
     return token
 
 
+def _warn_if_others_can_read(file: Path) -> None:
+    # No refusal: a token that a container's host provides often has such a mode, and who can reach it is decided there.
+    if os.name == "posix" and file.stat().st_mode & (stat.S_IRGRP | stat.S_IROTH):
+        print(f"belated: other users can read the token in {file}: chmod 600 {file}", file=sys.stderr, flush=True)
+
+
 _MAKE = (
-    "python -c 'import secrets; print(secrets.token_urlsafe())' > token.txt, and pass --token-file token.txt "
-    "or BELATED_TOKEN"
+    "umask 077; python -c 'import secrets; print(secrets.token_urlsafe())' > token.txt, and pass "
+    "--token-file token.txt or BELATED_TOKEN"
 )
 
 
