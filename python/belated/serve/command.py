@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import logging
 import os
 import signal
 import socket
@@ -19,7 +20,7 @@ DONE = 0
 
 _SHORTEST_TOKEN, _LONGEST_TOKEN = 16, 1000
 
-# Seconds that requests in progress have once the server is told to end.
+# Seconds that clients wait for requests in progress once the server is told to end; these are carried out all the same.
 _PATIENCE = 30
 
 _NEEDED = ("fastapi", "uvicorn")
@@ -78,6 +79,7 @@ def serve_command(arguments: argparse.Namespace) -> int:
                 file=sys.stderr,
                 flush=True,
             )
+        logging.basicConfig(level=logging.ERROR, format="belated: %(message)s")
         # Requests that have begun are carried out before it returns.
         server.run(sockets=[listener])
     return DONE
