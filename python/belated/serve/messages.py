@@ -103,7 +103,9 @@ class Page(BaseModel):
 
     state: State | None = Field(default=None, description="Those in this state.")
     start: Annotated[int, Field(ge=0)] = Field(default=0, description="Those with this number and larger ones.")
-    limit: Annotated[int, Field(ge=1, le=1000)] = Field(default=100, description="At most as many.")
+    limit: Annotated[int, Field(ge=1, le=1000)] = Field(
+        default=100, description="At most as many, and fewer where their JSON exceeds 4 MiB: see `next`."
+    )
     since: Annotated[int, Field(ge=0)] = Field(
         default=0, description="Those that changed in events from this number on: `events` of an earlier answer."
     )
