@@ -25,7 +25,7 @@ class Timed(Request):
     now: float | None = Field(
         default=None,
         description="The time in seconds, for a study with clock='seconds'. Default: by the server's clock. Leases and "
-        "delays are counted by it, so that all clients of a study should give it, or none.",
+        "delays are counted by it, so that either all clients of a study give it, or none does.",
     )
 
 
