@@ -336,6 +336,22 @@ def test_a_body_that_cannot_be_used_is_422_and_changes_nothing(client, study, pa
     assert synced(study)._log.n_events() == 1
 
 
+def test_a_page_ends_where_its_json_is_large(client, study, path):
+    from belated.serve.answers import LARGEST_PAGE
+
+    for trial in study.suggest(n=7):
+        # The last but one alone is larger than a page.
+        n = LARGEST_PAGE + 1 if trial.number == 5 else LARGEST_PAGE // 3
+        study.observe(trial, float(trial.number), attrs={"text": "x" * n})
+    pages, start = [], 0
+    while start is not None:
+        answer = client.get(f"{path}/trials", params={"start": start})
+        pages.append([trial["number"] for trial in ok(answer)["trials"]])
+        start = ok(answer)["next"]
+        assert len(answer.content) <= LARGEST_PAGE + 1000 or len(pages[-1]) == 1
+    assert pages == [[0, 1], [2, 3], [4], [5], [6]]
+
+
 @pytest.mark.parametrize("query", ["limit=0", "limit=1001", "start=-1", "start=x", "state=running", "sinc=3"])
 def test_a_query_that_cannot_be_used_is_422(client, study, path, query):
     refused(client.get(f"{path}/trials?{query}"), 422, f"query.{query.split('=')[0]}")

@@ -112,6 +112,15 @@ def test_a_store_that_goes_away_is_503_and_back_again(tmp_path):
         os.rename(tmp_path / "b.db", tmp_path / "a.db")
         ok(client.get("/v1/studies"))
         assert ok(client.post("/v1/studies/s/suggest"))["trials"][0]["number"] == 1
+        code, said = running.stop()
+        lines = [line.split("': ")[0] for line in said.splitlines()]
+        assert lines == [
+            "belated: GET '/v1/studies/s",
+            "belated: POST '/v1/studies/s/suggest",
+            "belated: GET '/v1/studies",
+            "belated: POST '/v1/studies",
+        ]
+        assert code == 0 and running.token not in said
 
 
 def test_a_database_that_goes_away_is_503_without_its_password(postgres):

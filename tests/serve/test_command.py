@@ -71,6 +71,17 @@ def test_the_token_of_the_file_goes_before_that_of_the_environment(monkeypatch, 
     assert command.read_token(None) == TOKEN
 
 
+@pytest.mark.skipif(os.name != "posix", reason="files have no mode of this kind")
+@pytest.mark.parametrize(("mode", "warned"), [(0o600, False), (0o400, False), (0o640, True), (0o644, True)])
+def test_a_token_that_others_can_read_is_said(capsys, tmp_path, mode, warned):
+    file = tmp_path / "token"
+    file.write_text(TOKEN)
+    file.chmod(mode)
+    assert command.read_token(file) == TOKEN
+    out, err = capsys.readouterr()
+    assert out == "" and (f"other users can read the token in {file}: chmod 600" in err) == warned and TOKEN not in err
+
+
 @pytest.mark.parametrize("port", ["-1", "65536", "http", "1.5"])
 def test_a_port_that_is_none_is_refused(capsys, url, port):
     with pytest.raises(SystemExit) as end:
@@ -166,9 +177,58 @@ def test_a_signal_ends_it_and_what_was_acknowledged_is_there(url, kind):
     assert os.listdir(folder) == ["studies.db"]
 
 
+SLOW = """
+import sys, time
+from belated import Study, cli
+from belated.serve import command
+
+def suggest(study, *arguments, suggest=Study.suggest, **settings):
+    print("begun", flush=True)
+    time.sleep(4)
+    return suggest(study, *arguments, **settings)
+
+command._PATIENCE, Study.suggest = 1, suggest
+sys.exit(cli.main(sys.argv[1:]))
+"""
+
+
+@needs_framework
+@pytest.mark.skipif(os.name != "posix", reason="sends signals")
+def test_a_call_that_outlasts_the_end_is_503_and_carried_out(url):
+    import httpx
+
+    arguments = [sys.executable, "-c", SLOW, "serve", url, "--port", "0"]
+    environment = os.environ | {"BELATED_TOKEN": TOKEN, "PYTHONPATH": os.pathsep.join(sys.path)}
+    with subprocess.Popen(
+        arguments, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        address = process.stdout.readline().split(" served at ")[1].split(",")[0]
+        answers = []
+
+        def ask():
+            headers = {"Authorization": f"Bearer {TOKEN}"}
+            answers.append(httpx.post(f"{address}/v1/studies/study/suggest", headers=headers, timeout=60))
+
+        # One is carried out, one waits for its turn.
+        crowd = [threading.Thread(target=ask) for _ in range(2)]
+        for thread in crowd:
+            thread.start()
+        assert process.stdout.readline() == "begun\n"
+        process.terminate()
+        for thread in crowd:
+            thread.join()
+        _, said = process.communicate(timeout=30)
+    assert [answer.status_code for answer in answers] == [503, 503]
+    assert all(answer.headers["content-type"] == "application/problem+json" for answer in answers)
+    assert all("send it again, with its key" in answer.json()["detail"] for answer in answers)
+    assert process.returncode == 0 and "Traceback" not in said
+    assert bl.Study.load("study", url).n_trials == 1
+
+
 @needs_framework
 def test_the_token_is_in_no_output_and_in_no_list_of_processes(url, tmp_path):
     (tmp_path / "token").write_text(TOKEN)
+    (tmp_path / "token").chmod(0o600)
     with service.Service(url, "--token-file", str(tmp_path / "token"), token="another-one-of-0123") as running:
         with running.client() as client:
             assert client.get("/v1/studies").status_code == 401

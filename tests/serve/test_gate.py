@@ -131,6 +131,8 @@ def test_json_may_have_a_charset_and_a_body_may_be_absent(client, study, path):
         (b'"text"', 422),
         (b"[" * 200_000, 422),
         (b'{"value": 1, "attrs": ' + b'{"a":' * 150 + b"1" + b"}" * 151, 422),
+        (b'{"value": 1, "params": {"x": ' + b"[" * 900 + b"]" * 900 + b"}}", 422),
+        (b'{"value": 1, "params": {"x": ' + b"[" * 20_000 + b"]" * 20_000 + b"}}", 422),
         (b'{"value": 1, "attrs": {"a": "\\ud800"}}', 422),
         (b'{"value": 1, "\\udc00": 1}', 422),
         (b'{"value": 1, "attrs": {"\\ud800": 1}}', 422),
@@ -143,6 +145,19 @@ def test_what_is_no_json_or_no_request_is_refused_and_changes_nothing(client, st
     refused(answer, status)
     assert len(answer.content) < 2000
     assert synced(study).trial(0).state == "pending"
+
+
+@pytest.mark.parametrize(("opening", "closing"), [(b"[", b"]"), (b'{"a":', b"}")])
+def test_the_depth_of_a_body_is_bounded(opening, closing):
+    def body(levels):
+        return b'{"a": 1, "b": ' + opening * (levels - 1) + b"1" + closing * (levels - 1) + b"}"
+
+    gate.check_json(body(1))
+    gate.check_json(body(gate.DEEPEST_BODY))
+    for levels in (gate.DEEPEST_BODY + 1, 500, 5000, 100_000):
+        with pytest.raises(gate.Refused, match="nested too deeply") as refusal:
+            gate.check_json(body(levels))
+        assert refusal.value.status == 422
 
 
 def test_a_pair_of_surrogates_is_a_character(client, study, path):
@@ -191,6 +206,31 @@ def test_a_body_is_given_to_the_application_once():
 
     first, second = asyncio.run(both())
     assert (first["body"], first["more_body"], second["type"]) == (b"{}", False, "http.disconnect")
+
+
+@pytest.mark.parametrize(("closing", "started"), [(True, False), (True, True), (False, False)])
+def test_what_is_given_up_at_the_end_is_503_unless_its_answer_has_begun(closing, started):
+    sent = []
+
+    async def app(scope, receive, send):
+        if started:
+            await send({"type": "http.response.start", "status": 200, "headers": []})
+        raise asyncio.CancelledError
+
+    async def send(message):
+        sent.append(message)
+
+    made = gate.Gate(app, "token-0123456789")
+    made.closing = lambda: closing
+    call = made({"type": "http", "method": "GET", "raw_path": b"/", "headers": []}, None, send)
+    if started or not closing:
+        with pytest.raises(asyncio.CancelledError):
+            asyncio.run(call)
+        assert [message.get("status") for message in sent] == [200] * started
+    else:
+        asyncio.run(call)
+        assert [message.get("status") for message in sent] == [503, None]
+        assert "may have been carried out" in json.loads(sent[1]["body"])["detail"]
 
 
 @pytest.mark.parametrize("closing", [False, True])

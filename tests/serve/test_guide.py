@@ -51,5 +51,8 @@ def test_the_commands_of_the_page_run(tmp_path):
     assert created["optimizer"] == "BayesOpt" and [trial["number"] for trial in suggested["trials"]] == [0, 1]
     assert observed["value"] == 0.31 and failed["error"]["message"] == "the pump stopped"
     assert shown["counts"] == {"pending": 0, "observed": 1, "failed": 1, "abandoned": 0}
+    # Nobody else can read the token: neither in the files nor among the arguments of a process.
+    assert all((tmp_path / name).stat().st_mode & 0o077 == 0 for name in ("token.txt", "header.txt"))
+    assert "other users" not in run.stderr and not re.search(r"curl[^;]*cat token", script)
     study = bl.Study.load("dose-finding", tmp_path / "studies.db")
     assert study.best_value_ == 0.31 and study.trial(0).expires_at - study.trial(0).suggested_at > 604800

@@ -64,11 +64,10 @@ def text(browser, name):
     return browser.find_element("id", name).text
 
 
-def log_in(browser, running, token=None):
+def log_in(browser, running, token=None, fragment=""):
     """Open the page and type in the token."""
-    browser.get(running.address)
-    browser.execute_script("sessionStorage.clear()")
-    browser.get(running.address)
+    browser.get(running.address + "/" + fragment)
+    browser.refresh()  # where it was shown already: the address alone may differ in its fragment only
     browser.find_element("id", "token").send_keys(token or running.token)
     browser.find_element("css selector", "#login button").click()
 
@@ -135,7 +134,7 @@ def test_html_in_a_study_is_text(browser, served):
     assert browser.execute_script("return window.hit") is None
 
 
-def test_a_wrong_token_is_said_and_the_right_one_is_kept_for_the_session(browser, served):
+def test_a_wrong_token_is_said_and_the_right_one_is_kept_in_no_storage(browser, served):
     running, _ = served
     log_in(browser, running, "not-the-token-0123")
     wait(browser, lambda: text(browser, "message") == "The token is wrong.")
@@ -143,14 +142,18 @@ def test_a_wrong_token_is_said_and_the_right_one_is_kept_for_the_session(browser
     log_in(browser, running)
     wait(browser, lambda: "Best value" in text(browser, "figures"))
     assert not browser.find_element("id", "login").is_displayed()
-    browser.refresh()
-    wait(browser, lambda: "Best value" in text(browser, "figures"))
-    assert browser.execute_script("return localStorage.length + document.cookie.length") == 0
+    stored = "return localStorage.length + sessionStorage.length + document.cookie.length"
+    assert browser.execute_script(stored) == 0
     assert running.token not in browser.page_source and running.token not in browser.current_url
     browser.find_element("id", "forget").click()
     wait(browser, lambda: browser.find_element("id", "login").is_displayed())
-    assert browser.execute_script("return sessionStorage.length") == 0
     assert not browser.find_element("id", "study").is_displayed()
+    log_in(browser, running)
+    wait(browser, lambda: "Best value" in text(browser, "figures"))
+    browser.refresh()
+    assert browser.find_element("id", "login").is_displayed()
+    assert "a reload asks for it again" in text(browser, "message")
+    assert browser.execute_script(stored) == 0
 
 
 def test_a_server_that_is_started_again_is_found_again(browser, served):
@@ -163,6 +166,28 @@ def test_a_server_that_is_started_again_is_found_again(browser, served):
     running.start()
     wait(browser, lambda: "-1" in text(browser, "figures").splitlines())
     assert text(browser, "message") == ""
+
+
+def test_an_address_that_names_no_study_shows_the_first_one(browser, served):
+    running, _ = served
+    log_in(browser, running, fragment="#%")
+    wait(browser, lambda: "Best value" in text(browser, "figures"))
+    assert browser.find_element("id", "name").get_attribute("value") == "dose/finding"
+    assert text(browser, "message") == ""
+
+
+def test_a_chart_of_many_values_is_drawn(browser, served):
+    running, _ = served
+    log_in(browser, running)
+    wait(browser, lambda: "Best value" in text(browser, "figures"))
+    # More than a call of a function can have arguments.
+    program = (
+        "const many = Array.from({length: 200000}, (_, i) => ({value: i % 7, changed_at: i, fidelity: i % 2 ? 9 : 1}));"
+        "round += 1; drawChart({direction: 'minimize'}, many, 200001)"
+    )
+    browser.execute_script(program)
+    title = browser.find_element("id", "chart-title").get_attribute("textContent")
+    assert title == "Best value 0 after 200000 values, 2 of them improvements"
 
 
 def test_every_input_has_a_label_and_every_region_a_name(browser, served):

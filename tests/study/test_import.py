@@ -151,6 +151,93 @@ def test_a_file_that_is_not_as_it_was_written_is_refused_and_nothing_is_there(
     assert not other.exists()
 
 
+def study_as_lines(name="s", study=7, at=1.0, keys=(None,), definition=None, made=None):
+    """Lines of a study as `export` would write them, with checksums that are right."""
+    from belated.store.checksums import header, with_checksum
+    from belated.study.commands import event_line, header_line
+    from belated.study.definition import definition_of
+
+    if definition is None:
+        definition = definition_of(bl.RandomSearch({"x": (0.0, 1.0)}, seed=0))
+    optimizer = bl.RandomSearch({"x": (0.0, 1.0)}, seed=0)
+    for _ in keys:
+        optimizer.suggest()
+    bodies = optimizer._log.events(0)
+    records = [with_checksum(study, i, key, at, body) for i, (key, body) in enumerate(zip(keys, bodies, strict=True))]
+    # The header is not made with infinity where only the events are to have it.
+    lines = [header_line(header(study, name, definition, at if made is None else made))]
+    return [f"{line}\n" for line in lines + [event_line(name, study, record) for record in records]]
+
+
+@pytest.mark.parametrize("usable", ["s", "é: 'x'", "n" * 1000])
+def test_lines_that_are_made_here_are_those_of_an_export(run, exported, tmp_path, usable):
+    lines = study_as_lines(name=usable, study=2**48 - 1, keys=(f"suggest:0:{usable}", "suggest:1:b", None))
+    other = f"sqlite:///{tmp_path / 'other.db'}"
+    code, _, errors = run("import", exported(lines), other)
+    assert (code, errors) == (cli.DONE, "") and run("export", other)[1] == lines
+    assert bl.Study.load(usable, other).n_trials == 3
+
+
+@pytest.mark.parametrize(
+    ("facts", "line", "fact"),
+    [
+        *[({"name": name}, 1, "study") for name in ("", "a\nb", "a\0b", "n" * 1001, "n" * 5000, "\ud800")],
+        *[({"study": study}, 1, "id") for study in (-1, 2**48, 2**63, 2**70)],
+        *[({"at": at}, 1, "at") for at in (float("inf"), float("-inf"), float("nan"))],
+        ({"at": float("inf"), "made": 1.0}, 2, "at"),
+        *[
+            ({"keys": (f"suggest:0:{key}",)}, 2, "key")
+            for key in ("", "a\nb", "a\0b", "k" * 1001, "k" * 5000, "\udc00")
+        ],
+        *[({"keys": (key,)}, 2, "key") for key in ("", "k", "suggest", "suggest:0", "fail:0:k", "suggest:x:k")],
+    ],
+)
+def test_what_no_study_can_have_is_refused_by_file_and_line(run, exported, tmp_path, facts, line, fact):
+    other = tmp_path / "other.db"
+    file = exported(study_as_lines(**facts))
+    code, printed, errors = run("import", file, other)
+    assert (code, printed) == (cli.FAILED, []) and len(errors) < 400
+    assert f"{file}: line {line} has {fact}=" in errors and "export it again" in errors
+    assert not other.exists()
+
+
+def test_a_key_of_two_events_is_refused(run, exported, tmp_path):
+    file = exported(study_as_lines(keys=("suggest:0:k", "suggest:1:k", "suggest:0:k")))
+    code, _, errors = run("import", file, tmp_path / "other.db")
+    assert code == cli.FAILED and f"{file}: line 4 has event 2 with the key 'suggest:0:k' of event 0" in errors
+    # Each study has keys of its own.
+    lines = study_as_lines(keys=("suggest:0:k",)) + study_as_lines("t", 8, keys=("suggest:0:k",))
+    assert run("import", exported(lines), tmp_path / "other.db")[0] == cli.DONE
+
+
+def test_an_id_that_another_study_of_the_store_has_is_refused(run, exported, target):
+    assert run("import", exported(study_as_lines("one")), target)[0] == cli.DONE
+    before = run("export", target)[1]
+    file = exported(study_as_lines("another"))
+    code, printed, errors = run("import", file, target)
+    assert (code, printed) == (cli.FAILED, []) and "import it into another store" in errors
+    assert f"{file}: study 'another' has the id 7, which study 'one' in " in errors
+    assert run("export", target)[1] == before
+    assert "['one'] already" in run("import", exported(study_as_lines("one")), target)[2]
+
+
+def test_a_definition_that_is_nested_too_deeply_is_refused(run, exported, tmp_path):
+    nested = [1]
+    for _ in range(900):
+        nested = [nested]
+    space = [{"name": "x", "kind": "Categorical", "choices": ["a", nested]}]
+    lines = study_as_lines(definition={"optimizer": "RandomSearch", "arguments": {"space": space}})
+    code, _, errors = run("import", exported(lines), tmp_path / "other.db")
+    assert code == cli.FAILED and f"{tmp_path / 'export.json'}: " in errors and len(errors) < 1000
+
+
+def test_standard_input_that_is_no_text_is_refused(run, tmp_path, monkeypatch):
+    lines = "".join(study_as_lines()).replace('"now"', '"\udcff"')
+    monkeypatch.setattr("sys.stdin", io.StringIO(lines))
+    code, _, errors = run("import", "-", tmp_path / "other.db")
+    assert code == cli.FAILED and "standard input: line 2 is not one that" in errors
+
+
 def test_events_that_cannot_have_happened_are_refused(run, exported, tmp_path):
     from belated.store.checksums import header, with_checksum
     from belated.study.commands import event_line, header_line

@@ -7,9 +7,13 @@ from typing import Any
 from belated._core import TrialRecord
 from belated.optimizers.report import merged_attrs
 from belated.optimizers.trial import Trial
+from belated.serve.problems import as_json
 from belated.space.space import Space
 from belated.store.checksums import read_header
 from belated.study.study import Study
+
+#: Bytes of JSON after which a page of trials ends, whatever its limit.
+LARGEST_PAGE = 4 << 20
 
 STATES = ("pending", "observed", "failed", "abandoned")
 
@@ -65,9 +69,17 @@ def page_as_data(study: Study, state: str | None, start: int, limit: int, since:
         wanted = set(numbers)
         numbers = [number for number in log.history.changed(since) if number in wanted]
     first = bisect_left(numbers, start)
-    page, rest = numbers[first : first + limit], numbers[first + limit : first + limit + 1]
+    trials: list[dict[str, Any]] = []
+    size = 0
+    for number in numbers[first : first + limit]:
+        trial = _trial(study, number)
+        size += len(as_json(trial))
+        if trials and size > LARGEST_PAGE:
+            break
+        trials.append(trial)
+    rest = numbers[first + len(trials) : first + len(trials) + 1]
     return {
-        "trials": [_trial(study, number) for number in page],
+        "trials": trials,
         "next": rest[0] if rest else None,
         "events": log.n_events(),
     }

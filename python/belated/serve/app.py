@@ -37,7 +37,8 @@ _EVERYWHERE = {
     413: "The body is too large.",
     415: "The body is not declared as JSON.",
     422: "Something that was sent cannot be used; nothing was changed.",
-    503: "The store cannot be read or written; send the request again later, with the same key.",
+    503: "The store cannot be read or written, or the server ends; the request may have been carried out: send it "
+    "again later, with the same key.",
 }
 
 
@@ -97,7 +98,11 @@ def _add_handlers(api: FastAPI) -> None:
 
     @api.exception_handler(BelatedError)
     async def of_belated(request: Request, error: BelatedError) -> Response:
-        return refusal(*problem_of(error))
+        status, body = problem_of(error)
+        if status >= 500:
+            # The path is quoted, since it can have line breaks.
+            logging.getLogger("belated").error("%s %r: %s", request.method, request.url.path, error)
+        return refusal(status, body)
 
     @api.exception_handler(RequestValidationError)
     async def of_schema(request: Request, error: RequestValidationError) -> Response:
@@ -111,7 +116,7 @@ def _add_handlers(api: FastAPI) -> None:
 
     @api.exception_handler(Exception)
     async def of_programs(request: Request, error: Exception) -> Response:
-        logging.getLogger("belated").error("a request raised", exc_info=error)
+        # Raised again after this answer, and then logged by the server.
         return refusal(500, problem(500, "an error of belated itself: the server's log has more"))
 
 

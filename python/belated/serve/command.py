@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import logging
 import os
 import signal
 import socket
+import stat
 import sys
 from importlib.util import find_spec
 from pathlib import Path
@@ -18,7 +20,7 @@ DONE = 0
 
 _SHORTEST_TOKEN, _LONGEST_TOKEN = 16, 1000
 
-# Seconds that requests in progress have once the server is told to end.
+# Seconds that clients wait for requests in progress once the server is told to end; these are carried out all the same.
 _PATIENCE = 30
 
 _NEEDED = ("fastapi", "uvicorn")
@@ -77,6 +79,7 @@ def serve_command(arguments: argparse.Namespace) -> int:
                 file=sys.stderr,
                 flush=True,
             )
+        logging.basicConfig(level=logging.ERROR, format="belated: %(message)s")
         # Requests that have begun are carried out before it returns.
         server.run(sockets=[listener])
     return DONE
@@ -95,6 +98,7 @@ def read_token(file: Path | None) -> str:
             token, where = file.read_text(encoding="utf-8").strip(), f"the token in {file}"
         except UnicodeDecodeError:
             raise InvalidSetting(f"the token in {file} is not text: write it with {_MAKE}") from None
+        _warn_if_others_can_read(file)
     else:
         token, where = os.environ.get("BELATED_TOKEN", "").strip(), "the token in BELATED_TOKEN"
     if not token:
@@ -108,9 +112,15 @@ def read_token(file: Path | None) -> str:
     return token
 
 
+def _warn_if_others_can_read(file: Path) -> None:
+    # No refusal: a token that a container's host provides often has such a mode, and who can reach it is decided there.
+    if os.name == "posix" and file.stat().st_mode & (stat.S_IRGRP | stat.S_IROTH):
+        print(f"belated: other users can read the token in {file}: chmod 600 {file}", file=sys.stderr, flush=True)
+
+
 _MAKE = (
-    "python -c 'import secrets; print(secrets.token_urlsafe())' > token.txt, and pass --token-file token.txt "
-    "or BELATED_TOKEN"
+    "umask 077; python -c 'import secrets; print(secrets.token_urlsafe())' > token.txt, and pass "
+    "--token-file token.txt or BELATED_TOKEN"
 )
 
 

@@ -1,5 +1,6 @@
 """The way in: every request shows the token, and brings JSON of a bounded size or nothing; ASGI middleware."""
 
+import asyncio
 import hmac
 import json
 import math
@@ -18,6 +19,9 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 #: Bytes of the largest body that is read.
 LARGEST_BODY = 1 << 20
+
+#: How deep a body's lists and objects may be nested; the core's own reader goes a little deeper.
+DEEPEST_BODY = 100
 
 #: Paths without anything of a study, which browsers ask for before there is a token.
 OPEN_PATHS = frozenset({"/", "/docs", "/openapi.json"})
@@ -41,7 +45,7 @@ class Gate:
     """An application behind a token; the token itself is not kept, only its hash.
 
     From when `closing` holds, connections are closed after their answer: the server waits for them to end, and does not
-    tell those that it accepts while it stops.
+    tell those that it accepts while it stops. What it then gives up is answered with 503; its thread goes on.
     """
 
     def __init__(self, app: App, token: str) -> None:
@@ -54,7 +58,11 @@ class Gate:
             await self._app(scope, receive, send)
             return
 
+        started = False
+
         async def answer(message: Message) -> None:
+            nonlocal started
+            started = True
             if message["type"] == "http.response.start":
                 closing = [(b"connection", b"close")] if self.closing() else []
                 message["headers"] = [*message.get("headers", ()), *_HEADERS, *closing]
@@ -67,13 +75,14 @@ class Gate:
             if scope["method"] not in ("GET", "HEAD"):
                 receive = replaying(await checked_body(scope, receive), receive)
         except Refused as refused:
-            body = problem(refused.status, refused.detail)
-            headers = [(b"content-type", MEDIA_TYPE.encode()), (b"content-length", str(len(body)).encode())]
-            headers += refused.headers
-            await answer({"type": "http.response.start", "status": refused.status, "headers": headers})
-            await answer({"type": "http.response.body", "body": body})
+            await _refuse(refused, answer)
             return
-        await self._app(scope, receive, answer)
+        try:
+            await self._app(scope, receive, answer)
+        except asyncio.CancelledError:
+            if started or not self.closing():
+                raise
+            await _refuse(Refused(503, _ENDED), answer)
 
     def _check_token(self, scope: Scope) -> None:
         given = [value for name, value in scope["headers"] if name == b"authorization"]
@@ -86,6 +95,17 @@ class Gate:
                 "the token is missing or wrong: send the header Authorization: Bearer TOKEN",
                 (b"www-authenticate", b"Bearer"),
             )
+
+
+_ENDED = "the server ends, and the request may have been carried out or not: send it again, with its key"
+
+
+async def _refuse(refused: Refused, answer: Send) -> None:
+    body = problem(refused.status, refused.detail)
+    headers = [(b"content-type", MEDIA_TYPE.encode()), (b"content-length", str(len(body)).encode())]
+    headers += refused.headers
+    await answer({"type": "http.response.start", "status": refused.status, "headers": headers})
+    await answer({"type": "http.response.body", "body": body})
 
 
 def path_of(scope: Scope) -> str:
@@ -129,20 +149,35 @@ def check_json(body: bytes) -> None:
     Refused
         With status 400 where it is not JSON, and 422 where it is JSON that no request can be.
     """
+    too_deep = Refused(422, f"the body is nested too deeply: send at most {DEEPEST_BODY} levels of lists and objects")
     try:
         data = json.loads(body.decode(), parse_constant=_no_constant, parse_float=_finite)
     except RecursionError:
-        raise Refused(422, "the body is nested too deeply") from None
+        raise too_deep from None
     except ValueError as error:
         # Also integers of thousands of digits.
         raise Refused(400, f"the body is not JSON: {str(error).splitlines()[0][:200]}") from None
     if not isinstance(data, dict):
         raise Refused(422, "the body is not a JSON object: send names and values, as in {}")
+    if _is_deeper(data, DEEPEST_BODY):
+        raise too_deep
     if b"\\u" in body:
         try:
             json.dumps(data, ensure_ascii=False).encode()
         except UnicodeEncodeError:
             raise Refused(422, "the body has half of a surrogate pair, which is no character") from None
+
+
+def _is_deeper(data: Any, depth: int) -> bool:
+    """Whether data has more than so many levels; level by level, since the interpreter bounds recursion."""
+    level = [data]
+    for _ in range(depth + 1):
+        # Each collection of this level, and what is in it.
+        inner = [each.values() if isinstance(each, dict) else each for each in level if isinstance(each, (dict, list))]
+        if not inner:
+            return False
+        level = [value for values in inner for value in values]
+    return True
 
 
 def _no_constant(text: str) -> float:

@@ -25,7 +25,7 @@ class Timed(Request):
     now: float | None = Field(
         default=None,
         description="The time in seconds, for a study with clock='seconds'. Default: by the server's clock. Leases and "
-        "delays are counted by it, so that all clients of a study should give it, or none.",
+        "delays are counted by it, so that either all clients of a study give it, or none does.",
     )
 
 
@@ -103,7 +103,9 @@ class Page(BaseModel):
 
     state: State | None = Field(default=None, description="Those in this state.")
     start: Annotated[int, Field(ge=0)] = Field(default=0, description="Those with this number and larger ones.")
-    limit: Annotated[int, Field(ge=1, le=1000)] = Field(default=100, description="At most as many.")
+    limit: Annotated[int, Field(ge=1, le=1000)] = Field(
+        default=100, description="At most as many, and fewer where their JSON exceeds 4 MiB: see `next`."
+    )
     since: Annotated[int, Field(ge=0)] = Field(
         default=0, description="Those that changed in events from this number on: `events` of an earlier answer."
     )

@@ -18,7 +18,7 @@ from belated.study.study import Study
 
 T = TypeVar("T")
 
-#: How many studies stay open; the one that was not asked for the longest is closed first.
+#: How many studies without a call stay open; the one that was not asked for the longest is closed first.
 MAX_OPEN = 64
 
 # The time that a request brings, where it brings one.
@@ -50,6 +50,7 @@ class _Open:
         # Requests for one study wait here, in order of arrival and without holding a thread.
         self.turn = anyio.CapacityLimiter(1)
         self.study: Study | None = None
+        self.n_calls = 0
 
 
 class OpenStudies:
@@ -135,6 +136,7 @@ class OpenStudies:
     async def _in_turn(self, name: str, work: Callable[[_Open], T]) -> T:
         entry = self._open.setdefault(name, _Open())
         self._open.move_to_end(name)
+        entry.n_calls += 1
 
         def call() -> T:
             try:
@@ -148,13 +150,15 @@ class OpenStudies:
             answer: T = await anyio.to_thread.run_sync(call, limiter=entry.turn)
             return answer
         finally:
-            if entry.study is None and not entry.turn.statistics().tasks_waiting:
-                self._forget(name, entry)
-            while len(self._open) > MAX_OPEN:
-                self._open.popitem(last=False)
+            entry.n_calls -= 1
+            if entry.study is None and not entry.n_calls and self._open.get(name) is entry:
+                del self._open[name]
+            self._close_surplus()
 
-    def _forget(self, name: str, entry: _Open) -> None:
-        if self._open.get(name) is entry:
+    def _close_surplus(self) -> None:
+        # A study whose call goes on stays: opened again it would be two objects, and the order of arrival lost.
+        surplus = max(0, len(self._open) - MAX_OPEN)
+        for name in [name for name, entry in self._open.items() if not entry.n_calls][:surplus]:
             del self._open[name]
 
 

@@ -149,6 +149,8 @@ def import_command(arguments: argparse.Namespace) -> int:
             studies = read_exported(lines, arguments.name, store)
         except UnicodeDecodeError as error:
             raise StoreError(f"{arguments.file} is not text in UTF-8: {error}") from None
+        except StoreError as error:
+            raise StoreError(f"{'standard input' if arguments.file == '-' else arguments.file}: {error}") from error
     taken = store.create_all(studies)
     if taken:
         raise StoreError(

@@ -211,5 +211,5 @@ def optimizer_from(
             arguments[name] = None if data is None else read.get(name, from_data)(data)
         own_time = time if arguments.get("clock") == "seconds" else None
         return made(**arguments, time=own_time, constraints=constraints)
-    except (BelatedError, TypeError, ValueError, KeyError, AttributeError, OverflowError) as error:
+    except (BelatedError, TypeError, ValueError, KeyError, AttributeError, OverflowError, RecursionError) as error:
         raise StoreError(f"the study's definition makes no optimizer: {error}") from error

@@ -1,18 +1,27 @@
 """Reading what `belated study export` wrote: studies whose every line is checked before any is written to a store."""
 
 import json
+import math
 import re
 from collections.abc import Iterable
-from typing import NamedTuple
+from reprlib import repr as short_repr
+from typing import Any, NamedTuple
 
 from belated.store.checksums import read_header, verified
 from belated.store.interface import Header, Record, Store, StoreError
 from belated.study.definition import optimizer_from
 from belated.study.shared_log import SharedLog
+from belated.study.study import is_usable_name
 
 # Definition and event are taken as text, since a checksum covers them to the last digit. Quotes within strings are
 # escaped, so that the first place with this form is where one of them begins.
 _BODY = re.compile(r', "(definition|event)": ')
+
+# The call, the number within the call, and the key that the caller chose.
+_KEY = re.compile(r"(suggest|observe):[0-9]{1,9}:(.+)", flags=re.DOTALL)
+
+# Ids are drawn as so many random bits.
+_ID_BITS = 48
 
 _HEADER_FACTS = {"study": (str,), "id": (int,), "version": (int,), "at": (float,), "checksum": (str,)}
 _EVENT_FACTS = {
@@ -36,10 +45,12 @@ def read_exported(lines: Iterable[str], name: str | None, store: Store) -> list[
     Raises
     ------
     StoreError
-        A line that is not as it was written, an event that is missing, or a study that there is not.
+        A line that is not as it was written or that no study can have, an event that is missing, a study that there is
+        not, or one whose id a study of another name in `store` has.
     """
     headers: dict[int, Header] = {}
     events: dict[int, dict[int, Record]] = {}
+    keys: dict[tuple[int, str], int] = {}
     for number, line in enumerate(lines, 1):
         if line.strip():
             study, found = _read_line(number, line.rstrip("\r\n"))
@@ -50,6 +61,13 @@ def read_exported(lines: Iterable[str], name: str | None, store: Store) -> list[
                 what, same = f"event {found.seq} of a study", known.setdefault(found.seq, found) == found
             if not same:
                 raise StoreError(f"line {number} has {what} that an earlier line has otherwise: export it again")
+            if isinstance(found, Record) and found.key is not None:
+                first = keys.setdefault((study, found.key), found.seq)
+                if first != found.seq:
+                    raise StoreError(
+                        f"line {number} has event {found.seq} with the key {short_repr(found.key)} of event {first}, "
+                        "and keys are unique in a study: export it again"
+                    )
     names = [header.name for header in headers.values()]
     if name is not None and name not in names:
         raise StoreError(f"there is no study {name!r} in the file: it has {names}")
@@ -60,7 +78,24 @@ def read_exported(lines: Iterable[str], name: str | None, store: Store) -> list[
     if len(set(names)) != len(names):
         raise StoreError(f"the file has two studies of one name: {names}")
     wanted = [header for header in headers.values() if name in (None, header.name)]
+    _check_ids(wanted, store)
     return [_checked(header, events.get(header.id, {}), store) for header in wanted]
+
+
+def _check_ids(headers: list[Header], store: Store) -> None:
+    """Refuse studies with the id of another one of the store; one of the same name is refused when it is written."""
+    try:
+        there = [header for name in store.names() if (header := store.header(name)) is not None]
+    except StoreError:
+        return  # no store so far, or an error that writing to it raises, too
+    names = {header.id: header.name for header in there}
+    for header in headers:
+        other = names.get(header.id, header.name)
+        if other != header.name:
+            raise StoreError(
+                f"study {header.name!r} has the id {header.id}, which study {other!r} in {store.url} has, too: import "
+                "it into another store"
+            )
 
 
 def _checked(header: Header, events: dict[int, Record], store: Store) -> Exported:
@@ -82,11 +117,13 @@ def _read_line(number: int, line: str) -> tuple[int, Header | Record]:
         if found is None or not line.endswith("}"):
             raise ValueError
         facts = json.loads(f"{line[: found.start()]}}}")
+        line.encode()  # a UnicodeEncodeError, which is a ValueError, where bytes were no UTF-8
         expected = _HEADER_FACTS if found[1] == "definition" else _EVENT_FACTS
         if not isinstance(facts, dict) or set(facts) != set(expected):
             raise ValueError
         if any(type(facts[name]) not in kinds for name, kinds in expected.items()):
             raise ValueError
+        _check_facts(number, facts)
         body, checksum = line[found.end() : -1], bytes.fromhex(facts["checksum"])
         if found[1] == "definition":
             return facts["id"], Header(facts["id"], facts["study"], body, facts["at"], facts["version"], checksum)
@@ -95,3 +132,20 @@ def _read_line(number: int, line: str) -> tuple[int, Header | Record]:
         raise StoreError(
             f"line {number} is not one that `belated study export` wrote: it begins with {line[:60]!r}"
         ) from None
+
+
+def _check_facts(number: int, facts: dict[str, Any]) -> None:
+    """Refuse what no study can have, though it has the right type, and what stores could not keep."""
+    # Where the definition is lost, an event's study has no name.
+    name, key = facts["study"], facts.get("key")
+    parts = None if key is None else _KEY.fullmatch(key)
+    for right, fact, needed in (
+        (name is None or is_usable_name(name), "study", "a printable name of 1 to 1000 characters"),
+        (0 <= facts["id"] < 1 << _ID_BITS, "id", f"a whole number from 0 to 2**{_ID_BITS} - 1"),
+        (math.isfinite(facts["at"]), "at", "a finite number of seconds"),
+        (key is None or (parts is not None and is_usable_name(parts[2])), "key", "a printable key of a call, or null"),
+    ):
+        if not right:
+            raise StoreError(
+                f"line {number} has {fact}={short_repr(facts[fact])}, and a study has {needed} there: export it again"
+            )

@@ -81,7 +81,7 @@ class Study(LifeCycle[SharedLog]):
         *,
         constraints: Sequence[Constraint] | None = None,
     ) -> None:
-        if not isinstance(name, str) or not 0 < len(name) <= _LONGEST_NAME or not name.isprintable():
+        if not is_usable_name(name):
             raise InvalidSetting(f"name={short_repr(name)} is not usable: pass a printable string")
         if optimizer is not None and not isinstance(optimizer, Optimizer):
             raise InvalidSetting(f"optimizer={short_repr(optimizer)} is not usable: pass an optimizer of belated")
@@ -440,6 +440,11 @@ class Study(LifeCycle[SharedLog]):
             self._open(None)
 
 
+def is_usable_name(name: object) -> bool:
+    """Whether this can be the name of a study, or a key."""
+    return isinstance(name, str) and 0 < len(name) <= _LONGEST_NAME and name.isprintable()
+
+
 def _check_key(key: str | None) -> None:
-    if key is not None and not (isinstance(key, str) and 0 < len(key) <= _LONGEST_NAME and key.isprintable()):
+    if key is not None and not is_usable_name(key):
         raise InvalidSetting(f"key={short_repr(key)} is not usable: pass a printable string, or None")

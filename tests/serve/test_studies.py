@@ -1,0 +1,47 @@
+"""The studies that a server has open: which are closed when there are too many."""
+
+import asyncio
+import threading
+
+import pytest
+
+import belated as bl
+
+pytest.importorskip("anyio")
+
+from belated.serve import studies  # noqa: E402
+from belated.store import open_store  # noqa: E402
+
+
+def test_a_study_whose_call_goes_on_is_not_closed(tmp_path, monkeypatch):
+    url = f"sqlite:///{tmp_path / 'a.db'}"
+    names = list("abcdef")
+    for name in names:
+        bl.Study(name, url, bl.RandomSearch({"x": (0.0, 1.0)}, seed=0))
+    monkeypatch.setattr(studies, "MAX_OPEN", 2)
+    begun, end = threading.Event(), threading.Event()
+
+    def slow(study):
+        begun.set()
+        assert end.wait(30)
+        return study
+
+    async def go():
+        made = studies.OpenStudies(open_store(url))
+        going = asyncio.create_task(made.call("a", slow))
+        while not begun.is_set():
+            await asyncio.sleep(0.01)
+        for name in names[1:]:
+            await made.call(name, bl.Study.suggest)
+            assert "a" in made._open and len(made._open) <= 2
+        waiting = asyncio.create_task(made.call("a", lambda study: study))
+        end.set()
+        assert await going is await waiting
+        for name in names[1:]:
+            await made.call(name, bl.Study.suggest)
+        assert list(made._open) == ["e", "f"]
+        with pytest.raises(bl.BelatedError, match="there is no study"):
+            await made.call("none", lambda study: study)
+        assert list(made._open) == ["e", "f"]
+
+    asyncio.run(go())
