@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections import Counter
 from concurrent.futures import BrokenExecutor
@@ -25,6 +26,12 @@ def running():
     """The worker processes that there are; those of loky, which other tests leave, are of a class of its own."""
     children = [process for process in multiprocessing.active_children() if process.is_alive()]
     return [process for process in children if type(process).__module__.startswith("multiprocessing")]
+
+
+def wait_for_file(path):
+    end = time.monotonic() + SECONDS
+    while not os.path.exists(path) and time.monotonic() < end:
+        time.sleep(0.01)
 
 
 def in_process(params, trial):
@@ -262,7 +269,7 @@ def test_a_script_that_every_worker_would_run(tmp_path):
 
 @pytest.mark.filterwarnings("ignore:trials 0, 1 still ran:belated.BelatedWarning")
 def test_a_timeout_ends_the_processes():
-    result = bl.maximize(sleeps, SPACE, timeout=0.1, n_workers=2, processes=True)
+    result = bl.maximize(sleeps, SPACE, timeout=2.0, n_workers=2, processes=True)
     assert result.stop_reason == "timeout" and states(result) == ["pending"] * 2 and running() == []
 
 
@@ -288,8 +295,7 @@ def test_a_process_that_does_not_end_is_killed(tmp_path, monkeypatch):
     ignores = IgnoresTheEnd(tmp_path / "begun")
     with processes.WorkerProcesses() as pool:
         future = pool.submit(ignores, {})
-        while not os.path.exists(ignores.path):
-            time.sleep(0.01)
+        wait_for_file(ignores.path)
     assert isinstance(future.exception(SECONDS), WorkerDied) and running() == []
 
 
@@ -304,6 +310,50 @@ def test_a_second_ctrl_c_ends_the_processes(monkeypatch):
     with pytest.raises(KeyboardInterrupt, match="the second"):
         bl.maximize(f, SPACE, n_trials=9, n_workers=2, processes=True, callbacks=[stop])
     assert running() == []
+
+
+@posix
+def test_ctrl_c_while_processes_end_kills_them(tmp_path):
+    ignores = IgnoresTheEnd(tmp_path / "begun")
+    pool = processes.WorkerProcesses()
+    future = pool.submit(ignores, {})
+    wait_for_file(ignores.path)
+    again = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
+    again.start()
+    with pytest.raises(KeyboardInterrupt):
+        pool.shutdown()
+    again.join()
+    assert isinstance(future.exception(SECONDS), WorkerDied) and running() == []
+
+
+class StartsAnother:
+    """Starts a process that outlives it, and then goes on for ever, or is killed."""
+
+    def __init__(self, how, is_killed):
+        self.how, self.is_killed = how, is_killed
+
+    def __call__(self, params):
+        if self.how == "os.system":
+            os.system("sleep 60 >/dev/null 2>&1 &")
+        elif os.fork() == 0:
+            time.sleep(60)
+            os._exit(0)
+        if self.is_killed:
+            os.kill(os.getpid(), signal.SIGKILL)
+        time.sleep(1000)
+
+
+@posix
+@pytest.mark.parametrize("how", ["os.system", "os.fork"])
+@pytest.mark.filterwarnings("ignore:trial 0:belated.BelatedWarning")
+def test_what_a_function_started_does_not_hold_the_run(how):
+    # The run would take as long as what was started: 60 s.
+    begin = time.monotonic()
+    result = bl.maximize(StartsAnother(how, False), SPACE, timeout=2.0, n_trials=1, processes=True)
+    assert states(result) == ["pending"] and running() == []
+    with pytest.raises(bl.RunError, match="its worker process was killed by SIGKILL"):
+        bl.maximize(StartsAnother(how, True), SPACE, n_trials=1, processes=True)
+    assert running() == [] and time.monotonic() - begin < 50.0
 
 
 SCRIPT = """
