@@ -16,7 +16,7 @@ import pytest
 
 import belated as bl
 from belated.run import processes
-from belated.run.lost import WorkerDied
+from belated.run.lost import WorkerDied, WorkersDoNotStart
 from tests.run.runs import ROWS, SECONDS, SPACE, f, failures_expected, states
 
 posix = pytest.mark.skipif(os.name != "posix", reason="sends signals to processes")
@@ -191,7 +191,7 @@ def test_a_process_that_dies_before_it_is_ready_has_lost_nothing(monkeypatch):
                 assert future.result(SECONDS) == (3, 1)
             else:
                 error = future.exception(SECONDS)
-                assert type(error) is RuntimeError and not isinstance(error, BrokenExecutor)
+                assert type(error) is WorkersDoNotStart and not isinstance(error, BrokenExecutor)
                 assert str(error).startswith("3 worker processes in a row died while they started, the last one was")
         assert len(starts) == 3
 
@@ -243,6 +243,35 @@ def test_a_function_that_is_in_no_module():
     assert "a worker process cannot read it: AttributeError: Can't get attribute 'f'" in run.stdout
 
 
+def test_a_script_from_standard_input():
+    run = subprocess.run([sys.executable, "-"], input=PROMPT, capture_output=True, text=True, timeout=SECONDS)
+    assert run.returncode == 0 and "loky.get_reusable_executor()" in run.stdout, run.stderr
+
+
+LIMITED = """
+import resource
+import belated as bl
+
+def f(params):
+    return 1.0
+
+if __name__ == "__main__":
+    resource.setrlimit(resource.RLIMIT_NOFILE, (32, 32))
+    try:
+        bl.maximize(f, {"x": (0.0, 1.0)}, n_trials=20, n_workers=20, processes=True, optimizer=None, initial=20)
+    except bl.RunError as error:
+        print(error)
+"""
+
+
+@posix
+def test_too_many_workers_for_the_limit_of_files(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(LIMITED)
+    run = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=SECONDS)
+    assert "pass a smaller n_workers than 20, or raise the limit with ulimit -n" in run.stdout, run.stderr
+
+
 UNGUARDED = """
 import belated as bl
 
@@ -250,7 +279,7 @@ def f(params):
     return 1.0
 
 if {condition}:
-    bl.maximize(f, {{"x": (0.0, 1.0)}}, n_trials=3, processes=True)
+    bl.maximize(f, {{"x": (0.0, 1.0)}}, n_trials=3, processes=True, retries=3)
 """
 
 
@@ -259,6 +288,8 @@ def test_a_script_that_every_worker_would_run(tmp_path):
     script.write_text(UNGUARDED.format(condition="True"))
     run = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=SECONDS)
     assert run.returncode == 1 and 'under if __name__ == "__main__"' in run.stderr.splitlines()[-1]
+    # Three workers are tried, whatever retries is: each shows where its program begins.
+    assert run.stderr.count('File "<string>", line 1, in <module>') == 3
     script.write_text(UNGUARDED.format(condition='__name__ == "__main__"'))
     run = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=SECONDS)
     assert (run.returncode, run.stdout, run.stderr) == (0, "", "")

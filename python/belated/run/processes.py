@@ -22,7 +22,7 @@ from multiprocessing.reduction import ForkingPickler
 from time import monotonic
 from typing import Any
 
-from belated.run.lost import WorkerDied
+from belated.run.lost import WorkerDied, WorkersDoNotStart
 from belated.run.raised import format_error
 
 # Workers that may die in a row while they start, before they are given up.
@@ -98,7 +98,7 @@ class WorkerProcesses(Executor):
                 future.set_exception(failed)
         else:
             future.set_exception(
-                RuntimeError(
+                WorkersDoNotStart(
                     f"{_MAX_FAILED_STARTS} worker processes in a row died while they started, the last one {how} (a "
                     'script has to call this under if __name__ == "__main__":, because workers import it)'
                 )
