@@ -17,7 +17,7 @@ import pytest
 import belated as bl
 from belated.run import processes
 from belated.run.lost import WorkerDied, WorkersDoNotStart
-from tests.run.runs import ROWS, SECONDS, SPACE, f, failures_expected, states
+from tests.run.runs import ROWS, SECONDS, SPACE, f, failures_expected, killed_if_it_hangs, states
 
 posix = pytest.mark.skipif(os.name != "posix", reason="sends signals to processes")
 
@@ -423,8 +423,9 @@ def test_signals(how, tmp_path):
         [sys.executable, str(script)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
     )
     try:
-        for _ in range(1 if how == "while they start" else 2):
-            assert child.stdout.readline() == "running\n"
+        with killed_if_it_hangs(child):
+            for _ in range(1 if how == "while they start" else 2):
+                assert child.stdout.readline() == "running\n"
         if how == "SIGKILL":
             child.kill()
         elif how == "to one":
