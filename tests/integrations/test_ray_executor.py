@@ -105,6 +105,16 @@ def test_shutdown_waits_or_cancels_and_takes_no_further_calls(ray, tmp_path):
     assert all(future.done() for future in futures)
 
 
+def test_calls_that_wait_when_the_interpreter_ends_have_an_error(ray, tmp_path):
+    go_on = str(tmp_path / "go_on")
+    pool = executor(1)
+    running, *waiting = (pool.submit(wait_for_file, go_on) for _ in range(3))
+    pool._starter.shutdown()  # as Python does
+    open(go_on, "w").close()
+    assert running.result(SECONDS) is None
+    assert [type(future.exception(SECONDS)) for future in waiting] == [RuntimeError] * 2
+
+
 def test_a_timeout_leaves_running_trials_pending(ray, tmp_path):
     go_on = str(tmp_path / "go_on")
     with executor(2) as pool:
@@ -129,6 +139,26 @@ def test_a_trial_whose_worker_always_dies_has_failed(pool, tmp_path):
     with pytest.warns(bl.BelatedWarning, match="trial 1 failed: its worker died"):
         result = bl.maximize(KillsItsWorker(tmp_path, always=True), optimizer=opt, n_trials=2, executor=pool)
     assert [trial.state for trial in result.trials] == ["observed", "failed"]
+
+
+class NotImportedElsewhere:
+    """Can be read in the process that made it alone."""
+
+    def __init__(self):
+        self.home = os.getpid()
+
+    def __setstate__(self, state):
+        if state["home"] != os.getpid():
+            raise ModuleNotFoundError("No module named 'at_home'")
+
+    def __call__(self, params):
+        return 1.0
+
+
+def test_a_function_that_workers_cannot_import_is_not_tried_again(pool):
+    # A retry would warn.
+    with pytest.raises(bl.RunError, match="(?s)No module named 'at_home'.*; define it at the top level of a module"):
+        bl.maximize(NotImportedElsewhere(), SPACE, n_trials=3, executor=pool, retries=3)
 
 
 def test_without_a_number_there_are_as_many_workers_as_the_cluster_has_room_for(ray):
@@ -200,5 +230,5 @@ except belated.InvalidSetting as error:
 
 
 def test_ray_is_not_imported_before_nor_tune_with_it_and_must_have_been_started():
-    run = subprocess.run([sys.executable, "-c", ALONE], capture_output=True, text=True)
+    run = subprocess.run([sys.executable, "-c", ALONE], capture_output=True, text=True, timeout=SECONDS)
     assert "Ray is not started: call ray.init()" in run.stdout, run.stderr

@@ -192,6 +192,34 @@ def test_points_of_trials_that_tune_lost_are_suggested_again(tmp_path):
     assert states(restored)[:4] == [("observed", 0.0), ("observed", 1.0), ("observed", 1.0), ("observed", 2.0)]
 
 
+def test_points_of_trials_that_tune_lost_are_suggested_again_after_a_second_restore(tmp_path):
+    search = searched()
+    configs = {trial_id: search.suggest(trial_id) for trial_id in "abc"}
+    search.on_trial_complete("a", {"loss": 1.0})
+    write_table(tmp_path, [("a", "TERMINATED", configs["a"], {"loss": 1.0})])
+    # Saved again before the points are handed out.
+    for session in "123":
+        search.save_to_dir(str(tmp_path), session)
+        search = BelatedSearch()
+        search.restore_from_dir(str(tmp_path))
+    assert [search.suggest(trial_id) for trial_id in "xy"] == [configs["b"], configs["c"]]
+    assert len(states(search)) == 3 and search.suggest("z") not in configs.values()
+
+
+def test_trials_of_the_optimizer_that_are_not_tunes_are_not_suggested(tmp_path):
+    def made():
+        opt = bl.RandomSearch({"x": (0.0, 1.0)}, seed=0)
+        own = opt.suggest().params
+        return BelatedSearch(optimizer=opt, metric="loss"), own
+
+    search, own = made()
+    search.suggest("a")
+    search.save_to_dir(str(tmp_path), "1")
+    restored, _ = made()
+    restored.restore_from_dir(str(tmp_path))
+    assert restored.suggest("b") != own and [state for state, _ in states(restored)] == ["pending"] * 3
+
+
 def test_a_table_that_never_reached_the_storage_is_not_the_one_that_tune_restores(tmp_path):
     fs = pytest.importorskip("pyarrow.fs")
     storage, copy = tmp_path / "storage", tmp_path / "copy"
@@ -237,6 +265,60 @@ def test_without_a_file_that_is_whole_the_table_has_to_do(tmp_path):
     restored.set_search_properties("loss", "min", PARAM_SPACE)
     with pytest.raises(bl.InvalidSetting, match="could not be restored: .*nothing is suggested"):
         restored.suggest("a")
+
+
+@pytest.mark.parametrize("content", [{}, {"version": 1}, {"version": 1, "metric": "loss"}])
+def test_a_file_that_lacks_something_is_passed_over(content, tmp_path):
+    search = searched()
+    config = search.suggest("a")
+    search.save_to_dir(str(tmp_path), "1")
+    (tmp_path / "searcher-state-2.json").write_text(json.dumps({"format": "search of belated for Ray Tune"} | content))
+    restored = BelatedSearch()
+    with pytest.warns(bl.BelatedWarning, match="or is damaged: .*an earlier file"):
+        restored.restore_from_dir(str(tmp_path))
+    assert restored.suggest("a") == config
+
+
+class Unreadable:
+    """Raises when its pickle is read."""
+
+    def __init__(self, error):
+        self.error = error
+
+    def __reduce__(self):
+        return raise_it, (self.error,)
+
+
+def raise_it(error):
+    raise error
+
+
+@pytest.mark.parametrize("error", [ImportError, TypeError, ValueError])
+def test_a_storage_that_cannot_be_read_does_not_end_the_restore(error, tmp_path):
+    search = searched()
+    config = search.suggest("a")
+    search.save_to_dir(str(tmp_path), "1")
+    pickled = {"_type": "CLOUDPICKLE_FALLBACK", "value": cloudpickle.dumps(Unreadable(error("no"))).hex()}
+    # Fields beside the storage are not read.
+    write_table(tmp_path, [("a", "RUNNING", config, {})], storage=pickled, other=pickled)
+    restored = BelatedSearch()
+    restored.restore_from_dir(str(tmp_path))
+    assert restored.suggest("a") == config
+
+
+def test_an_unknown_trial_takes_the_place_of_one_that_ended(tmp_path):
+    points = [{"k": "p"}] * 3
+    search = BelatedSearch({"k": ["p", "q"]}, metric="loss", mode="min", points_to_evaluate=points)
+    for trial_id in "abc":
+        search.suggest(trial_id)
+    # All three run.
+    search.on_trial_complete("unknown", {"loss": 0.0, "config/k": "p"})
+    assert states(search) == [("pending", None)] * 3
+    search.on_trial_complete("b", {}, error=True)
+    search.on_trial_complete("b again", {"loss": 2.0, "config/k": "p"})
+    for trial_id, value in (("a", 1.0), ("c", 3.0)):
+        search.on_trial_complete(trial_id, {"loss": value, "config/k": "p"})
+    assert states(search) == [("observed", 1.0), ("observed", 2.0), ("observed", 3.0)]
 
 
 def flat_of(search, number):

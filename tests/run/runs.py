@@ -1,7 +1,11 @@
 """What the tests of runs share: a function, a space, an executor under the test's control."""
 
 import multiprocessing
+import os
+import signal
+import threading
 from concurrent.futures import Executor, Future
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
@@ -37,6 +41,17 @@ def states(result):
 
 def wait_for(event):
     assert event.wait(SECONDS)
+
+
+@contextmanager
+def killed_if_it_hangs(child):
+    """Kills a program, and those that it started in its process group, if it is not left in time."""
+    timer = threading.Timer(SECONDS, os.killpg, (child.pid, signal.SIGKILL))
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 class ManualExecutor(Executor):

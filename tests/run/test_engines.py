@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import belated as bl
-from tests.run.runs import ROWS, SECONDS, SPACE, f, states
+from tests.run.runs import ROWS, SECONDS, SPACE, f, killed_if_it_hangs, states
 
 posix = pytest.mark.skipif(os.name != "posix", reason="sends signals to processes")
 ENGINES = ("ProcessPoolExecutor", "loky", "dask")
@@ -263,11 +263,12 @@ def test_ctrl_c(engine, tmp_path):
         start_new_session=True,
     )
     try:
-        for _ in range(2):
-            assert child.stdout.readline() == "running\n"
-        # A terminal sends it to all of its foreground processes.
-        os.killpg(child.pid, signal.SIGINT)
-        line = child.stdout.readline()
+        with killed_if_it_hangs(child):
+            for _ in range(2):
+                assert child.stdout.readline() == "running\n"
+            # A terminal sends it to all of its foreground processes.
+            os.killpg(child.pid, signal.SIGINT)
+            line = child.stdout.readline()
     finally:
         child.kill()
         child.wait()

@@ -1,6 +1,7 @@
 """Outcomes of evaluations: what is kept of values and errors, and how they travel between processes."""
 
 import copyreg
+import errno
 import importlib
 import inspect
 import operator
@@ -13,6 +14,7 @@ import pytest
 
 import belated as bl
 from belated.run.evaluations import PICKLING_ADVICE
+from belated.run.lost import WorkersDoNotStart
 from belated.run.objective import Outcome, objective, read_returned
 from belated.run.raised import Place, format_error, last_line_of_user, picklable
 from tests.run.runs import SPACE, ManualExecutor, f, failures_expected, states
@@ -250,6 +252,18 @@ class FailsWith(ManualExecutor):
         (AttributeError("no f"), f"AttributeError: no f; {PICKLING_ADVICE}", "abandoned"),
         (ModuleNotFoundError("no m"), f"ModuleNotFoundError: no m; {PICKLING_ADVICE}", "abandoned"),
         (ConnectionError("the cluster is gone."), "ConnectionError: the cluster is gone", "abandoned"),
+        (
+            WorkersDoNotStart("3 in a row"),
+            "belated.run.lost.WorkersDoNotStart: 3 in a row; where f is in a notebook or in no file, "
+            f"{PICKLING_ADVICE}",
+            "abandoned",
+        ),
+        (
+            OSError(errno.EMFILE, "Too many open files"),
+            f"OSError: [Errno {errno.EMFILE}] Too many open files; a worker process takes about 8 files: pass a "
+            "smaller n_workers than 1, or raise the limit with ulimit -n",
+            "abandoned",
+        ),
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, Exception) else None,
 )

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections import Counter
 from concurrent.futures import BrokenExecutor
@@ -15,8 +16,8 @@ import pytest
 
 import belated as bl
 from belated.run import processes
-from belated.run.lost import WorkerDied
-from tests.run.runs import ROWS, SECONDS, SPACE, f, failures_expected, states
+from belated.run.lost import WorkerDied, WorkersDoNotStart
+from tests.run.runs import ROWS, SECONDS, SPACE, f, failures_expected, killed_if_it_hangs, states
 
 posix = pytest.mark.skipif(os.name != "posix", reason="sends signals to processes")
 
@@ -25,6 +26,12 @@ def running():
     """The worker processes that there are; those of loky, which other tests leave, are of a class of its own."""
     children = [process for process in multiprocessing.active_children() if process.is_alive()]
     return [process for process in children if type(process).__module__.startswith("multiprocessing")]
+
+
+def wait_for_file(path):
+    end = time.monotonic() + SECONDS
+    while not os.path.exists(path) and time.monotonic() < end:
+        time.sleep(0.01)
 
 
 def in_process(params, trial):
@@ -184,7 +191,7 @@ def test_a_process_that_dies_before_it_is_ready_has_lost_nothing(monkeypatch):
                 assert future.result(SECONDS) == (3, 1)
             else:
                 error = future.exception(SECONDS)
-                assert type(error) is RuntimeError and not isinstance(error, BrokenExecutor)
+                assert type(error) is WorkersDoNotStart and not isinstance(error, BrokenExecutor)
                 assert str(error).startswith("3 worker processes in a row died while they started, the last one was")
         assert len(starts) == 3
 
@@ -236,6 +243,35 @@ def test_a_function_that_is_in_no_module():
     assert "a worker process cannot read it: AttributeError: Can't get attribute 'f'" in run.stdout
 
 
+def test_a_script_from_standard_input():
+    run = subprocess.run([sys.executable, "-"], input=PROMPT, capture_output=True, text=True, timeout=SECONDS)
+    assert run.returncode == 0 and "loky.get_reusable_executor()" in run.stdout, run.stderr
+
+
+LIMITED = """
+import resource
+import belated as bl
+
+def f(params):
+    return 1.0
+
+if __name__ == "__main__":
+    resource.setrlimit(resource.RLIMIT_NOFILE, (32, 32))
+    try:
+        bl.maximize(f, {"x": (0.0, 1.0)}, n_trials=20, n_workers=20, processes=True, optimizer=None, initial=20)
+    except bl.RunError as error:
+        print(error)
+"""
+
+
+@posix
+def test_too_many_workers_for_the_limit_of_files(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(LIMITED)
+    run = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=SECONDS)
+    assert "pass a smaller n_workers than 20, or raise the limit with ulimit -n" in run.stdout, run.stderr
+
+
 UNGUARDED = """
 import belated as bl
 
@@ -243,7 +279,7 @@ def f(params):
     return 1.0
 
 if {condition}:
-    bl.maximize(f, {{"x": (0.0, 1.0)}}, n_trials=3, processes=True)
+    bl.maximize(f, {{"x": (0.0, 1.0)}}, n_trials=3, processes=True, retries=3)
 """
 
 
@@ -252,6 +288,8 @@ def test_a_script_that_every_worker_would_run(tmp_path):
     script.write_text(UNGUARDED.format(condition="True"))
     run = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=SECONDS)
     assert run.returncode == 1 and 'under if __name__ == "__main__"' in run.stderr.splitlines()[-1]
+    # Three workers are tried, whatever retries is: each shows where its program begins.
+    assert run.stderr.count('File "<string>", line 1, in <module>') == 3
     script.write_text(UNGUARDED.format(condition='__name__ == "__main__"'))
     run = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=SECONDS)
     assert (run.returncode, run.stdout, run.stderr) == (0, "", "")
@@ -262,7 +300,7 @@ def test_a_script_that_every_worker_would_run(tmp_path):
 
 @pytest.mark.filterwarnings("ignore:trials 0, 1 still ran:belated.BelatedWarning")
 def test_a_timeout_ends_the_processes():
-    result = bl.maximize(sleeps, SPACE, timeout=0.1, n_workers=2, processes=True)
+    result = bl.maximize(sleeps, SPACE, timeout=2.0, n_workers=2, processes=True)
     assert result.stop_reason == "timeout" and states(result) == ["pending"] * 2 and running() == []
 
 
@@ -288,8 +326,7 @@ def test_a_process_that_does_not_end_is_killed(tmp_path, monkeypatch):
     ignores = IgnoresTheEnd(tmp_path / "begun")
     with processes.WorkerProcesses() as pool:
         future = pool.submit(ignores, {})
-        while not os.path.exists(ignores.path):
-            time.sleep(0.01)
+        wait_for_file(ignores.path)
     assert isinstance(future.exception(SECONDS), WorkerDied) and running() == []
 
 
@@ -304,6 +341,50 @@ def test_a_second_ctrl_c_ends_the_processes(monkeypatch):
     with pytest.raises(KeyboardInterrupt, match="the second"):
         bl.maximize(f, SPACE, n_trials=9, n_workers=2, processes=True, callbacks=[stop])
     assert running() == []
+
+
+@posix
+def test_ctrl_c_while_processes_end_kills_them(tmp_path):
+    ignores = IgnoresTheEnd(tmp_path / "begun")
+    pool = processes.WorkerProcesses()
+    future = pool.submit(ignores, {})
+    wait_for_file(ignores.path)
+    again = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
+    again.start()
+    with pytest.raises(KeyboardInterrupt):
+        pool.shutdown()
+    again.join()
+    assert isinstance(future.exception(SECONDS), WorkerDied) and running() == []
+
+
+class StartsAnother:
+    """Starts a process that outlives it, and then goes on for ever, or is killed."""
+
+    def __init__(self, how, is_killed):
+        self.how, self.is_killed = how, is_killed
+
+    def __call__(self, params):
+        if self.how == "os.system":
+            os.system("sleep 60 >/dev/null 2>&1 &")
+        elif os.fork() == 0:
+            time.sleep(60)
+            os._exit(0)
+        if self.is_killed:
+            os.kill(os.getpid(), signal.SIGKILL)
+        time.sleep(1000)
+
+
+@posix
+@pytest.mark.parametrize("how", ["os.system", "os.fork"])
+@pytest.mark.filterwarnings("ignore:trial 0:belated.BelatedWarning")
+def test_what_a_function_started_does_not_hold_the_run(how):
+    # The run would take as long as what was started: 60 s.
+    begin = time.monotonic()
+    result = bl.maximize(StartsAnother(how, False), SPACE, timeout=2.0, n_trials=1, processes=True)
+    assert states(result) == ["pending"] and running() == []
+    with pytest.raises(bl.RunError, match="its worker process was killed by SIGKILL"):
+        bl.maximize(StartsAnother(how, True), SPACE, n_trials=1, processes=True)
+    assert running() == [] and time.monotonic() - begin < 50.0
 
 
 SCRIPT = """
@@ -342,8 +423,9 @@ def test_signals(how, tmp_path):
         [sys.executable, str(script)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
     )
     try:
-        for _ in range(1 if how == "while they start" else 2):
-            assert child.stdout.readline() == "running\n"
+        with killed_if_it_hangs(child):
+            for _ in range(1 if how == "while they start" else 2):
+                assert child.stdout.readline() == "running\n"
         if how == "SIGKILL":
             child.kill()
         elif how == "to one":

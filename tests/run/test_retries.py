@@ -1,12 +1,14 @@
 """Evaluations that an executor loses: they are started again under their number, or their trials have failed."""
 
 from concurrent.futures import BrokenExecutor, CancelledError, Future
+from time import monotonic
 
 import pytest
 
 import belated as bl
-from belated.run.lost import WorkerDied
-from tests.run.runs import SPACE, ManualExecutor, f, states
+from belated.run.evaluations import Evaluations
+from belated.run.lost import WorkerDied, WorkersDoNotStart
+from tests.run.runs import SECONDS, SPACE, ManualExecutor, f, states
 
 DIED = "its worker process was killed by SIGKILL"
 
@@ -34,6 +36,12 @@ class Loses(ManualExecutor):
         else:
             future.set_result(fn(*args))
         return future
+
+
+class RayTaskError(Exception):
+    """Stands for that of Ray, which is told by its name."""
+
+    __module__ = "ray.exceptions"
 
 
 def lost(n):
@@ -105,6 +113,8 @@ def test_other_errors_of_the_executor_end_the_run_after_the_retries():
         (CancelledError(), "abandoned"),
         (TypeError("cannot pickle it"), "abandoned"),
         (ModuleNotFoundError("no module"), "abandoned"),
+        (WorkersDoNotStart("3 in a row"), "abandoned"),
+        (RayTaskError("No module named 'm'"), "abandoned"),
     ],
     ids=lambda value: type(value).__name__,
 )
@@ -148,3 +158,18 @@ def test_a_run_that_ends_meanwhile_starts_nothing_again(retries, state):
 
     result = bl.maximize(f, SPACE, n_trials=9, executor=hand, n_workers=2, callbacks=[stop], retries=retries)
     assert states(result) == ["observed", state] and len(hand.calls) == 2
+
+
+@pytest.mark.parametrize("error", [WorkerDied(DIED), ConnectionError("the network is down")])
+def test_nothing_is_started_again_after_the_timeout(error):
+    class Late(ManualExecutor):
+        def submit(self, fn, /, *args):
+            future = super().submit(fn, *args)
+            evaluations.deadline = 0.0
+            future.set_exception(error)
+            return future
+
+    opt, pool = bl.RandomSearch(SPACE), Late()
+    evaluations = Evaluations(f, opt, pool, 1, 9, None, None, monotonic() + SECONDS, 5, [], None)
+    assert evaluations.run() == "timeout"
+    assert len(pool.calls) == 1 and states(opt) == ["abandoned"] and not evaluations.running

@@ -4,6 +4,7 @@ One thread alone uses the optimizer. Finished evaluations reach it through a que
 the next suggestion is made.
 """
 
+import errno
 import logging
 import queue
 from collections import Counter
@@ -18,7 +19,7 @@ from belated._core import AlreadyObserved, BelatedError, InvalidValue
 from belated.optimizers.optimizer import Optimizer
 from belated.optimizers.trial import Trial
 from belated.run.budget import Budget
-from belated.run.lost import WorkerDied, worker_died
+from belated.run.lost import WorkerDied, WorkersDoNotStart, is_of_ray_task, worker_died
 from belated.run.objective import Objective, Outcome, evaluate
 from belated.run.progress import Progress
 from belated.run.raised import Place, format_error
@@ -36,8 +37,9 @@ _MIN_SAME_ERRORS = 3
 
 # Advice on functions that cannot be pickled.
 PICKLING_ADVICE = (
-    "define it at the top level of a module that the workers can import, or leave executor and processes out and pass "
-    "n_workers, for threads"
+    "define it at the top level of a module that the workers can import, or pass "
+    "executor=loky.get_reusable_executor(), which sends functions by value, as notebooks need it, or leave executor "
+    "and processes out and pass n_workers, for threads"
 )
 
 
@@ -180,7 +182,7 @@ class Evaluations:
             # What f raises is in the outcome: this is the executor's own.
             if self.may_retry(trial, error):
                 del self.running[future]
-                self.submit(trial)
+                self.start_again(trial, error)
                 return
             died = worker_died(error)
             if died is None:
@@ -203,17 +205,22 @@ class Evaluations:
         self.end_if_all_raise_the_same(outcome)
 
     def may_retry(self, trial: Trial, error: Exception) -> bool:
-        """Whether to start an evaluation again that the executor lost; it is then counted."""
-        # What is broken, or cancelled, or cannot be pickled would be so again.
-        lasts = isinstance(error, (BrokenExecutor, CancelledError)) or _is_of_pickling(error)
-        if (lasts and worker_died(error) is None) or self.n_retried[trial.number] >= self.retries:
-            return False
+        """Whether an evaluation that the executor lost may be started again."""
+        # What is broken, or cancelled, or cannot be started or pickled would be so again.
+        lasts = isinstance(error, (BrokenExecutor, CancelledError, WorkersDoNotStart)) or _is_of_pickling(error)
+        return self.n_retried[trial.number] < self.retries and not (lasts and worker_died(error) is None)
+
+    def start_again(self, trial: Trial, error: Exception) -> None:
+        """Submit an evaluation again that the executor lost, and count it; past the deadline it is abandoned."""
+        if monotonic() >= self.deadline:
+            _abandon(trial)
+            return
         self.n_retried[trial.number] += 1
         cause = worker_died(error) or format_error(error)
         message = f"the evaluation of trial {trial.number} was lost and is started again: {cause}"
         LOGGER.info(message)
         self.warn_once("retried", f"{message}; further ones do not warn")
-        return True
+        self.submit(trial)
 
     def report(self, trial: Trial, outcome: Outcome) -> None:
         """Report an outcome to the optimizer; a trial that was interrupted stays pending."""
@@ -293,8 +300,15 @@ class Evaluations:
             )
         elif isinstance(error, CancelledError):
             advice = "; the future was cancelled, or the executor shut down, from elsewhere"
+        elif isinstance(error, WorkersDoNotStart):
+            advice = f"; where f is in a notebook or in no file, {PICKLING_ADVICE}"
         elif _is_of_pickling(error):
             advice = f"; {PICKLING_ADVICE}"
+        elif isinstance(error, OSError) and error.errno == errno.EMFILE:
+            advice = (
+                f"; a worker process takes about 8 files: pass a smaller n_workers than {self.n_workers}, or raise the "
+                "limit with ulimit -n"
+            )
         name = type(self.executor).__name__
         return RunError(f"{name} could not evaluate trial {trial.number}: {format_error(error).rstrip('.')}{advice}")
 
@@ -328,7 +342,8 @@ def _is_of_pickling(error: Exception) -> bool:
     """Whether an error of an executor says that it could not send a function or what that returned."""
     # Of a function that cannot be found by its name, pickling raises AttributeError; of a module, ImportError.
     text = format_error(error).lower()
-    return isinstance(error, (AttributeError, ImportError)) or "pickl" in text or "serializ" in text
+    is_by_type = isinstance(error, (AttributeError, ImportError)) or is_of_ray_task(error)
+    return is_by_type or "pickl" in text or "serializ" in text
 
 
 def _outcome_of_lost(died: WorkerDied) -> Outcome:

@@ -11,16 +11,18 @@ import multiprocessing
 import os
 import pickle
 import signal
+import stat
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from multiprocessing import resource_tracker
 from multiprocessing.process import BaseProcess
 from multiprocessing.reduction import ForkingPickler
 from time import monotonic
 from typing import Any
 
-from belated.run.lost import WorkerDied
+from belated.run.lost import WorkerDied, WorkersDoNotStart
 from belated.run.raised import format_error
 
 # Workers that may die in a row while they start, before they are given up.
@@ -96,7 +98,7 @@ class WorkerProcesses(Executor):
                 future.set_exception(failed)
         else:
             future.set_exception(
-                RuntimeError(
+                WorkersDoNotStart(
                     f"{_MAX_FAILED_STARTS} worker processes in a row died while they started, the last one {how} (a "
                     'script has to call this under if __name__ == "__main__":, because workers import it)'
                 )
@@ -123,11 +125,13 @@ class WorkerProcesses(Executor):
             for end in ends:
                 end.join(max(0.0, deadline - monotonic()))
         finally:
-            for worker, end in zip(workers, ends, strict=True):
-                if end.is_alive() or end.ident is None:
-                    worker.process.kill()
+            # All of them: what has ended is not sent a signal, and a thread whose join was interrupted may say that it
+            # is not alive while it still waits.
+            for worker in workers:
+                worker.process.kill()
+        deadline = monotonic() + _MAX_END
         for end in ends:
-            end.join()
+            end.join(max(0.0, deadline - monotonic()))
 
 
 class _Worker:
@@ -192,7 +196,47 @@ def _prepare() -> None:
     signal.signal(signal.SIGINT, lambda *_: None)
     if hasattr(signal, "pthread_sigmask"):
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    if os.name == "posix":
+        _keep_pipes_from_children()
     threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _keep_pipes_from_children() -> None:
+    """Keep the pipes to the run's process from whatever f starts.
+
+    One of them tells the run that this process has ended, by being closed: it would stay open as long as a program that
+    f has started.
+    """
+    inherited = [fd for fd in _open_fds() if fd > 2 and _is_inheritable(fd)]
+    for fd in inherited:
+        os.set_inheritable(fd, False)
+    tracker = resource_tracker.getfd()
+    pipes = [fd for fd in inherited if fd != tracker and stat.S_ISFIFO(os.fstat(fd).st_mode)]
+    os.register_at_fork(after_in_child=lambda: _replace_by_null(pipes))
+
+
+def _open_fds() -> list[int]:
+    """The file descriptors of this process, and that of the folder that was read for them."""
+    try:
+        return [int(name) for name in os.listdir("/dev/fd")]
+    except OSError:
+        return list(range(1024))
+
+
+def _is_inheritable(fd: int) -> bool:
+    try:
+        return os.get_inheritable(fd)
+    except OSError:  # it is not open
+        return False
+
+
+def _replace_by_null(fds: list[int]) -> None:
+    """Have descriptors refer to the null device: their numbers stay taken, because objects that close them are left."""
+    null = os.open(os.devnull, os.O_RDWR)
+    for fd in fds:
+        with suppress(OSError):
+            os.dup2(null, fd, inheritable=False)
+    os.close(null)
 
 
 def _end_with_parent() -> None:

@@ -50,13 +50,15 @@ class SavedSearch:
             data = json.loads(Path(path).read_bytes())
             if data["format"] != FORMAT:
                 raise ValueError
+            version = data["version"]
+            saved = cls(**{field.name: data[field.name] for field in fields(cls)}) if version == VERSION else None
         except (ValueError, TypeError, KeyError):
             raise DamagedFile(
                 f"{path} is not the file of a BelatedSearch, or is damaged: restore it with the searcher that saved it"
             ) from None
-        if data["version"] != VERSION:
-            raise InvalidSetting(f"{path} has version {data['version']}, unknown to this belated: upgrade belated")
-        return cls(**{field.name: data[field.name] for field in fields(cls)})
+        if saved is None:
+            raise InvalidSetting(f"{path} has version {version}, unknown to this belated: upgrade belated")
+        return saved
 
     def differences(self, other: "SavedSearch") -> list[str]:
         """What another search has otherwise, in words; settings that only one of them knows are left out."""
@@ -111,14 +113,14 @@ def _trial_data(path: Path) -> list[tuple[str, str]]:
 def _names_in_storage(table: list[tuple[str, str]]) -> set[str]:
     """The names of the files in the storage of an experiment, as far as it can be reached."""
     try:
-        storage = dict(_decoded(json.loads(table[0][0])))["storage"]
+        storage = dict(_decoded({"storage": json.loads(table[0][0])["storage"]}))["storage"]
         # FileSelector's module comes with Tune.
         from pyarrow.fs import FileSelector
 
         files = storage.storage_filesystem.get_file_info(FileSelector(storage.experiment_fs_path))
         return {file.base_name for file in files}
-    except (OSError, LookupError, AttributeError):
-        # Such as an experiment that was moved.
+    except Exception:
+        # Such as an experiment that was moved, or a pickle of another release: reading one may raise anything.
         return set()
 
 

@@ -363,15 +363,15 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
             prefix = "config/"
             config = {name.removeprefix(prefix): value for name, value in result.items() if name.startswith(prefix)}
             params = self._space.params(config)
-            for earlier, number in self._trials.items():
-                trial = Trial(self._optimizer, number)
-                if params and trial.state in ("pending", "failed") and trial.params == params:
-                    del self._trials[earlier]
-                    self._trials[trial_id] = number
-                    if earlier in self._running:
-                        self._running.remove(earlier)
-                        self._running.add(trial_id)
-                    break
+            trials = [(earlier, Trial(self._optimizer, number)) for earlier, number in self._trials.items() if params]
+            same = [earlier for earlier, t in trials if t.state in ("pending", "failed") and t.params == params]
+            ended = [earlier for earlier in same if earlier not in self._running]
+            # Of several that run, it is not known which one began anew.
+            for earlier in ended[:1] or same * (len(same) == 1):
+                self._trials[trial_id] = self._trials.pop(earlier)
+                if earlier in self._running:
+                    self._running.remove(earlier)
+                    self._running.add(trial_id)
         return self._trials.get(trial_id)
 
     def _report(self, trial_id: str, number: int, result: Mapping[str, Any], failed: bool) -> None:
@@ -405,6 +405,10 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
 
     # Saving and restoring.
 
+    def _pending(self) -> set[int]:
+        """The numbers of the optimizer's trials that are pending."""
+        return {trial.number for trial in self.optimizer_.pending_}
+
     def _saved(self) -> SavedSearch:
         optimizer, space = self._ready()
         settings = json.loads(json.dumps(optimizer._definition()))
@@ -432,6 +436,7 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
             if self._optimizer is None:
                 self._set_up()
             own_events = self._saved().events
+            elsewhere = self._pending().difference(self._trials.values(), self._unstarted)
             self._optimizer = self._new_optimizer(saved.seed)
             different = saved.differences(self._saved())
             if different:
@@ -445,12 +450,9 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
                 self._optimizer._log.extend(saved.events[self._optimizer._log.n_events() :])
             except BelatedError as error:
                 raise InvalidSetting(f"{path} has an event that cannot have happened: {error}") from error
-            self._trials, self._latest, self._unstarted = dict(saved.trials), {}, []
-            self._running = {
-                trial_id
-                for trial_id, number in self._trials.items()
-                if Trial(self._optimizer, number).state == "pending"
-            }
+            self._trials, self._latest, pending = dict(saved.trials), {}, self._pending()
+            self._running = {trial_id for trial_id, number in self._trials.items() if number in pending}
+            self._unstarted = sorted(pending.difference(self._trials.values(), elsewhere))
             if table is not None:
                 self._reconcile(table)
         except BaseException:
@@ -485,8 +487,7 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
                 row.status == "TERMINATED" and Trial(optimizer, number).state == "failed"
             ):
                 self._report(row.id, number, row.result, row.status == "ERROR")
-        for trial_id in sorted(lost, key=self._trials.__getitem__):
-            self._unstarted.append(self._trials.pop(trial_id))
+        self._unstarted = sorted([*self._unstarted, *map(self._trials.pop, lost)])
 
 
 def _check_metric(metric: Any, mode: Any) -> None:

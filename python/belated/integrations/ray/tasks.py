@@ -154,11 +154,18 @@ class RayExecutor(Executor):
 
     def _end_one(self) -> None:
         """One call less is with Ray: the next one that waits may start."""
-        with self._lock:
-            if self._waiting:
-                self._starter.submit(self._start_waiting, self._waiting.popleft())
-            else:
-                self._n_running -= 1
+        while True:
+            with self._lock:
+                if not self._waiting:
+                    self._n_running -= 1
+                    return
+                call = self._waiting.popleft()
+            try:
+                self._starter.submit(self._start_waiting, call)
+                return
+            except RuntimeError as error:  # the interpreter is ending
+                if call.future.set_running_or_notify_cancel():
+                    call.future.set_exception(error)
 
     def _start_waiting(self, call: _Call) -> None:
         try:
