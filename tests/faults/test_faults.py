@@ -54,8 +54,8 @@ def test_a_service_that_is_killed_under_its_clients_loses_and_doubles_nothing(pr
     reason = program("service").missing()
     if reason is not None:
         pytest.skip(reason)
-    figures = clean(program("serve").run(requests=0, kills=3, clients=4, calls=50))
-    assert figures["stops"] == 3 and figures["events"] >= 200
+    figures = clean(program("serve").run(requests=0, kills=3, clients=4, calls=400))
+    assert figures["stops"] == 3 and figures["events"] >= 1600
 
 
 def test_a_crowd_makes_every_call_exactly_once_in_postgresql(program, postgresql):
