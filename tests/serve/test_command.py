@@ -259,3 +259,12 @@ def test_answers_are_not_held_back_for_an_acknowledgement():
     # asyncio switches Nagle's algorithm off where the listening socket names its protocol.
     with command._listening("127.0.0.1", 0) as listening:
         assert listening.proto == socket.IPPROTO_TCP and listening.getsockname()[1] > 0
+
+
+def test_a_refused_command_leaves_no_handler_of_signals(tmp_path, monkeypatch):
+    monkeypatch.setenv("BELATED_TOKEN", TOKEN)
+    before = [signal.getsignal(kind) for kind in (signal.SIGINT, signal.SIGTERM)]
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        assert cli.main(["serve", f"sqlite:///{tmp_path / 's.db'}", "--port", port]) == cli.FAILED
+    assert [signal.getsignal(kind) for kind in (signal.SIGINT, signal.SIGTERM)] == before

@@ -7,7 +7,6 @@ import pytest
 
 import belated as bl
 from belated.store.sqlite import SqliteStore
-from belated.study.history import History
 
 
 def optimizer():
@@ -136,25 +135,3 @@ def test_a_key_agrees_whatever_the_trial_became_since(url):
         with pytest.raises(bl.InvalidSetting, match="key='there'"):
             known.observe(0, 4.0, replicate=True, key="there")
     assert study._log.n_events() == n
-
-
-def test_what_was_interrupted_between_the_core_and_its_notes_is_read_anew(tmp_path, monkeypatch):
-    store = f"sqlite:///{tmp_path / 's.db'}"
-    study = bl.Study("s", store, bl.RandomSearch({"x": (0.0, 1.0)}, seed=0))
-    other = bl.Study.load("s", store)
-    other.observe(other.suggest(key="first"), 0.5, key="value")
-    note, interrupted = History.note, []
-
-    def interrupt(history, records, numbers):
-        if not interrupted:
-            interrupted.append(1)
-            raise KeyboardInterrupt
-        note(history, records, numbers)
-
-    monkeypatch.setattr(History, "note", interrupt)
-    with pytest.raises(KeyboardInterrupt):
-        study.sync()
-    assert study._log.core.n_events() == 2
-    assert study.suggest(key="first").number == 0 and study.n_trials == 1
-    study.observe(0, 0.5, key="value")
-    assert study._log.n_events() == 2 and study._log.history.changed(1) == [0]

@@ -494,14 +494,3 @@ def test_what_cannot_be_stored_is_refused(store):
     for bad in ("", "sqlite://", "sqlite:///:memory:", "postgres:///x", 3, "studies.db"):
         with pytest.raises(bl.InvalidSetting, match="store="):
             bl.Study("s", bad, random_search())
-
-
-def test_a_log_is_replaced_as_a_whole_or_not_at_all():
-    core, other = (bl.RandomSearch({"x": (0.0, 1.0)}, seed=seed)._log for seed in (0, 1))
-    core.suggest(2, None, None)
-    other.suggest(3, None, None)
-    events, others = core.events(0), other.events(0)
-    with pytest.raises(bl.BelatedError):
-        core.replace([*others, others[0].replace('"Suggested"', '"Observed"')])
-    assert core.events(0) == events
-    assert core.replace(others) == [0, 1, 2] and core.events(0) == others and len(core) == 3

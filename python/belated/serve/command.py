@@ -9,6 +9,8 @@ import signal
 import socket
 import stat
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -62,9 +64,7 @@ def serve_command(arguments: argparse.Namespace) -> int:
     store = open_store(arguments.store if "://" in arguments.store else Path(arguments.store))
     studies = OpenStudies(store)
     studies.read_names()  # an error now, and not at the first request
-    for kind in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(kind, _stop)
-    with _listening(arguments.host, arguments.port) as listener:
+    with _ended_by_signals(), _listening(arguments.host, arguments.port) as listener:
         app = make_app(studies, token)
         settings = {"lifespan": "on", "ws": "none", "log_level": "warning", "access_log": False}
         settings |= {"server_header": False, "proxy_headers": False, "timeout_graceful_shutdown": _PATIENCE}
@@ -145,6 +145,17 @@ def _is_loopback(host: str) -> bool:
     import ipaddress
 
     return ipaddress.ip_address(host.partition("%")[0]).is_loopback
+
+
+@contextmanager
+def _ended_by_signals() -> Iterator[None]:
+    """Within, SIGINT and SIGTERM end the program with the exit code of success."""
+    before = {kind: signal.signal(kind, _stop) for kind in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for kind, handler in before.items():
+            signal.signal(kind, handler)
 
 
 def _stop(number: int, frame: Any) -> None:

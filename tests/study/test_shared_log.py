@@ -1,0 +1,39 @@
+"""The log that processes share: replaced as a whole, and read anew where a call was interrupted."""
+
+import pytest
+
+import belated as bl
+from belated.study.history import History
+
+
+def test_a_log_is_replaced_as_a_whole_or_not_at_all():
+    core, other = (bl.RandomSearch({"x": (0.0, 1.0)}, seed=seed)._log for seed in (0, 1))
+    core.suggest(2, None, None)
+    other.suggest(3, None, None)
+    events, others = core.events(0), other.events(0)
+    with pytest.raises(bl.BelatedError):
+        core.replace([*others, others[0].replace('"Suggested"', '"Observed"')])
+    assert core.events(0) == events
+    assert core.replace(others) == [0, 1, 2] and core.events(0) == others and len(core) == 3
+
+
+def test_what_was_interrupted_between_the_core_and_its_notes_is_read_anew(tmp_path, monkeypatch):
+    store = f"sqlite:///{tmp_path / 's.db'}"
+    study = bl.Study("s", store, bl.RandomSearch({"x": (0.0, 1.0)}, seed=0))
+    other = bl.Study.load("s", store)
+    other.observe(other.suggest(key="first"), 0.5, key="value")
+    note, interrupted = History.note, []
+
+    def interrupt(history, records, numbers):
+        if not interrupted:
+            interrupted.append(1)
+            raise KeyboardInterrupt
+        note(history, records, numbers)
+
+    monkeypatch.setattr(History, "note", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        study.sync()
+    assert study._log.core.n_events() == 2
+    assert study.suggest(key="first").number == 0 and study.n_trials == 1
+    study.observe(0, 0.5, key="value")
+    assert study._log.n_events() == 2 and study._log.history.changed(1) == [0]
