@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 import belated as bl
 from belated.store import sqlite
+from tests.study.forks import suggests_in_a_fork
 
 SPACE = {"x": (0.0, 1.0), "kind": ["a", None, 3, 2.5, True]}
 
@@ -436,27 +437,7 @@ def test_a_child_opens_its_own_connection(store):
 def test_a_fork_while_a_thread_is_at_work_leaves_a_usable_child(store):
     study = bl.Study("s", store, random_search())
     study.suggest()
-    holds, done = threading.Event(), threading.Event()
-
-    def hold():
-        with study._log.lock:
-            holds.set()
-            done.wait(60)
-
-    thread = threading.Thread(target=hold)
-    thread.start()
-    holds.wait(60)
-    child = os.fork()
-    if child == 0:
-        code = 1
-        try:
-            study.suggest()
-            code = 0
-        finally:
-            os._exit(code)
-    assert os.waitpid(child, 0)[1] == 0
-    done.set()
-    thread.join()
+    assert suggests_in_a_fork(study, study._log.lock)
     assert study.n_trials == 2
 
 

@@ -177,7 +177,10 @@ class SharedLog:
                     done = call()
                     if self._is_on_disk():
                         return done
-            return call()
+            done = call()
+            if not self._is_on_disk():
+                raise StoreError(f"the server of {self.store.url} crashes again and again: call again once it runs")
+            return done
 
     def sync_to_disk(self) -> int:
         """As `sync`; what is known then is on disk, so that no crash undoes it."""

@@ -4,7 +4,6 @@ import logging
 import os
 import pickle
 import re
-import signal
 import subprocess
 import sys
 import threading
@@ -18,6 +17,7 @@ from belated.store import open_store, postgres_connection
 from belated.store import postgres as module
 from tests.faults.server import USERS
 from tests.store.test_contract import header, record
+from tests.study.forks import suggests_in_a_fork
 
 pytest.importorskip("psycopg")
 PASSWORD = USERS["locked"]
@@ -330,29 +330,5 @@ def test_a_fork_while_a_thread_is_at_work_leaves_a_usable_child(url):
     """The child's store has a lock and a connection of its own before its study is opened anew by it."""
     study = bl.Study("s", url, random_search())
     study.suggest()
-    holds, done = threading.Event(), threading.Event()
-
-    def hold():
-        with study._log.lock, study._store._server.lock:
-            holds.set()
-            done.wait(60)
-
-    thread = threading.Thread(target=hold, daemon=True)
-    thread.start()
-    holds.wait(60)
-    child = os.fork()
-    if child == 0:
-        code = 1
-        try:
-            study.suggest()
-            code = 0
-        finally:
-            os._exit(code)
-    # Waiting for a lock that nobody will release, it would be killed.
-    killer = threading.Timer(20, os.kill, (child, signal.SIGKILL))
-    killer.start()
-    assert os.waitpid(child, 0)[1] == 0
-    killer.cancel()
-    done.set()
-    thread.join()
+    assert suggests_in_a_fork(study, study._log.lock, study._store._server.lock)
     assert study.n_trials == 2

@@ -1,0 +1,38 @@
+"""A fork while another thread of the parent is at work."""
+
+import os
+import signal
+import threading
+from contextlib import ExitStack
+
+
+def suggests_in_a_fork(study, *locks):
+    """Whether a child can suggest in a study while a thread of its parent holds these locks."""
+    holds, done = threading.Event(), threading.Event()
+
+    def hold():
+        with ExitStack() as held:
+            for lock in locks:
+                held.enter_context(lock)
+            holds.set()
+            done.wait(60)
+
+    thread = threading.Thread(target=hold, daemon=True)
+    thread.start()
+    holds.wait(60)
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            study.suggest()
+            code = 0
+        finally:
+            os._exit(code)
+    # Waiting for a lock that nobody will release, it would be killed.
+    killer = threading.Timer(20, os.kill, (child, signal.SIGKILL))
+    killer.start()
+    status = os.waitpid(child, 0)[1]
+    killer.cancel()
+    done.set()
+    thread.join()
+    return status == 0
