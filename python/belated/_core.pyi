@@ -267,8 +267,8 @@ class Optimizer:
     def replace(self, events: Sequence[str]) -> list[int | None]:
         """Have these events for the whole log, or, if one is bad, the log as it was; the numbers are as in `extend`."""
 
-    def events(self, start: int) -> list[str]:
-        """The log from event number ``start`` on, as JSON."""
+    def events(self, start: int, end: int | None = None) -> list[str]:
+        """The log from event number ``start`` on, as JSON; up to the one before number ``end`` where that is given."""
 
     def n_events(self) -> int: ...
     def recommend(

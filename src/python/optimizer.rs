@@ -209,10 +209,12 @@ impl Optimizer {
         })
     }
 
-    fn events(&self, py: Python<'_>, start: usize) -> PyResult<Vec<String>> {
+    #[pyo3(signature = (start, end=None))]
+    fn events(&self, py: Python<'_>, start: usize, end: Option<usize>) -> PyResult<Vec<String>> {
         detached(py, |stop| {
             let core = self.lock(stop)?;
-            let events = core.ledger().events(start);
+            let wanted = end.map_or(usize::MAX, |end| end.saturating_sub(start));
+            let events = core.ledger().events(start).take(wanted);
             events.map(|event| event.to_json()).collect()
         })
     }

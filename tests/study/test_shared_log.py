@@ -1,5 +1,7 @@
 """The log that processes share: replaced as a whole, and read anew where a call was interrupted."""
 
+import gc
+
 import pytest
 
 import belated as bl
@@ -37,3 +39,17 @@ def test_what_was_interrupted_between_the_core_and_its_notes_is_read_anew(tmp_pa
     assert study.suggest(key="first").number == 0 and study.n_trials == 1
     study.observe(0, 0.5, key="value")
     assert study._log.n_events() == 2 and study._log.history.changed(1) == [0]
+
+
+def test_known_events_are_no_work_for_the_garbage_collector(tmp_path):
+    store = f"sqlite:///{tmp_path / 's.db'}"
+    study = bl.Study("s", store, bl.RandomSearch({"x": (0.0, 1.0)}, seed=0))
+    other = bl.Study.load("s", store)
+    gc.collect()
+    before = len(gc.get_objects())
+    for call in range(20):
+        other.suggest(n=10, key=f"suggest {call}")
+        other.observe(10 * call, 0.5, key=f"observe {call}")
+    study.sync()
+    gc.collect()
+    assert study._log.n_events() == 220 and len(gc.get_objects()) < before + 50

@@ -50,6 +50,7 @@ _EVENTS = (
     "SELECT n, seq, version, key, at, body, checksum FROM belated.heads LEFT JOIN belated.events "
     "ON events.study = heads.study AND seq >= %s WHERE heads.study = %s ORDER BY seq"
 )
+_WRITE_KEY = "SELECT write_key FROM belated.events WHERE study = %s AND seq = %s"
 _HEADER = "SELECT id, name, definition, at, version, checksum FROM belated.studies"
 
 
@@ -351,8 +352,7 @@ class _Transaction:
                 # The lost transaction is over once the lock is free again: either it was committed, or not.
                 self._lock(connection)
                 if self._n > first:
-                    statement = "SELECT write_key FROM belated.events WHERE study = %s AND seq = %s"
-                    found = connection.execute(statement, (self._study, first), binary=True).fetchone()
+                    found = connection.execute(_WRITE_KEY, (self._study, first), binary=True).fetchone()
                     if tried and found == (key,):
                         connection.execute("COMMIT")
                         if self._store._server.may_sync_later:
@@ -363,23 +363,30 @@ class _Transaction:
                         f"store {self._store.url}: the connection was lost before anything was written, and other "
                         "processes wrote meanwhile: call again"
                     )
-            tried, committed, later = True, None, self._store._server.may_sync_later
+            tried = True
             try:
-                with _together(connection):
-                    _insert(connection, self._study, self._added, key)
-                    statement = "UPDATE belated.heads SET n = %s WHERE study = %s"
-                    connection.execute(statement, (first + len(self._added), self._study))
-                    committed = connection.execute("COMMIT")
-                    if later:
-                        connection.execute(_SYNC)
+                self._send(connection, key)
             except driver().Error:
-                if connection.closed or committed is None or committed.statusmessage != "COMMIT":
+                found = None
+                if not connection.closed and connection.info.transaction_status.name == "IDLE":
+                    found = connection.execute(_WRITE_KEY, (self._study, first), binary=True).fetchone()
+                if found != (key,):
                     raise
                 # The events are there: only the wait for the disk was ended, as by an administrator.
                 self._wait_for_disk(connection)
 
         self._store._run(write)
         self._store._noted(self._study, self._added)
+
+    def _send(self, connection: Any, key: bytes) -> None:
+        """Send what was appended, the commit and the wait for the disk, in one message."""
+        n, later = self._added[-1].seq + 1, self._store._server.may_sync_later
+        rows = ", ".join(["(%s, %s, %s, %s, %s, %s, %s, %s)"] * len(self._added))
+        driver().ClientCursor(connection).execute(
+            f"INSERT INTO belated.events VALUES {rows}; "
+            f"UPDATE belated.heads SET n = {n:d} WHERE study = {self._study:d}; COMMIT{'; ' + _SYNC if later else ''}",
+            [fact for record in self._added for fact in (self._study, *record, key)],
+        )
 
     def _wait_for_disk(self, connection: Any) -> None:
         """Wait for the disk after a commit without waiting."""
@@ -419,24 +426,6 @@ class _Transaction:
         self._n = self._start + len(self._stored)
         self._last = self._stored[-1].checksum if self._stored else None
         self._connection = connection
-
-
-@contextmanager
-def _together(connection: Any) -> Iterator[None]:
-    """Within, statements are sent without waiting for each other's results, where libpq can do that."""
-    psycopg = driver()
-    if not psycopg.Pipeline.is_supported():
-        yield
-        return
-    lost = None
-    with connection.pipeline():
-        try:
-            yield
-        except psycopg.OperationalError as error:
-            # Raised below: a pipeline that ends by two errors logs one of them.
-            lost = error
-    if lost is not None:
-        raise lost
 
 
 def _insert(connection: Any, study: int, records: Sequence[Record], key: bytes) -> None:

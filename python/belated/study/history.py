@@ -31,6 +31,11 @@ class History:
         self._at.extend(record.at for record in records)
         self._concerned.extend(_NONE if number is None else number for number in numbers)
 
+    def concerned(self, event: int) -> int | None:
+        """The number of the trial that an event concerns."""
+        number = self._concerned[event]
+        return None if number == _NONE else number
+
     def written(self, number: int) -> Written:
         """When the first and the last event of a trial were written."""
         for event in range(self._n_seen, len(self._at)):

@@ -59,8 +59,9 @@ class SharedLog:
         self._readings = 0
         # Whether trials may be started: asked with the write lock held. None: always.
         self.may_start: Callable[[], bool] | None = None
-        # What calls with a key wrote: (call, key) → (number of the trial concerned, event).
-        self._keyed: dict[tuple[str, str], list[tuple[int | None, str]]] = {}
+        # What calls with a key wrote: "call:i:key" → the number of the event. Strings and integers alone, which the
+        # garbage collector does not visit: all processes of a study would stop for it after the same event.
+        self._keyed: dict[str, int] = {}
 
     # Reading and writing the store.
 
@@ -129,10 +130,7 @@ class SharedLog:
     def _note(self, records: list[Record], numbers: list[int | None]) -> None:
         """Note what the core does not keep of events that it has."""
         self.history.note(records, numbers)
-        for record, number in zip(records, numbers, strict=True):
-            if record.key is not None:
-                call, _, key = record.key.split(":", 2)
-                self._keyed.setdefault((call, key), []).append((number, record.body))
+        self._keyed.update((record.key, record.seq) for record in records if record.key is not None)
         if records:
             self._last = records[-1].checksum
         self._n_applied += len(records)
@@ -215,7 +213,11 @@ class SharedLog:
 
     def keyed(self, call: str, key: str | None) -> list[tuple[int | None, str]]:
         """(number of the trial concerned, event) of what an earlier call with this key wrote."""
-        return [] if key is None else self._keyed.get((call, key), [])
+        found: list[tuple[int | None, str]] = []
+        while key is not None and (event := self._keyed.get(_stored_key(call, len(found), key))) is not None:
+            [body] = self.core.events(event, event + 1)
+            found.append((self.history.concerned(event), body))
+        return found
 
     # The methods of a core that write, some with more arguments.
 
@@ -255,7 +257,7 @@ class SharedLog:
                             continue
                         events = proposal()
                     first = len(self.core)
-                    names = [None if key is None else f"suggest:{i}:{key}" for i in range(n)]
+                    names = [None if key is None else _stored_key("suggest", i, key) for i in range(n)]
                     uncommitted.extend(zip(events, names, strict=True))
                 return list(range(first, first + n))
             return self._earlier(n, context, fidelity, key)
@@ -296,7 +298,7 @@ class SharedLog:
             event, number = valid
             # Several at once all start trials, or are enqueued.
             number = None if number is None else number + len(uncommitted)
-            uncommitted.append((event, None if key is None else f"observe:0:{key}"))
+            uncommitted.append((event, None if key is None else _stored_key("observe", 0, key)))
             return number
 
     def observe(
@@ -409,6 +411,11 @@ class SharedLog:
 
     def __len__(self) -> int:
         return len(self.core)
+
+
+def _stored_key(call: str, i: int, key: str) -> str:
+    """The key of the i-th event of a call with a key."""
+    return f"{call}:{i}:{key}"
 
 
 def _near(z: float | None, wanted: float) -> bool:

@@ -1,6 +1,5 @@
 """The PostgreSQL store when connections or answers are lost: nothing is lost with them, and nothing doubled."""
 
-import contextlib
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -66,19 +65,17 @@ def test_where_others_wrote_meanwhile_nothing_is_written(opened, postgres, url):
 @pytest.fixture
 def lose_answers(monkeypatch):
     """The next commits reach the server, but their answers are lost; what happens then may be put into the list."""
-    together, waiting = module._together, []
+    send, waiting = module._Transaction._send, []
 
-    @contextlib.contextmanager
-    def losing(connection):
-        with together(connection):
-            yield
-        if waiting and connection.info.transaction_status.name == "IDLE":
+    def losing(log, connection, key):
+        send(log, connection, key)
+        if waiting:
             happens = waiting.pop(0)
             connection.close()
             happens()
             raise psycopg.OperationalError("the answer was lost")
 
-    monkeypatch.setattr(module, "_together", losing)
+    monkeypatch.setattr(module._Transaction, "_send", losing)
     return waiting
 
 

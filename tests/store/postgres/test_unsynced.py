@@ -78,23 +78,21 @@ def test_what_was_acknowledged_is_on_disk(url, lazy, default):
 @pytest.fixture
 def crash_before_sync(monkeypatch, lazy):
     """The server crashes when the next commits were made and have not been synced; then what is in the list happens."""
-    together, waiting = module._together, []
+    send, waiting = module._Transaction._send, []
 
-    @contextlib.contextmanager
-    def crashing(connection):
+    def crashing(log, connection, key):
         if not waiting:
-            with together(connection):
-                yield
+            send(log, connection, key)
             return
         happens = waiting.pop(0)
-        with unsynced(), together(connection):
-            yield
+        with unsynced():
+            send(log, connection, key)
         crash(lazy)
         happens()
         connection.close()
         raise psycopg.OperationalError("the server crashed")
 
-    monkeypatch.setattr(module, "_together", crashing)
+    monkeypatch.setattr(module._Transaction, "_send", crashing)
     return waiting
 
 
@@ -203,25 +201,22 @@ def test_a_user_who_may_not_wait_for_the_disk_later_waits_within_the_commit(url,
         lazy.execute("DROP ROLE worker")
 
 
-def test_a_wait_for_the_disk_that_is_ended_does_not_undo_the_commit(opened, monkeypatch):
-    real = module._SYNC
+def test_a_wait_for_the_disk_that_is_ended_does_not_undo_the_commit(opened, postgres, monkeypatch):
     monkeypatch.setattr(module, "_SYNC", "SELECT 1/0")
     written = "the events were written, but the server does not say whether they are on disk"
     with pytest.raises(bl.StoreError, match=written), opened.writing("s") as log:
         log.append([record(2)])
     assert opened.events("s", 2) == [record(2)]
-    refusals = iter(["SELECT 1/0", "SELECT 1/0"])
-
-    class Sync(str):
-        """Is refused twice."""
-
-        def encode(self, *arguments):
-            return next(refusals, real).encode(*arguments)
-
-    monkeypatch.setattr(module, "_SYNC", Sync(real))
-    with opened.writing("s") as log:
-        log.append([record(3)])
-    assert [each.seq for each in opened.events("s", 0)] == [0, 1, 2, 3]
+    # Refused twice.
+    postgres.execute("CREATE SEQUENCE tries")
+    monkeypatch.setattr(module, "_SYNC", "SELECT 1 / (nextval('tries') / 3)")
+    try:
+        with opened.writing("s") as log:
+            log.append([record(3)])
+        [(tries,)] = postgres.execute("SELECT last_value FROM tries")
+    finally:
+        postgres.execute("DROP SEQUENCE tries")
+    assert tries == 3 and [each.seq for each in opened.events("s", 0)] == [0, 1, 2, 3]
 
 
 def test_the_loss_of_what_was_acknowledged_is_an_error(url, postgres):
