@@ -206,6 +206,23 @@ def test_points_of_trials_that_tune_lost_are_suggested_again_after_a_second_rest
     assert len(states(search)) == 3 and search.suggest("z") not in configs.values()
 
 
+def test_a_point_that_was_suggested_again_is_known_to_an_older_file(tmp_path):
+    search = searched()
+    configs = {trial_id: search.suggest(trial_id) for trial_id in "abc"}
+    search.save_to_dir(str(tmp_path), "1")
+    write_table(tmp_path, [("a", "RUNNING", configs["a"], {})])
+    search = BelatedSearch()
+    search.restore_from_dir(str(tmp_path))
+    assert search.suggest("x") == configs["b"]
+    # Killed before the search was saved again, but not its table.
+    write_table(tmp_path, [("a", "RUNNING", configs["a"], {}), ("x", "TERMINATED", configs["b"], {"loss": 2.0})])
+    search = BelatedSearch()
+    search.restore_from_dir(str(tmp_path))
+    assert states(search) == [("pending", None), ("observed", 2.0), ("pending", None)]
+    assert search.suggest("y") == configs["c"]
+    assert search.suggest("z") not in configs.values() and len(states(search)) == 4
+
+
 def test_trials_of_the_optimizer_that_are_not_tunes_are_not_suggested(tmp_path):
     def made():
         opt = bl.RandomSearch({"x": (0.0, 1.0)}, seed=0)

@@ -462,14 +462,21 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
     def _reconcile(self, table: list[TuneTrial]) -> None:
         """Take over from Tune's table what this search does not know, and what it knows otherwise."""
         optimizer, space = self._ready()
-        lost, self._running = self._running - {row.id for row in table}, set()
+        lost = self._running - {row.id for row in table}
+        unstarted = sorted([*self._unstarted, *map(self._trials.pop, lost)])
+        self._running = set()
         queue = enqueued(optimizer)
         for row in table:
             number = self._trials.get(row.id)
             if number is None:
                 params = space.params(*row.configs)
                 try:
-                    if queue and params == queue[0]:
+                    # Suggested again in an earlier session, of which the search does not know.
+                    again = next((each for each in unstarted if Trial(optimizer, each).params == params), None)
+                    if again is not None:
+                        unstarted.remove(again)
+                        number = again
+                    elif queue and params == queue[0]:
                         queue.pop(0)
                         number = optimizer.suggest().number
                     else:
@@ -487,7 +494,7 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
                 row.status == "TERMINATED" and Trial(optimizer, number).state == "failed"
             ):
                 self._report(row.id, number, row.result, row.status == "ERROR")
-        self._unstarted = sorted([*self._unstarted, *map(self._trials.pop, lost)])
+        self._unstarted = unstarted
 
 
 def _check_metric(metric: Any, mode: Any) -> None:
