@@ -209,6 +209,8 @@ def run(stops=10, samples=60, workers=4, seconds=0.2, period=0.5, longest=3.0, m
                 if process.is_alive():
                     process.kill()
                     process.join()
+                    if Path(folder, "done").exists():
+                        continue  # killed after its end
                     # Workers of a driver that died end soon; what they still note belongs to its session.
                     time.sleep(1.0)
                     stopped += 1
