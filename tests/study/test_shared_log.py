@@ -5,7 +5,9 @@ import gc
 import pytest
 
 import belated as bl
+from belated.study import shared_log
 from belated.study.history import History
+from belated.study.shared_log import SharedLog
 
 
 def test_a_log_is_replaced_as_a_whole_or_not_at_all():
@@ -39,6 +41,25 @@ def test_what_was_interrupted_between_the_core_and_its_notes_is_read_anew(tmp_pa
     assert study.suggest(key="first").number == 0 and study.n_trials == 1
     study.observe(0, 0.5, key="value")
     assert study._log.n_events() == 2 and study._log.history.changed(1) == [0]
+
+
+def test_a_log_that_was_not_read_for_long_is_read_before_the_write_lock_is_taken(tmp_path, monkeypatch):
+    store = f"sqlite:///{tmp_path / 's.db'}"
+    study = bl.Study("s", store, bl.RandomSearch({"x": (0.0, 1.0)}, seed=0))
+    other = bl.Study.load("s", store)
+    trial = study.suggest()
+    other.suggest(n=5)
+    read = []
+    apply_new = SharedLog._apply_new
+
+    def note(log, read_from):
+        read.append(apply_new(log, read_from))
+        return read[-1]
+
+    monkeypatch.setattr(SharedLog, "_apply_new", note)
+    monkeypatch.setattr(shared_log, "_LONG_AGO", -1.0)
+    study._log.observe(trial.number, 0.5, None, False, False, None, None)
+    assert read == [5, 0]
 
 
 def test_known_events_are_no_work_for_the_garbage_collector(tmp_path):

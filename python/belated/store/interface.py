@@ -55,8 +55,8 @@ class Transaction(Protocol):
 class Store(ABC):
     """A place for the logs of studies; it keeps records and leaves their meaning to the study.
 
-    An operation that does not succeed raises StoreError, and then nothing has been written. A new store is a subclass
-    in a file of its own and a line in `belated.store.STORES`.
+    An operation that does not succeed raises StoreError, and then nothing has been written, unless the message says so.
+    A new store is a subclass in a file of its own and a line in `belated.store.STORES`.
     """
 
     #: What `open_store` opens this store from, in any process.

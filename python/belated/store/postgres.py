@@ -28,6 +28,7 @@ _WITHOUT_WAITING = "SET LOCAL synchronous_commit TO OFF; "
 _SYNC_BY_LOCK = "SELECT n FROM belated.heads WHERE study = %s FOR UPDATE"
 # How often a sync is asked for that an administrator ends.
 _SYNCS = 3
+_BEFORE_REPEATING = "look at the study before you repeat it, or repeat it with the same key"
 
 # No foreign key of `events`: each insertion would lock, and so write, the row of its study. `write_key` is drawn by the
 # client for each transaction: by it the client finds out whether a commit took place whose answer was lost.
@@ -344,38 +345,51 @@ class _Transaction:
         """Write what was appended, exactly once, even where the connection is lost meanwhile."""
         if not self._added:
             return
-        first, before, key, tried = self._added[0].seq, self._last, os.urandom(16), False
+        # `before` is the checksum of the event before the first one. `sent`: whether there may have been a commit whose
+        # answer was lost.
+        first, before, key, sent = self._added[0].seq, self._last, os.urandom(16), False
 
         def write(connection: Any) -> None:
-            nonlocal tried
+            nonlocal sent
             if connection is not self._connection:
                 # The lost transaction is over once the lock is free again: either it was committed, or not.
                 self._lock(connection)
                 if self._n > first:
                     found = connection.execute(_WRITE_KEY, (self._study, first), binary=True).fetchone()
-                    if tried and found == (key,):
+                    if sent and found == (key,):
                         connection.execute("COMMIT")
+                        sent = False
                         if self._store._server.may_sync_later:
                             self._wait_for_disk(connection)
                         return
+                sent = False
                 if self._n != first or self._last != before:
                     raise NotWritten(
                         f"store {self._store.url}: the connection was lost before anything was written, and other "
                         "processes wrote meanwhile: call again"
                     )
-            tried = True
+            sent = True
             try:
                 self._send(connection, key)
+                return
             except driver().Error:
+                if connection.closed:
+                    raise
                 found = None
-                if not connection.closed and connection.info.transaction_status.name == "IDLE":
+                if connection.info.transaction_status.name == "IDLE":
                     found = connection.execute(_WRITE_KEY, (self._study, first), binary=True).fetchone()
+                sent = False
                 if found != (key,):
                     raise
-                # The events are there: only the wait for the disk was ended, as by an administrator.
-                self._wait_for_disk(connection)
+            # The events are there: only the wait for the disk was ended, as by an administrator.
+            self._wait_for_disk(connection)
 
-        self._store._run(write)
+        try:
+            self._store._run(write)
+        except StoreError as error:
+            if sent:
+                raise StoreError(f"{error}; the call may have been carried out: {_BEFORE_REPEATING}") from None
+            raise
         self._store._noted(self._study, self._added)
 
     def _send(self, connection: Any, key: bytes) -> None:
@@ -400,7 +414,7 @@ class _Transaction:
                 refused = error
         raise StoreError(
             f"store {self._store.url}: the events were written, but the server does not say whether they are on disk "
-            f"({one_line(refused)})"
+            f"({one_line(refused)}): {_BEFORE_REPEATING}"
         )
 
     def _lock(self, connection: Any) -> None:
@@ -421,7 +435,7 @@ class _Transaction:
         found.nextset()
         # Where events are gone that were read before, whoever asks for them is told so.
         gone = n is not None and n[0] < start
-        self._stored = [] if gone else _checked(found.fetchall(), start, None if n is None else n[0])
+        self._stored = [] if gone else _complete(found.fetchall(), start, None if n is None else n[0])
         self._start = n[0] if gone else start
         self._n = self._start + len(self._stored)
         self._last = self._stored[-1].checksum if self._stored else None
@@ -436,10 +450,10 @@ def _insert(connection: Any, study: int, records: Sequence[Record], key: bytes) 
 
 def _events(connection: Any, study: int, start: int) -> list[Record]:
     rows = connection.execute(_EVENTS, (start, study), binary=True).fetchall()
-    return _checked([row[1:] for row in rows if row[1] is not None], start, rows[0][0] if rows else None)
+    return _complete([row[1:] for row in rows if row[1] is not None], start, rows[0][0] if rows else None)
 
 
-def _checked(rows: list[Any], start: int, n: int | None) -> list[Record]:
+def _complete(rows: list[Any], start: int, n: int | None) -> list[Record]:
     """The events from number `start` on, which must be all of the n that the study has."""
     if n is None:
         raise StoreError("the study's count of events is missing: the store is damaged; restore a backup")

@@ -35,9 +35,11 @@ _MAY_SYNC_LATER = (
     "WHERE proname = 'pg_logical_emit_message'"
 )
 
-# Acknowledged means synced, whatever the server's default; a stricter setting, for standby servers, is kept.
+# Acknowledged means synced, whatever the server's default; a stricter setting, for standby servers, is kept. No other
+# limits than these two end a call, and times are read as they were written, to the last bit.
 _SESSION = (
     "SELECT set_config('lock_timeout', %s, false), set_config('idle_in_transaction_session_timeout', %s, false), "
+    "set_config('statement_timeout', '0', false), set_config('extra_float_digits', '3', false), "
     "CASE current_setting('synchronous_commit') WHEN 'off' THEN set_config('synchronous_commit', 'on', false) END"
 )
 
@@ -86,11 +88,12 @@ class Server:
     Passwords are not in its URL, but in this module, where they are neither shown nor pickled.
     """
 
+    _connection: Any = None
+
     def __init__(self, url: str) -> None:
         self.url = url
         self.lock = threading.RLock()
         self._process = os.getpid()
-        self._connection: Any = None
         self._was_connected = False
         # Of the connection that there is.
         self.may_sync_later = False
@@ -109,6 +112,9 @@ class Server:
                     return action(self._connected())
                 except psycopg.Error as error:
                     again, problem = self._is_lost(error), self._translated(error)
+                except BaseException:
+                    self._close_if_interrupted()
+                    raise
                 now = time.monotonic()
                 end = now + RECONNECT_TIMEOUT if end is None else end
                 if again:
@@ -125,13 +131,19 @@ class Server:
         if connection is None:
             return
         try:
-            status = connection.info.transaction_status.name
-            if status == "ACTIVE":
-                # Interrupted in the middle of a statement.
-                self.close()
-            elif status != "IDLE":
+            self._close_if_interrupted()
+            if self._connection is not None and connection.info.transaction_status.name != "IDLE":
                 connection.execute("ROLLBACK")
         except driver().Error:
+            self.close()
+        except BaseException:
+            # The lock must not outlive an interrupt.
+            self.close()
+            raise
+
+    def _close_if_interrupted(self) -> None:
+        """End a connection that was left in the middle of a statement: no other one can be sent by it."""
+        if self._connection is not None and self._connection.info.transaction_status.name == "ACTIVE":
             self.close()
 
     def _is_lost(self, error: Exception) -> bool:
@@ -151,20 +163,29 @@ class Server:
             psycopg = driver()
             given = psycopg.conninfo.conninfo_to_dict(self.url)
             settings = {**_CONNECTION, **given, **PASSWORDS.get(self.url, {}), "client_encoding": "UTF8"}
-            self._connection = connection = psycopg.connect(**settings, autocommit=True)
-            if connection.info.parameter_status("server_encoding") != "UTF8":
-                self.close()
-                raise self.error("its encoding is not UTF8: make another database WITH ENCODING 'UTF8'")
-            connection.isolation_level = psycopg.IsolationLevel.READ_COMMITTED
-            connection.execute(_SESSION, (f"{LOCK_TIMEOUT}s", f"{_SILENCE}s"))
-            [(self.may_sync_later,)] = connection.execute(_MAY_SYNC_LATER).fetchall()
+            connection = psycopg.connect(**settings, autocommit=True)
             self._was_connected = True
+            try:
+                self._set_up(connection)
+            except BaseException:
+                connection.close()
+                raise
+            # Last, so that none is used that was not set up to the end.
+            self._connection = connection
         return self._connection
+
+    def _set_up(self, connection: Any) -> None:
+        """Give a new connection its settings."""
+        if connection.info.parameter_status("server_encoding") != "UTF8":
+            raise self.error("its encoding is not UTF8: make another database WITH ENCODING 'UTF8'")
+        connection.isolation_level = driver().IsolationLevel.READ_COMMITTED
+        connection.read_only = False
+        connection.execute(_SESSION, (f"{LOCK_TIMEOUT}s", f"{_SILENCE}s"))
+        [(self.may_sync_later,)] = connection.execute(_MAY_SYNC_LATER).fetchall()
 
     def close(self) -> None:
         """End the connection; the next call opens another one."""
-        connection = vars(self).pop("_connection", None)
-        self._connection = None
+        connection, self._connection = self._connection, None
         if connection is not None and self._process == os.getpid():
             connection.close()
 
@@ -176,7 +197,7 @@ class Server:
         said = one_line(error)
         for secret in PASSWORDS.get(self.url, {}).values():
             said = said.replace(secret, "***") if secret else said
-        if "authentication failed" in said:
+        if "authentication failed" in said and not self._was_connected:
             # So that a later URL without a password finds the right one elsewhere.
             PASSWORDS.pop(self.url, None)
         message = _CODES["25006"] if "during recovery" in said else _CODES.get(error.sqlstate)

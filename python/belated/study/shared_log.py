@@ -1,6 +1,8 @@
 """The log that processes share: what a core is to an optimizer, with a store between."""
 
+import itertools
 import json
+import math
 import threading
 import time as clocks
 from collections.abc import Callable, Iterator, Sequence
@@ -33,6 +35,10 @@ _ATTEMPTS = 3
 # How often a call is made again whose connection was lost before anything was written, while others wrote.
 _LOST_CONNECTIONS = 20
 
+# A log that was not read for so long, in seconds, is read before the write lock is taken: nobody else can write while
+# many events are on their way.
+_LONG_AGO = 1.0
+
 
 class SharedLog:
     """What a core is to an optimizer, with a store between: the log there is the truth.
@@ -51,16 +57,19 @@ class SharedLog:
         self.lock = threading.RLock()
         # (event, key) of what the writer in charge is about to commit; None while there is none.
         self.uncommitted: list[tuple[str, str | None]] | None = None
-        # How many events were noted here, and the checksum of the last one; (number, checksum) of the last one that is
-        # known to be on disk; how often the log was read anew.
+        # How many events were noted here, and the checksum of the last one.
         self._n_applied = core.n_events()
         self._last: bytes | None = None
+        # (number, checksum) of the last event that is known to be on disk.
         self._synced: tuple[int, bytes] | None = None
+        # How often the log was read anew, and when it was last read, by the monotonic clock.
         self._readings = 0
+        self._read_at = -math.inf
         # Whether trials may be started: asked with the write lock held. None: always.
         self.may_start: Callable[[], bool] | None = None
         # What calls with a key wrote: "call:i:key" → the number of the event. Strings and integers alone, which the
-        # garbage collector does not visit: all processes of a study would stop for it after the same event.
+        # garbage collector does not visit. With other objects, its long pauses come after so many events, and so in all
+        # processes of a study at the same time, one after another behind the lock.
         self._keyed: dict[str, int] = {}
 
     # Reading and writing the store.
@@ -70,15 +79,15 @@ class SharedLog:
         with self.lock:
             return self._apply_new(partial(self.store.events, self.name))
 
-    def _apply_new(self, events: Callable[[int], list[Record]]) -> int:
+    def _apply_new(self, read_from: Callable[[int], list[Record]]) -> int:
         """Apply the events that are not known yet, given how to read them from a number on; how many they were."""
         known = self.core.n_events()
         if self._n_applied != known:
             # The last call was interrupted between the core and what is noted here.
-            return self._read_anew(events)
+            return self._read_anew(read_from)
         try:
             # With the last one that is known, which must still be there.
-            records = events(max(known - 1, 0))
+            records = read_from(max(known - 1, 0))
             if known and (not records or records[0].checksum != self._last):
                 there = "another event in place of" if records else "no longer event"
                 raise EventsGone(
@@ -86,27 +95,29 @@ class SharedLog:
                     "read: it was replaced by another copy; open the study anew"
                 )
         except EventsGone as gone:
-            self._check_that_only_unsynced(events, gone)
+            self._check_that_only_unsynced(read_from, gone)
             LOGGER.info("study %r is read anew: its last events were gone after a crash of the server", self.name)
-            return self._read_anew(events)
-        records = records[known > 0 :]
+            return self._read_anew(read_from)
+        self._read_at = clocks.monotonic()
+        if known:
+            records = records[1:]
         if records:
             self.apply(verified(self.name, self.id, known, records))
         return len(records)
 
-    def _check_that_only_unsynced(self, events: Callable[[int], list[Record]], gone: EventsGone) -> None:
+    def _check_that_only_unsynced(self, read_from: Callable[[int], list[Record]], gone: EventsGone) -> None:
         """Raise EventsGone where events are gone that were on disk."""
         if not self.store.shows_unsynced:
             raise gone
         if self._synced is not None:
             number, checksum = self._synced
-            found = events(number)
+            found = read_from(number)
             if not found or found[0].checksum != checksum:
                 raise gone
 
-    def _read_anew(self, events: Callable[[int], list[Record]]) -> int:
+    def _read_anew(self, read_from: Callable[[int], list[Record]]) -> int:
         """Replace all that is known by the store's log; its length."""
-        records = verified(self.name, self.id, 0, events(0))
+        records = verified(self.name, self.id, 0, read_from(0))
         numbers = self._written_to(self.core.replace, records)
         self._keyed.clear()
         self.history = History()
@@ -146,6 +157,8 @@ class SharedLog:
             if self.uncommitted is not None:
                 yield self.uncommitted
                 return
+            if clocks.monotonic() - self._read_at > _LONG_AGO:
+                self.sync()
             records = []
             try:
                 with self.store.writing(self.name) as log:
@@ -177,16 +190,20 @@ class SharedLog:
                         return done
             done = call()
             if not self._is_on_disk():
-                raise StoreError(f"the server of {self.store.url} crashes again and again: call again once it runs")
+                raise self._crashes_again()
             return done
+
+    def _crashes_again(self) -> StoreError:
+        return StoreError(f"the server of {self.store.url} crashes again and again: call again once it runs")
 
     def sync_to_disk(self) -> int:
         """As `sync`; what is known then is on disk, so that no crash undoes it."""
         with self.lock:
-            n_new = self.sync()
-            while not self._is_on_disk():
+            for _ in range(_LOST_CONNECTIONS):
                 n_new = self.sync()
-            return n_new
+                if self._is_on_disk():
+                    return n_new
+            raise self._crashes_again()
 
     def _is_on_disk(self) -> bool:
         """Wait until all that is known is on disk; False where it was gone instead, and the log was read anew."""
@@ -214,7 +231,12 @@ class SharedLog:
     def keyed(self, call: str, key: str | None) -> list[tuple[int | None, str]]:
         """(number of the trial concerned, event) of what an earlier call with this key wrote."""
         found: list[tuple[int | None, str]] = []
-        while key is not None and (event := self._keyed.get(_stored_key(call, len(found), key))) is not None:
+        if key is None:
+            return found
+        for i in itertools.count():
+            event = self._keyed.get(_stored_key(call, i, key))
+            if event is None:
+                break
             [body] = self.core.events(event, event + 1)
             found.append((self.history.concerned(event), body))
         return found

@@ -1,5 +1,6 @@
 """The PostgreSQL store when connections or answers are lost: nothing is lost with them, and nothing doubled."""
 
+import signal
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -20,6 +21,58 @@ def random_search():
 def hang_up(server):
     """End all sessions of belated, as an administrator or a network may."""
     server.execute("SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE application_name = 'belated'")
+
+
+# Interrupts.
+
+
+class Interrupted(Exception):
+    """Raised by a signal's handler, as a time limit for a test may be."""
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="there is no timer that sends a signal")
+@pytest.mark.parametrize("call", ["names", "events", "writing"])
+def test_a_store_is_usable_after_an_interrupt_within_a_statement(opened, url, call):
+    def interrupt(*_):
+        raise Interrupted
+
+    opened.names()
+    handler = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        with psycopg.connect(url) as other:
+            other.execute("LOCK TABLE belated.studies, belated.events IN ACCESS EXCLUSIVE MODE")
+            signal.setitimer(signal.ITIMER_REAL, 0.2)
+            with pytest.raises(Interrupted):
+                if call == "names":
+                    opened.names()
+                elif call == "events":
+                    opened.events("s", 0)
+                else:
+                    with opened.writing("s") as log:
+                        log.append([record(2)])
+    finally:
+        signal.signal(signal.SIGALRM, handler)
+    assert opened.names() == ["s"]
+    with opened.writing("s") as log:
+        log.append([record(2)])
+    assert opened.events("s", 2) == [record(2)]
+
+
+def test_a_connection_that_was_not_set_up_to_the_end_is_not_used(opened, url, monkeypatch):
+    set_up, interrupted = postgres_connection.Server._set_up, []
+
+    def interrupt(server, connection):
+        if not interrupted:
+            interrupted.append(connection)
+            raise KeyboardInterrupt
+        set_up(server, connection)
+
+    monkeypatch.setattr(postgres_connection.Server, "_set_up", interrupt)
+    store = open_store(url)
+    with pytest.raises(KeyboardInterrupt):
+        store.names()
+    assert interrupted[0].closed and store.names() == ["s"]
+    assert store._fetch("SELECT current_setting('lock_timeout')") == [("1min",)]
 
 
 # Lost connections.
@@ -91,6 +144,21 @@ def test_a_commit_whose_answer_was_lost_is_recognised(opened, url, lose_answers)
     with opened.writing("s") as log:
         log.append([record(4)])
     assert not lose_answers and [each.seq for each in opened.events("s", 0)] == list(range(6))
+
+
+def test_a_call_whose_outcome_is_not_known_says_so(opened, lose_answers, monkeypatch):
+    lock, lost = module._Transaction._lock, []
+
+    def lock_once(log, connection):
+        if lost:
+            raise psycopg.errors.LockNotAvailable("canceling statement due to lock timeout")
+        lock(log, connection)
+
+    monkeypatch.setattr(module._Transaction, "_lock", lock_once)
+    lose_answers += [lambda: lost.append(True)]
+    with pytest.raises(bl.StoreError, match="the call may have been carried out: look"), opened.writing("s") as log:
+        log.append([record(2)])
+    assert opened.events("s", 2) == [record(2)]
 
 
 def test_a_study_is_created_once_even_if_the_answer_was_lost(opened, monkeypatch):

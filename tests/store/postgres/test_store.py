@@ -19,7 +19,7 @@ from tests.faults.server import USERS
 from tests.store.test_contract import header, record
 from tests.study.forks import suggests_in_a_fork
 
-pytest.importorskip("psycopg")
+psycopg = pytest.importorskip("psycopg")
 PASSWORD = USERS["locked"]
 
 
@@ -75,6 +75,18 @@ def test_a_wrong_password_is_refused_at_once_and_not_shown(locked):
     assert "wr0ng" not in seen.replace(wrong, "").replace(wrong.partition("://")[2], "")
 
 
+def test_a_password_that_is_refused_later_is_kept(locked, monkeypatch):
+    study = bl.Study.load("s", with_password(locked))
+    study.sync()
+    study._store._server.close()
+    connect = psycopg.connect
+    with monkeypatch.context() as patch:
+        patch.setattr(psycopg, "connect", lambda **given: connect(**given | {"password": "wr0ng"}))
+        with pytest.raises(bl.StoreError, match="the server refuses this user and password"):
+            study.sync()
+    study.sync()
+
+
 def test_a_pickle_has_no_password_and_says_so_where_one_is_needed(locked):
     study = bl.Study.load("s", with_password(locked))
     data = pickle.dumps(study)
@@ -125,7 +137,6 @@ def test_the_privileges_that_are_documented_suffice(roles, postgres, capsys):
 
 
 def test_a_worker_can_neither_change_nor_remove_what_was_written(roles, postgres):
-    psycopg = pytest.importorskip("psycopg")
     for statement in ("DELETE FROM belated.events", "UPDATE belated.events SET body = ''", "DROP TABLE belated.events"):
         with psycopg.connect(postgres.url(user="worker")) as connection, pytest.raises(psycopg.Error):
             connection.execute(statement)
@@ -274,6 +285,24 @@ def test_writing_is_synced_whatever_the_servers_default(opened, url, postgres):
         finally:
             postgres.execute("ALTER DATABASE postgres RESET synchronous_commit")
         assert within == ("off",) and found == (wanted,)
+
+
+def test_limits_and_formats_of_the_server_change_nothing(url, postgres):
+    settings = {"extra_float_digits": 0, "statement_timeout": 200, "default_transaction_read_only": "on"}
+    for name, value in settings.items():
+        postgres.execute(f"ALTER DATABASE postgres SET {name} = {value}")
+    try:
+        study, other = bl.Study("s", url, random_search()), bl.Study.load("s", url)
+        for _ in range(10):
+            study.suggest()
+            other.add({"x": 0.5}, 0.5)
+        study._store._fetch("SELECT pg_sleep(0.3)")
+    finally:
+        for name in settings:
+            with psycopg.connect(url, autocommit=True) as connection:
+                connection.execute("SET default_transaction_read_only = off")
+                connection.execute(f"ALTER DATABASE postgres RESET {name}")
+    assert bl.Study.load("s", url).n_trials == 20
 
 
 def test_other_isolation_levels_of_the_server_change_nothing(opened, url, postgres):

@@ -471,11 +471,12 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
             if number is None:
                 params = space.params(*row.configs)
                 try:
-                    # Suggested again in an earlier session, of which the search does not know.
-                    again = next((each for each in unstarted if Trial(optimizer, each).params == params), None)
-                    if again is not None:
-                        unstarted.remove(again)
-                        number = again
+                    # A session that was killed before it saved the search gave this row the point of a trial that Tune
+                    # had lost.
+                    at_point = [trial for trial in unstarted if Trial(optimizer, trial).params == params]
+                    if at_point:
+                        number = at_point[0]
+                        unstarted.remove(number)
                     elif queue and params == queue[0]:
                         queue.pop(0)
                         number = optimizer.suggest().number
