@@ -130,6 +130,8 @@ class Reader:
             with open(self.path, "rb") as file:
                 file.seek(self.position)
                 added = file.read()
+            # A line that is being written may be there in part.
+            added = added[: added.rfind(b"\n") + 1]
             self.position += len(added)
             for line in map(json.loads, added.splitlines()):
                 if line["what"] == "begin":
