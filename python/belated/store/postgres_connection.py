@@ -36,10 +36,11 @@ _MAY_SYNC_LATER = (
 )
 
 # Acknowledged means synced, whatever the server's default; a stricter setting, for standby servers, is kept. No other
-# limits than these two end a call, and times are read as they were written, to the last bit.
+# limits than these two end a call, times are read as they were written, to the last bit, and whoever may write can.
 _SESSION = (
     "SELECT set_config('lock_timeout', %s, false), set_config('idle_in_transaction_session_timeout', %s, false), "
     "set_config('statement_timeout', '0', false), set_config('extra_float_digits', '3', false), "
+    "set_config('default_transaction_read_only', 'off', false), "
     "CASE current_setting('synchronous_commit') WHEN 'off' THEN set_config('synchronous_commit', 'on', false) END"
 )
 
@@ -179,7 +180,6 @@ class Server:
         if connection.info.parameter_status("server_encoding") != "UTF8":
             raise self.error("its encoding is not UTF8: make another database WITH ENCODING 'UTF8'")
         connection.isolation_level = driver().IsolationLevel.READ_COMMITTED
-        connection.read_only = False
         connection.execute(_SESSION, (f"{LOCK_TIMEOUT}s", f"{_SILENCE}s"))
         [(self.may_sync_later,)] = connection.execute(_MAY_SYNC_LATER).fetchall()
 

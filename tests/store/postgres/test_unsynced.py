@@ -1,6 +1,7 @@
 """The PostgreSQL store when a crash undoes what was committed and not yet on disk: readers read the log anew."""
 
 import contextlib
+import time
 
 import pytest
 
@@ -20,6 +21,12 @@ def random_search():
 @pytest.fixture
 def lazy(postgres):
     """A server that takes what is committed without a sync to the disk only when a commit with one follows."""
+    # Its WAL writer syncs when it was last at work longer ago than the delay, and at once where it had gone to sleep.
+    postgres.execute("SET synchronous_commit = off; SELECT pg_logical_emit_message(true, 'test', '')")
+    end = time.monotonic() + 10
+    while postgres.execute("SELECT pg_current_wal_flush_lsn() < pg_current_wal_insert_lsn()") == [(True,)]:
+        assert time.monotonic() < end
+        time.sleep(0.02)
     postgres.execute("ALTER SYSTEM SET wal_writer_delay = '10s'")
     postgres.execute("SELECT pg_reload_conf()")
     yield postgres
