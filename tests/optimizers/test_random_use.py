@@ -9,7 +9,14 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule, run_state_machine_as_test
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
 
 import belated as bl
 from tests.optimizers.strategies import FULL, core_of, replayed, twin_of
@@ -68,9 +75,7 @@ class RandomUse(RuleBasedStateMachine):
     def start(self, data, seed, minimize, exact):
         self.domain = data.draw(st.sampled_from(SUPPORTED[self.kind]), label="domain")
         self.sign = -1 if minimize else 1
-        self.opt = KINDS[self.kind](
-            **DOMAINS[self.domain], seed=seed, direction="minimize" if minimize else "maximize"
-        )
+        self.opt = KINDS[self.kind](**DOMAINS[self.domain], seed=seed, direction="minimize" if minimize else "maximize")
         # Values without noise are declared such.
         self.std = 0.0 if exact else None
         self.states, self.values, self.mistyped = {}, {}, set()
@@ -168,7 +173,9 @@ class RandomUse(RuleBasedStateMachine):
             near = [p for p in self.given_up if max(abs(a - b) for a, b in zip(here, p, strict=True)) < 1e-3]
             assert not near, f"{here} was abandoned, and nothing has come since"
         if self.repeats_nothing():
-            taken = {place(t) for t in self.opt.trials if t.state in ("observed", "pending") and t.number < trial.number}
+            taken = {
+                place(t) for t in self.opt.trials if t.state in ("observed", "pending") and t.number < trial.number
+            }
             tried = taken | {place(t) for t in self.opt.trials if t.state == "failed"}
             if self.domain == "box":
                 assert here not in taken, f"{here} has its value, and values have no noise"
