@@ -42,7 +42,7 @@ class Interrupted(Exception):
 
 
 def interrupted(call, after):
-    """Whether a call ended before it was interrupted, at the line of the store's or the study's code with this number."""
+    """Whether a call ended before it was interrupted at this line that it executes in the store or the study."""
     left = after
 
     def trace(frame, event, _argument):
