@@ -5,8 +5,9 @@ Notation: f(params, n) is the cross-validated accuracy on the first n rows; z in
 
 The clock: an evaluation of n samples keeps the machine busy for n/high of the time of a full one, and its result comes
 the paper's constant delay after its end. Algorithms that know of delays start the next evaluation when the machine is
-free; those that wait and act start it when the last result has arrived. All have the same time. A full evaluation takes
-the paper's time divided by the number of its evaluations: its trees had 81, 17 and 15 nodes, all but the root evaluated.
+free; those that wait and act start it when the last result has arrived. All have the same time. A full evaluation
+takes the paper's time divided by the number of its evaluations: its trees had 81, 17 and 15 nodes, and all but the root
+were evaluated.
 
 What the paper leaves open: DUCBV with b = 1 has a bonus above 1, the range of all accuracies, in any cell with fewer
 than 3·log t values, so that it would visit cells in the order of their depth until the end. For other functions the
@@ -387,8 +388,8 @@ def table(report: dict[str, Any]) -> str:
     best = max(report["settings"], key=lambda each: -math.inf if math.isnan(each["max"]) else each["max"])
     return (
         f"{report['data']}.\n\nAccuracy at full fidelity ({high:,} samples, the lowest {low:,}) after "
-        f"{report['duration']} s, a full evaluation {report['evaluation']} s, delay {report['delay']} s, {report['runs']} runs; "
-        "cost in full evaluations\n"
+        f"{report['duration']} s, a full evaluation {report['evaluation']} s, delay {report['delay']} s, "
+        f"{report['runs']} runs; cost in full evaluations\n"
         + format_table(header + (["published median", "std"] if is_known else []), rows)
         + f"\n\nThe best: {best['algorithm']}, {best['params']}"
     )
