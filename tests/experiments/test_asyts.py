@@ -113,6 +113,9 @@ def test_counts_compare_in_pairs():
     assert list(found["functions"]) == ["branin", "park1"]
     assert (found["beats_random"], found["no_worse_than_synTS"]) == (2, 1)
     assert found["functions"]["park1"]["difference_to_synTS"] == pytest.approx(0.7 / 3)
+    # One run has no standard error: nothing is said of what needs one.
+    one = asyts.counts(described("branin", {method: values[:1] for method, values in better.items()}))
+    assert (one["beats_random"], one["no_worse_than_synTS"]) == (1, None)
 
 
 def test_the_replay_end_to_end(tmp_path, capsys, monkeypatch):
@@ -122,7 +125,7 @@ def test_the_replay_end_to_end(tmp_path, capsys, monkeypatch):
     files = ["--json", str(tmp_path / "a.json"), "--plot", str(tmp_path / "a.png"), "--keep", str(tmp_path / "kept")]
     assert cli.main([*arguments, *files]) == cli.DONE
     first = capsys.readouterr().out
-    assert "branin, d = 2, M = 4, uniform" in first and "asyTS - synTS" in first
+    assert "branin, d = 2, M = 4, uniform" in first and "asyTS - synTS" in first and "one run cannot tell" in first
     report = json.loads((tmp_path / "a.json").read_text())
     assert (report["runs"], report["duration"], report["faithful"]) == (1, 1, False)
     by_panel = {(s["function"], s["times"], s["method"]) for s in report["settings"]}

@@ -110,7 +110,8 @@ def test_the_regret_of_tasks_in_sequence_is_that_of_a_log_by_hand(faithful, tmp_
         expected = np.cumsum([0.0, *regret[verma.N_INITIAL :]])
         np.testing.assert_allclose(setting["curve_mean"], expected, atol=1e-12)
         for k, trial in zip(task, trials, strict=True):
-            assert trial.value is None or trial.value == tasks.accuracy[k, trial.index]
+            least = 0.0 if faithful else tasks.accuracy[k].min()
+            assert trial.value is None or trial.value == tasks.accuracy[k, trial.index] - least
     text = multitask.table(report)
     assert text.startswith("3 tasks, Poisson(3), m = 6: cumulative regret, mean of 1 runs")
     assert "GP-TS-SDF" in text and "Ranking" in text

@@ -64,15 +64,16 @@ class Diary:
         return getattr(self.inner, name)
 
 
-def searched(optimizer, f=lambda params, n: params["x"], *, delay=4, times=(0, 5, 10), waits=False, high=100):
-    return wang_tuning.search(optimizer, f, high, delay=delay, times=np.array(times, dtype=float), waits=waits)
+def searched(optimizer, f=lambda params, n: params["x"], *, evaluation=1, delay=3, times=(0, 5, 10), waits=False):
+    times = np.array(times, dtype=float)
+    return wang_tuning.search(optimizer, f, 100, evaluation=evaluation, delay=delay, times=times, waits=waits)
 
 
-def test_one_evaluation_starts_a_unit_and_its_result_comes_after_the_delay():
+def test_a_result_comes_when_the_evaluation_and_then_the_delay_have_passed():
     diary = Diary()
     found = searched(diary)
     assert (found.n_evaluations, found.n_observed, found.cost) == (10, 7, 10.0)
-    for number in range(6):  # started at its number, known to the suggestion 4 units later
+    for number in range(6):  # started at its number, ended 1 later, known to the suggestion 3 after that
         assert diary.events.index(("observe", number)) < diary.events.index(("suggest", number + 4))
         assert diary.events.index(("observe", number)) > diary.events.index(("suggest", number + 3))
     assert diary.events[-1] == ("observe", 6)  # at 10, the end
@@ -85,10 +86,18 @@ def test_what_waits_and_acts_has_one_in_flight():
     assert (found.n_evaluations, found.n_observed) == (3, 2)
 
 
-def test_a_quarter_of_the_samples_takes_a_quarter_of_a_unit():
+def test_a_long_evaluation_delays_its_result_and_the_next_one():
+    found = searched(Diary(), evaluation=4, delay=1, times=(0, 4.5, 10))
+    # Started at 0, 4 and 8; the results come at 5 and 9.
+    assert (found.n_evaluations, found.n_observed, found.recommended[1]) == (3, 2, None)
+    waiting = searched(Diary(), evaluation=4, delay=1, times=(0, 10), waits=True)
+    assert (waiting.n_evaluations, waiting.n_observed) == (2, 2)
+
+
+def test_a_quarter_of_the_samples_takes_a_quarter_of_the_time():
     found = searched(Diary(bl.Fidelity(10, 100)))
     assert (found.n_evaluations, found.cost) == (40, 10.0)
-    assert found.n_observed == 25  # started at 0, 1/4, …, 6
+    assert found.n_observed == 28  # started at 0, 1/4, …, 6 3/4: free a quarter later, and 3 more
 
 
 def test_recommendations_follow_what_has_arrived():
@@ -214,7 +223,8 @@ def test_the_table_has_the_best_so_far_and_the_published_medians():
     assert settings[0]["median"] == pytest.approx(0.7) and settings[0]["best"] == pytest.approx(0.85)
     assert settings[0]["params"] == {"C": 2.0}
     np.testing.assert_allclose(settings[0]["curve_best_median"], [math.nan, 0.8, 0.85])
-    report = {"data": "MNIST", "samples": (1, 2), "delay": 4, "duration": 9, "runs": 2, "settings": settings}
+    report = {"data": "MNIST", "samples": (1, 2), "evaluation": 1, "delay": 4, "duration": 9, "runs": 2}
+    report["settings"] = settings
     lines = wang_tuning.table(report).splitlines()
     assert lines[3].endswith("published median     std")
     assert lines[5].split() == ["PCTS+DUCBV", "0.8000", "0.7000", "0.1000", "0.8500", "9", "5.5", "0.9200", "0.0100"]
@@ -325,15 +335,16 @@ NEEDS_XGBOOST = pytest.mark.skipif(
     find_spec("xgboost") is None, reason="xgboost is not installed: pip install 'belated[xgboost]'"
 )
 SMALL = {
-    pcts_svm: {"samples": (50, 100), "min_samples": 50, "quick_samples": 60},
+    pcts_svm: {"samples": (50, 100), "min_samples": 50, "quick_samples": 60, "evaluation": 1, "delay": 3},
     pcts_xgb: {
         "samples": (50, 100),
         "min_samples": 50,
         "quick_samples": 60,
-        "delay": 4,
+        "evaluation": 1,
+        "delay": 3,
         "space": pcts_xgb.space() | {"n_estimators": bl.Integer(2, 10)},
     },
-    pcts_nn: {"quick_samples": 200, "delay": 4},
+    pcts_nn: {"quick_samples": 200, "evaluation": 1, "delay": 3},
 }
 
 

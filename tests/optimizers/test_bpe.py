@@ -136,16 +136,19 @@ def test_a_space_is_searched_on_quasi_random_points_or_on_all_there_are():
     }
 
 
-@pytest.mark.parametrize("name, squared", [(SE, 1.0), ("matern52", 5 / 3), ("matern32", 3.0)])
-def test_the_bounds_on_a_box_are_those_of_theorem_6_2(name, squared):
+@pytest.mark.parametrize(
+    "name, squared, regularization", [(SE, 1.0, None), ("matern52", 5 / 3, 0.2), ("matern32", 3.0, None)]
+)
+def test_the_bounds_on_a_box_are_those_of_theorem_6_2(name, squared, regularization):
     lengthscale, sigma, bound, delta, horizon = np.array([0.3, 0.5]), 0.1, 0.5, 0.2, 30
-    signal = 40.0
+    signal, lam = 40.0, regularization or sigma
     space = {"x": (0.0, 1.0), "y": (0.0, 1.0)}
     opt = bl.BPEDelay(
         space,
         horizon=horizon,
         lengthscale=lengthscale,
         noise_std=sigma,
+        regularization=regularization,
         signal_std=signal,
         kernel=name,
         delay="none",
@@ -164,12 +167,12 @@ def test_the_bounds_on_a_box_are_those_of_theorem_6_2(name, squared):
     opt.suggest()
     # Lemma 4.3 at δ/4R, with c from the Lipschitz constant of the kernel's functions.
     d, k_max, share = 2, signal**2, delta / (4 * n_rounds)
-    norm = bound + max(sigma, k_max) * math.sqrt(q) / sigma * math.sqrt(2 * math.log(2 * q / (share / 2)))
+    norm = bound + max(sigma, k_max) * math.sqrt(q) / lam * math.sqrt(2 * math.log(2 * q / (share / 2)))
     c = np.prod(signal * math.sqrt(squared * d) / (2 * lengthscale))
-    beta = bound + math.sqrt(2 * math.log(2 * c * norm**d * q**d / share))
+    beta = bound + sigma / lam * math.sqrt(2 * math.log(2 * c * norm**d * q**d / share))
     rows = np.array([list(trial.params.values()) for trial in trials])
-    dense = dense_bpe.DenseBPE(points, [q], (name, lengthscale, signal**2, sigma**2), beta)
-    mean, variance = dense.posterior(rows, y, np.full(q, sigma**2), points)
+    dense = dense_bpe.DenseBPE(points, [q], (name, lengthscale, signal**2, lam**2), beta)
+    mean, variance = dense.posterior(rows, y, np.full(q, lam**2), points)
     half = 2 / q + beta * (np.sqrt(variance) + 2 / math.sqrt(q))
     expected = points[mean + half >= (mean - half).max()]
     assert 0 < len(expected) < 200

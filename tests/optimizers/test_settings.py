@@ -226,6 +226,7 @@ def test_a_definition_is_what_the_core_is_made_of():
                 "beta": "theory",
                 "rkhs_bound": 1.0,
                 "delta": 0.5,
+                "value_bound": None,
                 "predictive_std": False,
                 "per_batch": False,
                 "multistart": None,

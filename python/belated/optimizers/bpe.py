@@ -98,6 +98,8 @@ class BPEDelay(Optimizer, strategy="BPEDelay"):
     noise_std : float
         Standard deviation of the observations' noise, in units of f, 0 for none; values that come with a ``std`` of
         their own have that one.
+    regularization : float, optional
+        λ of Theorem 6.1, a standard deviation: what the model takes for the noise. Default None: `noise_std`.
     signal_std : float, default 1.0
         Standard deviation of f around its mean, in units of f.
     kernel : {"matern52", "matern32", "matern12", "squared_exponential", "linear"}, default "matern52"
@@ -109,7 +111,7 @@ class BPEDelay(Optimizer, strategy="BPEDelay"):
     beta : float or "theory", default 2.5
         Multiplies the standard deviation in the bounds. The paper's experiments have sqrt(6). "theory" is the
         multiplier of Theorem 6.1 for candidates and for spaces of no more than `n_points` points: for N points in R
-        rounds B + sqrt(2 log(4 R N/delta)); for other spaces that of Theorem 6.2, whose bounds are so wide that
+        rounds B + noise_std/regularization sqrt(2 log(4 R N/delta)); for other spaces that of Theorem 6.2, whose bounds are so wide that
         little is ever eliminated.
     rkhs_bound : float, optional
         B, needed with ``beta="theory"``: a bound on the norm of f - mean in the space of the kernel (that of
@@ -155,6 +157,7 @@ class BPEDelay(Optimizer, strategy="BPEDelay"):
     horizon: int | None = None
     lengthscale: float | Sequence[float] | None = None
     noise_std: float | None = None
+    regularization: float | None = None
     signal_std: float = 1.0
     kernel: Literal["matern52", "matern32", "matern12", "squared_exponential", "linear"] = "matern52"
     mean: float = in_units_of_f(0.0)

@@ -92,13 +92,17 @@ class UCB(Acquisition, name="ucb"):
         Multiplies the standard deviation (Optuna and BoTorch take the square root of theirs: their 4.0 is this 2.0).
         "kandasamy" is sqrt(0.2 d log(2j + 1)) at suggestion j in d dimensions (Kandasamy et al. 2017),
         "kandasamy_code" sqrt(5 d log(2 d j + 1)), which their code has instead. "theory" is
-        B + R sqrt(2 (gamma + 1 + log(1/delta))), under `Censor` B + (R + 1) sqrt(2 (gamma + 1 + log(2/delta))), in the
-        model's units: B is `rkhs_bound`, R the standard deviation of the noise and gamma the maximum information
+        B + R sqrt(2 (gamma + 1 + log(1/delta))), under `Censor` B + (R + V) sqrt(2 (gamma + 1 + log(2/delta))), in the
+        model's units: B is `rkhs_bound`, V `value_bound`, R the standard deviation of the noise and gamma the maximum information
         gain, bounded from above by what greedy choices gain. It is far too wide for practice.
     rkhs_bound : float, default 1.0
         B of ``beta="theory"``: a bound on the norm of f, in the model's units.
     delta : float, default 0.1
         ``beta="theory"`` holds with probability 1 - delta.
+    value_bound : float, optional
+        B_y of Verma et al. (2022), under `Censor`: a bound on the distance of values from the prior mean, in the model's
+        units. It multiplies the sum of the standard deviations, and enters ``beta="theory"``. Default None: 1, as in
+        their experiments; with ``beta="theory"`` the largest distance observed so far.
     effort : float, default 1.0
         As for `LogEI`.
 
@@ -117,6 +121,7 @@ class UCB(Acquisition, name="ucb"):
     _: KW_ONLY
     rkhs_bound: float = 1.0
     delta: float = 0.1
+    value_bound: float | None = None
     predictive_std: bool = False
     per_batch: bool = False
 
@@ -141,6 +146,8 @@ class ThompsonSampling(Acquisition, name="thompson"):
         For ``beta="theory"``, as in `UCB`.
     delta : float, default 0.1
         For ``beta="theory"``, as in `UCB`.
+    value_bound : float, optional
+        As in `UCB`.
     effort : float, default 1.0
         As for `LogEI`.
 
@@ -161,6 +168,7 @@ class ThompsonSampling(Acquisition, name="thompson"):
     n_features: int = 1024
     rkhs_bound: float = 1.0
     delta: float = 0.1
+    value_bound: float | None = None
     widen: bool = True
     predictive_std: bool = False
 

@@ -91,6 +91,8 @@ pub struct UCB {
     /// For `Beta::Theory`: B_f, a bound on the norm of f in the kernel's space, and δ, the chance that the bound fails.
     pub rkhs_bound: f64,
     pub delta: f64,
+    /// B_y, in the model's units; None for the default of [`Bound`].
+    pub value_bound: Option<f64>,
     /// Whether sigma includes the noise.
     pub predictive_std: bool,
     /// Whether all points of a batch have the beta of its first one.
@@ -106,6 +108,7 @@ impl Default for UCB {
             beta: Beta::Constant(2.0),
             rkhs_bound: 1.0,
             delta: 0.1,
+            value_bound: None,
             predictive_std: false,
             per_batch: false,
             multistart: None,
@@ -149,6 +152,7 @@ pub struct ThompsonSampling {
     /// As for [`UCB`].
     pub rkhs_bound: f64,
     pub delta: f64,
+    pub value_bound: Option<f64>,
     /// How draws are made where they cannot be exact, and random features of one.
     pub draws: DrawMethod,
     pub n_features: usize,
@@ -167,6 +171,7 @@ impl Default for ThompsonSampling {
             beta: Beta::Constant(1.0),
             rkhs_bound: 1.0,
             delta: 0.1,
+            value_bound: None,
             draws: DrawMethod::Pathwise,
             n_features: 1024,
             widen: true,
@@ -234,7 +239,7 @@ pub enum Schedule {
     /// B_f + R·sqrt(2(gamma_{j−1} + 1 + log(1/δ))) (Chowdhury & Gopalan 2017, theorem 2); under `Censor`
     /// B_f + (R + B_y)·sqrt(2(gamma_{j−1} + 1 + log(2/δ))), for draws log(4/δ) (Verma et al. 2022, theorems 1 and 2).
     ///
-    /// In the model's units, with R = sqrt(λ), B_y = 1 and gamma the greedy upper bound of
+    /// In the model's units, with R = sqrt(λ) and gamma the greedy upper bound of
     /// [`crate::strategy::bayes::information`].
     Theory,
 }
@@ -359,6 +364,7 @@ impl Acquisition {
                 beta: ucb.beta,
                 rkhs_bound: ucb.rkhs_bound,
                 delta: ucb.delta,
+                value_bound: ucb.value_bound,
                 predictive_std: ucb.predictive_std,
                 per_batch: ucb.per_batch,
                 draws: false,
@@ -367,6 +373,7 @@ impl Acquisition {
                 beta: ucb_pe.beta,
                 rkhs_bound: ucb_pe.rkhs_bound,
                 delta: ucb_pe.delta,
+                value_bound: None,
                 predictive_std: false,
                 per_batch: true,
                 draws: false,
@@ -375,6 +382,7 @@ impl Acquisition {
                 beta: ts.beta,
                 rkhs_bound: ts.rkhs_bound,
                 delta: ts.delta,
+                value_bound: ts.value_bound,
                 predictive_std: ts.predictive_std,
                 per_batch: false,
                 draws: true,

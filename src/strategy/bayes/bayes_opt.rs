@@ -302,7 +302,16 @@ impl BayesOpt {
                 } else {
                     0.0
                 };
-                multiplier(posterior.gp, self.d, log, &recent, gamma, bound, settings)
+                multiplier(
+                    posterior.gp,
+                    &posterior.targets.values,
+                    self.d,
+                    log,
+                    &recent,
+                    gamma,
+                    bound,
+                    settings,
+                )
             }
         };
         let lower_bound = match explores {

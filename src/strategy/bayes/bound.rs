@@ -1,7 +1,7 @@
 //! The multiplier of sigma in upper confidence bounds and widened draws.
 //!
 //! Notation follows Verma et al. 2022: m the window, nu_t the multiplier, beta_t its part that does not come from delays,
-//! B_y = 1 the bound on |y| in the model's units.
+//! B_y the bound on |y| in the model's units.
 
 use ndarray::Array2;
 
@@ -17,6 +17,8 @@ pub struct Bound {
     pub beta: Beta,
     pub rkhs_bound: f64,
     pub delta: f64,
+    /// B_y; None for 1 beside a given beta, as in the experiments, and for the largest |y| so far in the theory's.
+    pub value_bound: Option<f64>,
     pub predictive_std: bool,
     /// Whether j is the same for all points of a batch: then it does not count trials in flight.
     pub per_batch: bool,
@@ -30,8 +32,25 @@ impl Bound {
         self.beta == Beta::Schedule(Schedule::Theory)
     }
 
-    /// beta_t for trial j = 1, 2, … in d dimensions; gamma and λ matter to the theory's alone.
-    pub fn multiplier(self, d: usize, j: usize, gamma: f64, noise: f64, censored: bool) -> f64 {
+    /// B_y, given the targets so far.
+    fn value_bound(self, targets: &[f64]) -> f64 {
+        let largest = || targets.iter().map(|y| y.abs()).reduce(f64::max);
+        let known = self.value_bound;
+        known
+            .or_else(|| largest().filter(|_| self.is_theory()))
+            .unwrap_or(1.0)
+    }
+
+    /// beta_t for trial j = 1, 2, … in d dimensions; gamma, λ and B_y matter to the theory's alone. B_y is None where
+    /// nothing is censored.
+    pub fn multiplier(
+        self,
+        d: usize,
+        j: usize,
+        gamma: f64,
+        noise: f64,
+        value_bound: Option<f64>,
+    ) -> f64 {
         match self.beta {
             Beta::Constant(beta) => beta,
             Beta::Schedule(Schedule::Kandasamy) => {
@@ -42,10 +61,10 @@ impl Bound {
                 (5.0 * d * (2.0 * d * j as f64 + 1.0).ln()).sqrt()
             }
             Beta::Schedule(Schedule::Theory) => {
-                let (b_y, events) = match (censored, self.draws) {
-                    (false, _) => (0.0, 1.0),
-                    (true, false) => (1.0, 2.0),
-                    (true, true) => (1.0, 4.0),
+                let (b_y, events) = match (value_bound, self.draws) {
+                    (None, _) => (0.0, 1.0),
+                    (Some(b_y), false) => (b_y, 2.0),
+                    (Some(b_y), true) => (b_y, 4.0),
                 };
                 let information = gamma + 1.0 + (events / self.delta).ln();
                 self.rkhs_bound + (noise.sqrt() + b_y) * (2.0 * information).sqrt()
@@ -76,9 +95,10 @@ pub(super) fn recent_trials(log: &Ledger, query: Query, settings: &Settings) -> 
     trials.filter(counts).map(|(number, _)| number).collect()
 }
 
-/// In d dimensions, nu_t = B_y·Σ_{s=max(1,t−m)}^{t−1} sigma_{t−1}(x_s) + beta_t under `Censor`, beta_t otherwise.
+/// For these targets in d dimensions, nu_t = B_y·Σ_{s=max(1,t−m)}^{t−1} sigma_{t−1}(x_s) + beta_t under `Censor`, beta_t otherwise.
 pub(super) fn multiplier(
     gp: &GaussianProcess,
+    targets: &[f64],
     d: usize,
     log: &Ledger,
     recent: &Array2<f64>,
@@ -92,10 +112,12 @@ pub(super) fn multiplier(
     };
     let j = log.trials().len() - in_flight + 1;
     let noise = gp.noise_variance();
-    let beta = bound.multiplier(d, j, gamma, noise, settings.pending().is_censor());
+    let b_y = bound.value_bound(targets);
+    let censored = settings.pending().is_censor().then_some(b_y);
+    let beta = bound.multiplier(d, j, gamma, noise, censored);
     let noise = if bound.predictive_std { noise } else { 0.0 };
     let (_, variance) = gp.predict(recent.view());
-    beta + variance.iter().map(|v| (v + noise).sqrt()).sum::<f64>()
+    beta + b_y * variance.iter().map(|v| (v + noise).sqrt()).sum::<f64>()
 }
 
 #[cfg(test)]
@@ -178,6 +200,7 @@ mod tests {
             beta,
             rkhs_bound: 0.5,
             delta: 0.1,
+            value_bound: None,
             predictive_std: false,
             per_batch: false,
             draws,
@@ -187,17 +210,17 @@ mod tests {
     #[test]
     fn multipliers_are_those_of_the_papers() {
         let (kandasamy, theory) = (Schedule::Kandasamy, Schedule::Theory);
-        for (schedule, draws, censored, expected) in [
+        for (schedule, draws, b_y, expected) in [
             // sqrt(0.2·3·ln 9)
-            (kandasamy, false, true, 1.1481875919908435),
+            (kandasamy, false, Some(1.0), 1.1481875919908435),
             // 0.5 + (0.2 + B_y)·sqrt(2(3 + 1 + ln(c/0.1))): B_y = 0, c = 1; B_y = 1, c = 2; for draws c = 4.
-            (theory, false, false, 1.2100752125229577),
-            (theory, true, false, 1.2100752125229577),
-            (theory, false, true, 4.9886199380027145),
-            (theory, true, true, 5.205738287224241),
+            (theory, false, None, 1.2100752125229577),
+            (theory, true, None, 1.2100752125229577),
+            (theory, false, Some(1.0), 4.9886199380027145),
+            (theory, true, Some(1.0), 5.205738287224241),
         ] {
             let bound = bound(Beta::Schedule(schedule), draws);
-            let got = bound.multiplier(3, 4, 3.0, 0.04, censored);
+            let got = bound.multiplier(3, 4, 3.0, 0.04, b_y);
             assert!((got - expected).abs() < 1e-12, "{schedule:?}: {got}");
             assert_eq!(bound.is_theory(), schedule == theory);
         }
@@ -230,9 +253,31 @@ mod tests {
                     };
                     expected += (variance[0] + noise).sqrt();
                 }
-                let got = multiplier(&gp, 2, &log, &recent, 0.0, bound, &settings);
+                let got = multiplier(&gp, &[], 2, &log, &recent, 0.0, bound, &settings);
                 assert!((got - expected).abs() < 1e-12, "{got} {expected}");
             }
         }
+    }
+
+    #[test]
+    fn the_bound_on_values_scales_what_delays_add() {
+        let gp = model(KernelFamily::Matern52, 15);
+        let recent = wave(3, 2, 4.0);
+        let log = log(&[1.0, 2.0, 1.0, 2.0, 3.0, 3.0]);
+        let settings = settings(json!({"kind": "Censor"}), Some(5.0));
+        let targets = [0.5, -1.7, 1.2];
+        let nu = |beta, value_bound| {
+            let bound = Bound {
+                value_bound,
+                ..bound(beta, false)
+            };
+            multiplier(&gp, &targets, 2, &log, &recent, 3.0, bound, &settings)
+        };
+        let (one, three) = (Beta::Constant(1.0), Some(3.0));
+        assert!((nu(one, three) - 1.0 - 3.0 * (nu(one, None) - 1.0)).abs() < 1e-12);
+        // Theorem 1 holds for |y| ≤ B_y alone: its default is no less than any target.
+        let theory = Beta::Schedule(Schedule::Theory);
+        assert_eq!(nu(theory, None), nu(theory, Some(1.7)));
+        assert!(nu(theory, None) > nu(theory, Some(1.0)));
     }
 }

@@ -74,6 +74,11 @@ impl Settings {
             let rkhs_bound = bound.rkhs_bound;
             let holds = rkhs_bound >= 0.0 && rkhs_bound.is_finite();
             check(holds, "acquisition.rkhs_bound", rkhs_bound, NOT_NEGATIVE)?;
+            if let Some(b_y) = bound.value_bound {
+                let holds = b_y > 0.0 && b_y.is_finite();
+                let expected = "give a number above 0, or None";
+                check(holds, "acquisition.value_bound", b_y, expected)?;
+            }
             let delta = bound.delta;
             let expected = "give a number between 0 and 1";
             check(
@@ -198,6 +203,7 @@ mod tests {
             ),
             ("acquisition.beta", ucb("beta", json!(-1.0))),
             ("acquisition.rkhs_bound", ucb("rkhs_bound", json!(-1.0))),
+            ("acquisition.value_bound", ucb("value_bound", json!(0.0))),
             ("acquisition.delta", ucb("delta", json!(1.0))),
             ("acquisition.multistart", ucb("multistart", json!([0, 1]))),
             (

@@ -1,7 +1,7 @@
 //! The confidence bounds at the end of a round, and the points that survive them.
 //!
 //! mu~, σ~ are the posterior of the round's arrived observations. Finite sets (Theorem 6.1): mu~ ± β~ σ~ with
-//! β~ = C_k + √(2 log(4R|X|/δ)). Boxes (Theorem 6.2, whose print has u_r for q_r, and two upper bounds for an upper and
+//! β~ = C_k + σ/λ·√(2 log(4R|X|/δ)). Boxes (Theorem 6.2, whose print has u_r for q_r, and two upper bounds for an upper and
 //! a lower one): mu~ ± (2/q_r + β~' (σ~ + 2/√q_r)). A fixed β is mu~ ± β σ~ on either.
 
 use ndarray::{Array2, ArrayView2};
@@ -25,29 +25,36 @@ pub struct Confidence {
     pub delta: f64,
     /// R.
     pub n_rounds: usize,
+    /// σ and λ: the standard deviation of the noise, and what the model takes for it.
+    pub noise_std: f64,
+    pub regularization: f64,
 }
 
 impl Confidence {
+    /// β(δ) = C_k + σ/λ·√(2 log(1/δ)) (Lemma 4.1), given log(1/δ).
+    fn beta(&self, log: f64) -> f64 {
+        self.rkhs_bound + self.noise_std / self.regularization * (2.0 * log).sqrt()
+    }
+
     /// Theorem 6.1, for |X| points.
     pub fn on_points(&self, n_points: usize) -> Width {
         let log = (4.0 * self.n_rounds as f64 * n_points as f64 / self.delta).ln();
         Width {
-            multiplier: self.rkhs_bound + (2.0 * log).sqrt(),
+            multiplier: self.beta(log),
             slack: 0.0,
         }
     }
 
-    /// Theorem 6.2 for round r: β~' = β(δ'/2Γ) with δ' = δ/4R, β(δ) = C_k + √(2 log(1/δ)) and Γ = c C~^d q_r^d points
-    /// in a discretisation (Lemma 4.3), where C~ = C_k + max(σ, k_max) √q_r/σ·√(2 log(4 q_r/δ')).
-    pub fn on_a_box(&self, cover: Cover, theta: &Hyperparameters, q: usize) -> Width {
+    /// Theorem 6.2 for round r: β~' = β(δ'/2Γ) with δ' = δ/4R and Γ = c C~^d q_r^d points in a discretisation
+    /// (Lemma 4.3), where C~ = C_k + max(σ, k_max) √q_r/λ·√(2 log(4 q_r/δ')).
+    pub fn on_a_box(&self, cover: Cover, q: usize) -> Width {
         let q = q as f64;
         let delta = self.delta / (4.0 * self.n_rounds as f64);
-        let sigma = theta.noise_variance.sqrt();
-        let largest = sigma.max(cover.k_max) / sigma;
+        let largest = self.noise_std.max(cover.k_max) / self.regularization;
         let norm = self.rkhs_bound + largest * (q * 2.0 * (4.0 * q / delta).ln()).sqrt();
         let log_points = cover.log_c + cover.d as f64 * (norm * q).ln();
         let log = (2.0 / delta).ln() + log_points.max(0.0);
-        let multiplier = self.rkhs_bound + (2.0 * log).sqrt();
+        let multiplier = self.beta(log);
         Width {
             multiplier,
             slack: 2.0 / q + multiplier * 2.0 / q.sqrt(),

@@ -240,12 +240,14 @@ impl BPEDelay {
                     rkhs_bound: rkhs_bound.unwrap_or(f64::INFINITY),
                     delta: self.settings.delta,
                     n_rounds: self.schedule.n_rounds(self.settings.known_delay()),
+                    noise_std: self.settings.theory_noise(),
+                    regularization: self.theta.noise_variance.sqrt(),
                 };
                 match self.cover {
                     None => confidence.on_points(self.sets[0].len()),
                     Some(cover) => {
                         let q = self.schedule.explored(round + 1);
-                        confidence.on_a_box(cover, &self.theta, q)
+                        confidence.on_a_box(cover, q)
                     }
                 }
             }

@@ -24,8 +24,10 @@ pub struct Settings {
     pub horizon: Option<usize>,
     /// One per column, or a single one for all.
     pub lengthscale: Option<Lengthscale>,
-    /// σ, which is the λ of the paper, too.
+    /// σ, the standard deviation of the noise.
     pub noise_std: Option<f64>,
+    /// λ of the model, whose kernel matrix is K + λ²I; σ if None.
+    pub regularization: Option<f64>,
     pub signal_std: f64,
     pub kernel: KernelFamily,
     /// The prior mean of f: the norm is that of f − mean.
@@ -49,6 +51,7 @@ impl Default for Settings {
             horizon: None,
             lengthscale: None,
             noise_std: None,
+            regularization: None,
             signal_std: 1.0,
             kernel: KernelFamily::Matern52,
             mean: 0.0,
@@ -214,13 +217,22 @@ impl Settings {
         })?;
         let holds = noise_std == 0.0 || is_std(noise_std);
         check(holds, "noise_std", noise_std, NOT_NEGATIVE)?;
+        if let Some(lambda) = self.regularization {
+            let expected = "give a standard deviation above 0, or None for that of the noise";
+            check(is_std(lambda), "regularization", lambda, expected)?;
+        }
         let theta = Hyperparameters {
             lengthscale,
             signal_variance: signal_std * signal_std,
-            noise_variance: self.row_noise(noise_std),
+            noise_variance: self.row_noise(self.regularization.unwrap_or(noise_std)),
             input_warp: Default::default(),
         };
         Ok(theta)
+    }
+
+    /// σ of the theorems: no less than what the model takes for a noise of 0.
+    pub fn theory_noise(&self) -> f64 {
+        self.row_noise(self.noise_std.unwrap_or(f64::NAN)).sqrt()
     }
 
     /// The noise variance of a value whose noise has this standard deviation.
@@ -316,6 +328,7 @@ mod tests {
             ("lengthscale", json!({"lengthscale": [1.0, 2.0, 3.0]})),
             ("noise_std", json!({"noise_std": null})),
             ("noise_std", json!({"noise_std": -1.0})),
+            ("regularization", json!({"regularization": 0.0})),
             ("signal_std", json!({"signal_std": 0.0})),
             ("delta", json!({"delta": 1.0})),
             ("n_points", json!({"n_points": 0})),

@@ -3,10 +3,11 @@
 Notation: f(params, n) is the cross-validated accuracy on the first n rows; z in [0, 1] a fidelity, n samples from `low`
 (z = 0) to `high` (z = 1); C bounds the bias, |f_z − f_1| ≤ C·(1 − z); b is the range that DUCBV is told.
 
-The clock: a full evaluation keeps the machine busy for one unit, one of n samples for n/high of it, and its result
-comes the paper's constant delay after its start. What knows of delays starts the next evaluation when the machine is
-free; what waits and acts starts it when the last result has arrived. All have the same time. (The paper's clock was a
-real one, in which an evaluation took longer than its delay: its PCTS had 40, 8 and 7 evaluations in all.)
+The clock: an evaluation of n samples keeps the machine busy for n/high of the time of a full one, and its result comes
+the paper's constant delay after its end. Algorithms that know of delays start the next evaluation when the machine is
+free; those that wait and act start it when the last result has arrived. All have the same time. A full evaluation
+takes the paper's time divided by the number of its evaluations: its trees had 81, 17 and 15 nodes, and all but the root
+were evaluated.
 
 What the paper leaves open: DUCBV with b = 1 has a bonus above 1, the range of all accuracies, in any cell with fewer
 than 3·log t values, so that it would visit cells in the order of their depth until the end. For other functions the
@@ -84,10 +85,10 @@ class Experiment:
         The lowest and highest fidelity.
     min_samples : int
         The lowest fidelity is no smaller, where it shrinks with fewer rows than the highest.
-    delay, duration : int
-        In units of time, the paper's seconds.
-    quick_samples, quick_duration : int
-        Of ``--quick``.
+    evaluation, delay, duration : int
+        Seconds: of a full evaluation, from its end to its result, and of a run.
+    quick_samples : int
+        The highest fidelity of ``--quick``.
     """
 
     name: str
@@ -97,10 +98,10 @@ class Experiment:
     accuracy: Callable[[Params, Any, Any, bool], float]
     samples: tuple[int, int]
     min_samples: int
+    evaluation: int
     delay: int
     duration: int
     quick_samples: int
-    quick_duration: int
 
     def range(self, n_rows: int) -> tuple[int, int]:
         """The lowest and the highest fidelity with so many rows."""
@@ -145,7 +146,7 @@ def run(experiment: Experiment, options: Options) -> dict[str, Any]:
     n_rows = min(source.n_rows, experiment.quick_samples) if options.quick else source.n_rows
     samples = experiment.range(n_rows)
     n_runs = options.runs or (QUICK_RUNS if options.quick else RUNS)
-    duration = options.iterations or (experiment.quick_duration if options.quick else experiment.duration)
+    duration = options.iterations or experiment.duration
     tasks = [
         Task(experiment, source, samples, algorithm, duration, run, options)
         for run in range(n_runs)
@@ -162,6 +163,7 @@ def run(experiment: Experiment, options: Options) -> dict[str, Any]:
     return about(options, n_runs) | {
         "data": source.words,
         "samples": samples,
+        "evaluation": experiment.evaluation,
         "delay": experiment.delay,
         "duration": duration,
         "times": readings(duration),
@@ -233,6 +235,7 @@ def run_task(task: Task) -> dict[str, Any]:
         make_optimizer(task, f),
         f,
         high,
+        evaluation=experiment.evaluation,
         delay=experiment.delay,
         times=readings(task.duration),
         waits=task.algorithm.startswith("wait-and-act"),
@@ -289,6 +292,7 @@ def search(
     f: Callable[[Params, int], float],
     high: int,
     *,
+    evaluation: float,
     delay: float,
     times: NDArray[np.float64],
     waits: bool,
@@ -301,9 +305,11 @@ def search(
     f : callable
         f(params, n); NaN for a training that failed.
     high : int
-        n of a full evaluation, which keeps the machine busy for one unit.
+        n of a full evaluation.
+    evaluation : float
+        How long a full evaluation keeps the machine busy, in seconds; one of n samples n/high of that.
     delay : float
-        How long after its start the result of an evaluation comes, in units.
+        How long after its end the result of an evaluation comes, in seconds.
     times : array, increasing
         When it is asked for its recommendation.
     waits : bool
@@ -326,12 +332,13 @@ def search(
             go_to(now)
             trial = optimizer.suggest()
             n = trial.fidelity or high
+            free = now + evaluation * n / high
             # A result that comes after the end changes nothing: it need not be computed.
-            value = f(trial.params, n) if now + delay <= times[-1] else math.nan
-            in_flight.put(now + delay, found.n_evaluations, (trial, value))
+            value = f(trial.params, n) if free + delay <= times[-1] else math.nan
+            in_flight.put(free + delay, found.n_evaluations, (trial, value))
             found.n_evaluations += 1
             found.cost += n / high
-            now += delay if waits else n / high
+            now = free + delay if waits else free
         go_to(time)
         found.recommended.append(recommendation(optimizer) if found.n_observed else None)
     return found
@@ -381,7 +388,8 @@ def table(report: dict[str, Any]) -> str:
     best = max(report["settings"], key=lambda each: -math.inf if math.isnan(each["max"]) else each["max"])
     return (
         f"{report['data']}.\n\nAccuracy at full fidelity ({high:,} samples, the lowest {low:,}) after "
-        f"{report['duration']} units, delay {report['delay']}, {report['runs']} runs; cost in full evaluations\n"
+        f"{report['duration']} s, a full evaluation {report['evaluation']} s, delay {report['delay']} s, "
+        f"{report['runs']} runs; cost in full evaluations\n"
         + format_table(header + (["published median", "std"] if is_known else []), rows)
         + f"\n\nThe best: {best['algorithm']}, {best['params']}"
     )

@@ -8,7 +8,7 @@ The functions of the paper's figures are not published: here they follow from th
 All algorithms know the kernel of f and have bounds of sqrt(6) standard deviations, as the authors' code has.
 GP-UCB-SDF is that of Verma et al. 2022, with window 2λ and the floor of f given. BPE-Delay bounds delays by the larger
 term of Eq. 6, and its last round is cut to the horizon. Beside the paper's algorithms there is BPE-Delay with delays
-estimated.
+estimated. Figure 5 shows one function; here BPE and BPE-Delay also run on many that are drawn as f1 is.
 
 ``--faithful`` is the authors' code: model lengthscale 1 for both functions, its lengths of rounds with the last one
 whole, beyond the horizon; and GP-UCB-SDF without the sum of standard deviations in its multiplier, for f shifted so
@@ -40,6 +40,8 @@ NEEDS = ()
 HORIZON = 1000
 MEANS = (0, 25, 50)
 REPORTED = (100, 200, 500, 1000)
+#: Functions drawn for each run of the figures, and runs on each.
+DRAWN, RUNS_DRAWN = 5, 3
 LENGTHSCALES = {"f1": 0.8, "f2": 1.0}
 SIDE = 10.0  # of the square; encoded lengthscales are in units of it
 N_SIDE = 50
@@ -66,16 +68,25 @@ def run(options: Options) -> dict[str, Any]:
         tasks += [
             Task(s, i, REFERENCE_HORIZON, options.seed, True, recorded) for s in references for i in range(n_runs)
         ]
+    drawn = [
+        Task(Setting("f1", algorithm, 50), i, horizon, seed_of(options.seed, "drawn", d), options.faithful)
+        for d in range(DRAWN * n_runs)
+        for algorithm in ("BPE", "BPE-Delay")
+        for i in range(RUNS_DRAWN)
+    ]
+    n_shown = len(tasks)
+    tasks += drawn
     # The slow ones first, so that no processor is idle at the end.
     order = sorted(
         range(len(tasks)), key=lambda k: (tasks[k].setting.algorithm != "GP-UCB-SDF", -tasks[k].setting.mean)
     )
     shuffled = parallel_map(run_task, [tasks[k] for k in order], options.workers, "bpe")
     results = [result for _, result in sorted(zip(order, shuffled, strict=True), key=lambda pair: pair[0])]
-    groups = [results[k : k + n_runs] for k in range(0, len(results), n_runs)]
+    groups = [results[k : k + n_runs] for k in range(0, n_shown, n_runs)]
     described = [describe(s, horizon, runs) for s, runs in zip(settings, groups, strict=False)]
     report = about(options, n_runs) | {"horizon": horizon, "noise": NOISE, "beta": BETA, "settings": described}
     report |= {"excess": {f: excess(described, f) for f in LENGTHSCALES}}
+    report["drawn"] = over_functions(results[n_shown:], horizon)
     if recorded is not None:
         report["reference"] = compare(recorded, groups[len(settings) :])
     return report
@@ -269,6 +280,20 @@ def excess(described: Sequence[dict[str, Any]], function: str) -> dict[str, Any]
     }
 
 
+def over_functions(results: Sequence[RunResult], horizon: int) -> dict[str, Any]:
+    """BPE-Delay against BPE on each function: `results` by function, algorithm and run."""
+    regret = np.array([result.regret[: horizon + 1] for result in results])
+    bpe, ours = regret.reshape(-1, 2, RUNS_DRAWN, horizon + 1).mean(axis=2).transpose(1, 0, 2)
+    steps = [step for step in (200, 1000) if step < horizon] + [horizon]
+    return {
+        "functions": len(bpe),
+        "step": steps,
+        "BPE": bpe[:, steps].mean(axis=0),
+        "BPE-Delay": ours[:, steps].mean(axis=0),
+        "lower_in": (ours < bpe)[:, steps].sum(axis=0),
+    }
+
+
 @dataclass(frozen=True)
 class Recorded:
     """f on the candidates, and regrets under the authors' code by λ: a curve per run, at steps 10, 20, …"""
@@ -324,6 +349,12 @@ def _sentences(report: dict[str, Any]) -> list[str]:
         lines.append(
             f"{f}, λ = 50: BPE-Delay {cost['bpe_delay']:.0f}, GP-UCB-SDF {cost['gp_ucb_sdf']:.0f}; below it in "
             f"{cost['below_gp_ucb_sdf_in']} of {report['runs']} runs"
+        )
+    drawn = report["drawn"]
+    for k, step in enumerate(drawn["step"]):
+        lines.append(
+            f"{drawn['functions']} functions, λ = 50, step {step}: BPE-Delay {drawn['BPE-Delay'][k]:.0f}, BPE "
+            f"{drawn['BPE'][k]:.0f}; lower on {drawn['lower_in'][k]}"
         )
     for each in report.get("reference", []):
         low, high = each["recorded_range"]

@@ -1,7 +1,7 @@
 """Wang et al. 2022, Figure 3 (a): an SVM on 20 newsgroups, tuned by tree search while results are late.
 
 C and gamma, both in [1e-5, 1e5] on a logarithmic scale (the text prints [e^-5, e^5], outside of which its own results
-lie); 100 to 7,000 samples; accuracy by 5-fold cross-validation; a delay of 4 and 700 units of time, 5 runs. What the
+lie); 100 to 7,000 samples; accuracy by 5-fold cross-validation; a delay of 4 s and runs of 700 s, 5 of them. What the
 paper's experiments have in common stands in `belated.experiments.papers.wang_tuning`, where the data come from in
 docs/pcts_tuning.md. ``--iterations T`` is the time of a run, ``--quick`` 400 of scikit-learn's bundled digits.
 ``--keep DIR`` keeps each evaluation, so that the replay can be stopped and go on.
@@ -43,10 +43,10 @@ EXPERIMENT = wang_tuning.Experiment(
     accuracy=accuracy,
     samples=(100, 7000),
     min_samples=100,
+    evaluation=9,
     delay=4,
     duration=700,
     quick_samples=400,
-    quick_duration=100,
 )
 
 

@@ -43,15 +43,16 @@ N_CANDIDATES = 1000
 LENGTHSCALE = 0.02
 NOISE = 0.01  # standard deviation, where f ranges over [0, 1]
 ITERATIONS = 150
-REPORTED = (50, 100, 150)
+REPORTED = (25, 50, 100, 150)
 TESTED = 100
-#: With --given: the lengthscale that f is drawn with, the noise as it is, about the variance of the rescaled draws, and
-#: the floor of f as prior mean.
+#: About the standard deviation of the rescaled draws.
+SIGNAL_STD = math.sqrt(0.05)
+#: With --given: the lengthscale that f is drawn with, the noise as it is, and the floor of f as prior mean.
 GIVEN: Mapping[str, Any] = {
     "surrogate": bl.GP(
         kernel="squared_exponential",
         lengthscale=LENGTHSCALE,
-        signal_std=math.sqrt(0.05),
+        signal_std=SIGNAL_STD,
         noise_std=NOISE,
         mean=0.0,
         targets="raw",
@@ -74,7 +75,7 @@ def run(options: Options) -> dict[str, Any]:
         )
     n_runs = options.runs or DEFAULT_RUNS
     n_iterations = ITERATIONS if options.iterations is None else options.iterations
-    settings = list(dict.fromkeys(setting for _, members in PANELS.values() for setting in members))
+    settings = list(dict.fromkeys(setting for _, members in panels(options.given).values() for setting in members))
     tasks = [
         Task(s, i, n_iterations, options.seed, options.faithful, options.given)
         for s, i in product(settings, range(n_runs))
@@ -94,7 +95,7 @@ def run(options: Options) -> dict[str, Any]:
 def table(report: dict[str, Any]) -> str:
     """Simple regret per panel, tests of the mechanism and against the rivals, the ranking of the six algorithms."""
     parts = []
-    for panel, (title, members) in PANELS.items():
+    for panel, (title, members) in panels(report["given"]).items():
         chosen = [find(report["settings"], setting) for setting in members]
         header = ["iteration", *map(str, chosen[0]["iteration"]), "s/suggestion"]
         rows = [
@@ -130,6 +131,8 @@ def run_task(task: Task) -> RunResult:
     sdf = verma.is_sdf(setting.algorithm)
     censoring = verma.censoring(setting.algorithm, "discard")
     settings = {**(GIVEN if task.given else SETTINGS), **censoring}
+    if task.given:
+        settings["surrogate__signal_std"] = setting.signal_std
     if task.faithful:
         settings = verma.faithful_settings(setting.algorithm, on_a_box=False)
     optimizer = bl.algorithm(
@@ -187,13 +190,14 @@ def describe(setting: Setting, runs: Sequence[RunResult]) -> dict[str, Any]:
     regrets = np.array([run.regret for run in runs])
     late_too = np.array([run.regret_late_too for run in runs])
     last = regrets.shape[1] - 1
-    iteration = [i for i in REPORTED if i <= last] or [last]
+    iteration = [i for i in REPORTED if i < last] + [last]
     mean, stderr = mean_stderr(regrets)
     return {
         "algorithm": setting.algorithm,
         "law": setting.distribution,  # the name that earlier reports have
         "mu": setting.mu,
         "window": setting.window,
+        "signal_std": setting.signal_std,
         "iteration": iteration,
         "mean": mean[iteration],
         "stderr": stderr[iteration],
@@ -207,8 +211,8 @@ def describe(setting: Setting, runs: Sequence[RunResult]) -> dict[str, Any]:
 
 def find(described: Sequence[dict[str, Any]], setting: Setting) -> dict[str, Any]:
     """The description of a setting."""
-    key = (setting.algorithm, setting.distribution, setting.mu, setting.window)
-    return next(d for d in described if (d["algorithm"], d["law"], d["mu"], d["window"]) == key)
+    key = (setting.algorithm, setting.distribution, setting.mu, setting.window, setting.signal_std)
+    return next(d for d in described if (d["algorithm"], d["law"], d["mu"], d["window"], d["signal_std"]) == key)
 
 
 def labels(members: Sequence[Setting]) -> list[str]:
@@ -303,12 +307,16 @@ def _sentences(report: dict[str, Any]) -> list[str]:
 
 @dataclass(frozen=True)
 class Setting:
-    """An algorithm under a delay distribution ("poisson" or "constant") of mean mu, with the window m."""
+    """An algorithm under a delay distribution ("poisson" or "constant") of mean mu, with the window m.
+
+    With --given the standard deviation of f around its mean is that of the rescaled draws, or another one.
+    """
 
     algorithm: str
     distribution: str
     mu: int
     window: int
+    signal_std: float = SIGNAL_STD
 
 
 @dataclass(frozen=True)
@@ -350,3 +358,15 @@ PANELS = {  # figure and panel of the paper: (title, settings)
     "5(a)": ("Poisson(10), m = 20", family(verma.TS_FAMILY, "poisson", 20)),
     "5(b)": ("constant 10, m = 10", family(verma.TS_FAMILY, "constant", 10)),
 }
+#: With --given also the panel with the variance 1 that the paper assumes of its kernels (section 2).
+UNIT_VARIANCE = {
+    "1(a), k(x, x) = 1": (
+        "Poisson(μ), m = 2μ",
+        [Setting("GP-UCB-SDF", "poisson", mu, 2 * mu, signal_std=1.0) for mu in (5, 10, 15, 20, 30)],
+    ),
+}
+
+
+def panels(given: bool) -> dict[str, tuple[str, list[Setting]]]:
+    """The panels that are computed."""
+    return PANELS | UNIT_VARIANCE if given else PANELS
