@@ -160,8 +160,8 @@ class BelatedSampler(BaseSampler):  # type: ignore[misc]
         self._common: _CommonSpace | None = None
         self._log: OptunaLog | None = None
         self._made_for: Any = None
-        # The trials that were read last, for one trial of a study: (study, id of the trial, trials).
-        self._read: tuple[Study, int, list[FrozenTrial]] | None = None
+        # The trials that were read last, for one trial: (storage, id of the trial, trials).
+        self._read: tuple[Any, int, list[FrozenTrial]] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         kept = ("_lock", "_space_lock", "_common", "_log", "_made_for", "_read")
@@ -189,8 +189,8 @@ class BelatedSampler(BaseSampler):  # type: ignore[misc]
         minimizes(study)
         if self._given_space is not None:
             return dict(self._given_space)
-        trials = study.get_trials(deepcopy=False)
-        self._read = (study, trial._trial_id, trials)
+        trials = _trials_of(study)
+        self._read = (study._storage, trial._trial_id, trials)
         with self._space_lock:
             if self._common is None or not self._common.is_of(study):
                 self._common = _CommonSpace(study)
@@ -215,8 +215,8 @@ class BelatedSampler(BaseSampler):  # type: ignore[misc]
             self._lock.acquire()
             read = None
         try:
-            is_of_now = read is not None and read[0] is study and read[1] == trial._trial_id
-            trials = read[2] if read is not None and is_of_now else study.get_trials(deepcopy=False)
+            is_of_now = read is not None and read[0] is study._storage and read[1] == trial._trial_id
+            trials = read[2] if read is not None and is_of_now else _trials_of(study)
             seed = _seed_of(study, trials) if self._seed is None else self._seed
             log = self._log_for(searched, reverse, seed)
             params, note = log.suggest(trial, trials, stale_before)
@@ -230,7 +230,7 @@ class BelatedSampler(BaseSampler):  # type: ignore[misc]
     ) -> Any:
         """A value for one parameter: within eight consecutive trials, each from another eighth of its range."""
         minimizes(study)
-        trials = study.get_trials(deepcopy=False)
+        trials = _trials_of(study)
         if self._warns and any(each.state == TrialState.COMPLETE for each in trials):
             _logger.warning(
                 f"trial {trial.number}: parameter {param_name!r} is sampled independently of the others, because not "
@@ -297,6 +297,12 @@ def _not_nan(value: Any) -> float:
     if number != number:
         raise InvalidSetting("constraints_func returned NaN: return numbers, of which those above 0 are violated")
     return number
+
+
+def _trials_of(study: Study) -> list[FrozenTrial]:
+    """All trials of a study. `HyperbandPruner` passes studies whose `get_trials` returns those of one bracket."""
+    trials: list[FrozenTrial] = study._storage.get_all_trials(study._study_id, deepcopy=False)
+    return trials
 
 
 def _seed_of(study: Study, trials: Sequence[FrozenTrial]) -> int:
