@@ -179,8 +179,13 @@ class BelatedSampler(BaseSampler):  # type: ignore[misc]
             self._independent.reseed_rng()
 
     def before_trial(self, study: Study, trial: FrozenTrial) -> None:
-        """Refuse a study with several objectives before its objective is called."""
-        minimizes(study)
+        """Refuse a study with several objectives before its objective is called; the trial fails."""
+        try:
+            minimizes(study)
+        except InvalidSetting:
+            # Optuna does not end a trial whose sampler raises here.
+            study._storage.set_trial_state_values(trial._trial_id, TrialState.FAIL)
+            raise
         if self._independent is not None:
             self._independent.before_trial(study, trial)
 

@@ -284,7 +284,7 @@ class OptunaLog:
 def _stop_of(trial: Any) -> Stop:
     """The last report of a trial; NaN where it has none."""
     step = max(trial.intermediate_values, default=0)
-    return Stop(step, trial.intermediate_values.get(step, math.nan))
+    return Stop(trial.intermediate_values, step, trial.intermediate_values.get(step, math.nan))
 
 
 def _is_stale(trial: Any, stale_before: datetime | None) -> bool:

@@ -1,72 +1,76 @@
-"""Estimates of the final values of pruned trials, from the learning curves of completed trials."""
+"""Estimates of the final values of pruned trials, from the learning curves of trials that went further."""
 
 import math
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from itertools import accumulate
 from statistics import median
 from typing import NamedTuple
 
 
-class Stop(NamedTuple):
-    """The last step of a pruned trial, and the value reported there."""
-
-    step: int
-    value: float
-
-
 class Curve(NamedTuple):
-    """The values that a completed trial reported, by step, and its final value."""
+    """What a trial reported by step, and its final value."""
 
     reported: Mapping[int, float]
     final: float
 
 
+class Stop(NamedTuple):
+    """What a pruned trial reported by step, its last step, and the value reported there."""
+
+    reported: Mapping[int, float]
+    step: int
+    value: float
+
+
 class _Level(NamedTuple):
-    """What completed trials tell about a step; larger values are better."""
+    """What trials that went further tell about a step; larger values are better."""
 
     # Their reports at this step, in increasing order.
     reports: list[float]
-    # For each of these the worst final value of the trials from there on; last, the best final value of all.
+    # For each of these the worst final value of the trials from there on.
     bounds: list[float]
     # The median of final value − report.
     gain: float
 
 
-def impute(stops: Mapping[int, Stop], curves: Sequence[Curve], *, minimize: bool) -> dict[int, float]:
+def impute(stops: Mapping[int, Stop], completed: Iterable[Curve], *, minimize: bool) -> dict[int, float]:
     """Estimate the final values of pruned trials; the result has the keys of `stops`.
 
-    An estimate is the last report plus the median gain of the completed trials from that step to their end. A pruned
-    trial does not become better than a completed one that was ahead of it at that step, nor better than the best
-    completed trial. Where no completed trial reported anything up to that step, the estimate is the last report, but not
-    better than the worst completed trial.
+    The estimate is the last report plus the median gain, from that step to the end, of the trials that went further:
+    completed ones, and those that were pruned at a later step, with their own estimates. It is not better than the final
+    value of any of these trials that was ahead at that step, nor than the best final value of a completed trial. If none
+    of these trials had a report by that step, the estimate is the last report, or the worst final value if that is worse.
     """
     sign = -1.0 if minimize else 1.0
-    finals = [sign * curve.final for curve in curves]
-    levels: dict[int, _Level | None] = {}
-    imputed = {}
-    for key, (step, value) in stops.items():
-        if step not in levels:
-            levels[step] = _level(step, curves, sign)
-        level, report = levels[step], sign * value
-        if level is None:
-            imputed[key] = sign * min([report, *finals])
-            continue
-        estimate = report + level.gain
-        # Differences of large numbers may overflow.
-        estimate = estimate if math.isfinite(estimate) else min(finals)
-        imputed[key] = sign * min(estimate, level.bounds[bisect_left(level.reports, report)])
-    return imputed
+    curves = [Curve(each.reported, sign * each.final) for each in completed]
+    finals = [each.final for each in curves]
+    estimates: dict[int, float] = {}
+    for step in sorted({stop.step for stop in stops.values()}, reverse=True):
+        level = _level(step, curves, sign)
+        here = [(key, stop) for key, stop in stops.items() if stop.step == step]
+        for key, stop in here:
+            estimates[key] = _estimate(sign * stop.value, level, finals)
+        curves += [Curve(stop.reported, estimates[key]) for key, stop in here]
+    return {key: sign * value for key, value in estimates.items()}
 
 
-def _level(step: int, curves: Sequence[Curve], sign: float) -> _Level | None:
+def _estimate(report: float, level: _Level | None, finals: list[float]) -> float:
+    if level is None:
+        return min([report, *finals])
+    estimate = report + level.gain
+    # Differences of large numbers may overflow.
+    estimate = estimate if math.isfinite(estimate) else min([report, *finals])
+    return min([estimate, *level.bounds[bisect_left(level.reports, report) :][:1], *([max(finals)] if finals else [])])
+
+
+def _level(step: int, curves: Iterable[Curve], sign: float) -> _Level | None:
     found = [(_report_at(curve.reported, step), curve.final) for curve in curves]
-    pairs = sorted((sign * report, sign * final) for report, final in found if report is not None)
+    pairs = sorted((sign * report, final) for report, final in found if report is not None)
     if not pairs:
         return None
-    best = max(sign * curve.final for curve in curves)
-    worst_from = list(accumulate((final for _, final in reversed(pairs)), min))[::-1]
-    return _Level([report for report, _ in pairs], [*worst_from, best], median(final - report for report, final in pairs))
+    bounds = list(accumulate((final for _, final in reversed(pairs)), min))[::-1]
+    return _Level([report for report, _ in pairs], bounds, median(final - report for report, final in pairs))
 
 
 def _report_at(reported: Mapping[int, float], step: int) -> float | None:
