@@ -106,9 +106,14 @@ class BelatedSampler(BaseSampler):  # type: ignore[misc]
     ======== ====================================================================================================
     COMPLETE observed; failed where a constraint is violated or the value is infinite
     FAIL     failed: points near it are avoided
-    PRUNED   as if it had never been suggested: its value, of fewer steps than the others', is ignored
+    PRUNED   observed with an estimate of its final value; failed where it has no last report, that report is not
+             finite, or a constraint is violated
     RUNNING  pending, as soon as its point is known
     ======== ====================================================================================================
+
+    The estimate for a pruned trial is its last report plus the median gain, from that step to the end, of the trials
+    that went further. It is not better than the value of any of them that was ahead at that step, nor than the best
+    completed trial. With `HyperbandPruner` the sampler uses the trials of all brackets.
 
     Examples
     --------

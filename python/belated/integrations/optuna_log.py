@@ -16,7 +16,6 @@ all completed trials that the study has at that moment. So they change with each
 
 import hashlib
 import json
-import math
 from collections.abc import Sequence
 from contextlib import suppress
 from datetime import datetime
@@ -172,8 +171,7 @@ class OptunaLog:
         def end(starts: Sequence[Start]) -> None:
             for start in starts:
                 del waiting[start.number]
-                state, value, error = start.outcome
-                detail = error
+                state, value, detail = start.outcome
                 if start.stop is not None:
                     value = imputed[start.number]
                     detail = json.dumps({"imputed": True, "step": start.stop.step, "reported": start.stop.value})
@@ -217,10 +215,7 @@ class OptunaLog:
 
     def _read(self, trial: Any) -> Start | None:
         ended = self._on_clock(trial.datetime_complete)
-        stop = _stop_of(trial) if trial.state.name == "PRUNED" else None
-        outcome = outcome_of(trial) if stop is None else outcome_of_value(trial, stop.value)
-        if outcome.state != "observed":
-            stop = None
+        outcome, stop = _ended_how(trial)
         params = {name: trial.params[name] for name in self.space if name in trial.params}
         note = trial.system_attrs.get(NOTE, {})
         # That of another trial comes with a copy, as when Optuna runs a failed trial again.
@@ -281,10 +276,19 @@ class OptunaLog:
             self._core.record(Action.abandon(number), now)
 
 
-def _stop_of(trial: Any) -> Stop:
-    """The last report of a trial; NaN where it has none."""
-    step = max(trial.intermediate_values, default=0)
-    return Stop(trial.intermediate_values, step, trial.intermediate_values.get(step, math.nan))
+def _ended_how(trial: Any) -> tuple[Outcome, Stop | None]:
+    """What became of a trial; and if it was pruned with a last report that can be used, where.
+
+    A pruned trial without such a report has failed.
+    """
+    if trial.state.name != "PRUNED":
+        return outcome_of(trial), None
+    reported = trial.intermediate_values
+    if not reported:
+        return Outcome("failed"), None
+    stop = Stop(reported, max(reported), reported[max(reported)])
+    outcome = outcome_of_value(trial, stop.value)
+    return outcome, stop if outcome.state == "observed" else None
 
 
 def _is_stale(trial: Any, stale_before: datetime | None) -> bool:

@@ -2,7 +2,7 @@
 
 import math
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from itertools import accumulate
 from statistics import median
 from typing import NamedTuple
@@ -34,13 +34,14 @@ class _Level(NamedTuple):
     gain: float
 
 
-def impute(stops: Mapping[int, Stop], completed: Iterable[Curve], *, minimize: bool) -> dict[int, float]:
+def impute(stops: Mapping[int, Stop], completed: Sequence[Curve], *, minimize: bool) -> dict[int, float]:
     """Estimate the final values of pruned trials; the result has the keys of `stops`.
 
     The estimate is the last report plus the median gain, from that step to the end, of the trials that went further:
-    completed ones, and those that were pruned at a later step, with their own estimates. It is not better than the final
-    value of any of these trials that was ahead at that step, nor than the best final value of a completed trial. If none
-    of these trials had a report by that step, the estimate is the last report, or the worst final value if that is worse.
+    completed ones, and those that were pruned at a later step, with their own estimates. It is not better than the
+    final value of any of these trials that was ahead at that step, nor than the best final value of a completed trial.
+    If none of these trials had a report by that step, the estimate is the last report, or the worst final value if that
+    is worse.
     """
     sign = -1.0 if minimize else 1.0
     curves = [Curve(each.reported, sign * each.final) for each in completed]
@@ -56,15 +57,19 @@ def impute(stops: Mapping[int, Stop], completed: Iterable[Curve], *, minimize: b
 
 
 def _estimate(report: float, level: _Level | None, finals: list[float]) -> float:
+    """The estimate for a last report; `finals` are those of completed trials. Larger values are better."""
+    cautious = min([report, *finals])
     if level is None:
-        return min([report, *finals])
+        return cautious
     estimate = report + level.gain
-    # Differences of large numbers may overflow.
-    estimate = estimate if math.isfinite(estimate) else min([report, *finals])
-    return min([estimate, *level.bounds[bisect_left(level.reports, report) :][:1], *([max(finals)] if finals else [])])
+    if not math.isfinite(estimate):  # differences of large numbers overflow
+        estimate = cautious
+    at = bisect_left(level.reports, report)
+    ahead = level.bounds[at] if at < len(level.bounds) else math.inf
+    return min(estimate, ahead, max(finals, default=math.inf))
 
 
-def _level(step: int, curves: Iterable[Curve], sign: float) -> _Level | None:
+def _level(step: int, curves: Sequence[Curve], sign: float) -> _Level | None:
     found = [(_report_at(curve.reported, step), curve.final) for curve in curves]
     pairs = sorted((sign * report, final) for report, final in found if report is not None)
     if not pairs:
