@@ -7,8 +7,8 @@
 *quadratic*: 30 trials, the sum of (x_i - i)² over three parameters in [-5, 5], minimised; a trial reports this value
 plus 1/(step + 1) at each of ten steps. *digits*: 40 trials of an `SGDClassifier` on scikit-learn's digits, whose
 accuracy on two thirds of the rows is maximised; a trial reports it after each of 27 epochs. Each line of the results is
-one run: the best value of a completed trial, and the number of steps of all trials. `table` prints medians, and means of
-differences between runs of the same seed, with one standard error; a positive difference means better than `--against`.
+one run: the best value of a completed trial, and the number of steps of all trials. `table` prints medians, and means
+of differences between runs of the same seed, with one standard error; positive means better than `--against`.
 """
 
 import argparse
