@@ -106,6 +106,31 @@ def test_trials_of_all_brackets_are_known():
     assert len({tuple(trial.params.values()) for trial in study.trials}) == 12
 
 
+def test_another_process_goes_on_bit_for_bit_beside_a_pruner():
+    """Although estimates of earlier trials change with each result."""
+
+    def run(study, n):
+        study.pruner = optuna.pruners.SuccessiveHalvingPruner(1, reduction_factor=2)
+        for _ in range(n):
+            trial = study.ask(DISTRIBUTIONS)
+            value = f(trial.params)
+            for step in range(1, 6):
+                trial.report(value * (1 + 1 / step), step)
+                if trial.should_prune():
+                    study.tell(trial, state=TrialState.PRUNED)
+                    break
+            else:
+                study.tell(trial, value)
+        return [trial.params for trial in study.trials]
+
+    storage = optuna.storages.InMemoryStorage()
+    whole = study_of()
+    for n in (7, 8, 1, 6):
+        parts = run(study_of(storage, "parts"), n)
+    assert run(whole, 22) == parts
+    assert 4 < sum(trial.state == TrialState.PRUNED for trial in whole.trials) < 18
+
+
 # Laws of the estimates.
 
 NUMBERS = st.integers(-9, 9).map(float)
