@@ -106,9 +106,14 @@ class BelatedSampler(BaseSampler):  # type: ignore[misc]
     ======== ====================================================================================================
     COMPLETE observed; failed where a constraint is violated or the value is infinite
     FAIL     failed: points near it are avoided
-    PRUNED   as if it had never been suggested: its value, of fewer steps than the others', is ignored
+    PRUNED   observed with an estimate of its final value; failed where it has no last report, that report is not
+             finite, or a constraint is violated
     RUNNING  pending, as soon as its point is known
     ======== ====================================================================================================
+
+    The estimate for a pruned trial is its last report plus the median gain, from that step to the end, of the trials
+    that went further. It is not better than the value of any of them that was ahead at that step, nor than the best
+    completed trial. With `HyperbandPruner` the sampler uses the trials of all brackets.
 
     Examples
     --------
@@ -160,8 +165,8 @@ class BelatedSampler(BaseSampler):  # type: ignore[misc]
         self._common: _CommonSpace | None = None
         self._log: OptunaLog | None = None
         self._made_for: Any = None
-        # The trials that were read last, for one trial of a study: (study, id of the trial, trials).
-        self._read: tuple[Study, int, list[FrozenTrial]] | None = None
+        # The trials that were read last, for one trial: (storage, id of the trial, trials).
+        self._read: tuple[Any, int, list[FrozenTrial]] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         kept = ("_lock", "_space_lock", "_common", "_log", "_made_for", "_read")
@@ -179,8 +184,13 @@ class BelatedSampler(BaseSampler):  # type: ignore[misc]
             self._independent.reseed_rng()
 
     def before_trial(self, study: Study, trial: FrozenTrial) -> None:
-        """Refuse a study with several objectives before its objective is called."""
-        minimizes(study)
+        """Refuse a study with several objectives before its objective is called; the trial fails."""
+        try:
+            minimizes(study)
+        except InvalidSetting:
+            # Optuna does not end a trial whose sampler raises here.
+            study._storage.set_trial_state_values(trial._trial_id, TrialState.FAIL)
+            raise
         if self._independent is not None:
             self._independent.before_trial(study, trial)
 
@@ -189,8 +199,8 @@ class BelatedSampler(BaseSampler):  # type: ignore[misc]
         minimizes(study)
         if self._given_space is not None:
             return dict(self._given_space)
-        trials = study.get_trials(deepcopy=False)
-        self._read = (study, trial._trial_id, trials)
+        trials = _trials_of(study)
+        self._read = (study._storage, trial._trial_id, trials)
         with self._space_lock:
             if self._common is None or not self._common.is_of(study):
                 self._common = _CommonSpace(study)
@@ -215,8 +225,8 @@ class BelatedSampler(BaseSampler):  # type: ignore[misc]
             self._lock.acquire()
             read = None
         try:
-            is_of_now = read is not None and read[0] is study and read[1] == trial._trial_id
-            trials = read[2] if read is not None and is_of_now else study.get_trials(deepcopy=False)
+            is_of_now = read is not None and read[0] is study._storage and read[1] == trial._trial_id
+            trials = read[2] if read is not None and is_of_now else _trials_of(study)
             seed = _seed_of(study, trials) if self._seed is None else self._seed
             log = self._log_for(searched, reverse, seed)
             params, note = log.suggest(trial, trials, stale_before)
@@ -230,7 +240,7 @@ class BelatedSampler(BaseSampler):  # type: ignore[misc]
     ) -> Any:
         """A value for one parameter: within eight consecutive trials, each from another eighth of its range."""
         minimizes(study)
-        trials = study.get_trials(deepcopy=False)
+        trials = _trials_of(study)
         if self._warns and any(each.state == TrialState.COMPLETE for each in trials):
             _logger.warning(
                 f"trial {trial.number}: parameter {param_name!r} is sampled independently of the others, because not "
@@ -297,6 +307,12 @@ def _not_nan(value: Any) -> float:
     if number != number:
         raise InvalidSetting("constraints_func returned NaN: return numbers, of which those above 0 are violated")
     return number
+
+
+def _trials_of(study: Study) -> list[FrozenTrial]:
+    """All trials of a study. `HyperbandPruner` passes studies whose `get_trials` returns those of one bracket."""
+    trials: list[FrozenTrial] = study._storage.get_all_trials(study._study_id, deepcopy=False)
+    return trials
 
 
 def _seed_of(study: Study, trials: Sequence[FrozenTrial]) -> int:

@@ -9,6 +9,9 @@ on which all processes agree, without clocks:
 * trials start in the order of their numbers;
 * the result of a trial comes before the first later suggestion that was made with it, those of several such trials in
   the order of their numbers.
+
+A pruned trial is observed with an estimate of its final value, marked as imputed in its attributes. Estimates depend on
+all completed trials that the study has at that moment. So they change with each result, and the log is then built anew.
 """
 
 import hashlib
@@ -23,10 +26,11 @@ import numpy as np
 
 from belated import _core
 from belated._core import Action, BelatedError, InvalidPoint
+from belated.integrations.optuna_pruned import Curve, Stop, impute
 from belated.optimizers.log import Report
 from belated.optimizers.optimizer import Optimizer
 from belated.space.space import Location, Space
-from belated.study.from_optuna import Outcome, outcome_of
+from belated.study.from_optuna import Outcome, outcome_of, outcome_of_value
 
 # The system attribute in which a trial keeps how it was suggested.
 NOTE = "belated:suggested"
@@ -52,6 +56,8 @@ class Start(NamedTuple):
     pending: frozenset[int] | None
     # The place in the log for which its point was proposed; None where belated did not suggest it.
     place: int | None
+    # Where it was pruned, if it was, and can be observed with an estimate.
+    stop: Stop | None
 
 
 class OptunaLog:
@@ -159,17 +165,19 @@ class OptunaLog:
         steps: list[Step] = []
         places: dict[int, int] = {}  # Optuna's number → the log's
         waiting: dict[int, Start] = {}  # those that have ended, but not yet in the log
+        started = [(trial, start) for trial in trials if (start := self._start_of(trial)) is not None]
+        imputed = self._impute(started)
 
         def end(starts: Sequence[Start]) -> None:
             for start in starts:
                 del waiting[start.number]
-                state, value, error = start.outcome
-                steps.append((state, places[start.number], value, error, start.ended))
+                state, value, detail = start.outcome
+                if start.stop is not None:
+                    value = imputed[start.number]
+                    detail = json.dumps({"imputed": True, "step": start.stop.step, "reported": start.stop.value})
+                steps.append((state, places[start.number], value, detail, start.ended))
 
-        for trial in trials:
-            start = self._start_of(trial)
-            if start is None:
-                continue
+        for trial, start in started:
             if start.pending is not None:
                 end([each for number, each in waiting.items() if number not in start.pending])
             places[start.number] = len(places)
@@ -180,6 +188,18 @@ class OptunaLog:
                 waiting[start.number] = start._replace(outcome=Outcome("abandoned"))
         end(list(waiting.values()))
         return steps
+
+    def _impute(self, started: Sequence[tuple[Any, Start]]) -> dict[int, float]:
+        """The values with which pruned trials are observed, by the number of the trial."""
+        stops = {start.number: start.stop for _, start in started if start.stop is not None}
+        if not stops:
+            return {}
+        curves = [
+            Curve(trial.intermediate_values, start.outcome.value)
+            for trial, start in started
+            if start.outcome.value is not None and start.stop is None
+        ]
+        return impute(stops, curves, minimize=self.optimizer.direction == "minimize")
 
     def _start_of(self, trial: Any) -> Start | None:
         """How a trial started; None where it did not, or its point is not known, or lies elsewhere."""
@@ -195,6 +215,7 @@ class OptunaLog:
 
     def _read(self, trial: Any) -> Start | None:
         ended = self._on_clock(trial.datetime_complete)
+        outcome, stop = _ended_how(trial)
         params = {name: trial.params[name] for name in self.space if name in trial.params}
         note = trial.system_attrs.get(NOTE, {})
         # That of another trial comes with a copy, as when Optuna runs a failed trial again.
@@ -203,14 +224,14 @@ class OptunaLog:
             # Where it was run elsewhere, as with a point that was enqueued in part, that counts.
             if all(suggested[name] == value for name, value in params.items()):
                 step: Step = ("suggested", note["event"])
-                return Start(trial.number, step, outcome_of(trial), ended, frozenset(note["pending"]), note["place"])
+                return Start(trial.number, step, outcome, ended, frozenset(note["pending"]), note["place"], stop)
         try:
             place = self.space.locate(params)
         except InvalidPoint:
             return None
         assert place.given is not None
         added: Step = ("added", tuple(place.point.tolist()), tuple(place.given), self._on_clock(trial.datetime_start))
-        return Start(trial.number, added, outcome_of(trial), ended, None, None)
+        return Start(trial.number, added, outcome, ended, None, None, stop)
 
     def _on_clock(self, at: datetime | None) -> float | None:
         return None if at is None or self.optimizer.clock == "iterations" else at.timestamp()
@@ -245,14 +266,29 @@ class OptunaLog:
             place = Location(np.array(point), None, list(given))
             self._core.record(Action.add(place, None, None, None), now)
             return
-        _, number, value, error, _ = step
+        _, number, value, detail, _ = step
         if kind == "observed":
             oriented = self.optimizer._problem.check_value(value, f"trial {number}")
-            self._core.record(Action.observe(number, oriented, Report(), False, False), now)
+            self._core.record(Action.observe(number, oriented, Report(attrs=detail), False, False), now)
         elif kind == "failed":
-            self._core.record(Action.fail(number, None if error is None else ("", error, None), None), now)
+            self._core.record(Action.fail(number, None if detail is None else ("", detail, None), None), now)
         else:
             self._core.record(Action.abandon(number), now)
+
+
+def _ended_how(trial: Any) -> tuple[Outcome, Stop | None]:
+    """What became of a trial; and if it was pruned with a last report that can be used, where.
+
+    A pruned trial without such a report has failed.
+    """
+    if trial.state.name != "PRUNED":
+        return outcome_of(trial), None
+    reported = trial.intermediate_values
+    if not reported:
+        return Outcome("failed"), None
+    stop = Stop(reported, max(reported), reported[max(reported)])
+    outcome = outcome_of_value(trial, stop.value)
+    return outcome, stop if outcome.state == "observed" else None
 
 
 def _is_stale(trial: Any, stale_before: datetime | None) -> bool:

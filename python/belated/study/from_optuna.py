@@ -42,16 +42,21 @@ def outcome_of(trial: Any) -> Outcome:
     """
     state = trial.state.name
     if state == "COMPLETE":
-        violated = [value for value in constraint_values(trial.system_attrs) if not value <= 0]
-        if violated:
-            return Outcome("failed", error=f"infeasible: constraints at {short_repr(violated)} are above 0")
         [value] = trial.values
-        if not math.isfinite(value):
-            return Outcome("failed", error=f"its value is {value}")
-        return Outcome("observed", value)
+        return outcome_of_value(trial, value)
     if state == "FAIL":
         return Outcome("failed")
     return Outcome("abandoned" if state == "PRUNED" else "pending")
+
+
+def outcome_of_value(trial: Any, value: float) -> Outcome:
+    """Observed with this value; failed where a constraint of the trial is violated, or the value is not finite."""
+    violated = [each for each in constraint_values(trial.system_attrs) if not each <= 0]
+    if violated:
+        return Outcome("failed", error=f"infeasible: constraints at {short_repr(violated)} are above 0")
+    if not math.isfinite(value):
+        return Outcome("failed", error=f"its value is {value}")
+    return Outcome("observed", value)
 
 
 def constraint_values(system_attrs: Mapping[str, Any]) -> list[float]:

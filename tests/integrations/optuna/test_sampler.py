@@ -74,8 +74,8 @@ def test_points_are_those_of_the_own_loop_when_values_come_late_or_never(opened,
             own.fail(k)
             study.tell(k, state=TrialState.FAIL)
         elif k % 7 == 5:
-            own.abandon(k)
-            study.tell(k, state=TrialState.PRUNED)
+            own.fail(k)
+            study.tell(k, state=TrialState.PRUNED)  # without a report
         else:
             own.observe(k, value)
             study.tell(k, value)
@@ -187,9 +187,11 @@ def test_a_sampler_can_be_pickled_at_any_moment():
 def test_several_objectives_are_refused_before_anything_is_run():
     called = []
     study = optuna.create_study(directions=["minimize", "maximize"], sampler=sampler_of())
-    with pytest.raises(bl.InvalidSetting, match="has 2 objectives, and belated optimises one"):
-        study.optimize(called.append, 1)
+    for call in (lambda: study.optimize(called.append, 1), study.ask, lambda: study.ask(DISTRIBUTIONS)):
+        with pytest.raises(bl.InvalidSetting, match="has 2 objectives, and belated optimises one"):
+            call()
     assert not called
+    assert [trial.state for trial in study.trials] == [TrialState.FAIL] * 3
 
 
 @pytest.mark.parametrize(

@@ -203,6 +203,8 @@ def test_a_log_that_is_followed_is_the_one_derived_at_once(steps):
             sampled.append(trial)
         elif step in ends and sampled:
             trial = sampled.pop(i % len(sampled))
+            for k in range(i % 4):
+                trial.report(float(i * k), k)
             study.tell(trial, float(i) if step == "complete" else None, state=ends[step])
     for sampler, last in zip(samplers, sampled[-2:], strict=True):
         before = [trial for trial in study.trials if trial.number < sampled[-2].number]
@@ -348,21 +350,9 @@ def test_a_trial_that_optuna_runs_again_is_one_that_is_given():
     np.testing.assert_array_equal(core.trial(2).point, core.trial(0).point)
 
 
-def test_fixed_parameters_and_hyperband_work_with_it():
+def test_fixed_parameters_work_with_it():
     study = study_of(search_space=None)
     study.sampler = optuna.samplers.PartialFixedSampler({"kind": "b"}, study.sampler)
     study.optimize(lambda t: f({name: t._suggest(name, each) for name, each in DISTRIBUTIONS.items()}), 8)
     assert {trial.params["kind"] for trial in study.trials} == {"b"}
     assert set(study.sampler._base_sampler._log.space) == DISTRIBUTIONS.keys() - {"kind"}
-
-    def steps(trial):
-        x = trial.suggest_float("x", 0.0, 1.0)
-        for step in range(9):
-            trial.report(x + 1 / (step + 1), step)
-            if trial.should_prune():
-                raise optuna.TrialPruned
-        return x
-
-    pruned = optuna.create_study(sampler=sampler_of(search_space=None), pruner=optuna.pruners.HyperbandPruner(1, 9))
-    pruned.optimize(steps, 20)
-    assert {trial.state for trial in pruned.trials} >= {TrialState.COMPLETE, TrialState.PRUNED}

@@ -1,0 +1,86 @@
+"""Estimates of the final values of pruned trials, from the learning curves of trials that went further."""
+
+import math
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
+from itertools import accumulate
+from statistics import median
+from typing import NamedTuple
+
+
+class Curve(NamedTuple):
+    """What a trial reported by step, and its final value."""
+
+    reported: Mapping[int, float]
+    final: float
+
+
+class Stop(NamedTuple):
+    """What a pruned trial reported by step, its last step, and the value reported there."""
+
+    reported: Mapping[int, float]
+    step: int
+    value: float
+
+
+class _Level(NamedTuple):
+    """What trials that went further tell about a step; larger values are better."""
+
+    # Their reports at this step, in increasing order.
+    reports: list[float]
+    # For each of these the worst final value of the trials from there on.
+    bounds: list[float]
+    # The median of final value − report.
+    gain: float
+
+
+def impute(stops: Mapping[int, Stop], completed: Sequence[Curve], *, minimize: bool) -> dict[int, float]:
+    """Estimate the final values of pruned trials; the result has the keys of `stops`.
+
+    The estimate is the last report plus the median gain, from that step to the end, of the trials that went further:
+    completed ones, and those that were pruned at a later step, with their own estimates. It is not better than the
+    final value of any of these trials that was ahead at that step, nor than the best final value of a completed trial.
+    If none of these trials had a report by that step, the estimate is the last report, or the worst final value if that
+    is worse.
+    """
+    sign = -1.0 if minimize else 1.0
+    curves = [Curve(each.reported, sign * each.final) for each in completed]
+    finals = [each.final for each in curves]
+    estimates: dict[int, float] = {}
+    for step in sorted({stop.step for stop in stops.values()}, reverse=True):
+        level = _level(step, curves, sign)
+        here = [(key, stop) for key, stop in stops.items() if stop.step == step]
+        for key, stop in here:
+            estimates[key] = _estimate(sign * stop.value, level, finals)
+        curves += [Curve(stop.reported, estimates[key]) for key, stop in here]
+    return {key: sign * value for key, value in estimates.items()}
+
+
+def _estimate(report: float, level: _Level | None, finals: list[float]) -> float:
+    """The estimate for a last report; `finals` are those of completed trials. Larger values are better."""
+    cautious = min([report, *finals])
+    if level is None:
+        return cautious
+    estimate = report + level.gain
+    if not math.isfinite(estimate):  # differences of large numbers overflow
+        estimate = cautious
+    at = bisect_left(level.reports, report)
+    ahead = level.bounds[at] if at < len(level.bounds) else math.inf
+    return min(estimate, ahead, max(finals, default=math.inf))
+
+
+def _level(step: int, curves: Sequence[Curve], sign: float) -> _Level | None:
+    found = [(_report_at(curve.reported, step), curve.final) for curve in curves]
+    pairs = sorted((sign * report, final) for report, final in found if report is not None)
+    if not pairs:
+        return None
+    bounds = list(accumulate((final for _, final in reversed(pairs)), min))[::-1]
+    return _Level([report for report, _ in pairs], bounds, median(final - report for report, final in pairs))
+
+
+def _report_at(reported: Mapping[int, float], step: int) -> float | None:
+    """The last finite report up to this step."""
+    if math.isfinite(reported.get(step, math.nan)):
+        return reported[step]
+    before = [each for each, value in reported.items() if each <= step and math.isfinite(value)]
+    return reported[max(before)] if before else None
