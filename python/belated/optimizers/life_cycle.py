@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from reprlib import repr as short_repr
 from typing import Any, Generic, TypeVar, overload
 
 import numpy as np
@@ -18,6 +17,7 @@ from belated.optimizers.problem import Problem
 from belated.optimizers.read_access import ReadAccess
 from belated.optimizers.report import attrs_as_json, check_amount, error_facts, headline
 from belated.optimizers.trial import Trial, html_table
+from belated.short_repr import short_repr
 from belated.space.arguments import whole_number
 from belated.space.space import Location, Space
 
@@ -251,8 +251,10 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
     ) -> Trial | list[Trial]:
         """Have trials started, one or several as `suggest` was asked for."""
         wanted = 1 if n is None else whole_number(n)
-        if wanted is None or wanted < 0:
-            raise InvalidSetting(f"n={short_repr(n)} is not usable: pass an integer >= 0, or None for one trial")
+        if wanted is None or not 0 <= wanted < 2**32:
+            raise InvalidSetting(
+                f"n={short_repr(n)} is not usable: pass an integer from 0 to 2**32 - 1, or None for one trial"
+            )
         encoded = self._encode_context(context)
         z = None if fidelity is None else self._problem.encode_fidelity(fidelity, self._strategy_name)
         trials = [Trial(self, number) for number in (start(wanted, encoded, z) if wanted else [])]

@@ -2,13 +2,13 @@
 
 import time as clocks
 from collections.abc import Callable, Iterable, Mapping
-from reprlib import repr as short_repr
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from belated._core import InvalidContext, InvalidFidelity, InvalidSetting, InvalidSpace, InvalidValue
+from belated.short_repr import short_repr
 from belated.space.arguments import finite
 from belated.space.candidates import Candidates
 from belated.space.fidelity import Fidelity

@@ -3,10 +3,10 @@
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from reprlib import repr as short_repr
 from typing import Any
 
 from belated._core import InvalidValue
+from belated.short_repr import short_repr
 from belated.space.arguments import finite
 
 # What is kept of an error, in bytes of UTF-8.

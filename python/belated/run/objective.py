@@ -6,7 +6,6 @@ import pickle
 import traceback
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
-from reprlib import repr as short_repr
 from time import perf_counter
 from types import BuiltinFunctionType
 from typing import TYPE_CHECKING, Any
@@ -15,6 +14,7 @@ import numpy as np
 
 from belated._core import InvalidSetting
 from belated.run.raised import Place, format_error, last_line_of_user, picklable, with_text
+from belated.short_repr import short_repr
 from belated.space.arguments import finite
 
 _RETURNED_KEYS = ("value", "std", "cost", "attrs")

@@ -4,7 +4,6 @@ import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields
-from reprlib import repr as short_repr
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from belated._core import BelatedError, InvalidSetting, InvalidSpace
 from belated.optimizers.constraints import Constraint
 from belated.optimizers.optimizer import Optimizer
 from belated.optimizers.values import as_data, from_data
+from belated.short_repr import short_repr
 from belated.space.candidates import Candidates
 from belated.space.dimensions import Categorical, Dimension, Integer, Ordinal, Real
 from belated.space.fidelity import Fidelity, PowerCost
@@ -37,8 +37,12 @@ def _value_as_data(value: Any, what: str) -> Any:
 
 
 def _value(data: Any) -> Any:
-    """The choice that `_value_as_data` made the data of."""
-    return tuple(_value(entry) for entry in data["tuple"]) if isinstance(data, dict) else data
+    """The choice that `_value_as_data` made the data of; InvalidSpace for data that it does not make."""
+    if isinstance(data, dict):
+        return tuple(_value(entry) for entry in data["tuple"])
+    if isinstance(data, list):
+        raise InvalidSpace(f'the choice {short_repr(data)} is a list: write a tuple as {{"tuple": [...]}}')
+    return data
 
 
 def _dimension_as_data(dimension: Dimension, what: str) -> dict[str, Any]:

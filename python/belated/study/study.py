@@ -5,7 +5,6 @@ import threading
 import time as clocks
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from reprlib import repr as short_repr
 from typing import Any, overload
 
 from belated._core import Action, InvalidSetting
@@ -15,6 +14,7 @@ from belated.optimizers.log import Array, Report
 from belated.optimizers.optimizer import Optimizer
 from belated.optimizers.problem import seconds
 from belated.optimizers.trial import Trial
+from belated.short_repr import short_repr
 from belated.space.arguments import finite, whole_number
 from belated.store import Store, StoreError, open_store
 from belated.store.checksums import header, read_header, with_checksum

@@ -4,7 +4,6 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from reprlib import repr as short_repr
 from typing import Any
 
 from ray.tune.result import DEFAULT_METRIC
@@ -16,6 +15,7 @@ from belated.integrations.ray.space import TuneSpace, searched_part, space_as_da
 from belated.optimizers.bayes import BayesOpt
 from belated.optimizers.optimizer import Optimizer
 from belated.optimizers.trial import Trial
+from belated.short_repr import short_repr
 from belated.space.arguments import finite, whole_number
 from belated.space.space import Space
 from belated.warn import logger, warn

@@ -7,13 +7,13 @@ import json
 import math
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from reprlib import repr as short_repr
 from typing import Any
 
 import numpy as np
 from ray.tune.search import sample
 
 from belated._core import InvalidSpace
+from belated.short_repr import short_repr
 from belated.space import grid
 from belated.space.dimensions import Categorical, Dimension, Integer, Ordinal, Real
 from belated.space.space import Space
