@@ -14,6 +14,7 @@ from starlette.exceptions import HTTPException
 
 from belated._core import BelatedError, __version__
 from belated.serve import answers, messages
+from belated.serve.connections import log_refusals_rarely
 from belated.serve.gate import SLASH, Gate
 from belated.serve.page import security_policy
 from belated.serve.problems import MEDIA_TYPE, as_json, problem, problem_of
@@ -73,6 +74,7 @@ def make_app(studies: OpenStudies, token: str) -> Gate:
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        log_refusals_rarely()
         yield
         studies.close()
 

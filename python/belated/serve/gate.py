@@ -72,6 +72,8 @@ class Gate:
             scope["path"] = path_of(scope)
             if scope["path"] not in OPEN_PATHS:
                 self._check_token(scope)
+            elif scope["method"] not in ("GET", "HEAD"):
+                raise Refused(405, f"{scope['path']} can only be read: send GET", (b"allow", b"GET"))
             if scope["method"] not in ("GET", "HEAD"):
                 receive = replaying(await checked_body(scope, receive), receive)
         except Refused as refused:
