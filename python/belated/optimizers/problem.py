@@ -18,6 +18,10 @@ SpaceLike: TypeAlias = Mapping[str, Any] | Iterable[tuple[str, Any]] | Iterable[
 Values = TypeVar("Values", float, NDArray[np.float64])
 
 
+#: The largest absolute value of a time in seconds; differences of times are finite then.
+LATEST = 1e300
+
+
 class Problem:
     """What is optimised, as far as every optimizer has to know it.
 
@@ -136,6 +140,6 @@ class Problem:
 def seconds(time: Callable[[], float]) -> float:
     """The time that a clock gives, with an error where that is none."""
     now = finite(time())
-    if now is None:
-        raise InvalidSetting("time() did not return a finite number of seconds")
+    if now is None or abs(now) > LATEST:
+        raise InvalidSetting(f"time() did not return a number of seconds within ±{LATEST:g}")
     return now

@@ -144,8 +144,10 @@ def _add_studies(api: FastAPI, studies: OpenStudies) -> None:
         operation_id="list_studies",
         summary="List the studies",
     )
-    async def list_studies() -> Response:
-        return answer({"studies": [{"name": name} for name in await studies.names()]})
+    async def list_studies(page: Annotated[messages.StudiesPage, Query()]) -> Response:
+        names, end = await studies.names(), page.start + page.limit
+        found = [{"name": name} for name in names[page.start : end]]
+        return answer({"studies": found, "next": end if end < len(names) else None})
 
     @api.post(
         "/v1/studies",
