@@ -434,6 +434,5 @@ def test_what_studies_hold_comes_out_as_it_went_in(client, study, path):
     attrs = {"text": "ü\u2028\U0001f600<b>", "deep": [[[{"a": None}]]], "n": 2**63, "f": 5e-324, "t": True}
     assert ok(client.post(f"{path}/trials/0/observe", json={"value": -0.0, "attrs": attrs}))["attrs"] == attrs
     assert synced(study).trial(0).attrs == attrs
-    assert ok(client.post(f"{path}/trials/1/fail", json={"error": "ü" * 5000}))["error"]["message"].endswith(
-        "(cut off)"
-    )
+    message = ok(client.post(f"{path}/trials/1/fail", json={"error": "ü" * 5000 + "END"}))["error"]["message"]
+    assert message.startswith("ü" * 500) and message.endswith("ü" * 100 + "END") and len(message.encode()) <= 2048

@@ -338,8 +338,8 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
         trial : Trial or int
             The trial or its number.
         error : exception or str, optional
-            What went wrong. Kept as `Trial.error`: the type, the first 2 kB of the message, and the last 8 kB of the
-            traceback.
+            What went wrong. Kept as `Trial.error`: the type, 2 kB of the message (of a longer one the beginning and the
+            end), and the last 8 kB of the traceback.
         attrs : mapping, optional
             Anything else to keep with the trial; see `observe`.
 

@@ -11,10 +11,10 @@ from belated._core import InvalidSetting
 from belated.optimizers.bayes import BayesOpt
 from belated.optimizers.names import ELSEWHERE, RUN_ARGUMENTS, UnknownArgument, advice_on
 from belated.optimizers.optimizer import Optimizer
+from belated.optimizers.report import format_error
 from belated.optimizers.settings import Acquisition, AcquisitionName, Initial, PendingName, PendingPolicy, Surrogate
 from belated.run.evaluations import PICKLING_ADVICE, CallingThread
 from belated.run.objective import Objective
-from belated.run.raised import format_error
 from belated.run.stoppers import fresh
 from belated.short_repr import short_repr
 from belated.space.arguments import finite, whole_number

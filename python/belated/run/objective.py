@@ -3,7 +3,6 @@
 import inspect
 import math
 import pickle
-import traceback
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from time import perf_counter
@@ -13,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from belated._core import InvalidSetting
-from belated.run.raised import Place, format_error, last_line_of_user, picklable, with_text
+from belated.optimizers.report import format_error, format_traceback
+from belated.run.raised import Place, last_line_of_user, picklable, with_text
 from belated.short_repr import short_repr
 from belated.space.arguments import finite
 
@@ -104,7 +104,7 @@ class Outcome:
         if self.error is None:
             value = None if problem else self.value
             return Outcome, (value, self.std, self.cost, attrs, self.duration, problem)
-        text = "".join(traceback.format_exception(self.error))
+        text = format_traceback(self.error)
         return _outcome_of_worker, (picklable(self.error), text, attrs, self.duration, self.caught, self.place)
 
 

@@ -75,7 +75,7 @@ class Observe(Timed):
 class Fail(Timed):
     """Report that a trial crashed."""
 
-    error: str | None = Field(default=None, description="What went wrong: the first 2 kB are kept.")
+    error: str | None = Field(default=None, description="What went wrong: 2 kB are kept, the beginning and the end.")
     attrs: dict[str, Any] | None = Field(default=None, description="Anything else to keep with the trial.")
 
 

@@ -343,7 +343,8 @@ class Study(LifeCycle[SharedLog]):
         lease = None if expires_after is None else finite(expires_after)
         if expires_after is not None and (lease is None or not 0 <= lease <= LATEST):
             raise InvalidSetting(
-                f"expires_after={short_repr(expires_after)} is not usable: pass seconds >= 0, at most {LATEST:g}, or None"
+                f"expires_after={short_repr(expires_after)} is not usable: pass seconds >= 0, at most {LATEST:g}, "
+                "or None"
             )
 
         def start(n: int, context: Array | None, fidelity: float | None) -> list[int]:

@@ -7,6 +7,7 @@ import json
 import math
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -104,7 +105,7 @@ def searched_part(config: Mapping[str, Any]) -> dict[str, Any]:
 def space_as_data(space: Space) -> dict[str, Any]:
     """The dimensions by name as JSON data; objects among choices stand there by their types alone."""
     return {
-        name: {"kind": type(each).__name__, **{key: _as_data(value) for key, value in vars(each).items()}}
+        name: {"kind": type(each).__name__, **{f.name: _as_data(getattr(each, f.name)) for f in fields(each)}}
         for name, each in space.items()
     }
 
