@@ -89,7 +89,12 @@ def nearest(value: Any, words: Iterable[str]) -> str:
     return f"; did you mean {near[0]!r}?" if near else ""
 
 
-_IN_WORDS = {bool: "True or False", int: "an integer from 0 to 2**64 - 1", float: "a finite number", types.NoneType: "None"}
+_IN_WORDS = {
+    bool: "True or False",
+    int: "an integer from 0 to 2**64 - 1",
+    float: "a finite number",
+    types.NoneType: "None",
+}
 
 # What `_conform` gives where a value does not fit.
 _NOTHING = object()

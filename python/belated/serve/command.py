@@ -69,7 +69,12 @@ def serve_command(arguments: argparse.Namespace) -> int:
         app = make_app(studies, token)
         # Warnings are about requests that are not HTTP: anybody could fill the log with them.
         settings = {"http": limited_protocol(), "lifespan": "on", "ws": "none", "log_level": "error"}
-        settings |= {"access_log": False, "server_header": False, "proxy_headers": False, "timeout_graceful_shutdown": _PATIENCE}
+        settings |= {
+            "access_log": False,
+            "server_header": False,
+            "proxy_headers": False,
+            "timeout_graceful_shutdown": _PATIENCE,
+        }
         server = uvicorn.Server(uvicorn.Config(app, **settings))
         app.closing = lambda: server.should_exit
         host, port = listener.getsockname()[:2]

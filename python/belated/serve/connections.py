@@ -47,7 +47,7 @@ def limited_protocol() -> type[asyncio.Protocol]:
     """Uvicorn's protocol with limits."""
     most, message = most_connections(), _Message()
 
-    class Limited(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
+    class Limited(AutoHTTPProtocol):
         # The request at the last check, None before the first one.
         checked: Any = None
         check: asyncio.TimerHandle | None = None

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -127,7 +128,6 @@ class Ordinal:
     def __post_init__(self) -> None:
         advice = "give at least two, or write a constant as its value"
         object.__setattr__(self, "values", _different(self.values, "values", 2, advice))
-        object.__setattr__(self, "_places", _places(self.values))
         object.__setattr__(self, "when", read_when(self.when, f"Ordinal({short_repr(list(self.values))})"))
 
     def __repr__(self) -> str:
@@ -151,6 +151,10 @@ class Ordinal:
     def level(self, value: Any) -> int:
         """The number of a value."""
         return _place(self.values, self._places, value)
+
+    @cached_property
+    def _places(self) -> dict[Any, int]:
+        return _places(self.values)
 
     def member(self, level: int) -> Any:
         """The value of a number."""
@@ -206,7 +210,6 @@ class Categorical:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "choices", _different(self.choices, "choices", 1, "give at least one"))
-        object.__setattr__(self, "_places", _places(self.choices))
         object.__setattr__(self, "when", read_when(self.when, f"Categorical({short_repr(list(self.choices))})"))
 
     def __repr__(self) -> str:
@@ -230,6 +233,10 @@ class Categorical:
     def level(self, value: Any) -> int:
         """The number of a choice."""
         return _place(self.choices, self._places, value)
+
+    @cached_property
+    def _places(self) -> dict[Any, int]:
+        return _places(self.choices)
 
     def member(self, level: int) -> Any:
         """The choice of a number."""

@@ -466,7 +466,9 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
         lost = self._running - ids
         # With restart_errored, Tune begins a failed trial anew under another id, and forgets the first one.
         restarted = [
-            each for each, number in self._trials.items() if each not in ids and Trial(optimizer, number).state == "failed"
+            each
+            for each, number in self._trials.items()
+            if each not in ids and Trial(optimizer, number).state == "failed"
         ]
         unstarted = sorted([*self._unstarted, *map(self._trials.pop, lost)])
         self._running = set()
