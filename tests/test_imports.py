@@ -19,7 +19,11 @@ PYTHON_ROOMS = (
     *("integrations", "experiments", "serve", "cli"),
 )
 # Rooms that may import fewer than those before them, and the only rooms that may import the package as its users do.
-ALLOWED = {"store": {"_core", "short_repr"}, "simulate": {"_core", "short_repr"}, "functions": {"_core", "space"}}
+ALLOWED = {
+    "store": {"_core", "short_repr"},
+    "simulate": {"_core", "short_repr"},
+    "functions": {"_core", "space"},
+}
 USERS = {"integrations", "experiments"}
 
 # What integrations, which no other module imports, may load at once: the package that they are for, and what it needs.
