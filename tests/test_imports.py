@@ -15,8 +15,8 @@ CORE = Path(__file__).parents[1] / "src"
 
 # A room may import the rooms before it.
 PYTHON_ROOMS = (
-    *("_core", "warn", "short_repr", "space", "optimizers", "store", "study", "run", "simulate", "functions", "plotting"),
-    *("integrations", "experiments", "serve", "cli"),
+    *("_core", "warn", "short_repr", "space", "optimizers", "store", "study", "run", "simulate", "functions"),
+    *("plotting", "integrations", "experiments", "serve", "cli"),
 )
 # Rooms that may import fewer than those before them, and the only rooms that may import the package as its users do.
 ALLOWED = {
