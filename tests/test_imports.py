@@ -15,11 +15,15 @@ CORE = Path(__file__).parents[1] / "src"
 
 # A room may import the rooms before it.
 PYTHON_ROOMS = (
-    *("_core", "warn", "space", "optimizers", "store", "study", "run", "simulate", "functions", "plotting"),
-    *("integrations", "experiments", "serve", "cli"),
+    *("_core", "warn", "short_repr", "space", "optimizers", "store", "study", "run", "simulate", "functions"),
+    *("plotting", "integrations", "experiments", "serve", "cli"),
 )
 # Rooms that may import fewer than those before them, and the only rooms that may import the package as its users do.
-ALLOWED = {"store": {"_core"}, "simulate": {"_core"}, "functions": {"_core", "space"}}
+ALLOWED = {
+    "store": {"_core", "short_repr"},
+    "simulate": {"_core", "short_repr"},
+    "functions": {"_core", "space"},
+}
 USERS = {"integrations", "experiments"}
 
 # What integrations, which no other module imports, may load at once: the package that they are for, and what it needs.
@@ -29,6 +33,7 @@ INTEGRATED = {
     "belated.integrations.optuna": {"optuna"},
     # Imported by the command `belated serve` when it is called.
     "belated.serve.app": {"fastapi", "starlette"},
+    "belated.serve.connections": {"uvicorn"},
     "belated.serve.messages": {"pydantic"},
     "belated.serve.studies": {"anyio"},
     "belated.integrations.ray.checkpoint": {"ray"},

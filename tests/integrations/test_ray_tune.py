@@ -102,6 +102,18 @@ def test_a_trial_that_failed_is_begun_anew(tmp_path):
     assert [trial.value for trial in trials_of(tmp_path)] == [0.5, 0.125]
 
 
+def test_a_trial_that_fails_again_is_one_trial(tmp_path):
+    def fails(config):
+        if config["box"]["x"] == 0.5:
+            raise ValueError("again")
+        return {"loss": config["box"]["x"]}
+
+    points = [{"box": {"x": x}, "units": (16,)} for x in (0.5, 0.125)]
+    tuner_of(fails, BelatedSearch(seed=0, points_to_evaluate=points), tmp_path, 2).fit()
+    tune.Tuner.restore(str(tmp_path / "run"), fails, restart_errored=True).fit()
+    assert [trial.state for trial in trials_of(tmp_path)] == ["failed", "observed"]
+
+
 def test_a_metric_that_is_never_reported(tmp_path):
     search = BelatedSearch(seed=0)
     with pytest.raises(Exception, match="did not include the specified metric"):

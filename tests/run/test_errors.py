@@ -1,6 +1,7 @@
 """Errors of functions: they stay with their trials, end a run that is a typo, and leave the result at exceptions."""
 
 import multiprocessing
+import time
 from concurrent.futures import ProcessPoolExecutor
 
 import numpy as np
@@ -17,6 +18,13 @@ def line_of(text):
 
 def typo(params):
     return params["lr"] ** 2  # the typo
+
+
+def long_text(params):
+    try:
+        raise ValueError("first\n" * 1_000_000)
+    except ValueError as error:
+        raise RuntimeError("start" + "\n" * 4_000_000 + "end") from error
 
 
 def by_level(params):
@@ -232,3 +240,17 @@ def test_an_interrupt_returns_the_result():
     opt.enqueue([{"x": 0.5, "n": n} for n in (1, 8)])
     best = bl.maximize(interrupted, optimizer=opt, n_trials=9, timeout=SECONDS)
     assert best.stop_reason == "interrupted" and states(best) == ["observed", "pending"]
+
+
+@failures_expected
+@pytest.mark.parametrize("n_workers", [1, 2])
+def test_a_long_text_is_shortened_where_it_enters(n_workers):
+    start = time.process_time()
+    with pytest.raises(bl.RunError) as end:
+        bl.maximize(long_text, SPACE, n_trials=4, n_workers=n_workers, seed=0)
+    # Python itself formats such a text line by line, in several seconds.
+    assert time.process_time() - start < 1.5
+    assert len(str(end.value)) < 3000 and "start" in str(end.value) and "end" in str(end.value)
+    error = end.value.result.trials[0].error
+    assert len(error.message) <= 2048 and error.message.startswith("start") and error.message.endswith("end")
+    assert "long_text" in error.traceback and "ValueError: first" in error.traceback

@@ -1,9 +1,12 @@
 """The API of `belated serve`, asked over HTTP and compared with the study in the store."""
 
+import time
+
 import pytest
 
 import belated as bl
 from belated.study.definition import definition_of
+from tests.faults import service
 
 SPACE = {"x": bl.Real(1e-3, 10.0, log=True), "n": bl.Integer(1, 5), "kind": ["a", ("b", 1), None]}
 
@@ -137,6 +140,39 @@ def test_the_time_may_be_given_where_the_clock_shows_seconds(client, create, pat
     assert synced(study).trial(1).suggested_at > 1e9
 
 
+def test_times_of_writing_are_the_servers_whatever_time_is_given(client, create, path):
+    study = create(bl.RandomSearch({"x": (0.0, 1.0)}, clock="seconds", seed=0))
+    start = time.time()
+    (trial,) = ok(client.post(f"{path}/suggest", json={"now": 100}))["trials"]
+    found = ok(client.post(f"{path}/trials/0/observe", json={"value": 1.0, "now": 130.5}))
+    assert start - 1 < trial["started_at"] <= found["changed_at"] < time.time() + 1
+    # Another process that gives its own time, too.
+    bl.Study.load(study.name, study._store.url, time=lambda: 200.0).suggest()
+    (_, other) = ok(client.get(f"{path}/trials"))["trials"]
+    assert other["suggested_at"] == 200.0 and other["started_at"] > start - 1
+
+
+@pytest.mark.parametrize("now", [1.7e308, -1.7e308])
+def test_times_without_finite_differences_are_refused(client, create, path, now):
+    study = create(bl.RandomSearch({"x": (0.0, 1.0)}, clock="seconds", seed=0))
+    ok(client.post(f"{path}/suggest", json={"now": -now / 1e100}))
+    refused(client.post(f"{path}/trials/0/observe", json={"value": 1.0, "now": now}), 422, "now")
+    refused(client.post(f"{path}/suggest", json={"now": now}), 422, "now")
+    refused(client.post(f"{path}/suggest", json={"expires_after": abs(now)}), 422, "expires_after")
+    assert [trial.state for trial in synced(study).trials] == ["pending"]
+    ok(client.get(path))
+
+
+def test_a_log_with_an_infinite_delay_is_answered(client, create, path, monkeypatch):
+    study = create(bl.BayesOpt({"x": (0.0, 1.0)}, clock="seconds", seed=0))
+    times = iter([1.7e308, -1.7e308])
+    monkeypatch.setattr(study._optimizer._problem, "now", lambda: next(times))
+    study.observe(study.suggest(), 1.0)
+    assert ok(client.get(path))["best"]["delay"] is None
+    assert ok(client.get(f"{path}/trials"))["trials"][0]["observed_at"] == -1.7e308
+    assert ok(client.post(f"{path}/suggest"))["trials"][0]["number"] == 1
+
+
 def test_the_time_is_refused_where_the_clock_counts_suggestions(client, study, path):
     refused(client.post(f"{path}/suggest", json={"now": 100}), 422, "now=100.0", "clock='iterations'")
     assert study.n_trials == 0
@@ -154,6 +190,42 @@ def test_pages_have_every_trial_once(client, study, path):
             found += [trial["number"] for trial in page["trials"]]
             start = page["next"]
         assert found == [trial.number for trial in trials if state in (None, trial.state)]
+
+
+def test_pages_of_studies_have_every_name_once(tmp_path):
+    url = f"sqlite:///{tmp_path / 'studies.db'}"
+    names = [bl.Study(f"study {i}", url, bl.RandomSearch({"x": (0.0, 1.0)}, seed=0)).name for i in range(7)]
+    with service.Service(url) as running, running.client() as client:
+        for limit in (1, 3, 7, 100):
+            found, start = [], 0
+            while start is not None:
+                page = ok(client.get("/v1/studies", params={"limit": limit, "start": start}))
+                assert 1 <= len(page["studies"]) <= limit
+                found += [each["name"] for each in page["studies"]]
+                start = page["next"]
+            assert found == names
+        assert ok(client.get("/v1/studies", params={"start": 7})) == {"studies": [], "next": None}
+        refused(client.get("/v1/studies", params={"limit": 0}), 422, "limit")
+        refused(client.get("/v1/studies", params={"after": "x"}), 422, "after")
+
+
+def test_names_that_are_given_twice_are_refused(client, running):
+    x = {"name": "x", "kind": "Real", "low": 0.0, "high": 1.0}
+    other = {"name": "y", "kind": "Real", "low": 0.0, "high": 1.0, "when": [["k", ["a"]], ["k", ["b"]]]}
+    kinds = {"name": "k", "kind": "Categorical", "choices": ["a", "b"]}
+    for space in ([x, x], [x, kinds, other]):
+        definition = {"optimizer": "RandomSearch", "arguments": {"space": space}}
+        refused(client.post("/v1/studies", json={"name": "twice", "definition": definition}), 422, "twice")
+    body = b'{"name": "twice", "definition": {"optimizer": "RandomSearch", "arguments": {"seed": 1, "seed": 2}}}'
+    answer = client.post("/v1/studies", content=body, headers={"Content-Type": "application/json"})
+    refused(answer, 422, "'seed'", "twice")
+    refused(client.get("/v1/studies/twice"), 404)
+
+
+def test_an_encoded_nul_is_not_a_slash(client, running):
+    bl.Study("with/slash", running.url, bl.RandomSearch({"x": (0.0, 1.0)}, seed=0))
+    ok(client.get("/v1/studies/with%2Fslash"))
+    refused(client.get("/v1/studies/with%00slash"), 404)
 
 
 def test_pages_have_what_changed_since_an_earlier_one(client, study, path):
@@ -362,6 +434,5 @@ def test_what_studies_hold_comes_out_as_it_went_in(client, study, path):
     attrs = {"text": "ü\u2028\U0001f600<b>", "deep": [[[{"a": None}]]], "n": 2**63, "f": 5e-324, "t": True}
     assert ok(client.post(f"{path}/trials/0/observe", json={"value": -0.0, "attrs": attrs}))["attrs"] == attrs
     assert synced(study).trial(0).attrs == attrs
-    assert ok(client.post(f"{path}/trials/1/fail", json={"error": "ü" * 5000}))["error"]["message"].endswith(
-        "(cut off)"
-    )
+    message = ok(client.post(f"{path}/trials/1/fail", json={"error": "ü" * 5000 + "END"}))["error"]["message"]
+    assert message.startswith("ü" * 500) and message.endswith("ü" * 100 + "END") and len(message.encode()) <= 2048

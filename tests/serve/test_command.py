@@ -135,11 +135,11 @@ def test_a_password_of_the_store_is_in_no_message(capsys, monkeypatch):
 @needs_framework
 def test_a_store_that_holds_nothing_yet_can_be_served(tmp_path):
     with service.Service(tmp_path / "new.db") as running, running.client() as client:
-        assert client.get("/v1/studies").json() == {"studies": []}
+        assert client.get("/v1/studies").json() == {"studies": [], "next": None}
         assert client.get("/v1/studies/s").status_code == 404
         definition = {"optimizer": "RandomSearch", "arguments": {"candidates": {"kind": "f", "rows": [[1.0]]}}}
         assert client.post("/v1/studies", json={"name": "s", "definition": definition}).status_code == 201
-        assert client.get("/v1/studies").json() == {"studies": [{"name": "s"}]}
+        assert client.get("/v1/studies").json() == {"studies": [{"name": "s"}], "next": None}
 
 
 @needs_framework

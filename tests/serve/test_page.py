@@ -190,6 +190,23 @@ def test_a_chart_of_many_values_is_drawn(browser, served):
     assert title == "Best value 0 after 200000 values, 2 of them improvements"
 
 
+def test_a_chart_of_any_values_is_drawn_with_a_few_lines(browser, served):
+    running, _ = served
+    log_in(browser, running)
+    wait(browser, lambda: "Best value" in text(browser, "figures"))
+    pairs = ["[0.3, 0.1 + 0.2]", "[1e17, 1e17 + 16]", "[-0.3, -0.1 - 0.2]", "[5e-324, 0]", "[-1.7e308, 1.7e308]"]
+    for pair in [*pairs, "[7, 7]", "[0, 0]", "[1e-300, 1]"]:
+        browser.execute_script(
+            f"const few = {pair}.map((value, i) => ({{value, changed_at: i, fidelity: null}}));"
+            "round += 1; drawChart({direction: 'maximize'}, few, 3)"
+        )
+        of = "return [...document.querySelectorAll('#chart {}')].map(each => Number(each.getAttribute('{}')))"
+        lines = browser.execute_script(of.format("line.grid", "y1"))
+        assert 1 <= len(set(lines)) == len(lines) <= 12 and all(0 <= height <= 300 for height in lines), pair
+        dots = browser.execute_script(of.format("circle", "cy"))
+        assert len(dots) == 2 and all(0 <= height <= 300 for height in dots), pair
+
+
 def test_every_input_has_a_label_and_every_region_a_name(browser, served):
     running, _ = served
     log_in(browser, running)

@@ -1,6 +1,7 @@
 """Steps, ordinals and constants: values, encodings and refusals."""
 
 import math
+import time
 from decimal import Decimal
 from fractions import Fraction
 
@@ -149,3 +150,43 @@ def test_optimizers_suggest_members_of_every_kind(seed, part):
             assert dimension.check(trial.params[name]) == trial.params[name]
         trial.observe(trial.params["x"])
         assert opt.add(trial.params).params == trial.params
+
+
+ODD = [True, 1, 1.0, 0.1, math.nan, "a", "1", b"a", None, (), (1,), (1.0,), (True,), ((1, "a"),), ([1],), [1], [1.0]]
+ODD += [np.True_, np.int64(1), np.float32(0.1), np.str_("a"), Decimal(1), frozenset({1}), {1}, np.ones(2), print, len]
+
+
+def same_by_definition(a, b):
+    if isinstance(a, tuple) and isinstance(b, tuple):
+        return len(a) == len(b) and all(same_by_definition(*pair) for pair in zip(a, b, strict=True))
+    if a is b:
+        return True
+    bools = [isinstance(each, (bool, np.bool_)) for each in (a, b)]
+    try:
+        return bools[0] == bools[1] and bool(a == b)
+    except (TypeError, ValueError):
+        return False
+
+
+@given(st.lists(st.sampled_from(range(len(ODD))), min_size=1, max_size=6), st.sampled_from(range(len(ODD))))
+def test_choices_are_compared_as_each_with_each(members, asked):
+    values, value = [ODD[i] for i in members], ODD[asked]
+    if any(same_by_definition(a, b) for i, a in enumerate(values) for b in values[:i]):
+        with pytest.raises(InvalidSpace, match="twice"):
+            Categorical(values)
+        return
+    choices = Categorical(values)
+    places = [i for i, other in enumerate(values) if same_by_definition(other, value)]
+    if places:
+        assert choices.level(value) == places[0]
+    else:
+        with pytest.raises(ValueError, match="one of"):
+            choices.level(value)
+
+
+def test_time_for_choices_is_linear():
+    # Compared each with each, they take more than ten times as long.
+    names, start = [f"choice {i}" for i in range(4000)], time.process_time()
+    choices = Categorical(names)
+    assert [choices.level(name) for name in names] == list(range(4000))
+    assert time.process_time() - start < 1.0

@@ -90,10 +90,10 @@ def test_a_lease_ends_so_many_seconds_after_it_began(store, seconds):
     assert study.suggest().expires_at is None
 
 
-@pytest.mark.parametrize("seconds", [-1e-9, float("nan"), float("inf"), "3", True, [3.0]])
+@pytest.mark.parametrize("seconds", [-1e-9, float("nan"), float("inf"), 1.7e308, "3", True, [3.0]])
 def test_what_is_no_lease_is_refused(store, seconds):
     study = bl.Study("s", store, optimizer())
-    with pytest.raises(bl.InvalidSetting, match="^expires_after=.* is not usable: pass seconds >= 0, or None$"):
+    with pytest.raises(bl.InvalidSetting, match="^expires_after=.* is not usable: pass seconds >= 0"):
         study.suggest(expires_after=seconds)
     assert study.n_trials == 0
 

@@ -6,12 +6,12 @@ function otherwise: the optimizer chooses u in [0, 1], and the parameter is Q(u)
 
 import math
 from collections.abc import Mapping
-from reprlib import repr as short_repr
 from typing import Any
 
 import numpy as np
 
 from belated._core import InvalidSpace
+from belated.short_repr import short_repr
 from belated.space.arguments import finite
 from belated.space.dimensions import Categorical, Dimension, Integer, Ordinal, Real
 from belated.space.ranges import LARGEST_INTEGER

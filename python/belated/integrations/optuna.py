@@ -8,7 +8,6 @@ import hashlib
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
-from reprlib import repr as short_repr
 from typing import Any
 
 import numpy as np
@@ -22,6 +21,7 @@ from belated._core import InvalidSetting
 from belated.integrations.optuna_log import NOTE, OptunaLog
 from belated.optimizers.bayes import BayesOpt
 from belated.optimizers.optimizer import Optimizer
+from belated.short_repr import short_repr
 from belated.space.arguments import finite, whole_number
 from belated.space.space import Space
 from belated.study.from_optuna import CONSTRAINTS, dimension_of, minimizes

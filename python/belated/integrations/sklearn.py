@@ -11,7 +11,6 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from copy import deepcopy
 from re import fullmatch
-from reprlib import repr as short_repr
 from typing import Any
 
 import joblib
@@ -31,6 +30,7 @@ from belated.integrations.distributions import DistributionSpace
 from belated.integrations.joblib_tasks import Task, completed
 from belated.optimizers.bayes import BayesOpt
 from belated.optimizers.optimizer import Optimizer
+from belated.short_repr import short_repr
 from belated.space.arguments import finite, whole_number
 from belated.study.study import Study
 

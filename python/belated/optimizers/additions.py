@@ -1,7 +1,6 @@
 """Reading the arguments of `add` and `enqueue`: points of one's own, with what is known of them."""
 
 from collections.abc import Mapping
-from reprlib import repr as short_repr
 from typing import Any
 
 from belated._core import Action, InvalidFidelity, InvalidValue
@@ -9,6 +8,7 @@ from belated.optimizers.constraints import Constraints
 from belated.optimizers.log import Report
 from belated.optimizers.problem import Problem
 from belated.optimizers.report import attrs_as_json, check_amount
+from belated.short_repr import short_repr
 from belated.space.arguments import is_list
 
 

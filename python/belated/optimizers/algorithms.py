@@ -6,7 +6,6 @@ import difflib
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from reprlib import repr as short_repr
 from typing import Any
 
 from belated._core import InvalidSetting
@@ -18,6 +17,7 @@ from belated.optimizers.problem import SpaceLike
 from belated.optimizers.random_search import RandomSearch
 from belated.optimizers.tree import TreeSearch
 from belated.optimizers.values import arguments_of
+from belated.short_repr import short_repr
 
 _VERMA = "Verma, Dai & Low 2022, Bayesian optimization under stochastic delayed feedback"
 _KANDASAMY = "Kandasamy et al. 2017, Asynchronous parallel Bayesian optimisation via Thompson sampling"

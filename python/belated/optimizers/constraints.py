@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Sequence
-from reprlib import repr as short_repr
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 
 from belated._core import InvalidPoint, InvalidSetting
 from belated.optimizers.log import Record
+from belated.short_repr import short_repr
 from belated.space.candidates import Candidates
 from belated.space.space import Location, Space
 

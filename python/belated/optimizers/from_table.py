@@ -7,11 +7,11 @@ empty string as missing, lists as their text. Exact round trips are those of JSO
 from __future__ import annotations
 
 from collections.abc import Mapping
-from reprlib import repr as short_repr
 from typing import TYPE_CHECKING, Any
 
 from belated._core import BelatedError, InvalidPoint, InvalidSpace, InvalidValue
 from belated.optimizers.table import run_prefix
+from belated.short_repr import short_repr
 from belated.space.activity import choices_of, is_active
 from belated.space.arguments import finite, is_table, real_number
 from belated.space.dimensions import Dimension

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from reprlib import repr as short_repr
 from typing import Any, Generic, TypeVar, overload
 
 import numpy as np
@@ -18,6 +17,7 @@ from belated.optimizers.problem import Problem
 from belated.optimizers.read_access import ReadAccess
 from belated.optimizers.report import attrs_as_json, check_amount, error_facts, headline
 from belated.optimizers.trial import Trial, html_table
+from belated.short_repr import short_repr
 from belated.space.arguments import whole_number
 from belated.space.space import Location, Space
 
@@ -251,8 +251,10 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
     ) -> Trial | list[Trial]:
         """Have trials started, one or several as `suggest` was asked for."""
         wanted = 1 if n is None else whole_number(n)
-        if wanted is None or wanted < 0:
-            raise InvalidSetting(f"n={short_repr(n)} is not usable: pass an integer >= 0, or None for one trial")
+        if wanted is None or not 0 <= wanted < 2**32:
+            raise InvalidSetting(
+                f"n={short_repr(n)} is not usable: pass an integer from 0 to 2**32 - 1, or None for one trial"
+            )
         encoded = self._encode_context(context)
         z = None if fidelity is None else self._problem.encode_fidelity(fidelity, self._strategy_name)
         trials = [Trial(self, number) for number in (start(wanted, encoded, z) if wanted else [])]
@@ -336,8 +338,8 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
         trial : Trial or int
             The trial or its number.
         error : exception or str, optional
-            What went wrong. Kept as `Trial.error`: the type, the first 2 kB of the message, and the last 8 kB of the
-            traceback.
+            What went wrong. Kept as `Trial.error`: the type, 2 kB of the message (of a longer one the beginning and the
+            end), and the last 8 kB of the traceback.
         attrs : mapping, optional
             Anything else to keep with the trial; see `observe`.
 

@@ -4,7 +4,6 @@ import json
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, fields, replace
-from reprlib import repr as short_repr
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -27,6 +26,7 @@ from belated.optimizers.values import (
     reversed_sign,
     shown,
 )
+from belated.short_repr import short_repr
 from belated.space.arguments import whole_number
 from belated.space.fidelity import Fidelity
 

@@ -2,13 +2,13 @@
 
 import time as clocks
 from collections.abc import Callable, Iterable, Mapping
-from reprlib import repr as short_repr
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from belated._core import InvalidContext, InvalidFidelity, InvalidSetting, InvalidSpace, InvalidValue
+from belated.short_repr import short_repr
 from belated.space.arguments import finite
 from belated.space.candidates import Candidates
 from belated.space.fidelity import Fidelity
@@ -16,6 +16,10 @@ from belated.space.space import ContextSpace, Space
 
 SpaceLike: TypeAlias = Mapping[str, Any] | Iterable[tuple[str, Any]] | Iterable[tuple[float, float]]
 Values = TypeVar("Values", float, NDArray[np.float64])
+
+
+#: The largest absolute value of a time in seconds; differences of times are finite then.
+LATEST = 1e300
 
 
 class Problem:
@@ -136,6 +140,6 @@ class Problem:
 def seconds(time: Callable[[], float]) -> float:
     """The time that a clock gives, with an error where that is none."""
     now = finite(time())
-    if now is None:
-        raise InvalidSetting("time() did not return a finite number of seconds")
+    if now is None or abs(now) > LATEST:
+        raise InvalidSetting(f"time() did not return a number of seconds within ±{LATEST:g}")
     return now

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from reprlib import repr as short_repr
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -17,6 +16,7 @@ from belated.optimizers.status import Round, Tree, round_from, trees_from
 from belated.optimizers.surrogate import Surrogate, surrogate_of
 from belated.optimizers.table import trials_dataframe
 from belated.optimizers.trial import Trial
+from belated.short_repr import short_repr
 from belated.space.arguments import axes
 from belated.space.candidates import Candidates
 from belated.space.dimensions import Categorical

@@ -3,11 +3,14 @@
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from reprlib import repr as short_repr
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from belated._core import InvalidValue
+from belated.short_repr import short_repr
 from belated.space.arguments import finite
+
+if TYPE_CHECKING:
+    from traceback import TracebackException
 
 # What is kept of an error, in bytes of UTF-8.
 _LONGEST_MESSAGE = 2048
@@ -26,7 +29,7 @@ class TrialError:
     type : str
         The name of the exception's class; empty where the error was reported as a string.
     message : str
-        The exception's message, or the string: the first 2 kB of it.
+        The exception's message, or the string: of a longer one than 2 kB the first 1.5 kB and the end.
     traceback : str or None
         The exception's traceback, if it had one: the last 8 kB of it.
 
@@ -69,7 +72,7 @@ def error_facts(error: Any) -> tuple[str, str, str | None] | None:
             f"error={short_repr(error)} is not usable: pass the exception, or a string that says what went wrong "
             "(nothing was changed)"
         )
-    return _encodable(kind), _beginning(_encodable(message)), None if trace is None else _end(_encodable(trace))
+    return _encodable(kind), shortened(message), None if trace is None else _end(_encodable(trace))
 
 
 def _message(error: BaseException) -> str:
@@ -82,12 +85,35 @@ def _message(error: BaseException) -> str:
 def _traceback(error: BaseException) -> str | None:
     if error.__traceback__ is None and error.__cause__ is None:
         return None
-    import traceback
-
     try:
-        return "".join(traceback.format_exception(error))
+        return format_traceback(error)
     except Exception as raised:
         return f"(formatting it raised {type(raised).__name__})"
+
+
+def format_traceback(error: BaseException) -> str:
+    """The traceback of an error as Python prints it, with long messages shortened."""
+    return "".join(_short_form(error).format())
+
+
+def format_error(error: BaseException) -> str:
+    """The last line of a traceback: the type and the message, shortened where it is long."""
+    return "".join(_short_form(error).format_exception_only()).strip()
+
+
+def _short_form(error: BaseException) -> "TracebackException":
+    from traceback import TracebackException
+
+    made = TracebackException.from_exception(error)
+    waiting: list[Any] = [made]
+    while waiting:
+        each = waiting.pop()
+        # Python formats a message line by line, which takes half a minute for 50 MB of them.
+        if isinstance(getattr(each, "_str", None), str):
+            each._str = shortened(each._str)
+        others = (each.__cause__, each.__context__, *(getattr(each, "exceptions", None) or ()))
+        waiting += [other for other in others if other is not None]
+    return made
 
 
 def _encodable(text: str) -> str:
@@ -95,12 +121,18 @@ def _encodable(text: str) -> str:
     return text.encode(errors="backslashreplace").decode()
 
 
-def _beginning(text: str) -> str:
-    data = text.encode()
-    if len(data) <= _LONGEST_MESSAGE:
-        return text
-    mark = " … (cut off)"
-    return data[: _LONGEST_MESSAGE - len(mark.encode())].decode(errors="ignore") + mark
+def shortened(text: str) -> str:
+    """The same text up to 2 kB of UTF-8; the first three quarters and the end of 2 kB where it is longer."""
+    if len(text) <= _LONGEST_MESSAGE:
+        text = _encodable(text)
+        if len(text.encode()) <= _LONGEST_MESSAGE:
+            return text
+    mark = f" … ({len(text)} characters in all) … "
+    room = _LONGEST_MESSAGE - len(mark.encode())
+    n_end = room // 4
+    # Characters have at least one byte each.
+    first, last = (_encodable(part).encode() for part in (text[: room - n_end], text[-n_end:]))
+    return first[: room - n_end].decode(errors="ignore") + mark + last[-n_end:].decode(errors="ignore")
 
 
 def _end(text: str) -> str:

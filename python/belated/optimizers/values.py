@@ -10,13 +10,13 @@ import inspect
 import types
 import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from reprlib import repr as short_repr
 from typing import Any, ClassVar, Literal, TypeVar
 
 import numpy as np
 
 from belated._core import InvalidSetting
 from belated.optimizers.names import UnknownArgument, advice_on
+from belated.short_repr import short_repr
 from belated.space.arguments import finite, is_list, whole_number
 
 T = TypeVar("T")
@@ -89,7 +89,12 @@ def nearest(value: Any, words: Iterable[str]) -> str:
     return f"; did you mean {near[0]!r}?" if near else ""
 
 
-_IN_WORDS = {bool: "True or False", int: "an integer >= 0", float: "a finite number", types.NoneType: "None"}
+_IN_WORDS = {
+    bool: "True or False",
+    int: "an integer from 0 to 2**64 - 1",
+    float: "a finite number",
+    types.NoneType: "None",
+}
 
 # What `_conform` gives where a value does not fit.
 _NOTHING = object()
@@ -112,7 +117,7 @@ def _conform(value: Any, annotation: Any) -> Any:
             found = bool(value) if isinstance(value, (bool, np.bool_)) else None
         elif part is int:
             number = whole_number(value)
-            found = number if number is not None and number >= 0 else None
+            found = number if number is not None and 0 <= number < 2**64 else None
         elif part is float:
             found = finite(value)
         elif origin is Literal:

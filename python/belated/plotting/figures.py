@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from reprlib import repr as short_repr
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from belated._core import InvalidSetting
 from belated.optimizers.read_access import ReadAccess
+from belated.short_repr import short_repr
 from belated.space.candidates import Candidates
 from belated.space.space import Space
 

@@ -5,18 +5,18 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
-from reprlib import repr as short_repr
 from typing import Any, Literal, TypeAlias, TypedDict
 
 from belated._core import InvalidSetting
 from belated.optimizers.bayes import BayesOpt
 from belated.optimizers.names import ELSEWHERE, RUN_ARGUMENTS, UnknownArgument, advice_on
 from belated.optimizers.optimizer import Optimizer
+from belated.optimizers.report import format_error
 from belated.optimizers.settings import Acquisition, AcquisitionName, Initial, PendingName, PendingPolicy, Surrogate
 from belated.run.evaluations import PICKLING_ADVICE, CallingThread
 from belated.run.objective import Objective
-from belated.run.raised import format_error
 from belated.run.stoppers import fresh
+from belated.short_repr import short_repr
 from belated.space.arguments import finite, whole_number
 from belated.space.fidelity import Fidelity
 from belated.study.study import Study

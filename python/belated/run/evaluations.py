@@ -17,12 +17,13 @@ from typing import Any, Literal
 
 from belated._core import AlreadyObserved, BelatedError, InvalidValue
 from belated.optimizers.optimizer import Optimizer
+from belated.optimizers.report import format_error
 from belated.optimizers.trial import Trial
 from belated.run.budget import Budget
 from belated.run.lost import WorkerDied, WorkersDoNotStart, is_of_ray_task, worker_died
 from belated.run.objective import Objective, Outcome, evaluate
 from belated.run.progress import Progress
-from belated.run.raised import Place, format_error
+from belated.run.raised import Place
 from belated.run.total import Total
 from belated.study.study import Study
 from belated.warn import logger, warn

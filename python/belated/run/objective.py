@@ -3,10 +3,8 @@
 import inspect
 import math
 import pickle
-import traceback
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
-from reprlib import repr as short_repr
 from time import perf_counter
 from types import BuiltinFunctionType
 from typing import TYPE_CHECKING, Any
@@ -14,7 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from belated._core import InvalidSetting
-from belated.run.raised import Place, format_error, last_line_of_user, picklable, with_text
+from belated.optimizers.report import format_error, format_traceback
+from belated.run.raised import Place, last_line_of_user, picklable, with_text
+from belated.short_repr import short_repr
 from belated.space.arguments import finite
 
 _RETURNED_KEYS = ("value", "std", "cost", "attrs")
@@ -104,7 +104,7 @@ class Outcome:
         if self.error is None:
             value = None if problem else self.value
             return Outcome, (value, self.std, self.cost, attrs, self.duration, problem)
-        text = "".join(traceback.format_exception(self.error))
+        text = format_traceback(self.error)
         return _outcome_of_worker, (picklable(self.error), text, attrs, self.duration, self.caught, self.place)
 
 

@@ -22,8 +22,8 @@ from multiprocessing.reduction import ForkingPickler
 from time import monotonic
 from typing import Any
 
+from belated.optimizers.report import format_error
 from belated.run.lost import WorkerDied, WorkersDoNotStart
-from belated.run.raised import format_error
 
 # Workers that may die in a row while they start, before they are given up.
 _MAX_FAILED_STARTS = 3

@@ -3,10 +3,10 @@
 import math
 import sys
 import warnings
-from reprlib import repr as short_repr
 from typing import Any
 
 from belated._core import InvalidSetting
+from belated.short_repr import short_repr
 
 
 class Progress:

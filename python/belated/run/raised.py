@@ -6,6 +6,7 @@ import traceback
 from functools import cache
 from typing import NamedTuple
 
+from belated.optimizers.report import format_error
 from belated.warn import in_package
 
 
@@ -37,11 +38,6 @@ def last_line_of_user(error: BaseException) -> Place:
     # A function that was itself installed as a library.
     file, line = (of_user or frames or [("", 0)])[-1]
     return Place(kind, file, line)
-
-
-def format_error(error: BaseException) -> str:
-    """The last line of a traceback: the type and the message."""
-    return "".join(traceback.format_exception_only(error)).strip()
 
 
 def picklable(error: BaseException) -> BaseException:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import copy
-from reprlib import repr as short_repr
 from typing import TYPE_CHECKING, Any
 
 from belated._core import InvalidSetting
 from belated.optimizers.trial import Trial
+from belated.short_repr import short_repr
 from belated.space.arguments import finite, whole_number
 
 if TYPE_CHECKING:

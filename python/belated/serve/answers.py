@@ -8,6 +8,7 @@ from belated._core import TrialRecord
 from belated.optimizers.report import merged_attrs
 from belated.optimizers.trial import Trial
 from belated.serve.problems import as_json
+from belated.space.arguments import finite
 from belated.space.space import Space
 from belated.store.checksums import read_header
 from belated.study.study import Study
@@ -89,7 +90,7 @@ def _trial(study: Study, number: int) -> dict[str, Any]:
     record = study._log.trial(number)
     problem, contexts = study._problem, study._problem.context_space
     written = study._log.history.written(number)
-    delay = None if record.observed_at is None else record.observed_at - record.suggested_at
+    delay = None if record.observed_at is None else finite(record.observed_at - record.suggested_at)
     return {
         "number": number,
         **_places(study, record),

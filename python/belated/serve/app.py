@@ -14,6 +14,7 @@ from starlette.exceptions import HTTPException
 
 from belated._core import BelatedError, __version__
 from belated.serve import answers, messages
+from belated.serve.connections import log_refusals_rarely
 from belated.serve.gate import SLASH, Gate
 from belated.serve.page import security_policy
 from belated.serve.problems import MEDIA_TYPE, as_json, problem, problem_of
@@ -73,6 +74,7 @@ def make_app(studies: OpenStudies, token: str) -> Gate:
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        log_refusals_rarely()
         yield
         studies.close()
 
@@ -142,8 +144,10 @@ def _add_studies(api: FastAPI, studies: OpenStudies) -> None:
         operation_id="list_studies",
         summary="List the studies",
     )
-    async def list_studies() -> Response:
-        return answer({"studies": [{"name": name} for name in await studies.names()]})
+    async def list_studies(page: Annotated[messages.StudiesPage, Query()]) -> Response:
+        names, end = await studies.names(), page.start + page.limit
+        found = [{"name": name} for name in names[page.start : end]]
+        return answer({"studies": found, "next": end if end < len(names) else None})
 
     @api.post(
         "/v1/studies",

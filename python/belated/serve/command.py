@@ -59,6 +59,7 @@ def serve_command(arguments: argparse.Namespace) -> int:
     import uvicorn
 
     from belated.serve.app import make_app
+    from belated.serve.connections import limited_protocol
     from belated.serve.studies import OpenStudies
 
     store = open_store(arguments.store if "://" in arguments.store else Path(arguments.store))
@@ -66,8 +67,14 @@ def serve_command(arguments: argparse.Namespace) -> int:
     studies.read_names()  # an error now, and not at the first request
     with _ended_by_signals(), _listening(arguments.host, arguments.port) as listener:
         app = make_app(studies, token)
-        settings = {"lifespan": "on", "ws": "none", "log_level": "warning", "access_log": False}
-        settings |= {"server_header": False, "proxy_headers": False, "timeout_graceful_shutdown": _PATIENCE}
+        # Warnings are about requests that are not HTTP: anybody could fill the log with them.
+        settings = {"http": limited_protocol(), "lifespan": "on", "ws": "none", "log_level": "error"}
+        settings |= {
+            "access_log": False,
+            "server_header": False,
+            "proxy_headers": False,
+            "timeout_graceful_shutdown": _PATIENCE,
+        }
         server = uvicorn.Server(uvicorn.Config(app, **settings))
         app.closing = lambda: server.should_exit
         host, port = listener.getsockname()[:2]

@@ -10,6 +10,7 @@ from typing import Any
 from urllib.parse import unquote_to_bytes
 
 from belated.serve.problems import MEDIA_TYPE, problem
+from belated.short_repr import short_repr
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -72,6 +73,10 @@ class Gate:
             scope["path"] = path_of(scope)
             if scope["path"] not in OPEN_PATHS:
                 self._check_token(scope)
+            elif scope["method"] not in ("GET", "HEAD"):
+                raise Refused(405, f"{scope['path']} can only be read: send GET", (b"allow", b"GET"))
+            if b"%00" in scope["raw_path"].split(b"?")[0]:
+                raise Refused(404, "the path has the character NUL, which is not in the name of any study")
             if scope["method"] not in ("GET", "HEAD"):
                 receive = replaying(await checked_body(scope, receive), receive)
         except Refused as refused:
@@ -151,7 +156,9 @@ def check_json(body: bytes) -> None:
     """
     too_deep = Refused(422, f"the body is nested too deeply: send at most {DEEPEST_BODY} levels of lists and objects")
     try:
-        data = json.loads(body.decode(), parse_constant=_no_constant, parse_float=_finite)
+        data = json.loads(
+            body.decode(), parse_constant=_no_constant, parse_float=_finite, object_pairs_hook=_with_different_names
+        )
     except RecursionError:
         raise too_deep from None
     except ValueError as error:
@@ -178,6 +185,15 @@ def _is_deeper(data: Any, depth: int) -> bool:
             return False
         level = [value for values in inner for value in values]
     return True
+
+
+def _with_different_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    data: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in data:
+            raise Refused(422, f"the body has the name {short_repr(name)} twice in an object: give each once")
+        data[name] = value
+    return data
 
 
 def _no_constant(text: str) -> float:

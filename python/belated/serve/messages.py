@@ -7,6 +7,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from belated.optimizers.problem import LATEST
+
 State = Literal["pending", "observed", "failed", "abandoned"]
 
 Amount = Annotated[float, Field(ge=0)]
@@ -22,10 +24,11 @@ class Request(BaseModel):
 class Timed(Request):
     """A request that may say when it is."""
 
-    now: float | None = Field(
+    now: Annotated[float, Field(ge=-LATEST, le=LATEST)] | None = Field(
         default=None,
         description="The time in seconds, for a study with clock='seconds'. Default: by the server's clock. Leases and "
-        "delays are counted by it, so that either all clients of a study give it, or none does.",
+        "delays are counted by it, so that either all clients of a study give it, or none does. `started_at` and "
+        "`changed_at` are not: they are by the server's clock.",
     )
 
 
@@ -35,7 +38,7 @@ class Suggest(Timed):
     n: Annotated[int, Field(ge=1, le=100)] = Field(default=1, description="How many.")
     context: dict[str, Any] | None = Field(default=None, description="Values by name, where the study has contexts.")
     fidelity: float | None = Field(default=None, description="The fidelity wanted, where the study has fidelities.")
-    expires_after: Amount | None = Field(
+    expires_after: Annotated[float, Field(ge=0, le=LATEST)] | None = Field(
         default=None,
         description="A lease: seconds after which the model no longer counts on the result. It is accepted all the "
         "same, whenever it comes.",
@@ -72,7 +75,7 @@ class Observe(Timed):
 class Fail(Timed):
     """Report that a trial crashed."""
 
-    error: str | None = Field(default=None, description="What went wrong: the first 2 kB are kept.")
+    error: str | None = Field(default=None, description="What went wrong: 2 kB are kept, the beginning and the end.")
     attrs: dict[str, Any] | None = Field(default=None, description="Anything else to keep with the trial.")
 
 
@@ -111,6 +114,15 @@ class Page(BaseModel):
     )
 
 
+class StudiesPage(BaseModel):
+    """Which studies are asked for."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    start: Annotated[int, Field(ge=0)] = Field(default=0, description="Those from this place on, the oldest first.")
+    limit: Annotated[int, Field(ge=1, le=1000)] = Field(default=100, description="At most as many: see `next`.")
+
+
 class TrialErrorAnswer(BaseModel):
     """Why a trial failed."""
 
@@ -140,10 +152,14 @@ class TrialAnswer(BaseModel):
     suggested_at: float = Field(description="On the study's clock, as the next two.")
     observed_at: float | None
     ended_at: float | None
-    delay: float | None = Field(description="From suggestion to observation, on the study's clock.")
-    expires_at: float | None = Field(description="When its lease ends, in seconds since 1970.")
-    started_at: float = Field(description="When it was started, in seconds since 1970.")
-    changed_at: float = Field(description="When its last event was written, in seconds since 1970.")
+    delay: float | None = Field(
+        description="From suggestion to observation, on the study's clock; null also where the difference is infinite."
+    )
+    expires_at: float | None = Field(
+        description="When its lease ends: on the study's clock if that counts seconds, else in seconds since 1970."
+    )
+    started_at: float = Field(description="When it was started: seconds since 1970 by the server, never a given `now`.")
+    changed_at: float = Field(description="When its last event was written: as `started_at`.")
 
 
 class Trials(BaseModel):
@@ -182,9 +198,10 @@ class StudyName(BaseModel):
 
 
 class StudyNames(BaseModel):
-    """The studies of the store, the oldest first."""
+    """Some of the studies of the store, the oldest first."""
 
     studies: list[StudyName]
+    next: int | None = Field(description="`start` of the request for those that follow; null where none do.")
 
 
 class StudyAnswer(BaseModel):

@@ -9,13 +9,13 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from reprlib import repr as short_repr
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from belated._core import InvalidSetting
+from belated.short_repr import short_repr
 
 Array = NDArray[np.float64]
 

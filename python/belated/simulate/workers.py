@@ -11,7 +11,6 @@ import operator
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from reprlib import repr as short_repr
 from time import perf_counter
 from typing import Any, Literal
 
@@ -19,6 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from belated._core import InvalidSetting
+from belated.short_repr import short_repr
 from belated.simulate.delay_distributions import (
     ByPoint,
     Constant,

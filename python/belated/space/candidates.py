@@ -1,6 +1,5 @@
 """Candidate sets: the rows of an array, and their encoding as points."""
 
-import reprlib
 from typing import Any
 
 import numpy as np
@@ -8,6 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from belated import _core
 from belated._core import InvalidPoint, InvalidSpace
+from belated.short_repr import short_repr
 from belated.space.arguments import axes, is_table, whole_number
 from belated.space.space import Location
 
@@ -47,7 +47,7 @@ class Candidates:
             self.x: NDArray[Any] = np.array(x)
             if self.x.dtype.kind == "O":
                 self.x = self.x.astype(np.float64)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise InvalidSpace("candidates is not an array of numbers: pass an (N, d) array") from None
         if self.x.dtype.kind not in "biuf":
             raise InvalidSpace(f"candidates has dtype {self.x.dtype}: pass an (N, d) array of real numbers")
@@ -113,11 +113,11 @@ class Candidates:
         row = _numbers(params)
         if row is None or row.shape != (self.width,):
             raise InvalidPoint(
-                f"params={reprlib.repr(params)} is not a candidate: pass its index, or its row of {self.width} numbers"
+                f"params={short_repr(params)} is not a candidate: pass its index, or its row of {self.width} numbers"
             )
         matches = np.flatnonzero((self.x.astype(np.float64) == row).all(axis=1))
         if not matches.size:
-            raise InvalidPoint(f"params={reprlib.repr(params)} is not a row of candidates: pass the index of one")
+            raise InvalidPoint(f"params={short_repr(params)} is not a row of candidates: pass the index of one")
         return int(matches[0])
 
     def holds_several(self, params: Any, listed: bool = False) -> bool:

@@ -1,14 +1,15 @@
 """Dimensions that are lists of values, and the encoding of each as columns in [0, 1]."""
 
-import reprlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from belated._core import InvalidSpace
+from belated.short_repr import short_repr
 from belated.space.declarations import Columns, clip, numbered, read_when, shown
 from belated.space.ranges import Integer, Real
 
@@ -25,32 +26,77 @@ def _same_choice(a: Any, b: Any) -> bool:
         return False
 
 
+# Types whose values have equal hashes wherever they are equal; NumPy's float32 is not among them.
+_HASHED = frozenset({bool, int, float, complex, str, bytes, type(None)})
+
+# Python converts integers of up to 4,300 digits to text and back.
+_MOST_BITS = 14_000
+
+
+def _key(value: Any) -> Any:
+    """A key that two choices share if and only if they are the same; None for values of other types than `_HASHED`."""
+    if type(value) is tuple:
+        keys = tuple(map(_key, value))
+        return None if None in keys else (tuple, keys)
+    return (type(value) is bool, value) if type(value) in _HASHED else None
+
+
+def _is_huge(value: Any) -> bool:
+    """Whether a choice is, or contains, an integer that cannot be shown or stored."""
+    if isinstance(value, tuple):
+        return any(map(_is_huge, value))
+    return isinstance(value, int) and value.bit_length() > _MOST_BITS
+
+
 def _different(given: Any, argument: str, least: int, advice: str) -> tuple[Any, ...]:
     """A list of values that all differ."""
     if isinstance(given, np.ndarray):
         given = given.tolist()
     if isinstance(given, (str, bytes, range)) or not isinstance(given, Sequence):
-        raise InvalidSpace(f"{argument}={reprlib.repr(given)} is not usable: pass a list of {argument}")
+        raise InvalidSpace(f"{argument}={short_repr(given)} is not usable: pass a list of {argument}")
     values = tuple(given)
     if len(values) < least:
-        raise InvalidSpace(f"{argument}={reprlib.repr(given)} has too few: {advice}")
+        raise InvalidSpace(f"{argument}={short_repr(given)} has too few: {advice}")
+    keys: set[Any] = set()
+    without_key: list[Any] = []
     for i, value in enumerate(values):
         if isinstance(value, (Real, Integer, Ordinal, Categorical)):
             raise InvalidSpace(
                 f"{argument} has {value!r}, which is a dimension and not a value: write the dimension itself, as in "
                 f'{{"x": {value!r}}}, or list the values to choose from'
             )
-        if any(_same_choice(value, earlier) for earlier in values[:i]):
-            raise InvalidSpace(f"{argument} has {reprlib.repr(value)} twice: give each once")
+        if _is_huge(value):
+            raise InvalidSpace(
+                f"{argument} has {short_repr(value)}, with too many digits to be shown or stored: pass it as a string"
+            )
+        key = _key(value)
+        # A value without a key is compared with all earlier ones.
+        compared = values[:i] if key is None else without_key
+        if key in keys or any(_same_choice(value, earlier) for earlier in compared):
+            raise InvalidSpace(f"{argument} has {short_repr(value)} twice: give each once")
+        if key is None:
+            without_key.append(value)
+        else:
+            keys.add(key)
     return values
 
 
-def _place(values: tuple[Any, ...], value: Any) -> int:
-    """The number of a value among others; ValueError saying what is expected where it is none of them."""
-    for i, other in enumerate(values):
-        if _same_choice(other, value):
-            return i
-    raise ValueError(f"one of {reprlib.repr(list(values))}")
+def _places(values: Sequence[Any]) -> dict[Any, int]:
+    """The numbers of those values that have a key, by their keys."""
+    keys = map(_key, values)
+    return {key: i for i, key in enumerate(keys) if key is not None}
+
+
+def _place(values: Sequence[Any], places: Mapping[Any, int], value: Any) -> int:
+    """The number of a value among others; ValueError saying what is expected where it is not among them."""
+    key = _key(value)
+    if key in places:
+        return places[key]
+    if key is None or len(places) < len(values):
+        for i, other in enumerate(values):
+            if _same_choice(other, value):
+                return i
+    raise ValueError(f"one of {short_repr(list(values))}")
 
 
 @dataclass(frozen=True, repr=False)
@@ -82,7 +128,7 @@ class Ordinal:
     def __post_init__(self) -> None:
         advice = "give at least two, or write a constant as its value"
         object.__setattr__(self, "values", _different(self.values, "values", 2, advice))
-        object.__setattr__(self, "when", read_when(self.when, f"Ordinal({reprlib.repr(list(self.values))})"))
+        object.__setattr__(self, "when", read_when(self.when, f"Ordinal({short_repr(list(self.values))})"))
 
     def __repr__(self) -> str:
         return shown(self, repr(list(self.values)))
@@ -104,7 +150,11 @@ class Ordinal:
 
     def level(self, value: Any) -> int:
         """The number of a value."""
-        return _place(tuple(self.values), value)
+        return _place(self.values, self._places, value)
+
+    @cached_property
+    def _places(self) -> dict[Any, int]:
+        return _places(self.values)
 
     def member(self, level: int) -> Any:
         """The value of a number."""
@@ -160,7 +210,7 @@ class Categorical:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "choices", _different(self.choices, "choices", 1, "give at least one"))
-        object.__setattr__(self, "when", read_when(self.when, f"Categorical({reprlib.repr(list(self.choices))})"))
+        object.__setattr__(self, "when", read_when(self.when, f"Categorical({short_repr(list(self.choices))})"))
 
     def __repr__(self) -> str:
         return shown(self, repr(list(self.choices)))
@@ -182,7 +232,11 @@ class Categorical:
 
     def level(self, value: Any) -> int:
         """The number of a choice."""
-        return _place(tuple(self.choices), value)
+        return _place(self.choices, self._places, value)
+
+    @cached_property
+    def _places(self) -> dict[Any, int]:
+        return _places(self.choices)
 
     def member(self, level: int) -> Any:
         """The choice of a number."""

@@ -5,11 +5,11 @@ active and has one of the values named for it. A *level* is the number of a valu
 """
 
 import difflib
-import reprlib
 from collections.abc import Mapping, Set
 from typing import Any
 
 from belated._core import InvalidSpace
+from belated.short_repr import short_repr
 from belated.space.dimensions import Dimension
 
 
@@ -85,11 +85,11 @@ def _levels(parent: Dimension, name: str, values: list[Any], what: str) -> froze
         except ValueError as expected:
             if parent.n_levels == 1:
                 raise InvalidSpace(
-                    f"{what} can never be active: it has when={{{name!r}: {reprlib.repr(value)}}}, and {name!r} is the "
+                    f"{what} can never be active: it has when={{{name!r}: {short_repr(value)}}}, and {name!r} is the "
                     f"constant {parent.member(0)!r}; correct the value, or leave the parameter out"
                 ) from None
             raise InvalidSpace(
-                f"{what} has when={{{name!r}: {reprlib.repr(value)}}}, which is no value of {name!r}: name {expected}, "
+                f"{what} has when={{{name!r}: {short_repr(value)}}}, which is no value of {name!r}: name {expected}, "
                 "several of them in a list"
             ) from None
     return frozenset(levels)

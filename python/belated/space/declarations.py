@@ -1,6 +1,5 @@
 """What all dimensions share: reading their conditions, writing them as text, and numbered members."""
 
-import reprlib
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
@@ -8,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from belated._core import InvalidSpace
+from belated.short_repr import short_repr
 
 # The columns of one value; a list is read several times as fast as an array.
 Columns: TypeAlias = Sequence[float] | NDArray[np.float64]
@@ -28,7 +28,7 @@ def read_when(when: Any, call: str) -> dict[str, list[Any]] | None:
         return None
     if not isinstance(when, Mapping) or not when or not all(isinstance(name, str) for name in when):
         raise InvalidSpace(
-            f"{call} has when={reprlib.repr(when)}: pass a dict of another parameter's name → its value, or a list of "
+            f"{call} has when={short_repr(when)}: pass a dict of another parameter's name → its value, or a list of "
             "values of which any will do"
         )
     conditions = {}
@@ -36,7 +36,7 @@ def read_when(when: Any, call: str) -> dict[str, list[Any]] | None:
         listed = list(values) if isinstance(values, (list, range)) else [values]
         if not listed or isinstance(values, (set, frozenset, np.ndarray)):
             raise InvalidSpace(
-                f"{call} has when={{{name!r}: {reprlib.repr(values)}}}: pass one value, or a list of at least one"
+                f"{call} has when={{{name!r}: {short_repr(values)}}}: pass one value, or a list of at least one"
             )
         conditions[name] = listed
     return conditions

@@ -5,7 +5,6 @@ a full evaluation; f_z is f as evaluated at z.
 """
 
 import pickle
-import reprlib
 from collections.abc import Callable
 from dataclasses import KW_ONLY, asdict, dataclass, fields
 from functools import cached_property
@@ -14,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from belated._core import InvalidFidelity, InvalidSetting, InvalidSpace
+from belated.short_repr import short_repr
 from belated.space.arguments import finite, whole_number
 from belated.space.ranges import LARGEST_INTEGER, Integer, Real
 
@@ -60,7 +60,7 @@ class PowerCost:
             ("exponent", exponent, exponent is not None and exponent > 0, "a finite number > 0"),
         ):
             if not fits:
-                given = reprlib.repr(getattr(self, name))
+                given = short_repr(getattr(self, name))
                 raise InvalidSetting(f"{name}={given} of PowerCost is not usable: pass {expected}")
             object.__setattr__(self, name, number)
 
@@ -124,7 +124,7 @@ class Fidelity:
             bias = finite(self.bias)
             if bias is None or bias <= 0:
                 raise InvalidSetting(
-                    f"bias={reprlib.repr(self.bias)} is not usable: pass a finite number > 0 in units of f, or None to "
+                    f"bias={short_repr(self.bias)} is not usable: pass a finite number > 0 in units of f, or None to "
                     "have it estimated"
                 )
             object.__setattr__(self, "bias", bias)
@@ -132,14 +132,14 @@ class Fidelity:
             return
         if not callable(self.cost) or isinstance(self.cost, type):
             raise InvalidSetting(
-                f"cost={reprlib.repr(self.cost)} is not usable: pass a bl.PowerCost(…), or a function of the fidelity "
+                f"cost={short_repr(self.cost)} is not usable: pass a bl.PowerCost(…), or a function of the fidelity "
                 "that returns a number >= 0"
             )
         for end in (self.low, self.high):
             self.cost_of(end)
 
     def _check_ends(self) -> None:
-        call = f"Fidelity({reprlib.repr(self.low)}, {reprlib.repr(self.high)})"
+        call = f"Fidelity({short_repr(self.low)}, {short_repr(self.high)})"
         given = (self.low, self.high)
         whole, real = [whole_number(end) for end in given], [finite(end) for end in given]
         low, high = real if None in whole else whole
@@ -150,7 +150,7 @@ class Fidelity:
         if None not in whole and max(abs(low), abs(high)) > LARGEST_INTEGER:
             raise InvalidSpace(f"{call} is not usable: integers must lie within ±2**40; write floats")
         if not isinstance(self.log, (bool, np.bool_)):
-            raise InvalidSpace(f"{call} has log={reprlib.repr(self.log)}: pass True or False")
+            raise InvalidSpace(f"{call} has log={short_repr(self.log)}: pass True or False")
         if self.log and low <= 0:
             raise InvalidSpace(f"{call} has log=True: a logarithmic scale needs low > 0; raise low or drop log")
         for name, value in (("low", low), ("high", high), ("log", bool(self.log))):
@@ -174,7 +174,7 @@ class Fidelity:
             return self._axis.check(value)
         except ValueError as expected:
             raise InvalidFidelity(
-                f"fidelity={reprlib.repr(value)} is not usable: pass {expected} (nothing was changed)"
+                f"fidelity={short_repr(value)} is not usable: pass {expected} (nothing was changed)"
             ) from None
 
     def encode(self, value: Any) -> float:
@@ -210,7 +210,7 @@ class Fidelity:
         amount = finite(returned)
         if amount is None or amount < 0:
             raise InvalidSetting(
-                f"cost ({_name_of(cost)}) returned {reprlib.repr(returned)} for the fidelity {value!r}: return a "
+                f"cost ({_name_of(cost)}) returned {short_repr(returned)} for the fidelity {value!r}: return a "
                 "finite number >= 0"
             )
         return amount

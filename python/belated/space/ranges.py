@@ -4,7 +4,6 @@ Notation: u is the column, t a difference of logarithms.
 """
 
 import math
-import reprlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from belated._core import InvalidSpace
+from belated.short_repr import short_repr
 from belated.space import grid
 from belated.space.arguments import real_number, whole_number
 from belated.space.declarations import Columns, clip, numbered, read_when, shown
@@ -46,14 +46,14 @@ def _exponential(u: float, low: float, high: float) -> float:
 
 def _check_log(log: Any, positive: bool, call: str) -> None:
     if not isinstance(log, bool):
-        raise InvalidSpace(f"{call} has log={reprlib.repr(log)}: pass True or False")
+        raise InvalidSpace(f"{call} has log={short_repr(log)}: pass True or False")
     if log and not positive:
         raise InvalidSpace(f"{call} has log=True: a logarithmic scale needs low > 0; raise low or drop log")
 
 
 def _positive_step(step: float | None, log: bool, call: str) -> None:
-    """Refuse a step that is none, or that a logarithmic scale cannot have."""
-    if step is None or not (math.isfinite(step) and step > 0):
+    """Refuse a step that is not a positive number, or that a logarithmic scale cannot have."""
+    if step is None or not 0 < step < math.inf:
         raise InvalidSpace(f"{call} is not usable: step must be a positive number, or None for no step")
     if log:
         raise InvalidSpace(f"{call} is not usable: steps are even on a linear scale; drop log or step")
@@ -113,7 +113,7 @@ class Real:
             self._check_step()
 
     def _check_step(self) -> None:
-        step, call = real_number(self.step), f"{self._call()[:-1]}, step={reprlib.repr(self.step)})"
+        step, call = real_number(self.step), f"{self._call()[:-1]}, step={short_repr(self.step)})"
         _positive_step(step, self.log, call)
         assert step is not None
         object.__setattr__(self, "step", step)
@@ -127,7 +127,7 @@ class Real:
         return shown(self, repr(self.low), repr(self.high))
 
     def _call(self) -> str:
-        return f"Real({reprlib.repr(self.low)}, {reprlib.repr(self.high)})"
+        return f"Real({short_repr(self.low)}, {short_repr(self.high)})"
 
     @property
     def width(self) -> int:
@@ -252,7 +252,7 @@ class Integer:
     when: Mapping[str, Any] | None = field(default=None, hash=False)
 
     def __post_init__(self) -> None:
-        call = f"Integer({reprlib.repr(self.low)}, {reprlib.repr(self.high)})"
+        call = f"Integer({short_repr(self.low)}, {short_repr(self.high)})"
         low, high = whole_number(self.low), whole_number(self.high)
         if low is None or high is None:
             raise InvalidSpace(f"{call} is not usable: both bounds must be integers; use Real for real bounds")
@@ -267,7 +267,7 @@ class Integer:
         object.__setattr__(self, "high", high)
         object.__setattr__(self, "when", read_when(self.when, call))
         if self.step is not None:
-            self._check_step(f"{call[:-1]}, step={reprlib.repr(self.step)})")
+            self._check_step(f"{call[:-1]}, step={short_repr(self.step)})")
 
     def _check_step(self, call: str) -> None:
         step = whole_number(self.step)

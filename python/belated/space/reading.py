@@ -2,13 +2,13 @@
 
 import difflib
 import math
-import reprlib
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from belated._core import InvalidSpace
+from belated.short_repr import short_repr
 from belated.space.arguments import real_number, whole_number
 from belated.space.dimensions import Categorical, Dimension, Integer, Ordinal, Real
 from belated.space.peers import equivalent
@@ -29,7 +29,7 @@ def read(given: Any, argument: str) -> dict[str, Dimension]:
     shorthand = {}
     for name, each in _pairs(given, argument):
         if not isinstance(name, str):
-            raise InvalidSpace(f"{argument} has the name {reprlib.repr(name)}: names must be strings")
+            raise InvalidSpace(f"{argument} has the name {short_repr(name)}: names must be strings")
         if name in dimensions:
             raise InvalidSpace(f"{argument} has the name {name!r} twice: give each name once")
         dimensions[name] = _dimension(each, f"{argument}[{name!r}]")
@@ -54,19 +54,19 @@ def _pairs(given: Any, argument: str) -> list[tuple[Any, Any]]:
     try:
         entries = [] if isinstance(given, str) else list(given)
     except TypeError:
-        raise InvalidSpace(f"{argument}={reprlib.repr(given)} is not usable: {usable}") from None
+        raise InvalidSpace(f"{argument}={short_repr(given)} is not usable: {usable}") from None
     if isinstance(given, str) or any(isinstance(entry, str) for entry in entries):
-        raise InvalidSpace(f"{argument}={reprlib.repr(given)} is not usable: {usable}")
+        raise InvalidSpace(f"{argument}={short_repr(given)} is not usable: {usable}")
     if entries and all(_is_bounds(entry) for entry in entries):
         if all(isinstance(entry, tuple) for entry in entries):
             return [(f"x{i}", entry) for i, entry in enumerate(entries)]
-        raise InvalidSpace(f"{argument}={reprlib.repr(given)} has lists for bounds: write tuples, as [(0.0, 1.0), …]")
+        raise InvalidSpace(f"{argument}={short_repr(given)} has lists for bounds: write tuples, as [(0.0, 1.0), …]")
     if any(isinstance(entry, (Real, Integer, Ordinal, Categorical)) for entry in entries):
-        raise InvalidSpace(f"{argument}={reprlib.repr(given)} has dimensions without names: {usable}")
+        raise InvalidSpace(f"{argument}={short_repr(given)} has dimensions without names: {usable}")
     try:
         return [(name, each) for name, each in entries]
     except (TypeError, ValueError):
-        raise InvalidSpace(f"{argument}={reprlib.repr(given)} is not usable: {usable}") from None
+        raise InvalidSpace(f"{argument}={short_repr(given)} is not usable: {usable}") from None
 
 
 def _is_bounds(entry: Any) -> bool:
@@ -92,7 +92,7 @@ def _dimension(given: Any, what: str) -> Dimension:
     number = isinstance(constant, float) and math.isfinite(constant)
     if constant is None or number or isinstance(constant, (bool, int, str)):
         return Categorical([constant])
-    raise InvalidSpace(f"{what}={reprlib.repr(given)} is not a dimension: {_advice(given)}")
+    raise InvalidSpace(f"{what}={short_repr(given)} is not a dimension: {_advice(given)}")
 
 
 def _advice(given: Any) -> str:
@@ -103,7 +103,7 @@ def _advice(given: Any) -> str:
         return _of_tuple(given)
     if isinstance(given, (set, frozenset, np.ndarray)):
         listed = given.tolist() if isinstance(given, np.ndarray) else sorted(given, key=repr)
-        return f"write the choices as a list, {reprlib.repr(listed)}"
+        return f"write the choices as a list, {short_repr(listed)}"
     peer = equivalent(given)
     if peer is not None:
         return f"it is one of {type(given).__module__.partition('.')[0]}'s; write {peer}"
@@ -131,7 +131,7 @@ def _of_tuple(given: tuple[Any, ...]) -> str:
             return f"write bl.{kind}({low!r}, {high!r}{', log=True' if 'log' in rest[0].lower() else ''})"
         if real_number(rest[0]) is not None:
             return f"write bl.{kind}({low!r}, {high!r}, step={rest[0]!r}), or the choices as a list, {list(given)!r}"
-    return f"a tuple is a range (low, high) of two numbers; write choices as a list, {reprlib.repr(list(given))}"
+    return f"a tuple is a range (low, high) of two numbers; write choices as a list, {short_repr(list(given))}"
 
 
 def _warn_of_misreadings(dimensions: Mapping[str, Dimension], shorthand: Mapping[str, Any], argument: str) -> None:

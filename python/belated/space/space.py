@@ -5,7 +5,6 @@ A *point* is a row of ``width`` float64 columns in [0, 1]: what the compiled cor
 
 import contextlib
 import json
-import reprlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -15,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from belated import _core
 from belated._core import InvalidContext, InvalidPoint, InvalidSpace
+from belated.short_repr import short_repr
 from belated.space.arguments import is_table
 from belated.space.conditions import Conditions, in_words
 from belated.space.dimensions import Dimension
@@ -171,7 +171,7 @@ class Space(Mapping[str, Dimension]):
             params = params.to_dict()
         if not isinstance(params, Mapping):
             raise self.point_error(
-                f"{what}={reprlib.repr(params)} is not usable: pass a dict with the names {list(self)}"
+                f"{what}={short_repr(params)} is not usable: pass a dict with the names {list(self)}"
             )
         values: dict[str, Any] = {}
         if self._conditions is None:
@@ -194,7 +194,7 @@ class Space(Mapping[str, Dimension]):
                 unsettled.add(name)
             elif name in params:
                 raise self.point_error(
-                    f"{what}[{name!r}]={reprlib.repr(params[name])} is inactive here: leave it out, as it needs "
+                    f"{what}[{name!r}]={short_repr(params[name])} is inactive here: leave it out, as it needs "
                     f"{in_words(self._dimensions[name])}"
                 )
         active = [name for name in self if name in values or self._conditions.holds(name, levels)]
@@ -214,7 +214,7 @@ class Space(Mapping[str, Dimension]):
             return self._dimensions[name].check(value)
         except ValueError as expected:
             raise self.point_error(
-                f"{self.point_argument}[{name!r}]={reprlib.repr(value)} is not usable: pass {expected}"
+                f"{self.point_argument}[{name!r}]={short_repr(value)} is not usable: pass {expected}"
             ) from None
 
     def decode(

@@ -7,9 +7,9 @@ move or be mistaken for another unnoticed.
 import json
 from collections.abc import Iterable, Mapping
 from hashlib import blake2b
-from reprlib import repr as short_repr
 from typing import Any
 
+from belated.short_repr import short_repr
 from belated.store.interface import Header, Record, StoreError
 
 #: The format of headers and records. Another one is refused by name.

@@ -13,10 +13,10 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from reprlib import repr as short_repr
 from typing import Any, TypeVar
 
 from belated._core import InvalidSetting
+from belated.short_repr import short_repr
 from belated.store.forks import never_collect, tell_connection
 from belated.store.interface import EventsGone, Header, Record, Store, StoreError, Transaction
 

@@ -2,10 +2,9 @@
 
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
-from reprlib import repr as short_repr
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -13,11 +12,14 @@ from belated._core import BelatedError, InvalidSetting, InvalidSpace
 from belated.optimizers.constraints import Constraint
 from belated.optimizers.optimizer import Optimizer
 from belated.optimizers.values import as_data, from_data
+from belated.short_repr import short_repr
 from belated.space.candidates import Candidates
 from belated.space.dimensions import Categorical, Dimension, Integer, Ordinal, Real
 from belated.space.fidelity import Fidelity, PowerCost
 from belated.space.space import Space
 from belated.store.interface import StoreError
+
+T = TypeVar("T")
 
 _DIMENSIONS: dict[str, type[Any]] = {"Real": Real, "Integer": Integer, "Ordinal": Ordinal, "Categorical": Categorical}
 _KINDS_OF_NUMBER = {"b": bool, "i": np.int64, "u": np.uint64, "f": np.float64}
@@ -37,8 +39,12 @@ def _value_as_data(value: Any, what: str) -> Any:
 
 
 def _value(data: Any) -> Any:
-    """The choice that `_value_as_data` made the data of."""
-    return tuple(_value(entry) for entry in data["tuple"]) if isinstance(data, dict) else data
+    """The choice that `_value_as_data` made the data of; InvalidSpace for data that it does not make."""
+    if isinstance(data, dict):
+        return tuple(_value(entry) for entry in data["tuple"])
+    if isinstance(data, list):
+        raise InvalidSpace(f'the choice {short_repr(data)} is a list: write a tuple as {{"tuple": [...]}}')
+    return data
 
 
 def _dimension_as_data(dimension: Dimension, what: str) -> dict[str, Any]:
@@ -66,7 +72,7 @@ def _dimension(data: Mapping[str, Any]) -> Dimension:
         if name in arguments:
             arguments[name] = [_value(value) for value in arguments[name]]
     if "when" in arguments:
-        arguments["when"] = {name: [_value(value) for value in values] for name, values in arguments["when"]}
+        arguments["when"] = _by_name((name, [_value(value) for value in values]) for name, values in arguments["when"])
     made: Dimension = _DIMENSIONS[data["kind"]](**arguments)
     return made
 
@@ -78,7 +84,17 @@ def _dimensions_as_data(space: Space, argument: str) -> list[Any]:
 
 
 def _dimensions(data: list[dict[str, Any]]) -> dict[str, Dimension]:
-    return {entry["name"]: _dimension(entry) for entry in data}
+    return _by_name((entry["name"], _dimension(entry)) for entry in data)
+
+
+def _by_name(pairs: Iterable[tuple[str, T]]) -> dict[str, T]:
+    """A dict; InvalidSpace where two of its names are equal."""
+    found: dict[str, T] = {}
+    for name, value in pairs:
+        if name in found:
+            raise InvalidSpace(f"the name {short_repr(name)} is given twice: give each name once")
+        found[name] = value
+    return found
 
 
 def _candidates_as_data(candidates: Candidates) -> dict[str, Any]:

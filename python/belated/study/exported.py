@@ -4,9 +4,9 @@ import json
 import math
 import re
 from collections.abc import Iterable
-from reprlib import repr as short_repr
 from typing import Any, NamedTuple
 
+from belated.short_repr import short_repr
 from belated.store.checksums import read_header, verified
 from belated.store.interface import Header, Record, Store, StoreError
 from belated.study.definition import optimizer_from

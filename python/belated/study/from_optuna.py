@@ -6,7 +6,6 @@ Optuna is imported only to open a storage: trials and distributions are told by 
 import math
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from reprlib import repr as short_repr
 from typing import Any, Literal, NamedTuple
 
 from belated._core import Action, BelatedError, InvalidPoint, InvalidSetting, InvalidSpace
@@ -14,6 +13,7 @@ from belated.optimizers.bayes import BayesOpt
 from belated.optimizers.log import Report
 from belated.optimizers.optimizer import Optimizer
 from belated.optimizers.report import attrs_as_json
+from belated.short_repr import short_repr
 from belated.space.arguments import finite
 from belated.space.dimensions import Categorical, Dimension, Integer, Real
 from belated.space.space import Space

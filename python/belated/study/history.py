@@ -10,7 +10,7 @@ _NONE = -1
 
 
 class Written(NamedTuple):
-    """When the first and the last event of a trial were written, in seconds by the clocks of those who wrote them."""
+    """When the first and the last event of a trial were written, in seconds since 1970 by the writers' clocks."""
 
     first: float
     last: float

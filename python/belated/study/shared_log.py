@@ -166,7 +166,8 @@ class SharedLog:
                     self.uncommitted = []
                     yield self.uncommitted
                     if self.uncommitted:
-                        at, start = self.wall_time(), self.core.n_events()
+                        # By this machine's clock, also where the study's clock is a function of the user.
+                        at, start = clocks.time(), self.core.n_events()
                         for seq, (body, key) in enumerate(self.uncommitted, start):
                             records.append(with_checksum(self.id, seq, key, at, body))
                         log.append(records)

@@ -5,7 +5,6 @@ import threading
 import time as clocks
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from reprlib import repr as short_repr
 from typing import Any, overload
 
 from belated._core import Action, InvalidSetting
@@ -13,8 +12,9 @@ from belated.optimizers.constraints import Constraint, Constraints, check_pickla
 from belated.optimizers.life_cycle import LifeCycle
 from belated.optimizers.log import Array, Report
 from belated.optimizers.optimizer import Optimizer
-from belated.optimizers.problem import seconds
+from belated.optimizers.problem import LATEST, seconds
 from belated.optimizers.trial import Trial
+from belated.short_repr import short_repr
 from belated.space.arguments import finite, whole_number
 from belated.store import Store, StoreError, open_store
 from belated.store.checksums import header, read_header, with_checksum
@@ -341,8 +341,11 @@ class Study(LifeCycle[SharedLog]):
         """
         _check_key(key)
         lease = None if expires_after is None else finite(expires_after)
-        if expires_after is not None and (lease is None or lease < 0):
-            raise InvalidSetting(f"expires_after={short_repr(expires_after)} is not usable: pass seconds >= 0, or None")
+        if expires_after is not None and (lease is None or not 0 <= lease <= LATEST):
+            raise InvalidSetting(
+                f"expires_after={short_repr(expires_after)} is not usable: pass seconds >= 0, at most {LATEST:g}, "
+                "or None"
+            )
 
         def start(n: int, context: Array | None, fidelity: float | None) -> list[int]:
             constraints = self._constraints_for("suggest")

@@ -4,7 +4,6 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from reprlib import repr as short_repr
 from typing import Any
 
 from ray.tune.result import DEFAULT_METRIC
@@ -16,6 +15,7 @@ from belated.integrations.ray.space import TuneSpace, searched_part, space_as_da
 from belated.optimizers.bayes import BayesOpt
 from belated.optimizers.optimizer import Optimizer
 from belated.optimizers.trial import Trial
+from belated.short_repr import short_repr
 from belated.space.arguments import finite, whole_number
 from belated.space.space import Space
 from belated.warn import logger, warn
@@ -462,7 +462,14 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
     def _reconcile(self, table: list[TuneTrial]) -> None:
         """Take over from Tune's table what this search does not know, and what it knows otherwise."""
         optimizer, space = self._ready()
-        lost = self._running - {row.id for row in table}
+        ids = {row.id for row in table}
+        lost = self._running - ids
+        # With restart_errored, Tune begins a failed trial anew under another id, and forgets the first one.
+        restarted = [
+            each
+            for each, number in self._trials.items()
+            if each not in ids and Trial(optimizer, number).state == "failed"
+        ]
         unstarted = sorted([*self._unstarted, *map(self._trials.pop, lost)])
         self._running = set()
         queue = enqueued(optimizer)
@@ -474,7 +481,11 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
                     # A session that was killed before it saved the search gave this row the point of a trial that Tune
                     # had lost.
                     at_point = [trial for trial in unstarted if Trial(optimizer, trial).params == params]
-                    if at_point:
+                    again = [each for each in restarted if Trial(optimizer, self._trials[each]).params == params]
+                    if again:
+                        restarted.remove(again[0])
+                        number = self._trials.pop(again[0])
+                    elif at_point:
                         number = at_point[0]
                         unstarted.remove(number)
                     elif queue and params == queue[0]:

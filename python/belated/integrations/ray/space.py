@@ -7,13 +7,14 @@ import json
 import math
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from reprlib import repr as short_repr
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
 from ray.tune.search import sample
 
 from belated._core import InvalidSpace
+from belated.short_repr import short_repr
 from belated.space import grid
 from belated.space.dimensions import Categorical, Dimension, Integer, Ordinal, Real
 from belated.space.space import Space
@@ -104,7 +105,7 @@ def searched_part(config: Mapping[str, Any]) -> dict[str, Any]:
 def space_as_data(space: Space) -> dict[str, Any]:
     """The dimensions by name as JSON data; objects among choices stand there by their types alone."""
     return {
-        name: {"kind": type(each).__name__, **{key: _as_data(value) for key, value in vars(each).items()}}
+        name: {"kind": type(each).__name__, **{f.name: _as_data(getattr(each, f.name)) for f in fields(each)}}
         for name, each in space.items()
     }
 

@@ -7,12 +7,12 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from concurrent.futures import wait as wait_for
 from functools import partial
-from reprlib import repr as short_repr
 from typing import Any, NamedTuple, TypeVar
 
 import ray
 
 from belated._core import InvalidSetting
+from belated.short_repr import short_repr
 from belated.space.arguments import whole_number
 
 T = TypeVar("T")

@@ -1,0 +1,93 @@
+"""Limits of connections: how many there are, and how long each may take to send a request."""
+
+import asyncio
+import logging
+import time
+from typing import Any
+
+from uvicorn.protocols.http.auto import AutoHTTPProtocol
+
+#: The most connections at a time. At most half of the files that the process may open are used for connections: the
+#: others are for studies.
+MOST_CONNECTIONS = 1000
+
+#: Seconds after which a connection is closed that has not sent the whole of its next request.
+PATIENCE = 30.0
+
+# Seconds between two messages that connections are refused.
+_BETWEEN_MESSAGES = 60.0
+
+_FULL = b"HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
+
+
+def most_connections() -> int:
+    """How many connections are accepted at a time."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return MOST_CONNECTIONS
+    files = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    return MOST_CONNECTIONS if files == resource.RLIM_INFINITY else min(MOST_CONNECTIONS, files // 2)
+
+
+class _Message:
+    """The message that connections are refused, at most one a minute."""
+
+    def __init__(self) -> None:
+        self._last = -_BETWEEN_MESSAGES
+
+    def log(self, reason: str) -> None:
+        now = time.monotonic()
+        if now - self._last >= _BETWEEN_MESSAGES:
+            self._last = now
+            logging.getLogger("belated").error("connections are refused: %s", reason)
+
+
+def limited_protocol() -> type[asyncio.Protocol]:
+    """Uvicorn's protocol with limits."""
+    most, message = most_connections(), _Message()
+
+    class Limited(AutoHTTPProtocol):
+        # The request at the last check, None before the first one.
+        checked: Any = None
+        check: asyncio.TimerHandle | None = None
+
+        def connection_made(self, transport: asyncio.Transport) -> None:
+            super().connection_made(transport)
+            if len(self.connections) > most:
+                message.log(f"{most} are open; set ulimit -n higher where it is less than {2 * MOST_CONNECTIONS}")
+                transport.write(_FULL)
+                transport.close()
+            else:
+                self.check = self.loop.call_later(PATIENCE, self.close_if_silent)
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            if self.check is not None:
+                self.check.cancel()
+            super().connection_lost(exc)
+
+        def close_if_silent(self) -> None:
+            """Close a connection that has not sent a whole request since the last check."""
+            request = self.cycle
+            is_carried_out = request is not None and not request.more_body and not request.response_complete
+            if request is self.checked and not is_carried_out:
+                # Not `close`: that would wait until the client has read what was written.
+                self.transport.abort()
+                return
+            self.checked = request
+            self.check = self.loop.call_later(PATIENCE, self.close_if_silent)
+
+    return Limited
+
+
+def log_refusals_rarely() -> None:
+    """Log connections that the system refuses once a minute; asyncio logs each of them with a traceback."""
+    message = _Message()
+
+    def handle(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        if "socket.accept()" in context.get("message", ""):
+            message.log(str(context.get("exception")))
+        else:
+            loop.default_exception_handler(context)
+
+    asyncio.get_running_loop().set_exception_handler(handle)
