@@ -134,8 +134,8 @@ class Problem:
 
 
 def seconds(time: Callable[[], float]) -> float:
-    """The time that a clock gives, with an error where that is none."""
+    """The time that a clock gives, 0.0 for -0.0; InvalidSetting where it does not give a finite number."""
     now = finite(time())
     if now is None:
         raise InvalidSetting("time() did not return a finite number of seconds")
-    return now
+    return now + 0.0
