@@ -107,14 +107,17 @@ def export_command(arguments: argparse.Namespace) -> int:
         return DONE
     headers, events = store.salvage()
     names = {found.id: found.name for found in headers}
+    n_lines = 0
     for found in headers:
         if arguments.name in (None, found.name):
             print(header_line(found))
+            n_lines += 1
     for study, record in events:
         if arguments.name in (None, names.get(study)):
             _print_events(names.get(study), study, [record])
+            n_lines += 1
     print(f"belated: {len(headers)} studies and {len(events)} events are intact", file=sys.stderr)
-    return DONE
+    return DONE if n_lines else FAILED
 
 
 def header_line(found: Header) -> str:
