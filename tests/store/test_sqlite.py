@@ -266,8 +266,8 @@ def test_other_files_cannot_be_attached_and_schemas_are_not_trusted(opened):
 
 NETWORK = """9p afs beegfs ceph cifs coda davfs gfs gfs2 glusterfs gpfs lustre ncpfs nfs nfs4 ocfs2 orangefs pvfs2 smb2
 smb3 smbfs vboxsf vmhgfs fuse.ceph fuse.gcsfuse fuse.glusterfs fuse.rclone fuse.s3fs fuse.sshfs fuse.vmhgfs-fuse
-fuse.davfs2 fuse.drive fuse.mfs fuse.juicefs fuse.cephfs fuse.blobfuse fuse.goofys virtiofs fakeowner fuse.grpcfuse osxfs
-fuse.osxfs prl_fs"""
+fuse.davfs2 fuse.drive fuse.mfs fuse.juicefs fuse.cephfs fuse.blobfuse fuse.goofys virtiofs fakeowner fuse.grpcfuse
+osxfs fuse.osxfs prl_fs"""
 
 
 def test_every_file_system_that_machines_share_is_refused(path, monkeypatch):

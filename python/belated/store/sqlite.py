@@ -118,15 +118,17 @@ class SqliteStore(Store):
 
     def names(self) -> list[str]:
         """The names of all studies, the oldest first."""
-        with self._connected() as connection:
-            return [name for (name,) in self._fetch(connection, "SELECT name FROM studies ORDER BY at, name")]
+        return self._run(
+            lambda connection: [
+                name for (name,) in self._fetch(connection, "SELECT name FROM studies ORDER BY at, name")
+            ]
+        )
 
     def header(self, name: str) -> Header | None:
         """The study of this name; None where there is none."""
         if not os.path.exists(self.path):
             return None
-        with self._connected() as connection:
-            return self._header(connection, name)
+        return self._run(lambda connection: self._header(connection, name))
 
     def create(self, header: Header, records: Sequence[Record]) -> bool:
         """Start a study with these events; False where there is one of this name already."""
@@ -134,7 +136,8 @@ class SqliteStore(Store):
 
     def create_all(self, studies: Sequence[tuple[Header, Sequence[Record]]]) -> list[str]:
         """Start studies with their events, in one transaction; the names that are there already, if any."""
-        with self._connected(create=True, write=True) as connection, self._transaction(connection) as changed:
+
+        def start(connection: sqlite3.Connection, changed: list[bool]) -> list[str]:
             taken = [header.name for header, _ in studies if self._header(connection, header.name) is not None]
             if taken:
                 return taken
@@ -146,26 +149,45 @@ class SqliteStore(Store):
                 connection.execute("INSERT INTO heads VALUES (?, 0)", (header.id,))
                 _Transaction(connection, header.id, changed).append(records)
             changed.append(True)
-        return []
+            return []
+
+        return self._run(lambda connection: self._in_transaction(connection, start), create=True, write=True)
 
     def events(self, name: str, start: int) -> list[Record]:
         """A study's events from number `start` on, as of now."""
-        with self._connected() as connection:
+
+        def read(connection: sqlite3.Connection) -> list[Record]:
             study = self._id(connection, name)
             return self._when_free(lambda: _events(connection, study, start))
+
+        return self._run(read)
 
     @contextmanager
     def writing(self, name: str) -> Iterator[Transaction]:
         """The only writer of the file, for the length of a ``with``."""
-        with self._connected(write=True) as connection:
-            study = self._id(connection, name)
-            with self._transaction(connection) as changed:
-                yield _Transaction(connection, study, changed)
+        with self._lock:
+            try:
+                connection = self._ready(write=True)
+                study = self._id(connection, name)
+                changed: list[bool] = []
+                # As `_in_transaction`, in this frame: no interrupt comes between the lock and what releases it.
+                try:
+                    self._when_free(lambda: connection.execute("BEGIN IMMEDIATE"))
+                    yield _Transaction(connection, study, changed)
+                    if changed:
+                        self._when_free(lambda: connection.execute("COMMIT"))
+                finally:
+                    if connection.in_transaction:
+                        try:
+                            connection.execute("ROLLBACK")
+                        except sqlite3.Error:
+                            self._disconnect()
+            except (sqlite3.Error, UnicodeDecodeError) as error:
+                raise self._failed(error) from error
 
     def check(self) -> None:
         """StoreError where SQLite finds the file damaged."""
-        with self._connected() as connection:
-            self._check_integrity(connection)
+        self._run(self._check_integrity)
 
     def salvage(self) -> tuple[list[Header], list[tuple[int, Record]]]:
         """The intact headers, and (study id, event) of all intact events, found without SQLite's help."""
@@ -196,35 +218,38 @@ class SqliteStore(Store):
     def _fetch(self, connection: sqlite3.Connection, statement: str, arguments: Sequence[Any] = ()) -> list[Any]:
         return self._when_free(lambda: connection.execute(statement, arguments).fetchall())
 
-    @contextmanager
-    def _connected(self, create: bool = False, write: bool = False) -> Iterator[sqlite3.Connection]:
-        """This process's connection; errors of SQLite in the ``with`` become StoreError."""
+    def _run(self, action: Callable[[sqlite3.Connection], T], create: bool = False, write: bool = False) -> T:
+        """Call an action with this process's connection; errors of SQLite become StoreError."""
         with self._lock:
             try:
-                connection = self._connection
-                if connection is None:
-                    connection = self._connect(create)
-                elif self._file != self._identity():
-                    raise self._error(
-                        "the file was moved, removed or replaced while in use, so that other processes may write to "
-                        "another one: put the file back, or open the study anew"
-                    )
-                if write:
-                    problem = self._second_name()
-                    if problem is not None:
-                        raise self._error(problem)
-                    if self._reads_only:
-                        self._disconnect()
-                        connection = self._connect(create)
-                yield connection
-            except sqlite3.Error as error:
-                # After an error the connection's cached pages may differ from the file.
+                return action(self._ready(create, write))
+            except (sqlite3.Error, UnicodeDecodeError) as error:
+                raise self._failed(error) from error
+
+    def _ready(self, create: bool = False, write: bool = False) -> sqlite3.Connection:
+        """This process's connection to the file, opened where there is none; with `write`, one that may write."""
+        connection = self._connection
+        if connection is None:
+            connection = self._connect(create)
+        elif self._file != self._identity():
+            raise self._error(
+                "the file was moved, removed or replaced while in use, so that other processes may write to "
+                "another one: put the file back, or open the study anew"
+            )
+        if write:
+            problem = self._second_name()
+            if problem is not None:
+                raise self._error(problem)
+            if self._reads_only:
                 self._disconnect()
-                raise self._translated(error) from error
-            except UnicodeDecodeError as error:
-                # SQLite's messages quote the file, and Python reads them as text.
-                self._disconnect()
-                raise self._error(_DAMAGED) from error
+                connection = self._connect(create)
+        return connection
+
+    def _failed(self, error: sqlite3.Error | UnicodeDecodeError) -> StoreError:
+        """What to raise after an error of SQLite; the connection's cached pages may differ from the file then."""
+        self._disconnect()
+        # SQLite's messages quote the file, and Python reads them as text.
+        return self._translated(error) if isinstance(error, sqlite3.Error) else self._error(_DAMAGED)
 
     def _identity(self) -> tuple[int, int] | None:
         try:
@@ -266,13 +291,7 @@ class SqliteStore(Store):
     def _check_layout(self, connection: sqlite3.Connection, create: bool) -> None:
         if create and self._is_empty(connection):
             self._when_free(lambda: connection.execute(f"PRAGMA journal_mode = {JOURNAL}").fetchall())
-            with self._transaction(connection) as changed:
-                if self._is_empty(connection):
-                    for statement in SCHEMA:
-                        connection.execute(statement)
-                    connection.execute(f"PRAGMA application_id = {APPLICATION}")
-                    connection.execute(f"PRAGMA user_version = {LAYOUT}")
-                    changed.append(True)
+            self._in_transaction(connection, self._create_tables)
         [(application,)] = self._fetch(connection, "PRAGMA application_id")
         [(layout,)] = self._fetch(connection, "PRAGMA user_version")
         if application != APPLICATION:
@@ -284,6 +303,14 @@ class SqliteStore(Store):
             raise self._error(
                 "its tables are not those that belated makes: another program changed it, or it is damaged"
             )
+
+    def _create_tables(self, connection: sqlite3.Connection, changed: list[bool]) -> None:
+        if self._is_empty(connection):
+            for statement in SCHEMA:
+                connection.execute(statement)
+            connection.execute(f"PRAGMA application_id = {APPLICATION}")
+            connection.execute(f"PRAGMA user_version = {LAYOUT}")
+            changed.append(True)
 
     def _is_empty(self, connection: sqlite3.Connection) -> bool:
         [(application,)] = self._fetch(connection, "PRAGMA application_id")
@@ -305,8 +332,8 @@ class SqliteStore(Store):
             return None
         if status.st_nlink > 1 and stat.S_ISREG(status.st_mode):
             return (
-                f"the file has {status.st_nlink} names (hard links), and SQLite keeps a write-ahead log for each, so that "
-                "events would be lost: remove all names but one, and keep one that has a -wal file beside it, if any "
+                f"the file has {status.st_nlink} names (hard links), and SQLite keeps a write-ahead log for each, so "
+                "that events would be lost: remove all names but one, and keep one with a -wal file beside it, if any "
                 f"has (find / -xdev -samefile {self.path} lists them)"
             )
         if self._is_mounted:
@@ -316,16 +343,19 @@ class SqliteStore(Store):
             )
         return None
 
-    @contextmanager
-    def _transaction(self, connection: sqlite3.Connection) -> Iterator[list[bool]]:
-        """A write transaction: committed at the end if the list yielded is not empty, rolled back otherwise."""
-        self._when_free(lambda: connection.execute("BEGIN IMMEDIATE"))
+    def _in_transaction(
+        self, connection: sqlite3.Connection, action: Callable[[sqlite3.Connection, list[bool]], T]
+    ) -> T:
+        """Call an action in a write transaction: committed if it puts something into the list, else rolled back."""
         changed: list[bool] = []
         try:
-            yield changed
+            self._when_free(lambda: connection.execute("BEGIN IMMEDIATE"))
+            result = action(connection, changed)
             if changed:
                 self._when_free(lambda: connection.execute("COMMIT"))
+            return result
         finally:
+            # By functions in C alone, before which no interrupt can come.
             if connection.in_transaction:
                 try:
                     connection.execute("ROLLBACK")
