@@ -11,7 +11,7 @@ from belated.store.checksums import read_header, verified
 from belated.store.interface import Header, Record, Store, StoreError
 from belated.study.definition import optimizer_from
 from belated.study.shared_log import SharedLog
-from belated.study.study import is_usable_name
+from belated.study.study import LONGEST_NAME, is_usable_name
 
 # Definition and event are taken as text, since a checksum covers them to the last digit. Quotes within strings are
 # escaped, so that the first place with this form is where one of them begins.
@@ -140,7 +140,7 @@ def _check_facts(number: int, facts: dict[str, Any]) -> None:
     name, key = facts["study"], facts.get("key")
     parts = None if key is None else _KEY.fullmatch(key)
     for right, fact, needed in (
-        (name is None or is_usable_name(name), "study", "a printable name of 1 to 1000 characters"),
+        (name is None or is_usable_name(name), "study", f"a printable name of 1 to {LONGEST_NAME} bytes"),
         (0 <= facts["id"] < 1 << _ID_BITS, "id", f"a whole number from 0 to 2**{_ID_BITS} - 1"),
         (math.isfinite(facts["at"]), "at", "a finite number of seconds"),
         (key is None or (parts is not None and is_usable_name(parts[2])), "key", "a printable key of a call, or null"),
