@@ -49,7 +49,7 @@ def lines_of(opened, name):
     header = opened.header(name)
     checksums.read_header(header)
     records = checksums.verified(name, header.id, 0, opened.events(name, 0))
-    return [header_line(header), *(event_line(name, header.id, record) for record in records)]
+    return [header_line(header, len(records), 1), *(event_line(name, header.id, record) for record in records)]
 
 
 @settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
