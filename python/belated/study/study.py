@@ -161,7 +161,8 @@ class Study(LifeCycle[SharedLog]):
 
         Notes
         -----
-        Trials keep their order, but are numbered anew where some are left out; user attributes become ``attrs``.
+        Trials keep their order, but are numbered anew where some are left out; user attributes become ``attrs``, where
+        NaN and infinite numbers are None, with a warning, since JSON has none.
         Intermediate values and other system attributes than constraints are not read.
 
         ======== ===================================================================================================
@@ -458,5 +459,6 @@ def _is_printable(name: object) -> TypeGuard[str]:
 def _check_key(key: str | None) -> None:
     if key is not None and not is_usable_name(key):
         raise InvalidSetting(
-            f"key={short_repr(key)} is not usable: pass a printable string of at most {LONGEST_NAME} bytes in UTF-8, or None"
+            f"key={short_repr(key)} is not usable: pass a printable string of at most {LONGEST_NAME} bytes in UTF-8, "
+            "or None"
         )
