@@ -125,9 +125,9 @@ def test_names_and_keys_have_the_same_longest_length(url):
 
 def test_a_longer_name_of_an_older_study_is_opened(url, monkeypatch):
     name = "n" * 3000
-    monkeypatch.setattr(bl.study.study, "LONGEST_NAME", 4000)
-    bl.Study(name, url, bl.RandomSearch({"x": (0.0, 1.0)}, seed=0)).suggest()
-    monkeypatch.undo()
+    with monkeypatch.context() as older:
+        older.setattr(bl.study.study, "LONGEST_NAME", 4000)
+        bl.Study(name, url, bl.RandomSearch({"x": (0.0, 1.0)}, seed=0)).suggest()
     assert bl.Study.load(name, url).n_trials == 1
 
 
