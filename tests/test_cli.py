@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import signal
@@ -149,3 +150,51 @@ def test_the_first_line_is_enough_for_head(tmp_path):
     shown = subprocess.run(["bash", "-c", script], capture_output=True, text=True)
     first, code = shown.stdout.splitlines()
     assert json.loads(first)["study"] == "s" and (int(code), shown.stderr) == (cli.BROKEN_PIPE, "")
+
+
+def stream(encoding, data=b""):
+    return io.TextIOWrapper(io.BytesIO(data), encoding=encoding)
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "cp1252", "utf-16"])
+def test_output_is_complete_whatever_the_encoding_of_the_terminal(tmp_path, monkeypatch, capsys, encoding):
+    store, other = tmp_path / "s.db", tmp_path / "other.db"
+    study = bl.Study("naïve 研究", store, bl.RandomSearch({"x": (0.0, 1.0)}, seed=0))
+    for trial in study.suggest(n=3, key="鍵"):
+        study.observe(trial, 0.5, attrs={"ü": "研究"})
+    assert run("study", "export", str(store)) == cli.DONE
+    exported = capsys.readouterr().out.encode()
+    for command in (["export"], ["export", "--salvage"]):
+        monkeypatch.setattr(sys, "stdout", stream(encoding))
+        assert run("study", *command, str(store)) == cli.DONE
+        assert sys.stdout.buffer.getvalue() == exported
+    # Also what is read.
+    monkeypatch.setattr(sys, "stdout", stream(encoding))
+    monkeypatch.setattr(sys, "stdin", stream(encoding, exported))
+    assert run("study", "import", "-", str(other)) == cli.DONE
+    assert bl.Study.load("naïve 研究", other).trial(2).attrs == {"ü": "研究"}
+    for command in ("list", "show", "check"):
+        monkeypatch.setattr(sys, "stdout", stream(encoding))
+        assert run("study", command, str(store)) == cli.DONE
+        assert b"na" in sys.stdout.buffer.getvalue().replace(b"\0", b"")
+    for arguments in ([], ["replay"]):
+        monkeypatch.setattr(sys, "stdout", stream(encoding))
+        assert run(*arguments) == cli.DONE
+
+
+@pytest.mark.skipif(os.name != "posix", reason="closes file descriptors in a shell")
+@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&-"])
+def test_closed_standard_streams_end_a_command_with_an_error_or_not_at_all(tmp_path, closed):
+    store = tmp_path / "s.db"
+    bl.Study("s", store, bl.RandomSearch({"x": (0.0, 1.0)}, seed=0)).suggest(n=2)
+    command = ["study", "import", "-", tmp_path / "other.db"] if closed == "<&-" else ["study", "export", store]
+    if closed == "2>&-":
+        command.insert(2, "--salvage")
+    script = " ".join(map(str, [sys.executable, "-m", "belated.cli", *command, closed]))
+    shown = subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=60)
+    if closed == "2>&-":
+        assert shown.returncode == cli.DONE
+        assert [json.loads(line)["study"] for line in shown.stdout.splitlines()] == ["s"] * 3
+    else:
+        assert shown.returncode == cli.FAILED and shown.stdout == ""
+        assert shown.stderr.startswith("belated: ") and len(shown.stderr.splitlines()) == 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -18,6 +19,12 @@ DONE, FAILED, INTERRUPTED, BROKEN_PIPE = 0, 1, 130, 141
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code."""
+    if sys.stdout is None:
+        _report("standard output is closed: redirect it to a file, or to /dev/null")
+        return FAILED
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # A terminal may have an encoding that lacks characters of names and of help texts.
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
         try:
             arguments = parser().parse_args(argv)
@@ -30,11 +37,17 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return BROKEN_PIPE
     except KeyboardInterrupt:
-        print("belated: interrupted", file=sys.stderr)
+        _report("interrupted")
         return INTERRUPTED
     except (_core.BelatedError, OSError) as error:
-        print(f"belated: {error}", file=sys.stderr)
+        _report(error)
         return FAILED
+
+
+def _report(problem: object) -> None:
+    # Where standard error is closed, print would write to standard output.
+    if sys.stderr is not None:
+        print(f"belated: {problem}", file=sys.stderr)
 
 
 def parser() -> argparse.ArgumentParser:

@@ -2,7 +2,9 @@
 
 import os
 import pickle
+import random
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import pytest
 
@@ -95,6 +97,38 @@ def test_writers_take_turns(url):
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(append, range(40)))
     assert [each.seq for each in store.open_store(url).events("s", 0)] == list(range(40))
+
+
+def test_names_and_keys_have_the_same_longest_length(url):
+    # Letters of 1 to 4 bytes that cannot be compressed.
+    letters = random.Random(0).choices(
+        [chr(n) for n in (*range(0x4E00, 0x9000), *range(0x20000, 0x24000), *b"ab")], k=990
+    )
+    text = "".join(letters).encode()[:2500].decode(errors="ignore")
+    longest = text + "a" * (2500 - len(text.encode()))
+    search = bl.RandomSearch({"x": (0.0, 1.0)}, seed=0)
+    with pytest.raises(bl.InvalidSetting, match="2501 bytes"):
+        bl.Study(f"{longest}a", url, search)
+    study = bl.Study(longest, url, search)
+    for call in (study.suggest, partial(study.observe, 0, 1.0)):
+        with pytest.raises(bl.InvalidSetting, match="2500 bytes"):
+            call(key=f"{longest}a")
+        assert study._log.n_events() == (call != study.suggest)
+        call(key=longest)
+    again = bl.Study.load(longest, url)
+    assert again.suggest(key=longest).number == 0 and again.n_trials == 1
+    with store.open_store(url).writing(longest) as log:
+        longer = checksums.with_checksum(again._log.id, 2, f"suggest:{10**9 - 1}:{longest}", 1.0, log.events(0)[0].body)
+        log.append([longer])
+    assert again.sync() == 1
+
+
+def test_a_longer_name_of_an_older_study_is_opened(url, monkeypatch):
+    name = "n" * 3000
+    with monkeypatch.context() as older:
+        older.setattr(bl.study.study, "LONGEST_NAME", 4000)
+        bl.Study(name, url, bl.RandomSearch({"x": (0.0, 1.0)}, seed=0)).suggest()
+    assert bl.Study.load(name, url).n_trials == 1
 
 
 def test_an_unknown_study_is_an_error(url):

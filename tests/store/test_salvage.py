@@ -8,6 +8,7 @@ import sqlite3
 import pytest
 
 import belated as bl
+from belated import cli
 from belated.store import checksums as form
 from belated.store.salvage import salvage
 from belated.store.sqlite import SqliteStore
@@ -112,6 +113,33 @@ def test_the_write_ahead_log_is_read_by_its_latest_pages(path):
         assert [header.name for header in headers] == ["first"]
         assert events == [(5, record) for record in store.events("first", 0)] and len(events) == seq + 1
     assert os.path.getsize(path + "-wal") > 0
+
+
+def test_the_write_ahead_log_is_found_through_symbolic_links(path, tmp_path, capsys):
+    study = bl.Study("s", tmp_path / "studies.db", bl.RandomSearch({"x": (0.0, 1.0)}, seed=0))
+    study.suggest(n=10)
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "folder").symlink_to(tmp_path, target_is_directory=True)
+    first, second = tmp_path / "elsewhere" / "link.db", tmp_path / "link.db"
+    second.symlink_to("studies.db")
+    first.symlink_to(second)
+    for link in (first, second, tmp_path / "folder" / "studies.db"):
+        # Nothing has been moved from the log into the file so far.
+        assert salvage(str(link)) == salvage(path) and len(salvage(str(link))[1]) == 10
+        capsys.readouterr()
+        assert cli.main(["study", "export", "--salvage", str(link)]) == cli.DONE
+        assert len(capsys.readouterr().out.splitlines()) == 11
+
+
+def test_where_nothing_is_found_the_command_fails(path, tmp_path, capsys):
+    for data in (b"", b"text" * 1000):
+        (tmp_path / "studies.db").write_bytes(data)
+        assert cli.main(["study", "export", "--salvage", path]) == cli.FAILED
+        assert capsys.readouterr().out == ""
+    os.unlink(path)
+    bl.Study("s", tmp_path / "studies.db", bl.RandomSearch({"x": (0.0, 1.0)}, seed=0))
+    assert cli.main(["study", "export", "--salvage", path, "s"]) == cli.DONE
+    assert cli.main(["study", "export", "--salvage", path, "other"]) == cli.FAILED
 
 
 def test_a_file_cut_anywhere_gives_only_what_was_written(path):

@@ -266,13 +266,14 @@ def test_other_files_cannot_be_attached_and_schemas_are_not_trusted(opened):
 
 NETWORK = """9p afs beegfs ceph cifs coda davfs gfs gfs2 glusterfs gpfs lustre ncpfs nfs nfs4 ocfs2 orangefs pvfs2 smb2
 smb3 smbfs vboxsf vmhgfs fuse.ceph fuse.gcsfuse fuse.glusterfs fuse.rclone fuse.s3fs fuse.sshfs fuse.vmhgfs-fuse
-fuse.davfs2 fuse.drive fuse.mfs fuse.juicefs fuse.cephfs fuse.blobfuse fuse.goofys"""
+fuse.davfs2 fuse.drive fuse.mfs fuse.juicefs fuse.cephfs fuse.blobfuse fuse.goofys virtiofs fakeowner fuse.grpcfuse
+osxfs fuse.osxfs prl_fs"""
 
 
 def test_every_file_system_that_machines_share_is_refused(path, monkeypatch):
     for kind in NETWORK.split():
         monkeypatch.setattr(sqlite, "file_system", lambda given, kind=kind: kind if given == path else "ext4")
-        message = f"^store {re.escape(path)}: it is on {kind}, a file system shared over a network, where locks are not"
+        message = f"^store {re.escape(path)}: it is on {kind}, a file system shared between machines, where locks are"
         with pytest.raises(bl.StoreError, match=message):
             SqliteStore(path).create(header(), [])
     for kind in ("ext4", "xfs", "btrfs", "tmpfs", "overlay", "apfs", "fuse", ""):

@@ -80,7 +80,8 @@ def test_an_export_has_every_column_of_the_tables(path, capsys):
     expected = []
     for id, name, definition, at, version, checksum in execute(path, "SELECT * FROM studies ORDER BY at"):
         facts = {"study": name, "id": id, "version": version, "at": at, "checksum": checksum.hex()}
-        expected.append(facts | {"definition": json.loads(definition)})
+        [(n,)] = execute(path, f"SELECT count(*) FROM events WHERE study = {id}")
+        expected.append(facts | {"events": n, "studies": 2, "definition": json.loads(definition)})
         for _, seq, version, key, at, body, checksum in execute(path, f"SELECT * FROM events WHERE study = {id}"):
             facts = {"study": name, "id": id, "seq": seq, "version": version, "key": key, "at": at}
             expected.append(facts | {"checksum": checksum.hex(), "event": json.loads(body)})

@@ -1,6 +1,7 @@
 """Studies made of Optuna's: what becomes of which trial, which space is found, and what is refused."""
 
 import pickle
+import re
 import sys
 import warnings
 from datetime import datetime
@@ -84,6 +85,34 @@ def test_every_state_has_its_counterpart(storage, direction):
     assert ours.suggest().params == {"rate": 0.01}
     ours.observe(3, 0.5)
     assert ours.trials[3].value == 0.5
+
+
+def test_user_attributes_that_are_not_json_data_are_changed_with_a_warning(storage, tmp_path):
+    nan, inf = float("nan"), float("inf")
+    theirs = create(storage)
+    theirs.add_trial(
+        trial_of({"rate": 0.5}, 1.0, user_attrs={"a": [1, nan], "b": {"c": -inf, 2: {3.5: "d"}}, "e": "f"})
+    )
+    theirs.add_trial(trial_of({"rate": 0.25}, 2.0, user_attrs={"e": np.float64(nan), "g": inf, "h": np.int64(3)}))
+    theirs.add_trial(trial_of({"rate": 0.75}, 3.0, user_attrs={"s": {1}, "x": np.arange(3), "t": (1, "\udc00")}))
+    deep = [nan]
+    for _ in range(200):
+        deep = [deep]
+    theirs.add_trial(trial_of({"rate": 0.3}, 4.0, user_attrs={"deep": deep, "e": True}))
+    theirs.add_trial(trial_of({"rate": 0.4}, 5.0, user_attrs={"whole": {"n": [1, None, "é"]}}))
+    with pytest.warns(bl.BelatedWarning, match="None") as caught:
+        ours = bl.Study.from_optuna(storage, "theirs", tmp_path / "ours.db")
+    # One warning, which names what was changed and nothing else.
+    assert len(caught) == 1
+    named = set(re.findall(r"'(\w+)'", str(caught[0].message).split(":")[0])) - {"theirs"}
+    assert named == {"a", "b", "e", "g", "s", "x", "t", "deep"}
+    for study in (ours, bl.Study.load("theirs", tmp_path / "ours.db")):
+        attrs = [trial.attrs for trial in study.trials]
+        assert attrs[0] == {"a": [1, None], "b": {"c": None, "2": {"3.5": "d"}}, "e": "f"}
+        assert attrs[1] == {"e": None, "g": None, "h": 3}
+        assert attrs[2] == {"s": "{1}", "x": [0, 1, 2], "t": [1, "\\udc00"]}
+        assert attrs[3]["deep"] and attrs[3]["e"] is True
+        assert attrs[4] == {"whole": {"n": [1, None, "é"]}}
 
 
 def test_it_is_the_study_that_one_would_have_made(storage):

@@ -151,7 +151,28 @@ def test_a_file_that_is_not_as_it_was_written_is_refused_and_nothing_is_there(
     assert not other.exists()
 
 
-def study_as_lines(name="s", study=7, at=1.0, keys=(None,), definition=None, made=None):
+def test_a_file_that_was_cut_off_anywhere_is_refused(run, exported, tmp_path):
+    names = "abc"
+    for name, n in zip(names, (3, 0, 2), strict=True):
+        study = bl.Study(name, tmp_path / "three.db", bl.RandomSearch({"x": (0.0, 1.0)}, seed=0))
+        if n:
+            study.suggest(n=n)
+    lines = run("export", tmp_path / "three.db")[1]
+    text, other = "".join(lines), tmp_path / "other.db"
+    assert len(lines) == 8
+    cuts = {sum(map(len, lines[:n])) + shift for n in range(len(lines)) for shift in (0, 1, len(lines[n]) // 2)}
+    for cut in sorted(cuts | {len(text) - 2}):
+        code, printed, errors = run("import", exported([text[:cut]]), other)
+        assert (code, printed) == (cli.FAILED, []) and errors.startswith("belated: ") and not other.exists()
+    # A study that is there whole can be imported by its name.
+    file = exported(lines[:5])
+    for name, code in zip(names, (cli.DONE, cli.DONE, cli.FAILED), strict=True):
+        assert run("import", file, other, name)[0] == code
+    # The last line feed alone is not missed.
+    assert run("import", exported([text[:-1]]), tmp_path / "another.db")[0] == cli.DONE
+
+
+def study_as_lines(name="s", study=7, at=1.0, keys=(None,), definition=None, made=None, n_studies=1):
     """Lines of a study as `export` would write them, with checksums that are right."""
     from belated.store.checksums import header, with_checksum
     from belated.study.commands import event_line, header_line
@@ -165,11 +186,12 @@ def study_as_lines(name="s", study=7, at=1.0, keys=(None,), definition=None, mad
     bodies = optimizer._log.events(0)
     records = [with_checksum(study, i, key, at, body) for i, (key, body) in enumerate(zip(keys, bodies, strict=True))]
     # The header is not made with infinity where only the events are to have it.
-    lines = [header_line(header(study, name, definition, at if made is None else made))]
+    made = header(study, name, definition, at if made is None else made)
+    lines = [header_line(made, len(records), n_studies)]
     return [f"{line}\n" for line in lines + [event_line(name, study, record) for record in records]]
 
 
-@pytest.mark.parametrize("usable", ["s", "é: 'x'", "n" * 1000])
+@pytest.mark.parametrize("usable", ["s", "é: 'x'", "é" * 1250])
 def test_lines_that_are_made_here_are_those_of_an_export(run, exported, tmp_path, usable):
     lines = study_as_lines(name=usable, study=2**48 - 1, keys=(f"suggest:0:{usable}", "suggest:1:b", None))
     other = f"sqlite:///{tmp_path / 'other.db'}"
@@ -181,13 +203,13 @@ def test_lines_that_are_made_here_are_those_of_an_export(run, exported, tmp_path
 @pytest.mark.parametrize(
     ("facts", "line", "fact"),
     [
-        *[({"name": name}, 1, "study") for name in ("", "a\nb", "a\0b", "n" * 1001, "n" * 5000, "\ud800")],
+        *[({"name": name}, 1, "study") for name in ("", "a\nb", "a\0b", "n" * 2501, "é" * 1251, "\ud800")],
         *[({"study": study}, 1, "id") for study in (-1, 2**48, 2**63, 2**70)],
         *[({"at": at}, 1, "at") for at in (float("inf"), float("-inf"), float("nan"))],
         ({"at": float("inf"), "made": 1.0}, 2, "at"),
         *[
             ({"keys": (f"suggest:0:{key}",)}, 2, "key")
-            for key in ("", "a\nb", "a\0b", "k" * 1001, "k" * 5000, "\udc00")
+            for key in ("", "a\nb", "a\0b", "k" * 2501, "é" * 1251, "\udc00")
         ],
         *[({"keys": (key,)}, 2, "key") for key in ("", "k", "suggest", "suggest:0", "fail:0:k", "suggest:x:k")],
     ],
@@ -245,7 +267,7 @@ def test_events_that_cannot_have_happened_are_refused(run, exported, tmp_path):
 
     made = header(7, "s", definition_of(bl.RandomSearch({"x": (0.0, 1.0)}, seed=0)), 1.0)
     record = with_checksum(7, 0, None, 1.0, '{"Abandoned":{"number":3,"now":0.0}}')
-    file = exported([header_line(made) + "\n", event_line("s", 7, record) + "\n"])
+    file = exported([header_line(made, 1, 1) + "\n", event_line("s", 7, record) + "\n"])
     code, _, errors = run("import", file, tmp_path / "other.db")
     assert code == cli.FAILED and "has an event that cannot have happened" in errors
     assert not (tmp_path / "other.db").exists()

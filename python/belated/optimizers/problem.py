@@ -138,8 +138,8 @@ class Problem:
 
 
 def seconds(time: Callable[[], float]) -> float:
-    """The time that a clock gives, with an error where that is none."""
+    """The time that a clock gives, 0.0 for -0.0; InvalidSetting where it gives none that is usable."""
     now = finite(time())
     if now is None or abs(now) > LATEST:
         raise InvalidSetting(f"time() did not return a number of seconds within ±{LATEST:g}")
-    return now
+    return now + 0.0

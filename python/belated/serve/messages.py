@@ -8,11 +8,12 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from belated.optimizers.problem import LATEST
+from belated.study.study import LONGEST_NAME
 
 State = Literal["pending", "observed", "failed", "abandoned"]
 
 Amount = Annotated[float, Field(ge=0)]
-Key = Annotated[str, Field(min_length=1, max_length=1000)]
+Key = Annotated[str, Field(min_length=1, max_length=LONGEST_NAME)]
 
 
 class Request(BaseModel):
@@ -86,7 +87,7 @@ class Abandon(Timed):
 class Create(Request):
     """Create a study."""
 
-    name: Annotated[str, Field(min_length=1, max_length=1000)] = Field(description="A printable name.")
+    name: Annotated[str, Field(min_length=1, max_length=LONGEST_NAME)] = Field(description="A printable name.")
     definition: dict[str, Any] = Field(
         description="The optimizer's class and arguments, as `belated study export` shows them; what is left out has "
         "its default.",

@@ -2,6 +2,9 @@
 
 The checksum of a record covers everything else in it and the study it belongs to, so that no record can change,
 move or be mistaken for another unnoticed.
+
+Databases do not keep the sign of zero. Times are written without it, and a stored time of zero may have either sign in
+its checksum: earlier versions wrote times of -0.0.
 """
 
 import json
@@ -27,8 +30,14 @@ def _checksum(study: int, seq: int, version: int, key: str | None, at: float, bo
     return blake2b(text.encode(errors="surrogatepass"), digest_size=16).digest()
 
 
+def _as_written(at: float) -> tuple[float, ...]:
+    """The times that may have been written where this one is stored."""
+    return (0.0, -0.0) if at == 0.0 else (at,)
+
+
 def with_checksum(study: int, seq: int, key: str | None, at: float, body: str) -> Record:
     """The record of an event of the study with this id."""
+    at += 0.0  # 0.0 where it is -0.0
     return Record(seq, VERSION, key, at, body, _checksum(study, seq, VERSION, key, at, body))
 
 
@@ -41,7 +50,7 @@ def is_intact(study: int, record: Record) -> bool:
         and type(version) is int
         and type(at) is float
         and (key is None or type(key) is str)
-        and checksum == _checksum(study, seq, version, key, at, body)
+        and any(checksum == _checksum(study, seq, version, key, time, body) for time in _as_written(at))
     )
 
 
@@ -72,6 +81,7 @@ def _other_version(what: str, version: int) -> StoreError:
 
 def header(study: int, name: str, definition: Mapping[str, Any], at: float) -> Header:
     """The header of a new study."""
+    at += 0.0  # 0.0 where it is -0.0
     text = json.dumps(definition, allow_nan=False, separators=(",", ":"))
     return Header(study, name, text, at, VERSION, _digest(study, name, text, at, VERSION))
 
@@ -85,7 +95,8 @@ def read_header(stored: Header) -> dict[str, Any]:
         type(study) is int and type(name) is str and type(text) is str and type(at) is float and type(version) is int
     )
     try:
-        if not has_types or checksum != _digest(study, name, text, at, version):
+        digests = (_digest(study, name, text, time, version) for time in _as_written(at))
+        if not has_types or checksum not in digests:
             raise ValueError("its checksum does not fit")
         if version != VERSION:
             raise _other_version(f"study {name!r}", version)

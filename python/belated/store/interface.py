@@ -102,6 +102,8 @@ class Store(ABC):
         """The only writer of a study, for the length of a ``with``.
 
         What was appended is durable when the ``with`` ends, and was never written when it ends with an exception.
+        ``__exit__`` may be called again, since an interrupt may keep the ``with`` from calling it; as of a function
+        with `contextlib.contextmanager`, it then ends what is not ended yet.
         """
 
     def flush(self, name: str) -> None:

@@ -154,7 +154,12 @@ class PostgresStore(Store):
             try:
                 return self._run(start, create=True)
             finally:
-                self._server.roll_back()
+                try:
+                    self._server.roll_back()
+                except BaseException:
+                    # Interrupted, perhaps before it began: the lock ends with the connection.
+                    self._server.close()
+                    raise
 
     def events(self, name: str, start: int) -> list[Record]:
         """A study's events from number `start` on, as of now."""
@@ -188,7 +193,12 @@ class PostgresStore(Store):
                 log.commit()
             finally:
                 self._writer = None
-                self._server.roll_back()
+                try:
+                    self._server.roll_back()
+                except BaseException:
+                    # Interrupted, perhaps before it began: the lock ends with the connection.
+                    self._server.close()
+                    raise
 
     def check(self) -> None:
         """StoreError where events are missing, or have no study."""

@@ -27,6 +27,8 @@ _WIDTHS = {1: 1, 2: 2, 3: 3, 4: 4, 5: 6, 6: 8}
 
 def salvage(path: str) -> tuple[list[Header], list[tuple[int, Record]]]:
     """The studies whose definitions are intact, and (study id, event) of all intact events, in order."""
+    # SQLite follows symbolic links: the log is beside the file itself.
+    path = os.path.realpath(path)
     try:
         with open(path, "rb") as file:
             data = file.read()

@@ -7,6 +7,7 @@ there are, so that the loss of a last event is noticed. See docs/store.md.
 import os
 import random
 import sqlite3
+import stat
 import sys
 import threading
 import time
@@ -19,6 +20,8 @@ from belated._core import InvalidSetting
 from belated.short_repr import short_repr
 from belated.store.forks import never_collect, tell_connection
 from belated.store.interface import EventsGone, Header, Record, Store, StoreError, Transaction
+from belated.store.mounts import SHARED, file_system, is_mount_point
+from belated.warn import warn
 
 T = TypeVar("T")
 
@@ -45,14 +48,6 @@ _PAUSE_HALVED_AFTER = 0.03
 
 # Bytes. Whatever belated writes, a million candidates included, fits into a cell of this size.
 _MAX_CELL = 1 << 28
-
-# File systems shared between machines, on which SQLite's locks are not reliable.
-_NETWORK_FILE_SYSTEMS = {
-    *("9p", "afs", "beegfs", "ceph", "cifs", "coda", "davfs", "gfs", "gfs2", "glusterfs", "gpfs", "lustre", "ncpfs"),
-    *("nfs", "nfs4", "ocfs2", "orangefs", "pvfs2", "smb2", "smb3", "smbfs", "vboxsf", "vmhgfs"),
-    *("fuse.ceph", "fuse.gcsfuse", "fuse.glusterfs", "fuse.rclone", "fuse.s3fs", "fuse.sshfs", "fuse.vmhgfs-fuse"),
-    *("fuse.davfs2", "fuse.drive", "fuse.mfs", "fuse.juicefs", "fuse.cephfs", "fuse.blobfuse", "fuse.goofys"),
-}
 
 # SQLite's primary result codes; and words of their messages, for Python 3.10, whose exceptions lack the codes.
 _BUSY = ((5, "database is locked"), (6, "table is locked"))
@@ -91,6 +86,8 @@ class SqliteStore(Store):
         self._connection: sqlite3.Connection | None = None
         tell_connection(self)
         self._file: tuple[int, int] | None = None
+        # Of the connection that there is: whether the file is mounted by itself; whether it is for reading only.
+        self._is_mounted = self._reads_only = False
         self._ids: dict[str, int] = {}
 
     def __repr__(self) -> str:
@@ -121,15 +118,17 @@ class SqliteStore(Store):
 
     def names(self) -> list[str]:
         """The names of all studies, the oldest first."""
-        with self._connected() as connection:
-            return [name for (name,) in self._fetch(connection, "SELECT name FROM studies ORDER BY at, name")]
+        return self._run(
+            lambda connection: [
+                name for (name,) in self._fetch(connection, "SELECT name FROM studies ORDER BY at, name")
+            ]
+        )
 
     def header(self, name: str) -> Header | None:
         """The study of this name; None where there is none."""
         if not os.path.exists(self.path):
             return None
-        with self._connected() as connection:
-            return self._header(connection, name)
+        return self._run(lambda connection: self._header(connection, name))
 
     def create(self, header: Header, records: Sequence[Record]) -> bool:
         """Start a study with these events; False where there is one of this name already."""
@@ -137,7 +136,8 @@ class SqliteStore(Store):
 
     def create_all(self, studies: Sequence[tuple[Header, Sequence[Record]]]) -> list[str]:
         """Start studies with their events, in one transaction; the names that are there already, if any."""
-        with self._connected(create=True) as connection, self._transaction(connection) as changed:
+
+        def start(connection: sqlite3.Connection, changed: list[bool]) -> list[str]:
             taken = [header.name for header, _ in studies if self._header(connection, header.name) is not None]
             if taken:
                 return taken
@@ -149,26 +149,45 @@ class SqliteStore(Store):
                 connection.execute("INSERT INTO heads VALUES (?, 0)", (header.id,))
                 _Transaction(connection, header.id, changed).append(records)
             changed.append(True)
-        return []
+            return []
+
+        return self._run(lambda connection: self._in_transaction(connection, start), create=True, write=True)
 
     def events(self, name: str, start: int) -> list[Record]:
         """A study's events from number `start` on, as of now."""
-        with self._connected() as connection:
+
+        def read(connection: sqlite3.Connection) -> list[Record]:
             study = self._id(connection, name)
             return self._when_free(lambda: _events(connection, study, start))
+
+        return self._run(read)
 
     @contextmanager
     def writing(self, name: str) -> Iterator[Transaction]:
         """The only writer of the file, for the length of a ``with``."""
-        with self._connected() as connection:
-            study = self._id(connection, name)
-            with self._transaction(connection) as changed:
-                yield _Transaction(connection, study, changed)
+        with self._lock:
+            try:
+                connection = self._ready(write=True)
+                study = self._id(connection, name)
+                changed: list[bool] = []
+                # As `_in_transaction`, in this frame: no interrupt comes between the lock and what releases it.
+                try:
+                    self._when_free(lambda: connection.execute("BEGIN IMMEDIATE"))
+                    yield _Transaction(connection, study, changed)
+                    if changed:
+                        self._when_free(lambda: connection.execute("COMMIT"))
+                finally:
+                    if connection.in_transaction:
+                        try:
+                            connection.execute("ROLLBACK")
+                        except sqlite3.Error:
+                            self._disconnect()
+            except (sqlite3.Error, UnicodeDecodeError) as error:
+                raise self._failed(error) from error
 
     def check(self) -> None:
         """StoreError where SQLite finds the file damaged."""
-        with self._connected() as connection:
-            self._check_integrity(connection)
+        self._run(self._check_integrity)
 
     def salvage(self) -> tuple[list[Header], list[tuple[int, Record]]]:
         """The intact headers, and (study id, event) of all intact events, found without SQLite's help."""
@@ -199,28 +218,38 @@ class SqliteStore(Store):
     def _fetch(self, connection: sqlite3.Connection, statement: str, arguments: Sequence[Any] = ()) -> list[Any]:
         return self._when_free(lambda: connection.execute(statement, arguments).fetchall())
 
-    @contextmanager
-    def _connected(self, create: bool = False) -> Iterator[sqlite3.Connection]:
-        """This process's connection; errors of SQLite in the ``with`` become StoreError."""
+    def _run(self, action: Callable[[sqlite3.Connection], T], create: bool = False, write: bool = False) -> T:
+        """Call an action with this process's connection; errors of SQLite become StoreError."""
         with self._lock:
             try:
-                connection = self._connection
-                if connection is None:
-                    connection = self._connect(create)
-                elif self._file != self._identity():
-                    raise self._error(
-                        "the file was moved, removed or replaced while in use, so that other processes may write to "
-                        "another one: put the file back, or open the study anew"
-                    )
-                yield connection
-            except sqlite3.Error as error:
-                # After an error the connection's cached pages may differ from the file.
+                return action(self._ready(create, write))
+            except (sqlite3.Error, UnicodeDecodeError) as error:
+                raise self._failed(error) from error
+
+    def _ready(self, create: bool = False, write: bool = False) -> sqlite3.Connection:
+        """This process's connection to the file, opened where there is none; with `write`, one that may write."""
+        connection = self._connection
+        if connection is None:
+            connection = self._connect(create)
+        elif self._file != self._identity():
+            raise self._error(
+                "the file was moved, removed or replaced while in use, so that other processes may write to "
+                "another one: put the file back, or open the study anew"
+            )
+        if write:
+            problem = self._second_name()
+            if problem is not None:
+                raise self._error(problem)
+            if self._reads_only:
                 self._disconnect()
-                raise self._translated(error) from error
-            except UnicodeDecodeError as error:
-                # SQLite's messages quote the file, and Python reads them as text.
-                self._disconnect()
-                raise self._error(_DAMAGED) from error
+                connection = self._connect(create)
+        return connection
+
+    def _failed(self, error: sqlite3.Error | UnicodeDecodeError) -> StoreError:
+        """What to raise after an error of SQLite; the connection's cached pages may differ from the file then."""
+        self._disconnect()
+        # SQLite's messages quote the file, and Python reads them as text.
+        return self._translated(error) if isinstance(error, sqlite3.Error) else self._error(_DAMAGED)
 
     def _identity(self) -> tuple[int, int] | None:
         try:
@@ -230,10 +259,18 @@ class SqliteStore(Store):
         return status.st_dev, status.st_ino
 
     def _connect(self, create: bool) -> sqlite3.Connection:
-        self._refuse_network()
+        self._refuse_shared()
         if not create and not os.path.exists(self.path):
             raise self._error("there is no such file")
-        uri = f"{Path(self.path).as_uri()}?mode={'rwc' if create else 'rw'}"
+        self._is_mounted = is_mount_point(self.path)
+        problem = self._second_name()
+        if problem is not None and create:
+            raise self._error(problem)
+        self._reads_only = problem is not None
+        if problem is not None:
+            warn(f"store {self.path} is opened for reading only, and may lack the last events: {problem}")
+        # A reader that could write would, when it closes, write what its own log has over what others wrote.
+        uri = f"{Path(self.path).as_uri()}?mode={'rwc' if create else 'ro' if self._reads_only else 'rw'}"
         connection = sqlite3.connect(uri, uri=True, timeout=0, isolation_level=None, check_same_thread=False)
         try:
             if sys.version_info >= (3, 11):
@@ -254,13 +291,7 @@ class SqliteStore(Store):
     def _check_layout(self, connection: sqlite3.Connection, create: bool) -> None:
         if create and self._is_empty(connection):
             self._when_free(lambda: connection.execute(f"PRAGMA journal_mode = {JOURNAL}").fetchall())
-            with self._transaction(connection) as changed:
-                if self._is_empty(connection):
-                    for statement in SCHEMA:
-                        connection.execute(statement)
-                    connection.execute(f"PRAGMA application_id = {APPLICATION}")
-                    connection.execute(f"PRAGMA user_version = {LAYOUT}")
-                    changed.append(True)
+            self._in_transaction(connection, self._create_tables)
         [(application,)] = self._fetch(connection, "PRAGMA application_id")
         [(layout,)] = self._fetch(connection, "PRAGMA user_version")
         if application != APPLICATION:
@@ -273,28 +304,58 @@ class SqliteStore(Store):
                 "its tables are not those that belated makes: another program changed it, or it is damaged"
             )
 
+    def _create_tables(self, connection: sqlite3.Connection, changed: list[bool]) -> None:
+        if self._is_empty(connection):
+            for statement in SCHEMA:
+                connection.execute(statement)
+            connection.execute(f"PRAGMA application_id = {APPLICATION}")
+            connection.execute(f"PRAGMA user_version = {LAYOUT}")
+            changed.append(True)
+
     def _is_empty(self, connection: sqlite3.Connection) -> bool:
         [(application,)] = self._fetch(connection, "PRAGMA application_id")
         return application == 0 and not self._fetch(connection, "SELECT 1 FROM sqlite_master LIMIT 1")
 
-    def _refuse_network(self) -> None:
+    def _refuse_shared(self) -> None:
         kind = file_system(self.path)
-        if kind in _NETWORK_FILE_SYSTEMS:
+        if kind in SHARED:
             raise self._error(
-                f"it is on {kind}, a file system shared over a network, where locks are not reliable: "
+                f"it is on {kind}, a file system shared between machines, where locks are not reliable: "
                 "use a path on a local disk"
             )
 
-    @contextmanager
-    def _transaction(self, connection: sqlite3.Connection) -> Iterator[list[bool]]:
-        """A write transaction: committed at the end if the list yielded is not empty, rolled back otherwise."""
-        self._when_free(lambda: connection.execute("BEGIN IMMEDIATE"))
+    def _second_name(self) -> str | None:
+        """Why the file may be open under another name, with a log of its own there; None where it has one name."""
+        try:
+            status = os.stat(self.path)
+        except OSError:
+            return None
+        if status.st_nlink > 1 and stat.S_ISREG(status.st_mode):
+            return (
+                f"the file has {status.st_nlink} names (hard links), and SQLite keeps a write-ahead log for each, so "
+                "that events would be lost: remove all names but one, and keep one with a -wal file beside it, if any "
+                f"has (find / -xdev -samefile {self.path} lists them)"
+            )
+        if self._is_mounted:
+            return (
+                "the file itself is mounted, without the write-ahead log beside it, so that events would be lost: "
+                "mount the folder that holds the file"
+            )
+        return None
+
+    def _in_transaction(
+        self, connection: sqlite3.Connection, action: Callable[[sqlite3.Connection, list[bool]], T]
+    ) -> T:
+        """Call an action in a write transaction: committed if it puts something into the list, else rolled back."""
         changed: list[bool] = []
         try:
-            yield changed
+            self._when_free(lambda: connection.execute("BEGIN IMMEDIATE"))
+            result = action(connection, changed)
             if changed:
                 self._when_free(lambda: connection.execute("COMMIT"))
+            return result
         finally:
+            # By functions in C alone, before which no interrupt can come.
             if connection.in_transaction:
                 try:
                     connection.execute("ROLLBACK")
@@ -389,19 +450,3 @@ def _events(connection: sqlite3.Connection, study: int, start: int) -> list[Reco
             "restore a copy, or save what is intact with: belated study export --salvage"
         )
     return records
-
-
-def file_system(path: str) -> str:
-    """The type of the file system of a path, "" where it is unknown."""
-    try:
-        with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as lines:
-            mounts = [line.split() for line in lines]
-    except OSError:
-        return ""
-    folder = os.path.dirname(os.path.realpath(path))
-    kind, longest = "", 0
-    for mount in mounts:
-        point = mount[4].replace("\\040", " ").replace("\\011", "\t").replace("\\012", "\n").replace("\\134", "\\")
-        if len(point) >= longest and (folder == point or folder.startswith(point.rstrip("/") + "/")):
-            kind, longest = mount[mount.index("-") + 1], len(point)
-    return kind

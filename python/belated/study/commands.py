@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import io
 import json
 import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import nullcontext
 from pathlib import Path
@@ -95,32 +97,45 @@ def show_command(arguments: argparse.Namespace) -> int:
 
 
 def export_command(arguments: argparse.Namespace) -> int:
-    """Definitions and events as lines of JSON."""
+    """Definitions and events as lines of JSON, in UTF-8."""
+    _as_utf8(sys.stdout)
     store = _store(arguments.store)
     if not arguments.salvage:
-        for name in _names(store, arguments.name):
+        names = _names(store, arguments.name)
+        for name in names:
             found = store.header(name)
             if found is not None:
                 read_header(found)
-                print(header_line(found))
-                _print_events(found.name, found.id, verified(name, found.id, 0, store.events(name, 0)))
+                records = verified(name, found.id, 0, store.events(name, 0))
+                print(header_line(found, len(records), len(names)))
+                _print_events(found.name, found.id, records)
         return DONE
     headers, events = store.salvage()
-    names = {found.id: found.name for found in headers}
+    known = {found.id: found.name for found in headers}
+    if arguments.name is not None:
+        known = {id: name for id, name in known.items() if name == arguments.name}
+    wanted = [(study, record) for study, record in events if arguments.name is None or study in known]
+    n_events = Counter(study for study, _ in wanted)
     for found in headers:
-        if arguments.name in (None, found.name):
-            print(header_line(found))
-    for study, record in events:
-        if arguments.name in (None, names.get(study)):
-            _print_events(names.get(study), study, [record])
-    print(f"belated: {len(headers)} studies and {len(events)} events are intact", file=sys.stderr)
-    return DONE
+        if found.id in known:
+            print(header_line(found, n_events[found.id], len(known)))
+    for study, record in wanted:
+        _print_events(known.get(study), study, [record])
+    if sys.stderr is not None:
+        print(f"belated: {len(headers)} studies and {len(events)} events are intact", file=sys.stderr)
+    return DONE if known or wanted else FAILED
 
 
-def header_line(found: Header) -> str:
-    """A study's definition as a line of JSON."""
+def _as_utf8(stream: Any) -> None:
+    """Have a standard stream read or write UTF-8, whatever the terminal does."""
+    if isinstance(stream, io.TextIOWrapper):
+        stream.reconfigure(encoding="utf-8", errors="strict", newline="\n")
+
+
+def header_line(found: Header, n_events: int, n_studies: int) -> str:
+    """A study's definition as a line of JSON, with the numbers of events of it and of studies in the export."""
     facts: dict[str, Any] = {"study": found.name, "id": found.id, "version": found.version, "at": found.at}
-    facts["checksum"] = found.checksum.hex()
+    facts |= {"checksum": found.checksum.hex(), "events": n_events, "studies": n_studies}
     return f'{json.dumps(facts)[:-1]}, "definition": {found.definition}}}'
 
 
@@ -144,6 +159,10 @@ def _print_events(name: str | None, study: int, records: Iterable[Record]) -> No
 def import_command(arguments: argparse.Namespace) -> int:
     """Studies of an export into a store, event by event as they were, unless one of these names is there already."""
     store = _store(arguments.store)
+    if arguments.file == "-":
+        if sys.stdin is None:
+            raise StoreError("standard input is closed: pass a file, or redirect standard input")
+        _as_utf8(sys.stdin)
     with nullcontext(sys.stdin) if arguments.file == "-" else _opened(arguments.file) as lines:
         try:
             studies = read_exported(lines, arguments.name, store)

@@ -3,6 +3,7 @@
 import json
 import math
 import re
+from collections import Counter
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
@@ -11,7 +12,7 @@ from belated.store.checksums import read_header, verified
 from belated.store.interface import Header, Record, Store, StoreError
 from belated.study.definition import optimizer_from
 from belated.study.shared_log import SharedLog
-from belated.study.study import is_usable_name
+from belated.study.study import LONGEST_NAME, is_usable_name
 
 # Definition and event are taken as text, since a checksum covers them to the last digit. Quotes within strings are
 # escaped, so that the first place with this form is where one of them begins.
@@ -30,6 +31,16 @@ _EVENT_FACTS = {
     "seq": (int,),
     "key": (str, type(None)),
 }
+# Beside a definition: how many events its study has in the file, and how many studies the file has.
+_COUNTS = {"events": (int,), "studies": (int,)}
+
+
+class _Definition(NamedTuple):
+    """A line with the definition of a study."""
+
+    header: Header
+    n_events: int
+    n_studies: int
 
 
 class Exported(NamedTuple):
@@ -45,17 +56,22 @@ def read_exported(lines: Iterable[str], name: str | None, store: Store) -> list[
     Raises
     ------
     StoreError
-        A line that is not as it was written or that no study can have, an event that is missing, a study that there is
-        not, or one whose id a study of another name in `store` has.
+        A line that is not as it was written or that no study can have, an event or a study that is missing, or a study
+        whose id one of another name in `store` has.
     """
     headers: dict[int, Header] = {}
+    n_events: Counter[int] = Counter()
+    n_studies = 0
     events: dict[int, dict[int, Record]] = {}
     keys: dict[tuple[int, str], int] = {}
     for number, line in enumerate(lines, 1):
         if line.strip():
             study, found = _read_line(number, line.rstrip("\r\n"))
-            if isinstance(found, Header):
-                what, same = "the definition of a study", headers.setdefault(study, found) == found
+            if isinstance(found, _Definition):
+                what, same = "the definition of a study", headers.setdefault(study, found.header) == found.header
+                # The file may hold several exports.
+                n_events[study] = max(n_events[study], found.n_events)
+                n_studies = max(n_studies, found.n_studies)
             else:
                 known = events.setdefault(study, {})
                 what, same = f"event {found.seq} of a study", known.setdefault(found.seq, found) == found
@@ -79,7 +95,10 @@ def read_exported(lines: Iterable[str], name: str | None, store: Store) -> list[
         raise StoreError(f"the file has two studies of one name: {names}")
     wanted = [header for header in headers.values() if name in (None, header.name)]
     _check_ids(wanted, store)
-    return [_checked(header, events.get(header.id, {}), store) for header in wanted]
+    studies = [_checked(header, events.get(header.id, {}), n_events[header.id], store) for header in wanted]
+    if name is None and len(names) < n_studies:
+        raise StoreError(f"the file was cut off: it has {len(names)} of {n_studies} studies: export it again")
+    return studies
 
 
 def _check_ids(headers: list[Header], store: Store) -> None:
@@ -98,27 +117,31 @@ def _check_ids(headers: list[Header], store: Store) -> None:
             )
 
 
-def _checked(header: Header, events: dict[int, Record], store: Store) -> Exported:
+def _checked(header: Header, events: dict[int, Record], n_events: int, store: Store) -> Exported:
     definition = read_header(header)
     missing = next((seq for seq in range(len(events)) if seq not in events), None)
     if missing is not None:
         raise StoreError(f"event {missing} of study {header.name!r} is missing, and there are later ones")
     records = verified(header.name, header.id, 0, [events[seq] for seq in range(len(events))])
+    if len(events) < n_events:
+        raise StoreError(
+            f"the file was cut off: it has {len(events)} of {n_events} events of study {header.name!r}: export it again"
+        )
     # As a study does that is opened: what it could not open is not written.
     optimizer = optimizer_from(definition, lambda: header.at)
     SharedLog(optimizer._log, store, header.name, header.id, lambda: header.at).apply(records)
     return Exported(header, records)
 
 
-def _read_line(number: int, line: str) -> tuple[int, Header | Record]:
-    """(study's id, header or record) of a line."""
+def _read_line(number: int, line: str) -> tuple[int, _Definition | Record]:
+    """(study's id, definition or record) of a line."""
     found = _BODY.search(line)
     try:
         if found is None or not line.endswith("}"):
             raise ValueError
         facts = json.loads(f"{line[: found.start()]}}}")
         line.encode()  # a UnicodeEncodeError, which is a ValueError, where bytes were no UTF-8
-        expected = _HEADER_FACTS if found[1] == "definition" else _EVENT_FACTS
+        expected = _HEADER_FACTS | _COUNTS if found[1] == "definition" else _EVENT_FACTS
         if not isinstance(facts, dict) or set(facts) != set(expected):
             raise ValueError
         if any(type(facts[name]) not in kinds for name, kinds in expected.items()):
@@ -126,7 +149,8 @@ def _read_line(number: int, line: str) -> tuple[int, Header | Record]:
         _check_facts(number, facts)
         body, checksum = line[found.end() : -1], bytes.fromhex(facts["checksum"])
         if found[1] == "definition":
-            return facts["id"], Header(facts["id"], facts["study"], body, facts["at"], facts["version"], checksum)
+            header = Header(facts["id"], facts["study"], body, facts["at"], facts["version"], checksum)
+            return facts["id"], _Definition(header, facts["events"], facts["studies"])
         return facts["id"], Record(facts["seq"], facts["version"], facts["key"], facts["at"], body, checksum)
     except (ValueError, RecursionError):
         raise StoreError(
@@ -140,7 +164,7 @@ def _check_facts(number: int, facts: dict[str, Any]) -> None:
     name, key = facts["study"], facts.get("key")
     parts = None if key is None else _KEY.fullmatch(key)
     for right, fact, needed in (
-        (name is None or is_usable_name(name), "study", "a printable name of 1 to 1000 characters"),
+        (name is None or is_usable_name(name), "study", f"a printable name of 1 to {LONGEST_NAME} bytes"),
         (0 <= facts["id"] < 1 << _ID_BITS, "id", f"a whole number from 0 to 2**{_ID_BITS} - 1"),
         (math.isfinite(facts["at"]), "at", "a finite number of seconds"),
         (key is None or (parts is not None and is_usable_name(parts[2])), "key", "a printable key of a call, or null"),

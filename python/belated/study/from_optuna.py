@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Literal, NamedTuple
 
-from belated._core import Action, BelatedError, InvalidPoint, InvalidSetting, InvalidSpace
+from belated._core import Action, BelatedError, InvalidPoint, InvalidSetting, InvalidSpace, InvalidValue
 from belated.optimizers.bayes import BayesOpt
 from belated.optimizers.log import Report
 from belated.optimizers.optimizer import Optimizer
@@ -18,9 +18,13 @@ from belated.space.arguments import finite
 from belated.space.dimensions import Categorical, Dimension, Integer, Real
 from belated.space.space import Space
 from belated.study.definition import definition_of, optimizer_from
+from belated.warn import warn
 
 # Where Optuna keeps the values of constraints: a list under the key itself, or one value under "constraints:name".
 CONSTRAINTS = "constraints"
+
+# Attributes that are nested deeper are cut off; the core's limit is 127.
+_DEEPEST = 50
 
 # A parameter of more values is not looked at as one that others depend on.
 _MOST_LEVELS = 100
@@ -198,11 +202,17 @@ def optimizer_with_trials(storage: Any, name: str, given: Optimizer | None) -> O
         given = BayesOpt(space_of(trials), direction="minimize" if reverse else "maximize")
     _check_given(given, reverse, name)
     made = optimizer_from(definition_of(given), given.time, given.constraints)
+    changed: set[str] = set()
     for trial in trials:
         try:
-            _add(made, trial)
+            changed |= _add(made, trial)
         except BelatedError as error:
             raise type(error)(f"trial {trial.number} of Optuna's study {name!r}: {error}") from None
+    if changed:
+        warn(
+            f"user attributes {sorted(changed)} of Optuna's study {name!r} are not JSON data and were changed: NaN and "
+            "infinite numbers are None, keys of dicts are strings, and other objects are their repr"
+        )
     return made
 
 
@@ -221,23 +231,32 @@ def _check_given(given: Any, reverse: bool, name: str) -> None:
         raise InvalidSetting("optimizer has trials already: pass one without")
 
 
-def _add(optimizer: Optimizer, trial: Any) -> None:
-    """Log a trial of Optuna, as it is now."""
+def _add(optimizer: Optimizer, trial: Any) -> set[str]:
+    """Log a trial of Optuna, as it is now; the names of the user attributes that had to be changed."""
     space = optimizer.domain_
     assert isinstance(space, Space)
     if trial.state.name == "WAITING":
         fixed = trial.system_attrs.get("fixed_params", {})
         if not _misses(space, fixed):
             optimizer.enqueue({key: value for key, value in fixed.items() if key in space})
-        return
+        return set()
     outcome = outcome_of(trial)
     params = {key: value for key, value in trial.params.items() if key in space}
     if outcome.state != "observed" and _misses(space, params):
-        return  # it ended, or stands, before all of its point was chosen
+        return set()  # it ended, or stands, before all of its point was chosen
     started, ended = (_on_clock(optimizer, at) for at in (trial.datetime_start, trial.datetime_complete))
-    attrs = attrs_as_json(trial.user_attrs)
+    attrs = {}
+    changed = set()
+    for name, value in trial.user_attrs.items():
+        try:
+            attrs_as_json({name: value})
+            attrs[name] = value
+        except InvalidValue:
+            attrs[_encodable(name)] = _json_data(value)
+            changed.add(name)
     log = optimizer._log
-    number = log.record(Action.add(space.locate(params), None, None, Report(attrs=attrs)), started)
+    report = Report(attrs=attrs_as_json(attrs))
+    number = log.record(Action.add(space.locate(params), None, None, report), started)
     assert number is not None  # an added trial has one
     if outcome.value is not None:
         value = optimizer._problem.check_value(outcome.value, f"trial {number}")
@@ -249,6 +268,30 @@ def _add(optimizer: Optimizer, trial: Any) -> None:
         log.record(Action.fail(number, error, None), ended)
     elif outcome.state == "abandoned":
         log.record(Action.abandon(number), ended)
+    return changed
+
+
+def _json_data(value: Any, depth: int = 0) -> Any:
+    """JSON data as near as can be to a value."""
+    if hasattr(value, "tolist"):  # an array, or a number of NumPy
+        value = value.tolist()
+    if value is None or isinstance(value, (bool, int)):
+        return value
+    if isinstance(value, float):
+        return finite(value)
+    if isinstance(value, str):
+        return _encodable(value)
+    if depth < _DEEPEST:
+        if isinstance(value, Mapping):
+            return {_encodable(str(key)): _json_data(each, depth + 1) for key, each in value.items()}
+        if isinstance(value, (list, tuple)):
+            return [_json_data(each, depth + 1) for each in value]
+    return _encodable(short_repr(value))
+
+
+def _encodable(text: str) -> str:
+    """The same text where it is UTF-8, else with escapes."""
+    return text.encode(errors="backslashreplace").decode()
 
 
 def _on_clock(optimizer: Optimizer, at: datetime | None) -> float | None:

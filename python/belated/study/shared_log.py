@@ -8,7 +8,7 @@ import time as clocks
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -23,6 +23,9 @@ from belated.study.history import History
 from belated.warn import logger
 
 T = TypeVar("T")
+
+# (event, key) of what is to be written.
+Events: TypeAlias = list[tuple[str, str | None]]
 
 LOGGER = logger()
 
@@ -56,7 +59,7 @@ class SharedLog:
         self.history = History()
         self.lock = threading.RLock()
         # (event, key) of what the writer in charge is about to commit; None while there is none.
-        self.uncommitted: list[tuple[str, str | None]] | None = None
+        self.uncommitted: Events | None = None
         # How many events were noted here, and the checksum of the last one.
         self._n_applied = core.n_events()
         self._last: bytes | None = None
@@ -150,33 +153,40 @@ class SharedLog:
         """What changes with every event that is applied or gone."""
         return self._readings, self.core.n_events()
 
-    @contextmanager
-    def writing(self) -> Iterator[list[tuple[str, str | None]]]:
-        """The write lock and a core that is up to date; the events put into the list are committed at the end."""
+    def _write(self, action: Callable[[Events], T]) -> T:
+        """Call an action with the write lock and a core that is up to date; commit the events that it puts into a list.
+
+        Within another such call, that one commits them.
+        """
         with self.lock:
             if self.uncommitted is not None:
-                yield self.uncommitted
-                return
+                return action(self.uncommitted)
             if clocks.monotonic() - self._read_at > _LONG_AGO:
                 self.sync()
             records = []
+            transaction = self.store.writing(self.name)
             try:
-                with self.store.writing(self.name) as log:
+                with transaction as log:
                     self._apply_new(log.events)
                     self.uncommitted = []
-                    yield self.uncommitted
+                    result = action(self.uncommitted)
                     if self.uncommitted:
                         # By this machine's clock, also where the study's clock is a function of the user.
                         at, start = clocks.time(), self.core.n_events()
                         for seq, (body, key) in enumerate(self.uncommitted, start):
                             records.append(with_checksum(self.id, seq, key, at, body))
                         log.append(records)
+            except BaseException as error:
+                # An interrupt may come just before the `with` is entered or left, which then does not end it.
+                transaction.__exit__(type(error), error, error.__traceback__)
+                raise
             finally:
                 self.uncommitted = None
             # Committed. Should this be interrupted, the next sync finds them.
             if records:
                 self._synced = records[-1].seq, records[-1].checksum
                 self.apply(records)
+            return result
 
     def _until_written(self, call: Callable[[], T]) -> T:
         """Make a call that writes, again where a lost connection kept it from writing anything.
@@ -259,31 +269,35 @@ class SharedLog:
         def proposal() -> list[str]:
             return self.core.propose(n, context, now(), self.wall_time(), expires_after, feasible, fidelity)
 
+        def start(events: list[str], made_for: tuple[int, int], again: bool, uncommitted: Events) -> list[int] | None:
+            """The trials' numbers; None where others wrote since the proposal, and it is not to be made again here."""
+            if self.keyed("suggest", key):
+                return self._earlier(n, context, fidelity, key)
+            if self.may_start is not None and not self.may_start():
+                return []
+            if self._state() != made_for:
+                if not again:
+                    return None
+                events = proposal()
+            first = len(self.core)
+            names = [None if key is None else _stored_key("suggest", i, key) for i in range(n)]
+            uncommitted.extend(zip(events, names, strict=True))
+            return list(range(first, first + n))
+
         def attempts() -> list[int]:
-            for attempt in range(_ATTEMPTS + 1):
-                events: list[str] = []
-                made_for, quick = (-1, -1), True
-                if attempt < _ATTEMPTS:
-                    self.sync()
-                    if self.keyed("suggest", key):
-                        break
-                    made_for, start = self._state(), clocks.perf_counter()
-                    events = proposal()
-                    quick = clocks.perf_counter() - start < _QUICK
-                with self.writing() as uncommitted:
-                    if self.keyed("suggest", key):
-                        break
-                    if self.may_start is not None and not self.may_start():
-                        return []
-                    if self._state() != made_for:
-                        if attempt < _ATTEMPTS and not quick:
-                            continue
-                        events = proposal()
-                    first = len(self.core)
-                    names = [None if key is None else _stored_key("suggest", i, key) for i in range(n)]
-                    uncommitted.extend(zip(events, names, strict=True))
-                return list(range(first, first + n))
-            return self._earlier(n, context, fidelity, key)
+            for _ in range(_ATTEMPTS):
+                self.sync()
+                if self.keyed("suggest", key):
+                    return self._earlier(n, context, fidelity, key)
+                made_for, begin = self._state(), clocks.perf_counter()
+                events = proposal()
+                quick = clocks.perf_counter() - begin < _QUICK
+                started = self._write(partial(start, events, made_for, quick))
+                if started is not None:
+                    return started
+            started = self._write(partial(start, [], (-1, -1), True))
+            assert started is not None  # the proposal is made again
+            return started
 
         return self._until_written(attempts)
 
@@ -308,13 +322,12 @@ class SharedLog:
         """Log actions, all of them or none."""
 
         def record() -> list[int | None]:
-            with self.writing():
-                return [self._record(action, now, None) for action in actions]
+            return self._write(lambda _: [self._record(action, now, None) for action in actions])
 
         return self._until_written(record)
 
     def _record(self, action: Action, now: float | None, key: str | None) -> int | None:
-        with self.writing() as uncommitted:
+        def write(uncommitted: Events) -> int | None:
             valid = self.core.validate(action, now)
             if valid is None:
                 return None
@@ -323,6 +336,8 @@ class SharedLog:
             number = None if number is None else number + len(uncommitted)
             uncommitted.append((event, None if key is None else _stored_key("observe", 0, key)))
             return number
+
+        return self._write(write)
 
     def observe(
         self,
@@ -336,12 +351,11 @@ class SharedLog:
     ) -> None:
         """Log a value, unless a call with this key did."""
 
-        def observe() -> None:
-            with self.writing():
-                if not self._observed_with(key, number, value, report or Report()):
-                    self._record(Action.observe(number, value, report, amend, replicate), now, key)
+        def observe(_: Events) -> None:
+            if not self._observed_with(key, number, value, report or Report()):
+                self._record(Action.observe(number, value, report, amend, replicate), now, key)
 
-        self._until_written(observe)
+        self._until_written(lambda: self._write(observe))
 
     def _observed_with(self, key: str | None, number: int, value: float, report: Report) -> bool:
         """Whether a call with this key was carried out before."""

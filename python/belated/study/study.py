@@ -5,7 +5,7 @@ import threading
 import time as clocks
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, overload
+from typing import Any, TypeGuard, overload
 
 from belated._core import Action, InvalidSetting
 from belated.optimizers.constraints import Constraint, Constraints, check_picklable, checked_functions
@@ -24,7 +24,8 @@ from belated.study.definition import definition_of, differences, optimizer_from,
 from belated.study.from_optuna import optimizer_with_trials
 from belated.study.shared_log import SharedLog
 
-_LONGEST_NAME = 1000
+# In bytes of UTF-8. An index of PostgreSQL takes rows of 2704 bytes, with a study's id and the call before a key.
+LONGEST_NAME = 2500
 
 
 class Study(LifeCycle[SharedLog]):
@@ -81,7 +82,7 @@ class Study(LifeCycle[SharedLog]):
         *,
         constraints: Sequence[Constraint] | None = None,
     ) -> None:
-        if not is_usable_name(name):
+        if not _is_printable(name):
             raise InvalidSetting(f"name={short_repr(name)} is not usable: pass a printable string")
         if optimizer is not None and not isinstance(optimizer, Optimizer):
             raise InvalidSetting(f"optimizer={short_repr(optimizer)} is not usable: pass an optimizer of belated")
@@ -160,7 +161,8 @@ class Study(LifeCycle[SharedLog]):
 
         Notes
         -----
-        Trials keep their order, but are numbered anew where some are left out; user attributes become ``attrs``.
+        Trials keep their order, but are numbered anew where some are left out; user attributes become ``attrs``, where
+        NaN and infinite numbers are None, with a warning, since JSON has none.
         Intermediate values and other system attributes than constraints are not read.
 
         ======== ===================================================================================================
@@ -199,6 +201,11 @@ class Study(LifeCycle[SharedLog]):
         while found is None:
             if given is None:
                 raise StoreError(f"there is no study {self.name!r} in {self._store.url}: pass optimizer= to create it")
+            if not is_usable_name(self.name):
+                raise InvalidSetting(
+                    f"name={short_repr(self.name)} has {len(self.name.encode())} bytes in UTF-8: pass a printable "
+                    f"string of at most {LONGEST_NAME}"
+                )
             # Drawn at random, so that no event of one study passes for one of another.
             new, at = int.from_bytes(os.urandom(6), "big"), self._wall_time()
             records = [with_checksum(new, seq, None, at, body) for seq, body in enumerate(given._log.events(0))]
@@ -443,11 +450,18 @@ class Study(LifeCycle[SharedLog]):
             self._open(None)
 
 
-def is_usable_name(name: object) -> bool:
-    """Whether this can be the name of a study, or a key."""
-    return isinstance(name, str) and 0 < len(name) <= _LONGEST_NAME and name.isprintable()
+def is_usable_name(name: object) -> TypeGuard[str]:
+    """Whether this can be the name of a new study, or a key."""
+    return _is_printable(name) and len(name.encode()) <= LONGEST_NAME
+
+
+def _is_printable(name: object) -> TypeGuard[str]:
+    return isinstance(name, str) and name != "" and name.isprintable()
 
 
 def _check_key(key: str | None) -> None:
     if key is not None and not is_usable_name(key):
-        raise InvalidSetting(f"key={short_repr(key)} is not usable: pass a printable string, or None")
+        raise InvalidSetting(
+            f"key={short_repr(key)} is not usable: pass a printable string of at most {LONGEST_NAME} bytes in UTF-8, "
+            "or None"
+        )

@@ -1,0 +1,54 @@
+"""Mounts of this machine, as Linux lists them: the file system of a path, and files that are mounted themselves."""
+
+import os
+import re
+from typing import NamedTuple
+
+# File systems shared between machines, or between a machine and a virtual one: SQLite's locks are not reliable there.
+SHARED = {
+    *("9p", "afs", "beegfs", "ceph", "cifs", "coda", "davfs", "gfs", "gfs2", "glusterfs", "gpfs", "lustre", "ncpfs"),
+    *("nfs", "nfs4", "ocfs2", "orangefs", "pvfs2", "smb2", "smb3", "smbfs", "vboxsf", "vmhgfs"),
+    *("fuse.ceph", "fuse.gcsfuse", "fuse.glusterfs", "fuse.rclone", "fuse.s3fs", "fuse.sshfs", "fuse.vmhgfs-fuse"),
+    *("fuse.davfs2", "fuse.drive", "fuse.mfs", "fuse.juicefs", "fuse.cephfs", "fuse.blobfuse", "fuse.goofys"),
+    # Folders of the host in a virtual machine, as Docker Desktop has them.
+    *("virtiofs", "fakeowner", "fuse.grpcfuse", "osxfs", "fuse.osxfs", "prl_fs"),
+}
+
+
+class _Mount(NamedTuple):
+    point: str
+    kind: str
+
+
+def file_system(path: str) -> str:
+    """The type of the file system of a path, "" where it is unknown."""
+    real = os.path.realpath(path)
+    kind, longest = "", 0
+    for mount in _mounts():
+        # A later mount covers an earlier one.
+        within = real == mount.point or real.startswith(mount.point.rstrip("/") + "/")
+        if within and len(mount.point) >= longest:
+            kind, longest = mount.kind, len(mount.point)
+    return kind
+
+
+def is_mount_point(path: str) -> bool:
+    """Whether a path is itself mounted; False where that is unknown."""
+    real = os.path.realpath(path)
+    return any(mount.point == real for mount in _mounts())
+
+
+def _mounts() -> list[_Mount]:
+    """The mounts that this process sees, none where they are unknown."""
+    try:
+        # Only spaces and line feeds separate: other white space stands in paths as it is.
+        with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape", newline="\n") as lines:
+            entries = [line.rstrip("\n").split(" ") for line in lines]
+    except OSError:
+        return []
+    return [_Mount(_unescaped(entry[4]), entry[entry.index("-", 6) + 1]) for entry in entries]
+
+
+def _unescaped(path: str) -> str:
+    """A path as it is: spaces, tabs, line feeds and backslashes are listed as octal numbers."""
+    return re.sub(r"\\([0-7]{3})", lambda found: chr(int(found[1], 8)), path)
