@@ -138,7 +138,7 @@ class Problem:
 
 
 def seconds(time: Callable[[], float]) -> float:
-    """The time that a clock gives, 0.0 for -0.0; InvalidSetting where it gives none that is usable."""
+    """The time that a clock gives, with 0.0 for -0.0; InvalidSetting if it cannot be used."""
     now = finite(time())
     if now is None or abs(now) > LATEST:
         raise InvalidSetting(f"time() did not return a number of seconds within ±{LATEST:g}")
