@@ -83,6 +83,44 @@ def test_a_typo_does_not_burn_all_trials(n_workers, n_first):
     assert result.stop_reason == "error" and n_first <= result.n_failed_ <= len(result.trials) < n_first + n_workers
 
 
+@failures_expected
+@pytest.mark.parametrize(
+    "bad",
+    [None, np.nan, "0.5", {"loss": 0.5}, (0.9, 76.0), {"value": 0.5, "attrs": {"model": object()}}],
+    ids=repr,
+)
+@pytest.mark.parametrize(("n_workers", "n_first"), [(1, 3), (5, 5)])
+def test_unusable_values_do_not_burn_all_trials(bad, n_workers, n_first):
+    calls = []
+
+    def f_returning(params):
+        calls.append(params)
+        return bad
+
+    with pytest.raises(bl.RunError, match=f"^the first {n_first} evaluations all failed in the same way: f returned"):
+        bl.maximize(f_returning, SPACE, n_trials=40, n_workers=n_workers, seed=0)
+    assert n_first <= len(calls) < n_first + n_workers
+
+
+@failures_expected
+def test_unusable_values_in_processes_do_not_burn_all_trials():
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
+        with pytest.raises(bl.RunError, match="^the first 3 evaluations all failed in the same way: f left attrs"):
+            bl.maximize(attrs_that_cannot_travel, SPACE, n_trials=9, executor=pool)
+
+
+def attrs_that_cannot_travel(params, trial):
+    trial.attrs["f"] = lambda: 0
+    return 1.0
+
+
+@failures_expected
+def test_unusable_values_of_several_types_do_not_end_a_run():
+    returns = iter([None, np.nan, None] + [np.nan] * 6)
+    with pytest.raises(bl.RunError, match="^none of 9 trials succeeded"):
+        bl.maximize(lambda params: next(returns), SPACE, n_trials=9)
+
+
 @METHODS
 @forks
 @failures_expected

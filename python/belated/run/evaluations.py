@@ -20,7 +20,7 @@ from belated.optimizers.optimizer import Optimizer
 from belated.optimizers.trial import Trial
 from belated.run.budget import Budget
 from belated.run.lost import WorkerDied, WorkersDoNotStart, is_of_ray_task, worker_died
-from belated.run.objective import Objective, Outcome, evaluate
+from belated.run.objective import UNUSABLE_ATTRS, Objective, Outcome, evaluate
 from belated.run.progress import Progress
 from belated.run.raised import Place, format_error
 from belated.run.total import Total
@@ -44,7 +44,7 @@ PICKLING_ADVICE = (
 
 
 class RunError(BelatedError, RuntimeError):
-    """A run in which no trial succeeded, or whose first ones all raised the same, or whose executor does not work.
+    """A run in which no trial succeeded, or whose first ones all failed the same, or whose executor does not work.
 
     Attributes
     ----------
@@ -113,7 +113,7 @@ class Evaluations:
     failure: str = ""
     error: BaseException | None = None
     warned: set[str] = field(default_factory=set)
-    # What the first evaluations raised and where; None for one that raised nothing.
+    # What the first evaluations raised and where, or the type that they returned; None for one with a value.
     first: list[Place | None] = field(default_factory=list)
 
     def run(self) -> Literal["n_trials", "timeout", "budget"]:
@@ -202,7 +202,7 @@ class Evaluations:
             self.progress.update(done=1, left=left, best=best, in_flight=in_flight, failed=self.n_failed or None)
         for callback in self.callbacks:
             callback(self.optimizer, trial)
-        self.end_if_all_raise_the_same(outcome)
+        self.end_if_all_fail_the_same(outcome)
 
     def may_retry(self, trial: Trial, error: Exception) -> bool:
         """Whether an evaluation that the executor lost may be started again."""
@@ -232,8 +232,8 @@ class Evaluations:
                     self.observe(trial, outcome.value, outcome)
                     return
                 except InvalidValue as error:
-                    # Such as attrs that are no JSON: what f returned is not usable.
-                    outcome.problem, outcome.attrs = f"f returned {error}", None
+                    # What f returned is not usable, such as attrs that are not JSON.
+                    outcome.problem, outcome.attrs, outcome.place = f"f returned {error}", None, UNUSABLE_ATTRS
             self.fail(trial, outcome)
         except AlreadyObserved as error:
             self.warn_once("reported elsewhere", f"{error}; that value stays")
@@ -269,8 +269,11 @@ class Evaluations:
         if outcome.error is None or outcome.caught:
             self.warn_once(kind, f"trial {trial.number} failed: {failure}; further ones do not warn")
 
-    def end_if_all_raise_the_same(self, outcome: Outcome) -> None:
-        """RunError if f has never done anything else than raise one error at one line, and nothing has a value."""
+    def end_if_all_fail_the_same(self, outcome: Outcome) -> None:
+        """RunError if all first evaluations failed in the same way, and nothing has a value.
+
+        The same way is an error of one type at one line, or unusable values of one type.
+        """
         n_first = max(_MIN_SAME_ERRORS, self.n_workers)
         if len(self.first) == n_first:
             return

@@ -163,8 +163,8 @@ def maximize(*args: Any, **kwargs: Any) -> Result:
     f : callable
         f(params), with a dict of values by name (as a type, ``bl.Params``); for candidates f(x), with a row of shape
         (d,). A parameter named ``trial`` gets a `RunningTrial`. Returns one finite number (an array with one element
-        will do); or ``(value, std)``, where std is the standard deviation of the value's noise; or a mapping with
-        ``value`` and optionally ``std``, ``cost`` and ``attrs``, a dict of whatever else is to be kept.
+        will do), or a mapping with ``value`` and optionally ``std``, the standard deviation of the value's noise,
+        ``cost``, and ``attrs``, a dict of anything else to keep. Two numbers without names are refused.
     space : mapping, optional
         Name → `Real`, `Integer`, `Ordinal`, `Categorical`, a constant, or their shorthand (see `Space`).
     candidates : array-like of shape (N, d), optional
@@ -230,8 +230,8 @@ def maximize(*args: Any, **kwargs: Any) -> Result:
         A space or candidates that cannot be searched.
     RunError
         All trials failed; or the first ones, as many as there are workers and at least 3, all raised the same at the
-        same line, and there is no value; or the executor does not work, for example because a worker process of a pool
-        that was passed in died. The trials that were running are then still pending.
+        same line or all returned unusable values of one type, and there is no value; or the executor does not work, for
+        example because a worker process of a pool that was passed in died. The trials that were running are then still pending.
     ImportError
         progress is True and tqdm is not installed.
 

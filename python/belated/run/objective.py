@@ -15,10 +15,13 @@ import numpy as np
 
 from belated._core import InvalidSetting
 from belated.run.raised import Place, format_error, last_line_of_user, picklable, with_text
-from belated.space.arguments import finite
+from belated.space.arguments import finite, real_number
+
+# The place of an outcome whose attrs are not usable, as JSON or in a pickle.
+UNUSABLE_ATTRS = Place("unusable attrs", "", 0)
 
 _RETURNED_KEYS = ("value", "std", "cost", "attrs")
-_ACCEPTED = "return a number, (value, std), or a mapping with value and optionally std, cost and attrs"
+_ACCEPTED = "return a number, or a mapping with value and optionally std, cost and attrs"
 
 # What other packages have in place of an argument named trial, or in their result.
 _TRIAL_ELSEWHERE = {
@@ -90,7 +93,7 @@ class Outcome:
     error: BaseException | None = None
     #: Whether the error is one that the run shall survive.
     caught: bool = False
-    #: The type of the error and the line of the user that raised it.
+    #: The type of the error and the line of the user that raised it, or the type of what was returned.
     place: Place | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -103,7 +106,8 @@ class Outcome:
             problem = problem or f"f left attrs that cannot be sent to another process: {format_error(error)}"
         if self.error is None:
             value = None if problem else self.value
-            return Outcome, (value, self.std, self.cost, attrs, self.duration, problem)
+            place = self.place or (UNUSABLE_ATTRS if problem else None)
+            return Outcome, (value, self.std, self.cost, attrs, self.duration, problem, None, False, place)
         text = "".join(traceback.format_exception(self.error))
         return _outcome_of_worker, (picklable(self.error), text, attrs, self.duration, self.caught, self.place)
 
@@ -248,7 +252,10 @@ def read_returned(returned: Any, written: dict[str, Any], duration: float) -> Ou
         value, std, cost, attrs = _read(returned)
         return Outcome(value, std, cost, {**written, **attrs} or None, duration)
     except _Unusable as wrong:
-        return Outcome(attrs=written or None, duration=duration, problem=f"f returned {short_repr(returned)}{wrong}")
+        problem = f"f returned {short_repr(returned)}{wrong}"
+        kind = type(returned)
+        place = Place(f"returned {kind.__module__}.{kind.__qualname__}", "", 0)
+        return Outcome(attrs=written or None, duration=duration, problem=problem, place=place)
 
 
 def _read(returned: Any) -> tuple[float, float | None, float | None, Mapping[str, Any]]:
@@ -261,12 +268,19 @@ def _read(returned: Any) -> tuple[float, float | None, float | None, Mapping[str
             what = f"with the unknown key {short_repr(unknown[0])}" if unknown else "without the key 'value'"
             raise _Unusable(f", a mapping {what}: {_ACCEPTED}")
         value, std, cost, attrs = (returned.get(key) for key in _RETURNED_KEYS)
-    elif isinstance(returned, tuple) and len(returned) == 2:
-        (value, std), cost, attrs = returned, None, None
     else:
         value, std, cost, attrs = returned, None, None, None
     number = _number(value)
     if number is None:
+        if returned is None:
+            raise _Unusable(": did you forget `return`?")
+        pair = _pair(returned)
+        if pair is not None:
+            first, second = map(short_repr, pair)
+            raise _Unusable(
+                f", two numbers without names: return {{'value': {first}, 'std': {second}}} where the second is the "
+                f"standard deviation of the noise, or {{'value': {first}, 'cost': {second}}} where it is a cost"
+            )
         within = "" if value is returned else f" with value={short_repr(value)}"
         several = isinstance(returned, (tuple, list))
         raise _Unusable(f"{within}, which is not one finite number" + (f": {_ACCEPTED}" if several else ""))
@@ -281,6 +295,16 @@ def _amount(name: str, given: Any) -> float | None:
     if given is not None and (amount is None or amount < 0):
         raise _Unusable(f" with {name}={short_repr(given)}, which is not a finite number >= 0")
     return amount
+
+
+def _pair(returned: Any) -> tuple[Any, Any] | None:
+    """The two numbers of a tuple, list, array or tensor of two numbers; None for anything else."""
+    is_array = getattr(returned, "shape", None) == (2,) and hasattr(returned, "tolist")
+    entries = returned.tolist() if is_array else returned
+    if not isinstance(entries, (tuple, list)) or len(entries) != 2:
+        return None
+    first, second = entries
+    return None if real_number(first) is None or real_number(second) is None else (first, second)
 
 
 def _number(value: Any) -> float | None:
