@@ -260,13 +260,27 @@ def test_a_run_within_a_run_keeps_its_own_result():
 
 
 @failures_expected
-def test_an_interrupt_returns_the_result():
+def test_an_interrupt_has_the_result_and_a_prompt_gets_it_returned(monkeypatch):
     def interrupted(params):
         if params["n"] == 8:
             raise KeyboardInterrupt
         return f(params)
 
-    opt = bl.RandomSearch(SPACE)
+    def outer(params):
+        return bl.maximize(interrupted, optimizer=inner, n_trials=9).best_value_
+
+    opt, inner = bl.RandomSearch(SPACE), bl.RandomSearch(SPACE)
     opt.enqueue([{"x": 0.5, "n": n} for n in (1, 8)])
-    best = bl.maximize(interrupted, optimizer=opt, n_trials=9, timeout=SECONDS)
-    assert best.stop_reason == "interrupted" and states(best) == ["observed", "pending"]
+    inner.enqueue([{"x": 0.5, "n": n} for n in (1, 8)])
+    with pytest.raises(KeyboardInterrupt) as raised:
+        bl.maximize(interrupted, optimizer=opt, n_trials=9, timeout=SECONDS)
+    best = raised.value.result
+    assert best.stop_reason == "interrupted" and best.optimizer is opt and states(best) == ["observed", "pending"]
+    with pytest.raises(KeyboardInterrupt) as raised:
+        bl.maximize(outer, SPACE, n_trials=9)
+    assert raised.value.result.optimizer is not inner and states(raised.value.result) == ["pending"]
+    assert [trial.state for trial in inner.trials] == ["observed", "pending"]
+    monkeypatch.setattr("sys.ps1", ">>> ", raising=False)
+    opt.enqueue({"x": 0.5, "n": 8})
+    best = bl.maximize(interrupted, optimizer=opt, n_trials=9)
+    assert best.stop_reason == "interrupted" and states(best) == ["pending"]

@@ -150,7 +150,9 @@ def test_an_interrupt_is_never_caught(catch):
     def interrupted(params):
         raise KeyboardInterrupt
 
-    best = bl.maximize(interrupted, SPACE, n_trials=9, catch=catch)
+    with pytest.raises(KeyboardInterrupt) as raised:
+        bl.maximize(interrupted, SPACE, n_trials=9, catch=catch)
+    best = raised.value.result
     assert best.stop_reason == "interrupted" and states(best) == ["pending"]
 
 

@@ -322,9 +322,16 @@ def f(params):
 
 opt = bl.RandomSearch({{"n": (1, 8)}}, seed=0)
 opt.enqueue([{{"n": 1}}, {{"n": 8}}, {{"n": 8}}])
-best = bl.maximize(f, optimizer=opt, n_trials=50, {workers})
-go_on.set()
-print(best.stop_reason, best.best_value_, *[trial.state for trial in best.trials], flush=True)
+{prompt}
+try:
+    best = bl.maximize(f, optimizer=opt, n_trials=50, {workers})
+    print("returned", flush=True)
+except KeyboardInterrupt as interrupt:
+    best = interrupt.result
+    raise
+finally:
+    go_on.set()
+    print(best.stop_reason, best.best_value_, *[trial.state for trial in best.trials], flush=True)
 """
 
 
@@ -337,8 +344,9 @@ print(best.stop_reason, best.best_value_, *[trial.state for trial in best.trials
         ("timeout=1000", "go_on.wait()", "interrupted 1.0 observed pending"),
     ],
 )
-def test_ctrl_c(workers, wait, end):
-    script = SCRIPT.format(workers=workers, wait=wait)
+@pytest.mark.parametrize("prompt", [False, True])
+def test_ctrl_c(workers, wait, end, prompt):
+    script = SCRIPT.format(workers=workers, wait=wait, prompt="sys.ps1 = '>>> '" if prompt else "")
     child = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
         for _ in range(end.count("pending")):
@@ -348,7 +356,11 @@ def test_ctrl_c(workers, wait, end):
     finally:
         child.kill()
         child.wait()
-    assert (child.returncode, err) == (0, "") and out == end + "\n"
+    if prompt:
+        assert (child.returncode, err) == (0, "") and out == f"returned\n{end}\n"
+    else:
+        # As Python ends at any Ctrl-C that is not handled; a shell shows 130.
+        assert child.returncode == -signal.SIGINT and err.endswith("KeyboardInterrupt\n") and out == end + "\n"
 
 
 PROCESSES = """
@@ -362,7 +374,10 @@ def f(params):
 
 if __name__ == "__main__":
     pool = ProcessPoolExecutor(2, multiprocessing.get_context("{method}"))
-    best = bl.maximize(f, {{"n": (1, 8)}}, n_trials=50, executor=pool)
+    try:
+        bl.maximize(f, {{"n": (1, 8)}}, n_trials=50, executor=pool)
+    except KeyboardInterrupt as interrupt:
+        best = interrupt.result
     print(best.stop_reason, *[trial.state for trial in best.trials], flush=True)
 """
 

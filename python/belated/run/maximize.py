@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Executor
 from contextlib import suppress
@@ -91,11 +92,12 @@ def _optimize(
         return Result(chosen, evaluations.trials, stop_reason, monotonic() - start)
 
     stop_reason: StopReason
+    interrupt: KeyboardInterrupt | None = None
     try:
         try:
             stop_reason = evaluations.run()
-        except KeyboardInterrupt:
-            stop_reason = "interrupted"
+        except KeyboardInterrupt as error:
+            stop_reason, interrupt = "interrupted", error
         except StopRun as stop:
             stop_reason = "stopped"
             LOGGER.info("a callback ended the run: %s", stop)
@@ -114,6 +116,10 @@ def _optimize(
     LOGGER.info("the run ended by %s: %r", stop_reason, outcome)
     if stop_reason == "timeout":
         evaluations.tell_of_pending()
+    if interrupt is not None and not _is_at_a_prompt():
+        # Also where f runs maximize itself: the script then gets the result of the outer run.
+        interrupt.result = outcome  # type: ignore[attr-defined]
+        raise interrupt
     # A run that the user ended may well be without a value. Its trials are read last, as there may be many.
     is_over = stop_reason not in ("interrupted", "stopped") and outcome.n_failed_
     if is_over and all(t.value is None for t in outcome.trials):
@@ -132,6 +138,11 @@ def _attach(error: BaseException, result: Result) -> None:
     if not isinstance(getattr(error, "result", None), Result):
         with suppress(Exception):
             error.result = result  # type: ignore[attr-defined]
+
+
+def _is_at_a_prompt() -> bool:
+    """Whether this process has a prompt, as a notebook and an interactive interpreter have, and a script has not."""
+    return hasattr(sys, "ps1")
 
 
 def _with_arguments_of(
@@ -237,8 +248,10 @@ def maximize(*args: Any, **kwargs: Any) -> Result:
 
     Notes
     -----
-    Ctrl-C ends the run, too, and returns the result so far; a second one, while the first is handled, is raised.
-    Every exception that ends a run has the result so far as its attribute ``result``.
+    Every exception that ends a run has the result so far as its attribute ``result``. Ctrl-C ends a run, too: results
+    that have arrived are reported first. Then a script gets the ``KeyboardInterrupt``, with the result, and ends with a
+    non-zero exit code unless it handles it. In a notebook, and at the prompt of Python or IPython, the result is
+    returned, with "interrupted" as its `stop_reason`. A second Ctrl-C, while the first is handled, is always raised.
 
     The logger ``logging.getLogger("belated")`` gets each result at the level INFO and each warning at WARNING.
 
