@@ -18,7 +18,7 @@ RUNS = pytest.mark.parametrize("run", [bl.maximize, bl.minimize])
 def test_a_run_has_its_own_arguments_and_those_of_bayes_opt(run):
     of_bayes_opt = set(inspect.signature(bl.BayesOpt).parameters) - {"space", "candidates", "direction", "context"}
     own = ["f", "space", "candidates", "optimizer", "n_trials", "n_trials_total", "timeout", "budget", "n_workers"]
-    own += ["executor", "processes", "retries", "catch", "callbacks", "progress"]
+    own += ["executor", "processes", "retries", "retry_pending", "catch", "callbacks", "progress"]
     shown = list(inspect.signature(run).parameters.values())
     assert [each.name for each in shown[: len(own)]] == own
     assert {each.name for each in shown[len(own) :]} == of_bayes_opt and len(shown) == len(own) + len(of_bayes_opt)
@@ -232,6 +232,7 @@ def test_the_pool_of_a_run():
         ({"n_trials": None}, "^n_trials, n_trials_total, timeout and budget"),
         ({"n_trials": -1}, "^n_trials=-1"),
         ({"n_trials_total": -1}, "^n_trials_total=-1"),
+        ({"retry_pending": 1}, "^retry_pending=1 is not usable: pass True or False"),
         ({"n_trials_total": "5"}, "^n_trials_total=.5"),
         ({"n_trials": 2.5}, "^n_trials=2.5"),
         ({"timeout": 0}, "^timeout=0"),

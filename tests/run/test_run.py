@@ -461,6 +461,53 @@ bl.maximize(f, optimizer=study, n_trials=50)
 """
 
 
+@pytest.mark.parametrize("kind", ["optimizer", "study"])
+def test_pending_trials_of_a_process_that_died_are_named_and_evaluated_again(kind, tmp_path):
+    opt = bl.RandomSearch(SPACE, seed=0)
+    if kind == "study":
+        store = f"sqlite:///{tmp_path / 'studies.db'}"
+        opt = bl.Study("s", store, opt)
+    before = opt.suggest(n=3)
+    before[1].observe(0.0)
+    if kind == "study":
+        opt = bl.Study.load("s", store)
+    with pytest.warns(bl.BelatedWarning, match="^trials 0, 2 were pending before this run.*retry_pending=True"):
+        best = bl.maximize(f, optimizer=opt, n_trials_total=8)
+    # They count, and so only five of the eight were left to start.
+    assert len(best.trials) == 5 and best.pending_ == [] and best.n_pending_ == 2
+    params = {trial.number: trial.params for trial in opt.pending_}
+    best = bl.maximize(f, optimizer=opt, n_trials_total=8, retry_pending=True)
+    assert {trial.number: trial.params for trial in best.trials} == params and best.n_pending_ == 0
+    assert opt.n_trials == 8 and all(trial.value == f(trial.params) for trial in opt.trials[2:])
+
+
+def test_pending_trials_are_evaluated_besides_n_trials_unless_they_end_meanwhile():
+    opt = bl.RandomSearch(SPACE, seed=0)
+    opt.suggest(n=3)
+
+    def meddle(optimizer, trial):
+        if trial.number == 0:
+            optimizer.observe(1, 7.0)
+
+    result = bl.maximize(f, optimizer=opt, n_trials=2, retry_pending=True, callbacks=[meddle])
+    assert [trial.number for trial in result.trials] == [0, 2, 3, 4] and opt.trial(1).value == 7.0
+    assert bl.maximize(f, optimizer=opt, n_trials=0, retry_pending=True).trials == []
+    opt.suggest(n=2)
+    result = bl.maximize(f, optimizer=opt, n_trials=0, retry_pending=True, n_workers=2)
+    assert [trial.number for trial in result.trials] == [5, 6] and states(result) == ["observed"] * 2
+
+
+def test_a_total_reached_by_runs_side_by_side_is_no_reason_to_warn(recwarn):
+    opt = bl.RandomSearch(SPACE, seed=0)
+
+    def other(optimizer, trial):
+        if trial.number == 0:
+            bl.maximize(f, optimizer=opt, n_trials_total=6)
+
+    bl.maximize(f, optimizer=opt, n_trials_total=6, n_workers=2, callbacks=[other])
+    assert [str(each.message) for each in recwarn if "pending" in str(each.message)] == []
+
+
 def test_a_study_goes_on_after_a_crash(tmp_path):
     store = f"sqlite:///{tmp_path / 'studies.db'}"
     crashed = subprocess.run([sys.executable, "-c", CRASH, store], timeout=SECONDS)

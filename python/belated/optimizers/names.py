@@ -16,7 +16,7 @@ class UnknownArgument(InvalidSetting, TypeError):
 # The arguments of `maximize` and `minimize` that are not those of the optimizer.
 RUN_ARGUMENTS = (
     *("f", "space", "candidates", "optimizer", "n_trials", "n_trials_total", "timeout", "budget"),
-    *("n_workers", "executor", "processes", "retries", "catch", "callbacks", "progress"),
+    *("n_workers", "executor", "processes", "retries", "retry_pending", "catch", "callbacks", "progress"),
 )
 
 _NO_PRUNING = "belated does not prune by intermediate values: leave it out"

@@ -163,6 +163,12 @@ def check_processes(processes: Any, executor: Any) -> None:
         )
 
 
+def check_retry_pending(retry_pending: Any) -> None:
+    """InvalidSetting where the argument retry_pending is not usable."""
+    if not isinstance(retry_pending, bool):
+        raise InvalidSetting(f"retry_pending={short_repr(retry_pending)} is not usable: pass True or False")
+
+
 def own_pool(size: int, timeout: float | None, processes: bool = False) -> Executor:
     """The executor of a run that was given none."""
     if processes:

@@ -102,6 +102,8 @@ class Evaluations:
     retries: int
     callbacks: list[Callable[[Any, Trial], object]]
     progress: Progress | None
+    # Trials that were pending before the run, which are evaluated first.
+    waiting: list[Trial] = field(default_factory=list)
     trials: list[Trial] = field(default_factory=list)
     running: dict[Future[Outcome], Trial] = field(default_factory=dict)
     # Not a SimpleQueue: in some releases of Python its get may wait for ever when the timeout is tiny.
@@ -123,7 +125,7 @@ class Evaluations:
             if not to_start and not self.running:
                 return "n_trials"
             can_start = to_start and len(self.running) < self.n_workers and monotonic() < self.deadline
-            if can_start and self.budget is not None and not self.budget.has_room():
+            if can_start and self.budget is not None and not self.budget.has_room(next(iter(self.waiting), None)):
                 if not self.running:
                     return "budget"
                 # Those that run may turn out to be cheaper than declared.
@@ -138,8 +140,12 @@ class Evaluations:
                 return "timeout"
 
     def start(self) -> None:
-        """Suggest a trial and submit its evaluation, unless the total is reached."""
-        trial = self.optimizer.suggest() if self.total is None else self.total.suggest()
+        """Submit the evaluation of a trial that waits, or of a new one unless the total is reached."""
+        trial = self.next_waiting()
+        if trial is None:
+            if len(self.trials) >= self.n_trials:
+                return
+            trial = self.optimizer.suggest() if self.total is None else self.total.suggest()
         if trial is None:
             self.n_trials = len(self.trials)
             return
@@ -147,6 +153,15 @@ class Evaluations:
         if self.budget is not None:
             self.budget.start(trial)
         self.submit(trial)
+
+    def next_waiting(self) -> Trial | None:
+        """The next trial that was pending before the run and still is."""
+        while self.waiting:
+            trial = self.waiting.pop(0)
+            if trial.number in self.optimizer._current_log().numbers("pending"):
+                return trial
+            self.n_trials -= 1
+        return None
 
     def submit(self, trial: Trial) -> None:
         """Submit the evaluation of a trial."""

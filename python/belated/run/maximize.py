@@ -58,6 +58,7 @@ def _optimize(
     executor: Executor | None = None,
     processes: bool = False,
     retries: int = 0,
+    retry_pending: bool = False,
     catch: Catch = Exception,
     callbacks: Iterable[Callback] = (),
     progress: bool | None = None,
@@ -81,12 +82,17 @@ def _optimize(
     size = arguments.size(n_workers, executor)
     n_retries = arguments.count("retries", retries, 0)
     arguments.check_processes(processes, executor)
+    arguments.check_retry_pending(retry_pending)
     functions = arguments.functions(callbacks)
     arguments.check_picklable(f, executor, processes)
-    expected = limit if total is None else min(limit, max(total.left(), 0))
+    waiting = chosen.pending_ if retry_pending else []
+    expected = len(waiting) + (limit if total is None else min(limit, max(total.left(), 0)))
+    limit += len(waiting)
     bar = progress_bar(progress, None if expected == math.inf else int(expected))
     pool = executor if executor is not None else arguments.own_pool(size, timeout, processes)
-    evaluations = Evaluations(function, chosen, pool, size, limit, total, spending, deadline, n_retries, functions, bar)
+    evaluations = Evaluations(
+        function, chosen, pool, size, limit, total, spending, deadline, n_retries, functions, bar, waiting
+    )
 
     def result(stop_reason: StopReason) -> Result:
         return Result(chosen, evaluations.trials, stop_reason, monotonic() - start)
@@ -116,6 +122,8 @@ def _optimize(
     LOGGER.info("the run ended by %s: %r", stop_reason, outcome)
     if stop_reason == "timeout":
         evaluations.tell_of_pending()
+    if stop_reason == "n_trials" and total is not None:
+        total.warn_pending([trial.number for trial in evaluations.trials])
     if interrupt is not None and not _is_at_a_prompt():
         # Also where f runs maximize itself: the script then gets the result of the outer run.
         interrupt.result = outcome  # type: ignore[attr-defined]
@@ -182,12 +190,13 @@ def maximize(*args: Any, **kwargs: Any) -> Result:
         Choose among rows of this array instead.
     optimizer : Optimizer or Study, optional
         Continue with this one, in place of space, candidates and settings. Trials that it has pending are left
-        as they are.
+        as they are, unless `retry_pending` is True.
     n_trials : int, optional
         How many trials to start, besides those that the optimizer has; 0 returns at once. None: until another end.
     n_trials_total : int, optional
         Start trials until so many have been suggested, counting those that the optimizer has and those that other
-        processes of a study suggest, but not abandoned ones: for going on with an interrupted run.
+        processes of a study suggest, but not abandoned ones: for going on with an interrupted run. Pending ones count,
+        also those of a process that died: see `retry_pending`.
     timeout : float, optional
         Seconds until the run ends, whether or not evaluations are still running: their trials stay pending.
     budget : float, optional
@@ -208,6 +217,10 @@ def maximize(*args: Any, **kwargs: Any) -> Result:
         How often the evaluation of a trial is started again, under the same number, where its worker dies or the
         executor loses it otherwise. After that, a trial whose worker died has failed, whatever `catch` is, and any
         other error of the executor ends the run. What f raises is not tried again.
+    retry_pending : bool, default False
+        Evaluate first, under their numbers, the trials that the optimizer has pending when the run begins, besides
+        `n_trials`: for going on after a process that died. Other processes must not be evaluating them, because each
+        would be evaluated twice; its first value stays.
     catch : exception class or sequence of them
         What f may raise: the trial has failed, and the run continues. Anything else is raised, after the trial has
         been marked as failed.
@@ -228,7 +241,8 @@ def maximize(*args: Any, **kwargs: Any) -> Result:
     -----
     BelatedWarning
         The first time that f raises, and the first time that it returns something that is not usable. In both cases
-        the trial has failed. The first time that a worker dies. Also if evaluations are still running at the timeout.
+        the trial has failed. The first time that a worker dies. Also if evaluations are still running at the timeout,
+        and if `n_trials_total` is reached with trials that were pending before the run and still are.
 
     Raises
     ------
