@@ -58,6 +58,11 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
         """What can be looked at besides trials: "rounds" or a "tree"."""
         return None
 
+    @property
+    def _seed(self) -> int:
+        """The seed of the optimizer, given or drawn."""
+        raise NotImplementedError
+
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The settings by name."""
         raise NotImplementedError
@@ -401,8 +406,9 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
 
         Parameters
         ----------
-        params : mapping, row or index; or a list of these; or DataFrame
-            In a space: values by name, a list of such, or a DataFrame with a column for each name.
+        params : mapping, row or index; or a list of these; or DataFrame or array
+            In a space: values by name, a list of such, a DataFrame with a column for each name, or an array as
+            `predict` takes it. Constants may be left out, other names not: see `enqueue`.
             For candidates: an index or a row; rows of shape (n, d), or, where `value` is a list too, indices.
             Or a table of trials alone, as `trials_dataframe` makes it, also when it comes back from a CSV file: each
             trial is added in the state that it has there, where it was really run, at the time of now.
@@ -454,8 +460,9 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
 
         Parameters
         ----------
-        params : mapping, row or index; or a list of these; or DataFrame
-            As for `add`.
+        params : mapping, row or index; or a list of these; or DataFrame or array
+            As for `add`. Names of a space may be missing: their values are drawn now, uniformly at random from the
+            space and as the constraints allow, by the seed and the number of events so far.
         fidelity : int, float or sequence of these, optional
             That of each trial, or of all, in your units. None, also within the sequence: what `suggest` is asked for,
             else the highest.
@@ -475,9 +482,17 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
         >>> optimizer.enqueue({"x": 0.5})
         >>> optimizer.suggest().params
         {'x': 0.5}
+
+        The number of layers alone is given, and the rest is drawn:
+
+        >>> optimizer = bl.RandomSearch({"layers": (1, 4), "lr": bl.Real(1e-4, 1, log=True)}, seed=0)
+        >>> optimizer.enqueue([{"layers": 1}, {"layers": 4}])
+        >>> [trial.params["layers"] for trial in optimizer.suggest(n=2)]
+        [1, 4]
         """
         constraints = self._constraints_for("enqueue")
-        actions = enqueued_actions(self._problem, self._strategy_name, constraints, params, fidelity)
+        seed = [self._seed, self._current_log().n_events()]
+        actions = enqueued_actions(self._problem, self._strategy_name, constraints, params, fidelity, seed)
         self._record_all(actions, None)
 
     def _encode_context(self, context: Any) -> NDArray[np.float64] | None:

@@ -171,7 +171,7 @@ class Study(LifeCycle[SharedLog]):
         FAIL     failed; left out where it failed before its point was chosen
         PRUNED   abandoned; its value, which is of fewer steps than the others', is not read
         RUNNING  pending: report its value to the new study; left out where its point is not chosen yet
-        WAITING  enqueued, where its whole point was given; else left out
+        WAITING  enqueued, where any of its point was given (see `Optimizer.enqueue`); else left out
         ======== ===================================================================================================
 
         With ``clock="seconds"`` trials start and end at the times of Optuna, else at no particular time.
@@ -265,6 +265,10 @@ class Study(LifeCycle[SharedLog]):
     @property
     def _status_of(self) -> str | None:
         return self._optimizer._status_of
+
+    @property
+    def _seed(self) -> int:
+        return self._optimizer._seed
 
     def _constraints_for(self, call: str) -> Constraints | None:
         if self._stored_constraints and self._optimizer._constraints is None:
