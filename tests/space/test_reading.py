@@ -142,18 +142,18 @@ def test_frozen_distributions_of_scipy_are_refused_with_what_to_write():
 
 MISREAD = [
     ({"x": [0.0, 1.0], "y": (0.0, 1.0)}, r"space\['x'\]=\[0.0, 1.0\] is a choice.*write \(0.0, 1.0\).*bl.Categorical"),
-    (
-        {"x": (0, 1), "y": (0.0, 1.0)},
-        r"space\['x'\]=\(0, 1\) is a range of whole numbers.*\(0.0, 1.0\).*bl.Integer\(0, 1\)",
-    ),
-    ([(0, 1), (-2.0, 2.0)], r"space\['x0'\]=\(0, 1\).*whole numbers"),
+    ({"x": [1, 100]}, r"space\['x'\]=\[1, 100\] is a choice.*write \(1, 100\).*bl.Categorical\(\[1, 100\]\)"),
+    ({"x": [0, 0.5]}, r"write \(0, 0.5\)"),
 ]
 SILENT = [
     {"x": Categorical([0.0, 1.0]), "y": (0.0, 1.0)},
     {"x": Integer(0, 1), "y": (0.0, 1.0)},
     {"x": (0, 1), "y": Real(0.0, 1.0), "z": (2, 5)},
     {"x": [0.0, 0.5, 1.0]},
-    {"x": [0, 1]},
+    {"x": [1, 0]},
+    {"x": [False, True], "y": [1, "2"], "z": [1, None]},
+    {"n_layers": (1, 4), "momentum": (0.0, 0.99)},
+    [(0, 1), (-2.0, 2.0)],
 ]
 
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from belated._core import InvalidSpace
-from belated.space.declarations import Columns, clip, numbered, read_when, shown
+from belated._core import InvalidSpace, nearest_integer
+from belated.space.declarations import Columns, numbered, read_when, shown
 from belated.space.ranges import Integer, Real
 
 
@@ -128,7 +128,7 @@ class Ordinal:
 
     def decode(self, columns: Columns) -> Any:
         """The value nearest to columns of shape (1,)."""
-        return self.values[round(clip(float(columns[0]), 0.0, 1.0) * (len(self.values) - 1))]
+        return self.values[nearest_integer(float(columns[0]), 0, len(self.values) - 1, False)]
 
 
 @dataclass(frozen=True, repr=False)

@@ -37,7 +37,7 @@ def read(given: Any, argument: str) -> dict[str, Dimension]:
             shorthand[name] = each
     if not dimensions:
         raise InvalidSpace(f"{argument} is empty: give at least one dimension")
-    _warn_of_misreadings(dimensions, shorthand, argument)
+    _warn_of_misreadings(shorthand, argument)
     return dimensions
 
 
@@ -134,19 +134,11 @@ def _of_tuple(given: tuple[Any, ...]) -> str:
     return f"a tuple is a range (low, high) of two numbers; write choices as a list, {reprlib.repr(list(given))}"
 
 
-def _warn_of_misreadings(dimensions: Mapping[str, Dimension], shorthand: Mapping[str, Any], argument: str) -> None:
-    """Warn where shorthand means something else to users of other packages."""
-    has_floats = any(isinstance(each, tuple) and isinstance(dimensions[name], Real) for name, each in shorthand.items())
+def _warn_of_misreadings(shorthand: Mapping[str, Any], argument: str) -> None:
+    """Warn of lists that other packages read as ranges: two increasing numbers."""
     for name, each in shorthand.items():
-        what = f"{argument}[{name!r}]={each!r}"
-        if isinstance(each, list) and len(each) == 2 and all(isinstance(value, float) for value in each):
+        if isinstance(each, list) and _is_bounds(each) and each[0] < each[1]:
             warn(
-                f"{what} is a choice of two values, not a range: write ({each[0]!r}, {each[1]!r}) for the range, or "
-                f"bl.Categorical({each!r}) for the choice"
-            )
-        elif isinstance(each, tuple) and isinstance(dimensions[name], Integer) and has_floats:
-            low, high = each
-            warn(
-                f"{what} is a range of whole numbers, beside ranges of floats: write ({float(low)!r}, {float(high)!r}) "
-                f"for real numbers, or bl.Integer({low!r}, {high!r}) for whole ones"
+                f"{argument}[{name!r}]={each!r} is a choice of two values, not a range: write ({each[0]!r}, "
+                f"{each[1]!r}) for the range, or bl.Categorical({each!r}) for the choice"
             )

@@ -42,7 +42,7 @@ class Space(Mapping[str, Dimension]):
     ----------
     dimensions : mapping or iterable of pairs
         Name → `Real`, `Integer`, `Ordinal` or `Categorical`. As shorthand, a tuple of two integers is an `Integer`,
-        any other tuple of two numbers a `Real`, a list a `Categorical`; None, a boolean, a number or a string is a
+        any other tuple of two numbers a `Real`, a list a `Categorical`; equal bounds, None, a boolean, a number or a string is a
         constant.
         Pairs of numbers alone, as in ``[(-2.0, 2.0), (0.0, 5.0)]``, are called x0, x1, ….
 
@@ -55,8 +55,7 @@ class Space(Mapping[str, Dimension]):
     Warns
     -----
     BelatedWarning
-        Shorthand that is easily misread: a list of two floats (a choice, not a range), or a tuple of two integers
-        beside tuples of floats.
+        A list of two increasing numbers, which is a choice and not a range.
 
     Notes
     -----
