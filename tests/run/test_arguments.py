@@ -276,3 +276,28 @@ def test_the_direction_of_a_study_counts(tmp_path):
     with pytest.raises(bl.InvalidSetting, match="call minimize"):
         bl.maximize(f, optimizer=study, n_trials=3)
     assert bl.minimize(f, optimizer=study, n_trials=3).best_value_ == min(trial.value for trial in study.trials)
+
+
+class Counter:
+    """A callback of one parameter too many."""
+
+    def __call__(self, optimizer, trial, more):
+        raise AssertionError
+
+
+@pytest.mark.parametrize("callback", [lambda trial: None, lambda: None, Counter(), [].append], ids=repr)
+def test_a_callback_that_cannot_be_called_is_refused_before_the_first_evaluation(callback):
+    opt = bl.RandomSearch(SPACE)
+    with pytest.raises(bl.InvalidSetting, match=r"^callbacks\[1\]=.* cannot be called as callback\(optimizer, trial\)"):
+        bl.maximize(f, optimizer=opt, n_trials=3, callbacks=[lambda *both: None, callback])
+    assert opt.n_trials == 0
+
+
+def test_callbacks_of_two_parameters_are_called_as_before():
+    seen = []
+
+    def plain(optimizer, trial, more=None):
+        seen.append(trial.number)
+
+    bl.maximize(f, SPACE, n_trials=2, callbacks=[plain, lambda *both: seen.append(len(both)), bl.NoImprovement(5)])
+    assert seen == [0, 2, 1, 2]

@@ -339,6 +339,7 @@ def test_runs_log_results_and_warnings(caplog):
     assert [level for level, _ in lines] == ["INFO", "INFO", "WARNING", "INFO"]
     assert lines[0][1].startswith("trial 0 observed: value=0.5, duration=") and "best_value_=0.5" in lines[0][1]
     assert lines[1][1].startswith("trial 1 failed: f raised OSError") and "no such level" in lines[1][1]
+    assert all(f"params={{'x': 0.5, 'n': {n}}}" in lines[i][1] for i, n in enumerate((1, 8)))
     assert lines[2][1].startswith("trial 1 failed: ") and lines[2][1].endswith("further ones do not warn")
     assert lines[3][1].startswith("the run ended by n_trials: Result(n_trials=2")
 

@@ -14,6 +14,7 @@ from belated.optimizers.additions import added_actions, check_same_fidelity, enq
 from belated.optimizers.constraints import Constraints
 from belated.optimizers.from_table import add_trials_table, is_trials_table
 from belated.optimizers.log import Array, Log, Record, Report
+from belated.optimizers.names import checks_arguments
 from belated.optimizers.problem import Problem
 from belated.optimizers.read_access import ReadAccess
 from belated.optimizers.report import attrs_as_json, check_amount, error_facts, headline
@@ -132,6 +133,7 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
     def suggest(
         self, n: int, context: Mapping[str, Any] | None = None, *, fidelity: float | None = None
     ) -> list[Trial]: ...
+    @checks_arguments
     def suggest(
         self, n: int | None = None, context: Mapping[str, Any] | None = None, *, fidelity: float | None = None
     ) -> Trial | list[Trial]:
@@ -171,6 +173,7 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
         """
         return self._start(n, context, fidelity, self._start_trials)
 
+    @checks_arguments
     def observe(
         self,
         trial: Trial | int,
@@ -325,6 +328,7 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
             return place
         return None if record.run is None else started
 
+    @checks_arguments
     def fail(
         self,
         trial: Trial | int,
@@ -391,6 +395,7 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
             value = self._value_of(Trial(self, number))
             raise AlreadyObserved(f"trial {number} has the value {value!r} already and cannot {verb}") from None
 
+    @checks_arguments
     def add(
         self,
         params: Any,
@@ -455,6 +460,7 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
         trials = [Trial(self, number) for number in numbers if number is not None]  # an added trial has a number
         return trials if several else trials[0]
 
+    @checks_arguments
     def enqueue(self, params: Any, *, fidelity: Any = None) -> None:
         """Have these points suggested next, in this order, before any of the optimizer's own.
 
@@ -509,6 +515,11 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
             trial = trial.number
         known = len(self._log)
         number = whole_number(trial)
+        if number is None and not isinstance(trial, str) and (isinstance(trial, Mapping) or np.ndim(trial)):
+            raise UnknownTrial(
+                f"trial={short_repr(trial)} is not a trial: pass one that suggest or add returned, or its number; "
+                "add(params, value) takes params"
+            )
         if number is None or not 0 <= number < known:
             raise UnknownTrial(
                 f"trial {short_repr(trial)} is unknown: there are {known} trials, numbered from 0; "
@@ -523,7 +534,8 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
         rows = []
         for trial in reversed(trials[-_ROWS_SHOWN:]):
             error = trial.error
-            facts = (trial.params or trial.index, trial.context, trial.state, trial.value, error and headline(error))
+            point = trial.params if trial.index is None else trial.index
+            facts = (point, trial.context, trial.state, trial.value, error and headline(error))
             rows.append([trial.number] + ["" if fact is None else fact for fact in facts])
         n_pending = len(self._log.numbers("pending"))
         caption = f"{self._strategy_name}: {len(trials)} trials, {n_pending} pending, best {self.best_value_}"

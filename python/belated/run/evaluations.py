@@ -260,6 +260,7 @@ class Evaluations:
         if LOGGER.isEnabledFor(logging.INFO):
             facts = {"std": std, "cost": cost, "duration": duration}
             known = [f"{name}={fact!r}" for name, fact in ({"value": value} | facts).items() if fact is not None]
+            known.append(_point_in_words(trial))
             known.append(f"best_value_={self.optimizer.best_value_!r}")
             LOGGER.info("trial %d observed: %s", trial.number, ", ".join(known))
 
@@ -280,7 +281,8 @@ class Evaluations:
             self.warn_once("attrs", f"attrs of trial {trial.number} were not kept: {error}")
         self.n_failed += 1
         self.failure, self.error = failure, outcome.error
-        LOGGER.info("trial %d failed: %s", trial.number, failure)
+        if LOGGER.isEnabledFor(logging.INFO):
+            LOGGER.info("trial %d failed: %s; %s", trial.number, failure, _point_in_words(trial))
         if outcome.error is None or outcome.caught:
             self.warn_once(kind, f"trial {trial.number} failed: {failure}; further ones do not warn")
 
@@ -367,6 +369,11 @@ def _is_of_pickling(error: Exception) -> bool:
 def _outcome_of_lost(died: WorkerDied) -> Outcome:
     """The outcome of an evaluation whose worker died: a failure, whatever may be caught."""
     return Outcome(error=died, caught=True, place=Place(WorkerDied.__qualname__, "", 0))
+
+
+def _point_in_words(trial: Trial) -> str:
+    """Where a trial was run, for the log."""
+    return f"params={trial.params!r}" if trial.index is None else f"index={trial.index}"
 
 
 def _abandon(trial: Trial) -> None:

@@ -6,7 +6,6 @@ import pickle
 import traceback
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
-from reprlib import repr as short_repr
 from time import perf_counter
 from types import BuiltinFunctionType
 from typing import TYPE_CHECKING, Any
@@ -15,7 +14,7 @@ import numpy as np
 
 from belated._core import InvalidSetting
 from belated.run.raised import Place, format_error, last_line_of_user, picklable, with_text
-from belated.space.arguments import finite, real_number
+from belated.space.arguments import finite, one_line, real_number
 
 # The place of an outcome whose attrs are not usable, as JSON or in a pickle.
 UNUSABLE_ATTRS = Place("unusable attrs", "", 0)
@@ -184,7 +183,7 @@ def objective(f: Any, names: Collection[str], catch: tuple[type[BaseException], 
         What it may raise without ending the run.
     """
     if not callable(f):
-        raise InvalidSetting(f"f={short_repr(f)} is not usable: pass a function of the params")
+        raise InvalidSetting(f"f={one_line(f)} is not usable: pass a function of the params")
     signature = _signature(f)
     if signature is None:
         return Objective(f, ("params",), False, catch)
@@ -193,7 +192,7 @@ def objective(f: Any, names: Collection[str], catch: tuple[type[BaseException], 
     required = [each.name for each in own if each.default is inspect.Parameter.empty and each.name != "trial"]
     if required and set(required) <= set(names):
         raise InvalidSetting(
-            f"f={short_repr(f)} takes {', '.join(required)} by the names of the space, and is called with one dict of "
+            f"f={one_line(f)} takes {', '.join(required)} by the names of the space, and is called with one dict of "
             f"all params: write {_spread(own)}"
             + (f", or rename {required[0]} where it is that dict" if len(required) == 1 else "")
         )
@@ -209,7 +208,7 @@ def objective(f: Any, names: Collection[str], catch: tuple[type[BaseException], 
         signature.bind(*order, **({"trial": None} if trial_by_name else {}))
     except TypeError as error:
         raise InvalidSetting(
-            f"f={short_repr(f)} cannot be called with one dict of all params ({error}): "
+            f"f={one_line(f)} cannot be called with one dict of all params ({error}): "
             f"write {_filled_in(required) if by_position else _spread(own)}"
         ) from None
     return Objective(f, order, trial_by_name, catch)
@@ -252,7 +251,7 @@ def read_returned(returned: Any, written: dict[str, Any], duration: float) -> Ou
         value, std, cost, attrs = _read(returned)
         return Outcome(value, std, cost, {**written, **attrs} or None, duration)
     except _Unusable as wrong:
-        problem = f"f returned {short_repr(returned)}{wrong}"
+        problem = f"f returned {one_line(returned)}{wrong}"
         kind = type(returned)
         place = Place(f"returned {kind.__module__}.{kind.__qualname__}", "", 0)
         return Outcome(attrs=written or None, duration=duration, problem=problem, place=place)
@@ -265,7 +264,7 @@ def _read(returned: Any) -> tuple[float, float | None, float | None, Mapping[str
     if isinstance(returned, Mapping):
         unknown = [key for key in returned if key not in _RETURNED_KEYS]
         if unknown or "value" not in returned:
-            what = f"with the unknown key {short_repr(unknown[0])}" if unknown else "without the key 'value'"
+            what = f"with the unknown key {one_line(unknown[0])}" if unknown else "without the key 'value'"
             raise _Unusable(f", a mapping {what}: {_ACCEPTED}")
         value, std, cost, attrs = (returned.get(key) for key in _RETURNED_KEYS)
     else:
@@ -276,16 +275,16 @@ def _read(returned: Any) -> tuple[float, float | None, float | None, Mapping[str
             raise _Unusable(": did you forget `return`?")
         pair = _pair(returned)
         if pair is not None:
-            first, second = map(short_repr, pair)
+            first, second = map(one_line, pair)
             raise _Unusable(
                 f", two numbers without names: return {{'value': {first}, 'std': {second}}} where the second is the "
                 f"standard deviation of the noise, or {{'value': {first}, 'cost': {second}}} where it is a cost"
             )
-        within = "" if value is returned else f" with value={short_repr(value)}"
+        within = "" if value is returned else f" with value={one_line(value)}"
         several = isinstance(returned, (tuple, list))
         raise _Unusable(f"{within}, which is not one finite number" + (f": {_ACCEPTED}" if several else ""))
     if attrs is not None and not isinstance(attrs, Mapping):
-        raise _Unusable(f" with attrs={short_repr(attrs)}, which is not a mapping")
+        raise _Unusable(f" with attrs={one_line(attrs)}, which is not a mapping")
     return number, _amount("std", std), _amount("cost", cost), attrs or {}
 
 
@@ -293,7 +292,7 @@ def _amount(name: str, given: Any) -> float | None:
     """A std or cost; None where there is none."""
     amount = None if given is None else _number(given)
     if given is not None and (amount is None or amount < 0):
-        raise _Unusable(f" with {name}={short_repr(given)}, which is not a finite number >= 0")
+        raise _Unusable(f" with {name}={one_line(given)}, which is not a finite number >= 0")
     return amount
 
 

@@ -3,6 +3,8 @@
 import math
 import numbers
 import operator
+import re
+import reprlib
 from typing import Any
 
 import numpy as np
@@ -33,6 +35,11 @@ def whole_number(value: Any) -> int | None:
         return operator.index(value)
     except TypeError:
         return None
+
+
+def one_line(value: Any) -> str:
+    """A short repr of a value, for messages: those of arrays and tables have several lines."""
+    return re.sub(r"\s*\n\s*", " ", reprlib.repr(value))
 
 
 def is_table(value: Any) -> bool:

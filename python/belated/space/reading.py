@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from belated._core import InvalidSpace
-from belated.space.arguments import real_number, whole_number
+from belated.space.arguments import one_line, real_number, whole_number
 from belated.space.dimensions import Categorical, Dimension, Integer, Ordinal, Real
 from belated.space.peers import equivalent
 from belated.warn import warn
@@ -92,7 +92,7 @@ def _dimension(given: Any, what: str) -> Dimension:
     number = isinstance(constant, float) and math.isfinite(constant)
     if constant is None or number or isinstance(constant, (bool, int, str)):
         return Categorical([constant])
-    raise InvalidSpace(f"{what}={reprlib.repr(given)} is not a dimension: {_advice(given)}")
+    raise InvalidSpace(f"{what}={one_line(given)} is not a dimension: {_advice(given)}")
 
 
 def _advice(given: Any) -> str:
@@ -101,9 +101,13 @@ def _advice(given: Any) -> str:
         return f"write {_of_range(given)}"
     if isinstance(given, tuple):
         return _of_tuple(given)
-    if isinstance(given, (set, frozenset, np.ndarray)):
-        listed = given.tolist() if isinstance(given, np.ndarray) else sorted(given, key=repr)
-        return f"write the choices as a list, {reprlib.repr(listed)}"
+    if isinstance(given, np.ndarray):
+        if given.ndim != 1:
+            return "rows of points are candidates=; a dimension is bl.Real(low, high) or another of one parameter"
+        listed = reprlib.repr(given.tolist())
+        return f"write bl.Ordinal({listed}) for values that have an order, bl.Categorical({listed}) for others"
+    if isinstance(given, (set, frozenset)):
+        return f"write the choices as a list, {reprlib.repr(sorted(given, key=repr))}"
     peer = equivalent(given)
     if peer is not None:
         return f"it is one of {type(given).__module__.partition('.')[0]}'s; write {peer}"

@@ -134,7 +134,17 @@ class Space(Mapping[str, Dimension]):
 
     def domain(self) -> _core.Domain:
         """This space as the core searches it."""
-        return _core.Domain.box(json.dumps(self.coordinates))
+        try:
+            return _core.Domain.box(json.dumps(self.coordinates))
+        except InvalidSpace as error:
+            # Parameters are checked one by one: what is left is the number of columns.
+            widest = max(self, key=lambda name: self[name].width)
+            if self[widest].width == 1:
+                raise
+            raise InvalidSpace(
+                f"{error}, of which {self.argument}[{widest!r}] has {self[widest].width}, one for each choice; "
+                "bl.Ordinal and bl.Integer have one column"
+            ) from None
 
     def encode(self, params: Mapping[str, Any]) -> NDArray[np.float64]:
         """Encode one value for each name.

@@ -12,6 +12,7 @@ from belated._core import Action, InvalidSetting
 from belated.optimizers.constraints import Constraint, Constraints, check_picklable, checked_functions
 from belated.optimizers.life_cycle import LifeCycle
 from belated.optimizers.log import Array, Report
+from belated.optimizers.names import checks_arguments
 from belated.optimizers.optimizer import Optimizer
 from belated.optimizers.problem import seconds
 from belated.optimizers.trial import Trial
@@ -198,7 +199,10 @@ class Study(LifeCycle[SharedLog]):
         created = False
         while found is None:
             if given is None:
-                raise StoreError(f"there is no study {self.name!r} in {self._store.url}: pass optimizer= to create it")
+                raise StoreError(
+                    f"there is no study {self.name!r} in {self._store.url}, which has {short_repr(self._store.names())}: "
+                    "bl.Study(name, store, optimizer) creates one"
+                )
             # Drawn at random, so that no event of one study passes for one of another.
             new, at = int.from_bytes(os.urandom(6), "big"), self._wall_time()
             records = [with_checksum(new, seq, None, at, body) for seq, body in enumerate(given._log.events(0))]
@@ -323,6 +327,7 @@ class Study(LifeCycle[SharedLog]):
         key: str | None = None,
         expires_after: float | None = None,
     ) -> list[Trial]: ...
+    @checks_arguments
     def suggest(
         self,
         n: int | None = None,
@@ -354,6 +359,7 @@ class Study(LifeCycle[SharedLog]):
 
         return self._start(n, context, fidelity, start)
 
+    @checks_arguments
     def observe(
         self,
         trial: Trial | int,
