@@ -309,7 +309,7 @@ KINDS = {
     "BayesOpt": bl.BayesOpt,
     "RandomSearch": bl.RandomSearch,
     "TreeSearch": bl.TreeSearch,
-    "BPEDelay": lambda *args, **kwargs: bl.BPEDelay(*args, horizon=10, noise_bound=0.1, **kwargs),
+    "BPEDelay": lambda *args, **kwargs: bl.BPEDelay(*args, horizon=10, lengthscale=0.3, noise_std=0.1, **kwargs),
 }
 
 

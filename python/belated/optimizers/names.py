@@ -124,7 +124,7 @@ def checks_arguments(method: Method) -> Method:
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
         for name in kwargs:
             if name not in known:
-                near = difflib.get_close_matches(name, known, n=1)
+                near = difflib.get_close_matches(name, known, n=1, cutoff=0.7)
                 raise UnknownArgument(
                     f"{name}={short_repr(kwargs[name])} is not an argument of {type(self).__name__}.{method.__name__}: "
                     + (f"did you mean {near[0]}?" if near else f"it has {', '.join(known)}")
