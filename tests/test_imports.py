@@ -178,4 +178,6 @@ def test_the_log_and_the_trait_know_no_model():
 
 
 def test_dir_lists_the_public_names_alone():
-    assert [name for name in dir(belated) if not name.startswith("__")] == sorted(set(belated.__all__) - {"__version__"})
+    assert [name for name in dir(belated) if not name.startswith("__")] == sorted(
+        set(belated.__all__) - {"__version__"}
+    )

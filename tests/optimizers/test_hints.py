@@ -273,7 +273,10 @@ def test_unknown_arguments_of_methods_are_answered_by_the_public_class(kind, tmp
     for call, message in (
         (lambda: opt.suggest(count=3), rf"^count=3 is not an argument of {kind}.suggest: it has n, context, fidelity"),
         (lambda: opt.observe(trial, 1.0, stdev=1), rf"^stdev=1 is not an argument of {kind}.observe: did you mean std"),
-        (lambda: opt.add({"x": 0.5}, 1.0, noise=3), rf"^noise=3 is not an argument of {kind}.add: it has params, value"),
+        (
+            lambda: opt.add({"x": 0.5}, 1.0, noise=3),
+            rf"^noise=3 is not an argument of {kind}.add: it has params, value",
+        ),
         (lambda: opt.enqueue({"x": 0.5}, value=3), rf"^value=3 is not an argument of {kind}.enqueue: "),
         (lambda: opt.fail(trial, reason="x"), rf"^reason='x' is not an argument of {kind}.fail: "),
     ):

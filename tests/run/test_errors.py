@@ -104,9 +104,10 @@ def test_unusable_values_do_not_burn_all_trials(bad, n_workers, n_first):
 
 @failures_expected
 def test_unusable_values_in_processes_do_not_burn_all_trials():
-    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
-        with pytest.raises(bl.RunError, match="^the first 3 evaluations all failed in the same way: f left attrs"):
-            bl.maximize(attrs_that_cannot_travel, SPACE, n_trials=9, executor=pool)
+    message = "^the first 3 evaluations all failed in the same way: f left attrs"
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(1, context) as pool, pytest.raises(bl.RunError, match=message):
+        bl.maximize(attrs_that_cannot_travel, SPACE, n_trials=9, executor=pool)
 
 
 def attrs_that_cannot_travel(params, trial):

@@ -155,7 +155,9 @@ def test_optimizers_suggest_members_of_every_kind(seed, part):
 # One value, and the members nearest to a column.
 
 
-@pytest.mark.parametrize("constant", [(3, 3), (0.5, 0.5), Integer(3, 3), Real(0.5, 0.5), Integer(3, 3, log=True)], ids=repr)
+@pytest.mark.parametrize(
+    "constant", [(3, 3), (0.5, 0.5), Integer(3, 3), Real(0.5, 0.5), Integer(3, 3, log=True)], ids=repr
+)
 def test_equal_bounds_are_a_constant(constant, tmp_path):
     value = constant[0] if isinstance(constant, tuple) else constant.low
     given = {"x": (0.0, 1.0), "c": constant, "d": Integer(1, 5, when={"c": value})}

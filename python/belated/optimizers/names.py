@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from belated._core import InvalidSetting
 
-
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 

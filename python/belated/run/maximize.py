@@ -256,7 +256,8 @@ def maximize(*args: Any, **kwargs: Any) -> Result:
     RunError
         All trials failed; or the first ones, as many as there are workers and at least 3, all raised the same at the
         same line or all returned unusable values of one type, and there is no value; or the executor does not work, for
-        example because a worker process of a pool that was passed in died. The trials that were running are then still pending.
+        example because a worker process of a pool that was passed in died. The trials that were running are then still
+        pending.
     ImportError
         progress is True and tqdm is not installed.
 

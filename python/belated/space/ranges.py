@@ -188,7 +188,7 @@ class Real:
         return number if self.low < self.high else self.low
 
     def encode(self, value: float) -> NDArray[np.float64]:
-        """Column values, shape (1,), of a value in [low, high]; 0.0 at low and 1.0 at high. Shape (0,) for a constant."""
+        """Column values, shape (1,), of a value in [low, high]; 0.0 at low and 1.0 at high; (0,) for a constant."""
         if self.low == self.high:
             return np.zeros(0)
         if self.step is not None:
@@ -338,7 +338,7 @@ class Integer:
         return int(number) if self.low < self.high else self.low
 
     def encode(self, value: float) -> NDArray[np.float64]:
-        """Column values, shape (1,), of an integer in range; 0.0 at low and 1.0 at high. Shape (0,) for a constant."""
+        """Column values, shape (1,), of an integer in range; 0.0 at low and 1.0 at high; (0,) for a constant."""
         if self.low == self.high:
             return np.zeros(0)
         if self.log:

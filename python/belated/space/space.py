@@ -42,8 +42,8 @@ class Space(Mapping[str, Dimension]):
     ----------
     dimensions : mapping or iterable of pairs
         Name → `Real`, `Integer`, `Ordinal` or `Categorical`. As shorthand, a tuple of two integers is an `Integer`,
-        any other tuple of two numbers a `Real`, a list a `Categorical`; equal bounds, None, a boolean, a number or a string is a
-        constant.
+        any other tuple of two numbers a `Real`, a list a `Categorical`; None, a boolean, a number or a string is a
+        constant, as is a range with equal bounds.
         Pairs of numbers alone, as in ``[(-2.0, 2.0), (0.0, 5.0)]``, are called x0, x1, ….
 
     Raises

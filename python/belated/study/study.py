@@ -199,8 +199,9 @@ class Study(LifeCycle[SharedLog]):
         created = False
         while found is None:
             if given is None:
+                there = short_repr(self._store.names())
                 raise StoreError(
-                    f"there is no study {self.name!r} in {self._store.url}, which has {short_repr(self._store.names())}: "
+                    f"there is no study {self.name!r} in {self._store.url}, which has {there}: "
                     "bl.Study(name, store, optimizer) creates one"
                 )
             # Drawn at random, so that no event of one study passes for one of another.
