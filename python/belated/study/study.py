@@ -4,6 +4,7 @@ import os
 import threading
 import time as clocks
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from reprlib import repr as short_repr
 from typing import Any, overload
@@ -199,10 +200,12 @@ class Study(LifeCycle[SharedLog]):
         created = False
         while found is None:
             if given is None:
-                there = short_repr(self._store.names())
+                there = "none"
+                with suppress(StoreError):  # a file that does not exist yet
+                    there = short_repr(self._store.names())
                 raise StoreError(
                     f"there is no study {self.name!r} in {self._store.url}, which has {there}: "
-                    "bl.Study(name, store, optimizer) creates one"
+                    "bl.Study(name, store, optimizer=…) creates one"
                 )
             # Drawn at random, so that no event of one study passes for one of another.
             new, at = int.from_bytes(os.urandom(6), "big"), self._wall_time()
