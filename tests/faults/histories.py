@@ -116,7 +116,9 @@ def shuffled(make, name, store, calls, trials, chance):
 
 def facts(study):
     """All that is known of the trials, as it compares exactly."""
-    return [(trial.params if trial.index is None else None, trial.index, trial.state, trial.value) for trial in study.trials]
+    return [
+        (trial.params if trial.index is None else None, trial.index, trial.state, trial.value) for trial in study.trials
+    ]
 
 
 def posterior(study):
