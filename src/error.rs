@@ -102,7 +102,7 @@ pub enum Error {
     Overflow { largest: f64 },
 
     /// Something that the strategy declares it cannot do.
-    #[error("{strategy} does not support {what}: leave it out, or use another optimizer")]
+    #[error("{strategy} does not support {what}: leave it out, or use {}", supporting(.what))]
     Unsupported {
         strategy: &'static str,
         what: &'static str,
@@ -139,5 +139,15 @@ pub fn check(stop: &mut Stop) -> Result<()> {
     match stop() {
         std::ops::ControlFlow::Continue(()) => Ok(()),
         std::ops::ControlFlow::Break(()) => Err(Error::Interrupted),
+    }
+}
+
+/// The strategies that support something that others do not.
+fn supporting(what: &str) -> &'static str {
+    match what {
+        "a context" => "BayesOpt or RandomSearch",
+        "a fidelity" => "RandomSearch or TreeSearch",
+        "candidates" => "BayesOpt, BPEDelay or RandomSearch",
+        _ => "BayesOpt, RandomSearch or TreeSearch",
     }
 }

@@ -180,3 +180,9 @@ def test_the_log_and_the_trait_know_no_model():
     models = [f"{file}:{line} imports {there}" for file, line, there in rust_paths() if there in MODEL]
     wrong = [each for each in models if each.startswith(MODEL_FREE)]
     assert not wrong, "\n".join(wrong)
+
+
+def test_dir_lists_the_public_names_alone():
+    assert [name for name in dir(belated) if not name.startswith("__")] == sorted(
+        set(belated.__all__) - {"__version__"}
+    )

@@ -74,6 +74,9 @@ class BelatedWarning(UserWarning):
 def defaults() -> str:
     """Every value that optimizers are set up with, by its class's name, with all its defaults, as JSON."""
 
+def nearest_integer(u: float, low: int, high: int, log: bool) -> int:
+    """The integer in [low, high] nearest to the column value u, by distance on the scale that is searched."""
+
 @final
 class Domain:
     """The set that suggestions come from."""

@@ -5,9 +5,15 @@ use std::sync::Arc;
 use numpy::PyReadonlyArray2;
 use pyo3::prelude::*;
 
-use crate::domain::Domain as Core;
+use crate::domain::{Coordinate, Domain as Core};
 use crate::python::errors::raise;
 use crate::python::owned2;
+
+/// The integer in [low, high] nearest to the column value u, by distance on the scale that is searched.
+#[pyfunction]
+pub fn nearest_integer(u: f64, low: i64, high: i64, log: bool) -> i64 {
+    Coordinate::Integer { low, high, log }.level(&[u])
+}
 
 /// The set that suggestions come from.
 #[pyclass(frozen, module = "belated._core")]

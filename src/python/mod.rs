@@ -28,6 +28,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<trial::TrialRecord>()?;
     module.add_class::<gaussian_process::GaussianProcess>()?;
     module.add_class::<acquisition::Acquisition>()?;
+    module.add_function(wrap_pyfunction!(domain::nearest_integer, module)?)?;
     module.add_function(wrap_pyfunction!(settings::defaults, module)?)?;
     Ok(())
 }

@@ -97,7 +97,7 @@ def live(make, name, store, calls, plain=False):
 def shuffled(make, name, store, calls, trials, chance):
     """The same points and reports in another order: the study at its end."""
     study = bl.Study(name, store=store, optimizer=make(), time=lambda: 1000.0)
-    points = [trial.params or trial.index for trial in trials]
+    points = [trial.params if trial.index is None else trial.index for trial in trials]
     for point in points:
         study.add(point)
     reports = [call for call in calls if call[0] in ("observe", "amend", "fail", "abandon")]
@@ -116,7 +116,9 @@ def shuffled(make, name, store, calls, trials, chance):
 
 def facts(study):
     """All that is known of the trials, as it compares exactly."""
-    return [(trial.params, trial.index, trial.state, trial.value) for trial in study.trials]
+    return [
+        (trial.params if trial.index is None else None, trial.index, trial.state, trial.value) for trial in study.trials
+    ]
 
 
 def posterior(study):

@@ -196,7 +196,10 @@ def f(params, trial):
     open(os.path.join(folder, str(trial.number)), "w").close()
     time.sleep(1000)
 
-result = bl.maximize(f, {"x": (0.0, 1.0)}, n_trials=50, executor=executor(2))
+try:
+    bl.maximize(f, {"x": (0.0, 1.0)}, n_trials=50, executor=executor(2))
+except KeyboardInterrupt as interrupt:
+    result = interrupt.result
 print(result.stop_reason, *[trial.state for trial in result.trials], flush=True)
 """
 

@@ -5,6 +5,7 @@ import inspect
 import pickle
 import re
 
+import numpy as np
 import pytest
 
 import belated as bl
@@ -243,3 +244,96 @@ def test_ipython_shows_optimizers_and_results():
     for shown in (bl.RandomSearch(BOX), bl.maximize(f, BOX, n_trials=1)):
         data, _ = display.format(shown)
         assert set(data) == {"text/plain", "text/html"}
+
+
+@pytest.mark.parametrize(
+    ("argument", "given", "wanted"),
+    [
+        ("acquisition", "EI", "log_ei"),
+        ("acquisition", "expected_improvement", "log_ei"),
+        ("acquisition", "LCB", "ucb"),
+        ("acquisition", "TS", "thompson"),
+        ("pending", "constant_liar", "liar"),
+        ("pending", "fantasies", "integrate"),
+    ],
+)
+def test_values_by_their_names_elsewhere_are_named(argument, given, wanted):
+    with pytest.raises(bl.InvalidSetting, match=f"did you mean '{wanted}'"):
+        bl.BayesOpt({"x": (0.0, 1.0)}, **{argument: given})
+    assert bl.BayesOpt({"x": (0.0, 1.0)}, **{argument: wanted})
+
+
+@pytest.mark.parametrize("kind", ["BayesOpt", "RandomSearch", "Study"])
+def test_unknown_arguments_of_methods_are_answered_by_the_public_class(kind, tmp_path):
+    space = {"x": (0.0, 1.0)}
+    opt = bl.BayesOpt(space) if kind == "BayesOpt" else bl.RandomSearch(space)
+    if kind == "Study":
+        opt = bl.Study("s", f"sqlite:///{tmp_path / 's.db'}", opt)
+    trial = opt.suggest()
+    for call, message in (
+        (lambda: opt.suggest(count=3), rf"^count=3 is not an argument of {kind}.suggest: it has n, context, fidelity"),
+        (lambda: opt.observe(trial, 1.0, stdev=1), rf"^stdev=1 is not an argument of {kind}.observe: did you mean std"),
+        (
+            lambda: opt.add({"x": 0.5}, 1.0, noise=3),
+            rf"^noise=3 is not an argument of {kind}.add: it has params, value",
+        ),
+        (lambda: opt.enqueue({"x": 0.5}, value=3), rf"^value=3 is not an argument of {kind}.enqueue: "),
+        (lambda: opt.fail(trial, reason="x"), rf"^reason='x' is not an argument of {kind}.fail: "),
+    ):
+        with pytest.raises(TypeError, match=message) as raised:
+            call()
+        assert isinstance(raised.value, bl.InvalidSetting)
+    assert [each.state for each in opt.trials] == ["pending"]
+
+
+def test_params_in_place_of_a_trial_are_answered_by_add():
+    opt = bl.RandomSearch({"x": (0.0, 1.0)})
+    opt.suggest()
+    for params in ({"x": 0.5}, [0.5], np.array([0.5])):
+        with pytest.raises(bl.UnknownTrial, match=r"is not a trial: .*add\(params, value\)"):
+            opt.observe(params, 1.0)
+
+
+def test_messages_have_one_line():
+    opt = bl.RandomSearch({"x": (0.0, 1.0)})
+    opt.suggest()
+    calls = [
+        lambda: opt.observe(0, np.eye(3)),
+        lambda: opt.observe(0, 1.0, std=np.eye(3)),
+        lambda: bl.BayesOpt({"x": np.eye(3)}),
+    ]
+    for call in calls:
+        with pytest.raises(bl.BelatedError) as raised:
+            call()
+        assert len(str(raised.value).splitlines()) == 1
+
+
+KINDS = {
+    "BayesOpt": bl.BayesOpt,
+    "RandomSearch": bl.RandomSearch,
+    "TreeSearch": bl.TreeSearch,
+    "BPEDelay": lambda *args, **kwargs: bl.BPEDelay(*args, horizon=10, lengthscale=0.3, noise_std=0.1, **kwargs),
+}
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"fidelity": bl.Fidelity(1, 5)},
+        {"context": {"age": (0.0, 1.0)}},
+        {"clock": "seconds"},
+        {"space": {"k": ["a", "b"], "d": bl.Integer(1, 5, when={"k": "a"})}},
+        {"candidates": np.eye(3), "space": None},
+    ],
+    ids=lambda asked: next(iter(asked)),
+)
+def test_optimizers_that_are_named_instead_support_what_was_refused(asked):
+    supported, named = set(), set()
+    for name, kind in KINDS.items():
+        try:
+            kind(**({"space": {"x": (0.0, 1.0)}} | asked))
+            supported.add(name)
+        except bl.InvalidSetting as error:
+            [words] = re.findall("leave it out, or use (.*)$", str(error))
+            named.add(frozenset(re.split(", | or ", words)))
+    assert supported != KINDS.keys() and named == {frozenset(supported)}

@@ -145,7 +145,7 @@ def test_candidates_by_index_or_row(kind):
     first.observe(1.0, params=others[0])
     second.observe(2.0, params=ROWS[others[1]])
     assert (first.index_run, second.index_run) == (others[0], others[1])
-    assert first.params_run == {} and (opt.best_params_ == ROWS[others[1]]).all()
+    assert (first.params_run == ROWS[first.index_run]).all() and (opt.best_params_ == ROWS[others[1]]).all()
     before = opt._log.to_bytes()
     third = opt.suggest()
     before = opt._log.to_bytes()

@@ -18,7 +18,7 @@ RUNS = pytest.mark.parametrize("run", [bl.maximize, bl.minimize])
 def test_a_run_has_its_own_arguments_and_those_of_bayes_opt(run):
     of_bayes_opt = set(inspect.signature(bl.BayesOpt).parameters) - {"space", "candidates", "direction", "context"}
     own = ["f", "space", "candidates", "optimizer", "n_trials", "n_trials_total", "timeout", "budget", "n_workers"]
-    own += ["executor", "processes", "retries", "catch", "callbacks", "progress"]
+    own += ["executor", "processes", "retries", "retry_pending", "catch", "callbacks", "progress"]
     shown = list(inspect.signature(run).parameters.values())
     assert [each.name for each in shown[: len(own)]] == own
     assert {each.name for each in shown[len(own) :]} == of_bayes_opt and len(shown) == len(own) + len(of_bayes_opt)
@@ -232,6 +232,7 @@ def test_the_pool_of_a_run():
         ({"n_trials": None}, "^n_trials, n_trials_total, timeout and budget"),
         ({"n_trials": -1}, "^n_trials=-1"),
         ({"n_trials_total": -1}, "^n_trials_total=-1"),
+        ({"retry_pending": 1}, "^retry_pending=1 is not usable: pass True or False"),
         ({"n_trials_total": "5"}, "^n_trials_total=.5"),
         ({"n_trials": 2.5}, "^n_trials=2.5"),
         ({"timeout": 0}, "^timeout=0"),
@@ -275,3 +276,28 @@ def test_the_direction_of_a_study_counts(tmp_path):
     with pytest.raises(bl.InvalidSetting, match="call minimize"):
         bl.maximize(f, optimizer=study, n_trials=3)
     assert bl.minimize(f, optimizer=study, n_trials=3).best_value_ == min(trial.value for trial in study.trials)
+
+
+class Counter:
+    """A callback of one parameter too many."""
+
+    def __call__(self, optimizer, trial, more):
+        raise AssertionError
+
+
+@pytest.mark.parametrize("callback", [lambda trial: None, lambda: None, Counter(), [].append], ids=repr)
+def test_a_callback_that_cannot_be_called_is_refused_before_the_first_evaluation(callback):
+    opt = bl.RandomSearch(SPACE)
+    with pytest.raises(bl.InvalidSetting, match=r"^callbacks\[1\]=.* cannot be called as callback\(optimizer, trial\)"):
+        bl.maximize(f, optimizer=opt, n_trials=3, callbacks=[lambda *both: None, callback])
+    assert opt.n_trials == 0
+
+
+def test_callbacks_of_two_parameters_are_called_as_before():
+    seen = []
+
+    def plain(optimizer, trial, more=None):
+        seen.append(trial.number)
+
+    bl.maximize(f, SPACE, n_trials=2, callbacks=[plain, lambda *both: seen.append(len(both)), bl.NoImprovement(5)])
+    assert seen == [0, 2, 1, 2]

@@ -232,7 +232,10 @@ def f(params):
 
 if __name__ == "__main__":
     {start}
-    best = bl.maximize(f, {{"n": (1, 8)}}, n_trials=50, executor=executor)
+    try:
+        bl.maximize(f, {{"n": (1, 8)}}, n_trials=50, executor=executor)
+    except KeyboardInterrupt as interrupt:
+        best = interrupt.result
     print(best.stop_reason, *[trial.state for trial in best.trials], flush=True)
     os.killpg(0, 9)
 """

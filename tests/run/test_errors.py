@@ -91,6 +91,45 @@ def test_a_typo_does_not_burn_all_trials(n_workers, n_first):
     assert result.stop_reason == "error" and n_first <= result.n_failed_ <= len(result.trials) < n_first + n_workers
 
 
+@failures_expected
+@pytest.mark.parametrize(
+    "bad",
+    [None, np.nan, "0.5", {"loss": 0.5}, (0.9, 76.0), {"value": 0.5, "attrs": {"model": object()}}],
+    ids=repr,
+)
+@pytest.mark.parametrize(("n_workers", "n_first"), [(1, 3), (5, 5)])
+def test_unusable_values_do_not_burn_all_trials(bad, n_workers, n_first):
+    calls = []
+
+    def f_returning(params):
+        calls.append(params)
+        return bad
+
+    with pytest.raises(bl.RunError, match=f"^the first {n_first} evaluations all failed in the same way: f returned"):
+        bl.maximize(f_returning, SPACE, n_trials=40, n_workers=n_workers, seed=0)
+    assert n_first <= len(calls) < n_first + n_workers
+
+
+@failures_expected
+def test_unusable_values_in_processes_do_not_burn_all_trials():
+    message = "^the first 3 evaluations all failed in the same way: f left attrs"
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(1, context) as pool, pytest.raises(bl.RunError, match=message):
+        bl.maximize(attrs_that_cannot_travel, SPACE, n_trials=9, executor=pool)
+
+
+def attrs_that_cannot_travel(params, trial):
+    trial.attrs["f"] = lambda: 0
+    return 1.0
+
+
+@failures_expected
+def test_unusable_values_of_several_types_do_not_end_a_run():
+    returns = iter([None, np.nan, None] + [np.nan] * 6)
+    with pytest.raises(bl.RunError, match="^none of 9 trials succeeded"):
+        bl.maximize(lambda params: next(returns), SPACE, n_trials=9)
+
+
 @METHODS
 @forks
 @failures_expected
@@ -230,16 +269,30 @@ def test_a_run_within_a_run_keeps_its_own_result():
 
 
 @failures_expected
-def test_an_interrupt_returns_the_result():
+def test_an_interrupt_has_the_result_and_a_prompt_gets_it_returned(monkeypatch):
     def interrupted(params):
         if params["n"] == 8:
             raise KeyboardInterrupt
         return f(params)
 
-    opt = bl.RandomSearch(SPACE)
+    def outer(params):
+        return bl.maximize(interrupted, optimizer=inner, n_trials=9).best_value_
+
+    opt, inner = bl.RandomSearch(SPACE), bl.RandomSearch(SPACE)
     opt.enqueue([{"x": 0.5, "n": n} for n in (1, 8)])
-    best = bl.maximize(interrupted, optimizer=opt, n_trials=9, timeout=SECONDS)
-    assert best.stop_reason == "interrupted" and states(best) == ["observed", "pending"]
+    inner.enqueue([{"x": 0.5, "n": n} for n in (1, 8)])
+    with pytest.raises(KeyboardInterrupt) as raised:
+        bl.maximize(interrupted, optimizer=opt, n_trials=9, timeout=SECONDS)
+    best = raised.value.result
+    assert best.stop_reason == "interrupted" and best.optimizer is opt and states(best) == ["observed", "pending"]
+    with pytest.raises(KeyboardInterrupt) as raised:
+        bl.maximize(outer, SPACE, n_trials=9)
+    assert raised.value.result.optimizer is not inner and states(raised.value.result) == ["pending"]
+    assert [trial.state for trial in inner.trials] == ["observed", "pending"]
+    monkeypatch.setattr("sys.ps1", ">>> ", raising=False)
+    opt.enqueue({"x": 0.5, "n": 8})
+    best = bl.maximize(interrupted, optimizer=opt, n_trials=9)
+    assert best.stop_reason == "interrupted" and states(best) == ["pending"]
 
 
 @failures_expected

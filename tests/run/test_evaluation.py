@@ -91,7 +91,7 @@ def test_exceptions_from_processes_say_where_they_come_from(monkeypatch):
 def test_what_is_no_finite_number_fails(value):
     opt = bl.BayesOpt(SPACE, seed=0)
     opt.enqueue([{"x": 0.5, "n": n} for n in (8, 7, 1)])
-    with pytest.warns(bl.BelatedWarning, match="^trial 0 failed: f returned .* not one finite number") as warned:
+    with pytest.warns(bl.BelatedWarning, match="^trial 0 failed: f returned ") as warned:
         best = bl.maximize(lambda params: 1.0 if params["n"] == 1 else value, optimizer=opt, n_trials=3)
     assert len(warned) == 1 and warned[0].filename == __file__
     assert states(best) == ["failed", "failed", "observed"]

@@ -396,7 +396,10 @@ def f(params):
     time.sleep(1000)
 
 if __name__ == "__main__":
-    best = bl.maximize(f, {"n": (1, 8)}, n_trials=50, n_workers=2, processes=True)
+    try:
+        bl.maximize(f, {"n": (1, 8)}, n_trials=50, n_workers=2, processes=True)
+    except KeyboardInterrupt as interrupt:
+        best = interrupt.result
     print(best.stop_reason, *[trial.state for trial in best.trials], flush=True)
 """
 

@@ -322,9 +322,16 @@ def f(params):
 
 opt = bl.RandomSearch({{"n": (1, 8)}}, seed=0)
 opt.enqueue([{{"n": 1}}, {{"n": 8}}, {{"n": 8}}])
-best = bl.maximize(f, optimizer=opt, n_trials=50, {workers})
-go_on.set()
-print(best.stop_reason, best.best_value_, *[trial.state for trial in best.trials], flush=True)
+{prompt}
+try:
+    best = bl.maximize(f, optimizer=opt, n_trials=50, {workers})
+    print("returned", flush=True)
+except KeyboardInterrupt as interrupt:
+    best = interrupt.result
+    raise
+finally:
+    go_on.set()
+    print(best.stop_reason, best.best_value_, *[trial.state for trial in best.trials], flush=True)
 """
 
 
@@ -337,8 +344,9 @@ print(best.stop_reason, best.best_value_, *[trial.state for trial in best.trials
         ("timeout=1000", "go_on.wait()", "interrupted 1.0 observed pending"),
     ],
 )
-def test_ctrl_c(workers, wait, end):
-    script = SCRIPT.format(workers=workers, wait=wait)
+@pytest.mark.parametrize("prompt", [False, True])
+def test_ctrl_c(workers, wait, end, prompt):
+    script = SCRIPT.format(workers=workers, wait=wait, prompt="sys.ps1 = '>>> '" if prompt else "")
     child = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
         for _ in range(end.count("pending")):
@@ -348,7 +356,11 @@ def test_ctrl_c(workers, wait, end):
     finally:
         child.kill()
         child.wait()
-    assert (child.returncode, err) == (0, "") and out == end + "\n"
+    if prompt:
+        assert (child.returncode, err) == (0, "") and out == f"returned\n{end}\n"
+    else:
+        # As Python ends at any Ctrl-C that is not handled; a shell shows 130.
+        assert child.returncode == -signal.SIGINT and err.endswith("KeyboardInterrupt\n") and out == end + "\n"
 
 
 PROCESSES = """
@@ -362,7 +374,10 @@ def f(params):
 
 if __name__ == "__main__":
     pool = ProcessPoolExecutor(2, multiprocessing.get_context("{method}"))
-    best = bl.maximize(f, {{"n": (1, 8)}}, n_trials=50, executor=pool)
+    try:
+        bl.maximize(f, {{"n": (1, 8)}}, n_trials=50, executor=pool)
+    except KeyboardInterrupt as interrupt:
+        best = interrupt.result
     print(best.stop_reason, *[trial.state for trial in best.trials], flush=True)
 """
 
@@ -444,6 +459,53 @@ def f(params):
 study = bl.Study("s", sys.argv[1], bl.BayesOpt({"x": (0.0, 1.0)}, seed=0))
 bl.maximize(f, optimizer=study, n_trials=50)
 """
+
+
+@pytest.mark.parametrize("kind", ["optimizer", "study"])
+def test_pending_trials_of_a_process_that_died_are_named_and_evaluated_again(kind, tmp_path):
+    opt = bl.RandomSearch(SPACE, seed=0)
+    if kind == "study":
+        store = f"sqlite:///{tmp_path / 'studies.db'}"
+        opt = bl.Study("s", store, opt)
+    before = opt.suggest(n=3)
+    before[1].observe(0.0)
+    if kind == "study":
+        opt = bl.Study.load("s", store)
+    with pytest.warns(bl.BelatedWarning, match="^trials 0, 2 were pending before this run.*retry_pending=True"):
+        best = bl.maximize(f, optimizer=opt, n_trials_total=8)
+    # They count, and so only five of the eight were left to start.
+    assert len(best.trials) == 5 and best.pending_ == [] and best.n_pending_ == 2
+    params = {trial.number: trial.params for trial in opt.pending_}
+    best = bl.maximize(f, optimizer=opt, n_trials_total=8, retry_pending=True)
+    assert {trial.number: trial.params for trial in best.trials} == params and best.n_pending_ == 0
+    assert opt.n_trials == 8 and all(trial.value == f(trial.params) for trial in opt.trials[2:])
+
+
+def test_pending_trials_are_evaluated_besides_n_trials_unless_they_end_meanwhile():
+    opt = bl.RandomSearch(SPACE, seed=0)
+    opt.suggest(n=3)
+
+    def meddle(optimizer, trial):
+        if trial.number == 0:
+            optimizer.observe(1, 7.0)
+
+    result = bl.maximize(f, optimizer=opt, n_trials=2, retry_pending=True, callbacks=[meddle])
+    assert [trial.number for trial in result.trials] == [0, 2, 3, 4] and opt.trial(1).value == 7.0
+    assert bl.maximize(f, optimizer=opt, n_trials=0, retry_pending=True).trials == []
+    opt.suggest(n=2)
+    result = bl.maximize(f, optimizer=opt, n_trials=0, retry_pending=True, n_workers=2)
+    assert [trial.number for trial in result.trials] == [5, 6] and states(result) == ["observed"] * 2
+
+
+def test_a_total_reached_by_runs_side_by_side_is_no_reason_to_warn(recwarn):
+    opt = bl.RandomSearch(SPACE, seed=0)
+
+    def other(optimizer, trial):
+        if trial.number == 0:
+            bl.maximize(f, optimizer=opt, n_trials_total=6)
+
+    bl.maximize(f, optimizer=opt, n_trials_total=6, n_workers=2, callbacks=[other])
+    assert [str(each.message) for each in recwarn if "pending" in str(each.message)] == []
 
 
 def test_a_study_goes_on_after_a_crash(tmp_path):

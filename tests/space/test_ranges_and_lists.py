@@ -1,8 +1,9 @@
 """Steps, ordinals and constants: values, encodings and refusals."""
 
+import json
 import math
 import time
-from decimal import Decimal
+from decimal import Decimal, localcontext
 from fractions import Fraction
 
 import numpy as np
@@ -11,7 +12,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import belated as bl
-from belated import Categorical, Integer, InvalidPoint, InvalidSpace, Ordinal, Real, Space
+from belated import Categorical, Integer, InvalidPoint, InvalidSpace, Ordinal, Real, Space, _core
 
 decimals = st.decimals(-1000, 1000, places=3)
 
@@ -81,8 +82,8 @@ def test_what_is_no_member_is_refused(space, value, expected):
         (lambda: Ordinal({1, 2}), "pass a list of values"),
         (lambda: Ordinal([Real(0, 1), 3]), "write the dimension itself"),
         (lambda: Categorical([]), "give at least one"),
-        (lambda: Integer(3, 3), "write a constant as its value"),
-        (lambda: Real(3.0, 3.0), "write a constant as its value"),
+        (lambda: Integer(4, 3), "is empty: low must not be greater than high"),
+        (lambda: Real(3.5, 3.0), "is empty: low must not be greater than high"),
     ],
 )
 def test_impossible_dimensions_are_refused(make, message):
@@ -190,3 +191,66 @@ def test_time_for_choices_is_linear():
     choices = Categorical(names)
     assert [choices.level(name) for name in names] == list(range(4000))
     assert time.process_time() - start < 1.0
+
+
+# One value, and the members nearest to a column.
+
+
+@pytest.mark.parametrize(
+    "constant", [(3, 3), (0.5, 0.5), Integer(3, 3), Real(0.5, 0.5), Integer(3, 3, log=True)], ids=repr
+)
+def test_equal_bounds_are_a_constant(constant, tmp_path):
+    value = constant[0] if isinstance(constant, tuple) else constant.low
+    given = {"x": (0.0, 1.0), "c": constant, "d": Integer(1, 5, when={"c": value})}
+    study = bl.Study("s", f"sqlite:///{tmp_path / 's.db'}", bl.BayesOpt(given, seed=0, initial=2))
+    for trial in study.suggest(n=4):
+        assert trial.params["c"] == value and type(trial.params["c"]) is type(value) and "d" in trial.params
+        study.observe(trial, trial.params["x"])
+    again = bl.Study.load("s", study.store)
+    assert again.domain_.width == 2 and [each.params for each in again.trials] == [each.params for each in study.trials]
+    assert again.recommend()["c"] == again.suggest().params["c"] == value
+    whole = again.add({"x": 0.5, "c": value, "d": 2}, 1.0)
+    assert again.trial(whole.number).params == {"x": 0.5, "c": value, "d": 2}
+    with pytest.raises(InvalidPoint, match=r"params\['c'\]"):
+        again.add({"x": 0.5, "c": value + 1, "d": 2}, 1.0)
+    with pytest.raises(InvalidSpace, match="constants alone"):
+        Space({"c": constant})
+
+
+ranges_of_integers = st.tuples(st.integers(1, 2**40 - 1), st.integers(1, 2**40)).map(lambda pair: (pair[0], sum(pair)))
+small_ranges = st.tuples(st.integers(1, 30), st.integers(1, 30)).map(lambda pair: (pair[0], sum(pair)))
+
+
+@given(small_ranges | ranges_of_integers, st.floats(0, 1), st.floats(0, 1))
+def test_a_log_integer_is_the_nearest_by_ratio(bounds, u, part):
+    low, high = bounds[0], min(bounds[1], 2**40)
+    assume(low < high)
+    dimension = Integer(low, high, log=True)
+    value = dimension.decode([u])
+    assert low <= value <= high
+    # low * (high / low) ** u lies between the geometric means of the value and its neighbours.
+    with localcontext() as context:
+        context.prec = 60
+        at = Decimal(low) * (Decimal(high) / low) ** Decimal(u)
+        if value > low:
+            assert at >= (Decimal(value) * (value - 1)).sqrt() * (1 - Decimal("1e-13"))
+        if value < high:
+            assert at <= (Decimal(value) * (value + 1)).sqrt() * (1 + Decimal("1e-13"))
+    inside = low + round(part * (high - low))
+    assert dimension.decode(dimension.encode(inside)) == inside
+
+
+@given(small_ranges, st.booleans(), st.integers(0, 2**32))
+def test_columns_are_decoded_as_the_core_reads_them(bounds, log, seed):
+    low, high = bounds
+    dimension = Integer(low, high, log=log)
+    opt = bl.RandomSearch({"n": dimension}, seed=seed)
+    core = _core.Optimizer(opt.domain_.domain(), json.dumps(opt._definition()))
+    for number in core.suggest(5, None, None):
+        column = core.trial(number).point[0]
+        value = dimension.decode([column])
+        assert dimension.encode(value)[0] == pytest.approx(column, abs=1e-12)
+    for u in np.random.default_rng(seed).random(20):
+        value = dimension.decode([u])
+        distances = [abs(dimension.encode(n)[0] - u) for n in range(low, high + 1)]
+        assert distances[value - low] <= min(distances) + 1e-12

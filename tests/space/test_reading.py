@@ -40,7 +40,8 @@ def test_pairs_of_numbers_are_called_x0_x1():
         ((0.0, 1.0, 0.1), r"bl.Real\(0.0, 1.0, step=0.1\)"),
         ((1.0,), "a range \\(low, high\\) of two numbers"),
         ({"b", "a"}, r"write the choices as a list, \['a', 'b'\]"),
-        (np.array([1, 2]), r"write the choices as a list, \[1, 2\]"),
+        (np.array([1, 2]), r"write bl.Ordinal\(\[1, 2\]\).*bl.Categorical\(\[1, 2\]\)"),
+        (np.ones((2, 2)), "rows of points are candidates="),
         ({"low": 0, "high": 1}, r"write bl.Real\(low, high\)"),
         (Real, r"write bl.Real\(low, high\)"),
     ],
@@ -142,18 +143,18 @@ def test_frozen_distributions_of_scipy_are_refused_with_what_to_write():
 
 MISREAD = [
     ({"x": [0.0, 1.0], "y": (0.0, 1.0)}, r"space\['x'\]=\[0.0, 1.0\] is a choice.*write \(0.0, 1.0\).*bl.Categorical"),
-    (
-        {"x": (0, 1), "y": (0.0, 1.0)},
-        r"space\['x'\]=\(0, 1\) is a range of whole numbers.*\(0.0, 1.0\).*bl.Integer\(0, 1\)",
-    ),
-    ([(0, 1), (-2.0, 2.0)], r"space\['x0'\]=\(0, 1\).*whole numbers"),
+    ({"x": [1, 100]}, r"space\['x'\]=\[1, 100\] is a choice.*write \(1, 100\).*bl.Categorical\(\[1, 100\]\)"),
+    ({"x": [0, 0.5]}, r"write \(0, 0.5\)"),
 ]
 SILENT = [
     {"x": Categorical([0.0, 1.0]), "y": (0.0, 1.0)},
     {"x": Integer(0, 1), "y": (0.0, 1.0)},
     {"x": (0, 1), "y": Real(0.0, 1.0), "z": (2, 5)},
     {"x": [0.0, 0.5, 1.0]},
-    {"x": [0, 1]},
+    {"x": [1, 0]},
+    {"x": [False, True], "y": [1, "2"], "z": [1, None]},
+    {"n_layers": (1, 4), "momentum": (0.0, 0.99)},
+    [(0, 1), (-2.0, 2.0)],
 ]
 
 
@@ -212,3 +213,8 @@ def test_a_space_shows_what_was_understood():
     assert repr(space) == text
     again = eval(text, {kind.__name__: kind for kind in (Space, Real, Integer, Ordinal, Categorical)})
     assert dict(again) == dict(space) and repr(again) == text
+
+
+def test_too_many_columns_name_the_parameter_that_has_most():
+    with pytest.raises(InvalidSpace, match=r"5001 columns.* space\['word'\] has 5000.*bl.Ordinal"):
+        bl.RandomSearch({"x": (0.0, 1.0), "word": [str(i) for i in range(5000)]})

@@ -166,7 +166,7 @@ def test_categorical_holds_what_cannot_be_hashed_or_compared():
 
 @pytest.mark.parametrize(
     "bounds",
-    [(1.0, 1.0), (2.0, 1.0), (0.0, math.nan), (math.nan, 1.0), (-math.inf, 0.0), (0.0, math.inf)]
+    [(2.0, 1.0), (0.0, math.nan), (math.nan, 1.0), (-math.inf, 0.0), (0.0, math.inf)]
     + [("0", "1"), (0.0, 1j), (True, 2.0), (None, 1.0), (0.0, [1.0]), (0.0, np.array([1.0])), (0, 10**400)],
 )
 def test_real_refuses_bounds(bounds):
@@ -174,7 +174,7 @@ def test_real_refuses_bounds(bounds):
         Real(*bounds)
 
 
-@pytest.mark.parametrize("bounds", [(1, 1), (2, 1), (1.0, 2.0), (False, 2), ("1", "2"), (0, math.inf), (0, 2**41)])
+@pytest.mark.parametrize("bounds", [(2, 1), (1.0, 2.0), (False, 2), ("1", "2"), (0, math.inf), (0, 2**41)])
 def test_integer_refuses_bounds(bounds):
     with pytest.raises(InvalidSpace, match="Integer"):
         Integer(*bounds)

@@ -133,7 +133,7 @@ def test_other_arguments_are_refused(store, tmp_path, arguments, message):
 
 def test_a_study_that_is_not_there_says_where(store):
     bl.Study("other", store, optimizer())
-    with pytest.raises(bl.StoreError, match="^there is no study 's' in sqlite:///.*: pass optimizer= to create it$"):
+    with pytest.raises(bl.StoreError, match="^there is no study 's' in sqlite:///.*, which has .*bl.Study"):
         bl.Study("s", store)
 
 

@@ -84,7 +84,8 @@ class RandomUse(RuleBasedStateMachine):
         try:
             self.studies = [bl.Study(name, self.path, OPTIMIZERS[kind](self.clock), time=self.clock)]
         except bl.InvalidSetting:
-            self.name = "a plain name"
+            assert abs(time) == 1e308 or len(name.encode()) > 2500
+            self.clock.now, self.name = 0.0, "a plain name"
             self.studies = [bl.Study(self.name, self.path, OPTIMIZERS[kind](self.clock), time=self.clock)]
         self.link.symlink_to(self.path)
         self.studies.append(bl.Study.load(self.name, self.link, time=self.clock))

@@ -3,13 +3,15 @@
 from collections.abc import Mapping
 from typing import Any
 
-from belated._core import Action, InvalidFidelity, InvalidValue
+from belated._core import Action, InvalidFidelity, InvalidPoint, InvalidValue
 from belated.optimizers.constraints import Constraints
 from belated.optimizers.log import Report
+from belated.optimizers.partial import filled_in, missing_names
 from belated.optimizers.problem import Problem
 from belated.optimizers.report import attrs_as_json, check_amount
 from belated.short_repr import short_repr
 from belated.space.arguments import is_list
+from belated.space.space import Location, Space
 
 
 def added_actions(
@@ -31,7 +33,7 @@ def added_actions(
         raise InvalidValue(f"value has {len(values)} entries for {len(points)} points: pass one for each")
     n = len(points)
     contexts = problem.contexts(context, n)
-    located = [problem.domain.locate(point) for point in points]
+    located = [_whole_location(problem, point) for point in points]
     encoded = [problem.encode_context(one, owner) for one in contexts]
     names = [f"params[{i}]" if several else "params" for i in range(n)]
     oriented = [None if y is None else problem.check_value(y, name) for y, name in zip(values, names, strict=True)]
@@ -53,16 +55,39 @@ def added_actions(
     return actions, several
 
 
+def _whole_location(problem: Problem, point: Any) -> Location:
+    """Where a point of `add` lies."""
+    domain = problem.domain
+    try:
+        return domain.locate(point)
+    except InvalidPoint as error:
+        if not isinstance(domain, Space) or not isinstance(point, Mapping):
+            raise
+        if not missing_names(domain, domain.checked_part(point)):
+            raise
+        raise InvalidPoint(
+            f"{error} (the model cannot use a value whose point is not known; enqueue draws missing names)"
+        ) from None
+
+
 def enqueued_actions(
-    problem: Problem, owner: str, constraints: Constraints | None, params: Any, fidelity: Any
+    problem: Problem, owner: str, constraints: Constraints | None, params: Any, fidelity: Any, seed: list[int]
 ) -> list[Action]:
-    """What `enqueue` has to log, one action for each point; everything is checked before anything is logged."""
+    """What `enqueue` has to log, one action for each point; everything is checked before anything is logged.
+
+    Names that are missing are drawn; the draws depend on `seed` and on the point's place in the list.
+    """
     domain = problem.domain
     several = domain.holds_several(params)
-    located = [domain.locate(point) for point in (domain.split(params) if several else [params])]
-    if constraints is not None:
-        for i, place in enumerate(located):
-            constraints.check(place, f"params[{i}]" if several else "params")
+    located = []
+    for i, point in enumerate(domain.split(params) if several else [params]):
+        what = f"params[{i}]" if several else "params"
+        if isinstance(domain, Space):
+            point = filled_in(domain, point, constraints, what, [*seed, i])
+        place = domain.locate(point)
+        if constraints is not None:
+            constraints.check(place, what)
+        located.append(place)
     shares = _fidelities(problem, owner, fidelity, len(located), None)
     return [Action.enqueue(place, share) for place, share in zip(located, shares, strict=True)]
 

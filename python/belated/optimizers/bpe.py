@@ -111,8 +111,8 @@ class BPEDelay(Optimizer, strategy="BPEDelay"):
     beta : float or "theory", default 2.5
         Multiplies the standard deviation in the bounds. The paper's experiments have sqrt(6). "theory" is the
         multiplier of Theorem 6.1 for candidates and for spaces of no more than `n_points` points: for N points in R
-        rounds B + noise_std/regularization sqrt(2 log(4 R N/delta)); for other spaces that of Theorem 6.2, whose bounds are so wide that
-        little is ever eliminated.
+        rounds B + noise_std/regularization sqrt(2 log(4 R N/delta)). For other spaces it is the multiplier of Theorem
+        6.2, whose bounds are so wide that little is ever eliminated.
     rkhs_bound : float, optional
         B, needed with ``beta="theory"``: a bound on the norm of f - mean in the space of the kernel (that of
         sum a_i k(., x_i) is the square root of sum a_i a_j k(x_i, x_j)).

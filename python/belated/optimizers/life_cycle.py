@@ -13,6 +13,7 @@ from belated.optimizers.additions import added_actions, check_same_fidelity, enq
 from belated.optimizers.constraints import Constraints
 from belated.optimizers.from_table import add_trials_table, is_trials_table
 from belated.optimizers.log import Array, Log, Record, Report
+from belated.optimizers.names import checks_arguments
 from belated.optimizers.problem import Problem
 from belated.optimizers.read_access import ReadAccess
 from belated.optimizers.report import attrs_as_json, check_amount, error_facts, headline
@@ -57,6 +58,11 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
     def _status_of(self) -> str | None:
         """What can be looked at besides trials: "rounds" or a "tree"."""
         return None
+
+    @property
+    def _seed(self) -> int:
+        """The seed of the optimizer, given or drawn."""
+        raise NotImplementedError
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The settings by name."""
@@ -127,6 +133,7 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
     def suggest(
         self, n: int, context: Mapping[str, Any] | None = None, *, fidelity: float | None = None
     ) -> list[Trial]: ...
+    @checks_arguments
     def suggest(
         self, n: int | None = None, context: Mapping[str, Any] | None = None, *, fidelity: float | None = None
     ) -> Trial | list[Trial]:
@@ -166,6 +173,7 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
         """
         return self._start(n, context, fidelity, self._start_trials)
 
+    @checks_arguments
     def observe(
         self,
         trial: Trial | int,
@@ -322,6 +330,7 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
             return place
         return None if record.run is None else started
 
+    @checks_arguments
     def fail(
         self,
         trial: Trial | int,
@@ -388,6 +397,7 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
             value = self._value_of(Trial(self, number))
             raise AlreadyObserved(f"trial {number} has the value {value!r} already and cannot {verb}") from None
 
+    @checks_arguments
     def add(
         self,
         params: Any,
@@ -403,8 +413,9 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
 
         Parameters
         ----------
-        params : mapping, row or index; or a list of these; or DataFrame
-            In a space: values by name, a list of such, or a DataFrame with a column for each name.
+        params : mapping, row or index; or a list of these; or DataFrame or array
+            In a space: values by name, a list of such, a DataFrame with a column for each name, or an array as
+            `predict` takes it. Constants may be left out, other names not: see `enqueue`.
             For candidates: an index or a row; rows of shape (n, d), or, where `value` is a list too, indices.
             Or a table of trials alone, as `trials_dataframe` makes it, also when it comes back from a CSV file: each
             trial is added in the state that it has there, where it was really run, at the time of now.
@@ -451,13 +462,15 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
         trials = [Trial(self, number) for number in numbers if number is not None]  # an added trial has a number
         return trials if several else trials[0]
 
+    @checks_arguments
     def enqueue(self, params: Any, *, fidelity: Any = None) -> None:
         """Have these points suggested next, in this order, before any of the optimizer's own.
 
         Parameters
         ----------
-        params : mapping, row or index; or a list of these; or DataFrame
-            As for `add`.
+        params : mapping, row or index; or a list of these; or DataFrame or array
+            As for `add`. Names of a space may be missing: their values are drawn now, uniformly at random from the
+            space and as the constraints allow, by the seed and the number of events so far.
         fidelity : int, float or sequence of these, optional
             That of each trial, or of all, in your units. None, also within the sequence: what `suggest` is asked for,
             else the highest.
@@ -477,9 +490,17 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
         >>> optimizer.enqueue({"x": 0.5})
         >>> optimizer.suggest().params
         {'x': 0.5}
+
+        The number of layers alone is given, and the rest is drawn:
+
+        >>> optimizer = bl.RandomSearch({"layers": (1, 4), "lr": bl.Real(1e-4, 1, log=True)}, seed=0)
+        >>> optimizer.enqueue([{"layers": 1}, {"layers": 4}])
+        >>> [trial.params["layers"] for trial in optimizer.suggest(n=2)]
+        [1, 4]
         """
         constraints = self._constraints_for("enqueue")
-        actions = enqueued_actions(self._problem, self._strategy_name, constraints, params, fidelity)
+        seed = [self._seed, self._current_log().n_events()]
+        actions = enqueued_actions(self._problem, self._strategy_name, constraints, params, fidelity, seed)
         self._record_all(actions, None)
 
     def _encode_context(self, context: Any) -> NDArray[np.float64] | None:
@@ -496,6 +517,11 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
             trial = trial.number
         known = len(self._log)
         number = whole_number(trial)
+        if number is None and not isinstance(trial, str) and (isinstance(trial, Mapping) or np.ndim(trial)):
+            raise UnknownTrial(
+                f"trial={short_repr(trial)} is not a trial: pass one that suggest or add returned, or its number; "
+                "add(params, value) takes params"
+            )
         if number is None or not 0 <= number < known:
             raise UnknownTrial(
                 f"trial {short_repr(trial)} is unknown: there are {known} trials, numbered from 0; "
@@ -510,7 +536,8 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
         rows = []
         for trial in reversed(trials[-_ROWS_SHOWN:]):
             error = trial.error
-            facts = (trial.params or trial.index, trial.context, trial.state, trial.value, error and headline(error))
+            point = trial.params if trial.index is None else trial.index
+            facts = (point, trial.context, trial.state, trial.value, error and headline(error))
             rows.append([trial.number] + ["" if fact is None else fact for fact in facts])
         n_pending = len(self._log.numbers("pending"))
         caption = f"{self._strategy_name}: {len(trials)} trials, {n_pending} pending, best {self.best_value_}"

@@ -2,11 +2,15 @@
 
 import dataclasses
 import difflib
+import functools
 import inspect
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from belated._core import InvalidSetting
+from belated.short_repr import short_repr
+
+Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 class UnknownArgument(InvalidSetting, TypeError):
@@ -16,7 +20,7 @@ class UnknownArgument(InvalidSetting, TypeError):
 # The arguments of `maximize` and `minimize` that are not those of the optimizer.
 RUN_ARGUMENTS = (
     *("f", "space", "candidates", "optimizer", "n_trials", "n_trials_total", "timeout", "budget"),
-    *("n_workers", "executor", "processes", "retries", "catch", "callbacks", "progress"),
+    *("n_workers", "executor", "processes", "retries", "retry_pending", "catch", "callbacks", "progress"),
 )
 
 _NO_PRUNING = "belated does not prune by intermediate values: leave it out"
@@ -98,6 +102,35 @@ _ATTRIBUTES_ELSEWHERE = {
     **dict.fromkeys(("res", "get_trials", "history", "results", "xi", "yi"), "trials"),
     **dict.fromkeys(("x_iters", "func_vals", "dataframe", "get_trials_data_frame"), "trials_dataframe()"),
 }
+
+
+# Strings that stand for values in other packages and in papers, and the one to write here.
+VALUES_ELSEWHERE = {
+    **dict.fromkeys(("ei", "logei", "qei", "nei", "expected_improvement", "log_expected_improvement"), "log_ei"),
+    **dict.fromkeys(("lcb", "gp_ucb", "gp-ucb", "upper_confidence_bound"), "ucb"),
+    **dict.fromkeys(("ts", "thompson_sampling"), "thompson"),
+    **dict.fromkeys(("constant_liar", "cl_min", "cl_mean", "cl_max"), "liar"),
+    **dict.fromkeys(("kriging_believer", "believer"), "hallucinate"),
+    **dict.fromkeys(("fantasize", "fantasies", "fantasy"), "integrate"),
+}
+
+
+def checks_arguments(method: Method) -> Method:
+    """A decorator of methods: unknown keywords are refused by the name of the public class, with the known ones."""
+    known = list(inspect.signature(method).parameters)[1:]
+
+    @functools.wraps(method)
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        for name in kwargs:
+            if name not in known:
+                near = difflib.get_close_matches(name, known, n=1, cutoff=0.7)
+                raise UnknownArgument(
+                    f"{name}={short_repr(kwargs[name])} is not an argument of {type(self).__name__}.{method.__name__}: "
+                    + (f"did you mean {near[0]}?" if near else f"it has {', '.join(known)}")
+                )
+        return method(self, *args, **kwargs)
+
+    return cast(Method, call)
 
 
 def family_of(cls: type, argument: str) -> Any:

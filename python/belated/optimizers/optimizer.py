@@ -71,7 +71,7 @@ class Optimizer(LifeCycle[_core.Optimizer]):
         seed = int.from_bytes(os.urandom(8), "big") >> 1 if self.seed is None else whole_number(self.seed)
         if seed is None or not 0 <= seed < 2**64:
             raise InvalidSetting(f"seed={short_repr(self.seed)} is not usable: pass an integer from 0 to 2**64 - 1")
-        self.seed_ = seed
+        self.seed_: int = seed
         self._constraints = Constraints.from_argument(self.constraints, self.domain_)
         if self._constraints is not None:
             for name, value in self._settings().items():
@@ -134,6 +134,10 @@ class Optimizer(LifeCycle[_core.Optimizer]):
         [event] = self._log.propose(1, None, self._problem.now(), feasible=self._constraints)
         fidelity: float | None = json.loads(event)["Suggested"].get("fidelity")
         return fidelity
+
+    @property
+    def _seed(self) -> int:
+        return self.seed_
 
     def _constraints_for(self, call: str) -> Constraints | None:
         return self._constraints

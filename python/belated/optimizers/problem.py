@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from belated._core import InvalidContext, InvalidFidelity, InvalidSetting, InvalidSpace, InvalidValue
-from belated.short_repr import short_repr
-from belated.space.arguments import finite
+from belated.space.arguments import finite, one_line
 from belated.space.candidates import Candidates
 from belated.space.fidelity import Fidelity
 from belated.space.space import ContextSpace, Space
@@ -44,9 +43,9 @@ class Problem:
             ("direction", direction, ["maximize", "minimize"]),
         ):
             if not isinstance(value, str) or value not in choices:
-                raise InvalidSetting(f"{name}={short_repr(value)} is not usable: pass one of {choices}")
+                raise InvalidSetting(f"{name}={one_line(value)} is not usable: pass one of {choices}")
         if time is not None and not callable(time):
-            raise InvalidSetting(f"time={short_repr(time)} is not usable: pass a function that returns seconds")
+            raise InvalidSetting(f"time={one_line(time)} is not usable: pass a function that returns seconds")
         if time is not None and clock != "seconds":
             raise InvalidSetting("time is given but never asked: pass clock='seconds', or leave time out")
         self.domain: Space | Candidates
@@ -63,7 +62,7 @@ class Problem:
             if both:
                 raise InvalidSpace(f"{both} stand in both space and context: give each name once")
         if fidelity is not None and not isinstance(fidelity, Fidelity):
-            raise InvalidSetting(f"fidelity={short_repr(fidelity)} is not usable: pass bl.Fidelity(low, high), or None")
+            raise InvalidSetting(f"fidelity={one_line(fidelity)} is not usable: pass bl.Fidelity(low, high), or None")
         self.fidelity = fidelity
         self.clock = clock
         self.minimizes = direction == "minimize"
@@ -82,7 +81,7 @@ class Problem:
         if self.context_space is None:
             if context is not None:
                 raise InvalidContext(
-                    f"context={short_repr(context)} was not declared: pass its space as context= to {owner}, "
+                    f"context={one_line(context)} was not declared: pass its space as context= to {owner}, "
                     "or leave it out here"
                 )
             return None
@@ -105,7 +104,7 @@ class Problem:
             return None
         if self.fidelity is None:
             raise InvalidFidelity(
-                f"fidelity={short_repr(fidelity)} was not declared: pass fidelity=bl.Fidelity(low, high) to {owner}, "
+                f"fidelity={one_line(fidelity)} was not declared: pass fidelity=bl.Fidelity(low, high) to {owner}, "
                 "or leave it out here"
             )
         return self.fidelity.encode(fidelity)
@@ -121,7 +120,7 @@ class Problem:
         number = finite(value)
         if number is None:
             raise InvalidValue(
-                f"value={short_repr(value)} for {what} is not one finite real number; "
+                f"value={one_line(value)} for {what} is not one finite real number; "
                 "pass a finite number, or report a crash with fail (nothing was changed)"
             )
         return self.oriented(number)
@@ -131,7 +130,7 @@ class Problem:
         number = None if std is None else finite(std)
         if std is not None and (number is None or number < 0):
             raise InvalidValue(
-                f"std={short_repr(std)} for {what} is not a finite number >= 0; pass the standard deviation of the "
+                f"std={one_line(std)} for {what} is not a finite number >= 0; pass the standard deviation of the "
                 "value's noise, or leave it out (nothing was changed)"
             )
         return number

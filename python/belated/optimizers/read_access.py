@@ -9,17 +9,14 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from belated._core import BelatedError, GaussianProcess, InvalidPoint, InvalidSetting
+from belated._core import BelatedError, GaussianProcess, InvalidSetting
 from belated.optimizers.log import Array, Log
 from belated.optimizers.names import AttributeHints
 from belated.optimizers.status import Round, Tree, round_from, trees_from
 from belated.optimizers.surrogate import Surrogate, surrogate_of
 from belated.optimizers.table import trials_dataframe
 from belated.optimizers.trial import Trial
-from belated.short_repr import short_repr
-from belated.space.arguments import axes
 from belated.space.candidates import Candidates
-from belated.space.dimensions import Categorical
 from belated.space.space import ContextSpace, Space
 
 if TYPE_CHECKING:
@@ -205,7 +202,7 @@ class ReadAccess(AttributeHints):
         (1,)
         """
         log, encoded = self._model_log("predict"), self._source._encode_context(context)
-        points = encoded_points(self.domain_, params)
+        points = self.domain_.points(params)
         if encoded is not None:
             points = np.hstack([points, np.tile(encoded, (len(points), 1))])
         posterior = log.predict(points, self._source._problem.now(), bool(pending))
@@ -255,7 +252,7 @@ class ReadAccess(AttributeHints):
         True
         """
         log, encoded = self._model_log("acquisition_at"), self._source._encode_context(context)
-        points = encoded_points(self.domain_, params)
+        points = self.domain_.points(params)
         constraints = self._source._constraints_for("acquisition_at")
         values = log.acquisition(points, encoded, self._source._problem.now(), feasible=constraints)
         if values is None:
@@ -342,28 +339,3 @@ class ReadAccess(AttributeHints):
 
 def _not_fitted(what: str) -> NotFitted:
     return NotFitted(f"{what} needs values: observe at least one trial first")
-
-
-def encoded_points(domain: Space | Candidates, params: Any) -> Array:
-    """Encoded points, shape (n, width), of whatever `predict` takes."""
-    if isinstance(domain, Space) and hasattr(params, "shape") and not hasattr(params, "to_dict"):
-        params = _named_rows(domain, params)
-    return domain.points(params)
-
-
-def _named_rows(space: Space, array: Any) -> list[dict[str, Any]]:
-    """The rows of an array of numbers as values by name; NaN stands for a parameter that is not active."""
-    names = list(space)
-    choices = [name for name, dimension in space.items() if isinstance(dimension, Categorical)]
-    if choices:
-        raise InvalidPoint(
-            f"params is an array, and {choices} have choices: pass a list of dicts, or a DataFrame with the "
-            f"columns {names}"
-        )
-    if axes(array) != 2 or array.shape[1] != len(names):
-        raise InvalidPoint(
-            f"params={short_repr(array)} has shape {tuple(array.shape)}: pass (n, {len(names)}) values, one "
-            f"column for each of {names} (x.reshape(1, -1) makes a row of one point)"
-        )
-    rows = (dict(zip(names, row, strict=True)) for row in np.asarray(array).tolist())
-    return [space.without_missing(row) for row in rows]

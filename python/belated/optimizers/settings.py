@@ -93,16 +93,16 @@ class UCB(Acquisition, name="ucb"):
         "kandasamy" is sqrt(0.2 d log(2j + 1)) at suggestion j in d dimensions (Kandasamy et al. 2017),
         "kandasamy_code" sqrt(5 d log(2 d j + 1)), which their code has instead. "theory" is
         B + R sqrt(2 (gamma + 1 + log(1/delta))), under `Censor` B + (R + V) sqrt(2 (gamma + 1 + log(2/delta))), in the
-        model's units: B is `rkhs_bound`, V `value_bound`, R the standard deviation of the noise and gamma the maximum information
-        gain, bounded from above by what greedy choices gain. It is far too wide for practice.
+        model's units: B is `rkhs_bound`, V `value_bound`, R the standard deviation of the noise and gamma the maximum
+        information gain, bounded from above by the gain of greedy choices. It is far too wide for practice.
     rkhs_bound : float, default 1.0
         B of ``beta="theory"``: a bound on the norm of f, in the model's units.
     delta : float, default 0.1
         ``beta="theory"`` holds with probability 1 - delta.
     value_bound : float, optional
-        B_y of Verma et al. (2022), under `Censor`: a bound on the distance of values from the prior mean, in the model's
-        units. It multiplies the sum of the standard deviations, and enters ``beta="theory"``. Default None: 1, as in
-        their experiments; with ``beta="theory"`` the largest distance observed so far.
+        B_y of Verma et al. (2022), under `Censor`: a bound on the distance of values from the prior mean, in the
+        model's units. It multiplies the sum of the standard deviations, and enters ``beta="theory"``. Default None:
+        1, as in their experiments; with ``beta="theory"`` the largest distance observed so far.
     effort : float, default 1.0
         As for `LogEI`.
 

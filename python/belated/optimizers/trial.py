@@ -57,16 +57,14 @@ class Trial:
         return self._number
 
     @property
-    def params(self) -> dict[str, Any]:
-        """Values by name; for candidates, which have no names, an empty dict."""
-        point = self._owner._point_of(self)
-        return point if isinstance(point, dict) else {}
+    def params(self) -> dict[str, Any] | Any:
+        """Values by name; for candidates, which have no names, the row of shape (d,), as `x`."""
+        return self._owner._point_of(self)
 
     @property
-    def params_run(self) -> dict[str, Any]:
-        """Values by name where it was really run, as reported; `params` if nothing else was said."""
-        point = self._owner._run_point_of(self)
-        return point if isinstance(point, dict) else {}
+    def params_run(self) -> dict[str, Any] | Any:
+        """As `params`, where it was really run, as reported; `params` if nothing else was reported."""
+        return self._owner._run_point_of(self)
 
     @property
     def x(self) -> NDArray[Any] | None:

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Literal, TypeVar
 import numpy as np
 
 from belated._core import InvalidSetting
-from belated.optimizers.names import UnknownArgument, advice_on
+from belated.optimizers.names import VALUES_ELSEWHERE, UnknownArgument, advice_on
 from belated.short_repr import short_repr
 from belated.space.arguments import finite, is_list, whole_number
 
@@ -85,7 +85,11 @@ def checked(value: Any, annotation: Any, name: str) -> Any:
 
 def nearest(value: Any, words: Iterable[str]) -> str:
     """``; did you mean …?`` where one of the words is near."""
-    near = difflib.get_close_matches(value.lower(), list(words), n=1) if isinstance(value, str) else []
+    if not isinstance(value, str):
+        return ""
+    words, name = list(words), value.lower()
+    elsewhere = VALUES_ELSEWHERE.get(name)
+    near = [elsewhere] if elsewhere in words else difflib.get_close_matches(name, words, n=1)
     return f"; did you mean {near[0]!r}?" if near else ""
 
 

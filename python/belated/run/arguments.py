@@ -163,6 +163,12 @@ def check_processes(processes: Any, executor: Any) -> None:
         )
 
 
+def check_retry_pending(retry_pending: Any) -> None:
+    """InvalidSetting where the argument retry_pending is not usable."""
+    if not isinstance(retry_pending, bool):
+        raise InvalidSetting(f"retry_pending={short_repr(retry_pending)} is not usable: pass True or False")
+
+
 def own_pool(size: int, timeout: float | None, processes: bool = False) -> Executor:
     """The executor of a run that was given none."""
     if processes:
@@ -191,9 +197,20 @@ def functions(callbacks: Any) -> list[Any]:
         raise InvalidSetting(
             f"callbacks={short_repr(callbacks)} is not usable: pass a list of functions callback(optimizer, trial)"
         )
-    for each in given:
+    for i, each in enumerate(given):
         if isinstance(each, type):
             raise InvalidSetting(f"callbacks has the class {each.__name__}: pass one made of it, {each.__name__}(…)")
+        try:
+            signature = inspect.signature(each)
+        except (TypeError, ValueError):  # of some built-in functions none is known
+            continue
+        try:
+            signature.bind(None, None)
+        except TypeError as error:
+            raise InvalidSetting(
+                f"callbacks[{i}]={short_repr(each)} cannot be called as callback(optimizer, trial) ({error}): write "
+                "def callback(optimizer, trial), with these two parameters"
+            ) from None
     return [fresh(each) for each in given]
 
 

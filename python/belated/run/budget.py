@@ -21,14 +21,16 @@ class Budget:
         # Of trials that are running, by number.
         self._declared: dict[int, float] = {}
 
-    def has_room(self) -> bool:
-        """Whether the next trial fits in, at its declared cost, beside all that run."""
+    def has_room(self, trial: Trial | None = None) -> bool:
+        """Whether a trial, or else the next one, fits in at its declared cost, beside all that run."""
         left = self._limit - self._spent - math.fsum(self._declared.values())
         if left <= self._slack:
             return False
         if left + self._slack >= self._highest_cost():
             return True
-        return self._fidelity is not None and left + self._slack >= self._next_cost()
+        if self._fidelity is None:
+            return False
+        return left + self._slack >= (self._next_cost() if trial is None else declared_cost(self._fidelity, trial))
 
     def start(self, trial: Trial) -> None:
         """Count on what a trial is declared to cost."""

@@ -21,7 +21,7 @@ from belated.optimizers.report import format_error
 from belated.optimizers.trial import Trial
 from belated.run.budget import Budget
 from belated.run.lost import WorkerDied, WorkersDoNotStart, is_of_ray_task, worker_died
-from belated.run.objective import Objective, Outcome, evaluate
+from belated.run.objective import UNUSABLE_ATTRS, Objective, Outcome, evaluate
 from belated.run.progress import Progress
 from belated.run.raised import Place
 from belated.run.total import Total
@@ -45,7 +45,7 @@ PICKLING_ADVICE = (
 
 
 class RunError(BelatedError, RuntimeError):
-    """A run in which no trial succeeded, or whose first ones all raised the same, or whose executor does not work.
+    """A run in which no trial succeeded, or whose first ones all failed the same, or whose executor does not work.
 
     Attributes
     ----------
@@ -103,6 +103,8 @@ class Evaluations:
     retries: int
     callbacks: list[Callable[[Any, Trial], object]]
     progress: Progress | None
+    # Trials that were pending before the run, which are evaluated first.
+    waiting: list[Trial] = field(default_factory=list)
     trials: list[Trial] = field(default_factory=list)
     running: dict[Future[Outcome], Trial] = field(default_factory=dict)
     # Not a SimpleQueue: in some releases of Python its get may wait for ever when the timeout is tiny.
@@ -114,7 +116,7 @@ class Evaluations:
     failure: str = ""
     error: BaseException | None = None
     warned: set[str] = field(default_factory=set)
-    # What the first evaluations raised and where; None for one that raised nothing.
+    # What the first evaluations raised and where, or the type that they returned; None for one with a value.
     first: list[Place | None] = field(default_factory=list)
 
     def run(self) -> Literal["n_trials", "timeout", "budget"]:
@@ -124,7 +126,7 @@ class Evaluations:
             if not to_start and not self.running:
                 return "n_trials"
             can_start = to_start and len(self.running) < self.n_workers and monotonic() < self.deadline
-            if can_start and self.budget is not None and not self.budget.has_room():
+            if can_start and self.budget is not None and not self.budget.has_room(next(iter(self.waiting), None)):
                 if not self.running:
                     return "budget"
                 # Those that run may turn out to be cheaper than declared.
@@ -139,8 +141,12 @@ class Evaluations:
                 return "timeout"
 
     def start(self) -> None:
-        """Suggest a trial and submit its evaluation, unless the total is reached."""
-        trial = self.optimizer.suggest() if self.total is None else self.total.suggest()
+        """Submit the evaluation of a trial that waits, or of a new one unless the total is reached."""
+        trial = self.next_waiting()
+        if trial is None:
+            if len(self.trials) >= self.n_trials:
+                return
+            trial = self.optimizer.suggest() if self.total is None else self.total.suggest()
         if trial is None:
             self.n_trials = len(self.trials)
             return
@@ -148,6 +154,15 @@ class Evaluations:
         if self.budget is not None:
             self.budget.start(trial)
         self.submit(trial)
+
+    def next_waiting(self) -> Trial | None:
+        """The next trial that was pending before the run and still is."""
+        while self.waiting:
+            trial = self.waiting.pop(0)
+            if trial.number in self.optimizer._current_log().numbers("pending"):
+                return trial
+            self.n_trials -= 1
+        return None
 
     def submit(self, trial: Trial) -> None:
         """Submit the evaluation of a trial."""
@@ -203,7 +218,7 @@ class Evaluations:
             self.progress.update(done=1, left=left, best=best, in_flight=in_flight, failed=self.n_failed or None)
         for callback in self.callbacks:
             callback(self.optimizer, trial)
-        self.end_if_all_raise_the_same(outcome)
+        self.end_if_all_fail_the_same(outcome)
 
     def may_retry(self, trial: Trial, error: Exception) -> bool:
         """Whether an evaluation that the executor lost may be started again."""
@@ -233,8 +248,8 @@ class Evaluations:
                     self.observe(trial, outcome.value, outcome)
                     return
                 except InvalidValue as error:
-                    # Such as attrs that are no JSON: what f returned is not usable.
-                    outcome.problem, outcome.attrs = f"f returned {error}", None
+                    # What f returned is not usable, such as attrs that are not JSON.
+                    outcome.problem, outcome.attrs, outcome.place = f"f returned {error}", None, UNUSABLE_ATTRS
             self.fail(trial, outcome)
         except AlreadyObserved as error:
             self.warn_once("reported elsewhere", f"{error}; that value stays")
@@ -246,6 +261,7 @@ class Evaluations:
         if LOGGER.isEnabledFor(logging.INFO):
             facts = {"std": std, "cost": cost, "duration": duration}
             known = [f"{name}={fact!r}" for name, fact in ({"value": value} | facts).items() if fact is not None]
+            known.append(_point_in_words(trial))
             known.append(f"best_value_={self.optimizer.best_value_!r}")
             LOGGER.info("trial %d observed: %s", trial.number, ", ".join(known))
 
@@ -266,12 +282,16 @@ class Evaluations:
             self.warn_once("attrs", f"attrs of trial {trial.number} were not kept: {error}")
         self.n_failed += 1
         self.failure, self.error = failure, outcome.error
-        LOGGER.info("trial %d failed: %s", trial.number, failure)
+        if LOGGER.isEnabledFor(logging.INFO):
+            LOGGER.info("trial %d failed: %s; %s", trial.number, failure, _point_in_words(trial))
         if outcome.error is None or outcome.caught:
             self.warn_once(kind, f"trial {trial.number} failed: {failure}; further ones do not warn")
 
-    def end_if_all_raise_the_same(self, outcome: Outcome) -> None:
-        """RunError if f has never done anything else than raise one error at one line, and nothing has a value."""
+    def end_if_all_fail_the_same(self, outcome: Outcome) -> None:
+        """RunError if all first evaluations failed in the same way, and nothing has a value.
+
+        The same way is an error of one type at one line, or unusable values of one type.
+        """
         n_first = max(_MIN_SAME_ERRORS, self.n_workers)
         if len(self.first) == n_first:
             return
@@ -350,6 +370,11 @@ def _is_of_pickling(error: Exception) -> bool:
 def _outcome_of_lost(died: WorkerDied) -> Outcome:
     """The outcome of an evaluation whose worker died: a failure, whatever may be caught."""
     return Outcome(error=died, caught=True, place=Place(WorkerDied.__qualname__, "", 0))
+
+
+def _point_in_words(trial: Trial) -> str:
+    """Where a trial was run, for the log."""
+    return f"params={trial.params!r}" if trial.index is None else f"index={trial.index}"
 
 
 def _abandon(trial: Trial) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Executor
 from contextlib import suppress
@@ -57,6 +58,7 @@ def _optimize(
     executor: Executor | None = None,
     processes: bool = False,
     retries: int = 0,
+    retry_pending: bool = False,
     catch: Catch = Exception,
     callbacks: Iterable[Callback] = (),
     progress: bool | None = None,
@@ -80,22 +82,28 @@ def _optimize(
     size = arguments.size(n_workers, executor)
     n_retries = arguments.count("retries", retries, 0)
     arguments.check_processes(processes, executor)
+    arguments.check_retry_pending(retry_pending)
     functions = arguments.functions(callbacks)
     arguments.check_picklable(f, executor, processes)
-    expected = limit if total is None else min(limit, max(total.left(), 0))
+    waiting = chosen.pending_ if retry_pending else []
+    expected = len(waiting) + (limit if total is None else min(limit, max(total.left(), 0)))
+    limit += len(waiting)
     bar = progress_bar(progress, None if expected == math.inf else int(expected))
     pool = executor if executor is not None else arguments.own_pool(size, timeout, processes)
-    evaluations = Evaluations(function, chosen, pool, size, limit, total, spending, deadline, n_retries, functions, bar)
+    evaluations = Evaluations(
+        function, chosen, pool, size, limit, total, spending, deadline, n_retries, functions, bar, waiting
+    )
 
     def result(stop_reason: StopReason) -> Result:
         return Result(chosen, evaluations.trials, stop_reason, monotonic() - start)
 
     stop_reason: StopReason
+    interrupt: KeyboardInterrupt | None = None
     try:
         try:
             stop_reason = evaluations.run()
-        except KeyboardInterrupt:
-            stop_reason = "interrupted"
+        except KeyboardInterrupt as error:
+            stop_reason, interrupt = "interrupted", error
         except StopRun as stop:
             stop_reason = "stopped"
             LOGGER.info("a callback ended the run: %s", stop)
@@ -114,6 +122,12 @@ def _optimize(
     LOGGER.info("the run ended by %s: %r", stop_reason, outcome)
     if stop_reason == "timeout":
         evaluations.tell_of_pending()
+    if stop_reason == "n_trials" and total is not None:
+        total.warn_pending([trial.number for trial in evaluations.trials])
+    if interrupt is not None and not _is_at_a_prompt():
+        # Also where f runs maximize itself: the script then gets the result of the outer run.
+        interrupt.result = outcome  # type: ignore[attr-defined]
+        raise interrupt
     # A run that the user ended may well be without a value. Its trials are read last, as there may be many.
     is_over = stop_reason not in ("interrupted", "stopped") and outcome.n_failed_
     if is_over and all(t.value is None for t in outcome.trials):
@@ -132,6 +146,11 @@ def _attach(error: BaseException, result: Result) -> None:
     if not isinstance(getattr(error, "result", None), Result):
         with suppress(Exception):
             error.result = result  # type: ignore[attr-defined]
+
+
+def _is_at_a_prompt() -> bool:
+    """Whether this process has a prompt, as a notebook and an interactive interpreter have, and a script has not."""
+    return hasattr(sys, "ps1")
 
 
 def _with_arguments_of(
@@ -163,20 +182,21 @@ def maximize(*args: Any, **kwargs: Any) -> Result:
     f : callable
         f(params), with a dict of values by name (as a type, ``bl.Params``); for candidates f(x), with a row of shape
         (d,). A parameter named ``trial`` gets a `RunningTrial`. Returns one finite number (an array with one element
-        will do); or ``(value, std)``, where std is the standard deviation of the value's noise; or a mapping with
-        ``value`` and optionally ``std``, ``cost`` and ``attrs``, a dict of whatever else is to be kept.
+        will do), or a mapping with ``value`` and optionally ``std``, the standard deviation of the value's noise,
+        ``cost``, and ``attrs``, a dict of anything else to keep. Two numbers without names are refused.
     space : mapping, optional
         Name → `Real`, `Integer`, `Ordinal`, `Categorical`, a constant, or their shorthand (see `Space`).
     candidates : array-like of shape (N, d), optional
         Choose among rows of this array instead.
     optimizer : Optimizer or Study, optional
         Continue with this one, in place of space, candidates and settings. Trials that it has pending are left
-        as they are.
+        as they are, unless `retry_pending` is True.
     n_trials : int, optional
         How many trials to start, besides those that the optimizer has; 0 returns at once. None: until another end.
     n_trials_total : int, optional
         Start trials until so many have been suggested, counting those that the optimizer has and those that other
-        processes of a study suggest, but not abandoned ones: for going on with an interrupted run.
+        processes of a study suggest, but not abandoned ones: for going on with an interrupted run. Pending ones count,
+        also those of a process that died: see `retry_pending`.
     timeout : float, optional
         Seconds until the run ends, whether or not evaluations are still running: their trials stay pending.
     budget : float, optional
@@ -197,6 +217,10 @@ def maximize(*args: Any, **kwargs: Any) -> Result:
         How often the evaluation of a trial is started again, under the same number, where its worker dies or the
         executor loses it otherwise. After that, a trial whose worker died has failed, whatever `catch` is, and any
         other error of the executor ends the run. What f raises is not tried again.
+    retry_pending : bool, default False
+        Evaluate first, under their numbers, the trials that the optimizer has pending when the run begins, besides
+        `n_trials`: for going on after a process that died. Other processes must not be evaluating them, because each
+        would be evaluated twice; its first value stays.
     catch : exception class or sequence of them
         What f may raise: the trial has failed, and the run continues. Anything else is raised, after the trial has
         been marked as failed.
@@ -217,7 +241,8 @@ def maximize(*args: Any, **kwargs: Any) -> Result:
     -----
     BelatedWarning
         The first time that f raises, and the first time that it returns something that is not usable. In both cases
-        the trial has failed. The first time that a worker dies. Also if evaluations are still running at the timeout.
+        the trial has failed. The first time that a worker dies. Also if evaluations are still running at the timeout,
+        and if `n_trials_total` is reached with trials that were pending before the run and still are.
 
     Raises
     ------
@@ -230,15 +255,18 @@ def maximize(*args: Any, **kwargs: Any) -> Result:
         A space or candidates that cannot be searched.
     RunError
         All trials failed; or the first ones, as many as there are workers and at least 3, all raised the same at the
-        same line, and there is no value; or the executor does not work, for example because a worker process of a pool
-        that was passed in died. The trials that were running are then still pending.
+        same line or all returned unusable values of one type, and there is no value; or the executor does not work, for
+        example because a worker process of a pool that was passed in died. The trials that were running are then still
+        pending.
     ImportError
         progress is True and tqdm is not installed.
 
     Notes
     -----
-    Ctrl-C ends the run, too, and returns the result so far; a second one, while the first is handled, is raised.
-    Every exception that ends a run has the result so far as its attribute ``result``.
+    Every exception that ends a run has the result so far as its attribute ``result``. Ctrl-C ends a run, too: results
+    that have arrived are reported first. Then a script gets the ``KeyboardInterrupt``, with the result, and ends with a
+    non-zero exit code unless it handles it. In a notebook, and at the prompt of Python or IPython, the result is
+    returned, with "interrupted" as its `stop_reason`. A second Ctrl-C, while the first is handled, is always raised.
 
     The logger ``logging.getLogger("belated")`` gets each result at the level INFO and each warning at WARNING.
 

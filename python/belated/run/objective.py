@@ -14,11 +14,13 @@ import numpy as np
 from belated._core import InvalidSetting
 from belated.optimizers.report import format_error, format_traceback
 from belated.run.raised import Place, last_line_of_user, picklable, with_text
-from belated.short_repr import short_repr
-from belated.space.arguments import finite
+from belated.space.arguments import finite, one_line, real_number
+
+# The place of an outcome whose attrs are not usable, as JSON or in a pickle.
+UNUSABLE_ATTRS = Place("unusable attrs", "", 0)
 
 _RETURNED_KEYS = ("value", "std", "cost", "attrs")
-_ACCEPTED = "return a number, (value, std), or a mapping with value and optionally std, cost and attrs"
+_ACCEPTED = "return a number, or a mapping with value and optionally std, cost and attrs"
 
 # What other packages have in place of an argument named trial, or in their result.
 _TRIAL_ELSEWHERE = {
@@ -90,7 +92,7 @@ class Outcome:
     error: BaseException | None = None
     #: Whether the error is one that the run shall survive.
     caught: bool = False
-    #: The type of the error and the line of the user that raised it.
+    #: The type of the error and the line of the user that raised it, or the type of what was returned.
     place: Place | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -103,7 +105,8 @@ class Outcome:
             problem = problem or f"f left attrs that cannot be sent to another process: {format_error(error)}"
         if self.error is None:
             value = None if problem else self.value
-            return Outcome, (value, self.std, self.cost, attrs, self.duration, problem)
+            place = self.place or (UNUSABLE_ATTRS if problem else None)
+            return Outcome, (value, self.std, self.cost, attrs, self.duration, problem, None, False, place)
         text = format_traceback(self.error)
         return _outcome_of_worker, (picklable(self.error), text, attrs, self.duration, self.caught, self.place)
 
@@ -180,7 +183,7 @@ def objective(f: Any, names: Collection[str], catch: tuple[type[BaseException], 
         What it may raise without ending the run.
     """
     if not callable(f):
-        raise InvalidSetting(f"f={short_repr(f)} is not usable: pass a function of the params")
+        raise InvalidSetting(f"f={one_line(f)} is not usable: pass a function of the params")
     signature = _signature(f)
     if signature is None:
         return Objective(f, ("params",), False, catch)
@@ -189,7 +192,7 @@ def objective(f: Any, names: Collection[str], catch: tuple[type[BaseException], 
     required = [each.name for each in own if each.default is inspect.Parameter.empty and each.name != "trial"]
     if required and set(required) <= set(names):
         raise InvalidSetting(
-            f"f={short_repr(f)} takes {', '.join(required)} by the names of the space, and is called with one dict of "
+            f"f={one_line(f)} takes {', '.join(required)} by the names of the space, and is called with one dict of "
             f"all params: write {_spread(own)}"
             + (f", or rename {required[0]} where it is that dict" if len(required) == 1 else "")
         )
@@ -205,7 +208,7 @@ def objective(f: Any, names: Collection[str], catch: tuple[type[BaseException], 
         signature.bind(*order, **({"trial": None} if trial_by_name else {}))
     except TypeError as error:
         raise InvalidSetting(
-            f"f={short_repr(f)} cannot be called with one dict of all params ({error}): "
+            f"f={one_line(f)} cannot be called with one dict of all params ({error}): "
             f"write {_filled_in(required) if by_position else _spread(own)}"
         ) from None
     return Objective(f, order, trial_by_name, catch)
@@ -248,7 +251,10 @@ def read_returned(returned: Any, written: dict[str, Any], duration: float) -> Ou
         value, std, cost, attrs = _read(returned)
         return Outcome(value, std, cost, {**written, **attrs} or None, duration)
     except _Unusable as wrong:
-        return Outcome(attrs=written or None, duration=duration, problem=f"f returned {short_repr(returned)}{wrong}")
+        problem = f"f returned {one_line(returned)}{wrong}"
+        kind = type(returned)
+        place = Place(f"returned {kind.__module__}.{kind.__qualname__}", "", 0)
+        return Outcome(attrs=written or None, duration=duration, problem=problem, place=place)
 
 
 def _read(returned: Any) -> tuple[float, float | None, float | None, Mapping[str, Any]]:
@@ -258,20 +264,27 @@ def _read(returned: Any) -> tuple[float, float | None, float | None, Mapping[str
     if isinstance(returned, Mapping):
         unknown = [key for key in returned if key not in _RETURNED_KEYS]
         if unknown or "value" not in returned:
-            what = f"with the unknown key {short_repr(unknown[0])}" if unknown else "without the key 'value'"
+            what = f"with the unknown key {one_line(unknown[0])}" if unknown else "without the key 'value'"
             raise _Unusable(f", a mapping {what}: {_ACCEPTED}")
         value, std, cost, attrs = (returned.get(key) for key in _RETURNED_KEYS)
-    elif isinstance(returned, tuple) and len(returned) == 2:
-        (value, std), cost, attrs = returned, None, None
     else:
         value, std, cost, attrs = returned, None, None, None
     number = _number(value)
     if number is None:
-        within = "" if value is returned else f" with value={short_repr(value)}"
+        if returned is None:
+            raise _Unusable(": did you forget `return`?")
+        pair = _pair(returned)
+        if pair is not None:
+            first, second = map(one_line, pair)
+            raise _Unusable(
+                f", two numbers without names: return {{'value': {first}, 'std': {second}}} where the second is the "
+                f"standard deviation of the noise, or {{'value': {first}, 'cost': {second}}} where it is a cost"
+            )
+        within = "" if value is returned else f" with value={one_line(value)}"
         several = isinstance(returned, (tuple, list))
         raise _Unusable(f"{within}, which is not one finite number" + (f": {_ACCEPTED}" if several else ""))
     if attrs is not None and not isinstance(attrs, Mapping):
-        raise _Unusable(f" with attrs={short_repr(attrs)}, which is not a mapping")
+        raise _Unusable(f" with attrs={one_line(attrs)}, which is not a mapping")
     return number, _amount("std", std), _amount("cost", cost), attrs or {}
 
 
@@ -279,8 +292,18 @@ def _amount(name: str, given: Any) -> float | None:
     """A std or cost; None where there is none."""
     amount = None if given is None else _number(given)
     if given is not None and (amount is None or amount < 0):
-        raise _Unusable(f" with {name}={short_repr(given)}, which is not a finite number >= 0")
+        raise _Unusable(f" with {name}={one_line(given)}, which is not a finite number >= 0")
     return amount
+
+
+def _pair(returned: Any) -> tuple[Any, Any] | None:
+    """The two numbers of a tuple, list, array or tensor of two numbers; None for anything else."""
+    is_array = getattr(returned, "shape", None) == (2,) and hasattr(returned, "tolist")
+    entries = returned.tolist() if is_array else returned
+    if not isinstance(entries, (tuple, list)) or len(entries) != 2:
+        return None
+    first, second = entries
+    return None if real_number(first) is None or real_number(second) is None else (first, second)
 
 
 def _number(value: Any) -> float | None:

@@ -20,14 +20,15 @@ class Result(ReadAccess):
     """The result of a run. It reads the optimizer, and so includes values that are reported to it later.
 
     It has all that can be read of an optimizer: what lists trials (`trials`, `n_trials`, `pending_`,
-    `trials_dataframe`) lists those of the run, the rest (`best_value_`, `recommend`, `predict`, …) is the optimizer's.
+    `trials_dataframe`) lists those of the run, the rest (`best_value_`, `n_pending_`, `recommend`, `predict`, …) is
+    the optimizer's.
 
     Attributes
     ----------
     optimizer : Optimizer or Study
         To continue with, by `suggest` and `observe` or in another run.
     trials : list of Trial
-        Those that the run started, in this order, whatever their state.
+        Those that the run started, or started again, in this order and in any state.
     stop_reason : {"n_trials", "timeout", "budget", "interrupted", "stopped", "error"}
         What ended it: all trials were done, the time was up, the budget was spent, Ctrl-C, a callback, or an error.
     seconds : float
@@ -58,8 +59,8 @@ class Result(ReadAccess):
 
     @property
     def n_pending_(self) -> int:
-        """Number of the run's trials that have no result so far, such as those that still ran at the timeout."""
-        return len(self._numbers("pending"))
+        """Number of the optimizer's trials that have no result so far, those from before the run included."""
+        return len(self.optimizer._current_log().numbers("pending"))
 
     @property
     def cost_(self) -> float:

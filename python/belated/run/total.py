@@ -3,10 +3,12 @@
 import json
 import os
 import threading
+from collections.abc import Collection
 
 from belated.optimizers.optimizer import Optimizer
 from belated.optimizers.trial import Trial
 from belated.study.study import Study
+from belated.warn import warn
 
 # Runs that share an optimizer suggest one after the other; those that share a study have its store's lock for it.
 _lock = threading.Lock()
@@ -27,12 +29,33 @@ class Total:
     def __init__(self, optimizer: Optimizer | Study, limit: int) -> None:
         self.optimizer = optimizer
         self.limit = limit
+        # Suggested trials without a result when this was made.
+        self._pending = self._pending_now()
         # Of the events read so far: how many, the trials that they started, the suggested ones among these, and those
         # of them that are abandoned. Each event is read once, so that a suggestion costs the same however long the log.
         self._n_events = 0
         self._n_started = 0
         self._suggested: set[int] = set()
         self._abandoned: set[int] = set()
+
+    def _pending_now(self) -> list[int]:
+        log = self.optimizer._current_log()
+        return [number for number in log.numbers("pending") if log.trial(number).suggested]
+
+    def warn_pending(self, own: Collection[int]) -> None:
+        """Warn of trials that keep the total from being evaluated: pending from before the run until now, not `own`."""
+        if self._left() > 0:
+            return
+        numbers = sorted(set(self._pending).intersection(self._pending_now()).difference(own))
+        if numbers:
+            several = len(numbers) > 1
+            warn(
+                f"{'trials' if several else 'trial'} {', '.join(map(str, numbers))} "
+                f"{'were' if several else 'was'} pending before this run and still {'are' if several else 'is'}, and "
+                f"n_trials_total={self.limit} counts {'them' if several else 'it'}: if the process that evaluated "
+                f"{'them' if several else 'it'} has ended, pass retry_pending=True, or abandon "
+                f"{'them' if several else 'it'}"
+            )
 
     def left(self) -> int:
         """How many more may be suggested now."""

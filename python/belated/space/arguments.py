@@ -3,9 +3,12 @@
 import math
 import numbers
 import operator
+import re
 from typing import Any
 
 import numpy as np
+
+from belated.short_repr import short_repr
 
 
 def real_number(value: Any) -> float | None:
@@ -33,6 +36,11 @@ def whole_number(value: Any) -> int | None:
         return operator.index(value)
     except TypeError:
         return None
+
+
+def one_line(value: Any) -> str:
+    """A short repr of a value, for messages: those of arrays and tables have several lines."""
+    return re.sub(r"\s*\n\s*", " ", short_repr(value))
 
 
 def is_table(value: Any) -> bool:

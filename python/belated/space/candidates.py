@@ -21,6 +21,11 @@ def _numbers(given: Any) -> NDArray[np.float64] | None:
         return None
 
 
+def _whole(params: Any, width: int) -> bool:
+    """Whether a flat list is one of integers that does not have the length of a row."""
+    return len(params) != width and all(whole_number(entry) is not None for entry in params)
+
+
 class Candidates:
     """A finite set of points, the rows of an array, scaled to [0, 1] column by column.
 
@@ -123,9 +128,11 @@ class Candidates:
     def holds_several(self, params: Any, listed: bool = False) -> bool:
         """Whether `params` is rows rather than one row or index.
 
-        A flat list of numbers is one row, unless its values are `listed` too: then it is several indices.
+        A flat list of d numbers is one row, unless its values are `listed` too: then it is several indices, as is any
+        other flat list.
         """
-        return is_table(params) or axes(params) == 2 or (listed and axes(params) == 1)
+        n_axes = axes(params)
+        return is_table(params) or n_axes == 2 or (n_axes == 1 and (listed or _whole(params, self.width)))
 
     def split(self, params: Any) -> list[Any]:
         """The single candidates in a table of rows or a list of indices (or in one index)."""

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from belated._core import InvalidSpace
+from belated._core import InvalidSpace, nearest_integer
 from belated.short_repr import short_repr
-from belated.space.declarations import Columns, clip, numbered, read_when, shown
+from belated.space.declarations import Columns, numbered, read_when, shown
 from belated.space.ranges import Integer, Real
 
 
@@ -178,7 +178,7 @@ class Ordinal:
 
     def decode(self, columns: Columns) -> Any:
         """The value nearest to columns of shape (1,)."""
-        return self.values[round(clip(float(columns[0]), 0.0, 1.0) * (len(self.values) - 1))]
+        return self.values[nearest_integer(float(columns[0]), 0, len(self.values) - 1, False)]
 
 
 @dataclass(frozen=True, repr=False)

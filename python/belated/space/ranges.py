@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from belated._core import InvalidSpace
+from belated._core import InvalidSpace, nearest_integer
 from belated.short_repr import short_repr
 from belated.space import grid
 from belated.space.arguments import real_number, whole_number
@@ -66,7 +66,7 @@ class Real:
     Parameters
     ----------
     low, high : float
-        Finite bounds, low < high; both can be suggested.
+        Finite bounds, low <= high; both can be suggested. Equal ones make a constant, which is not searched.
     log : bool, default False
         Search on a logarithmic scale; needs low > 0.
     step : float, optional
@@ -79,7 +79,7 @@ class Real:
     Raises
     ------
     InvalidSpace
-        Bounds that are empty, inverted, not finite or not real numbers; log bounds <= 0; a step that is not positive,
+        Bounds that are inverted, not finite or not real numbers; log bounds <= 0; a step that is not positive,
         leaves fewer than two values, or comes with log.
 
     Examples
@@ -101,10 +101,8 @@ class Real:
         low, high = real_number(self.low), real_number(self.high)
         if low is None or high is None or not (math.isfinite(low) and math.isfinite(high)):
             raise InvalidSpace(f"{self._call()} is not usable: both bounds must be finite real numbers")
-        if not low < high:
-            raise InvalidSpace(
-                f"{self._call()} is empty: low must be less than high; swap them, or write a constant as its value"
-            )
+        if low > high:
+            raise InvalidSpace(f"{self._call()} is empty: low must not be greater than high; swap them")
         _check_log(self.log, low > 0, self._call())
         object.__setattr__(self, "low", low)
         object.__setattr__(self, "high", high)
@@ -131,27 +129,33 @@ class Real:
 
     @property
     def width(self) -> int:
-        """Number of columns: 1."""
-        return 1
+        """Number of columns: 1, none for a constant."""
+        return int(self.low < self.high)
 
     @property
     def coordinate(self) -> dict[str, Any]:
-        """This dimension as the core takes it."""
+        """This dimension as the core takes it; constants are unknown there."""
         n_levels = self.n_levels
         return {"kind": "Continuous"} if n_levels is None else numbered(n_levels)
 
     @property
     def n_levels(self) -> int | None:
-        """Number of values with a step; None without."""
+        """Number of values with a step, 1 for a constant; None for all others."""
+        if self.low == self.high:
+            return 1
         return None if self.step is None else grid.last_index(self.low, self.high, self.step) + 1
 
     def level(self, value: Any) -> int:
-        """The number of a value, where there is a step."""
+        """The number of a value, where there is a step; 0 for a constant."""
+        if self.low == self.high:
+            return 0
         assert self.step is not None
         return grid.nearest_index(self.low, self.step, value)
 
     def member(self, level: int) -> float:
-        """The value of a number, where there is a step."""
+        """The value of a number, where there is a step; that of a constant."""
+        if self.low == self.high:
+            return self.low
         assert self.step is not None
         return grid.member(self.low, self.step, level)
 
@@ -180,11 +184,13 @@ class Real:
         return value
 
     def from_number(self, number: float) -> float:
-        """The value whose number this is, exactly as it was given."""
-        return number
+        """The value whose number this is, exactly as it was given; that of a constant."""
+        return number if self.low < self.high else self.low
 
     def encode(self, value: float) -> NDArray[np.float64]:
-        """Column values, shape (1,), of a value in [low, high]; 0.0 at low and 1.0 at high."""
+        """Column values, shape (1,), of a value in [low, high]; 0.0 at low and 1.0 at high; (0,) for a constant."""
+        if self.low == self.high:
+            return np.zeros(0)
         if self.step is not None:
             return np.array([self.level(value) / grid.last_index(self.low, self.high, self.step)])
         if self.log:
@@ -197,9 +203,11 @@ class Real:
 
     def decode(self, columns: Columns) -> float:
         """The value of columns of shape (1,): always in [low, high], exact at both ends."""
+        if self.low == self.high:
+            return self.low
         u, low, high = float(columns[0]), self.low, self.high
         if self.step is not None:
-            return self.member(round(clip(u, 0.0, 1.0) * grid.last_index(low, high, self.step)))
+            return self.member(nearest_integer(u, 0, grid.last_index(low, high, self.step), False))
         if u <= 0.0:
             return low
         if u >= 1.0:
@@ -221,7 +229,7 @@ class Integer:
     Parameters
     ----------
     low, high : int
-        Bounds within ±2**40, low < high; both can be suggested.
+        Bounds within ±2**40, low <= high; both can be suggested. Equal ones make a constant, which is not searched.
     log : bool, default False
         Search on a logarithmic scale; needs low >= 1.
     step : int, optional
@@ -233,7 +241,7 @@ class Integer:
     Raises
     ------
     InvalidSpace
-        Bounds that are empty, inverted, not integers or beyond ±2**40; log bounds <= 0; a step that is not positive,
+        Bounds that are inverted, not integers or beyond ±2**40; log bounds <= 0; a step that is not positive,
         leaves fewer than two values, or comes with log.
 
     Examples
@@ -258,10 +266,8 @@ class Integer:
             raise InvalidSpace(f"{call} is not usable: both bounds must be integers; use Real for real bounds")
         if max(abs(low), abs(high)) > LARGEST_INTEGER:
             raise InvalidSpace(f"{call} is not usable: bounds must lie within ±2**40; use Real and round")
-        if not low < high:
-            raise InvalidSpace(
-                f"{call} is empty: low must be less than high; swap them, or write a constant as its value"
-            )
+        if low > high:
+            raise InvalidSpace(f"{call} is empty: low must not be greater than high; swap them")
         _check_log(self.log, low > 0, call)
         object.__setattr__(self, "low", low)
         object.__setattr__(self, "high", high)
@@ -284,12 +290,12 @@ class Integer:
 
     @property
     def width(self) -> int:
-        """Number of columns: 1."""
-        return 1
+        """Number of columns: 1, none for a constant."""
+        return int(self.low < self.high)
 
     @property
     def coordinate(self) -> dict[str, Any]:
-        """This dimension as the core takes it."""
+        """This dimension as the core takes it; constants are unknown there."""
         if self.step is not None:
             return numbered(self.n_levels)
         return {"kind": "Integer", "low": self.low, "high": self.high, "log": self.log}
@@ -328,11 +334,13 @@ class Integer:
         return float(value)
 
     def from_number(self, number: float) -> int:
-        """The value whose number this is."""
-        return int(number)
+        """The value whose number this is; that of a constant."""
+        return int(number) if self.low < self.high else self.low
 
     def encode(self, value: float) -> NDArray[np.float64]:
-        """Column values, shape (1,), of an integer in range; 0.0 at low and 1.0 at high."""
+        """Column values, shape (1,), of an integer in range; 0.0 at low and 1.0 at high; (0,) for a constant."""
+        if self.low == self.high:
+            return np.zeros(0)
         if self.log:
             u = _log_ratio(value, self.low) / _log_ratio(self.high, self.low)
         elif self.step is not None:
@@ -342,12 +350,10 @@ class Integer:
         return np.array([clip(u, 0.0, 1.0)])
 
     def decode(self, columns: Columns) -> int:
-        """The nearest integer in range of columns of shape (1,)."""
-        u = clip(float(columns[0]), 0.0, 1.0)
+        """The integer in range nearest to columns of shape (1,), on the scale that is searched."""
+        if self.low == self.high:
+            return self.low
+        u = float(columns[0])
         if self.step is not None:
-            return self.member(round(u * (self.n_levels - 1)))
-        if self.log:
-            value = round(_exponential(u, self.low, self.high))
-        else:
-            value = self.low + round(u * (self.high - self.low))
-        return min(max(value, self.low), self.high)
+            return self.member(nearest_integer(u, 0, self.n_levels - 1, False))
+        return nearest_integer(u, self.low, self.high, self.log)

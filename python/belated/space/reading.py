@@ -9,7 +9,7 @@ import numpy as np
 
 from belated._core import InvalidSpace
 from belated.short_repr import short_repr
-from belated.space.arguments import real_number, whole_number
+from belated.space.arguments import one_line, real_number, whole_number
 from belated.space.dimensions import Categorical, Dimension, Integer, Ordinal, Real
 from belated.space.peers import equivalent
 from belated.warn import warn
@@ -37,7 +37,7 @@ def read(given: Any, argument: str) -> dict[str, Dimension]:
             shorthand[name] = each
     if not dimensions:
         raise InvalidSpace(f"{argument} is empty: give at least one dimension")
-    _warn_of_misreadings(dimensions, shorthand, argument)
+    _warn_of_misreadings(shorthand, argument)
     return dimensions
 
 
@@ -92,7 +92,7 @@ def _dimension(given: Any, what: str) -> Dimension:
     number = isinstance(constant, float) and math.isfinite(constant)
     if constant is None or number or isinstance(constant, (bool, int, str)):
         return Categorical([constant])
-    raise InvalidSpace(f"{what}={short_repr(given)} is not a dimension: {_advice(given)}")
+    raise InvalidSpace(f"{what}={one_line(given)} is not a dimension: {_advice(given)}")
 
 
 def _advice(given: Any) -> str:
@@ -101,9 +101,13 @@ def _advice(given: Any) -> str:
         return f"write {_of_range(given)}"
     if isinstance(given, tuple):
         return _of_tuple(given)
-    if isinstance(given, (set, frozenset, np.ndarray)):
-        listed = given.tolist() if isinstance(given, np.ndarray) else sorted(given, key=repr)
-        return f"write the choices as a list, {short_repr(listed)}"
+    if isinstance(given, np.ndarray):
+        if given.ndim != 1:
+            return "rows of points are candidates=; a dimension is bl.Real(low, high) or another of one parameter"
+        listed = short_repr(given.tolist())
+        return f"write bl.Ordinal({listed}) for values that have an order, bl.Categorical({listed}) for others"
+    if isinstance(given, (set, frozenset)):
+        return f"write the choices as a list, {short_repr(sorted(given, key=repr))}"
     peer = equivalent(given)
     if peer is not None:
         return f"it is one of {type(given).__module__.partition('.')[0]}'s; write {peer}"
@@ -134,19 +138,11 @@ def _of_tuple(given: tuple[Any, ...]) -> str:
     return f"a tuple is a range (low, high) of two numbers; write choices as a list, {short_repr(list(given))}"
 
 
-def _warn_of_misreadings(dimensions: Mapping[str, Dimension], shorthand: Mapping[str, Any], argument: str) -> None:
-    """Warn where shorthand means something else to users of other packages."""
-    has_floats = any(isinstance(each, tuple) and isinstance(dimensions[name], Real) for name, each in shorthand.items())
+def _warn_of_misreadings(shorthand: Mapping[str, Any], argument: str) -> None:
+    """Warn of lists that other packages read as ranges: two increasing numbers."""
     for name, each in shorthand.items():
-        what = f"{argument}[{name!r}]={each!r}"
-        if isinstance(each, list) and len(each) == 2 and all(isinstance(value, float) for value in each):
+        if isinstance(each, list) and _is_bounds(each) and each[0] < each[1]:
             warn(
-                f"{what} is a choice of two values, not a range: write ({each[0]!r}, {each[1]!r}) for the range, or "
-                f"bl.Categorical({each!r}) for the choice"
-            )
-        elif isinstance(each, tuple) and isinstance(dimensions[name], Integer) and has_floats:
-            low, high = each
-            warn(
-                f"{what} is a range of whole numbers, beside ranges of floats: write ({float(low)!r}, {float(high)!r}) "
-                f"for real numbers, or bl.Integer({low!r}, {high!r}) for whole ones"
+                f"{argument}[{name!r}]={each!r} is a choice of two values, not a range: write ({each[0]!r}, "
+                f"{each[1]!r}) for the range, or bl.Categorical({each!r}) for the choice"
             )

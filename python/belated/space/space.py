@@ -15,9 +15,9 @@ from numpy.typing import ArrayLike, NDArray
 from belated import _core
 from belated._core import InvalidContext, InvalidPoint, InvalidSpace
 from belated.short_repr import short_repr
-from belated.space.arguments import is_table
+from belated.space.arguments import axes, is_table
 from belated.space.conditions import Conditions, in_words
-from belated.space.dimensions import Dimension
+from belated.space.dimensions import Categorical, Dimension
 from belated.space.reading import read
 
 # The values of one point by name, as `suggest` gives them and f takes them: numbers, choices, constants.
@@ -43,7 +43,7 @@ class Space(Mapping[str, Dimension]):
     dimensions : mapping or iterable of pairs
         Name → `Real`, `Integer`, `Ordinal` or `Categorical`. As shorthand, a tuple of two integers is an `Integer`,
         any other tuple of two numbers a `Real`, a list a `Categorical`; None, a boolean, a number or a string is a
-        constant.
+        constant, as is a range with equal bounds.
         Pairs of numbers alone, as in ``[(-2.0, 2.0), (0.0, 5.0)]``, are called x0, x1, ….
 
     Raises
@@ -55,8 +55,7 @@ class Space(Mapping[str, Dimension]):
     Warns
     -----
     BelatedWarning
-        Shorthand that is easily misread: a list of two floats (a choice, not a range), or a tuple of two integers
-        beside tuples of floats.
+        A list of two increasing numbers, which is a choice and not a range.
 
     Notes
     -----
@@ -93,6 +92,8 @@ class Space(Mapping[str, Dimension]):
         if conditional:
             self._check_may_be_conditional(conditional)
         self._conditions = Conditions(self._dimensions, self.argument) if conditional else None
+        # Parameters that are not searched may be left out of params.
+        self._constants = {name: dimension.member(0) for name, dimension in self.items() if dimension.n_levels == 1}
         self.width: int = sum(dimension.width for dimension in self.values())
         if not self.width:
             raise InvalidSpace(
@@ -133,7 +134,17 @@ class Space(Mapping[str, Dimension]):
 
     def domain(self) -> _core.Domain:
         """This space as the core searches it."""
-        return _core.Domain.box(json.dumps(self.coordinates))
+        try:
+            return _core.Domain.box(json.dumps(self.coordinates))
+        except InvalidSpace as error:
+            # Parameters are checked one by one: what is left is the number of columns.
+            widest = max(self, key=lambda name: self[name].width)
+            if self[widest].width == 1:
+                raise
+            raise InvalidSpace(
+                f"{error}, of which {self.argument}[{widest!r}] has {self[widest].width}, one for each choice; "
+                "bl.Ordinal and bl.Integer have one column"
+            ) from None
 
     def encode(self, params: Mapping[str, Any]) -> NDArray[np.float64]:
         """Encode one value for each name.
@@ -141,7 +152,7 @@ class Space(Mapping[str, Dimension]):
         Parameters
         ----------
         params : mapping or Series
-            Exactly the names of this space that are active, with values in range.
+            Exactly the names of this space that are active, with values in range; constants may be left out.
 
         Returns
         -------
@@ -175,6 +186,8 @@ class Space(Mapping[str, Dimension]):
             )
         values: dict[str, Any] = {}
         if self._conditions is None:
+            if self._constants:
+                params = {**self._constants, **params}
             self._check_names(params, list(self))
             for name in self:
                 values[name] = self._checked_value(name, params[name])
@@ -184,10 +197,13 @@ class Space(Mapping[str, Dimension]):
         unsettled: set[str] = set()
         for name in self._conditions.order:
             if self._conditions.holds(name, levels):
-                if name not in params:
+                if name in params:
+                    values[name] = self._checked_value(name, params[name])
+                elif name in self._constants:
+                    values[name] = self._constants[name]
+                else:
                     unsettled.add(name)
                     continue
-                values[name] = self._checked_value(name, params[name])
                 if name in self._conditions.parents:
                     levels[name] = self._dimensions[name].level(values[name])
             elif self._conditions.may_hold(name, levels, unsettled):
@@ -198,7 +214,7 @@ class Space(Mapping[str, Dimension]):
                     f"{in_words(self._dimensions[name])}"
                 )
         active = [name for name in self if name in values or self._conditions.holds(name, levels)]
-        self._check_names({name: None for name in params if name in values or name not in self}, active)
+        self._check_names(dict.fromkeys([*values, *(name for name in params if name not in self)]), active)
         return {name: values[name] for name in active}
 
     def _check_names(self, params: Mapping[str, Any], names: list[str]) -> None:
@@ -208,6 +224,11 @@ class Space(Mapping[str, Dimension]):
             unknown = [name for name in params if name not in names]
             found = [f"{kind} {those}" for kind, those in (("misses", missing), ("has unknown", unknown)) if those]
             raise self.point_error(f"{self.point_argument} {' and '.join(found)}: pass exactly the names {names}")
+
+    def checked_part(self, params: Mapping[str, Any]) -> dict[str, Any]:
+        """The values of some of the names, each in range; whether they are active is not checked."""
+        self._check_names(dict.fromkeys([*self, *params]), list(self))
+        return {name: self._checked_value(name, value) for name, value in params.items()}
 
     def _checked_value(self, name: str, value: Any) -> Any:
         try:
@@ -236,16 +257,20 @@ class Space(Mapping[str, Dimension]):
                 end = start + dimension.width
                 values[name] = dimension.decode(columns[start:end])
                 start = end
+        return values if self._conditions is None else {name: values[name] for name in self.active_names(values)}
+
+    def active_names(self, values: Mapping[str, Any]) -> list[str]:
+        """The names that are active, given values in range; none of those whose parents are missing."""
         if self._conditions is None:
-            return values
+            return list(self)
         active: set[str] = set()
         levels: dict[str, int] = {}
         for name in self._conditions.order:
             if self._conditions.holds(name, levels):
                 active.add(name)
-                if name in self._conditions.parents:
+                if name in self._conditions.parents and name in values:
                     levels[name] = self._dimensions[name].level(values[name])
-        return {name: value for name, value in values.items() if name in active}
+        return [name for name in self if name in active]
 
     def locate(self, params: Any) -> Location:
         """Where one set of params lies; its index is None."""
@@ -272,18 +297,41 @@ class Space(Mapping[str, Dimension]):
         return kept
 
     def holds_several(self, params: Any, listed: bool = False) -> bool:
-        """Whether `params` is a list or table of points; only `Candidates` use `listed`."""
-        return is_table(params) or isinstance(params, (list, tuple))
+        """Whether `params` is a list, a table or an array of points; only `Candidates` use `listed`."""
+        return is_table(params) or isinstance(params, (list, tuple)) or _is_array(params)
 
     def split(self, params: Any) -> list[Any]:
-        """The single points in a list or table of points (or in one point)."""
+        """The single points in a list, a table or an array of points (or in one point)."""
         if is_table(params):
             return [self.without_missing(record) for record in params.to_dict("records")]
+        if _is_array(params):
+            return self._rows(params)
         return list(params) if self.holds_several(params) else [params]
 
+    def _rows(self, array: Any) -> list[dict[str, Any]]:
+        """The rows of an array of numbers as values by name; NaN stands for a parameter that is not active."""
+        what, names = self.point_argument, self.searched
+        choices = [name for name in names if isinstance(self[name], Categorical)]
+        if choices:
+            raise self.point_error(
+                f"{what} is an array, and {choices} have choices: pass a list of dicts, or a DataFrame with the "
+                f"columns {list(self)}"
+            )
+        if axes(array) != 2 or array.shape[1] != len(names):
+            raise self.point_error(
+                f"{what}={short_repr(array)} has shape {tuple(array.shape)}: pass (n, {len(names)}) values, one "
+                f"column for each of {names} (x.reshape(1, -1) makes a row of one point)"
+            )
+        return [self.without_missing(dict(zip(names, row, strict=True))) for row in np.asarray(array).tolist()]
+
     def points(self, params: Any) -> NDArray[np.float64]:
-        """The points, shape (n, width), of a list or table of params (or of one)."""
+        """The points, shape (n, width), of a list, a table or an array of params (or of one)."""
         return np.array([self.encode(one) for one in self.split(params)]).reshape(-1, self.width)
+
+
+def _is_array(params: Any) -> bool:
+    """Whether `params` is an array, and not a table or a Series."""
+    return hasattr(params, "shape") and not hasattr(params, "to_dict")
 
 
 def _inactive(dimension: Dimension) -> NDArray[np.float64]:

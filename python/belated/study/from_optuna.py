@@ -5,6 +5,7 @@ Optuna is imported only to open a storage: trials and distributions are told by 
 
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from typing import Any, Literal, NamedTuple
 
@@ -237,8 +238,10 @@ def _add(optimizer: Optimizer, trial: Any) -> set[str]:
     assert isinstance(space, Space)
     if trial.state.name == "WAITING":
         fixed = trial.system_attrs.get("fixed_params", {})
-        if not _misses(space, fixed):
-            optimizer.enqueue({key: value for key, value in fixed.items() if key in space})
+        known = {key: value for key, value in fixed.items() if key in space}
+        if known:
+            with suppress(InvalidPoint):
+                optimizer.enqueue(known)
         return set()
     outcome = outcome_of(trial)
     params = {key: value for key, value in trial.params.items() if key in space}

@@ -4,6 +4,7 @@ import os
 import threading
 import time as clocks
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any, TypeGuard, overload
 
@@ -11,6 +12,7 @@ from belated._core import Action, InvalidSetting
 from belated.optimizers.constraints import Constraint, Constraints, check_picklable, checked_functions
 from belated.optimizers.life_cycle import LifeCycle
 from belated.optimizers.log import Array, Report
+from belated.optimizers.names import checks_arguments
 from belated.optimizers.optimizer import Optimizer
 from belated.optimizers.problem import LATEST, seconds
 from belated.optimizers.trial import Trial
@@ -173,7 +175,7 @@ class Study(LifeCycle[SharedLog]):
         FAIL     failed; left out where it failed before its point was chosen
         PRUNED   abandoned; its value, which is of fewer steps than the others', is not read
         RUNNING  pending: report its value to the new study; left out where its point is not chosen yet
-        WAITING  enqueued, where its whole point was given; else left out
+        WAITING  enqueued, where any of its point was given (see `Optimizer.enqueue`); else left out
         ======== ===================================================================================================
 
         With ``clock="seconds"`` trials start and end at the times of Optuna, else at no particular time.
@@ -200,7 +202,13 @@ class Study(LifeCycle[SharedLog]):
         created = False
         while found is None:
             if given is None:
-                raise StoreError(f"there is no study {self.name!r} in {self._store.url}: pass optimizer= to create it")
+                there = "none"
+                with suppress(StoreError):  # a file that does not exist yet
+                    there = short_repr(self._store.names())
+                raise StoreError(
+                    f"there is no study {self.name!r} in {self._store.url}, which has {there}: "
+                    "bl.Study(name, store, optimizer=…) creates one"
+                )
             if not is_usable_name(self.name):
                 raise InvalidSetting(
                     f"name={short_repr(self.name)} has {len(self.name.encode())} bytes in UTF-8: pass a printable "
@@ -273,6 +281,10 @@ class Study(LifeCycle[SharedLog]):
     def _status_of(self) -> str | None:
         return self._optimizer._status_of
 
+    @property
+    def _seed(self) -> int:
+        return self._optimizer._seed
+
     def _constraints_for(self, call: str) -> Constraints | None:
         if self._stored_constraints and self._optimizer._constraints is None:
             raise InvalidSetting(
@@ -326,6 +338,7 @@ class Study(LifeCycle[SharedLog]):
         key: str | None = None,
         expires_after: float | None = None,
     ) -> list[Trial]: ...
+    @checks_arguments
     def suggest(
         self,
         n: int | None = None,
@@ -360,6 +373,7 @@ class Study(LifeCycle[SharedLog]):
 
         return self._start(n, context, fidelity, start)
 
+    @checks_arguments
     def observe(
         self,
         trial: Trial | int,

@@ -157,7 +157,7 @@ def test_a_database_without_tables_is_no_store_and_reading_makes_none(postgres, 
         with pytest.raises(bl.StoreError, match="no tables of belated|has no study 's'"):
             call()
     assert opened.header("s") is None
-    with pytest.raises(bl.StoreError, match="there is no study 's' in .*: pass optimizer= to create it"):
+    with pytest.raises(bl.StoreError, match="there is no study 's' in .*, which has .*: bl.Study"):
         bl.Study.load("s", url)
     assert postgres.execute("SELECT to_regnamespace('belated')") == [(None,)]
     assert cli.main(["study", "upgrade", url]) == cli.FAILED

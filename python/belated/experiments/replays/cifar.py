@@ -182,7 +182,7 @@ def search(
         with warnings.catch_warnings():
             # That evaluations still run when the time is up is how every run ends.
             warnings.filterwarnings("ignore", message=".*at the timeout", category=bl.BelatedWarning)
-            result = bl.maximize(
+            bl.maximize(
                 train,
                 optimizer=optimizer,
                 executor=pool,
@@ -192,8 +192,6 @@ def search(
                 callbacks=[found.take],
                 progress=False,
             )
-        if result.stop_reason == "interrupted":
-            raise KeyboardInterrupt
     if found.values:
         test, params = partial(train, longer=LONGER), optimizer.best_params_
         found.test = test(params) if pool is None else pool.submit(test, params).result()

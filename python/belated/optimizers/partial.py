@@ -1,0 +1,67 @@
+"""Params that name some of the parameters: the others are drawn at random from the space."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from belated import _core
+from belated._core import InvalidPoint, InvalidSpace
+from belated.optimizers.constraints import Constraints
+from belated.optimizers.log import Array
+from belated.short_repr import short_repr
+from belated.space.space import Space
+
+
+def missing_names(space: Space, given: Mapping[str, Any]) -> list[str]:
+    """The searched parameters that are active, given values in range of the others, and have no value."""
+    return [name for name in space.active_names(given) if name not in given and space[name].width]
+
+
+def filled_in(space: Space, params: Any, constraints: Constraints | None, what: str, seed: list[int]) -> Any:
+    """Params with a value for each active name: those that are missing are drawn uniformly at random.
+
+    The constraints hold for the whole point, and the names given are active in it. The draw depends on `seed` alone.
+
+    Raises
+    ------
+    InvalidPoint
+        A value out of range, or no such point found.
+    """
+    if not isinstance(params, Mapping):
+        return params
+    given = space.checked_part(params)
+    missing = missing_names(space, given)
+    if not missing:
+        return params
+    # All parameters are drawn, also those that are inactive in one draw: a given value may make them active.
+    free = Space({name: replace(dimension, when=None) for name, dimension in space.items()})
+
+    def completed(row: Array) -> dict[str, Any] | None:
+        """The params of a draw, None where one that was given is inactive."""
+        values = free.decode(row) | given
+        active = {name: values[name] for name in space.active_names(values)}
+        return active if given.keys() <= active.keys() else None
+
+    def feasible(rows: Array) -> Any:
+        found = [completed(row) for row in rows]
+        return np.array(
+            [each is not None and (constraints is None or constraints.first_violated(each) is None) for each in found],
+            dtype=np.bool_,
+        )
+
+    number = int(np.random.SeedSequence(seed).generate_state(1, np.uint64)[0])
+    settings = {"context": [], "clock": "iterations", "seed": number, "strategy": {"kind": "RandomSearch"}}
+    core = _core.Optimizer(free.domain(), json.dumps(settings))
+    try:
+        core.suggest(1, None, None, feasible)
+    except InvalidSpace:
+        raise InvalidPoint(
+            f"{what}={short_repr(given)} misses {missing}, and no values were found for these with which the given "
+            "names are active and the constraints hold: pass them as well"
+        ) from None
+    return completed(core.trial(0).point)
