@@ -72,8 +72,8 @@ class TreeSearch(Optimizer, strategy="TreeSearch"):
     fit: a suggestion takes microseconds after a million trials as after ten.
 
     A failed trial leaves the mean of its cell unchanged. The cell is halved further, and a low rate of success lowers
-    its bound. An abandoned trial is left out. Where all parameters are discrete a point may be suggested more than once,
-    though not while it is in flight in a cell of its own. Candidates and contexts are refused.
+    its bound. An abandoned trial is left out. Where all parameters are discrete a point may be suggested more than
+    once, though not while it is in flight in a cell of its own. Candidates and contexts are refused.
 
     Parameters
     ----------
