@@ -185,7 +185,7 @@ def test_trees_are_deeper_with_delay_than_by_waiting():
 
 def test_the_best_so_far_is_the_best_recommendation_of_an_instance():
     def instance(times, points):
-        return Instance(1.0, 0.9, times, [np.array([point]) for point in points], 1, 1, len(times))
+        return Instance(1.0, 0.9, times, [np.array([point]) for point in points], 1, 1, len(times), max(points))
 
     both = [instance([0.0, 4.0], [0.1, 0.5]), instance([0.0, 2.0], [0.3, 0.7])]
     times, values = best_so_far(both, lambda x: float(x[0]))

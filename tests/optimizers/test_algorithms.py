@@ -15,6 +15,8 @@ NEEDED = {
     "POO": {"horizon": 100},
     "MFHOO": {"fidelity": bl.Fidelity(0.0, 1.0)},
     "MFPOO": {"fidelity": bl.Fidelity(0.0, 1.0), "horizon": 100},
+    "MFPOO-UCB1-sigma": {"fidelity": bl.Fidelity(0.0, 1.0), "horizon": 100, "bound__noise_std": 0.1},
+    "MFPOO-UCBV": {"fidelity": bl.Fidelity(0.0, 1.0), "horizon": 100},
 }
 
 
@@ -164,3 +166,25 @@ def test_unknown_names():
 def test_unknown_arguments(name, argument, advice):
     with pytest.raises(bl.InvalidSetting, match=advice):
         bl.algorithm(name, SPACE, **argument)
+
+
+@pytest.mark.parametrize(
+    ("name", "bound"),
+    [("MFPOO-UCB1-sigma", bl.DUCB1Sigma(noise_std=0.1)), ("MFPOO-UCBV", bl.DUCBV())],
+)
+def test_the_bound_of_mfpoo_is_in_its_name(name, bound):
+    """UCB1-sigma and UCB-V are the bounds of PCTS where nothing is delayed, and `MFPOO` with them is the same search."""
+    level = bl.Fidelity(0.0, 1.0, cost=bl.PowerCost(0.05, 3), bias=0.5)
+
+    def points(optimizer):
+        for _ in range(60):
+            trial = optimizer.suggest()
+            trial.observe(-((trial.params["x"] - 0.3) ** 2) - trial.params["y"])
+        return [(trial.params, trial.fidelity) for trial in optimizer.trials]
+
+    arguments = {"fidelity": level, "horizon": 60, "seed": 0}
+    named = bl.algorithm(name, SPACE, **arguments | NEEDED[name] | {"fidelity": level, "horizon": 60})
+    direct = bl.TreeSearch(SPACE, bound=bound, front=False, **arguments)
+    assert len(named.trees_) > 1 and points(named) == points(direct)
+    with pytest.raises(bl.InvalidSetting):
+        bl.algorithm(name, SPACE, horizon=60)

@@ -210,7 +210,11 @@ class Evaluations:
 
 @dataclass(frozen=True)
 class Instance:
-    """One tree at its end. ``times`` and ``points``: the recommendation at first, and after each expansion."""
+    """One tree at its end.
+
+    ``times`` and ``points`` are the recommendation at first, and after each expansion. ``largest`` is the largest value
+    of a node, at the fidelity of that node.
+    """
 
     nu: float
     rho: float
@@ -219,6 +223,7 @@ class Instance:
     height: int
     n_nodes: int
     n_expansions: int
+    largest: float
 
 
 def run_instance(
@@ -239,7 +244,7 @@ def run_instance(
     value, z, _ = evaluations.of_cell(whole, nu)
     evaluations.known[whole] = (z, value)
     tree = Tree(Node(whole, 0, 0, value), nu, rho, width)
-    best_score, best = -math.inf, centre(whole)
+    best_score, best, largest = -math.inf, centre(whole), value
     unseen = [tree.root]
     times, points = [0.0], [best]
     # Arrivals: time, order of the start, fidelity, parent, child.
@@ -276,6 +281,7 @@ def run_instance(
                     receive()
             tree.refresh()
             for node in unseen:
+                largest = max(largest, node.value)
                 score = node.value - tree.diameter(node.height)
                 if score > best_score:
                     best_score, best = score, centre(node.cell)
@@ -287,7 +293,7 @@ def run_instance(
         # All that arrives at one moment is there before the next selection.
         while in_flight and in_flight[0][0] <= now:
             receive()
-    return Instance(nu, rho, times, points, tree.height + 1, tree.n_nodes, len(times) - 1)
+    return Instance(nu, rho, times, points, tree.height + 1, tree.n_nodes, len(times) - 1, largest)
 
 
 def n_instances(n: float, rho_max: float, at_most: int | None) -> int:

@@ -121,6 +121,8 @@ _ALGORITHMS = {
     "POO": _tree(_GRILL, "ducb1", "horizon"),
     "MFHOO": _tree(_SEN, "ducb1", "fidelity"),
     "MFPOO": _tree(_SEN, "ducb1", "fidelity", "horizon"),
+    "MFPOO-UCB1-sigma": _tree(_SEN, "ducb1_sigma", "fidelity", "horizon", "bound__noise_std"),
+    "MFPOO-UCBV": _tree(_SEN, "ducbv", "fidelity", "horizon"),
 }
 
 

@@ -71,9 +71,9 @@ class TreeSearch(Optimizer, strategy="TreeSearch"):
     not stay in a small cell that its bounds have closed in on. There is no model to
     fit: a suggestion takes microseconds after a million trials as after ten.
 
-    A failed trial counts as the worst value observed; an abandoned one is left out. Where all parameters are discrete a
-    point may be suggested more than once, though not while it is in flight in a cell of its own. Candidates and
-    contexts are refused.
+    A failed trial leaves the mean of its cell unchanged. The cell is halved further, and a low rate of success lowers
+    its bound. An abandoned trial is left out. Where all parameters are discrete a point may be suggested more than
+    once, though not while it is in flight in a cell of its own. Candidates and contexts are refused.
 
     Parameters
     ----------

@@ -51,6 +51,21 @@ impl Bound {
     }
 }
 
+/// p⁺, an upper confidence bound on the rate of success: Wilson's interval at two standard deviations (1927).
+pub fn success_bound(n_values: u32, n_failed: u32) -> f64 {
+    if n_failed == 0 {
+        return 1.0;
+    }
+    const Z2: f64 = 4.0;
+    let (failed, n) = (
+        f64::from(n_failed),
+        f64::from(n_values) + f64::from(n_failed),
+    );
+    let rate = f64::from(n_values) / n;
+    let spread = (Z2 * rate * failed / (n * n) + Z2 * Z2 / (4.0 * n * n)).sqrt();
+    (rate + Z2 / (2.0 * n) + spread) / (1.0 + Z2 / n)
+}
+
 /// The next power of two at which log t is frozen.
 pub fn next_power(t: u64) -> u64 {
     t.max(1).next_power_of_two()

@@ -72,9 +72,6 @@ pub struct Forest {
     n_observed: u64,
     /// The scale is found anew at so many values.
     next_scale: u64,
-    n_failed: u64,
-    /// The worst value observed.
-    worst: Option<f64>,
     bias: Bias,
     /// Turns taken by the instances, one after the other.
     n_turns: u64,
@@ -101,8 +98,6 @@ impl Forest {
             trials: Vec::new(),
             n_observed: 0,
             next_scale: 2,
-            n_failed: 0,
-            worst: None,
             n_turns: 0,
             changes: Vec::new(),
             folded: 0,

@@ -1,4 +1,4 @@
-//! The best cells of every size that can be halved further: the turns that they get do not depend on ν, ρ or b.
+//! The best cells of every size that can be halved further. Which of them is chosen does not depend on ν, ρ or b.
 //!
 //! Among the cells that are no smaller than a given size the best one is the cell to halve for some smoothness of f, and
 //! all of these are halved in turn where nothing is known of it (Jones, Perttunen and Stuckman 1993; Munos 2011).
@@ -6,7 +6,7 @@
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 
-/// A cell, with the mean of its own values when it was offered.
+/// A cell, with the mean that it had when it was offered.
 #[derive(Debug, Clone, Copy)]
 pub struct Candidate {
     pub mean: f64,
@@ -34,7 +34,7 @@ impl PartialEq for Candidate {
 
 impl Eq for Candidate {}
 
-/// Candidates by depth. Those that were halved since, or have another mean now, are dropped when they come up.
+/// Candidates by depth. Those that were halved since are dropped when they come up, and changed means are corrected.
 #[derive(Debug, Clone, Default)]
 pub struct Front {
     depths: Vec<BinaryHeap<Candidate>>,
@@ -59,19 +59,27 @@ impl Front {
         self.depths[depth].push(candidate);
     }
 
-    /// The candidate of the largest mean down to a depth, the least deep one among equals; those that `keep` refuses
-    /// are dropped.
-    pub fn best(&mut self, depth: usize, mut keep: impl FnMut(Candidate) -> bool) -> Option<u32> {
+    /// The candidate of the largest mean down to a depth, the least deep one among equals. `mean` gives the present
+    /// mean of a candidate; those without one are dropped.
+    pub fn best(
+        &mut self,
+        depth: usize,
+        mut mean: impl FnMut(Candidate) -> Option<f64>,
+    ) -> Option<u32> {
         let mut best: Option<Candidate> = None;
         for heap in &mut self.depths[..=depth] {
             while let Some(&top) = heap.peek()
                 && best.is_none_or(|best| top.mean > best.mean)
             {
-                if keep(top) {
+                let mean = mean(top);
+                if mean == Some(top.mean) {
                     best = Some(top);
                     break;
                 }
                 heap.pop();
+                if let Some(mean) = mean {
+                    heap.push(Candidate { mean, ..top });
+                }
             }
         }
         best.map(|best| best.node)
@@ -97,6 +105,7 @@ mod tests {
             let best = kept.min_by_key(|(node, (at, mean, _))| (-mean, *at, *node));
             let expected = best.map(|(node, _)| node as u32).or((depth == 5).then_some(99));
             let keep = |candidate: Candidate| all.get(candidate.node as usize).is_none_or(|(_, _, kept)| *kept);
+            let keep = |candidate: Candidate| keep(candidate).then_some(candidate.mean);
             // What was dropped stays away.
             for _ in 0..2 {
                 prop_assert_eq!(front.best(depth, keep), expected);

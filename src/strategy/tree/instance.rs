@@ -1,7 +1,7 @@
 //! One search of the tree with its own ν and ρ: what it has visited, the moments of subtrees, and their B values.
 
 use crate::domain::fidelity::TOLERANCE;
-use crate::strategy::tree::bounds::Frozen;
+use crate::strategy::tree::bounds::{Frozen, success_bound};
 use crate::strategy::tree::front::{Candidate, Front};
 use crate::strategy::tree::moments::Moments;
 use crate::strategy::tree::partition::{Partition, ROOT};
@@ -24,7 +24,8 @@ struct Subtree {
     is_visited: bool,
     /// Whether it is among the candidates of the front, with the mean that it has.
     is_offered: bool,
-    /// B of both halves: +∞ where one was not visited, −∞ where nothing can be suggested.
+    /// B of both halves: +∞ where one was not visited, −∞ where nothing can be suggested. Of a half without values a
+    /// factor, see [`Instance::b_value`].
     slots: [f64; 2],
 }
 
@@ -63,8 +64,6 @@ pub struct Instance {
     pub frozen: Frozen,
     /// Whether all B values are to be found anew.
     pub is_stale: bool,
-    /// What a failed trial counts as: the worst value observed.
-    pub worst: Option<f64>,
     /// C of ζ(z) = C·(1 − z), where trials have a fidelity and it is known.
     pub bias: Option<f64>,
     subtrees: Vec<Subtree>,
@@ -86,7 +85,6 @@ impl Instance {
                 scale: 1.0,
             },
             is_stale: false,
-            worst: None,
             bias: None,
             front: None,
             subtrees: vec![Subtree::UNVISITED],
@@ -152,9 +150,19 @@ impl Instance {
         self.subtrees[node as usize].is_visited
     }
 
-    /// B of both halves of a cell.
-    pub fn slots(&self, node: u32) -> [f64; 2] {
-        self.subtrees[node as usize].slots
+    /// B of both halves of a cell. In a subtree without values these are factors of the optimism around it.
+    pub fn slots(&self, node: u32, partition: &Partition) -> [f64; 2] {
+        let Subtree { moments, slots, .. } = self.subtrees[node as usize];
+        [0, 1].map(|side| {
+            let child = partition.node(node).child(side);
+            let has_values = child.is_some_and(|child| self.moments(child).count > 0);
+            // +∞ where nothing has finished, −∞ where nothing can be suggested.
+            if moments.count == 0 || has_values || slots[side].is_infinite() {
+                return slots[side];
+            }
+            let optimism = self.upper(node, partition) - moments.mean;
+            moments.mean + slots[side] * optimism
+        })
     }
 
     pub fn moments(&self, node: u32) -> Moments {
@@ -210,25 +218,22 @@ impl Instance {
         }
     }
 
-    /// Makes a cell whose own values changed a candidate of the front, if it can be halved further.
+    /// Makes a cell whose worth changed a candidate of the front, if it can be halved further.
     pub fn offer_changed(&mut self, node: u32, partition: &Partition) {
-        let cell = partition.node(node);
-        let mean = cell.own.moments.mean;
-        let candidate = Candidate { mean, node };
-        let is_candidate = self.front.is_some() && self.is_candidate(candidate, partition);
-        if let Some(front) = self.front.as_mut().filter(|_| is_candidate) {
-            front.offer(cell.depth, candidate);
+        let mean = partition
+            .worth(node)
+            .filter(|_| self.can_be_halved(node, partition));
+        if let (Some(front), Some(mean)) = (&mut self.front, mean) {
+            front.offer(partition.node(node).depth, Candidate { mean, node });
+            self.subtrees[node as usize].is_offered = true;
+        } else {
+            self.subtrees[node as usize].is_offered = false;
         }
-        self.subtrees[node as usize].is_offered = is_candidate;
     }
 
-    /// Whether a cell has this mean, and a half that was not visited.
-    fn is_candidate(&self, candidate: Candidate, partition: &Partition) -> bool {
-        let moments = partition.node(candidate.node).own.moments;
-        moments.count > 0
-            && moments.mean == candidate.mean
-            && self.is_visited(candidate.node)
-            && self.open_halves(candidate.node, partition) != [false; 2]
+    /// Whether a cell was visited, and has a half that was not.
+    fn can_be_halved(&self, node: u32, partition: &Partition) -> bool {
+        self.is_visited(node) && self.open_halves(node, partition) != [false; 2]
     }
 
     /// Which halves of a cell may be visited, and were not.
@@ -263,11 +268,13 @@ impl Instance {
     pub fn best_down_to(&mut self, depth: usize, partition: &Partition) -> Option<u32> {
         let mut front = self.front.take()?;
         let best = front.best(depth, |candidate| {
-            let is_candidate = self.is_candidate(candidate, partition);
-            if !is_candidate && partition.node(candidate.node).own.moments.mean == candidate.mean {
-                self.subtrees[candidate.node as usize].is_offered = false;
+            let node = candidate.node;
+            let worth = partition.worth(node);
+            let can_be_halved = self.can_be_halved(node, partition);
+            if !can_be_halved {
+                self.subtrees[node as usize].is_offered = false;
             }
-            is_candidate
+            worth.filter(|_| can_be_halved)
         });
         self.front = Some(front);
         best
@@ -315,25 +322,34 @@ impl Instance {
         subtree.n_failed = n_failed;
     }
 
-    /// B(h, l) = min{ U + ν·ρ^h + ζ(z_h), max over both halves of B }, of a leaf that cannot be halved its first part.
+    /// U + ν·ρ^h + ζ(z_h) of a cell with values. Failures are left out.
+    fn upper(&self, node: u32, partition: &Partition) -> f64 {
+        let moments = self.subtrees[node as usize].moments;
+        self.bound.upper(moments, self.frozen) + self.slack(partition.node(node).depth)
+    }
+
+    /// B(h, l) = min{ U + ν·ρ^h + ζ(z_h), max over both halves of B }. A leaf that cannot be halved has the first part.
+    ///
+    /// Failures do not change the mean. They multiply the optimism, U + ν·ρ^h + ζ(z_h) − mean, by p⁺, the bound on the
+    /// rate of success. A subtree without values has no mean: it takes mean and optimism of the smallest cell around
+    /// it that has values, and multiplies the optimism by the odds p⁺/(1 − p⁺), which are +∞ before the first failure.
+    /// Its B value here is this factor; [`Self::slots`] converts it.
     fn b_value(&self, node: u32, partition: &Partition) -> f64 {
         let Subtree {
-            moments,
-            n_failed,
-            slots,
-            ..
+            moments, n_failed, ..
         } = self.subtrees[node as usize];
+        let p = success_bound(moments.count, n_failed);
+        let upper = match (moments.count, n_failed) {
+            (0, _) => p / (1.0 - p),
+            (_, 0) => self.upper(node, partition),
+            _ => moments.mean + p * (self.upper(node, partition) - moments.mean),
+        };
         let cell = partition.node(node);
-        let moments = match self.worst {
-            Some(worst) => moments.merge(Moments::of_equal(n_failed, worst)),
-            None => moments,
-        };
-        let upper = match moments.count {
-            0 => f64::INFINITY,
-            _ => self.bound.upper(moments, self.frozen) + self.slack(cell.depth),
-        };
         match cell.split() {
-            Some(_) => upper.min(slots[0].max(slots[1])),
+            Some(_) => {
+                let [first, second] = self.slots(node, partition);
+                upper.min(first.max(second))
+            }
             // Its only points are in flight already.
             None if cell.own.n_in_flight > 0 => f64::NEG_INFINITY,
             None => upper,

@@ -11,7 +11,7 @@
 //! Notation (Wang et al. 2022): a node (h, l) at depth h covers a cell; its U is an upper confidence bound on the mean of
 //! f over the cell, from s observations in t steps, and ν·ρ^h bounds how much f varies there:
 //!
-//! B(h, l) = min{ U(h, l) + ν·ρ^h, max over both children of B }, +∞ where nothing is observed.
+//! B(h, l) = min{ U(h, l) + ν·ρ^h, max over both children of B }, +∞ where nothing is observed and nothing has failed.
 
 mod bias;
 mod bounds;

@@ -12,6 +12,9 @@ use crate::strategy::tree::region::{Region, Side, Space};
 const NONE: u32 = u32::MAX;
 /// A cell that cannot be halved.
 const WHOLE: u16 = u16::MAX;
+/// As many failed cells inside each other take the mean of the cell around them in the front. Measured, see
+/// docs/tree_search.md.
+const MAX_FAILED: u32 = 4;
 /// The cell that is the whole box.
 pub const ROOT: u32 = 0;
 
@@ -171,6 +174,51 @@ impl Partition {
                 split,
             });
         }
+    }
+
+    /// The mean that a cell has in the front, or None before it has a result.
+    ///
+    /// A failed cell takes the mean of the nearest cell around it that has values. It comes last, with −∞, once more
+    /// than [`MAX_FAILED`] cells inside each other have failed.
+    pub fn worth(&self, node: u32) -> Option<f64> {
+        let mut own = &self.node(node).own;
+        if own.moments.count == 0 && own.n_failed == 0 {
+            return None;
+        }
+        let (mut at, mut n_failed) = (node, 0);
+        while own.moments.count == 0 {
+            n_failed += u32::from(own.n_failed > 0);
+            match self.node(at).parent() {
+                Some(parent) if n_failed <= MAX_FAILED => at = parent,
+                _ => return Some(f64::NEG_INFINITY),
+            }
+            own = &self.node(at).own;
+        }
+        Some(own.moments.mean)
+    }
+
+    /// The failed cells whose mean in the front can follow from the trials of this cell.
+    pub fn failed_inside(&self, node: u32) -> Vec<u32> {
+        let (mut found, mut left) = (Vec::new(), vec![(node, 0)]);
+        while let Some((at, n_failed)) = left.pop() {
+            for half in self
+                .node(at)
+                .children
+                .into_iter()
+                .filter(|half| *half != NONE)
+            {
+                let own = &self.node(half).own;
+                let n_failed = n_failed + u32::from(own.n_failed > 0);
+                if own.moments.count > 0 || n_failed > MAX_FAILED {
+                    continue;
+                }
+                if own.n_failed > 0 {
+                    found.push(half);
+                }
+                left.push((half, n_failed));
+            }
+        }
+        found
     }
 
     /// Takes back the last cell that was created.

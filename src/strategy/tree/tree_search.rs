@@ -90,7 +90,7 @@ impl TreeSearch {
             let Some(coordinate) = node.split() else {
                 break;
             };
-            let [lower, upper] = instance.slots(at);
+            let [lower, upper] = instance.slots(at, partition);
             let side = match node.empty {
                 [true, false] => 1,
                 [false, true] => 0,

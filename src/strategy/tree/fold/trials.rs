@@ -73,8 +73,16 @@ impl Forest {
             (State::InFlight, State::Abandoned) => self.update_in_flight(node),
             _ => self.update_from(node),
         }
+        self.offer_changed(node);
+    }
+
+    /// Offers a cell whose trials changed to the front, and the failed cells inside that take its mean.
+    fn offer_changed(&mut self, node: u32) {
+        let failed = self.partition.failed_inside(node);
         for instance in &mut self.instances {
-            instance.offer_changed(node, &self.partition);
+            for changed in std::iter::once(node).chain(failed.iter().copied()) {
+                instance.offer_changed(changed, &self.partition);
+            }
         }
     }
 
@@ -106,28 +114,10 @@ impl Forest {
         self.bias.next_probe()
     }
 
-    /// Keeps the numbers of values and failures, and the worst value.
+    /// Keeps the number of values, and with it the scale.
     fn count(&mut self, before: State, state: State) {
-        self.n_failed -= u64::from(before == State::Failed);
-        self.n_failed += u64::from(state == State::Failed);
-        let mut worst = self.worst;
-        if let State::Observed(value) = before {
-            self.n_observed -= 1;
-            if worst == Some(value) {
-                worst = self.values().reduce(f64::min);
-            }
-        }
-        if let State::Observed(value) = state {
-            self.n_observed += 1;
-            worst = Some(worst.map_or(value, |worst| worst.min(value)));
-        }
-        if worst != self.worst {
-            self.worst = worst;
-            for instance in &mut self.instances {
-                instance.worst = worst;
-                instance.is_stale |= self.n_failed > 0;
-            }
-        }
+        self.n_observed -= u64::from(matches!(before, State::Observed(_)));
+        self.n_observed += u64::from(matches!(state, State::Observed(_)));
         if self.n_observed >= self.next_scale {
             self.next_scale = self.n_observed + (self.n_observed / SCALE_SHARE).max(1);
             self.update_scale();

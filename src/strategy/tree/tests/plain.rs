@@ -117,7 +117,8 @@ impl Plain {
         }
     }
 
-    /// The mean of the values of a cell itself, if it has any, may be halved, and lacks a half.
+    /// The mean of a cell in the front, if it has a result, may be halved, and lacks a half: that of its own values; of
+    /// a failed cell that of the nearest one around it with values, for four failed cells inside each other at most.
     pub fn open_mean(&self, path: &Path, optimizer: &Optimizer) -> Option<f64> {
         self.space.longest_side(&self.region(path))?;
         let lacks = |side| {
@@ -125,11 +126,29 @@ impl Plain {
             half.push(side);
             !self.trials.contains_key(&half)
         };
+        if !lacks(0) && !lacks(1) {
+            return None;
+        }
         let known = optimizer.ledger().trials();
-        let values = self.trials.get(path)?.iter();
-        let values: Vec<f64> = values.filter_map(|i| known[*i].value).collect();
-        let mean = values.iter().sum::<f64>() / values.len() as f64;
-        (!values.is_empty() && (lacks(0) || lacks(1))).then_some(mean)
+        let has_failed = |path: &[usize]| {
+            let mut numbers = self.trials[path].iter();
+            numbers.any(|i| known[*i].state == State::Failed)
+        };
+        let mean = |path: &[usize]| {
+            let values = self.trials.get(path)?.iter();
+            let values: Vec<f64> = values.filter_map(|i| known[*i].value).collect();
+            let mean = values.iter().sum::<f64>() / values.len() as f64;
+            (!values.is_empty()).then_some(mean)
+        };
+        self.trials.get(path)?;
+        if mean(path).is_some() || !has_failed(path) {
+            return mean(path);
+        }
+        let around = (0..path.len()).rev().map(|depth| &path[..depth]);
+        let without = around.clone().take_while(|around| mean(around).is_none());
+        let n_failed = 1 + without.filter(|around| has_failed(around)).count();
+        let nearest = around.clone().find_map(mean).filter(|_| n_failed <= 4);
+        Some(nearest.unwrap_or(f64::NEG_INFINITY))
     }
 
     /// Whether a new cell is a half of the best one of those that are no deeper than that one.
@@ -146,44 +165,49 @@ impl Plain {
             .keys()
             .filter(|other| other.len() <= parent.len());
         let mut means = others.filter_map(|other| self.open_mean(other, optimizer));
-        means.all(|other| other <= mean + 1e-9)
+        means.all(|other| other <= mean || other <= mean + 1e-9)
     }
 
-    /// B of a cell, from the values in its subtree.
-    fn b_value(&self, path: &Path, optimizer: &Optimizer, constants: &Constants) -> f64 {
+    /// B of a cell, from the values and failures in its subtree; `around` are mean and optimism of the smallest cell
+    /// around it with values, and 0 and 1 without one.
+    fn b_value(
+        &self,
+        path: &Path,
+        around: (f64, f64),
+        optimizer: &Optimizer,
+        constants: &Constants,
+    ) -> f64 {
         let Some(own) = self.trials.get(path) else {
             return f64::INFINITY;
         };
         let known = optimizer.ledger().trials();
-        let all = known.iter().filter_map(|trial| trial.value);
-        let worst = all.reduce(f64::min);
-        let below = self.trials.range(path.clone()..);
-        let below = below.take_while(|(other, _)| other.starts_with(path));
-        let numbers = below.flat_map(|(_, numbers)| numbers);
-        let values: Vec<f64> = numbers
-            .filter_map(|&number| match known[number].state {
-                State::Failed => worst,
-                _ => known[number].value,
-            })
-            .collect();
-        let s = values.len() as f64;
-        let mean = values.iter().sum::<f64>() / s;
-        let variance = values.iter().map(|y| (y - mean).powi(2)).sum::<f64>() / s;
-        let log_t = constants.log_t;
-        let bonus = match constants.kind {
-            "DUCB1" | "DUCB1Sigma" => constants.spread * (2.0 * log_t / s).sqrt(),
-            _ => (2.0 * variance * log_t / s).sqrt() + 3.0 * constants.spread * log_t / s,
-        };
-        let width = constants.nu * constants.rho.powi(path.len() as i32);
-        let upper = match values.len() {
-            0 => f64::INFINITY,
-            _ => mean + bonus + width,
+        let failed = self.below(path);
+        let failed = failed.filter(|number| known[*number].state == State::Failed);
+        let failed = failed.count() as f64;
+        let inside = self.mean_and_optimism(path, optimizer, constants);
+        let (mean, optimism) = inside.unwrap_or(around);
+        let n_values = self.below(path).filter_map(|i| known[i].value).count() as f64;
+        // p⁺ solves p⁺ − p = 2·√(p⁺(1 − p⁺)/n), where p is the rate of success.
+        let n = n_values + failed;
+        let (mut low, mut high) = (n_values / n, 1.0);
+        for _ in 0..200 {
+            let p = (low + high) / 2.0;
+            match p - n_values / n < 2.0 * (p * (1.0 - p) / n).sqrt() {
+                true => low = p,
+                false => high = p,
+            }
+        }
+        let upper = match (inside, failed) {
+            (None, 0.0) => f64::INFINITY,
+            (None, _) => mean + optimism * low / (1.0 - low),
+            (Some(_), 0.0) => mean + optimism,
+            (Some(_), _) => mean + optimism * low,
         };
         if self.space.longest_side(&self.region(path)).is_some() {
             let half = |side| {
                 let mut path = path.clone();
                 path.push(side);
-                self.b_value(&path, optimizer, constants)
+                self.b_value(&path, (mean, optimism), optimizer, constants)
             };
             return upper.min(half(0).max(half(1)));
         }
@@ -194,6 +218,34 @@ impl Plain {
         }
     }
 
+    /// The trials in the subtree of a cell.
+    fn below<'a>(&'a self, path: &'a Path) -> impl Iterator<Item = usize> + 'a {
+        let below = self.trials.range(path.clone()..);
+        let below = below.take_while(move |(other, _)| other.starts_with(path));
+        below.flat_map(|(_, numbers)| numbers.iter().copied())
+    }
+
+    /// The mean of the values in the subtree of a cell, and how far the bound of their mean is above; None without any.
+    fn mean_and_optimism(
+        &self,
+        path: &Path,
+        optimizer: &Optimizer,
+        constants: &Constants,
+    ) -> Option<(f64, f64)> {
+        let known = optimizer.ledger().trials();
+        let values: Vec<f64> = self.below(path).filter_map(|i| known[i].value).collect();
+        let s = values.len() as f64;
+        let mean = values.iter().sum::<f64>() / s;
+        let variance = values.iter().map(|y| (y - mean).powi(2)).sum::<f64>() / s;
+        let log_t = constants.log_t;
+        let bonus = match constants.kind {
+            "DUCB1" | "DUCB1Sigma" => constants.spread * (2.0 * log_t / s).sqrt(),
+            _ => (2.0 * variance * log_t / s).sqrt() + 3.0 * constants.spread * log_t / s,
+        };
+        let width = constants.nu * constants.rho.powi(path.len() as i32);
+        (!values.is_empty()).then_some((mean, bonus + width))
+    }
+
     /// Whether every half on the way to a cell has the larger B value, and the cell is a leaf.
     pub fn is_best_leaf(
         &self,
@@ -201,11 +253,15 @@ impl Plain {
         optimizer: &Optimizer,
         constants: &Constants,
     ) -> Result<(), String> {
+        let mut around = (0.0, 1.0);
         for (depth, &side) in path.iter().enumerate() {
+            let parent = path[..depth].to_vec();
+            let inside = self.mean_and_optimism(&parent, optimizer, constants);
+            around = inside.unwrap_or(around);
             let half = |side| {
-                let mut half = path[..depth].to_vec();
+                let mut half = parent.clone();
                 half.push(side);
-                self.b_value(&half, optimizer, constants)
+                self.b_value(&half, around, optimizer, constants)
             };
             let (chosen, other) = (half(side), half(1 - side));
             let room = 1e-9 * other.abs().max(1.0);
