@@ -13,7 +13,7 @@ use crate::strategy::bayes::BayesOpt;
 use crate::strategy::bayes::note::Fit;
 use crate::strategy::bayes::settings::FitRows;
 use crate::strategy::bayes::targets::{Targets, Units};
-use crate::strategy::bayes::warp::Warp;
+use crate::strategy::bayes::warp::{Warp, spread_weights};
 
 impl BayesOpt {
     /// θ for the rows there are, and for the tail where it takes part in fits.
@@ -36,10 +36,15 @@ impl BayesOpt {
         if with_tail {
             let tail = match self.training.posterior(log, query, stop)? {
                 Some(posterior) => {
-                    targets = posterior.targets;
                     let means = posterior
                         .gp
                         .tail_means(posterior.tail.rows.view(), &posterior.tail.targets);
+                    // The means are in the units of the posterior.
+                    let (before, units) = (posterior.targets.units, targets.units);
+                    let means = means.into_iter().map(|mean| match before == units {
+                        true => mean,
+                        false => units.target(before.value(mean)),
+                    });
                     targets.values.extend(means);
                     posterior.tail
                 }
@@ -101,17 +106,20 @@ impl BayesOpt {
             family: found.family,
             theta: found.theta,
             rows: Some(self.training.rows().len()),
-            scale: units.scale,
-            warp: units.warp,
+            units,
             success: self.fit_success(log, rng, stop)?,
         })
     }
 
     /// The rows under every warp that may suit their values.
     fn warped(&self, log: &Ledger) -> Vec<Warped> {
-        let rows = self.training.rows().iter();
-        let values: Vec<f64> = rows.filter_map(|&n| log.trials()[n].value).collect();
-        let warps = Warp::proposals(&values).into_iter();
+        let rows = self.training.rows().iter().copied();
+        let (rows, values): (Vec<_>, Vec<_>) = rows
+            .filter_map(|number| Some((number, log.trials()[number].value?)))
+            .unzip();
+        let x = self.training.encode(log, &rows);
+        let weights = spread_weights(x.view(), self.columns.dimensions);
+        let warps = Warp::proposals(&values, &weights).into_iter();
         warps
             .map(|warp| {
                 let targets = self.training.warped_targets(log, Some(warp));
