@@ -4,8 +4,10 @@ use std::iter;
 
 use crate::error::{Result, Stop};
 use crate::gp::Target;
+use crate::gp::calibration::widened;
 use crate::gp::evidence::Data;
 use crate::gp::fit::{Variant, fit_best};
+use crate::gp::spread::spread_weights;
 use crate::ledger::Ledger;
 use crate::random::Rng;
 use crate::strategy::Query;
@@ -13,7 +15,7 @@ use crate::strategy::bayes::BayesOpt;
 use crate::strategy::bayes::note::Fit;
 use crate::strategy::bayes::settings::FitRows;
 use crate::strategy::bayes::targets::{Targets, Units};
-use crate::strategy::bayes::warp::{Warp, spread_weights};
+use crate::strategy::bayes::warp::Warp;
 
 impl BayesOpt {
     /// θ for the rows there are, and for the tail where it takes part in fits.
@@ -60,13 +62,17 @@ impl BayesOpt {
         }
         let x = self.training.encode(log, &numbers);
         let mut fit_settings = gp_settings.fit_settings(&self.columns);
-        let start = match self.training.fit() {
+        let outdated = self.training.is_outdated(log, stop)?;
+        let first = gp_settings.first_theta(&self.columns);
+        let starts = match self.training.fit() {
+            None => vec![first],
+            // The last θ may be of other data.
+            Some(fit) if outdated => vec![fit.theta.clone(), first],
             Some(fit) => {
                 // The last θ is the best start there is; another one tries whether the data have changed their mind.
                 fit_settings.n_restarts = gp_settings.n_refit_restarts;
-                fit.theta.clone()
+                vec![fit.theta.clone()]
             }
-            None => gp_settings.first_theta(&self.columns),
         };
         // A fit needs two matrices of its own, and its end makes this factor useless as a rule.
         self.training.drop_factor();
@@ -97,14 +103,18 @@ impl BayesOpt {
             log_slope: &warped.log_slopes,
         });
         let variants: Vec<_> = iter::once(plain).chain(variants).collect();
-        let found = fit_best(&variants, &start, &fit_settings, &families, rng, stop)?;
+        let found = fit_best(&variants, &starts, &fit_settings, &families, rng, stop)?;
+        let theta = match gp_settings.keeps_units() {
+            true => widened(&found, variants[found.variant].data, &fit_settings, stop)?,
+            false => found.theta,
+        };
         let units = match found.variant {
             0 => targets.units,
             i => warped[i - 1].targets.units,
         };
         Ok(Fit {
             family: found.family,
-            theta: found.theta,
+            theta,
             rows: Some(self.training.rows().len()),
             units,
             success: self.fit_success(log, rng, stop)?,

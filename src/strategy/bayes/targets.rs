@@ -22,6 +22,9 @@ const MAX_MOVE: f64 = 0.5;
 /// By how much the unit may change: a factor of 2 in it is 1.4 standard deviations of the prior on log σ_f².
 const MAX_FACTOR: f64 = 2.0;
 
+/// 95 % of a normal lie within so many standard deviations.
+const NORMAL: f64 = 1.96;
+
 impl Units {
     /// The target of a value.
     pub fn target(&self, y: f64) -> f64 {
@@ -49,13 +52,13 @@ impl Units {
     }
 
     /// Mean and standard deviation of f where those of the target are given. Under a warp f is not normal: then the median,
-    /// and half of the range between the quantiles of one standard deviation below and above it.
+    /// and the half width of the central interval of 95 %, in units of that of a normal.
     pub fn moments(&self, mean: f64, std: f64) -> (f64, f64) {
         match self.warp {
             None => (self.value(mean), self.scale * std),
             Some(_) => {
-                let half = 0.5 * self.value(mean + std) - 0.5 * self.value(mean - std);
-                (self.value(mean), half)
+                let [low, high] = [-NORMAL, NORMAL].map(|z| self.value(mean + z * std));
+                (self.value(mean), (0.5 * high - 0.5 * low) / NORMAL)
             }
         }
     }

@@ -6,19 +6,16 @@
 //! that good values stay as they are, and the order of all. What is below a limit counts as if it were at it: a loss of 1e12
 //! says no more than one of 1e6.
 
-use ndarray::ArrayView2;
 use serde::{Deserialize, Serialize};
 
 /// Widths that compete, in units of the distance between the median and the upper quartile: from a correction of far
 /// values alone to one of all below the median.
 const WIDTHS: [f64; 3] = [4.0, 1.0, 0.25];
 
-/// The distance of the limit from the knee in units of the same: of values that are normal, eleven standard deviations.
-const LIMIT: f64 = 16.0;
-
-/// Points so near to one another, in units of the square root of the number of dimensions, share the weight of one. Two
-/// random points are 0.41 apart in these units.
-const NEAR: f64 = 0.1;
+/// The distance of the limit from the knee in units of the same. Smooth functions have values at a hundred times the distance
+/// between their upper quartile and their median once an optimizer has begun to prefer good points; ten times as far no
+/// difference matters any more.
+const LIMIT: f64 = 1000.0;
 
 /// From so many values on: fewer say nothing about tails.
 const MIN_VALUES: usize = 5;
@@ -96,33 +93,15 @@ impl Warp {
         -self.excess(y).ln_1p()
     }
 
-    /// y of t, at least the smallest number there is.
+    /// y of t, at least the limit: there all that is below counts as equal.
     pub fn invert(&self, t: f64) -> f64 {
         let excess = (self.knee - t) / self.width;
         if excess > 0.0 {
-            (self.knee - self.width * excess.exp_m1()).max(f64::MIN)
+            (self.knee - self.width * excess.exp_m1()).max(self.limit)
         } else {
             t
         }
     }
-}
-
-/// The weight of each point among those that are spread over space: one over the number of points near it, itself included.
-///
-/// An optimizer crowds its trials near the optimum. Quantiles of all of them would come to be those of the best values.
-pub fn spread_weights(x: ArrayView2<f64>, dimensions: usize) -> Vec<f64> {
-    let radius = NEAR * NEAR * dimensions as f64;
-    let mut near = vec![1.0; x.nrows()];
-    for i in 0..x.nrows() {
-        for j in 0..i {
-            let squares = x.row(i).into_iter().zip(x.row(j)).map(|(a, b)| (a - b).powi(2));
-            if squares.sum::<f64>() < radius {
-                near[i] += 1.0;
-                near[j] += 1.0;
-            }
-        }
-    }
-    near.into_iter().map(f64::recip).collect()
 }
 
 #[cfg(test)]
@@ -178,7 +157,7 @@ mod tests {
             .collect();
         assert_eq!(
             found,
-            [(4.0, 8.0, -28.0), (4.0, 2.0, -28.0), (4.0, 0.5, -28.0)]
+            [(4.0, 8.0, -1996.0), (4.0, 2.0, -1996.0), (4.0, 0.5, -1996.0)]
         );
         // More than half of them are equal; all are; they are few.
         assert_eq!(
