@@ -66,8 +66,8 @@ impl BayesOpt {
         let first = gp_settings.first_theta(&self.columns);
         let starts = match self.training.fit() {
             None => vec![first],
-            // The last θ may be of other data.
-            Some(fit) if outdated => vec![fit.theta.clone(), first],
+            // The last θ and its input warp may be of other data.
+            Some(fit) if outdated => vec![first, fit.theta.clone()],
             Some(fit) => {
                 // The last θ is the best start there is; another one tries whether the data have changed their mind.
                 fit_settings.n_restarts = gp_settings.n_refit_restarts;

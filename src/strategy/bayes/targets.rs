@@ -37,7 +37,8 @@ impl Units {
     pub fn differ_from(&self, fitted: &Units) -> bool {
         let moved = (self.center / fitted.scale - fitted.center / fitted.scale).abs();
         let factor = self.scale / fitted.scale;
-        !(moved <= MAX_MOVE && (1.0 / MAX_FACTOR..=MAX_FACTOR).contains(&factor))
+        let factors = 1.0 / MAX_FACTOR..=MAX_FACTOR;
+        moved.is_nan() || moved > MAX_MOVE || !factors.contains(&factor)
     }
 
     /// Whether the targets of two values are further apart than the prior mean may move.
@@ -251,7 +252,7 @@ fn without_noise(observed: &[f64], stds: &[f64], largest: f64, plain: (f64, f64)
     let least = stds.iter().copied().fold(f64::INFINITY, f64::min) / largest;
     // In these bounds no square under- or overflows, and the weights have a sum.
     let (mut low, mut high) = (least.max(1e-12), plain.1.min(1e100));
-    if !(low < high) {
+    if low >= high {
         return plain;
     }
     // The sum decreases in S, and at the plain standard deviation is at most n. A part in a thousand is enough of a unit.
@@ -355,6 +356,47 @@ mod tests {
         assert_eq!(in_f(&targets), before);
         assert_eq!(targets.units.center, zero + 0.5 * targets.units.scale);
         assert_eq!(targets.values[0], -1.5);
+    }
+
+    #[test]
+    fn the_unit_is_the_spread_of_f_without_known_noise() {
+        // 400 values of f with standard deviation 2, and noise of standard deviations 0 to 6.
+        let f = |i: usize| 2.0 * 3f64.sqrt() * (2.0 * ((i as f64 * 0.618_034).fract()) - 1.0);
+        let stds: Vec<f64> = (0..400).map(|i| (i % 7) as f64).collect();
+        let sign = |i: usize| if (i / 7) % 2 == 0 { 1.0 } else { -1.0 };
+        let values: Vec<f64> = (0..400).map(|i| 10.0 + f(i) + sign(i) * stds[i]).collect();
+        let (center, scale) = standardized(&values, &stds, None);
+        assert!((center - 10.0).abs() < 0.2 && (scale - 2.0).abs() < 0.2, "{center} {scale}");
+        // A value that is nothing but noise does not count, and noise alone is the unit.
+        let with = |value: f64, std: f64| {
+            let values: Vec<f64> = (0..400).map(f).chain([value]).collect();
+            let stds: Vec<f64> = [0.0; 400].into_iter().chain([std]).collect();
+            standardized(&values, &stds, None).1
+        };
+        assert!((with(1e6, 1e6) - 2.0).abs() < 0.01 && with(1e6, 1.0) > 1e4);
+        let noise: Vec<f64> = (0..400).map(|i| 0.5 * sign(7 * i)).collect();
+        assert_eq!(standardized(&noise, &[0.5; 400], None).1, 0.5);
+    }
+
+    #[test]
+    fn units_differ_by_half_a_unit_or_a_factor_of_two() {
+        let units = |center: f64, scale: f64| Units {
+            center,
+            scale,
+            warp: None,
+        };
+        let fitted = units(3.0, 4.0);
+        for (center, scale, expected) in [
+            (4.9, 4.0, false),
+            (5.1, 4.0, true),
+            (0.9, 4.0, true),
+            (3.0, 7.9, false),
+            (3.0, 8.1, true),
+            (3.0, 1.9, true),
+            (3.0, f64::INFINITY, true),
+        ] {
+            assert_eq!(units(center, scale).differ_from(&fitted), expected, "{center} {scale}");
+        }
     }
 
     #[test]
