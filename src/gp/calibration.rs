@@ -54,8 +54,7 @@ pub fn widened(
     let weights = spread_weights(data.x, settings.dimensions);
     let squares = (0..data.y.len())
         .map(|i| weights[i] * (data.y[i] - mean - means[i]).powi(2) / variances[i]);
-    let factor =
-        (AGREEING + squares.sum::<f64>()) / (AGREEING + weights.iter().sum::<f64>());
+    let factor = (AGREEING + squares.sum::<f64>()) / (AGREEING + weights.iter().sum::<f64>());
     if factor > 1.0 && factor.is_finite() {
         theta.signal_variance *= factor;
     }

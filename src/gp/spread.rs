@@ -24,7 +24,10 @@ pub fn spread_weights(x: ArrayView2<f64>, dimensions: usize) -> Vec<f64> {
 pub(super) fn spread_rows(x: ArrayView2<f64>, rows: &[usize], dimensions: usize) -> Vec<usize> {
     let mut kept: Vec<usize> = Vec::new();
     for &i in rows {
-        if !kept.iter().any(|&j| are_near(x.row(i), x.row(j), dimensions)) {
+        if !kept
+            .iter()
+            .any(|&j| are_near(x.row(i), x.row(j), dimensions))
+        {
             kept.push(i);
         }
     }
@@ -44,7 +47,10 @@ mod tests {
     #[test]
     fn points_near_to_one_another_share_the_weight_of_one() {
         let x = array![[0.0, 0.0], [0.05, 0.0], [0.0, 0.1], [1.0, 1.0]];
-        assert_eq!(spread_weights(x.view(), 2), [1.0 / 3.0, 1.0 / 3.0, 1.0 / 3.0, 1.0]);
+        assert_eq!(
+            spread_weights(x.view(), 2),
+            [1.0 / 3.0, 1.0 / 3.0, 1.0 / 3.0, 1.0]
+        );
         assert_eq!(spread_rows(x.view(), &[0, 1, 2, 3], 2), [0, 3]);
         assert_eq!(spread_rows(x.view(), &[3, 2], 2), [3, 2]);
     }

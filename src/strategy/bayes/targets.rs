@@ -241,7 +241,12 @@ fn standardized(observed: &[f64], stds: &[f64], floor: Option<f64>) -> (f64, f64
 /// not count. S is at least the smallest σ, because a smaller unit would make everything noise, and at most the `plain`
 /// standard deviation.
 fn without_noise(observed: &[f64], stds: &[f64], largest: f64, plain: (f64, f64)) -> (f64, f64) {
-    let values = || observed.iter().zip(stds).map(|(y, std)| (y / largest, std / largest));
+    let values = || {
+        observed
+            .iter()
+            .zip(stds)
+            .map(|(y, std)| (y / largest, std / largest))
+    };
     let about = |s: f64| {
         let weight = |std: f64| 1.0 / (s * s + std * std);
         let total: f64 = values().map(|(_, std)| weight(std)).sum();
@@ -366,7 +371,10 @@ mod tests {
         let sign = |i: usize| if (i / 7) % 2 == 0 { 1.0 } else { -1.0 };
         let values: Vec<f64> = (0..400).map(|i| 10.0 + f(i) + sign(i) * stds[i]).collect();
         let (center, scale) = standardized(&values, &stds, None);
-        assert!((center - 10.0).abs() < 0.2 && (scale - 2.0).abs() < 0.2, "{center} {scale}");
+        assert!(
+            (center - 10.0).abs() < 0.2 && (scale - 2.0).abs() < 0.2,
+            "{center} {scale}"
+        );
         // A value that is nothing but noise does not count, and noise alone is the unit.
         let with = |value: f64, std: f64| {
             let values: Vec<f64> = (0..400).map(f).chain([value]).collect();
@@ -395,7 +403,11 @@ mod tests {
             (3.0, 1.9, true),
             (3.0, f64::INFINITY, true),
         ] {
-            assert_eq!(units(center, scale).differ_from(&fitted), expected, "{center} {scale}");
+            assert_eq!(
+                units(center, scale).differ_from(&fitted),
+                expected,
+                "{center} {scale}"
+            );
         }
     }
 

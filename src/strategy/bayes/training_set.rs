@@ -201,8 +201,15 @@ impl TrainingSet {
             Err(Error::NotPositiveDefinite { .. } | Error::Overflow { .. }) => return Ok(true),
             Err(error) => return Err(error),
         }
-        let whitened = self.kept.as_ref().map(|kept| kept.posterior.whitened_targets());
-        let later = whitened.into_iter().flatten().zip(&self.fold.values).skip(first);
+        let whitened = self
+            .kept
+            .as_ref()
+            .map(|kept| kept.posterior.whitened_targets());
+        let later = whitened
+            .into_iter()
+            .flatten()
+            .zip(&self.fold.values)
+            .skip(first);
         Ok(later
             .filter(|(_, value)| value.is_some())
             .any(|(z, _)| z.abs() > MAX_SURPRISE))
@@ -316,7 +323,11 @@ impl TrainingSet {
             false => self.fold.base,
         };
         let units = Units {
-            scale: if fits { fit.units.scale } else { targets.units.scale },
+            scale: if fits {
+                fit.units.scale
+            } else {
+                targets.units.scale
+            },
             ..targets.units
         };
         let noise = self.row_noise(log, units);

@@ -118,8 +118,7 @@ impl TrainingSet {
                 let discarded = discarded(&log.trials()[number], &self.settings);
                 let std = report.as_ref().and_then(|report| report.std);
                 let value = Some(*value).filter(|_| !discarded);
-                self.fold
-                    .set_row(number, value, std.filter(|_| !discarded));
+                self.fold.set_row(number, value, std.filter(|_| !discarded));
             }
             Entry::Failed { number, .. } => {
                 let number = *number as usize;
