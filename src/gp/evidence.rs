@@ -34,7 +34,7 @@ pub struct Data<'a> {
 
 impl Data<'_> {
     /// The noise variance of a row where it is known.
-    fn known_noise(&self, row: usize) -> Option<f64> {
+    pub(super) fn known_noise(&self, row: usize) -> Option<f64> {
         self.noise.get(row).copied().flatten()
     }
 }

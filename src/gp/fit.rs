@@ -2,14 +2,17 @@
 //!
 //! Notation: p = (log ℓ…, log σ_f², log λ).
 
+use std::iter;
 use std::ops::ControlFlow;
 
 use ndarray::ArrayView2;
 
 use super::Hyperparameters;
+use super::calibration::is_noiseless;
 use super::evidence::Data;
 use super::levels::{Part, chosen, levels};
 use super::search::{COARSE, End, FINE, ONLY, Problem, best};
+use super::spread::spread_rows;
 use crate::error::{Result, Stop, check};
 use crate::gp::kernel::KernelFamily;
 use crate::random::Rng;
@@ -43,7 +46,8 @@ pub fn fit(
         log_slope: &[],
     };
     let families = [settings.family];
-    Ok(fit_best(&[variant], start, settings, &families, rng, stop)?.theta)
+    let starts = std::slice::from_ref(start);
+    Ok(fit_best(&[variant], starts, settings, &families, rng, stop)?.theta)
 }
 
 /// The same rows with their values under one transformation t(y).
@@ -56,11 +60,11 @@ pub struct Variant<'a> {
 }
 
 impl Variant<'_> {
-    /// log dt/dy summed over n of the rows.
-    fn log_slope(&self, n: usize) -> f64 {
+    /// log dt/dy summed over some of the rows.
+    fn log_slope(&self, rows: &[usize]) -> f64 {
         match self.log_slope {
             [] => 0.0,
-            slopes => chosen(slopes.len(), n).map(|i| slopes[i]).sum(),
+            slopes => rows.iter().map(|&i| slopes[i]).sum(),
         }
     }
 }
@@ -77,9 +81,12 @@ pub struct Found {
 /// As `fit`, over several kernels and variants of the values as well. They compete where the starts do, on the coarsest
 /// level: the kernels on the first variant, where a later one needs strong evidence to replace an earlier one; then the
 /// other variants under that kernel; then maps of single columns under that variant.
+///
+/// The first of the `known` θ is the main start. Where there is hardly any noise, rows near to one another compete as one:
+/// the evidence of crowded rows would be about their last digits, and prefer what smooths f or shrinks its range elsewhere.
 pub fn fit_best(
     variants: &[Variant],
-    start: &Hyperparameters,
+    known: &[Hyperparameters],
     settings: &FitSettings,
     families: &[KernelFamily],
     rng: &mut Rng,
@@ -93,36 +100,58 @@ pub fn fit_best(
             theta,
         });
     }
-    let first = settings.encode(start);
+    let known_starts: Vec<_> = known.iter().map(|theta| settings.encode(theta)).collect();
+    let first = known_starts[0].clone();
     let bounds = settings.bounds(&first);
-    let mut starts = vec![first.clone()];
-    for _ in 1..settings.n_restarts.max(1) {
+    let mut starts = known_starts.clone();
+    for _ in starts.len()..settings.n_restarts {
         starts.push(settings.random_start(rng));
     }
     let data = variants[0].data;
     let levels = levels(data.y.len(), settings.n_lengthscales());
-    let coarsest = Part::of(data, levels[0]);
+    let mut rows = chosen(data.y.len(), levels[0]);
+    let mut coarsest = Part::of(data, &rows);
     // θ starts under its own warp.
     let settings = FitSettings {
-        input_warp: start.input_warp.clone(),
+        input_warp: known[0].input_warp.clone(),
         ..settings.clone()
     };
     let problem = Problem {
-        data: coarsest.data(),
+        data,
         settings: &settings,
         bounds: &bounds,
         tolerance: &COARSE,
     };
+    let of_part = Problem {
+        data: coarsest.data(),
+        ..problem
+    };
+    let mut winner = best_family(of_part, families, starts.clone(), stop)?;
+    let end = winner.as_ref().map(|(_, (p, _))| p.clone());
+    if let Some(p) = end.filter(|p| is_noiseless(p[p.len() - 1].exp())) {
+        let spread = spread_rows(data.x, &rows, settings.dimensions);
+        if spread.len() < rows.len() {
+            rows = spread;
+            coarsest = Part::of(data, &rows);
+            starts.insert(0, p);
+            let of_part = Problem {
+                data: coarsest.data(),
+                ..problem
+            };
+            winner = best_family(of_part, families, starts.clone(), stop)?;
+        }
+    }
     let mut chosen = settings.clone();
     // Where the evidence is finite from no start, all starts are kept.
-    if let Some((family, end)) = best_family(problem, families, starts.clone(), stop)? {
+    if let Some((family, end)) = winner {
         chosen.family = family;
         let problem = Problem {
+            data: coarsest.data(),
             settings: &chosen,
             ..problem
         };
-        let (best, p) = best_variant(problem, variants, levels[0], (end, &first), stop)?;
-        let part = Part::of(variants[best].data, levels[0]);
+        let (best, p) = best_variant(problem, variants, &rows, (end, &known_starts), stop)?;
+        let part = Part::of(variants[best].data, &rows);
         let problem = Problem {
             data: part.data(),
             ..problem
@@ -143,29 +172,31 @@ pub fn fit_best(
     })
 }
 
-/// The variant of the largest evidence on n of the rows, and its p. The first one has the `end` given. The searches of the
-/// others start there, or where the fit did if that is better: a long tail may lead the first one far astray.
+/// The variant of the largest evidence on some of the rows, and its p. The first one has the `end` given. The searches of the
+/// others start there, or at one of the known starts if that is better: a long tail may lead the first one far astray.
 fn best_variant(
     problem: Problem,
     variants: &[Variant],
-    n: usize,
-    ((p, value), first): (End, &[f64]),
+    rows: &[usize],
+    ((p, value), known_starts): (End, &[Vec<f64>]),
     stop: &mut Stop,
 ) -> Result<(usize, Vec<f64>)> {
     // What replaces the first one needs strong evidence as well.
-    let bound = value - variants[0].log_slope(n) - MIN_LOG_BAYES_FACTOR;
+    let bound = value - variants[0].log_slope(rows) - MIN_LOG_BAYES_FACTOR;
     let (mut variant, mut least, mut top) = (0, bound, p.clone());
     for (i, other) in variants.iter().enumerate().skip(1) {
-        let part = Part::of(other.data, n);
+        let part = Part::of(other.data, rows);
         let problem = Problem {
             data: part.data(),
             ..problem
         };
         let mut at = |p: &[f64]| problem.value(p, &mut || stop() == ControlFlow::Break(()));
-        let start = if at(first) < at(&p) { first } else { &p };
+        let starts = iter::once(&p).chain(known_starts);
+        let starts = starts.map(|start| (start.clone(), at(start))).collect();
         check(stop)?;
-        if let Some((p, value)) = best(problem.search_all(&[start.to_vec()], stop)?) {
-            let value = value - other.log_slope(n);
+        let start = best(starts).map_or_else(|| p.clone(), |(start, _)| start);
+        if let Some((p, value)) = best(problem.search_all(&[start], stop)?) {
+            let value = value - other.log_slope(rows);
             if value < least {
                 (variant, least, top) = (i, value, p);
             }
@@ -227,7 +258,8 @@ fn refine(
         (levels, &ONLY)
     };
     for (i, &n) in finer.iter().enumerate() {
-        let (part, whole) = (Part::of(problem.data, n), n == problem.data.y.len());
+        let rows = chosen(problem.data.y.len(), n);
+        let (part, whole) = (Part::of(problem.data, &rows), n == problem.data.y.len());
         let problem = Problem {
             data: part.data(),
             tolerance: if whole { last } else { &COARSE },

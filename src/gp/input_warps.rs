@@ -134,7 +134,14 @@ mod tests {
             log_slope: &[],
         };
         let mut rng = Rng::seed_from_u64(5);
-        fit_best(&[variant], start, &settings(), &[FAMILY], &mut rng, stop)
+        fit_best(
+            &[variant],
+            std::slice::from_ref(start),
+            &settings(),
+            &[FAMILY],
+            &mut rng,
+            stop,
+        )
     }
 
     /// A draw from the prior under these maps at random points.

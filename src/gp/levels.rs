@@ -25,9 +25,9 @@ pub(super) fn levels(n: usize, d: usize) -> Vec<usize> {
     levels
 }
 
-/// The numbers of n of these many rows.
-pub(super) fn chosen(rows: usize, n: usize) -> impl Iterator<Item = usize> {
-    (0..n).map(move |i| i * rows / n)
+/// The numbers of n of these many rows, evenly spread over the order of their arrival.
+pub(super) fn chosen(rows: usize, n: usize) -> Vec<usize> {
+    (0..n).map(|i| i * rows / n).collect()
 }
 
 /// Some of the rows.
@@ -39,11 +39,10 @@ pub(super) struct Part {
 }
 
 impl Part {
-    /// n rows, evenly spread over the order of their arrival.
-    pub(super) fn of(data: Data, n: usize) -> Self {
-        let chosen: Vec<usize> = chosen(data.y.len(), n).collect();
+    /// These rows.
+    pub(super) fn of(data: Data, chosen: &[usize]) -> Self {
         Self {
-            x: data.x.select(Axis(0), &chosen),
+            x: data.x.select(Axis(0), chosen),
             y: chosen.iter().map(|&i| data.y[i]).collect(),
             noise: match data.noise {
                 [] => Vec::new(),

@@ -2,12 +2,14 @@
 //!
 //! * [`posterior`]: the posterior of rows and targets; [`hyperparameters`]: θ
 //! * [`tail`]: rows of pending trials; [`fantasies`]: possible values of pending trials
-//! * `leave_one_out`: each target predicted from the others
+//! * `leave_one_out`: each target predicted from the others; [`calibration`]: wider predictions where these are too sure
+//! * [`spread`]: rows that are spread over space
 //! * [`evidence`]: log p(y | X, θ) and its gradient; [`priors`]: priors on θ
 //! * [`fit`]: the largest evidence times prior, and what is fitted ([`fit_settings`]); its [`starts`], the [`levels`] of
 //!   rows it goes through, its [`search`], the maps of columns that it chooses ([`input_warps`])
 //! * [`kernel`]: covariance functions; [`draw`]: draws at points, and draws as functions
 
+pub mod calibration;
 pub mod draw;
 pub mod evidence;
 pub mod fantasies;
@@ -21,6 +23,7 @@ mod levels;
 mod posterior;
 mod priors;
 mod search;
+pub mod spread;
 mod starts;
 mod tail;
 #[cfg(test)]

@@ -80,7 +80,12 @@ impl GrowingCholesky {
         self.reserve(n + m);
         let mut l21 = cross.as_standard_layout().into_owned();
         self.forward_substitution(l21.view_mut());
-        let scale = block.diag().iter().map(|a| a.abs()).sum::<f64>() / m as f64;
+        // A row of much noise must not set the jitter of the others.
+        let scale = block
+            .diag()
+            .iter()
+            .map(|a| a.abs())
+            .fold(f64::INFINITY, f64::min);
         let mut schur = block;
         if n > 0 {
             subtract_gram_of_rows(l21.view(), schur.view_mut());

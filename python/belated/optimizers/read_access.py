@@ -180,7 +180,7 @@ class ReadAccess(AttributeHints):
         -------
         mean, std : ndarray of shape (n,)
             Without observation noise. Where bad values are compressed (`GP`, ``targets="robust"``): the median, and
-            half of the range between the quantiles at 16 and 84 %.
+            the width of the central 95 % interval divided by 2 · 1.96.
 
         Raises
         ------

@@ -351,8 +351,9 @@ class GP(Surrogate, name="gp"):
     than the median nearer: with k the median, the ones below it (above, where f is minimised) become
     k - w log(1 + (k - y)/w), for one of three widths w or none, whichever explains the values best (the evidence, with
     the slope of the transformation, has to be larger by 3 nats); values far beyond count as equal. Predictions are
-    transformed back: `predict` and `recommend` then give the median of f and half of the range between its quantiles at
-    16 and 84 %.
+    transformed back: `predict` and `recommend` then give the median of f and, as ``std``, the width of its central 95 %
+    interval divided by 2 · 1.96. The transformation and the unit of the targets stay until the next fit. A fit comes
+    early if the data are no longer those of the last one: after an outlier or the correction of a wrong value.
 
     Parameters
     ----------

@@ -219,7 +219,7 @@ impl BayesOpt {
         rng: &mut Rng,
         stop: &mut Stop,
     ) -> Result<Point> {
-        if self.training.refit_due(log) {
+        if self.training.refit_due(log, stop)? {
             let fit = Arc::new(self.refit(log, query, rng, stop)?);
             self.training.adopt(fit.clone());
             *fitted = Some(fit);

@@ -13,8 +13,9 @@ use crate::strategy::Query;
 use crate::strategy::bayes::{BayesOpt, ModelBased, Surrogate};
 
 impl BayesOpt {
-    /// Fits θ for predictions, where there is something to fit to and nothing has been fitted yet. Nothing of it
-    /// is kept but a cache: the next suggestion makes a fit of its own, and logs it.
+    /// Fits θ for predictions, where there is something to fit to and nothing has been fitted yet, or the data are no
+    /// longer those of the last fit. Nothing of it is kept but a cache: the next suggestion makes a fit of its own, and
+    /// logs it.
     pub(super) fn preview_fit(
         &mut self,
         log: &Ledger,
@@ -22,12 +23,15 @@ impl BayesOpt {
         rng: &mut Rng,
         stop: &mut Stop,
     ) -> Result<()> {
-        if self.training.fit().is_some() || log.n_observed() == 0 {
-            return Ok(());
-        }
         let fit = match self.preview.take() {
             Some((len, fit)) if len == log.len() => fit,
-            _ => Arc::new(self.refit(log, query, rng, stop)?),
+            _ => {
+                let fitted = self.training.fit().is_some();
+                if log.n_observed() == 0 || (fitted && !self.training.is_outdated(log, stop)?) {
+                    return Ok(());
+                }
+                Arc::new(self.refit(log, query, rng, stop)?)
+            }
         };
         self.preview = Some((log.len(), fit.clone()));
         self.training.preview(fit);
@@ -76,7 +80,7 @@ impl ModelBased for BayesOpt {
             return Ok(None);
         }
         self.training.before_suggestion(query.now);
-        if self.training.refit_due(log) {
+        if self.training.refit_due(log, stop)? {
             let fit = Arc::new(self.refit(log, query, rng, stop)?);
             self.training.adopt(fit);
         }

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, Result};
 use crate::gp::Hyperparameters;
 use crate::gp::kernel::{InputWarp, KernelFamily};
+use crate::strategy::bayes::targets::Units;
 use crate::strategy::bayes::warp::Warp;
 
 /// The kernel and θ, and what they were fitted to.
@@ -14,10 +15,8 @@ pub struct Fit {
     pub theta: Hyperparameters,
     /// Rows that it was fitted to; None where θ was given.
     pub rows: Option<usize>,
-    /// The unit of the targets: standard deviations that come with values are counted in it.
-    pub scale: f64,
-    /// What was done to values before that.
-    pub warp: Option<Warp>,
+    /// The units of the targets that it was fitted to.
+    pub units: Units,
     /// The fit of the chance of success, where trials had failed.
     pub success: Option<SuccessFit>,
 }
@@ -42,6 +41,7 @@ struct Note {
     #[serde(default, skip_serializing_if = "InputWarp::is_identity")]
     input_warp: InputWarp,
     rows: usize,
+    center: f64,
     scale: f64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     warp: Option<Warp>,
@@ -56,8 +56,11 @@ impl Fit {
             family,
             theta,
             rows: None,
-            scale: 1.0,
-            warp: None,
+            units: Units {
+                center: 0.0,
+                scale: 1.0,
+                warp: None,
+            },
             success: None,
         }
     }
@@ -70,8 +73,9 @@ impl Fit {
             noise_variance: self.theta.noise_variance,
             input_warp: self.theta.input_warp.clone(),
             rows: self.rows.unwrap_or(0),
-            scale: self.scale,
-            warp: self.warp,
+            center: self.units.center,
+            scale: self.units.scale,
+            warp: self.units.warp,
             success: self.success.clone(),
         };
         serde_json::to_string(&note).map_err(|error| Error::Corrupt(error.to_string()))
@@ -86,6 +90,7 @@ impl Fit {
         let mut all = note.lengthscale.iter().chain(&rest).chain(success);
         if note.lengthscale.is_empty()
             || !all.all(|p| *p > 0.0 && p.is_finite())
+            || !note.center.is_finite()
             || note.warp.is_some_and(|warp| !warp.is_valid())
             || !note.input_warp.is_valid(note.lengthscale.len())
         {
@@ -100,8 +105,11 @@ impl Fit {
                 input_warp: note.input_warp,
             },
             rows: Some(note.rows),
-            scale: note.scale,
-            warp: note.warp,
+            units: Units {
+                center: note.center,
+                scale: note.scale,
+                warp: note.warp,
+            },
             success: note.success,
         })
     }
@@ -142,7 +150,8 @@ mod tests {
             let input_warp = InputWarp::new(vec![Kumaraswamy(a, 1.0); lengthscale.len()]);
             let theta = Hyperparameters { lengthscale, signal_variance: variance, noise_variance: 1e-300, input_warp };
             let warp = warp.map(|(knee, width)| Warp { knee, width, limit: f64::MIN });
-            let fit = Fit { family: KernelFamily::Matern32, theta, rows: Some(rows), scale: variance, warp, success: None };
+            let units = Units { center: -a, scale: variance, warp };
+            let fit = Fit { family: KernelFamily::Matern32, theta, rows: Some(rows), units, success: None };
             prop_assert_eq!(Fit::from_note(&fit.to_note().unwrap()).unwrap(), fit.clone());
             let success = Some(SuccessFit { lengthscale: fit.theta.lengthscale.clone(), rows });
             let fit = Fit { success, ..fit };
@@ -152,7 +161,7 @@ mod tests {
 
     #[test]
     fn other_notes_are_refused() {
-        let good = r#"{"kernel":"matern52","lengthscale":[0.5,1.0],"signal_variance":1.0,"noise_variance":0.1,"rows":4,"scale":2.0}"#;
+        let good = r#"{"kernel":"matern52","lengthscale":[0.5,1.0],"signal_variance":1.0,"noise_variance":0.1,"rows":4,"center":-1.0,"scale":2.0}"#;
         assert!(Fit::check_note(good, 4, 2).is_ok());
         assert!(Fit::check_note(good, 3, 2).is_err());
         assert!(Fit::check_note(good, 4, 3).is_err());
@@ -161,6 +170,8 @@ mod tests {
             ("0.5", "0.0"),
             ("0.1", "-0.1"),
             ("2.0", "1e999"),
+            ("-1.0", "1e999"),
+            ("\"center\":-1.0,", ""),
             ("\"rows\":4", "\"rows\":-1"),
             ("\"rows\":4,", ""),
             ("{", "{\"extra\":1,"),

@@ -4,8 +4,10 @@ use std::iter;
 
 use crate::error::{Result, Stop};
 use crate::gp::Target;
+use crate::gp::calibration::widened;
 use crate::gp::evidence::Data;
 use crate::gp::fit::{Variant, fit_best};
+use crate::gp::spread::spread_weights;
 use crate::ledger::Ledger;
 use crate::random::Rng;
 use crate::strategy::Query;
@@ -36,10 +38,15 @@ impl BayesOpt {
         if with_tail {
             let tail = match self.training.posterior(log, query, stop)? {
                 Some(posterior) => {
-                    targets = posterior.targets;
                     let means = posterior
                         .gp
                         .tail_means(posterior.tail.rows.view(), &posterior.tail.targets);
+                    // The means are in the units of the posterior.
+                    let (before, units) = (posterior.targets.units, targets.units);
+                    let means = means.into_iter().map(|mean| match before == units {
+                        true => mean,
+                        false => units.target(before.value(mean)),
+                    });
                     targets.values.extend(means);
                     posterior.tail
                 }
@@ -55,13 +62,17 @@ impl BayesOpt {
         }
         let x = self.training.encode(log, &numbers);
         let mut fit_settings = gp_settings.fit_settings(&self.columns);
-        let start = match self.training.fit() {
+        let outdated = self.training.is_outdated(log, stop)?;
+        let first = gp_settings.first_theta(&self.columns);
+        let starts = match self.training.fit() {
+            None => vec![first],
+            // The last θ and its input warp may be of other data.
+            Some(fit) if outdated => vec![first, fit.theta.clone()],
             Some(fit) => {
                 // The last θ is the best start there is; another one tries whether the data have changed their mind.
                 fit_settings.n_restarts = gp_settings.n_refit_restarts;
-                fit.theta.clone()
+                vec![fit.theta.clone()]
             }
-            None => gp_settings.first_theta(&self.columns),
         };
         // A fit needs two matrices of its own, and its end makes this factor useless as a rule.
         self.training.drop_factor();
@@ -92,26 +103,33 @@ impl BayesOpt {
             log_slope: &warped.log_slopes,
         });
         let variants: Vec<_> = iter::once(plain).chain(variants).collect();
-        let found = fit_best(&variants, &start, &fit_settings, &families, rng, stop)?;
+        let found = fit_best(&variants, &starts, &fit_settings, &families, rng, stop)?;
+        let theta = match gp_settings.keeps_units() {
+            true => widened(&found, variants[found.variant].data, &fit_settings, stop)?,
+            false => found.theta,
+        };
         let units = match found.variant {
             0 => targets.units,
             i => warped[i - 1].targets.units,
         };
         Ok(Fit {
             family: found.family,
-            theta: found.theta,
+            theta,
             rows: Some(self.training.rows().len()),
-            scale: units.scale,
-            warp: units.warp,
+            units,
             success: self.fit_success(log, rng, stop)?,
         })
     }
 
     /// The rows under every warp that may suit their values.
     fn warped(&self, log: &Ledger) -> Vec<Warped> {
-        let rows = self.training.rows().iter();
-        let values: Vec<f64> = rows.filter_map(|&n| log.trials()[n].value).collect();
-        let warps = Warp::proposals(&values).into_iter();
+        let rows = self.training.rows().iter().copied();
+        let (rows, values): (Vec<_>, Vec<_>) = rows
+            .filter_map(|number| Some((number, log.trials()[number].value?)))
+            .unzip();
+        let x = self.training.encode(log, &rows);
+        let weights = spread_weights(x.view(), self.columns.dimensions);
+        let warps = Warp::proposals(&values, &weights).into_iter();
         warps
             .map(|warp| {
                 let targets = self.training.warped_targets(log, Some(warp));

@@ -362,6 +362,11 @@ impl GP {
         self.kernel == KernelChoice::Auto(Auto::Auto) || !given || self.noise_std.is_none()
     }
 
+    /// Whether the units of the targets are chosen with θ, and stay until the next fit.
+    pub fn keeps_units(&self) -> bool {
+        self.fits() && self.refit_clock == RefitClock::Observations
+    }
+
     /// Where the first fit starts.
     pub fn first_theta(&self, columns: &Columns) -> Hyperparameters {
         let mut theta = self.fit_settings(columns).prior_mode();

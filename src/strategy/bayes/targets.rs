@@ -1,7 +1,7 @@
 //! From observed values to the targets of the model: center, scale, and what failed and discarded trials count as.
 //!
 //! A target is (t(y) − center)/scale, where t is the identity or a [`Warp`]. The prior mean of the model is 0, so the center
-//! is the prior mean of t(f).
+//! is the prior mean of t(f). A fit chooses these units, and they stay until the next fit: θ is in the same units.
 
 use crate::ledger::{State, Trial};
 use crate::strategy::bayes::pending::Levels;
@@ -16,7 +16,36 @@ pub struct Units {
     pub warp: Option<Warp>,
 }
 
+/// By how much the prior mean may move, in units of the targets: half of the standard deviation of f in its prior.
+const MAX_MOVE: f64 = 0.5;
+
+/// By how much the unit may change: a factor of 2 in it is 1.4 standard deviations of the prior on log σ_f².
+const MAX_FACTOR: f64 = 2.0;
+
+/// 95 % of a normal lie within so many standard deviations.
+const NORMAL: f64 = 1.96;
+
 impl Units {
+    /// The target of a value.
+    pub fn target(&self, y: f64) -> f64 {
+        let t = self.warp.map_or(y, |warp| warp.apply(y));
+        // Divided one by one: the difference of two large numbers may overflow, that of their quotients not.
+        t / self.scale - self.center / self.scale
+    }
+
+    /// Whether these are so far from other units that θ, which was fitted in them, does not hold in these.
+    pub fn differ_from(&self, fitted: &Units) -> bool {
+        let moved = (self.center / fitted.scale - fitted.center / fitted.scale).abs();
+        let factor = self.scale / fitted.scale;
+        let factors = 1.0 / MAX_FACTOR..=MAX_FACTOR;
+        moved.is_nan() || moved > MAX_MOVE || !factors.contains(&factor)
+    }
+
+    /// Whether the targets of two values are further apart than the prior mean may move.
+    pub fn are_apart(&self, one: f64, other: f64) -> bool {
+        (self.target(one) - self.target(other)).abs() > MAX_MOVE
+    }
+
     /// The value of f that has this target.
     pub fn value(&self, target: f64) -> f64 {
         let t = self.center + self.scale * target;
@@ -24,13 +53,13 @@ impl Units {
     }
 
     /// Mean and standard deviation of f where those of the target are given. Under a warp f is not normal: then the median,
-    /// and half of the range between the quantiles of one standard deviation below and above it.
+    /// and the half width of the central interval of 95 %, in units of that of a normal.
     pub fn moments(&self, mean: f64, std: f64) -> (f64, f64) {
         match self.warp {
             None => (self.value(mean), self.scale * std),
             Some(_) => {
-                let half = 0.5 * self.value(mean + std) - 0.5 * self.value(mean - std);
-                (self.value(mean), half)
+                let [low, high] = [-NORMAL, NORMAL].map(|z| self.value(mean + z * std));
+                (self.value(mean), (0.5 * high - 0.5 * low) / NORMAL)
             }
         }
     }
@@ -56,53 +85,69 @@ pub struct Targets {
 }
 
 impl Targets {
-    /// Targets of trials in this order. `discarded` trials count as the floor, failed ones as one unit worse
-    /// than the worst observed value.
+    /// Targets of trials in this order, in the units that suit their values under a warp.
     pub fn of<'a>(
         trials: impl Iterator<Item = (&'a Trial, bool)> + Clone,
         settings: &Settings,
         warp: Option<Warp>,
     ) -> Self {
         let warped = |y: f64| warp.map_or(y, |warp| warp.apply(y));
+        let (mut observed, mut stds) = (Vec::new(), Vec::new());
+        for (trial, _) in trials.clone().filter(|(_, discarded)| !discarded) {
+            if let Some(y) = trial.value {
+                let slope = warp.map_or(1.0, |warp| warp.log_slope(y).exp());
+                observed.push(warped(y));
+                stds.push(trial.std().unwrap_or(0.0) * slope);
+            }
+        }
+        let worst = observed.iter().copied().reduce(f64::min);
+        let floor = settings.pending().floor().map(warped).or(worst);
+        let floor = floor.unwrap_or(0.0);
+        let (center, scale) = center_and_scale(&observed, &stds, floor, settings, &warped);
+        let units = Units {
+            center,
+            scale,
+            warp,
+        };
+        Self::in_units(trials, settings, units)
+    }
+
+    /// Targets of trials in this order. `discarded` trials count as the floor, failed ones as one unit worse
+    /// than the worst observed value.
+    pub fn in_units<'a>(
+        trials: impl Iterator<Item = (&'a Trial, bool)> + Clone,
+        settings: &Settings,
+        units: Units,
+    ) -> Self {
         let values: Vec<f64> = trials
             .clone()
             .filter(|(_, discarded)| !discarded)
             .filter_map(|(trial, _)| trial.value)
             .collect();
-        let lie = settings.pending().lie(&values).map(warped);
-        let observed: Vec<f64> = values.into_iter().map(warped).collect();
-        let worst = observed.iter().copied().reduce(f64::min);
-        let floor = settings
-            .pending()
-            .floor()
-            .map(warped)
-            .or(worst)
-            .unwrap_or(0.0);
-        let (center, scale) = center_and_scale(&observed, floor, settings, &warped);
-        // Divided one by one: the difference of two large numbers may overflow, that of their quotients not.
-        let target = |y: f64| y / scale - center / scale;
+        let lie = settings.pending().lie(&values);
+        let worst = values.into_iter().reduce(f64::min);
+        let target = |y: f64| units.target(y);
+        let floor = settings.pending().floor().or(worst);
+        // Without values this is the prior mean of no unit: 0 as it stands.
+        let floor = floor.map_or(-units.center / units.scale, target);
         // Worse than all that was observed, so that a crashing point is not proposed again; but no value is below a floor
         // that was given.
         let failed = match settings.pending().floor() {
-            Some(_) => target(floor),
+            Some(_) => floor,
             None => worst.map_or(0.0, target) - 1.0,
         };
         let values = trials
             .map(|(trial, discarded)| match (discarded, trial.state) {
-                (true, _) => target(floor),
+                (true, _) => floor,
                 (false, State::Failed) => failed,
-                _ => target(trial.value.map_or(floor, warped)),
+                _ => trial.value.map_or(floor, target),
             })
             .collect();
         Self {
             values,
-            units: Units {
-                center,
-                scale,
-                warp,
-            },
+            units,
             levels: Levels {
-                floor: target(floor),
+                floor,
                 lie: lie.map_or(0.0, target),
             },
         }
@@ -119,9 +164,11 @@ impl Targets {
     }
 }
 
-/// The prior mean and the unit of the model, of values that are `warped` already.
+/// The prior mean and the unit of the model, of values that are `warped` already, with the standard deviation of the
+/// noise of each, 0 where it is unknown.
 fn center_and_scale(
     observed: &[f64],
+    stds: &[f64],
     floor: f64,
     settings: &Settings,
     warped: &dyn Fn(f64) -> f64,
@@ -131,7 +178,7 @@ fn center_and_scale(
     let (mut center, scale) = if gp.targets == TargetScale::Raw {
         (0.0, 1.0)
     } else {
-        standardized(observed, pending.is_censor().then_some(floor))
+        standardized(observed, stds, pending.is_censor().then_some(floor))
     };
     match gp.mean {
         PriorMean::Number(mean) => center = warped(mean),
@@ -155,8 +202,8 @@ fn center_and_scale(
     }
 }
 
-/// Mean and standard deviation of the observed; with a floor, that and the largest distance from it.
-fn standardized(observed: &[f64], floor: Option<f64>) -> (f64, f64) {
+/// Mean and standard deviation of f among the observed; with a floor, that and the largest distance from it.
+fn standardized(observed: &[f64], stds: &[f64], floor: Option<f64>) -> (f64, f64) {
     let largest = observed
         .iter()
         .chain(&floor)
@@ -171,7 +218,11 @@ fn standardized(observed: &[f64], floor: Option<f64>) -> (f64, f64) {
             let mean = observed.iter().map(|y| y / largest).sum::<f64>() / n;
             let squares = observed.iter().map(|y| (y / largest - mean).powi(2));
             let variance = squares.sum::<f64>() / n;
-            (mean * largest, usable_scale(variance.sqrt(), largest))
+            let (mean, spread) = match stds.iter().any(|std| *std > 0.0) {
+                true => without_noise(observed, stds, largest, (mean, variance.sqrt())),
+                false => (mean, variance.sqrt()),
+            };
+            (mean * largest, usable_scale(spread, largest))
         }
         // Standardising by the observed alone would put the floor of an accuracy tens of standard deviations away.
         Some(floor) => {
@@ -182,6 +233,43 @@ fn standardized(observed: &[f64], floor: Option<f64>) -> (f64, f64) {
             (floor, usable_scale(reach, largest))
         }
     }
+}
+
+/// Mean and standard deviation S of f among values with noise of known standard deviations σ, in units of the largest.
+///
+/// With weights 1/(S² + σ²), c the weighted mean, S solves Σ (y − c)²/(S² + σ²) = n: a value that is nothing but noise does
+/// not count. S is at least the smallest σ, because a smaller unit would make everything noise, and at most the `plain`
+/// standard deviation.
+fn without_noise(observed: &[f64], stds: &[f64], largest: f64, plain: (f64, f64)) -> (f64, f64) {
+    let values = || {
+        observed
+            .iter()
+            .zip(stds)
+            .map(|(y, std)| (y / largest, std / largest))
+    };
+    let about = |s: f64| {
+        let weight = |std: f64| 1.0 / (s * s + std * std);
+        let total: f64 = values().map(|(_, std)| weight(std)).sum();
+        let mean = values().map(|(y, std)| y * weight(std)).sum::<f64>() / total;
+        let squares = values().map(|(y, std)| (y - mean).powi(2) * weight(std));
+        (mean, squares.sum::<f64>())
+    };
+    let least = stds.iter().copied().fold(f64::INFINITY, f64::min) / largest;
+    // In these bounds no square under- or overflows, and the weights have a sum.
+    let (mut low, mut high) = (least.max(1e-12), plain.1.min(1e100));
+    if low >= high {
+        return plain;
+    }
+    // The sum decreases in S, and at the plain standard deviation is at most n. A part in a thousand is enough of a unit.
+    while high > 1.001 * low {
+        let middle = (low * high).sqrt();
+        if about(middle).1 > observed.len() as f64 {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    (about(high).0, high)
 }
 
 /// spread·largest, or the size of the values themselves where they are equal up to rounding.
@@ -273,6 +361,54 @@ mod tests {
         assert_eq!(in_f(&targets), before);
         assert_eq!(targets.units.center, zero + 0.5 * targets.units.scale);
         assert_eq!(targets.values[0], -1.5);
+    }
+
+    #[test]
+    fn the_unit_is_the_spread_of_f_without_known_noise() {
+        // 400 values of f with standard deviation 2, and noise of standard deviations 0 to 6.
+        let f = |i: usize| 2.0 * 3f64.sqrt() * (2.0 * ((i as f64 * 0.618_034).fract()) - 1.0);
+        let stds: Vec<f64> = (0..400).map(|i| (i % 7) as f64).collect();
+        let sign = |i: usize| if (i / 7) % 2 == 0 { 1.0 } else { -1.0 };
+        let values: Vec<f64> = (0..400).map(|i| 10.0 + f(i) + sign(i) * stds[i]).collect();
+        let (center, scale) = standardized(&values, &stds, None);
+        assert!(
+            (center - 10.0).abs() < 0.2 && (scale - 2.0).abs() < 0.2,
+            "{center} {scale}"
+        );
+        // A value that is nothing but noise does not count, and noise alone is the unit.
+        let with = |value: f64, std: f64| {
+            let values: Vec<f64> = (0..400).map(f).chain([value]).collect();
+            let stds: Vec<f64> = [0.0; 400].into_iter().chain([std]).collect();
+            standardized(&values, &stds, None).1
+        };
+        assert!((with(1e6, 1e6) - 2.0).abs() < 0.01 && with(1e6, 1.0) > 1e4);
+        let noise: Vec<f64> = (0..400).map(|i| 0.5 * sign(7 * i)).collect();
+        assert_eq!(standardized(&noise, &[0.5; 400], None).1, 0.5);
+    }
+
+    #[test]
+    fn units_differ_by_half_a_unit_or_a_factor_of_two() {
+        let units = |center: f64, scale: f64| Units {
+            center,
+            scale,
+            warp: None,
+        };
+        let fitted = units(3.0, 4.0);
+        for (center, scale, expected) in [
+            (4.9, 4.0, false),
+            (5.1, 4.0, true),
+            (0.9, 4.0, true),
+            (3.0, 7.9, false),
+            (3.0, 8.1, true),
+            (3.0, 1.9, true),
+            (3.0, f64::INFINITY, true),
+        ] {
+            assert_eq!(
+                units(center, scale).differ_from(&fitted),
+                expected,
+                "{center} {scale}"
+            );
+        }
     }
 
     #[test]

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use ndarray::Array2;
 
-use crate::error::{Result, Stop, check};
+use crate::error::{Error, Result, Stop, check};
 use crate::gp::Target;
 use crate::gp::{GaussianProcess, as_row};
 use crate::ledger::{Ledger, State, Trial, TrialNumber};
@@ -36,6 +36,9 @@ pub struct Version {
 /// Bounds on noise variances that come with values, in the model's units: below and above a factor loses its digits.
 pub(crate) const MIN_NOISE: f64 = 1e-10;
 const MAX_NOISE: f64 = 1e12;
+
+/// A value so many predicted standard deviations away, given the rows before it, contradicts θ.
+const MAX_SURPRISE: f64 = 8.0;
 
 /// The posterior, and what it was made from.
 struct Kept {
@@ -159,7 +162,12 @@ impl TrainingSet {
     }
 
     /// Whether θ should be fitted before the next suggestion.
-    pub fn refit_due(&self, log: &Ledger) -> bool {
+    pub fn refit_due(&mut self, log: &Ledger, stop: &mut Stop) -> Result<bool> {
+        Ok(self.scheduled(log) || self.is_outdated(log, stop)?)
+    }
+
+    /// Whether a fit is due by the number of rows or trials.
+    fn scheduled(&self, log: &Ledger) -> bool {
         let gp = self.settings.gp();
         // Failures count as observations do, in whichever model they are.
         let (fitted, rows) = (self.fit(), self.fold.rows.len().max(self.fold.ended.len()));
@@ -170,18 +178,67 @@ impl TrainingSet {
         gp.fits() && gp.refit_due(fitted, rows, log.trials().len())
     }
 
-    /// Targets of the rows, under the warp of the last fit.
-    pub fn targets(&self, log: &Ledger) -> Targets {
-        self.warped_targets(log, self.fit().and_then(|fit| fit.warp))
+    /// Whether the data are no longer those that the last fit speaks of: today's values would be measured in other units,
+    /// values of the fit were revised, or later ones contradict it.
+    pub fn is_outdated(&mut self, log: &Ledger, stop: &mut Stop) -> Result<bool> {
+        let Some(fit) = self.fold.fit.clone() else {
+            return Ok(false);
+        };
+        if !self.settings.gp().keeps_units() {
+            return Ok(false);
+        }
+        let today = self.warped_targets(log, fit.units.warp).units;
+        if self.fold.revised || today.differ_from(&fit.units) {
+            return Ok(true);
+        }
+        let first = fit.rows.unwrap_or(0);
+        if first >= self.fold.rows.len() {
+            return Ok(false);
+        }
+        let mut targets = self.targets(log);
+        match self.update_posterior(log, &mut targets, stop) {
+            Ok(()) => {}
+            Err(Error::NotPositiveDefinite { .. } | Error::Overflow { .. }) => return Ok(true),
+            Err(error) => return Err(error),
+        }
+        let whitened = self
+            .kept
+            .as_ref()
+            .map(|kept| kept.posterior.whitened_targets());
+        let later = whitened
+            .into_iter()
+            .flatten()
+            .zip(&self.fold.values)
+            .skip(first);
+        Ok(later
+            .filter(|(_, value)| value.is_some())
+            .any(|(z, _)| z.abs() > MAX_SURPRISE))
     }
 
-    /// Targets of the rows under a warp.
+    /// Targets of the rows: in the units of the last fit, or in today's under its warp where these do not stay.
+    pub fn targets(&self, log: &Ledger) -> Targets {
+        match self.fit() {
+            Some(fit) if self.settings.gp().keeps_units() => {
+                Targets::in_units(self.counted_trials(log), &self.settings, fit.units)
+            }
+            fit => self.warped_targets(log, fit.and_then(|fit| fit.units.warp)),
+        }
+    }
+
+    /// Targets of the rows in today's units under a warp.
     pub fn warped_targets(&self, log: &Ledger, warp: Option<Warp>) -> Targets {
-        let trials = self.fold.rows.iter().map(|&number| {
+        Targets::of(self.counted_trials(log), &self.settings, warp)
+    }
+
+    /// The trial of each row, and whether its value is discarded.
+    fn counted_trials<'a>(
+        &'a self,
+        log: &'a Ledger,
+    ) -> impl Iterator<Item = (&'a Trial, bool)> + Clone {
+        self.fold.rows.iter().map(|&number| {
             let trial = &log.trials()[number];
             (trial, discarded(trial, &self.settings))
-        });
-        Targets::of(trials, &self.settings, warp)
+        })
     }
 
     /// The noise variance of each row where it is known, for targets in these units.
@@ -266,7 +323,11 @@ impl TrainingSet {
             false => self.fold.base,
         };
         let units = Units {
-            scale: if fits { fit.scale } else { targets.units.scale },
+            scale: if fits {
+                fit.units.scale
+            } else {
+                targets.units.scale
+            },
             ..targets.units
         };
         let noise = self.row_noise(log, units);

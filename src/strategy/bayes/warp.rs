@@ -12,8 +12,9 @@ use serde::{Deserialize, Serialize};
 /// values alone to one of all below the median.
 const WIDTHS: [f64; 3] = [4.0, 1.0, 0.25];
 
-/// The distance of the limit from the knee in units of the same: of values that are normal, eleven standard deviations.
-const LIMIT: f64 = 16.0;
+/// The distance of the limit from the knee in units of the same. At 16 values of smooth functions were merged, because optimizers
+/// prefer good points; at 1000 what diverges spoils the search more.
+const LIMIT: f64 = 100.0;
 
 /// From so many values on: fewer say nothing about tails.
 const MIN_VALUES: usize = 5;
@@ -28,17 +29,29 @@ pub struct Warp {
 }
 
 impl Warp {
-    /// Transformations that may suit these values: from their median on they stay as they are.
-    pub fn proposals(values: &[f64]) -> Vec<Self> {
-        let mut sorted = values.to_vec();
-        sorted.sort_by(f64::total_cmp);
+    /// Transformations that may suit values of these weights: from their median on they stay as they are.
+    pub fn proposals(values: &[f64], weights: &[f64]) -> Vec<Self> {
+        let mut sorted: Vec<_> = values.iter().copied().zip(weights).collect();
+        sorted.sort_by(|a, b| a.0.total_cmp(&b.0));
         let n = sorted.len();
         if n < MIN_VALUES {
             return Vec::new();
         }
-        let knee = sorted[n / 2];
+        let total: f64 = weights.iter().sum();
+        let quantile = |share: f64| {
+            let mut sum = 0.0;
+            let reached = |(_, weight): &&(f64, &f64)| {
+                sum += **weight;
+                sum > share * total
+            };
+            sorted
+                .iter()
+                .find(reached)
+                .map_or(sorted[n - 1].0, |it| it.0)
+        };
+        let knee = quantile(0.5);
         // Where half of the values are equal their distance to the best one is left.
-        let spread = [sorted[3 * n / 4], sorted[n - 1]]
+        let spread = [quantile(0.75), sorted[n - 1].0]
             .map(|upper| upper - knee)
             .into_iter()
             .find(|spread| *spread > 0.0);
@@ -82,11 +95,11 @@ impl Warp {
         -self.excess(y).ln_1p()
     }
 
-    /// y of t, at least the smallest number there is.
+    /// y of t, at least the limit: there all that is below counts as equal.
     pub fn invert(&self, t: f64) -> f64 {
         let excess = (self.knee - t) / self.width;
         if excess > 0.0 {
-            (self.knee - self.width * excess.exp_m1()).max(f64::MIN)
+            (self.knee - self.width * excess.exp_m1()).max(self.limit)
         } else {
             t
         }
@@ -140,20 +153,20 @@ mod tests {
     #[test]
     fn proposals_begin_at_the_median_and_have_the_width_of_the_better_values() {
         let values: Vec<f64> = (0..9).map(f64::from).collect();
-        let found: Vec<_> = Warp::proposals(&values)
+        let found: Vec<_> = Warp::proposals(&values, &[1.0; 9])
             .iter()
             .map(|w| (w.knee, w.width, w.limit))
             .collect();
         assert_eq!(
             found,
-            [(4.0, 8.0, -28.0), (4.0, 2.0, -28.0), (4.0, 0.5, -28.0)]
+            [(4.0, 8.0, -196.0), (4.0, 2.0, -196.0), (4.0, 0.5, -196.0)]
         );
         // More than half of them are equal; all are; they are few.
         assert_eq!(
-            Warp::proposals(&[0.0, 1.0, 1.0, 1.0, 1.0, 3.0])[1].width,
+            Warp::proposals(&[0.0, 1.0, 1.0, 1.0, 1.0, 3.0], &[1.0; 6])[1].width,
             2.0
         );
-        assert!(Warp::proposals(&[1.0; 9]).is_empty());
-        assert!(Warp::proposals(&[1.0, 2.0, 3.0, 4.0]).is_empty());
+        assert!(Warp::proposals(&[1.0; 9], &[1.0; 9]).is_empty());
+        assert!(Warp::proposals(&[1.0, 2.0, 3.0, 4.0], &[1.0; 4]).is_empty());
     }
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::error::Result;
 use crate::ledger::{Entry, Ledger, TrialNumber};
 use crate::strategy::bayes::note::Fit;
+use crate::strategy::bayes::targets::Units;
 use crate::strategy::bayes::training_set::{TrainingSet, discarded};
 
 /// What follows from the log.
@@ -17,6 +18,8 @@ pub(super) struct Fold {
     pub(super) rows: Vec<TrialNumber>,
     /// The standard deviation of each row's noise, in units of f, where it is known.
     pub(super) stds: Vec<Option<f64>>,
+    /// The value of each row; None where it failed, or is past its window.
+    pub(super) values: Vec<Option<f64>>,
     /// Trials that were observed or failed, in the order in which they first did.
     pub(super) ended: Vec<TrialNumber>,
     /// Trials that would be discarded after their window, with the time they were suggested.
@@ -27,6 +30,8 @@ pub(super) struct Fold {
     pub(super) n_moves: usize,
     /// The last fit of θ.
     pub(super) fit: Option<Arc<Fit>>,
+    /// Whether a row that this fit was made to has another value or point since, or is gone.
+    pub(super) revised: bool,
     /// Rows that are factorised at once; later ones are appended singly.
     pub(super) base: usize,
 }
@@ -38,6 +43,7 @@ pub(super) struct Checkpoint {
     pub(super) n_rows: usize,
     pub(super) reordered: bool,
     pub(super) fit: Option<Arc<Fit>>,
+    pub(super) revised: bool,
     pub(super) base: usize,
     /// Trials that stopped waiting.
     pub(super) stopped_waiting: Vec<(TrialNumber, f64)>,
@@ -89,10 +95,20 @@ impl TrainingSet {
                 if value.is_some() {
                     self.fold.add_ended(*number as usize);
                     let std = report.as_ref().and_then(|report| report.std);
-                    self.fold.set_row(*number as usize, std);
+                    self.fold.set_row(*number as usize, *value, std);
                 }
             }
-            Entry::Observed { number, report, .. } | Entry::Amended { number, report, .. } => {
+            Entry::Observed {
+                number,
+                value,
+                report,
+                ..
+            }
+            | Entry::Amended {
+                number,
+                value,
+                report,
+            } => {
                 let number = *number as usize;
                 self.fold.waiting.remove(&number);
                 if report.as_ref().is_some_and(|report| report.point.is_some()) {
@@ -101,7 +117,8 @@ impl TrainingSet {
                 self.fold.add_ended(number);
                 let discarded = discarded(&log.trials()[number], &self.settings);
                 let std = report.as_ref().and_then(|report| report.std);
-                self.fold.set_row(number, std.filter(|_| !discarded));
+                let value = Some(*value).filter(|_| !discarded);
+                self.fold.set_row(number, value, std.filter(|_| !discarded));
             }
             Entry::Failed { number, .. } => {
                 let number = *number as usize;
@@ -109,7 +126,7 @@ impl TrainingSet {
                 self.fold.add_ended(number);
                 // Where failures have a model of their own they are no rows of this one.
                 if !self.settings.models_failures() {
-                    self.fold.set_row(number, None);
+                    self.fold.set_row(number, None, None);
                 }
             }
             Entry::Abandoned { number, .. } => {
@@ -147,7 +164,7 @@ impl TrainingSet {
             stays
         });
         for (number, _) in &checkpoint.stopped_waiting {
-            fold.set_row(*number, None);
+            fold.set_row(*number, None, None);
         }
         if fold.reordered {
             fold.base = fold.rows.len();
@@ -162,13 +179,14 @@ impl TrainingSet {
         let same = fold.fit.as_ref().is_some_and(|known| {
             known.rows.is_some()
                 && (known.family, known.rows, &known.theta) == (fit.family, fit.rows, &fit.theta)
-                && (known.scale, known.warp) == (fit.scale, fit.warp)
+                && known.units == fit.units
                 && known.success == fit.success
         });
         if !same {
             fold.base = fit.rows.unwrap_or(0).min(fold.rows.len());
             fold.fit = Some(fit);
         }
+        fold.revised = false;
     }
 
     /// Takes over a fit that is not logged, until the log is caught up with again.
@@ -179,19 +197,30 @@ impl TrainingSet {
 }
 
 impl Fold {
-    /// Makes a trial a row, or gives its row another noise: then all rows are factorised anew.
-    fn set_row(&mut self, number: TrialNumber, std: Option<f64>) {
-        match self.rows.iter().position(|row| *row == number) {
-            None => {
-                self.rows.push(number);
-                self.stds.push(std);
-            }
-            Some(row) if self.stds[row] != std => {
-                self.stds[row] = std;
-                self.reordered = true;
-            }
-            Some(_) => {}
+    /// Makes a trial a row, or gives its row another value or noise: with another noise all rows are factorised anew.
+    fn set_row(&mut self, number: TrialNumber, value: Option<f64>, std: Option<f64>) {
+        let Some(row) = self.rows.iter().position(|row| *row == number) else {
+            self.rows.push(number);
+            self.stds.push(std);
+            self.values.push(value);
+            return;
+        };
+        if self.stds[row] != std {
+            self.stds[row] = std;
+            self.reordered = true;
         }
+        let units = self.fitted_units(row);
+        self.revised |= match (self.values[row], value) {
+            (Some(old), Some(new)) => units.is_some_and(|units| units.are_apart(old, new)),
+            (old, new) => units.is_some() && old != new,
+        };
+        self.values[row] = value;
+    }
+
+    /// The units of the last fit, if this row took part in it.
+    fn fitted_units(&self, row: usize) -> Option<Units> {
+        let fit = self.fit.as_ref().filter(|fit| Some(row) < fit.rows)?;
+        Some(fit.units)
     }
 
     /// Notes that the point of a trial is another one from now on.
@@ -199,7 +228,10 @@ impl Fold {
         // A trial past its window is a row before it ends.
         if self.rows.contains(&number) || self.ended.contains(&number) {
             self.n_moves += 1;
-            self.reordered |= self.rows.contains(&number);
+        }
+        if let Some(row) = self.rows.iter().position(|row| *row == number) {
+            self.reordered = true;
+            self.revised |= self.fitted_units(row).is_some();
         }
     }
 
@@ -211,8 +243,10 @@ impl Fold {
 
     fn remove_row(&mut self, number: TrialNumber) {
         if let Some(row) = self.rows.iter().position(|row| *row == number) {
+            self.revised |= self.fitted_units(row).is_some();
             self.rows.remove(row);
             self.stds.remove(row);
+            self.values.remove(row);
             self.reordered = true;
         }
     }
@@ -223,6 +257,7 @@ impl Fold {
             n_rows: self.rows.len(),
             reordered: self.reordered,
             fit: self.fit.clone(),
+            revised: self.revised,
             base: self.base,
             stopped_waiting: Vec::new(),
             started_waiting: None,
@@ -233,8 +268,10 @@ impl Fold {
         self.cursor = checkpoint.cursor;
         self.rows.truncate(checkpoint.n_rows);
         self.stds.truncate(checkpoint.n_rows);
+        self.values.truncate(checkpoint.n_rows);
         self.reordered = checkpoint.reordered;
         self.fit = checkpoint.fit;
+        self.revised = checkpoint.revised;
         self.base = checkpoint.base;
         if let Some(number) = checkpoint.started_waiting {
             self.waiting.remove(&number);

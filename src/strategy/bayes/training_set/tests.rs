@@ -148,15 +148,17 @@ fn a_preview_is_forgotten_with_the_next_event() {
     let mut log = started(2, None);
     observe(&mut log, 0, 1.0, 2.0);
     set.catch_up(&log).unwrap();
-    assert!(set.fit().is_none() && set.refit_due(&log));
+    let mut go_on = || ControlFlow::Continue(());
+    assert!(set.fit().is_none() && set.refit_due(&log, &mut go_on).unwrap());
     let theta = Settings::default().gp().first_theta(&Columns::plain(1));
     let fit = Fit {
         rows: Some(1),
+        units: set.warped_targets(&log, None).units,
         ..Fit::given(KernelFamily::Matern52, theta)
     };
     set.preview(Arc::new(fit.clone()));
     assert_eq!(set.fit(), Some(&fit));
-    assert!(!set.refit_due(&log));
+    assert!(!set.refit_due(&log, &mut go_on).unwrap());
     set.catch_up(&log).unwrap();
     assert!(set.fit().is_none());
 }

@@ -1,0 +1,62 @@
+//! Whether predictions are as uncertain as they are wrong.
+
+use crate::error::{Error, Result, Stop};
+use crate::gp::evidence::Data;
+use crate::gp::fit::{FitSettings, Found};
+use crate::gp::spread::spread_weights;
+use crate::gp::{GaussianProcess, Hyperparameters};
+
+/// Noise of a thousandth of the unit or less does not hide how f differs from what the model expects.
+const NOISELESS: f64 = 1e-6;
+
+/// As many rows more, as far off as predicted: what a few rows say counts in part.
+const AGREEING: f64 = 2.0;
+
+/// Whether there is hardly any noise.
+pub(super) fn is_noiseless(noise_variance: f64) -> bool {
+    noise_variance <= NOISELESS
+}
+
+/// θ with a signal variance as large as errors suggest, where there is hardly any noise.
+///
+/// Without noise the evidence of rows that are crowded in one place is about digits there, and θ is overconfident elsewhere.
+/// There each of the rows is predicted from the others: the mean of the squared errors, in units of their variances, is the
+/// factor, if above 1. Rows near to one another count as one.
+pub fn widened(
+    found: &Found,
+    data: Data,
+    settings: &FitSettings,
+    stop: &mut Stop,
+) -> Result<Hyperparameters> {
+    let mut theta = found.theta.clone();
+    if settings.signal_variance.is_some() || !is_noiseless(theta.noise_variance) {
+        return Ok(theta);
+    }
+    let mut gp = GaussianProcess::new(found.family, &theta)?.with_categories(&settings.categories);
+    let noise: Vec<_> = (0..data.y.len()).map(|i| data.known_noise(i)).collect();
+    let mut moments = || {
+        gp.append_noisy_rows(data.x, &noise)?;
+        let mean = match data.about_mean {
+            true => gp.set_targets_about_mean(data.y)?,
+            false => {
+                gp.set_targets(data.y)?;
+                0.0
+            }
+        };
+        let (means, variances) = gp.leave_one_out(stop)?;
+        Ok((mean, means, variances))
+    };
+    let (mean, means, variances) = match moments() {
+        Ok(moments) => moments,
+        Err(Error::NotPositiveDefinite { .. } | Error::Overflow { .. }) => return Ok(theta),
+        Err(error) => return Err(error),
+    };
+    let weights = spread_weights(data.x, settings.dimensions);
+    let squares = (0..data.y.len())
+        .map(|i| weights[i] * (data.y[i] - mean - means[i]).powi(2) / variances[i]);
+    let factor = (AGREEING + squares.sum::<f64>()) / (AGREEING + weights.iter().sum::<f64>());
+    if factor > 1.0 && factor.is_finite() {
+        theta.signal_variance *= factor;
+    }
+    Ok(theta)
+}

@@ -1,0 +1,57 @@
+//! Rows that are spread over space, among rows that an optimizer crowds near the optimum.
+
+use ndarray::{ArrayView1, ArrayView2};
+
+/// Points so near to one another, in units of the square root of the number of dimensions, count as one. Two random points
+/// are 0.41 apart in these units.
+const NEAR: f64 = 0.1;
+
+/// The weight of each row: one over the number of rows near it, itself included.
+pub fn spread_weights(x: ArrayView2<f64>, dimensions: usize) -> Vec<f64> {
+    let mut near = vec![1.0; x.nrows()];
+    for i in 0..x.nrows() {
+        for j in 0..i {
+            if are_near(x.row(i), x.row(j), dimensions) {
+                near[i] += 1.0;
+                near[j] += 1.0;
+            }
+        }
+    }
+    near.into_iter().map(f64::recip).collect()
+}
+
+/// Those of the rows that are near to none before them.
+pub(super) fn spread_rows(x: ArrayView2<f64>, rows: &[usize], dimensions: usize) -> Vec<usize> {
+    let mut kept: Vec<usize> = Vec::new();
+    for &i in rows {
+        if !kept
+            .iter()
+            .any(|&j| are_near(x.row(i), x.row(j), dimensions))
+        {
+            kept.push(i);
+        }
+    }
+    kept
+}
+
+fn are_near(a: ArrayView1<f64>, b: ArrayView1<f64>, dimensions: usize) -> bool {
+    let squares = a.iter().zip(b).map(|(a, b)| (a - b).powi(2));
+    squares.sum::<f64>() < NEAR * NEAR * dimensions as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ndarray::array;
+
+    #[test]
+    fn points_near_to_one_another_share_the_weight_of_one() {
+        let x = array![[0.0, 0.0], [0.05, 0.0], [0.0, 0.1], [1.0, 1.0]];
+        assert_eq!(
+            spread_weights(x.view(), 2),
+            [1.0 / 3.0, 1.0 / 3.0, 1.0 / 3.0, 1.0]
+        );
+        assert_eq!(spread_rows(x.view(), &[0, 1, 2, 3], 2), [0, 3]);
+        assert_eq!(spread_rows(x.view(), &[3, 2], 2), [3, 2]);
+    }
+}
