@@ -48,21 +48,25 @@ fn log_cdf(u: f64) -> (f64, f64) {
     }
 }
 
-/// How far a point is from being as likely to succeed as to fail: min(0, 1 + mu), in units of 0.1. Added to the mean of
-/// targets of unit scale, it keeps its maximum out of where trials fail.
+/// weight · min(0, 1 + mu): a penalty where a trial is more likely to fail than to succeed. Added to an acquisition, it
+/// keeps the maximum to P ≥ ½; where there is no such point, P is largest at the maximum.
 #[derive(Debug, Clone, Copy)]
-pub struct ShortfallOfSuccess;
+pub struct ShortfallOfSuccess {
+    pub weight: f64,
+}
 
-const PER_UNIT: f64 = 10.0;
+/// Half of the labels may be failures: rounding must not decide then.
+const ROUNDING: f64 = 1e-9;
 
 impl OfMoments for ShortfallOfSuccess {
     fn value(&self, at: Moments) -> f64 {
-        PER_UNIT * (1.0 + at.mean).min(0.0)
+        self.weight * (1.0 + at.mean + ROUNDING).min(0.0)
     }
 
     fn value_and_derivatives(&self, at: Moments) -> (f64, f64, f64) {
-        let slope = if at.mean < -1.0 { PER_UNIT } else { 0.0 };
-        (self.value(at), slope, 0.0)
+        let value = self.value(at);
+        let slope = if value < 0.0 { self.weight } else { 0.0 };
+        (value, slope, 0.0)
     }
 }
 

@@ -49,7 +49,7 @@ fn gradients_are_finite_differences() {
         Acquisition::LogExpectedImprovement(LogExpectedImprovement { incumbent: 1.0 }),
         Acquisition::LogExpectedImprovement(LogExpectedImprovement { incumbent: 9.0 }),
         Acquisition::LogSuccessProbability(LogSuccessProbability),
-        Acquisition::ShortfallOfSuccess(ShortfallOfSuccess),
+        Acquisition::ShortfallOfSuccess(ShortfallOfSuccess { weight: 30.0 }),
         Acquisition::Thompson(Box::new(
             Path::pathwise(&gp, 1.0, 64, &mut rng, &mut || {
                 std::ops::ControlFlow::Continue(())

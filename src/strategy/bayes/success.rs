@@ -18,6 +18,7 @@ use crate::strategy::bayes::candidates::SolvedCandidates;
 use crate::strategy::bayes::columns::Columns;
 use crate::strategy::bayes::note::SuccessFit;
 use crate::strategy::bayes::search::solved;
+use crate::strategy::bayes::settings::{self, Settings};
 use crate::strategy::bayes::training_set::{TrainingSet, Version};
 
 const SIGNAL_VARIANCE: f64 = 1.0;
@@ -32,8 +33,9 @@ fn noise_variance(n_failed: usize) -> f64 {
     SIGNAL_VARIANCE / n_failed as f64
 }
 
-const LOG_PROBABILITY: Acquisition = Acquisition::LogSuccessProbability(LogSuccessProbability);
-const SHORTFALL: Acquisition = Acquisition::ShortfallOfSuccess(ShortfallOfSuccess);
+/// The weight of the penalty where P < ½, for an acquisition of unit scale: a label that is short by a thousandth
+/// outweighs any difference of the acquisition.
+const PENALTY: f64 = 1e3;
 
 /// The model of failures, kept between suggestions: the rows of its fit are factorised at once, later ones singly.
 pub(super) struct Success {
@@ -168,31 +170,69 @@ impl Success {
         Ok(Some(kept.insert(success)))
     }
 
+}
+
+/// The model of success, and what it adds to the acquisition.
+pub(super) struct Addition<'a> {
+    model: &'a mut Success,
+    formula: Acquisition,
+}
+
+impl<'a> Addition<'a> {
+    /// log P for a log of a positive acquisition: then the sum is that of their product.
+    pub(super) fn log_probability(model: &'a mut Success) -> Self {
+        let formula = Acquisition::LogSuccessProbability(LogSuccessProbability);
+        Self { model, formula }
+    }
+
+    /// A penalty where P < ½, for bounds, means, draws and variances of the posterior `gp` of f.
+    pub(super) fn penalty(model: &'a mut Success, gp: &GaussianProcess, nu: f64) -> Self {
+        let variance = gp.hyperparameters().signal_variance;
+        let unit = variance.max(variance.sqrt()) * (1.0 + nu.abs());
+        // No product with a shortfall may be NaN.
+        let weight = (PENALTY * unit).min(1e300);
+        let formula = Acquisition::ShortfallOfSuccess(ShortfallOfSuccess { weight });
+        Self { model, formula }
+    }
+
+    /// What suits the acquisition of these settings.
+    pub(super) fn to(
+        model: &'a mut Success,
+        settings: &Settings,
+        gp: &GaussianProcess,
+        nu: f64,
+    ) -> Self {
+        match settings.acquisition {
+            settings::Acquisition::LogEI(_) => Self::log_probability(model),
+            _ => Self::penalty(model, gp, nu),
+        }
+    }
+
+    /// Whether what is added to the acquisition excludes a point.
+    pub(super) fn excludes(&self, added: f64) -> bool {
+        matches!(self.formula, Acquisition::ShortfallOfSuccess(_)) && added < 0.0
+    }
+
     /// Rows of the model.
     pub(super) fn n_rows(&self) -> usize {
-        self.gp.len()
+        self.model.gp.len()
     }
 
-    /// log P as an objective.
-    pub(super) fn log_probability<'a>(&'a self, context: &'a [f64]) -> Scorer<'a> {
-        Scorer::new(&self.gp, &LOG_PROBABILITY, context)
+    /// As an objective.
+    pub(super) fn scorer<'b>(&'b self, context: &'b [f64]) -> Scorer<'b> {
+        Scorer::new(&self.model.gp, &self.formula, context)
     }
 
-    /// What keeps the maximum of a mean out of where trials fail, as an objective.
-    pub(super) fn shortfall<'a>(&'a self, context: &'a [f64]) -> Scorer<'a> {
-        Scorer::new(&self.gp, &SHORTFALL, context)
-    }
-
-    /// log P of candidates.
-    pub(super) fn log_probabilities(
+    /// Of candidates.
+    pub(super) fn of_candidates(
         &mut self,
         list: &Array2<f64>,
         query: Query,
         stop: &mut Stop,
     ) -> Result<Vec<f64>> {
-        let (kept, gp) = (&mut self.candidates, &self.gp);
-        let solved = solved(kept, list, query, self.version, gp, stop)?;
-        Ok(solved.score(gp, &LOG_PROBABILITY))
+        let (version, gp) = (self.model.version, &self.model.gp);
+        let solved = solved(&mut self.model.candidates, list, query, version, gp, stop)?;
+        Ok(solved.score(gp, &self.formula))
     }
 }
 

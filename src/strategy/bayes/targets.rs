@@ -1,9 +1,9 @@
-//! From observed values to the targets of the model: center, scale, and what failed and discarded trials count as.
+//! From observed values to the targets of the model: center, scale, and what discarded trials count as.
 //!
 //! A target is (t(y) − center)/scale, where t is the identity or a [`Warp`]. The prior mean of the model is 0, so the center
 //! is the prior mean of t(f).
 
-use crate::ledger::{State, Trial};
+use crate::ledger::Trial;
 use crate::strategy::bayes::pending::Levels;
 use crate::strategy::bayes::settings::{NamedMean, PriorMean, Settings, TargetScale};
 use crate::strategy::bayes::warp::Warp;
@@ -56,8 +56,7 @@ pub struct Targets {
 }
 
 impl Targets {
-    /// Targets of trials in this order. `discarded` trials count as the floor, failed ones as one unit worse
-    /// than the worst observed value.
+    /// Targets of trials in this order. `discarded` trials count as the floor.
     pub fn of<'a>(
         trials: impl Iterator<Item = (&'a Trial, bool)> + Clone,
         settings: &Settings,
@@ -81,17 +80,10 @@ impl Targets {
         let (center, scale) = center_and_scale(&observed, floor, settings, &warped);
         // Divided one by one: the difference of two large numbers may overflow, that of their quotients not.
         let target = |y: f64| y / scale - center / scale;
-        // Worse than all that was observed, so that a crashing point is not proposed again; but no value is below a floor
-        // that was given.
-        let failed = match settings.pending().floor() {
-            Some(_) => target(floor),
-            None => worst.map_or(0.0, target) - 1.0,
-        };
         let values = trials
-            .map(|(trial, discarded)| match (discarded, trial.state) {
-                (true, _) => target(floor),
-                (false, State::Failed) => failed,
-                _ => target(trial.value.map_or(floor, warped)),
+            .map(|(trial, discarded)| match discarded {
+                true => target(floor),
+                false => target(trial.value.map_or(floor, warped)),
             })
             .collect();
         Self {
