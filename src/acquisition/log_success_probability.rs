@@ -12,13 +12,15 @@ use crate::numerics::special::mills_ratio;
 /// c: however many trials failed around a point, log P is no less than log Φ(−1/√c), about −53.
 const MIN_VARIANCE: f64 = 0.01;
 
-/// log P, P = Φ(u): the chance that the label is positive.
+/// log P, P = Φ(u): the chance that the label is positive; with a penalty as well where P < ½.
 #[derive(Debug, Clone, Copy)]
-pub struct LogSuccessProbability;
+pub struct LogSuccessProbability {
+    pub penalty: ShortfallOfSuccess,
+}
 
 impl OfMoments for LogSuccessProbability {
     fn value(&self, at: Moments) -> f64 {
-        log_cdf((1.0 + at.mean) / spread(at)).0
+        log_cdf((1.0 + at.mean) / spread(at)).0 + self.penalty.value(at)
     }
 
     // ∂a/∂mu = φ/Φ / spread,  ∂a/∂sigma = −φ/Φ · u sigma / spread²
@@ -27,7 +29,8 @@ impl OfMoments for LogSuccessProbability {
         let u = (1.0 + at.mean) / spread;
         let (value, slope) = log_cdf(u);
         let by_std = -slope * u * at.std() / (spread * spread);
-        (value, slope / spread, by_std)
+        let (penalty, by_mean, _) = self.penalty.value_and_derivatives(at);
+        (value + penalty, slope / spread + by_mean, by_std)
     }
 }
 
