@@ -156,8 +156,8 @@ fn a_sum_is_that_of_values_and_of_gradients_on_two_posteriors() {
         .unwrap();
     let log_ei = Acquisition::LogExpectedImprovement(LogExpectedImprovement { incumbent: 1.0 });
     let log_success = Acquisition::LogSuccessProbability(LogSuccessProbability {
-            penalty: ShortfallOfSuccess { weight: 3.0 },
-        });
+        penalty: ShortfallOfSuccess { weight: 3.0 },
+    });
     let rows = wave(300, 2, 7.7);
     let chance = || Scorer::new(&other, &log_success, &[]);
     for second in [false, true] {

@@ -191,7 +191,8 @@ def test_accidental_failures_cost_no_more_than_their_number(name):
     """A fifth of the trials fail by chance, and the search converges all the same."""
     regrets = []
     for seed in range(3):
-        opt = bl.BayesOpt(SQUARE, acquisition=name, seed=seed) if name == "ucb" else bl.algorithm(name, SQUARE, seed=seed)
+        named = bl.algorithm if name != "ucb" else lambda name, *args, **kw: bl.BayesOpt(*args, acquisition=name, **kw)
+        opt = named(name, SQUARE, seed=seed)
         rng = np.random.default_rng(seed)
         while states(opt).count("observed") < 40:
             trial = opt.suggest()

@@ -110,9 +110,7 @@ impl Fit {
     pub fn check_note(text: &str, n_trials: usize, width: usize) -> Result<()> {
         let fit = Self::from_note(text)?;
         let other_rows = |success: &SuccessFit| {
-            success.rows == 0
-                || success.rows > n_trials
-                || success.lengthscale.len() != width
+            success.rows == 0 || success.rows > n_trials || success.lengthscale.len() != width
         };
         if fit.rows > Some(n_trials)
             || fit.theta.lengthscale.len() != width

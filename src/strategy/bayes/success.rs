@@ -249,7 +249,6 @@ impl Success {
         success.gp.set_targets(&labels)?;
         Ok(Some(kept.insert(success)))
     }
-
 }
 
 /// The model of success, and what it adds to the acquisition.

@@ -75,14 +75,15 @@ impl Rounds {
     /// Whether the point of a failed trial is to be tried again: 2 steps after its first failure, 4 after the second, 8
     /// after the third, and so on.
     fn is_tried_again(&self, number: TrialNumber, log: &Ledger) -> bool {
-        let Some(steps) = self.failed.get(&number) else {
+        if !self.failed.contains_key(&number) {
             return false;
-        };
+        }
         let x = log.started_point(number).x;
-        let so_far = self.failed.range(..=number);
-        let n_failures = so_far.filter(|(other, _)| log.started_point(**other).x == x);
-        let wait = 1usize << n_failures.count().min(62);
-        self.steps() >= steps.saturating_add(wait)
+        let here = self.failed.iter();
+        let here = here.filter(|(other, _)| log.started_point(**other).x == x);
+        let (n_failures, last) =
+            here.fold((0u32, 0), |(n, last), (_, steps)| (n + 1, last.max(*steps)));
+        self.steps() >= last.saturating_add(1usize << n_failures.min(62))
     }
 
     pub fn catch_up(&mut self, log: &Ledger) -> Result<()> {
