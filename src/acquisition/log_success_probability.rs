@@ -12,13 +12,15 @@ use crate::numerics::special::mills_ratio;
 /// c: however many trials failed around a point, log P is no less than log Φ(−1/√c), about −53.
 const MIN_VARIANCE: f64 = 0.01;
 
-/// log P, P = Φ(u): the chance that the label is positive.
+/// log P, P = Φ(u): the chance that the label is positive; with a penalty as well where P < ½.
 #[derive(Debug, Clone, Copy)]
-pub struct LogSuccessProbability;
+pub struct LogSuccessProbability {
+    pub penalty: ShortfallOfSuccess,
+}
 
 impl OfMoments for LogSuccessProbability {
     fn value(&self, at: Moments) -> f64 {
-        log_cdf((1.0 + at.mean) / spread(at)).0
+        log_cdf((1.0 + at.mean) / spread(at)).0 + self.penalty.value(at)
     }
 
     // ∂a/∂mu = φ/Φ / spread,  ∂a/∂sigma = −φ/Φ · u sigma / spread²
@@ -27,7 +29,8 @@ impl OfMoments for LogSuccessProbability {
         let u = (1.0 + at.mean) / spread;
         let (value, slope) = log_cdf(u);
         let by_std = -slope * u * at.std() / (spread * spread);
-        (value, slope / spread, by_std)
+        let (penalty, by_mean, _) = self.penalty.value_and_derivatives(at);
+        (value + penalty, slope / spread + by_mean, by_std)
     }
 }
 
@@ -48,21 +51,25 @@ fn log_cdf(u: f64) -> (f64, f64) {
     }
 }
 
-/// How far a point is from being as likely to succeed as to fail: min(0, 1 + mu), in units of 0.1. Added to the mean of
-/// targets of unit scale, it keeps its maximum out of where trials fail.
+/// weight · min(0, 1 + mu): a penalty where a trial is more likely to fail than to succeed. Added to an acquisition, it
+/// keeps the maximum to P ≥ ½; where there is no such point, P is largest at the maximum.
 #[derive(Debug, Clone, Copy)]
-pub struct ShortfallOfSuccess;
+pub struct ShortfallOfSuccess {
+    pub weight: f64,
+}
 
-const PER_UNIT: f64 = 10.0;
+/// Half of the labels may be failures: rounding must not decide then.
+const ROUNDING: f64 = 1e-9;
 
 impl OfMoments for ShortfallOfSuccess {
     fn value(&self, at: Moments) -> f64 {
-        PER_UNIT * (1.0 + at.mean).min(0.0)
+        self.weight * (1.0 + at.mean + ROUNDING).min(0.0)
     }
 
     fn value_and_derivatives(&self, at: Moments) -> (f64, f64, f64) {
-        let slope = if at.mean < -1.0 { PER_UNIT } else { 0.0 };
-        (self.value(at), slope, 0.0)
+        let value = self.value(at);
+        let slope = if value < 0.0 { self.weight } else { 0.0 };
+        (value, slope, 0.0)
     }
 }
 

@@ -48,8 +48,10 @@ fn gradients_are_finite_differences() {
         }),
         Acquisition::LogExpectedImprovement(LogExpectedImprovement { incumbent: 1.0 }),
         Acquisition::LogExpectedImprovement(LogExpectedImprovement { incumbent: 9.0 }),
-        Acquisition::LogSuccessProbability(LogSuccessProbability),
-        Acquisition::ShortfallOfSuccess(ShortfallOfSuccess),
+        Acquisition::LogSuccessProbability(LogSuccessProbability {
+            penalty: ShortfallOfSuccess { weight: 3.0 },
+        }),
+        Acquisition::ShortfallOfSuccess(ShortfallOfSuccess { weight: 30.0 }),
         Acquisition::Thompson(Box::new(
             Path::pathwise(&gp, 1.0, 64, &mut rng, &mut || {
                 std::ops::ControlFlow::Continue(())
@@ -103,7 +105,9 @@ fn a_solved_block_gives_the_values_of_its_rows() {
             lower_bound: 1.0,
         }),
         Acquisition::LogExpectedImprovement(LogExpectedImprovement { incumbent: 1.0 }),
-        Acquisition::LogSuccessProbability(LogSuccessProbability),
+        Acquisition::LogSuccessProbability(LogSuccessProbability {
+            penalty: ShortfallOfSuccess { weight: 3.0 },
+        }),
         Acquisition::LogNoisyExpectedImprovement(LogNoisyExpectedImprovement {
             fantasies,
             incumbents: vec![1.0, 2.0, 0.5, 9.0, 1.4],
@@ -151,7 +155,9 @@ fn a_sum_is_that_of_values_and_of_gradients_on_two_posteriors() {
         .set_targets(&[0.0, -2.0, -2.0, 0.0, 0.0, -2.0])
         .unwrap();
     let log_ei = Acquisition::LogExpectedImprovement(LogExpectedImprovement { incumbent: 1.0 });
-    let log_success = Acquisition::LogSuccessProbability(LogSuccessProbability);
+    let log_success = Acquisition::LogSuccessProbability(LogSuccessProbability {
+        penalty: ShortfallOfSuccess { weight: 3.0 },
+    });
     let rows = wave(300, 2, 7.7);
     let chance = || Scorer::new(&other, &log_success, &[]);
     for second in [false, true] {

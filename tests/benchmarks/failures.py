@@ -1,15 +1,22 @@
 """Where trials fail: how often suggestions do, and what that costs in regret; prints JSON.
 
 *failing*: a part of the box that is 30 % of it, beside the best point, fails. Failures are counted among the trials
-after the first 40; regret is that of the best value after all of them, where failed trials have a model of their own
-and where they count as worse than the worst value. *diverging*: a corner that is 10 % of the box is reported as failed,
-or as a value of 1e3, 1e6 or 1e12, or is as good as the rest ("none"). Everything is minimised, one trial after another,
-and paired by seed; regrets are geometric means, their ratios come with a factor of one standard error.
+after the first 40; regret is that of the best value after all of them. *diverging*: a corner that is 10 % of the box is
+reported as failed, or as a value of 1e3, 1e6 or 1e12, or is as good as the rest ("none"). Everything is minimised, one
+trial after another, and paired by seed; regrets are geometric means, their ratios come with a factor of one standard
+error.
+
+*border*: on a quadratic a half-plane, a slanted one or a disc fails, beside or over the optimum. Given are the share of
+failures among trials 61 to 120, and the regret of the best value against the best point outside. *accidents*: on the
+same quadratic 5 or 20 % of all trials fail by chance, 4 being in flight. Given is the median of log10 of the regret of
+`recommend` after as many successes as in the run without failures, and how much more than that it may be: 1 and two
+standard errors of the paired differences.
 """
 
 import argparse
 import json
 import math
+import random
 import sys
 from pathlib import Path
 
@@ -48,12 +55,12 @@ def unit(function, params):
     return [(params[name] - its.low) / (its.high - its.low) for name, its in function.space.items()]
 
 
-def run(function, bad, reported, seed, n, failures):
+def run(function, bad, reported, seed, n):
     """The trials of one run as (whether it is in the bad part, regret); `reported` is what is observed there.
 
     None: the value of the function; NaN: a failure.
     """
-    opt = bl.BayesOpt(function.space, acquisition=bl.LogEI(failures=failures), direction="minimize", seed=seed)
+    opt = bl.BayesOpt(function.space, direction="minimize", seed=seed)
     trials = []
     for _ in range(n):
         trial = opt.suggest()
@@ -87,21 +94,16 @@ def ratio(logs, reference):
 def failing(name, seeds, first, n):
     function, part = PROBLEMS[name]
     bad = part(0.3)
-    logs, shares = {}, {}
-    for failures in ("model", "impute"):
-        runs = [run(function, bad, math.nan, seed, n, failures) for seed in range(seeds)]
-        logs[failures] = [log_regret(trials) for trials in runs]
-        later = [np.mean([is_bad for is_bad, _ in trials[first:]]) for trials in runs]
-        shares[failures] = {
-            "failed": round(float(np.mean(later)), 4),
-            "standard_error": round(float(np.std(later, ddof=1)) / math.sqrt(seeds), 4),
-        }
+    runs = [run(function, bad, math.nan, seed, n) for seed in range(seeds)]
+    logs = [log_regret(trials) for trials in runs]
+    later = [np.mean([is_bad for is_bad, _ in trials[first:]]) for trials in runs]
     return {
         "share_of_the_box": round(share_of(function, bad), 4),
         "after_the_first": first,
-        "shares": shares,
-        "regret": {failures: float(f"{10 ** np.mean(each):.3g}") for failures, each in logs.items()},
-        "model_to_impute": ratio(logs["model"], logs["impute"]),
+        "failed": round(float(np.mean(later)), 4),
+        "standard_error": round(float(np.std(later, ddof=1)) / math.sqrt(seeds), 4),
+        "regret": float(f"{10 ** np.mean(logs):.3g}"),
+        "log10_regret": [round(float(np.mean(logs)), 3), round(float(np.std(logs, ddof=1)) / math.sqrt(seeds), 3)],
     }
 
 
@@ -110,11 +112,90 @@ def diverging(name, seeds, n):
     bad = part(0.1)
     logs = {}
     for as_what, reported in DIVERGING.items():
-        logs[as_what] = [log_regret(run(function, bad, reported, seed, n, "model")) for seed in range(seeds)]
+        logs[as_what] = [log_regret(run(function, bad, reported, seed, n)) for seed in range(seeds)]
     return {
         "regret": {as_what: float(f"{10 ** np.mean(each):.3g}") for as_what, each in logs.items()},
         "to_none": {as_what: ratio(each, logs["none"]) for as_what, each in logs.items() if as_what != "none"},
     }
+
+
+SQUARE = {"x": (0.0, 1.0), "y": (0.0, 1.0)}
+
+
+def quadratic(x, y):
+    return -((x - 0.3) ** 2) - (y - 0.7) ** 2
+
+
+# Where trials fail, and the least regret outside.
+BORDERS = {
+    "half": (lambda x, y: x < 0.5, 0.04),
+    "slanted": (lambda x, y: x + 0.5 * y < 0.9, 0.05),
+    "disc beside the optimum": (lambda x, y: math.hypot(x - 0.45, y - 0.7) < 0.12, 0.0),
+    "disc over the optimum": (lambda x, y: math.hypot(x - 0.35, y - 0.75) < 0.2, (0.2 - math.hypot(0.05, 0.05)) ** 2),
+}
+
+
+def border(fails, least, acquisition, seeds, n=120):
+    shares, regrets = [], []
+    for seed in range(seeds):
+        opt = bl.BayesOpt(SQUARE, acquisition=acquisition, seed=seed)
+        for _ in range(n):
+            trial = opt.suggest()
+            trial.fail() if fails(**trial.params) else trial.observe(quadratic(**trial.params))
+        shares.append(np.mean([trial.state == "failed" for trial in opt.trials[n // 2 :]]))
+        regrets.append(-opt.best_value_ - least)
+    return {"failed": round(float(np.median(shares)), 3), "most": round(max(shares), 3)} | {
+        "regret": float(f"{np.median(regrets):.2g}"),
+        "largest": float(f"{max(regrets):.2g}"),
+    }
+
+
+# Regret is not told apart below.
+LEAST_OF_ACCIDENTS = 1e-9
+# Successes of a run, and trials in flight.
+N_SUCCESSES, N_IN_FLIGHT = 60, 4
+SEARCHES = ("log_ei", "ucb", "thompson", "max_variance")
+MODELLED = ("GP-", "asy", "seq", "syn", "BPE")
+NAMED = [name for name in bl.algorithms() if name.startswith(MODELLED) and not name.endswith("RAND")]
+
+
+def made(name, seed):
+    if name in SEARCHES:
+        return bl.BayesOpt(SQUARE, acquisition=name, seed=seed)
+    needed = {"window": 20} if name.endswith("SDF") else {}
+    if name.startswith("BPE"):
+        needed = {"horizon": 2 * N_SUCCESSES, "lengthscale": 0.4, "noise_std": 0.01}
+    return bl.algorithm(name, SQUARE, seed=seed, **needed)
+
+
+def accident(name, chance, seed):
+    """log10 of the regret of the recommendation after some successes."""
+    opt, rng, in_flight, n = made(name, seed), random.Random(seed), [], 0
+    while n < N_SUCCESSES:
+        in_flight.append(opt.suggest())
+        if len(in_flight) > N_IN_FLIGHT:
+            trial = in_flight.pop(0)
+            if rng.random() < chance:
+                trial.fail()
+            else:
+                trial.observe(quadratic(**trial.params))
+                n += 1
+    return math.log10(max(-quadratic(**opt.recommend()), LEAST_OF_ACCIDENTS))
+
+
+def accidents(name, seeds):
+    without = np.array([accident(name, 0.0, seed) for seed in range(seeds)])
+    result = {"0": round(float(np.median(without)), 2)}
+    for chance in (0.05, 0.2):
+        logs = np.array([accident(name, chance, seed) for seed in range(seeds)])
+        error = (logs - without).std(ddof=1) / math.sqrt(seeds)
+        result[str(chance)] = round(float(np.median(logs)), 2)
+        result[f"{chance}, more"] = round(float(np.median(logs) - np.median(without)), 2)
+        result[f"{chance}, allowed"] = round(1 + 2 * error, 2)
+    return result
+
+
+PARTS = ["failing", "diverging", "border", "accidents"]
 
 
 def main():
@@ -123,7 +204,8 @@ def main():
     parser.add_argument("--first", type=int, default=40, help="trials before failures are counted")
     parser.add_argument("--n", type=int, default=60, help="trials of a run")
     parser.add_argument("--problems", nargs="*", default=list(PROBLEMS), choices=list(PROBLEMS))
-    parser.add_argument("--parts", nargs="*", default=["failing", "diverging"], choices=["failing", "diverging"])
+    parser.add_argument("--parts", nargs="*", default=PARTS, choices=PARTS)
+    parser.add_argument("--searches", nargs="*", default=[*SEARCHES, *NAMED], choices=[*SEARCHES, *NAMED])
     arguments = parser.parse_args()
     result = {}
     if "failing" in arguments.parts:
@@ -134,6 +216,15 @@ def main():
         # The disc holds no corner.
         corners = [name for name in arguments.problems if PROBLEMS[name][1] is corner]
         result["diverging"] = {name: diverging(name, arguments.seeds, arguments.n) for name in corners}
+    searches = arguments.searches
+    if "border" in arguments.parts:
+        result["border"] = {
+            name: {part: border(*it, name, arguments.seeds) for part, it in BORDERS.items()}
+            for name in searches
+            if name in SEARCHES
+        }
+    if "accidents" in arguments.parts:
+        result["accidents"] = {name: accidents(name, arguments.seeds) for name in searches}
     print(json.dumps(result, indent=1))
 
 

@@ -31,7 +31,6 @@ def settings_of(opt):
     names = {name: f"surrogate__{name}" for name in ("kernel", "mean", "targets")}
     names |= {"floor": "pending__floor", "late": "pending__late", "lie": "pending__value", "n_nearest": "pending__k"}
     names |= {"n_initial": "initial__n", "predictive_std": "acquisition__predictive_std"}
-    names |= {"failures": "acquisition__failures"}
     names |= {name: name for name in ("window", "direction")}
     values = {name: params.get(param) for name, param in names.items()}
     for argument, family in (("acquisition", Acquisition), ("pending", PendingPolicy)):
@@ -115,23 +114,14 @@ class Dense:
                 return any(time - trial.suggested_at > window for time in times)
             return trial.state == "observed" and trial.delay > window
 
-        # Where failures have a model of their own they are no rows of this one.
-        modelled = its.failures == "model" and its.pending != "censor"
-        states = ("observed",) if modelled else ("observed", "failed")
-        rows = [t for t in trials if t.state in states or discarded(t)]
-        self.ended = [t for t in trials if t.state in ("observed", "failed")] if modelled else []
+        # Failures have a model of their own, and are no rows of this one.
+        rows = [t for t in trials if t.state == "observed" or discarded(t)]
+        self.ended = [t for t in trials if t.state in ("observed", "failed")]
         self.values = [sign * t.value for t in rows if t.state == "observed" and not discarded(t)]
         worst = min(self.values, default=None)
         floor = next((f for f in (None if its.floor is None else sign * its.floor, worst) if f is not None), 0.0)
         self.center, self.scale = self.units(its, sign, floor)
-        targets = []
-        for trial in rows:
-            if discarded(trial) or trial.state == "failed" and its.pending == "censor" and its.floor is not None:
-                targets.append(floor)
-            elif trial.state == "failed":
-                targets.append((self.center if worst is None else worst) - self.scale)
-            else:
-                targets.append(sign * trial.value)
+        targets = [floor if discarded(trial) else sign * trial.value for trial in rows]
         self.n_rows = len(rows)
         # A known noise counts, but not of values that came too late for good.
         self.known = [None if discarded(t) or t.std is None else t.std for t in rows]
@@ -181,18 +171,14 @@ class Dense:
                 assume((np.diff(ordered, axis=1)[:, its.n_nearest - 1] > 1e-9 * (1 + ordered.max())).all())
             self.y = np.append(self.y, means[near].mean(axis=1) if len(x) else np.zeros(len(tail)))
 
-    def log_success(self, z):
-        """log P of rows z: labels 1 and -1 about 1, noise 1/failures, lengthscales at their prior's mode or at 1/2."""
-        labels = np.array([-2.0 * (t.state == "failed") for t in self.ended])
-        if not labels.any():
-            return np.zeros(len(z))
+    def success(self, z):
+        """As `success` below, with lengthscales at their prior's mode or at 1/2; None without a failure."""
+        failed = np.array([t.state == "failed" for t in self.ended])
+        if not failed.any():
+            return None
         x = np.array([encoded(t) for t in self.ended])
         mode = math.exp(math.sqrt(2) + 0.5 * math.log(self.d) - 3)
-        lengthscale = np.maximum(mode * spreads(self.ended[0]), 0.5)
-        k = kernel("matern52", lengthscale, 1.0, z, x)
-        noise = np.eye(len(x)) / np.count_nonzero(labels)
-        weights = np.linalg.solve(kernel("matern52", lengthscale, 1.0, x, x) + noise, k.T).T
-        return log_ndtr((1 + weights @ labels) / np.sqrt(1.01 - (weights * k).sum(axis=1)))
+        return success(x, failed, z, np.maximum(mode * spreads(self.ended[0]), 0.5))
 
     def units(self, its, sign, floor):
         """Prior mean of f, and the unit of the model."""
@@ -239,3 +225,21 @@ class Dense:
         model's units, for the rows there are here; only a fitted signal variance may raise it.
         """
         return 1e-14 * (np.linalg.cond(self.a) if len(self.a) else 1.0) + 1e-12
+
+
+def success(x, failed, z, lengthscale=0.5):
+    """log P at rows z, by how much the mean label falls short of 0, and whether the failures lie together.
+
+    Labels are 1 and -1 about 1, noise 1/failures. Where few failures have a success for their nearest neighbour, the
+    labels are 1 and -3.5, and the kernel and the noise are those of a border.
+    """
+    squares = ((x[:, None] - x[None]) ** 2).sum(axis=2)
+    np.fill_diagonal(squares, np.inf)
+    isolated = [row[~failed].min(initial=np.inf) <= row[failed].min(initial=np.inf) for row in squares[failed]]
+    together = sum(isolated) + 1 <= 0.4 * len(isolated)
+    name, label, noise = ("matern32", -3.5, 1e-4) if together else ("matern52", -1, 1 / len(isolated))
+    lengthscale = np.broadcast_to(lengthscale, x.shape[1])
+    k = kernel(name, lengthscale, 1.0, z, x)
+    weights = np.linalg.solve(kernel(name, lengthscale, 1.0, x, x) + noise * np.eye(len(x)), k.T).T
+    mean = 1 + weights @ np.where(failed, label - 1.0, 0.0)
+    return log_ndtr(mean / np.sqrt(1.01 - (weights * k).sum(axis=1))), np.minimum(mean + 1e-9, 0), together

@@ -70,7 +70,7 @@ REFUSED = refused("acquisition", "pending", "surrogate", values=("nonsense", 3, 
 REFUSED += refused("initial", values=("nonsense", -1, 2.5, True, bl.GP()))
 REFUSED += refused("window", values=(-1, 0, math.nan, math.inf, "20", True, [20]))
 REFUSED += refused("Censor.late", "GP.kernel", "GP.refit_clock", "GP.fit_rows", values=("nonsense", 3, None))
-REFUSED += refused("LogEI.incumbent", "LogEI.failures", values=("nonsense", 3, None))
+REFUSED += refused("LogEI.incumbent", values=("nonsense", 3, None))
 REFUSED += refused("Initial.how", "GP.targets", "ThompsonSampling.draws", values=("nonsense", 3))
 REFUSED += refused("GP.mean", "UCB.beta", "ThompsonSampling.beta", "Liar.value", values=("nonsense", [1], None, True))
 REFUSED += refused("Censor.floor", values=(math.nan, -math.inf, "0", 1j))

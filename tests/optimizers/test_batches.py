@@ -275,5 +275,5 @@ def test_names_have_the_model_of_their_paper():
         assert (gp.kernel, gp.mean, gp.ard, gp.refit_every) == ("squared_exponential", "median", True, 25)
         assert opt.initial.how == "uniform" and getattr(opt.acquisition, "beta", None) in (None, 1.0, "kandasamy")
     assert bl.algorithm("synBUCB", SQUARE).acquisition.per_batch
-    assert bl.algorithm("asyEI", SQUARE).acquisition == bl.LogEI(incumbent="best_value", failures="impute")
+    assert bl.algorithm("asyEI", SQUARE).acquisition == bl.LogEI(incumbent="best_value")
     assert bl.algorithm("asyUCB", SQUARE, acquisition__beta="kandasamy_code").acquisition.beta == "kandasamy_code"

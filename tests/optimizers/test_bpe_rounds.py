@@ -37,7 +37,6 @@ def test_a_round_is_decided_once():
     others = [pickle.loads(pickle.dumps(opt)) for _ in range(3)]
     others[0].observe(0, 1e6, amend=True)
     others[0].observe(3, -1e6, amend=True)
-    others[1].fail(9)
     others[1].abandon(10)
     others[2].fail(9)
     others[2].observe(9, 1e6)
@@ -309,3 +308,19 @@ def test_bpe_has_no_delays():
             lambda other=other: bl.algorithm("BPE", candidates=X, delay=other, **arguments)
         )
     assert bl.algorithm("BPE-Delay", candidates=X, delay=bl.SubExponential(5), **arguments).delay.mean == 5
+
+
+def test_a_point_that_failed_is_tried_again_later_each_time():
+    """One candidate always fails: its tries within a round are 2 steps apart, then 4, then 8; it stays active."""
+    opt = bl.BPEDelay(candidates=X[::6], horizon=4000, lengthscale=0.15, noise_std=0.05, seed=0, delay="none")
+    tries = []
+    while opt.n_trials < 60:
+        trial = opt.suggest()
+        if trial.index == 4:
+            tries.append(trial.number)
+            trial.fail()
+        else:
+            trial.observe(0.0)
+    assert opt.round_ == 1 and 4 in opt.surviving_
+    gaps = np.diff(tries)
+    assert len(gaps) >= 3 and (gaps >= 2 ** np.arange(1, len(gaps) + 1)).all()

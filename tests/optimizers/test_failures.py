@@ -4,14 +4,15 @@ import pickle
 
 import numpy as np
 import pytest
-from scipy.special import log_ndtr
 
 import belated as bl
-from tests.optimizers.dense_posterior import DensePosterior
+from tests.optimizers.definitions import success
 
 SQUARE = {"x": (0.0, 1.0), "y": (0.0, 1.0)}
 GIVEN = bl.GP(kernel="matern52", lengthscale=0.3, signal_std=1.0, noise_std=0.1)
 GRID = np.random.default_rng(4).random((50, 2))
+# Candidates are scaled by their ranges.
+GRID[:2] = [0.0, 0.0], [1.0, 1.0]
 
 
 def value(x, y):
@@ -28,11 +29,16 @@ def states(opt):
     return [trial.state for trial in opt.trials]
 
 
-def test_the_logarithm_of_the_chance_of_success_is_added():
+@pytest.mark.parametrize("lie_together", [False, True])
+def test_the_logarithm_of_the_chance_of_success_is_added(lie_together):
     """Between a twin that knows the observed trials alone and one that knows the failures, too, by a dense solve."""
     opt, twin = (bl.BayesOpt(SQUARE, surrogate=GIVEN, pending="hallucinate", initial=0, seed=0) for _ in range(2))
     rng = np.random.default_rng(1)
     points = rng.random((12, 2))
+    if not lie_together:
+        # Beside each failure a success.
+        points[:, 0] = np.where(np.arange(12) % 2, 0.505, 0.495)
+        points[1::2, 1] = points[::2, 1]
     for x, y in points:
         opt.add({"x": x, "y": y}, None if x > 0.5 else value(x, y))
         if x > 0.5:
@@ -41,11 +47,11 @@ def test_the_logarithm_of_the_chance_of_success_is_added():
             twin.add({"x": x, "y": y}, value(x, y))
     assert 3 <= states(opt).count("failed") <= 9
     assert np.array_equal(opt.predict(GRID), twin.predict(GRID))
-    lengthscale = 0.5  # the shortest; the mode of the prior is 0.29
-    labels = np.where(points[:, 0] > 0.5, -1.0, 1.0)
-    dense = DensePosterior(points, labels - 1, lengthscale, 1.0, 1 / np.count_nonzero(labels < 0))
-    expected = log_ndtr((1 + dense.mean(GRID)) / np.sqrt(dense.variances(GRID) + 0.01))
-    assert opt.acquisition_at(GRID) - twin.acquisition_at(GRID) == pytest.approx(expected, rel=1e-6, abs=1e-9)
+    # The mode of the prior on lengthscales, 0.29, is below the shortest one.
+    log_p, shortfall, together = success(points, points[:, 0] > 0.5, GRID)
+    assert together == lie_together and (shortfall < 0).any()
+    expected = np.where((shortfall < 0) & together, -np.inf, log_p)
+    assert opt.acquisition_at(GRID) == pytest.approx(twin.acquisition_at(GRID) + expected, rel=1e-6, abs=1e-9)
     assert opt.surrogate_.n_observed == twin.surrogate_.n_observed == twin.n_trials
 
 
@@ -75,22 +81,51 @@ def test_a_single_failure_is_no_wall():
     assert opt.best_value_ > -1e-3
 
 
-def test_where_failures_count_as_a_value():
-    """Under `Censor`, and where that is asked for; as for the algorithms of the literature."""
-    for pending in ("censor", "ignore"):
-        model, impute = (
-            bl.BayesOpt(SQUARE, acquisition=bl.LogEI(failures=failures), pending=pending, seed=0)
-            for failures in ("model", "impute")
-        )
-        for _ in range(14):
-            for opt in (model, impute):
-                report(opt.suggest())
-        assert states(impute).count("failed") > 1
-        same = [trial.params for trial in model.trials] == [trial.params for trial in impute.trials]
-        assert same == (pending == "censor")
-        assert impute.surrogate_.n_observed == 14
-    for name in ("GP-EI", "asyEI"):
-        assert bl.algorithm(name, SQUARE).acquisition.failures == "impute"
+LEVELS = ["ucb", "thompson", "max_variance", "ucb_pe"]
+
+
+@pytest.mark.parametrize("acquisition", ["log_ei", *LEVELS])
+@pytest.mark.parametrize("pending", ["censor", "hallucinate"])
+def test_a_failure_says_nothing_about_f(acquisition, pending):
+    """The posterior of f is that of a twin to which the trials that failed were never known."""
+    if acquisition == "ucb_pe" and pending == "censor":
+        return
+    opt, twin = (bl.BayesOpt(SQUARE, acquisition=acquisition, pending=pending, surrogate=GIVEN) for _ in range(2))
+    rng = np.random.default_rng(1)
+    for x, y in rng.random((12, 2)):
+        opt.add({"x": x, "y": y}, None if x > 0.5 else value(x, y))
+        if x > 0.5:
+            opt.fail(opt.n_trials - 1)
+        else:
+            twin.add({"x": x, "y": y}, value(x, y))
+    assert states(opt).count("failed") > 2
+    for pending_too in (False, True):
+        assert np.array_equal(opt.predict(GRID, pending=pending_too), twin.predict(GRID, pending=pending_too))
+
+
+@pytest.mark.parametrize("acquisition", ["ucb", "max_variance", "ucb_pe"])
+@pytest.mark.parametrize("arguments", [{"space": SQUARE}, {"candidates": GRID}], ids=["box", "candidates"])
+def test_the_others_are_maximised_where_success_is_as_likely_as_not(acquisition, arguments):
+    """The best of a grid by the twin that knows no failure, among the points where P is at least 1/2."""
+    opt, twin = (bl.BayesOpt(**arguments, acquisition=acquisition, surrogate=GIVEN, initial=0) for _ in range(2))
+    rng = np.random.default_rng(1)
+    points = GRID[:12] if "candidates" in arguments else rng.random((12, 2))
+    named = [{"x": x, "y": y} for x, y in points] if "space" in arguments else range(len(points))
+    bad = points[:, 0] > 0.5
+    for point, (x, y), fails in zip(named, points, bad, strict=True):
+        for one in (opt,) if fails else (opt, twin):
+            one.add(point, None if fails else value(x, y))
+        if fails:
+            opt.fail(opt.n_trials - 1)
+    allowed = success(points, bad, GRID)[1] == 0
+    plain, found = twin.acquisition_at(GRID), opt.acquisition_at(GRID)
+    assert allowed.any() and not allowed.all()
+    assert found[allowed] == pytest.approx(plain[allowed], rel=1e-9) and np.isneginf(found[~allowed]).all()
+    trial = opt.suggest()
+    at = np.array([[*trial.params.values()]]) if trial.x is None else trial.x[None]
+    assert success(points, bad, at)[1][0] > -0.01
+    here = dict(trial.params) if trial.x is None else GRID[[trial.index]]
+    assert twin.acquisition_at(here)[0] >= plain[allowed].max() - 1e-3 * np.ptp(plain)
 
 
 def test_failures_alone_change_nothing_of_the_initial_design():
@@ -136,3 +171,41 @@ def test_copies_go_on_bit_for_bit(arguments):
             assert first == second
             assert copy._log.to_bytes() == opt._log.to_bytes()
     assert any("success" in (opt._log.trial(number).note or "") for number in opt._log.numbers(None))
+
+
+@pytest.mark.parametrize("acquisition", ["log_ei", "ucb"])
+def test_a_border_is_resolved(acquisition):
+    """Half of the square fails; the best point outside lies on the border."""
+    shares, regrets = [], []
+    for seed in range(3):
+        opt = bl.BayesOpt(SQUARE, acquisition=acquisition, seed=seed)
+        for _ in range(80):
+            report(opt.suggest(), lambda x, y: -((x - 0.3) ** 2) - (y - 0.7) ** 2, lambda x, y: x < 0.5)
+        shares.append(states(opt)[40:].count("failed") / 40)
+        regrets.append(-0.04 - opt.best_value_)
+    assert np.median(shares) < 0.25 and np.median(regrets) < 1e-4
+
+
+@pytest.mark.parametrize("name", ["ucb", "asy-TS", "GP-BUCB", "GP-EI"])
+def test_accidental_failures_cost_no_more_than_their_number(name):
+    """A fifth of the trials fail by chance, and the search converges all the same."""
+    regrets = []
+    for seed in range(3):
+        named = bl.algorithm if name != "ucb" else lambda name, *args, **kw: bl.BayesOpt(*args, acquisition=name, **kw)
+        opt = named(name, SQUARE, seed=seed)
+        rng = np.random.default_rng(seed)
+        while states(opt).count("observed") < 40:
+            trial = opt.suggest()
+            trial.fail() if rng.random() < 0.2 else trial.observe(value(**trial.params))
+        regrets.append(-value(**opt.recommend()))
+    assert np.median(regrets) < 1e-5
+
+
+def test_a_candidate_that_failed_once_comes_back():
+    """The best of ten candidates fails the first time that it is run, and no more."""
+    opt = bl.BayesOpt(candidates=np.linspace(0, 1, 10)[:, None], seed=0)
+    for _ in range(25):
+        trial = opt.suggest()
+        first = all(other.index != 6 for other in opt.trials[:-1])
+        trial.fail() if trial.index == 6 and first else trial.observe(-((trial.index - 6) ** 2) / 10)
+    assert opt.best_trial_.index == 6

@@ -54,19 +54,24 @@ def scores(opt, dense, recent, z, context):
     """The acquisition at rows z, from its definition."""
     mean, variance = dense.predict(z)
     opt = settings_of(opt)
+    # Failures exclude points where success is less likely than not.
+    success = dense.success(z)
     noise = dense.noise if opt.predictive_std else 0.0
     if opt.acquisition == "max_variance":
-        return variance
+        return variance + (1e3 * success[1] if success else 0.0)
     if opt.acquisition == "ucb":
         nu = 1.0  # beta, and under "censor" the standard deviations at what may still arrive
         if opt.pending == "censor":
             nu += np.sqrt(np.maximum(dense.predict(recent)[1], 0) + noise).sum()
-        return mean + nu * np.sqrt(np.maximum(variance, 0) + noise)
+        bound = mean + nu * np.sqrt(np.maximum(variance, 0) + noise)
+        return bound + (1e3 * (1 + nu) * success[1] if success else 0.0)
     here = dense.observed.copy()
     here[:, here.shape[1] - len(context) :] = context
     incumbent = dense.predict(here)[0].max() if len(here) else 0.0
     sigma = np.sqrt(np.maximum(variance, 1e-24))
-    return np.log(sigma) + log_improvement((mean - incumbent) / sigma) + dense.log_success(z)
+    return np.log(sigma) + log_improvement((mean - incumbent) / sigma) + (
+        success[0] + (1e6 * success[1] if success[2] else 0.0) if success else 0.0
+    )
 
 
 THETA = {"surrogate__lengthscale": 0.3, "surrogate__signal_std": 1.0, "surrogate__noise_std": 0.1}
@@ -93,11 +98,11 @@ def shortfalls(arguments, steps):
                 and (window is None or now - t.suggested_at <= window)
             ]
             recent = np.array(recent).reshape(-1, width)
-            # Candidates in flight, and those that failed, are passed over while others are left.
+            # Candidates in flight are passed over while others are left.
             avoided = [
                 (t.index, t.context)
                 for t in opt.trials
-                if t.state == "failed" or (t.state == "pending" and (window is None or now - t.suggested_at <= window))
+                if t.state == "pending" and (window is None or now - t.suggested_at <= window)
             ]
         run.step(what, number)
         if before is None:

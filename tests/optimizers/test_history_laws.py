@@ -80,7 +80,6 @@ def test_without_delay_all_policies_are_one(space, acquisition, theta):
     # Raw targets: policies differ in the units they standardise to. Without a window nu_t sums over pending trials.
     for seed in range(20 if FULL else 2):
         records = []
-        # A failure counts as a floor that is given, and otherwise as less than any value: half of the seeds have none.
         failures = seed % 2 == 0
         repeats = {"pending__repeats": True}
         for arguments in (
@@ -88,10 +87,8 @@ def test_without_delay_all_policies_are_one(space, acquisition, theta):
             {"pending": "hallucinate"} | repeats,
             {"pending": "hallucinate", "window": 3} | repeats,
             {"pending": "censor"} | repeats,
-            *([] if failures else [{"pending": "censor", "pending__floor": -5.0} | repeats]),
+            {"pending": "censor", "pending__floor": -5.0} | repeats,
         ):
-            # Under "censor" they count as a value with every acquisition.
-            arguments |= {"acquisition__failures": "impute"} if acquisition == "log_ei" else {}
             opt = make(**space, acquisition=acquisition, surrogate__targets="raw", seed=seed, **theta, **arguments)
             rng = np.random.default_rng(seed)
             for k in range(25):
@@ -161,16 +158,3 @@ def test_a_value_that_came_too_late_is_kept_but_not_used_where_that_is_asked_for
     model = opt._log.surrogate(None, False)[0]
     assert sorted(np.round(model.y, 9)) == [-1.0, 0.0, 0.2, 0.3, 0.4]
     assert 7.0 in np.round(twin._log.surrogate(None, False)[0].y, 9)
-
-
-def test_a_failed_point_is_one_unit_worse_than_the_worst_whatever_that_is_later():
-    opt = make(space=BOX, acquisition="ucb", surrogate__targets="raw", seed=0, **GIVEN)
-    opt.suggest().fail()
-    assert opt._log.surrogate(None, False)[0].y == pytest.approx(
-        [-1.0]
-    )  # nothing to compare with: less than the prior mean
-    for value, worst in ((3.0, 3.0), (5.0, 3.0), (-2.0, -2.0)):
-        opt.suggest().observe(value)
-        assert opt._log.surrogate(None, False)[0].y[0] == pytest.approx(worst - 1)
-    opt.observe(3, 4.0, amend=True)
-    assert opt._log.surrogate(None, False)[0].y[0] == pytest.approx(2.0)

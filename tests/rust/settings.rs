@@ -5,7 +5,7 @@ use belated::strategy::bayes::pending::{
     Censor, Hallucinate, Integrate, Late, Liar, Lie, Nearest, Pending, Statistic,
 };
 use belated::strategy::bayes::settings::{
-    Acquisition, Auto, Beta, DesignMethod, DrawMethod, Failures, FitRows, GP, Incumbent, Initial,
+    Acquisition, Auto, Beta, DesignMethod, DrawMethod, FitRows, GP, Incumbent, Initial,
     InitialDesign, Inputs, KernelChoice, Lengthscale, LogEI, MaxVariance, Multistart, NamedMean,
     PriorMean, RefitClock, Schedule, Settings, Surrogate, TargetScale, ThompsonSampling, UCB,
     UCBPE,
@@ -54,10 +54,6 @@ pub fn settings(candidates: bool, floors: f64) -> impl Strategy<Value = Settings
                     (_, Pending::Integrate(_)) => Acquisition::LogEI(LogEI {
                         multistart,
                         direct,
-                        failures: match window {
-                            None => Failures::Impute,
-                            Some(_) => Failures::Model,
-                        },
                         ..LogEI::default()
                     }),
                     _ => acquisition,
@@ -290,10 +286,6 @@ fn acquisition(candidates: bool) -> impl Strategy<Value = Acquisition> {
                     incumbent: match widen {
                         true => Incumbent::PosteriorMean,
                         false => Incumbent::BestValue,
-                    },
-                    failures: match predictive_std {
-                        true => Failures::Impute,
-                        false => Failures::Model,
                     },
                 }),
                 1 => Acquisition::MaxVariance(MaxVariance {

@@ -89,7 +89,7 @@ _QUICK = {"acquisition__effort": 0.25}
 
 # The experiments of Vakili et al.; their code's bounds are sqrt(6) standard deviations wide.
 _BPE = {"kernel": "squared_exponential", "beta": math.sqrt(6.0), "delta": 0.01}
-_EI = {"acquisition__incumbent": "best_value", "acquisition__failures": "impute"}
+_EI = {"acquisition__incumbent": "best_value"}
 
 _ALGORITHMS = {
     "GP-UCB-SDF": _bayes_opt(_VERMA, "ucb", "censor", _SE, _BETA, _DISCARD, _REPEATS),
@@ -167,7 +167,7 @@ def algorithm(name: str, space: SpaceLike | None = None, **kwargs: Any) -> Optim
     --------
     >>> import belated as bl
     >>> bl.algorithm("GP-EI", {"x": (0.0, 1.0)}, seed=0).acquisition
-    LogEI(incumbent='best_value', failures='impute')
+    LogEI(incumbent='best_value')
     """
     known = _ALGORITHMS.get(name) if isinstance(name, str) else None
     if known is None:

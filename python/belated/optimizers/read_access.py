@@ -225,7 +225,8 @@ class ReadAccess(AttributeHints):
         Returns
         -------
         ndarray of shape (n,)
-            Larger is better in either direction. `LogEI`: the logarithm of the expected improvement in units of f, and
+            Larger is better in either direction. Where trials have failed, -inf at points that are excluded because
+            success is less likely than failure. `LogEI`: the logarithm of the expected improvement in units of f, and
             where trials have failed plus that of the chance of success.
             `UCB`: the upper bound of f, or of -f where f is minimized. `MaxVariance`: the variance of f.
             `UCBPE`: that of `UCB` with nothing in flight; otherwise the variance of f, or below 0 by how much the upper

@@ -56,11 +56,6 @@ class LogEI(Acquisition, name="log_ei"):
     incumbent : {"posterior_mean", "best_value"}, default "posterior_mean"
         What improvement is measured from under the other policies: the largest posterior mean at an observed point,
         or the largest observed value, noise included.
-    failures : {"model", "impute"}, default "model"
-        What failed trials mean. "model": the chance that a trial succeeds is learnt from the observed and the failed
-        ones, and its logarithm added to that of the improvement. A single failure may be an accident: it makes success
-        at its point as likely as not, and the more trials fail, the more each says about where it is. "impute": they
-        count as observed, one unit of the targets worse than the worst value; under `Censor` they always do.
     effort : float, default 1.0
         How much is spent on the search for the best point of a space: time is proportional to it.
 
@@ -75,7 +70,6 @@ class LogEI(Acquisition, name="log_ei"):
 
     _: KW_ONLY
     incumbent: Literal["posterior_mean", "best_value"] = "posterior_mean"
-    failures: Literal["model", "impute"] = "model"
 
 
 @checks_keywords

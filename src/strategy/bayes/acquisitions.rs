@@ -43,7 +43,6 @@ impl Default for Acquisition {
 pub struct LogEI {
     /// What improvement is measured from, unless it is averaged over outcomes.
     pub incumbent: Incumbent,
-    pub failures: Failures,
     pub multistart: Option<Multistart>,
     /// The points that DIRECT chooses in a box, about so many: another search of the literature.
     pub direct: Option<usize>,
@@ -55,7 +54,6 @@ impl Default for LogEI {
     fn default() -> Self {
         Self {
             incumbent: Incumbent::default(),
-            failures: Failures::default(),
             multistart: None,
             direct: None,
             effort: 1.0,
@@ -71,17 +69,6 @@ pub enum Incumbent {
     PosteriorMean,
     /// The largest observed value, noise included (Kandasamy et al. 2017).
     BestValue,
-}
-
-/// What failed trials mean.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Failures {
-    /// The chance of success is modelled, and its logarithm added; but under `Censor` as below.
-    #[default]
-    Model,
-    /// They count as observed, one unit below the worst value.
-    Impute,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -27,7 +27,7 @@ use crate::strategy::bayes::note::Fit;
 use crate::strategy::bayes::pending::Pending;
 use crate::strategy::bayes::search::{Scores, Search, argmax, can_be_kept, in_context};
 use crate::strategy::bayes::settings::{self, DesignMethod, Settings};
-use crate::strategy::bayes::success::Success;
+use crate::strategy::bayes::success::{Addition, Success};
 use crate::strategy::bayes::training_set::{Posterior, TrainingSet, is_arriving};
 use crate::strategy::registry::FromSettings;
 use crate::strategy::{Proposal, Query, Recommendation, Setup, Strategy, Supports, uniform_point};
@@ -66,8 +66,8 @@ pub(super) struct Prepared<'a> {
     nu: f64,
     /// None for Thompson sampling.
     pub(super) acquisition: Option<Acquisition>,
-    /// Whose log probability is added to it.
-    pub(super) success: Option<&'a mut Success>,
+    /// What the model of success adds to it.
+    pub(super) success: Option<Addition<'a>>,
     domain: &'a Domain,
     settings: &'a Settings,
     pool: Option<&'a Pool>,
@@ -184,7 +184,7 @@ impl BayesOpt {
     }
 
     /// Points without an active continuous coordinate that are not suggested while others are left: in this context
-    /// those in flight, those that failed, and the observed ones where their values have no noise, or are the `first` ones.
+    /// those in flight, the observed ones where their values have no noise, and all ended ones for the `first` points.
     fn excluded(&self, log: &Ledger, query: Query, first: bool) -> Excluded {
         if self.settings.pending().repeats() || !self.domain.can_repeat() {
             return Excluded::default();
@@ -195,12 +195,10 @@ impl BayesOpt {
         let trial = |number: &TrialNumber| &log.trials()[*number];
         let ended = self.training.ended().iter().copied();
         let mut observed = ended.clone().filter(|number| trial(number).value.is_some());
-        let once = first
-            || self.settings.gp().noise_std == Some(0.0)
+        let once = self.settings.gp().noise_std == Some(0.0)
             || observed.all(|number| trial(&number).std() == Some(0.0));
-        let tried = ended.filter(|number| {
-            trial(number).state == State::Failed || (once && trial(number).value.is_some())
-        });
+        // A failure may have been an accident: the model of success says when its point is tried again.
+        let tried = ended.filter(|number| first || (once && trial(number).value.is_some()));
         let numbers = in_flight.chain(tried);
         let here = numbers.filter(|&number| log.context(number) == query.context);
         let points = here.map(|number| {
@@ -262,7 +260,7 @@ impl BayesOpt {
             Domain::Candidates(list) if can_be_kept(list, n, chosen.is_none()) => {
                 search.candidates(prepared.candidates, list, &posterior, chosen, success)
             }
-            _ => search.functions(&posterior, chosen, success.as_deref()),
+            _ => search.functions(&posterior, chosen, success),
         }
     }
 
@@ -278,7 +276,7 @@ impl BayesOpt {
         let recent = recent_trials(log, query, settings);
         let recent = self.training.encode(log, &recent);
         let (kept, columns) = (&mut self.success, &self.columns);
-        let success = Success::update(kept, &self.training, columns, log, stop)?;
+        let mut success = Success::update(kept, &self.training, columns, log, stop)?;
         let mut posterior =
             self.training
                 .posterior(log, query, stop)?
@@ -334,7 +332,10 @@ impl BayesOpt {
                     rng,
                     stop,
                 };
-                let found = search.largest_lower_bound(posterior.gp)?;
+                let penalty = success
+                    .as_deref_mut()
+                    .map(|success| Addition::penalty(success, posterior.gp, nu));
+                let found = search.largest_lower_bound(posterior.gp, penalty)?;
                 posterior.set_tail()?;
                 Some(found)
             }
@@ -343,6 +344,7 @@ impl BayesOpt {
             settings
                 .acquisition
                 .formula(&mut posterior, nu, lower_bound, settings, query, rng)?;
+        let success = success.map(|it| Addition::to(it, settings, posterior.gp, nu));
         Ok(Prepared {
             posterior,
             nu,
@@ -459,7 +461,8 @@ impl Strategy for BayesOpt {
         });
         let context = query.context;
         // The mean knows nothing of where trials fail.
-        let mut shortfall = success.map(|success| success.shortfall(context));
+        let penalty = success.map(|success| Addition::penalty(success, gp, 0.0));
+        let mut shortfall = penalty.as_ref().map(|penalty| penalty.scorer(context));
         let mut scorer;
         let mut scores;
         let objective: &mut dyn Objective = match self.domain.as_ref() {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use ndarray::ArrayView2;
 
-use crate::acquisition::{Scorer, Sum};
+use crate::acquisition::Scorer;
 use crate::domain::Objective;
 use crate::error::{Error, Result, Stop};
 use crate::ledger::Ledger;
@@ -96,10 +96,19 @@ impl ModelBased for BayesOpt {
         };
         let mut values = vec![0.0; points.nrows()];
         let context = query.context;
-        let success = prepared.success.map(|it| it.log_probability(context));
-        Sum::of(Scorer::new(gp, &acquisition, context), success).values(points, &mut values);
+        Scorer::new(gp, &acquisition, context).values(points, &mut values);
         for value in &mut values {
             *value = acquisition.in_units_of_f(*value, units.scale, &|t| units.value(t));
+        }
+        if let Some(success) = prepared.success {
+            let mut added = vec![0.0; points.nrows()];
+            success.scorer(context).values(points, &mut added);
+            for (value, added) in values.iter_mut().zip(added) {
+                *value += match success.excludes(added) {
+                    true => f64::NEG_INFINITY,
+                    false => added,
+                };
+            }
         }
         Ok(Some(values))
     }

@@ -118,10 +118,7 @@ impl Fit {
     pub fn check_note(text: &str, n_trials: usize, width: usize) -> Result<()> {
         let fit = Self::from_note(text)?;
         let other_rows = |success: &SuccessFit| {
-            // Failed trials are rows of it beside those of the fit.
-            Some(success.rows) <= fit.rows
-                || success.rows > n_trials
-                || success.lengthscale.len() != width
+            success.rows == 0 || success.rows > n_trials || success.lengthscale.len() != width
         };
         if fit.rows > Some(n_trials)
             || fit.theta.lengthscale.len() != width
@@ -204,7 +201,7 @@ mod tests {
             r#"{"lengthscale":[0.25],"rows":6}"#,
             r#"{"lengthscale":[0.25,0.0],"rows":6}"#,
             r#"{"lengthscale":[0.25,1e999],"rows":6}"#,
-            r#"{"lengthscale":[0.25,3.0],"rows":4}"#,
+            r#"{"lengthscale":[0.25,3.0],"rows":0}"#,
             r#"{"lengthscale":[0.25,3.0]}"#,
             r#"{"rows":6}"#,
             r#"{"lengthscale":[0.25,3.0],"rows":6,"noise":1.0}"#,

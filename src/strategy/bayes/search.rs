@@ -16,7 +16,7 @@ use crate::strategy::bayes::candidates::{MAX_EXACT, SolvedCandidates};
 use crate::strategy::bayes::pending::Pending;
 use crate::strategy::bayes::settings::{self, DrawMethod, Settings};
 use crate::strategy::bayes::spacing::enforce_separation;
-use crate::strategy::bayes::success::Success;
+use crate::strategy::bayes::success::Addition;
 use crate::strategy::bayes::training_set::{Posterior, Version};
 
 /// Candidates are solved against the factor and kept up to so many bytes; beyond, they are solved block by block.
@@ -72,7 +72,7 @@ impl Search<'_, '_> {
         list: &Array2<f64>,
         posterior: &Posterior,
         acquisition: Option<Acquisition>,
-        success: Option<&mut Success>,
+        success: Option<Addition>,
     ) -> Result<Point> {
         let gp = &*posterior.gp;
         let solved = solved(kept, list, self.query, posterior.version, gp, self.stop)?;
@@ -84,10 +84,10 @@ impl Search<'_, '_> {
                 solved.draw(gp, self.log, &rows, scale, self.rng)?
             }
         };
-        if let Some(success) = success {
-            let log_probabilities = success.log_probabilities(list, self.query, self.stop)?;
-            let both = scores.iter_mut().zip(log_probabilities);
-            both.for_each(|(score, log_p)| *score += log_p);
+        if let Some(mut success) = success {
+            let added = success.of_candidates(list, self.query, self.stop)?;
+            let both = scores.iter_mut().zip(added);
+            both.for_each(|(score, added)| *score += added);
         }
         argmax(
             &mut Scores::new(scores),
@@ -105,7 +105,7 @@ impl Search<'_, '_> {
         &mut self,
         posterior: &Posterior,
         acquisition: Option<Acquisition>,
-        success: Option<&Success>,
+        success: Option<Addition>,
     ) -> Result<Point> {
         let gp = &*posterior.gp;
         let acquisition = match acquisition {
@@ -120,7 +120,7 @@ impl Search<'_, '_> {
         let context = self.query.context;
         let mut scorer = Sum::of(
             Scorer::new(gp, &acquisition, context),
-            success.map(|success| success.log_probability(context)),
+            success.as_ref().map(|success| success.scorer(context)),
         );
         let best = argmax(
             &mut scorer,
@@ -147,8 +147,12 @@ impl Search<'_, '_> {
         )
     }
 
-    /// The largest mu(x) − nu·sigma(x): a lower bound of the maximum, by this posterior.
-    pub(super) fn largest_lower_bound(&mut self, gp: &GaussianProcess) -> Result<f64> {
+    /// The largest mu(x) − nu·sigma(x) where trials succeed: a lower bound of the maximum, by this posterior.
+    pub(super) fn largest_lower_bound(
+        &mut self,
+        gp: &GaussianProcess,
+        success: Option<Addition>,
+    ) -> Result<f64> {
         let lower_bound = Acquisition::UpperConfidenceBound(UpperConfidenceBound {
             multiplier: -self.nu,
             noise: 0.0,
@@ -156,8 +160,10 @@ impl Search<'_, '_> {
         let default = Maximizer::Default {
             effort: lower_bound.effort(gp.len()) * self.settings.acquisition.effort(),
         };
+        let context = self.query.context;
+        let success = success.as_ref().map(|success| success.scorer(context));
         let found = maximize_allowed(
-            &mut Scorer::new(gp, &lower_bound, self.query.context),
+            &mut Sum::of(Scorer::new(gp, &lower_bound, context), success),
             self.domain,
             self.best_observed.view(),
             &self.settings.acquisition.maximizer().unwrap_or(default),

@@ -15,7 +15,7 @@ use crate::strategy::bayes::training_set::MIN_NOISE;
 use crate::strategy::registry::as_json;
 
 pub use crate::strategy::bayes::acquisitions::{
-    Acquisition, Beta, DrawMethod, Failures, Incumbent, LogEI, MaxVariance, Multistart, Schedule,
+    Acquisition, Beta, DrawMethod, Incumbent, LogEI, MaxVariance, Multistart, Schedule,
     ThompsonSampling, UCB, UCBPE,
 };
 
@@ -241,14 +241,6 @@ impl Settings {
             Acquisition::LogEI(_) => Pending::Integrate(Integrate::default()),
             _ => Pending::Hallucinate(Hallucinate::default()),
         })
-    }
-
-    /// Whether failed trials have a model of their own, and are no rows of the surrogate.
-    pub fn models_failures(&self) -> bool {
-        let Acquisition::LogEI(log_ei) = &self.acquisition else {
-            return false;
-        };
-        log_ei.failures == Failures::Model && !self.pending().is_censor()
     }
 
     pub fn gp(&self) -> &GP {

@@ -1,9 +1,10 @@
 //! The chance that a trial succeeds, from the trials that were observed and those that failed: its model, and its fit.
 //!
-//! The model is a Gaussian process of labels, 1 for observed and −1 for failed trials, about a prior mean of 1:
-//! see [`crate::acquisition::log_success_probability`].
+//! The model is a Gaussian process of labels, positive for observed and negative for failed trials, about a prior mean of
+//! 1: see [`crate::acquisition::log_success_probability`]. Where failures are scattered among successes it averages over
+//! them; where they lie together it resolves the border of their region ([`Failures`]).
 
-use ndarray::Array2;
+use ndarray::{Array2, ArrayView2};
 
 use crate::acquisition::{Acquisition, LogSuccessProbability, Scorer, ShortfallOfSuccess};
 use crate::error::{Result, Stop, check};
@@ -18,22 +19,93 @@ use crate::strategy::bayes::candidates::SolvedCandidates;
 use crate::strategy::bayes::columns::Columns;
 use crate::strategy::bayes::note::SuccessFit;
 use crate::strategy::bayes::search::solved;
+use crate::strategy::bayes::settings::{self, Settings};
 use crate::strategy::bayes::training_set::{TrainingSet, Version};
 
 const SIGNAL_VARIANCE: f64 = 1.0;
+
+/// log ½, and what rounding may do to it.
+const LOG_HALF: f64 = -std::f64::consts::LN_2 - 1e-6;
 
 /// No lengthscale is shorter. Labels jump at the border of a failing region, where points crowd; what follows the jump
 /// closely forgets the rest of the region, and it is suggested once more.
 const MIN_LENGTHSCALE: f64 = 0.5;
 
-/// A single failure may be an accident: with as much noise as signal it makes success as likely as not at its point. The
-/// more there are, the more each says about where it is.
-fn noise_variance(n_failed: usize) -> f64 {
-    SIGNAL_VARIANCE / n_failed as f64
+/// How failed trials lie.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Failures {
+    /// Among successes: accidents, or too few to tell.
+    Scattered,
+    /// Beside one another: a region, which has a border.
+    Together,
 }
 
-const LOG_PROBABILITY: Acquisition = Acquisition::LogSuccessProbability(LogSuccessProbability);
-const SHORTFALL: Acquisition = Acquisition::ShortfallOfSuccess(ShortfallOfSuccess);
+/// Failures lie together where no more than this share of them, less one, have a success nearer than any other failure.
+/// Of accidents that hit a fifth of all trials four in five have.
+const MAX_ISOLATED: f64 = 0.4;
+
+/// Between a success and a failure of a region, success is as likely as not at less than a quarter of the way: the
+/// acquisition chooses points there, and about so many of them fail. With the label −1 a half of them would.
+const LABEL_IN_REGION: f64 = -3.5;
+
+/// The noise where failures lie together: little, because the same point always fails.
+const NOISE_IN_REGION: f64 = 1e-4;
+
+impl Failures {
+    /// How the failed ones of these rows lie.
+    fn of(rows: ArrayView2<f64>, labels: &[f64]) -> Self {
+        let failed: Vec<usize> = (0..labels.len()).filter(|&i| labels[i] < 0.0).collect();
+        let is_isolated = |i: usize| {
+            let (mut failure, mut success) = (f64::INFINITY, f64::INFINITY);
+            for (j, row) in rows.rows().into_iter().enumerate() {
+                let nearest = match labels[j] < 0.0 {
+                    true => &mut failure,
+                    false => &mut success,
+                };
+                if j != i {
+                    let squares = row.iter().zip(rows.row(i)).map(|(a, b)| (a - b) * (a - b));
+                    *nearest = nearest.min(squares.sum());
+                }
+            }
+            success <= failure
+        };
+        let n_isolated = failed.iter().filter(|&&i| is_isolated(i)).count() as f64;
+        let n_failed = failed.len();
+        match n_isolated + 1.0 <= MAX_ISOLATED * n_failed as f64 {
+            true => Self::Together,
+            false => Self::Scattered,
+        }
+    }
+
+    /// A kernel that is rough at a border, and yet remembers the region behind it.
+    fn family(self) -> KernelFamily {
+        match self {
+            Self::Scattered => KernelFamily::Matern52,
+            Self::Together => KernelFamily::Matern32,
+        }
+    }
+
+    /// A single failure may be an accident: with as much noise as signal it makes success as likely as not at its point.
+    /// The more there are, the more each says about where it is.
+    fn noise_variance(self, n_failed: usize) -> f64 {
+        match self {
+            Self::Scattered => SIGNAL_VARIANCE / n_failed as f64,
+            Self::Together => NOISE_IN_REGION,
+        }
+    }
+
+    /// The label of a failed trial.
+    fn label(self) -> f64 {
+        match self {
+            Self::Scattered => -1.0,
+            Self::Together => LABEL_IN_REGION,
+        }
+    }
+}
+
+/// The weight of the penalty where P < ½, for an acquisition of unit scale: a label that is short by a thousandth
+/// outweighs any difference of the acquisition.
+const PENALTY: f64 = 1e3;
 
 /// The model of failures, kept between suggestions: the rows of its fit are factorised at once, later ones singly.
 pub(super) struct Success {
@@ -42,6 +114,7 @@ pub(super) struct Success {
     /// The training set's, as of the rows' points.
     n_moves: usize,
     version: Version,
+    failures: Failures,
     candidates: Option<SolvedCandidates>,
 }
 
@@ -53,7 +126,7 @@ fn fit_settings(columns: &Columns, n_failed: usize, n_restarts: usize) -> FitSet
         categories: columns.categories.clone(),
         lengthscale: None,
         signal_variance: Some(SIGNAL_VARIANCE),
-        noise_variance: Some(noise_variance(n_failed)),
+        noise_variance: Some(Failures::Scattered.noise_variance(n_failed)),
         priors: true,
         n_restarts,
         draws: Draws::Unit,
@@ -69,10 +142,10 @@ fn at_least(lengthscale: Vec<f64>) -> Vec<f64> {
     lengthscale.map(|l| l.max(MIN_LENGTHSCALE)).collect()
 }
 
-/// The labels of trials, less their prior mean.
-fn labels(log: &Ledger, numbers: &[TrialNumber]) -> Vec<f64> {
+/// The labels of trials, less their prior mean; that of the failed ones is given.
+fn labels(log: &Ledger, numbers: &[TrialNumber], failed: f64) -> Vec<f64> {
     let label = |number: &TrialNumber| match log.trials()[*number].state {
-        State::Failed => -2.0,
+        State::Failed => failed - 1.0,
         _ => 0.0,
     };
     numbers.iter().map(label).collect()
@@ -103,7 +176,8 @@ impl BayesOpt {
         }
         let rows = self.training.ended();
         let x = self.training.encode(log, rows);
-        let theta = fit(x.view(), &labels(log, rows), &start, &settings, rng, stop)?;
+        let labels = labels(log, rows, Failures::Scattered.label());
+        let theta = fit(x.view(), &labels, &start, &settings, rng, stop)?;
         Ok(Some(SuccessFit {
             lengthscale: at_least(theta.lengthscale),
             rows: rows.len(),
@@ -132,10 +206,16 @@ impl Success {
             None => at_least(theta.lengthscale),
         };
         let rows = training.ended();
+        let failures = Failures::of(
+            training.encode(log, rows).view(),
+            &labels(log, rows, Failures::Scattered.label()),
+        );
+        theta.noise_variance = failures.noise_variance(n_failed);
         let base = fit.map_or(0, |fit| fit.rows).min(rows.len());
         let generation = kept.as_ref().map_or(0, |kept| kept.version.generation);
         let is_same = |kept: &Self| {
-            kept.gp.hyperparameters() == theta
+            kept.failures == failures
+                && kept.gp.hyperparameters() == theta
                 && kept.version.base == base
                 && kept.n_moves == training.n_moves()
                 && rows.starts_with(&kept.rows)
@@ -143,7 +223,7 @@ impl Success {
         let mut success = match kept.take() {
             Some(kept) if is_same(&kept) => kept,
             _ => {
-                let mut gp = GaussianProcess::new(KernelFamily::Matern52, &theta)?
+                let mut gp = GaussianProcess::new(failures.family(), &theta)?
                     .with_categories(&columns.categories);
                 gp.append_rows(training.encode(log, &rows[..base]).view())?;
                 Self {
@@ -154,6 +234,7 @@ impl Success {
                         generation: generation + 1,
                         base,
                     },
+                    failures,
                     candidates: None,
                 }
             }
@@ -164,35 +245,82 @@ impl Success {
             success.gp.append_rows(row.view())?;
             success.rows.push(number);
         }
-        success.gp.set_targets(&labels(log, rows))?;
+        let labels = labels(log, rows, failures.label());
+        success.gp.set_targets(&labels)?;
         Ok(Some(kept.insert(success)))
+    }
+}
+
+/// The model of success, and what it adds to the acquisition.
+pub(super) struct Addition<'a> {
+    model: &'a mut Success,
+    formula: Acquisition,
+}
+
+impl<'a> Addition<'a> {
+    /// log P for the logarithm of a positive acquisition: the sum is the logarithm of their product. In a region of
+    /// failures with a penalty, as the logarithm may have any value elsewhere once f is known well.
+    pub(super) fn log_probability(model: &'a mut Success) -> Self {
+        let weight = match model.failures {
+            Failures::Scattered => 0.0,
+            Failures::Together => PENALTY * PENALTY,
+        };
+        let penalty = ShortfallOfSuccess { weight };
+        let formula = Acquisition::LogSuccessProbability(LogSuccessProbability { penalty });
+        Self { model, formula }
+    }
+
+    /// A penalty where P < ½, for bounds, means, draws and variances of the posterior `gp` of f.
+    pub(super) fn penalty(model: &'a mut Success, gp: &GaussianProcess, nu: f64) -> Self {
+        let variance = gp.hyperparameters().signal_variance;
+        let unit = variance.max(variance.sqrt()) * (1.0 + nu.abs());
+        // No product with a shortfall may be NaN.
+        let weight = (PENALTY * unit).min(1e300);
+        let formula = Acquisition::ShortfallOfSuccess(ShortfallOfSuccess { weight });
+        Self { model, formula }
+    }
+
+    /// What suits the acquisition of these settings.
+    pub(super) fn to(
+        model: &'a mut Success,
+        settings: &Settings,
+        gp: &GaussianProcess,
+        nu: f64,
+    ) -> Self {
+        match settings.acquisition {
+            settings::Acquisition::LogEI(_) => Self::log_probability(model),
+            _ => Self::penalty(model, gp, nu),
+        }
+    }
+
+    /// Whether what is added to the acquisition excludes a point.
+    pub(super) fn excludes(&self, added: f64) -> bool {
+        match &self.formula {
+            Acquisition::LogSuccessProbability(it) => it.penalty.weight > 0.0 && added < LOG_HALF,
+            _ => added < 0.0,
+        }
     }
 
     /// Rows of the model.
     pub(super) fn n_rows(&self) -> usize {
-        self.gp.len()
+        self.model.gp.len()
     }
 
-    /// log P as an objective.
-    pub(super) fn log_probability<'a>(&'a self, context: &'a [f64]) -> Scorer<'a> {
-        Scorer::new(&self.gp, &LOG_PROBABILITY, context)
+    /// As an objective.
+    pub(super) fn scorer<'b>(&'b self, context: &'b [f64]) -> Scorer<'b> {
+        Scorer::new(&self.model.gp, &self.formula, context)
     }
 
-    /// What keeps the maximum of a mean out of where trials fail, as an objective.
-    pub(super) fn shortfall<'a>(&'a self, context: &'a [f64]) -> Scorer<'a> {
-        Scorer::new(&self.gp, &SHORTFALL, context)
-    }
-
-    /// log P of candidates.
-    pub(super) fn log_probabilities(
+    /// Of candidates.
+    pub(super) fn of_candidates(
         &mut self,
         list: &Array2<f64>,
         query: Query,
         stop: &mut Stop,
     ) -> Result<Vec<f64>> {
-        let (kept, gp) = (&mut self.candidates, &self.gp);
-        let solved = solved(kept, list, query, self.version, gp, stop)?;
-        Ok(solved.score(gp, &LOG_PROBABILITY))
+        let (version, gp) = (self.model.version, &self.model.gp);
+        let solved = solved(&mut self.model.candidates, list, query, version, gp, stop)?;
+        Ok(solved.score(gp, &self.formula))
     }
 }
 

@@ -1,9 +1,9 @@
-//! From observed values to the targets of the model: center, scale, and what failed and discarded trials count as.
+//! From observed values to the targets of the model: center, scale, and what discarded trials count as.
 //!
 //! A target is (t(y) − center)/scale, where t is the identity or a [`Warp`]. The prior mean of the model is 0, so the center
 //! is the prior mean of t(f). A fit chooses these units, and they stay until the next fit: θ is in the same units.
 
-use crate::ledger::{State, Trial};
+use crate::ledger::Trial;
 use crate::strategy::bayes::pending::Levels;
 use crate::strategy::bayes::settings::{NamedMean, PriorMean, Settings, TargetScale};
 use crate::strategy::bayes::warp::Warp;
@@ -112,8 +112,7 @@ impl Targets {
         Self::in_units(trials, settings, units)
     }
 
-    /// Targets of trials in this order. `discarded` trials count as the floor, failed ones as one unit worse
-    /// than the worst observed value.
+    /// Targets of trials in this order, `discarded` ones at the floor.
     pub fn in_units<'a>(
         trials: impl Iterator<Item = (&'a Trial, bool)> + Clone,
         settings: &Settings,
@@ -130,17 +129,10 @@ impl Targets {
         let floor = settings.pending().floor().or(worst);
         // Without values this is the prior mean of no unit: 0 as it stands.
         let floor = floor.map_or(-units.center / units.scale, target);
-        // Worse than all that was observed, so that a crashing point is not proposed again; but no value is below a floor
-        // that was given.
-        let failed = match settings.pending().floor() {
-            Some(_) => floor,
-            None => worst.map_or(0.0, target) - 1.0,
-        };
         let values = trials
-            .map(|(trial, discarded)| match (discarded, trial.state) {
-                (true, _) => floor,
-                (false, State::Failed) => failed,
-                _ => trial.value.map_or(floor, target),
+            .map(|(trial, discarded)| match discarded {
+                true => floor,
+                false => trial.value.map_or(floor, target),
             })
             .collect();
         Self {
@@ -298,19 +290,13 @@ mod tests {
     use crate::strategy::bayes::pending::{Censor, Liar, Lie, Pending, Statistic};
     use crate::strategy::bayes::settings::{GP, Surrogate};
 
-    /// Trials with these values; those without one have failed.
+    /// Trials with these values; those without one are pending.
     fn trials(values: &[Option<f64>]) -> Vec<Trial> {
         let mut ledger = Ledger::new(Clock::Iterations, 1, 0);
-        for (number, &value) in values.iter().enumerate() {
+        for &value in values {
             let add = Action::add(Point::new(vec![0.0], None), vec![], value, None);
-            let mut actions = vec![add];
-            if value.is_none() {
-                actions.push(Action::fail(number));
-            }
-            for action in actions {
-                let event = ledger.validate(action, 0.0).unwrap().unwrap();
-                ledger.append(event).unwrap();
-            }
+            let event = ledger.validate(add, 0.0).unwrap().unwrap();
+            ledger.append(event).unwrap();
         }
         ledger.trials().to_vec()
     }
@@ -334,22 +320,24 @@ mod tests {
         Pending::Liar(Liar { value })
     }
 
+    /// Pending trials are past their window.
     fn of(values: &[Option<f64>], settings: &Settings) -> Targets {
         let trials = trials(values);
-        Targets::of(trials.iter().map(|t| (t, false)), settings, None)
+        let rows = trials.iter().map(|t| (t, t.value.is_none()));
+        Targets::of(rows, settings, None)
     }
 
     #[test]
-    fn standardised_targets_have_mean_zero_and_unit_spread_and_failures_are_worse_than_all() {
-        let targets = of(&[Some(1.0), None, Some(3.0)], &Settings::default());
-        assert_eq!(targets.values, [-1.0, -2.0, 1.0]);
+    fn standardised_targets_have_mean_zero_and_unit_spread() {
+        let targets = of(&[Some(1.0), Some(3.0)], &Settings::default());
+        assert_eq!(targets.values, [-1.0, 1.0]);
         assert_eq!((targets.units.center, targets.units.scale), (2.0, 1.0));
     }
 
     #[test]
     fn another_prior_mean_leaves_the_values_of_f_as_they_are() {
         let settings = with(liar(Lie::Of(Statistic::Max)), GP::default());
-        let mut targets = of(&[Some(0.0), Some(8.0), None], &settings);
+        let mut targets = of(&[Some(0.0), Some(8.0)], &settings);
         let in_f = |targets: &Targets| {
             let levels = [targets.levels.floor, targets.levels.lie];
             let all = targets.values.iter().chain(&levels);
@@ -437,18 +425,13 @@ mod tests {
     }
 
     #[test]
-    fn failures_are_worse_than_the_only_value_and_never_below_a_given_floor() {
-        assert_eq!(
-            of(&[Some(7.0), None], &Settings::default()).values,
-            [0.0, -1.0]
-        );
-        assert_eq!(of(&[None], &Settings::default()).values, [-1.0]);
+    fn the_floor_is_the_given_one_or_the_worst_value() {
         let settings = with(censor(Some(0.5)), GP::default());
         assert_eq!(of(&[Some(1.0), None], &settings).values, [1.0, 0.0]);
         let settings = with(censor(None), GP::default());
         assert_eq!(
             of(&[Some(1.0), Some(3.0), None], &settings).values,
-            [0.0, 1.0, -1.0]
+            [0.0, 1.0, 0.0]
         );
     }
 

@@ -147,11 +147,8 @@ impl TrainingSet {
         &self.fold.ended
     }
 
-    /// How many trials count as failed, and not as rows of this model.
+    /// How many trials have failed. They are rows of the model of success, not of this one.
     pub fn n_failed(&self, log: &Ledger) -> usize {
-        if !self.settings.models_failures() {
-            return 0;
-        }
         let failed = |number: &&TrialNumber| log.trials()[**number].state == State::Failed;
         self.fold.ended.iter().filter(failed).count()
     }

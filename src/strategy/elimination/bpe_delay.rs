@@ -254,7 +254,7 @@ impl BPEDelay {
         }
     }
 
-    /// The variances of a round over its set, with all of its trials so far.
+    /// The variances of a round over its set, with its trials so far.
     fn explore(
         &mut self,
         round: usize,
@@ -273,9 +273,11 @@ impl BPEDelay {
                 exploration: Exploration::new(kernel, &self.theta, points.view()),
             }
         });
-        let trials = self.rounds.explored(round);
+        let trials = self.rounds.explored(round, log);
         let exploration = &mut explored.exploration;
-        let n = exploration.trials().len();
+        let same = exploration.trials().iter().zip(&trials);
+        let n = same.take_while(|(kept, trial)| kept == trial).count();
+        exploration.keep(n);
         let added = trials[n..].iter().try_for_each(|&number: &TrialNumber| {
             // Where it was suggested: the choice of points must not depend on what is reported.
             exploration.push(number, &log.started_point(number).x, stop)
@@ -337,7 +339,10 @@ impl Strategy for BPEDelay {
         self.sets.truncate(self.rounds.all().len().max(1));
         self.ahead.take_if(|(len, _)| *len > log.len());
         if let Some(explored) = &mut self.exploration {
-            explored.exploration.forget_from(log.trials().len());
+            let n_trials = log.trials().len();
+            let trials = explored.exploration.trials().iter();
+            let n = trials.take_while(|number| **number < n_trials).count();
+            explored.exploration.keep(n);
         }
     }
 

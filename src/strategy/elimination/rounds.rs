@@ -37,6 +37,8 @@ pub struct Round {
 pub struct Rounds {
     keep: bool,
     all: Vec<Round>,
+    /// Failed trials, with the number of steps when each failed.
+    failed: BTreeMap<TrialNumber, usize>,
     /// How many entries of the log are folded.
     folded: usize,
 }
@@ -59,13 +61,29 @@ impl Rounds {
         self.all.iter().map(|round| round.trials.len()).sum()
     }
 
-    /// The trials whose points a round counts as explored; none of its own if it has not begun.
-    pub fn explored(&self, round: usize) -> Vec<TrialNumber> {
+    /// The trials whose points a round counts as explored; none of its own if it has not begun. Those that failed count
+    /// until their points are to be tried again.
+    pub fn explored(&self, round: usize, log: &Ledger) -> Vec<TrialNumber> {
         let first = if self.keep { 0 } else { round };
         let rounds = self.all.iter().take(round + 1).skip(first);
         rounds
             .flat_map(|round| round.trials.iter().copied())
+            .filter(|number| !self.is_tried_again(*number, log))
             .collect()
+    }
+
+    /// Whether the point of a failed trial is to be tried again: 2 steps after its first failure, 4 after the second, 8
+    /// after the third, and so on.
+    fn is_tried_again(&self, number: TrialNumber, log: &Ledger) -> bool {
+        if !self.failed.contains_key(&number) {
+            return false;
+        }
+        let x = log.started_point(number).x;
+        let here = self.failed.iter();
+        let here = here.filter(|(other, _)| log.started_point(**other).x == x);
+        let (n_failures, last) =
+            here.fold((0u32, 0), |(n, last), (_, steps)| (n + 1, last.max(*steps)));
+        self.steps() >= last.saturating_add(1usize << n_failures.min(62))
     }
 
     pub fn catch_up(&mut self, log: &Ledger) -> Result<()> {
@@ -86,11 +104,15 @@ impl Rounds {
                     value,
                     report,
                 } => self.observe(*number as usize, *value, report.as_deref(), log),
+                Entry::Failed { number, .. } => {
+                    self.failed.insert(*number as usize, self.steps());
+                }
+                Entry::Abandoned { number, .. } => {
+                    self.failed.remove(&(*number as usize));
+                }
                 Entry::Suggested { queued: true, .. }
                 | Entry::Added { .. }
-                | Entry::Enqueued { .. }
-                | Entry::Failed { .. }
-                | Entry::Abandoned { .. } => {}
+                | Entry::Enqueued { .. } => {}
             }
             self.folded = i + 1;
         }
@@ -119,6 +141,7 @@ impl Rounds {
     }
 
     fn observe(&mut self, number: TrialNumber, value: f64, report: Option<&Report>, log: &Ledger) {
+        self.failed.remove(&number);
         let counts = |round: &Round| round.trials.binary_search(&number).is_ok();
         let belongs = match self.keep {
             true => self.all.iter().any(counts),

@@ -62,10 +62,9 @@ fn probabilities(bayes: &mut BayesOpt, log: &Ledger, points: &Array2<f64>) -> Ve
     let success = Success::update(kept, &bayes.training, columns, log, &mut go_on);
     let success = success.unwrap().expect("some trial has failed");
     let mut out = vec![0.0; points.nrows()];
-    success.log_probability(&[]).values(points.view(), &mut out);
-    let mut list = success
-        .log_probabilities(points, QUERY, &mut go_on)
-        .unwrap();
+    let mut success = Addition::log_probability(success);
+    success.scorer(&[]).values(points.view(), &mut out);
+    let mut list = success.of_candidates(points, QUERY, &mut go_on).unwrap();
     list.iter_mut().zip(&out).for_each(|(a, b)| *a -= b);
     assert!(list.iter().all(|difference| difference.abs() < 1e-9));
     out.into_iter().map(f64::exp).collect()

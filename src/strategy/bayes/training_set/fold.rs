@@ -124,10 +124,8 @@ impl TrainingSet {
                 let number = *number as usize;
                 self.fold.waiting.remove(&number);
                 self.fold.add_ended(number);
-                // Where failures have a model of their own they are no rows of this one.
-                if !self.settings.models_failures() {
-                    self.fold.set_row(number, None, None);
-                }
+                // A failure says nothing about f. Past its window the trial was a row at the floor.
+                self.fold.remove_row(number);
             }
             Entry::Abandoned { number, .. } => {
                 let number = *number as usize;

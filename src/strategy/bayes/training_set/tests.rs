@@ -73,7 +73,7 @@ fn amend(log: &mut Ledger, number: TrialNumber, value: f64, report: Report) {
 }
 
 #[test]
-fn rows_are_the_observed_and_failed_trials_in_the_order_of_their_ends() {
+fn rows_are_the_observed_trials_in_the_order_of_their_ends() {
     let mut set = TrainingSet::new(given(), &Columns::plain(1));
     let units = Units {
         center: 0.0,
@@ -84,7 +84,7 @@ fn rows_are_the_observed_and_failed_trials_in_the_order_of_their_ends() {
     observe(&mut log, 2, 1.0, 5.0);
     act(&mut log, Action::fail(0), 5.0);
     set.catch_up(&log).unwrap();
-    assert_eq!(set.rows(), [2, 0]);
+    assert_eq!((set.rows(), set.ended()), (&[2][..], &[2, 0][..]));
     observe(&mut log, 1, 1.0, 6.0);
     act(&mut log, Action::Abandon { number: 3 }, 6.0);
     let pending = Action::add(Point::new(vec![0.5], None), vec![], None, None);
@@ -92,12 +92,12 @@ fn rows_are_the_observed_and_failed_trials_in_the_order_of_their_ends() {
     act(&mut log, pending, 6.0);
     act(&mut log, known, 6.0);
     set.catch_up(&log).unwrap();
-    assert_eq!(set.rows(), [2, 0, 1, 6]);
-    assert_eq!(set.row_noise(&log, units), [None, None, None, Some(4.0)]);
-    // A failed trial that is abandoned leaves; a value brings it back.
+    assert_eq!(set.rows(), [2, 1, 6]);
+    assert_eq!(set.ended(), [2, 0, 1, 6]);
+    // A failed trial that is abandoned is forgotten; a value makes it a row.
     act(&mut log, Action::Abandon { number: 0 }, 7.0);
     set.catch_up(&log).unwrap();
-    assert_eq!(set.rows(), [2, 1, 6]);
+    assert_eq!((set.rows(), set.ended()), (&[2, 1, 6][..], &[2, 1, 6][..]));
     assert_eq!(set.row_noise(&log, units), [None, None, Some(4.0)]);
     observe(&mut log, 0, 1.0, 7.0);
     set.catch_up(&log).unwrap();
@@ -125,21 +125,25 @@ fn a_late_value_is_discarded_and_an_added_or_failed_trial_never() {
     // At the suggestion after its window a pending trial becomes a row, at the floor; taken back with that suggestion.
     let mut set = TrainingSet::new(settings, &Columns::plain(1));
     set.catch_up(&log).unwrap();
-    assert_eq!(set.rows(), [0, 1, 2, 4]);
+    assert_eq!(set.rows(), [0, 1, 4]);
     suggest(&mut log, 8.0, None);
     set.catch_up(&log).unwrap();
-    assert_eq!(set.rows(), [0, 1, 2, 4]);
+    assert_eq!(set.rows(), [0, 1, 4]);
     let len = log.len();
     suggest(&mut log, 8.5, None);
     set.catch_up(&log).unwrap();
-    assert_eq!(set.rows(), [0, 1, 2, 4, 3]);
-    assert_eq!(set.targets(&log).values, [1.0, 0.0, 0.0, 1.0, 0.0]);
+    assert_eq!(set.rows(), [0, 1, 4, 3]);
+    assert_eq!(set.targets(&log).values, [1.0, 0.0, 1.0, 0.0]);
     log.truncate(len);
     set.rewind(&log);
-    assert_eq!(set.rows(), [0, 1, 2, 4]);
+    assert_eq!(set.rows(), [0, 1, 4]);
     suggest(&mut log, 8.5, None);
     set.catch_up(&log).unwrap();
-    assert_eq!(set.rows(), [0, 1, 2, 4, 3]);
+    assert_eq!(set.rows(), [0, 1, 4, 3]);
+    // It is pending no more once it has failed, and leaves.
+    act(&mut log, Action::fail(3), 9.0);
+    set.catch_up(&log).unwrap();
+    assert_eq!(set.rows(), [0, 1, 4]);
 }
 
 #[test]
