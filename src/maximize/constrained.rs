@@ -70,7 +70,7 @@ pub(super) fn best_feasible(
     let found = if pool.is_complete() {
         let is_left = |x: ArrayView1<f64>| !excluded.contains_member(product, &x.to_vec());
         let any_left = pool.points().rows().into_iter().any(is_left);
-        let skip = |_: usize, x: ArrayView1<f64>| any_left && !is_left(x);
+        let skip = |x: ArrayView1<f64>| any_left && !is_left(x);
         exhaustive::best_row(objective, pool.points(), &skip, rng, stop)?
     } else {
         let mut plan = Plan::new(product, effort, false)?;

@@ -115,7 +115,7 @@ pub fn sample(
         }
         for (row, passed) in rows.rows().into_iter().zip(feasible.of_rows(rows.view())?) {
             let x = row.to_vec();
-            if passed && !excluded.contains(domain, &x, None) {
+            if passed && !excluded.contains(domain, &x) {
                 return Ok(Some(x));
             }
         }
@@ -130,7 +130,7 @@ pub fn sample(
     let members = members.filter(|(_, passed)| *passed);
     let left: Vec<Vec<f64>> = members
         .map(|(row, _)| row.to_vec())
-        .filter(|x| !excluded.contains(domain, x, None))
+        .filter(|x| !excluded.contains(domain, x))
         .collect();
     Ok(match left.len() {
         0 => None,
@@ -221,7 +221,7 @@ impl Pool {
         }
         let members = || self.points.rows().into_iter().map(|row| row.to_vec());
         let mut left: Vec<Vec<f64>> = members()
-            .filter(|x| !excluded.contains(domain, x, None))
+            .filter(|x| !excluded.contains(domain, x))
             .collect();
         if left.is_empty() {
             left = members().collect();
