@@ -99,7 +99,7 @@ fn all_members(domain: &Domain) -> Option<Array2<f64>> {
 }
 
 /// A uniformly random feasible member that is not excluded, if one is found.
-pub fn sample(
+fn sample(
     domain: &Domain,
     feasible: Feasible,
     excluded: &Excluded,
