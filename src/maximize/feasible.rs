@@ -190,12 +190,6 @@ impl Pool {
         self.points.view()
     }
 
-    /// The first n of the points, or all: any part of them is spread over the domain.
-    pub fn first(&self, n: usize) -> ArrayView2<'_, f64> {
-        self.points
-            .slice(ndarray::s![..n.min(self.points.nrows()), ..])
-    }
-
     /// The share of the points tried that satisfied the constraints.
     pub fn share(&self) -> f64 {
         self.points.nrows() as f64 / self.tried as f64

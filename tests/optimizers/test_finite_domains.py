@@ -135,10 +135,17 @@ def test_few_candidates_are_all_tried_before_any_is_repeated(kind, n):
         assert opt.suggest().index in range(n)
 
 
-def test_known_noise_allows_repeats_while_others_are_untried():
-    """With noise of the size of all differences the same few candidates come again."""
-    opt = bl.BayesOpt(candidates=np.linspace(0, 1, 10).reshape(-1, 1), surrogate=bl.GP(noise_std=0.5), seed=0)
-    assert len(set(numbers(opt, 10))) < 10
+@pytest.mark.parametrize("declared", ["noise_std", "std"])
+def test_known_noise_allows_repeats_while_others_are_untried(declared):
+    surrogate = bl.GP(noise_std=0.5) if declared == "noise_std" else "gp"
+    points = np.linspace(0, 1, 10).reshape(-1, 1)
+    opt = bl.BayesOpt(candidates=points, acquisition="ucb", surrogate=surrogate, seed=0)
+    rows = []
+    for _ in range(10):
+        trial = opt.suggest()
+        rows.append(trial.index)
+        trial.observe(float(trial.x[0]), std=0.2 if declared == "std" else None)
+    assert len(set(rows)) < 10
 
 
 @pytest.mark.parametrize("kind", [bl.RandomSearch, bl.BayesOpt])

@@ -63,7 +63,7 @@ def test_an_abandoned_point_waits_for_another_result(acquisition):
     space = {**SQUARE, "z": (0.0, 1.0)}
     opt = bl.BayesOpt(space, acquisition=acquisition, surrogate=bl.GP(noise_std=0.1), seed=0)
     data = rng.random((12, 3))
-    opt.add(data, [quadratic(x, y) + 0.1 * rng.standard_normal() for x, y, _ in data])
+    opt.add([dict(zip(space, row, strict=True)) for row in data.tolist()], [quadratic(x, y) + 0.1 * rng.standard_normal() for x, y, _ in data])
     abandoned = []
     for _ in range(6):
         trial = opt.suggest()
@@ -85,7 +85,6 @@ def test_an_abandoned_point_of_a_finite_domain_waits_for_another_result():
             points.append(trial.index if trial.x is not None else tuple(trial.params.values()))
             trial.abandon()
         assert len(set(points)) == 5
-        opt.add(trial.params or trial.x, 0.0)  # a result: now nothing is held back
 
 
 def test_random_search_goes_on_under_constraints_that_draws_rarely_satisfy():

@@ -350,8 +350,9 @@ impl BayesOpt {
 /// The trials whose points are not to be suggested next: all but those abandoned some time ago.
 fn standing(log: &Ledger) -> Vec<TrialNumber> {
     let recent = log.recently_abandoned();
-    let stands =
-        |number: &TrialNumber| log.trials()[*number].state != State::Abandoned || recent.contains(number);
+    let stands = |number: &TrialNumber| {
+        log.trials()[*number].state != State::Abandoned || recent.contains(number)
+    };
     (0..log.trials().len()).filter(stands).collect()
 }
 

@@ -13,10 +13,10 @@ use crate::gp::GaussianProcess;
 use crate::gp::fit::LEAST_NOISE;
 use crate::ledger::{Ledger, State, Trial, TrialNumber};
 use crate::maximize::excluded::Excluded;
+use crate::strategy::Query;
 use crate::strategy::bayes::BayesOpt;
 use crate::strategy::bayes::bayes_opt::MAX_INITIAL;
 use crate::strategy::bayes::training_set::{MIN_NOISE, is_arriving};
-use crate::strategy::Query;
 
 /// Noise variances up to this one, in the model's units, are those of exact values. A fit that ends at its bound may be
 /// off by rounding.
@@ -70,23 +70,25 @@ impl BayesOpt {
         }
         let mut excluded = self.members(log, query, log.recently_abandoned().into_iter());
         if !self.settings.pending().repeats() {
-            let arriving = |number: &TrialNumber| {
-                is_arriving(&log.trials()[*number], query, &self.settings)
-            };
+            let arriving =
+                |number: &TrialNumber| is_arriving(&log.trials()[*number], query, &self.settings);
             let pending = log.pending().iter().copied().filter(arriving);
             excluded.extend(self.members(log, query, pending));
         }
         excluded
     }
 
-    /// Whether every member has an exact value, or is in flight beside some that have.
+    /// Whether the `excluded` points, some of which have an exact value, and those that failed are the whole domain.
     pub(super) fn is_exhausted(&self, log: &Ledger, query: Query, excluded: &Excluded) -> bool {
-        let mut ended = self.training.ended().iter();
-        !self.settings.pending().repeats()
-            && self.covers_domain(excluded)
-            && ended.any(|&number| {
-                self.is_exact(&log.trials()[number]) && log.context(number) == query.context
-            })
+        let ended = || self.training.ended().iter().copied();
+        let mut exact = ended().filter(|&number| self.is_exact(&log.trials()[number]));
+        if excluded.is_empty() || !exact.any(|number| log.context(number) == query.context) {
+            return false;
+        }
+        let mut tried = excluded.clone();
+        let failed = ended().filter(|&number| log.trials()[number].state == State::Failed);
+        tried.extend(self.members(log, query, failed));
+        !self.settings.pending().repeats() && self.covers_domain(&tried)
     }
 
     /// Whether no member of the domain is left, under the constraints if there are any.
@@ -94,7 +96,10 @@ impl BayesOpt {
         match &self.pool {
             Some(pool) if pool.is_complete() => {
                 let points = pool.points();
-                points.rows().into_iter().all(|x| excluded.contains(&self.domain, &x.to_vec()))
+                points
+                    .rows()
+                    .into_iter()
+                    .all(|x| excluded.contains(&self.domain, &x.to_vec()))
             }
             _ => excluded.is_all_of(&self.domain),
         }
@@ -122,7 +127,9 @@ impl BayesOpt {
                 Some(std) => std == 0.0,
                 None => match self.settings.gp().noise_std {
                     Some(std) => std == 0.0,
-                    None => (self.training.fit()).is_some_and(|fit| fit.theta.noise_variance <= EXACT),
+                    None => {
+                        (self.training.fit()).is_some_and(|fit| fit.theta.noise_variance <= EXACT)
+                    }
                 },
             }
     }
