@@ -42,8 +42,8 @@ pub(super) fn has_few_members(domain: &Domain) -> bool {
 
 impl BayesOpt {
     /// Points without an active continuous coordinate that are not suggested while others are left: in this context those
-    /// in flight or just abandoned, and those with an exact value. While the initial points last, and in domains of few
-    /// members whose noise is unknown, every point is tried once before any is tried twice.
+    /// in flight or just abandoned, those that failed, and those with an exact value. While the initial points last, and
+    /// in domains of few members whose noise is unknown, every point is tried once before any is tried twice.
     pub(super) fn excluded(&self, log: &Ledger, query: Query, first: bool) -> Excluded {
         let mut excluded = self.in_flight(log, query);
         if self.settings.pending().repeats() || !self.domain.can_repeat() {
@@ -57,9 +57,9 @@ impl BayesOpt {
                 return tried;
             }
         }
-        // A failure may have been an accident: the model of success decides when its point is tried again.
-        let exact = ended().filter(|&number| self.is_exact(&log.trials()[number]));
-        excluded.extend(self.members(log, query, exact));
+        let done = |trial: &Trial| trial.state == State::Failed || self.is_exact(trial);
+        let done = ended().filter(|&number| done(&log.trials()[number]));
+        excluded.extend(self.members(log, query, done));
         excluded
     }
 
