@@ -17,7 +17,7 @@ use crate::error::{Result, Stop, check};
 use crate::gp::kernel::KernelFamily;
 use crate::random::Rng;
 
-pub use super::fit_settings::FitSettings;
+pub use super::fit_settings::{FitSettings, LEAST_NOISE};
 pub use super::starts::Draws;
 
 /// Nats by which a kernel has to be better than those before it in the list, and what is transformed than what is not:

@@ -159,6 +159,25 @@ impl Ledger {
         &self.pending
     }
 
+    /// Trials that were abandoned after the last value or failure was reported: strategies do not suggest their points
+    /// again before the next one.
+    pub fn recently_abandoned(&self) -> Vec<TrialNumber> {
+        let mut numbers = Vec::new();
+        for entry in self.entries.iter().rev() {
+            match entry {
+                Entry::Abandoned { number, .. } => numbers.push(*number as TrialNumber),
+                Entry::Suggested { .. }
+                | Entry::Enqueued { .. }
+                | Entry::Added { value: None, .. } => {}
+                Entry::Added { .. }
+                | Entry::Observed { .. }
+                | Entry::Amended { .. }
+                | Entry::Failed { .. } => break,
+            }
+        }
+        numbers
+    }
+
     pub fn n_observed(&self) -> usize {
         self.n_observed
     }

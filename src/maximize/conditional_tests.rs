@@ -116,14 +116,14 @@ fn excluded_branches_without_continuous_coordinates_are_left_out() {
     assert!([third, least, second].iter().all(|x| domain.contains(x)));
     let points = [third, least, second];
     let excluded = Excluded::new(&domain, points.iter().map(|x| (x.as_slice(), None)));
-    assert!(excluded.contains(&domain, &third, None) && excluded.contains(&domain, &least, None));
-    assert!(!excluded.contains(&domain, &second, None) && !excluded.is_all_of(&domain));
+    assert!(excluded.contains(&domain, &third) && excluded.contains(&domain, &least));
+    assert!(!excluded.contains(&domain, &second) && !excluded.is_all_of(&domain));
     for seed in 0..5 {
         // Best in the third branch, and but for that as before: the search ends at the maximum to full precision.
         let f = |x: &[f64]| two_hills(x) + 9.0 * x[2];
         let found = search(f, &excluded, &Maximizer::default(), seed);
         assert!(found.value > 1.0 - 1e-5 && found.value < 2.0, "{found:?}");
         let (x, _) = excluded.sample_left(&domain, &mut Rng::seed_from_u64(seed));
-        assert!(domain.contains(&x) && !excluded.contains(&domain, &x, None));
+        assert!(domain.contains(&x) && !excluded.contains(&domain, &x));
     }
 }

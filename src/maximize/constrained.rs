@@ -23,14 +23,21 @@ use crate::random::Rng;
 const MIN_SPREAD: usize = 64;
 /// So many of the best starting points are checked, besides the pool.
 const MAX_CHECKED_STARTS: usize = 96;
+/// Of the points that are spread over the box, so many more are checked; those outside lead to points on the boundary, and
+/// so do at most so many of the best outside.
+const MAX_CHECKED_SPREAD: usize = 192;
+const MAX_WAYS_TO_BEST: usize = 32;
+/// At least this many local searches start, and run to convergence.
+const MIN_STARTS: usize = 12;
+const MIN_CONVERGED: usize = 4;
 /// Points checked between a start and an end, first for all local searches, then again and again for the best.
 const CUTS: usize = 7;
 const MAX_PASSES: usize = 3;
 /// Rounds of random steps; steps in each at an effort of 1, shared by all ends, and the most and least for one of them;
 /// one of so many goes in any direction; so many of the best for each end are checked.
 const ROUNDS: usize = 12;
-const N_STEPS: f64 = 36.0;
-const STEPS_OF_ONE: (f64, f64) = (6.0, 18.0);
+const N_STEPS: f64 = 72.0;
+const STEPS_OF_ONE: (f64, f64) = (12.0, 18.0);
 const FREE_STEP_EVERY: usize = 3;
 const MAX_CHECKED_STEPS: usize = 12;
 /// Moves of single discrete coordinates are tried once in so many rounds.
@@ -70,18 +77,18 @@ pub(super) fn best_feasible(
     let found = if pool.is_complete() {
         let is_left = |x: ArrayView1<f64>| !excluded.contains_member(product, &x.to_vec());
         let any_left = pool.points().rows().into_iter().any(is_left);
-        let skip = |_: usize, x: ArrayView1<f64>| any_left && !is_left(x);
+        let skip = |x: ArrayView1<f64>| any_left && !is_left(x);
         exhaustive::best_row(objective, pool.points(), &skip, rng, stop)?
     } else {
         let mut plan = Plan::new(product, effort, false)?;
-        // Of the points that are spread over the box, the pool replaces those that will violate the constraints. Half as
-        // many will do: they fill a smaller set.
-        let n_even = plan.n_even as f64;
-        plan.n_even = (n_even * pool.share()) as usize + MIN_SPREAD;
-        let n_pool = (0.5 * n_even * (1.0 - pool.share())) as usize + MIN_SPREAD;
+        // Maxima along a boundary are many and narrow, whatever the effort.
+        plan.n_starts = plan.n_starts.max(MIN_STARTS);
+        plan.n_converged = plan.n_converged.max(MIN_CONVERGED);
+        // Of the points that are spread over the box, the pool replaces those that will violate the constraints.
+        plan.n_even = (plan.n_even as f64 * pool.share()) as usize + MIN_SPREAD;
         let spread = starting_points(domain, product, best_observed, &plan, rng);
         let n_unknown = spread.nrows();
-        let points = concatenate![Axis(0), spread, pool.first(n_pool), best_observed];
+        let points = concatenate![Axis(0), spread, pool.points(), best_observed];
         let search = Search::new(objective, product, &none, stop);
         let mut search = Constrained {
             search,
@@ -137,7 +144,7 @@ impl Constrained<'_, '_> {
         effort: f64,
         rng: &mut Rng,
     ) -> Result<Option<Argmax>> {
-        let values = self.search.score(points.view())?;
+        let mut values = self.search.score(points.view())?;
         let mut order: Vec<usize> = (0..values.len())
             .filter(|&i| values[i].is_finite())
             .collect();
@@ -145,15 +152,34 @@ impl Constrained<'_, '_> {
         self.search.set_scale(&values, &order);
 
         let unknown = order.iter().copied().filter(|&i| i < n_unknown);
-        let unknown: Vec<usize> = unknown.take(MAX_CHECKED_STARTS).collect();
+        let mut unknown: Vec<usize> = unknown.take(MAX_CHECKED_STARTS).collect();
+        let n_best = unknown.len();
+        let others = (0..n_unknown.min(MAX_CHECKED_SPREAD)).filter(|i| !unknown.contains(i));
+        let others: Vec<usize> = others.collect();
+        unknown.extend(others);
         let mut allowed: Vec<bool> = (0..values.len())
             .map(|i| i >= n_unknown && !self.is_excluded(points.row(i)))
             .collect();
         let checked = self.allowed(points.select(Axis(0), &unknown).view())?;
-        for (i, passed) in unknown.into_iter().zip(checked) {
+        let mut outside = Vec::new();
+        let mut n_outside_best = 0;
+        for (k, (i, passed)) in unknown.into_iter().zip(checked).enumerate() {
             allowed[i] = passed;
+            n_outside_best += usize::from(!passed && k < n_best);
+            if !passed && (k >= n_best || n_outside_best <= MAX_WAYS_TO_BEST) {
+                outside.push(i);
+            }
         }
         order.retain(|&i| allowed[i]);
+        // Points on the boundary: it often has the maximum, and hardly any of the points so far.
+        let ways = self.ways_out(points, &values, &order, &outside);
+        let ends = self.last_allowed(ways, MAX_PASSES)?;
+        let rows: Vec<f64> = ends.iter().flat_map(|end| end.x.iter().copied()).collect();
+        let points = &concatenate![Axis(0), points.view(), as_rows(rows, points.ncols())?];
+        order.extend(values.len()..values.len() + ends.len());
+        values.extend(ends.iter().map(|end| end.value));
+        order.retain(|&i| values[i].is_finite());
+        order.sort_by(|&i, &j| values[j].total_cmp(&values[i]));
 
         let mut starts = distinct(points, &order, plan.n_starts);
         (self.search).add_combinations(&mut starts, points, &order, plan.n_combinations);
@@ -196,6 +222,27 @@ impl Constrained<'_, '_> {
                 value: best.value,
             });
         Ok(best)
+    }
+
+    /// The way to each of the points `outside` from the nearest one `inside`.
+    fn ways_out(
+        &self,
+        points: &Array2<f64>,
+        values: &[f64],
+        inside: &[usize],
+        outside: &[usize],
+    ) -> Vec<Way> {
+        let squared = |i: usize, j: usize| -> f64 {
+            let differences = points.row(i).into_iter().zip(points.row(j));
+            differences.map(|(a, b)| (a - b) * (a - b)).sum()
+        };
+        let ways = outside.iter().filter_map(|&o| {
+            let nearest = inside.iter().copied();
+            let i = nearest.min_by(|&i, &j| squared(i, o).total_cmp(&squared(j, o)))?;
+            let (start, end) = (points.row(i).to_vec(), points.row(o).to_vec());
+            Some(Way::new(start, values[i], end, values[o]))
+        });
+        ways.collect()
     }
 
     fn is_excluded(&self, x: ArrayView1<f64>) -> bool {

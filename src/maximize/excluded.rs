@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use ndarray::ArrayView1;
 use rand::RngExt;
 
 use crate::domain::{Coordinate, Domain, Product, columns, indices};
@@ -10,62 +11,68 @@ use crate::random::Rng;
 /// Uniform members drawn in search of one that is not excluded, before all are gone through in order.
 const MAX_DRAWS: usize = 64;
 
-/// A set of members of a domain, none of which has an active continuous coordinate: such ones are never used up.
+/// A set of members of a domain without an active continuous coordinate. Equal rows of candidates are one member.
 #[derive(Debug, Clone, Default)]
-pub struct Excluded {
-    /// Rows of a list of candidates.
-    rows: HashSet<usize>,
-    /// Members of a box, by the index of each coordinate.
-    members: HashSet<Vec<u64>>,
+pub struct Excluded(HashSet<Vec<u64>>);
+
+/// What tells the members of a list of candidates apart: equal rows have equal keys.
+fn key_of_row(row: ArrayView1<f64>) -> Vec<u64> {
+    // −0 + 0 is 0.
+    row.iter().map(|x| (x + 0.0).to_bits()).collect()
 }
 
 impl Excluded {
-    /// These points of the domain. Those of candidates are known by their row; others than rows are no members.
+    /// The points of the domain. A point of candidates is known by its row number; points without one are left out.
     pub fn new<'a>(
         domain: &Domain,
         points: impl IntoIterator<Item = (&'a [f64], Option<usize>)>,
     ) -> Self {
-        let mut excluded = Self::default();
-        match domain {
-            Domain::Candidates(_) => {
+        Self(match domain {
+            Domain::Candidates(list) => {
                 let rows = points.into_iter().filter_map(|(_, row)| row);
-                excluded.rows.extend(rows);
+                rows.map(|row| key_of_row(list.row(row))).collect()
             }
-            Domain::Box(_) if !domain.can_repeat() => {}
+            Domain::Box(_) if !domain.can_repeat() => HashSet::new(),
             Domain::Box(product) => {
                 let points = points.into_iter().map(|(x, _)| x);
                 let discrete = points.filter(|x| !product.has_active_continuous(x));
-                excluded
-                    .members
-                    .extend(discrete.map(|x| indices(product, x)));
+                discrete.map(|x| indices(product, x)).collect()
             }
-        }
-        excluded
+        })
     }
 
     pub fn is_empty(&self) -> bool {
-        self.rows.is_empty() && self.members.is_empty()
+        self.0.is_empty()
     }
 
-    pub fn contains(&self, domain: &Domain, x: &[f64], row: Option<usize>) -> bool {
+    /// Add the points of another set.
+    pub fn extend(&mut self, other: Self) {
+        self.0.extend(other.0);
+    }
+
+    pub fn contains(&self, domain: &Domain, x: &[f64]) -> bool {
         match domain {
-            Domain::Candidates(_) => row.is_some_and(|row| self.contains_row(row)),
+            Domain::Candidates(_) => self.contains_row(ArrayView1::from(x)),
             Domain::Box(product) => self.contains_member(product, x),
         }
     }
 
-    pub(super) fn contains_row(&self, row: usize) -> bool {
-        self.rows.contains(&row)
+    pub(super) fn contains_row(&self, row: ArrayView1<f64>) -> bool {
+        !self.is_empty() && self.0.contains(&key_of_row(row))
     }
 
     pub(super) fn contains_member(&self, product: &Product, x: &[f64]) -> bool {
-        !self.members.is_empty() && self.members.contains(&indices(product, x))
+        !self.is_empty() && self.0.contains(&indices(product, x))
     }
 
     /// Whether no member of the domain is left.
     pub fn is_all_of(&self, domain: &Domain) -> bool {
-        let n_excluded = self.rows.len().max(self.members.len());
-        !self.is_empty() && domain.is_finite() && n_excluded as u64 >= domain.combinations()
+        match domain {
+            _ if self.is_empty() => false,
+            // Ends at the first row that is left.
+            Domain::Candidates(list) => list.rows().into_iter().all(|row| self.contains_row(row)),
+            Domain::Box(_) => domain.is_finite() && self.0.len() as u64 >= domain.combinations(),
+        }
     }
 
     /// A uniformly random member that is left; any member if none is.
@@ -75,13 +82,13 @@ impl Excluded {
             return (x, row);
         }
         for _ in 0..MAX_DRAWS {
-            if !self.contains(domain, &x, row) {
+            if !self.contains(domain, &x) {
                 return (x, row);
             }
             (x, row) = domain.sample_uniform(rng);
         }
         // At most as many steps as members are excluded.
-        while self.contains(domain, &x, row) {
+        while self.contains(domain, &x) {
             next_member(domain, &mut x, &mut row);
         }
         if let Domain::Box(product) = domain

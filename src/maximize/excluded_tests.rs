@@ -21,7 +21,7 @@ fn taken_in_turn(f: &dyn Fn(&[f64]) -> f64, domain: &Domain, n: usize) -> Vec<f6
         let maximizer = Maximizer::default();
         let found = search_without(value, domain, &[], &maximizer, &excluded, seed as u64);
         assert!(domain.contains(&found.point));
-        assert!(!excluded.contains(domain, &found.point, found.index));
+        assert!(!excluded.contains(domain, &found.point));
         values.push(found.value);
         taken.push((found.point, found.index));
     }

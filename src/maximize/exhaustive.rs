@@ -17,7 +17,7 @@ pub(super) const MAX_COMBINATIONS: u64 = 1000;
 pub(super) fn best_row(
     objective: &mut dyn Objective,
     points: ArrayView2<f64>,
-    skip: &dyn Fn(usize, ArrayView1<f64>) -> bool,
+    skip: &dyn Fn(ArrayView1<f64>) -> bool,
     rng: &mut Rng,
     stop: &mut Stop,
 ) -> Result<Option<Argmax>> {
@@ -31,7 +31,7 @@ pub(super) fn best_row(
         for (i, &value) in values.iter().enumerate() {
             let ahead = best.map_or(!value.is_nan(), |(_, most)| value > most);
             let tied = best.is_some_and(|(_, most)| value == most);
-            if !(ahead || tied) || skip(block * BLOCK + i, rows.row(i)) {
+            if !(ahead || tied) || skip(rows.row(i)) {
                 continue;
             }
             // The m-th of equals replaces the one held with probability 1/m.
@@ -58,7 +58,7 @@ pub(super) fn best_combination(
     stop: &mut Stop,
 ) -> Result<Option<Argmax>> {
     let all = combinations(product, domain.width());
-    let skip = |_: usize, x: ArrayView1<f64>| {
+    let skip = |x: ArrayView1<f64>| {
         x.to_slice()
             .is_some_and(|x| excluded.contains_member(product, x))
     };

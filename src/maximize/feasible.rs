@@ -99,7 +99,7 @@ fn all_members(domain: &Domain) -> Option<Array2<f64>> {
 }
 
 /// A uniformly random feasible member that is not excluded, if one is found.
-pub fn sample(
+fn sample(
     domain: &Domain,
     feasible: Feasible,
     excluded: &Excluded,
@@ -115,7 +115,7 @@ pub fn sample(
         }
         for (row, passed) in rows.rows().into_iter().zip(feasible.of_rows(rows.view())?) {
             let x = row.to_vec();
-            if passed && !excluded.contains(domain, &x, None) {
+            if passed && !excluded.contains(domain, &x) {
                 return Ok(Some(x));
             }
         }
@@ -130,7 +130,7 @@ pub fn sample(
     let members = members.filter(|(_, passed)| *passed);
     let left: Vec<Vec<f64>> = members
         .map(|(row, _)| row.to_vec())
-        .filter(|x| !excluded.contains(domain, x, None))
+        .filter(|x| !excluded.contains(domain, x))
         .collect();
     Ok(match left.len() {
         0 => None,
@@ -190,12 +190,6 @@ impl Pool {
         self.points.view()
     }
 
-    /// The first n of the points, or all: any part of them is spread over the domain.
-    pub fn first(&self, n: usize) -> ArrayView2<'_, f64> {
-        self.points
-            .slice(ndarray::s![..n.min(self.points.nrows()), ..])
-    }
-
     /// The share of the points tried that satisfied the constraints.
     pub fn share(&self) -> f64 {
         self.points.nrows() as f64 / self.tried as f64
@@ -221,7 +215,7 @@ impl Pool {
         }
         let members = || self.points.rows().into_iter().map(|row| row.to_vec());
         let mut left: Vec<Vec<f64>> = members()
-            .filter(|x| !excluded.contains(domain, x, None))
+            .filter(|x| !excluded.contains(domain, x))
             .collect();
         if left.is_empty() {
             left = members().collect();

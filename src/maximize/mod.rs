@@ -87,7 +87,7 @@ pub fn maximize(
     };
     let found = match (domain, maximizer) {
         (Domain::Candidates(points), Maximizer::Default { .. }) => {
-            let skip = |row: usize, _: ArrayView1<f64>| excluded.contains_row(row);
+            let skip = |row: ArrayView1<f64>| excluded.contains_row(row);
             exhaustive::best_row(objective, points.view(), &skip, rng, stop)?
         }
         (Domain::Candidates(_), literature) => {

@@ -31,7 +31,7 @@ pub(super) fn best_of_starts(
     for mut row in raw.outer_iter_mut() {
         row.assign(&ArrayView1::from(&domain.sample_uniform(rng).0));
     }
-    let mut best = exhaustive::best_row(objective, raw.view(), &|_, _| false, rng, stop)?;
+    let mut best = exhaustive::best_row(objective, raw.view(), &|_| false, rng, stop)?;
     let none = Excluded::default();
     let mut search = Search::new(objective, product, &none, stop);
     for _ in 0..n_starts {

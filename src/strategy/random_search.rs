@@ -1,26 +1,33 @@
-//! Uniformly random points: the simplest strategy, and the pattern for the others.
+//! Uniformly random points, in finite domains without replacement: the simplest strategy, and the pattern for the others.
 
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
 use crate::domain::Domain;
-use crate::error::{Error, Result, Stop};
+use crate::error::{Error, Result, Stop, check};
 use crate::ledger::{Ledger, Point};
 use crate::maximize::excluded::Excluded;
-use crate::maximize::feasible::{MAX_TRIES, sample};
+use crate::maximize::feasible::Pool;
 use crate::random::Rng;
 use crate::strategy::registry::FromSettings;
-use crate::strategy::{Proposal, Query, Setup, Strategy, Supports, uniform_point};
+use crate::strategy::{Proposal, Query, Setup, Strategy, Supports};
 
 /// There is nothing to choose.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Settings {}
 
-/// Draws every point uniformly from the domain, whatever has been observed.
+/// In domains of more members than this, points are drawn with replacement: repeats are rare, and finding them has a price.
+const MAX_MEMBERS: u64 = 100_000;
+
+/// Draws every point uniformly from the domain, in finite ones from what has not been tried.
 pub struct RandomSearch {
     domain: Arc<Domain>,
+    /// The generator of the pool.
+    pool_rng: Rng,
+    /// Feasible points, found at the first suggestion under constraints.
+    pool: Option<Pool>,
     /// That of trials for which none is asked: full, where one is declared.
     fidelity: Option<f64>,
 }
@@ -28,11 +35,55 @@ pub struct RandomSearch {
 impl FromSettings for RandomSearch {
     type Settings = Settings;
 
-    fn from_settings(setup: &Setup, _settings: Settings, _rng: &mut Rng) -> Result<Self> {
+    fn from_settings(setup: &Setup, _settings: Settings, rng: &mut Rng) -> Result<Self> {
         Ok(Self {
+            pool_rng: rng.clone(),
+            pool: None,
             domain: setup.domain.clone(),
             fidelity: setup.fidelity.as_ref().map(|_| 1.0),
         })
+    }
+}
+
+impl RandomSearch {
+    /// The points of all trials in this context, where they can be tried one and all.
+    fn tried(&self, log: &Ledger, query: Query) -> Excluded {
+        if !self.domain.is_finite() || self.domain.combinations() > MAX_MEMBERS {
+            return Excluded::default();
+        }
+        let trials = log.trials().iter().enumerate();
+        let here = trials.filter(|(number, _)| log.context(*number) == query.context);
+        let points = here.map(|(number, trial)| (log.x(number), trial.index.map(|i| i as usize)));
+        Excluded::new(&self.domain, points)
+    }
+
+    /// A random feasible point: drawn, of the pool, or of an earlier trial.
+    fn feasible_point(
+        &mut self,
+        log: &Ledger,
+        query: Query,
+        excluded: &Excluded,
+        rng: &mut Rng,
+        stop: &mut Stop,
+    ) -> Result<Vec<f64>> {
+        let (domain, feasible) = (&self.domain, query.feasible);
+        let pool = match &mut self.pool {
+            Some(pool) => pool,
+            pool => {
+                let mut own = self.pool_rng.clone();
+                pool.insert(Pool::new(domain, feasible, &mut own, stop)?)
+            }
+        };
+        let found = pool.sample_left(domain, feasible, excluded, rng, stop);
+        if let Err(Error::NoFeasiblePoint { .. }) = found {
+            for number in (0..log.trials().len()).rev() {
+                check(stop)?;
+                if feasible.holds(log.x(number))? {
+                    return Ok(log.x(number).to_vec());
+                }
+            }
+        }
+        found
     }
 }
 
@@ -49,18 +100,18 @@ impl Strategy for RandomSearch {
 
     fn propose(
         &mut self,
-        _log: &Ledger,
+        log: &Ledger,
         query: Query,
         rng: &mut Rng,
         stop: &mut Stop,
     ) -> Result<Proposal> {
+        let tried = self.tried(log, query);
         let point = if query.feasible.is_constrained() {
-            let any = Excluded::default();
-            let x = sample(&self.domain, query.feasible, &any, rng, stop)?
-                .ok_or(Error::NoFeasiblePoint { tried: MAX_TRIES })?;
+            let x = self.feasible_point(log, query, &tried, rng, stop)?;
             Point::new(x, None)
         } else {
-            uniform_point(&self.domain, rng)
+            let (x, index) = tried.sample_left(&self.domain, rng);
+            Point::new(x, index)
         };
         Ok(Proposal {
             fidelity: query.fidelity.or(self.fidelity),

@@ -114,3 +114,69 @@ def test_a_point_that_failed_is_avoided(space):
         else:
             trial.observe(0.1 * trial.number % 0.4)
     assert again <= 1
+
+
+def numbers(opt, n):
+    """The candidates that n trials go to, each observed at once and without noise."""
+    rows = []
+    for _ in range(n):
+        trial = opt.suggest()
+        rows.append(trial.index)
+        trial.observe(value(trial))
+    return rows
+
+
+@pytest.mark.parametrize("kind", [bl.RandomSearch, bl.BayesOpt])
+@pytest.mark.parametrize("n", [3, 6, 10])
+def test_few_candidates_are_all_tried_before_any_is_repeated(kind, n):
+    for seed in range(5):
+        opt = kind(candidates=np.linspace(0, 1, n).reshape(-1, 1), seed=seed)
+        assert sorted(numbers(opt, n)) == list(range(n))
+        assert opt.suggest().index in range(n)
+
+
+@pytest.mark.parametrize("declared", ["noise_std", "std"])
+def test_known_noise_allows_repeats_while_others_are_untried(declared):
+    surrogate = bl.GP(noise_std=0.5) if declared == "noise_std" else "gp"
+    points = np.linspace(0, 1, 10).reshape(-1, 1)
+    opt = bl.BayesOpt(candidates=points, acquisition="ucb", surrogate=surrogate, seed=0)
+    rows = []
+    for _ in range(10):
+        trial = opt.suggest()
+        rows.append(trial.index)
+        trial.observe(float(trial.x[0]), std=0.2 if declared == "std" else None)
+    assert len(set(rows)) < 10
+
+
+@pytest.mark.parametrize("kind", [bl.RandomSearch, bl.BayesOpt])
+def test_equal_candidates_are_one_point_in_flight(kind):
+    points = np.random.default_rng(0).random((40, 2))
+    points[0] = 0.0
+    listed = np.repeat(points, 5, axis=0)
+    listed[1] = -0.0
+    opt = kind(candidates=listed, seed=0)
+    for trial in opt.suggest(6):
+        trial.observe(value(trial))
+    batch = opt.suggest(30)
+    assert len({tuple(trial.x + 0.0) for trial in batch}) == 30
+
+
+def test_an_exhausted_domain_warns_once_and_repeats_the_largest_mean():
+    opt = bl.BayesOpt(candidates=np.linspace(0, 1, 12).reshape(-1, 1), surrogate=bl.GP(noise_std=0.0), seed=2)
+    assert sorted(numbers(opt, 12)) == list(range(12))
+    best = max(opt.trials, key=lambda trial: trial.value)
+    with pytest.warns(bl.BelatedWarning) as caught:
+        again = numbers(opt, 4)
+    assert again == [best.index] * 4 and len(caught) == 1
+
+
+def test_a_deterministic_function_is_not_asked_twice_once_no_noise_is_seen():
+    space = {"a": bl.Integer(0, 20), "b": bl.Integer(1, 8), "c": ["p", "q"]}
+    opt = bl.BayesOpt(space, seed=0)
+    repeats, seen = 0, set()
+    for _ in range(40):
+        trial = opt.suggest()
+        repeats += key(trial) in seen
+        seen.add(key(trial))
+        trial.observe(-((trial.params["a"] - 7.0) ** 2) - (trial.params["b"] - 3) ** 2 - (trial.params["c"] == "p"))
+    assert repeats <= 8

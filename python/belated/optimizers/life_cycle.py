@@ -380,6 +380,8 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
     def abandon(self, trial: Trial | int) -> None:
         """Give a trial up without a verdict on its point: the model drops it.
 
+        Its point is not suggested again before another value or failure has been reported.
+
         Raises
         ------
         UnknownTrial

@@ -11,6 +11,8 @@ from belated.optimizers.values import checks_keywords
 class RandomSearch(Optimizer, strategy="RandomSearch"):
     """Uniformly random suggestions: the baseline that every other optimizer has to beat.
 
+    In a finite domain of up to 100,000 points every point is tried once before any is repeated.
+
     Parameters
     ----------
     space : mapping, optional
@@ -24,7 +26,8 @@ class RandomSearch(Optimizer, strategy="RandomSearch"):
         Known constraints, for spaces only: functions that take the dict of params and return True or False, such as
         ``lambda p: p["a"] + p["b"] <= 1``. Every suggestion satisfies all of them. They are called often, in the thread
         that suggests, so they should be quick and depend on the params alone. Points are tried in search of one that
-        satisfies them, at most 10,000 for a suggestion of `RandomSearch`, and as many, once, for `BayesOpt`. To be
+        satisfies them, at most 10,000 for a suggestion of `RandomSearch`, and as many, once, for a pool that both
+        `RandomSearch` and `BayesOpt` draw from where they find no other. To be
         pickled they must be defined at the top level of a module. Default None: none.
     fidelity : Fidelity, optional
         That trials may be less than full evaluations. Those for which no fidelity is asked are at the highest. Default

@@ -25,20 +25,30 @@ use crate::strategy::bayes::incumbents::best_observed;
 use crate::strategy::bayes::information::InformationGain;
 use crate::strategy::bayes::note::Fit;
 use crate::strategy::bayes::pending::Pending;
+use crate::strategy::bayes::repeats::has_few_members;
 use crate::strategy::bayes::search::{Scores, Search, argmax, can_be_kept, in_context};
 use crate::strategy::bayes::settings::{self, DesignMethod, Settings};
 use crate::strategy::bayes::success::{Addition, Success};
-use crate::strategy::bayes::training_set::{Posterior, TrainingSet, is_arriving};
+use crate::strategy::bayes::training_set::{Posterior, TrainingSet};
 use crate::strategy::registry::FromSettings;
 use crate::strategy::{Proposal, Query, Recommendation, Setup, Strategy, Supports, uniform_point};
 
 /// By default there are no more initial points than this: with twice the number of parameters, up to 20, a fifth of a
 /// hundred trials in nine parameters was spent on them (docs/defaults.md).
-const MAX_INITIAL: usize = 10;
+pub(super) const MAX_INITIAL: usize = 10;
+
+/// The posterior mean.
+const MEAN: Acquisition = Acquisition::UpperConfidenceBound(UpperConfidenceBound {
+    multiplier: 0.0,
+    noise: 0.0,
+});
+
+const EXHAUSTED: &str = "every point has been observed without noise: the one of the largest posterior mean is \
+                         suggested again; stop here, or add points to the space";
 
 /// The strategy: settings, and what is kept between suggestions.
 pub struct BayesOpt {
-    domain: Arc<Domain>,
+    pub(super) domain: Arc<Domain>,
     pub(super) settings: Settings,
     /// The columns of point and context.
     pub(super) columns: Columns,
@@ -50,7 +60,7 @@ pub struct BayesOpt {
     /// What the pool is drawn from: the stream of the initial points.
     pool_rng: Rng,
     /// Feasible points, found at the first suggestion under constraints.
-    pool: Option<Pool>,
+    pub(super) pool: Option<Pool>,
     pub(super) training: TrainingSet,
     /// The model of failures, where there is one.
     pub(super) success: Option<Success>,
@@ -58,6 +68,10 @@ pub struct BayesOpt {
     information: Option<InformationGain>,
     /// A fit that is not logged, for predictions before the first one that is; and the log's length.
     pub(super) preview: Option<(usize, Arc<Fit>)>,
+    /// Whether the domain has few members, equal candidates counted once.
+    pub(super) has_few_members: bool,
+    /// Whether the user was warned that every member has been observed.
+    warned_exhausted: bool,
 }
 
 /// What a suggestion is chosen with.
@@ -87,6 +101,8 @@ impl BayesOpt {
         let d = domain.dimensions();
         let n_initial = design.n.unwrap_or((2 * d).clamp(4, MAX_INITIAL));
         Ok(Self {
+            has_few_members: has_few_members(&domain),
+            warned_exhausted: false,
             pool_rng: rng.clone(),
             pool: None,
             design: initial_design(&domain, n_initial, design.how, rng),
@@ -117,6 +133,9 @@ impl BayesOpt {
             return Ok(None);
         }
         let excluded = self.excluded(log, query, true);
+        if informed && self.covers_domain(&excluded) {
+            return Ok(None);
+        }
         if self.settings.design().how == DesignMethod::Uncertainty {
             let allowed = Allowed {
                 excluded: &excluded,
@@ -138,7 +157,7 @@ impl BayesOpt {
                 found => return found.map(Some),
             }
         }
-        let is_left = |p: &Point| !excluded.contains(&self.domain, &p.x, p.index);
+        let is_left = |p: &Point| !excluded.contains(&self.domain, &p.x);
         let Some(pool) = &self.pool else {
             let designed = self.design.get(number).cloned().filter(is_left);
             return Ok(Some(designed.unwrap_or_else(|| {
@@ -183,31 +202,6 @@ impl BayesOpt {
         Ok(())
     }
 
-    /// Points without an active continuous coordinate that are not suggested while others are left: in this context
-    /// those in flight, the observed ones where their values have no noise, and all ended ones for the `first` points.
-    fn excluded(&self, log: &Ledger, query: Query, first: bool) -> Excluded {
-        if self.settings.pending().repeats() || !self.domain.can_repeat() {
-            return Excluded::default();
-        }
-        let in_flight = log.pending().iter().copied();
-        let in_flight =
-            in_flight.filter(|&number| is_arriving(&log.trials()[number], query, &self.settings));
-        let trial = |number: &TrialNumber| &log.trials()[*number];
-        let ended = self.training.ended().iter().copied();
-        let mut observed = ended.clone().filter(|number| trial(number).value.is_some());
-        let once = self.settings.gp().noise_std == Some(0.0)
-            || observed.all(|number| trial(&number).std() == Some(0.0));
-        // A failure may have been an accident: the model of success says when its point is tried again.
-        let tried = ended.filter(|number| first || (once && trial(number).value.is_some()));
-        let numbers = in_flight.chain(tried);
-        let here = numbers.filter(|&number| log.context(number) == query.context);
-        let points = here.map(|number| {
-            let index = log.trials()[number].index.map(|index| index as usize);
-            (log.x(number), index)
-        });
-        Excluded::new(&self.domain, points)
-    }
-
     /// The proposal once there is something to learn from; the fit goes to `fitted` as soon as it is found.
     fn point_by_model(
         &mut self,
@@ -216,14 +210,20 @@ impl BayesOpt {
         fitted: &mut Option<Arc<Fit>>,
         rng: &mut Rng,
         stop: &mut Stop,
-    ) -> Result<Point> {
+    ) -> Result<(Point, Option<String>)> {
         if self.training.refit_due(log, stop)? {
             let fit = Arc::new(self.refit(log, query, rng, stop)?);
             self.training.adopt(fit.clone());
             *fitted = Some(fit);
         }
         check(stop)?;
-        let excluded = self.excluded(log, query, false);
+        let mut excluded = self.excluded(log, query, false);
+        let exhausted = self.is_exhausted(log, query, &excluded);
+        let warning = (exhausted && !self.warned_exhausted).then(|| EXHAUSTED.to_string());
+        if exhausted {
+            self.warned_exhausted = true;
+            excluded = self.in_flight(log, query);
+        }
         let prepared = self.prepare(log, query, rng, stop)?;
         let Prepared {
             posterior,
@@ -232,6 +232,7 @@ impl BayesOpt {
             success,
             ..
         } = prepared;
+        let chosen = if exhausted { Some(MEAN) } else { chosen };
         let settings = prepared.settings;
         let best_observed = best_observed(
             prepared.domain,
@@ -256,12 +257,13 @@ impl BayesOpt {
             stop,
         };
         let n = posterior.gp.len() + success.as_ref().map_or(0, |success| success.n_rows());
-        match prepared.domain {
+        let point = match prepared.domain {
             Domain::Candidates(list) if can_be_kept(list, n, chosen.is_none()) => {
-                search.candidates(prepared.candidates, list, &posterior, chosen, success)
+                search.candidates(prepared.candidates, list, &posterior, chosen, success)?
             }
-            _ => search.functions(&posterior, chosen, success),
-        }
+            _ => search.functions(&posterior, chosen, success)?,
+        };
+        Ok((point, warning))
     }
 
     /// The posterior that a suggestion is made from, pending trials included, and its acquisition.
@@ -358,11 +360,13 @@ impl BayesOpt {
     }
 }
 
-/// The trials that were not given up.
+/// The trials whose points are not to be suggested next: all but those abandoned some time ago.
 fn standing(log: &Ledger) -> Vec<TrialNumber> {
-    let trials = log.trials().iter().enumerate();
-    let standing = trials.filter(|(_, trial)| trial.state != State::Abandoned);
-    standing.map(|(number, _)| number).collect()
+    let recent = log.recently_abandoned();
+    let stands = |number: &TrialNumber| {
+        log.trials()[*number].state != State::Abandoned || recent.contains(number)
+    };
+    (0..log.trials().len()).filter(stands).collect()
 }
 
 impl FromSettings for BayesOpt {
@@ -407,7 +411,7 @@ impl Strategy for BayesOpt {
         }
         let mut fitted = None;
         let (point, warning) = match self.point_by_model(log, query, &mut fitted, rng, stop) {
-            Ok(point) => (point, None),
+            Ok(found) => found,
             // Suggesting never fails for numerical reasons.
             Err(error @ (Error::NotPositiveDefinite { .. } | Error::Overflow { .. })) => (
                 match &self.pool {
@@ -455,10 +459,6 @@ impl Strategy for BayesOpt {
         let feasible = query.feasible;
         let (rows, values) = (posterior.rows, &targets.values);
         let best_observed = best_observed(&self.domain, log, rows, values, feasible)?;
-        let mean = Acquisition::UpperConfidenceBound(UpperConfidenceBound {
-            multiplier: 0.0,
-            noise: 0.0,
-        });
         let context = query.context;
         // The mean knows nothing of where trials fail.
         let penalty = success.map(|success| Addition::penalty(success, gp, 0.0));
@@ -477,7 +477,7 @@ impl Strategy for BayesOpt {
                 &mut scores
             }
             Domain::Box(_) => {
-                scorer = Sum::of(Scorer::new(gp, &mean, context), shortfall);
+                scorer = Sum::of(Scorer::new(gp, &MEAN, context), shortfall);
                 &mut scorer
             }
         };

@@ -11,7 +11,7 @@
 //! * [`information`]: the information gain that the theory's multipliers are made of
 //! * [`bound`]: the multiplier of sigma; `search`: the best point of the domain
 //! * `success`: the chance that a trial succeeds, where some have failed
-//! * [`spacing`]: proposals near pending trials are moved
+//! * [`spacing`]: proposals near pending trials are moved; `repeats`: points that are not suggested twice
 //! * [`bayes_opt`]: the strategy itself; `model_access`: what can be read of its model
 
 pub mod acquisitions;
@@ -27,6 +27,7 @@ mod model_access;
 pub mod note;
 pub mod pending;
 mod refit;
+mod repeats;
 mod search;
 pub mod settings;
 pub mod spacing;

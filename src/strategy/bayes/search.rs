@@ -1,12 +1,12 @@
 //! The maximisation of an acquisition, or of a draw from the posterior, over the domain.
 
-use ndarray::{Array2, ArrayView2, s};
+use ndarray::{Array2, ArrayView2, Axis, concatenate, s};
 
-use crate::acquisition::{Acquisition, Scorer, Sum, UpperConfidenceBound};
+use crate::acquisition::{Acquisition, MaxVariance, Scorer, Sum, UpperConfidenceBound};
 use crate::domain::{Domain, Objective};
 use crate::error::{Result, Stop};
-use crate::gp::GaussianProcess;
 use crate::gp::draw::path::Path;
+use crate::gp::{GaussianProcess, as_row};
 use crate::ledger::{Ledger, Point, TrialNumber};
 use crate::maximize::constrained::Allowed;
 use crate::maximize::{Maximizer, maximize_allowed};
@@ -14,10 +14,14 @@ use crate::random::Rng;
 use crate::strategy::Query;
 use crate::strategy::bayes::candidates::{MAX_EXACT, SolvedCandidates};
 use crate::strategy::bayes::pending::Pending;
+use crate::strategy::bayes::repeats::{least_std, repeats_exact_value};
 use crate::strategy::bayes::settings::{self, DrawMethod, Settings};
 use crate::strategy::bayes::spacing::enforce_separation;
 use crate::strategy::bayes::success::Addition;
 use crate::strategy::bayes::training_set::{Posterior, Version};
+
+/// Points among which one far from all rows is chosen.
+const SPREAD: usize = 64;
 
 /// Candidates are solved against the factor and kept up to so many bytes; beyond, they are solved block by block.
 const MAX_SOLVED_BYTES: usize = 1 << 30;
@@ -131,20 +135,86 @@ impl Search<'_, '_> {
             self.rng,
             self.stop,
         )?;
-        // Policies that consider pending trials do not repeat them; the literature's search is left as it is.
-        if self.settings.pending() == (Pending::Ignore {}) || as_literature {
+        // The literature's search is left as it is, and so is a policy that leaves pending trials out.
+        if as_literature {
             return Ok(best);
         }
-        let tail = &posterior.tail.trials;
-        let out = points_out(self.domain, self.log, tail, context);
-        enforce_separation(
+        let ignores = self.settings.pending() == (Pending::Ignore {});
+        let mut avoided = self.log.recently_abandoned();
+        if !ignores {
+            avoided.extend(&posterior.tail.trials);
+        }
+        let out = points_out(self.domain, self.log, &avoided, context);
+        let point = enforce_separation(
             &mut scorer,
             self.domain,
             best,
             out.view(),
             self.allowed.feasible,
             self.rng,
-        )
+        )?;
+        if !ignores && self.is_repeat(gp, &point.x) {
+            return self.most_uncertain(gp, success, &maximizer, out.view());
+        }
+        Ok(point)
+    }
+
+    /// Whether a point with an active continuous coordinate repeats an exact value.
+    fn is_repeat(&self, gp: &GaussianProcess, x: &[f64]) -> bool {
+        let Domain::Box(product) = self.domain else {
+            return false;
+        };
+        let row = as_row([x, self.query.context].concat());
+        product.has_active_continuous(x) && repeats_exact_value(gp, row.view())
+    }
+
+    /// The point of the largest variance; where that repeats an exact value too, a point far from all rows.
+    fn most_uncertain(
+        &mut self,
+        gp: &GaussianProcess,
+        success: Option<Addition>,
+        maximizer: &Maximizer,
+        out: ArrayView2<f64>,
+    ) -> Result<Point> {
+        let context = self.query.context;
+        let variance = Acquisition::MaxVariance(MaxVariance);
+        let penalty = success.map(|success| success.into_penalty(gp));
+        let mut scorer = Sum::of(
+            Scorer::new(gp, &variance, context),
+            penalty.as_ref().map(|penalty| penalty.scorer(context)),
+        );
+        let best = argmax(
+            &mut scorer,
+            self.domain,
+            &self.best_observed,
+            maximizer,
+            self.allowed,
+            self.rng,
+            self.stop,
+        )?;
+        let feasible = self.allowed.feasible;
+        let best = enforce_separation(&mut scorer, self.domain, best, out, feasible, self.rng)?;
+        if !self.is_repeat(gp, &best.x) {
+            return Ok(best);
+        }
+        // The variance is zero everywhere, up to rounding.
+        let spread = self.domain.quasi_random(SPREAD, self.rng);
+        let pool = match self.allowed.pool {
+            Some(pool) => pool.points(),
+            None => ArrayView2::from_shape((0, self.domain.width()), &[]).expect("no entries"),
+        };
+        let points = concatenate![Axis(0), spread, pool];
+        let order: Vec<usize> = (0..points.nrows()).collect();
+        let mut farthest = (best, 0.0);
+        for i in feasible.first(order.len(), &order, points.view())? {
+            let x = points.row(i).to_vec();
+            let row = as_row([x.as_slice(), context].concat());
+            let std = least_std(gp, row.view(), std::iter::repeat(true));
+            if std > farthest.1 && !self.allowed.excluded.contains(self.domain, &x) {
+                farthest = (Point::new(x, None), std);
+            }
+        }
+        Ok(farthest.0)
     }
 
     /// The largest mu(x) − nu·sigma(x) where trials succeed: a lower bound of the maximum, by this posterior.

@@ -280,6 +280,11 @@ impl<'a> Addition<'a> {
         Self { model, formula }
     }
 
+    /// The penalty for the variance of f, in place of another addition.
+    pub(super) fn into_penalty(self, gp: &GaussianProcess) -> Self {
+        Self::penalty(self.model, gp, 0.0)
+    }
+
     /// What suits the acquisition of these settings.
     pub(super) fn to(
         model: &'a mut Success,

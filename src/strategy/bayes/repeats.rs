@@ -1,0 +1,175 @@
+//! Points that are not suggested twice.
+//!
+//! * members without an active continuous coordinate: [`BayesOpt::excluded`]
+//! * points with one: [`repeats_exact_value`]
+//! * a value is *exact* where its noise is declared to be zero, or is fitted as small as it can be
+
+use std::collections::HashSet;
+
+use ndarray::{Array2, ArrayView2};
+
+use crate::domain::Domain;
+use crate::gp::GaussianProcess;
+use crate::gp::fit::LEAST_NOISE;
+use crate::ledger::{Ledger, State, Trial, TrialNumber};
+use crate::maximize::excluded::Excluded;
+use crate::strategy::Query;
+use crate::strategy::bayes::BayesOpt;
+use crate::strategy::bayes::bayes_opt::MAX_INITIAL;
+use crate::strategy::bayes::training_set::{MIN_NOISE, is_arriving};
+
+/// Noise variances up to this one, in the model's units, are those of exact values. A fit that ends at its bound may be
+/// off by rounding.
+const EXACT: f64 = 1.001 * LEAST_NOISE;
+
+/// A point is new if f is known there less well than this many times the standard deviation that the jitter allows.
+const TIMES_JITTER: f64 = 10.0;
+
+/// Whether a domain has at most [`MAX_INITIAL`] members; equal candidates are one member.
+pub(super) fn has_few_members(domain: &Domain) -> bool {
+    match domain {
+        Domain::Candidates(list) => {
+            let mut distinct = HashSet::new();
+            let mut rows = list.rows().into_iter();
+            rows.all(|row| {
+                distinct.insert(row.iter().map(|x| (x + 0.0).to_bits()).collect::<Vec<_>>());
+                distinct.len() <= MAX_INITIAL
+            })
+        }
+        Domain::Box(_) => domain.is_finite() && domain.combinations() <= MAX_INITIAL as u64,
+    }
+}
+
+impl BayesOpt {
+    /// Points without an active continuous coordinate that are not suggested while others are left: in this context those
+    /// in flight or just abandoned, and those with an exact value. While the initial points last, and in domains of few
+    /// members whose noise is unknown, every point is tried once before any is tried twice.
+    pub(super) fn excluded(&self, log: &Ledger, query: Query, first: bool) -> Excluded {
+        let mut excluded = self.in_flight(log, query);
+        if self.settings.pending().repeats() || !self.domain.can_repeat() {
+            return excluded;
+        }
+        let ended = || self.training.ended().iter().copied();
+        if first || (self.has_few_members && !self.has_noise(log)) {
+            let mut tried = excluded.clone();
+            tried.extend(self.members(log, query, ended()));
+            if first || !self.covers_domain(&tried) {
+                return tried;
+            }
+        }
+        // A failure may have been an accident: the model of success says when its point is tried again.
+        let done = ended().filter(|&number| self.is_exact(&log.trials()[number]));
+        excluded.extend(self.members(log, query, done));
+        excluded
+    }
+
+    /// Points that were abandoned after the last result, and those in flight unless the policy repeats them.
+    pub(super) fn in_flight(&self, log: &Ledger, query: Query) -> Excluded {
+        if !self.domain.can_repeat() {
+            return Excluded::default();
+        }
+        let mut excluded = self.members(log, query, log.recently_abandoned().into_iter());
+        if !self.settings.pending().repeats() {
+            let arriving =
+                |number: &TrialNumber| is_arriving(&log.trials()[*number], query, &self.settings);
+            let pending = log.pending().iter().copied().filter(arriving);
+            excluded.extend(self.members(log, query, pending));
+        }
+        excluded
+    }
+
+    /// Whether the `excluded` points, some of which have an exact value, and those that failed are the whole domain.
+    pub(super) fn is_exhausted(&self, log: &Ledger, query: Query, excluded: &Excluded) -> bool {
+        let ended = || self.training.ended().iter().copied();
+        let mut exact = ended().filter(|&number| self.is_exact(&log.trials()[number]));
+        if excluded.is_empty() || !exact.any(|number| log.context(number) == query.context) {
+            return false;
+        }
+        let mut tried = excluded.clone();
+        let failed = ended().filter(|&number| log.trials()[number].state == State::Failed);
+        tried.extend(self.members(log, query, failed));
+        !self.settings.pending().repeats() && self.covers_domain(&tried)
+    }
+
+    /// Whether no member of the domain is left, under the constraints if there are any.
+    pub(super) fn covers_domain(&self, excluded: &Excluded) -> bool {
+        match &self.pool {
+            Some(pool) if pool.is_complete() => {
+                let points = pool.points();
+                points
+                    .rows()
+                    .into_iter()
+                    .all(|x| excluded.contains(&self.domain, &x.to_vec()))
+            }
+            _ => excluded.is_all_of(&self.domain),
+        }
+    }
+
+    /// The points of these trials in this context.
+    fn members(
+        &self,
+        log: &Ledger,
+        query: Query,
+        numbers: impl Iterator<Item = TrialNumber>,
+    ) -> Excluded {
+        let here = numbers.filter(|&number| log.context(number) == query.context);
+        let points = here.map(|number| {
+            let index = log.trials()[number].index.map(|index| index as usize);
+            (log.x(number), index)
+        });
+        Excluded::new(&self.domain, points)
+    }
+
+    /// Whether a trial has a value without noise.
+    fn is_exact(&self, trial: &Trial) -> bool {
+        trial.state == State::Observed
+            && match trial.std() {
+                Some(std) => std == 0.0,
+                None => match self.settings.gp().noise_std {
+                    Some(std) => std == 0.0,
+                    None => {
+                        (self.training.fit()).is_some_and(|fit| fit.theta.noise_variance <= EXACT)
+                    }
+                },
+            }
+    }
+
+    /// Whether values are known to have noise.
+    fn has_noise(&self, log: &Ledger) -> bool {
+        let noisy = |std: Option<f64>| std.is_some_and(|std| std > 0.0);
+        let mut ended = self.training.ended().iter();
+        noisy(self.settings.gp().noise_std)
+            || ended.any(|&number| noisy(log.trials()[number].std()))
+    }
+}
+
+/// Whether a row of the model is an observed one with an exact value, or differs from it by no more than rounding. Then
+/// another trial there tells nothing.
+///
+/// The standard deviation of f is bounded by the one observation that says most about it. Given all of them it is small
+/// wherever the model is sure of itself: there the last digits of the maximum are still worth a trial.
+pub(super) fn repeats_exact_value(gp: &GaussianProcess, row: ArrayView2<f64>) -> bool {
+    let noise = gp.row_noise()[..gp.n_observed()].iter();
+    let exact = noise.map(|noise| *noise <= EXACT);
+    let least = least_std(gp, row, exact);
+    least <= TIMES_JITTER * (MIN_NOISE + gp.factor().jitter()).sqrt()
+}
+
+/// The standard deviation of f at a row of the model, given f itself at the one of these rows that says most about it.
+pub(super) fn least_std(
+    gp: &GaussianProcess,
+    row: ArrayView2<f64>,
+    counts: impl Iterator<Item = bool>,
+) -> f64 {
+    let kernel = gp.kernel();
+    let mut covariance = Array2::zeros((1, gp.len()));
+    kernel.cross(row, gp.scaled_rows(), covariance.view_mut());
+    let prior = kernel.prior_variance(row.row(0));
+    let rows = gp.rows();
+    let rows = rows.rows().into_iter().zip(&covariance).zip(counts);
+    let explained = rows
+        .filter(|(_, counts)| *counts)
+        .map(|((x, k), _)| k * k / kernel.prior_variance(x))
+        .fold(0.0, f64::max);
+    (prior - explained).max(0.0).sqrt()
+}

@@ -1,0 +1,93 @@
+"""Points that tell nothing new are not suggested: exact values seen before, and points just abandoned."""
+
+import numpy as np
+import pytest
+
+import belated as bl
+
+SQUARE = {"x": (0.0, 1.0), "y": (0.0, 1.0)}
+
+
+def quadratic(x, y):
+    return -((x - 0.3) ** 2 + (y - 0.7) ** 2)
+
+
+def suggested(opt, n, f=quadratic, std=None):
+    """n points, each observed at once."""
+    points = []
+    for _ in range(n):
+        trial = opt.suggest()
+        points.append(list(trial.params.values()))
+        trial.observe(f(**trial.params), std=std)
+    return np.array(points)
+
+
+def least_distance(points):
+    """The least difference of two points, in the coordinate where they differ most."""
+    apart = np.abs(points[:, None] - points[None]).max(axis=-1)
+    return apart[np.triu_indices(len(points), 1)].min()
+
+
+@pytest.mark.parametrize("acquisition", ["log_ei", "ucb", "thompson"])
+@pytest.mark.parametrize("declared", ["noise_std", "std", "fitted"])
+def test_exact_values_are_not_observed_again(acquisition, declared):
+    surrogate = bl.GP(noise_std=0.0) if declared == "noise_std" else "gp"
+    opt = bl.BayesOpt(SQUARE, acquisition=acquisition, surrogate=surrogate, seed=1)
+    points = suggested(opt, 45, std=0.0 if declared == "std" else None)
+    assert least_distance(points) > 1e-9
+    assert max(quadratic(*point) for point in points) > -1e-6  # and the maximum is found
+
+
+def test_exact_values_are_not_observed_again_under_constraints():
+    opt = bl.BayesOpt(
+        SQUARE, constraints=[lambda p: p["x"] + p["y"] <= 0.8], surrogate=bl.GP(noise_std=0.0), seed=1
+    )
+    points = suggested(opt, 40)
+    assert least_distance(points) > 1e-9 and (points.sum(axis=1) <= 0.8).all()
+    assert max(quadratic(*point) for point in points) > -0.02 - 1e-4  # at (0.2, 0.6)
+
+
+def test_values_with_noise_may_be_observed_again():
+    """The rule is about exact values alone: with noise the best point may come as often as the model likes."""
+    runs = []
+    for surrogate in ("gp", bl.GP(noise_std=0.3)):
+        noise = np.random.default_rng(0)
+        opt = bl.BayesOpt({"x": (0.0, 1.0)}, surrogate=surrogate, acquisition="ucb", seed=0)
+        runs.append(suggested(opt, 30, lambda x, noise=noise: x + 0.1 * noise.standard_normal()))
+    assert any((points == 1.0).sum() > 1 for points in runs)
+
+
+@pytest.mark.parametrize("acquisition", ["log_ei", "ucb", "max_variance"])
+def test_an_abandoned_point_waits_for_another_result(acquisition):
+    rng = np.random.default_rng(0)
+    space = {**SQUARE, "z": (0.0, 1.0)}
+    opt = bl.BayesOpt(space, acquisition=acquisition, surrogate=bl.GP(noise_std=0.1), seed=0)
+    data = rng.random((12, 3))
+    opt.add([dict(zip(space, row, strict=True)) for row in data.tolist()], [quadratic(x, y) + 0.1 * rng.standard_normal() for x, y, _ in data])
+    abandoned = []
+    for _ in range(6):
+        trial = opt.suggest()
+        assert all(max(abs(trial.params[k] - other[k]) for k in space) > 1e-3 for other in abandoned)
+        abandoned.append(trial.params)
+        trial.abandon()
+
+
+def test_an_abandoned_point_of_a_finite_domain_waits_for_another_result():
+    for opt in (
+        bl.BayesOpt({"k": bl.Integer(0, 9), "c": ["p", "q"]}, seed=0),
+        bl.BayesOpt(candidates=np.linspace(0, 1, 20).reshape(-1, 1), seed=0),
+    ):
+        points = []
+        for trial in opt.suggest(6):
+            trial.observe(0.1 * trial.number)
+        while len(points) < 5:
+            trial = opt.suggest()
+            points.append(trial.index if trial.x is not None else tuple(trial.params.values()))
+            trial.abandon()
+        assert len(set(points)) == 5
+
+
+def test_random_search_goes_on_under_constraints_that_draws_rarely_satisfy():
+    for seed in range(3):
+        opt = bl.RandomSearch(SQUARE, constraints=[lambda p: abs(p["x"] - p["y"]) < 2e-4], seed=seed)
+        assert all(abs(trial.params["x"] - trial.params["y"]) < 2e-4 for trial in opt.suggest(30))
