@@ -179,11 +179,12 @@ def test_a_border_is_resolved(acquisition):
     shares, regrets = [], []
     for seed in range(3):
         opt = bl.BayesOpt(SQUARE, acquisition=acquisition, seed=seed)
-        for _ in range(80):
+        for _ in range(120):
             report(opt.suggest(), lambda x, y: -((x - 0.3) ** 2) - (y - 0.7) ** 2, lambda x, y: x < 0.5)
-        shares.append(states(opt)[40:].count("failed") / 40)
+        shares.append(states(opt)[60:].count("failed") / 60)
         regrets.append(-0.04 - opt.best_value_)
-    assert np.median(shares) < 0.25 and np.median(regrets) < 1e-4
+    # About a quarter over many seeds (tests/benchmarks/failures.py); all of them where the border is not resolved.
+    assert np.median(shares) < 1 / 3 and np.median(regrets) < 1e-4
 
 
 @pytest.mark.parametrize("name", ["ucb", "asy-TS", "GP-BUCB", "GP-EI"])

@@ -96,7 +96,7 @@ def test_algorithms_of_the_literature_repeat_as_theirs_do():
 
 
 @pytest.mark.parametrize("space", [{"k": bl.Integer(0, 3)}, {"c": ["p", "q", "r", "s"]}])
-def test_a_point_that_failed_is_avoided(space):
+def test_a_point_that_keeps_failing_is_avoided(space):
     opt = bl.BayesOpt(space, seed=0)
     trials = opt.suggest(4)
     bad = trials[2].params
@@ -113,7 +113,8 @@ def test_a_point_that_failed_is_avoided(space):
             trial.fail()
         else:
             trial.observe(0.1 * trial.number % 0.4)
-    assert again <= 1
+    # A few times: the first failures may have been accidents.
+    assert again <= 3
 
 
 def numbers(opt, n):

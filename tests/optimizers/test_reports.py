@@ -72,8 +72,8 @@ def test_a_failed_trial_counts_until_it_is_abandoned(arguments):
 
 
 def test_a_trial_that_was_abandoned_may_still_be_found_to_have_failed():
-    opt, trial = history(["abandon", "fail"], True)
-    never, _ = history(["abandon"], True)
+    opt, trial = history(["abandon", "fail"], True, pending="hallucinate")
+    never, _ = history(["abandon"], True, pending="hallucinate")
     assert trial.state == "failed"
     assert (opt.acquisition_at(POINTS) < never.acquisition_at(POINTS)).all()
 

@@ -499,7 +499,7 @@ mod tests {
             (vec![Some(1e-300)], 1e300, None),
             (vec![Some(1.0), Some(2.0)], f64::MAX, Some(f64::MIN)),
             (vec![Some(0.0)], 0.0, Some(1e300)),
-            (vec![None], 1e300, Some(-1e300)),
+            (vec![Some(0.0)], 1e300, Some(-1e300)),
         ] {
             for pending in [
                 Pending::Ignore {},

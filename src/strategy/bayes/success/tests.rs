@@ -64,9 +64,10 @@ fn probabilities(bayes: &mut BayesOpt, log: &Ledger, points: &Array2<f64>) -> Ve
     let mut out = vec![0.0; points.nrows()];
     let mut success = Addition::log_probability(success);
     success.scorer(&[]).values(points.view(), &mut out);
-    let mut list = success.of_candidates(points, QUERY, &mut go_on).unwrap();
-    list.iter_mut().zip(&out).for_each(|(a, b)| *a -= b);
-    assert!(list.iter().all(|difference| difference.abs() < 1e-9));
+    let list = success.of_candidates(points, QUERY, &mut go_on).unwrap();
+    // The penalty is large, and rounding in proportion to it.
+    let is_near = |(a, b): (&f64, &f64)| (a - b).abs() < 1e-9 * b.abs().max(1.0);
+    assert!(list.iter().zip(&out).all(is_near));
     out.into_iter().map(f64::exp).collect()
 }
 
@@ -75,13 +76,14 @@ fn lengthscale() -> f64 {
     MIN_LENGTHSCALE
 }
 
+/// Of failures that are scattered: beside two of the three lies a success.
 #[test]
 fn probabilities_are_those_of_a_dense_solve() {
     let trials = [
         ([0.2, 0.3], true),
-        ([0.4, 0.35], false),
+        ([0.25, 0.35], false),
         ([0.5, 0.8], true),
-        ([0.45, 0.3], false),
+        ([0.55, 0.75], false),
         ([0.9, 0.1], false),
     ];
     let points = array![[0.42, 0.33], [0.2, 0.3], [0.9, 0.95], [0.7, 0.2]];

@@ -212,7 +212,9 @@ fn compare(settings: &Settings, note: Option<&str>, rebuilt: &[usize]) {
             assert_eq!(now, moments(&mut fresh(), &log), "{step} {suggested}");
             let is_new = !suggested && rebuilt.contains(&step);
             assert_eq!(kept.generation > generation, is_new, "{step} {suggested}");
-            assert!(suggested || before != Some(now.clone()));
+            // A failure says nothing about f, nor does giving it up.
+            let is_same = suggested || [3, 7].contains(&step);
+            assert_eq!(before == Some(now.clone()), is_same, "{step} {suggested}");
             before = Some(now);
         }
     }
@@ -259,11 +261,11 @@ fn a_kept_posterior_is_that_of_a_fresh_fold_bit_for_bit() {
         fitted.gp().first_theta(&Columns::plain(1)),
     );
     let note = fit.to_note().unwrap();
-    // Other noise, other points and removals are factorised anew, further rows appended; values
+    // Other noise and other points are factorised anew, further rows appended; values
     // alone change no factor.
-    compare(&fitted, Some(&note), &[0, 2, 5, 6, 7]);
+    compare(&fitted, Some(&note), &[0, 2, 5, 6]);
     // Without fits the unit of the noise, once there is one that came with a value, moves with every value.
-    compare(&given(), None, &[0, 2, 3, 4, 5, 6, 7, 8, 9]);
+    compare(&given(), None, &[0, 2, 4, 5, 6, 8, 9]);
 }
 
 #[test]
