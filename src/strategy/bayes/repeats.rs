@@ -20,7 +20,18 @@ use crate::strategy::bayes::training_set::{MIN_NOISE, is_arriving};
 
 /// Noise variances up to this one, in the model's units, are those of exact values. A fit that ends at its bound may be
 /// off by rounding.
-const EXACT: f64 = 1.001 * LEAST_NOISE;
+///
+/// Where trials fail, a fit is not enough: what is left to explore may be the region of failures, and to repeat a value
+/// does less harm.
+fn exact_noise(log: &Ledger) -> f64 {
+    let failed = |trial: &Trial| trial.state == State::Failed;
+    1.001
+        * if log.trials().iter().any(failed) {
+            MIN_NOISE
+        } else {
+            LEAST_NOISE
+        }
+}
 
 /// A point is new if f is known there less well than this many times the standard deviation that the jitter allows.
 const TIMES_JITTER: f64 = 10.0;
@@ -58,7 +69,8 @@ impl BayesOpt {
             }
         }
         // A failure may have been an accident: the model of success says when its point is tried again.
-        let done = ended().filter(|&number| self.is_exact(&log.trials()[number]));
+        let noise = exact_noise(log);
+        let done = ended().filter(|&number| self.is_exact(&log.trials()[number], noise));
         excluded.extend(self.members(log, query, done));
         excluded
     }
@@ -81,7 +93,8 @@ impl BayesOpt {
     /// Whether the `excluded` points, some of which have an exact value, and those that failed are the whole domain.
     pub(super) fn is_exhausted(&self, log: &Ledger, query: Query, excluded: &Excluded) -> bool {
         let ended = || self.training.ended().iter().copied();
-        let mut exact = ended().filter(|&number| self.is_exact(&log.trials()[number]));
+        let noise = exact_noise(log);
+        let mut exact = ended().filter(|&number| self.is_exact(&log.trials()[number], noise));
         if excluded.is_empty() || !exact.any(|number| log.context(number) == query.context) {
             return false;
         }
@@ -121,15 +134,14 @@ impl BayesOpt {
     }
 
     /// Whether a trial has a value without noise.
-    fn is_exact(&self, trial: &Trial) -> bool {
+    fn is_exact(&self, trial: &Trial, exact_noise: f64) -> bool {
         trial.state == State::Observed
             && match trial.std() {
                 Some(std) => std == 0.0,
                 None => match self.settings.gp().noise_std {
                     Some(std) => std == 0.0,
-                    None => {
-                        (self.training.fit()).is_some_and(|fit| fit.theta.noise_variance <= EXACT)
-                    }
+                    None => (self.training.fit())
+                        .is_some_and(|fit| fit.theta.noise_variance <= exact_noise),
                 },
             }
     }
@@ -148,9 +160,13 @@ impl BayesOpt {
 ///
 /// The standard deviation of f is bounded by the one observation that says most about it. Given all of them it is small
 /// wherever the model is sure of itself: there the last digits of the maximum are still worth a trial.
-pub(super) fn repeats_exact_value(gp: &GaussianProcess, row: ArrayView2<f64>) -> bool {
-    let noise = gp.row_noise()[..gp.n_observed()].iter();
-    let exact = noise.map(|noise| *noise <= EXACT);
+pub(super) fn repeats_exact_value(
+    gp: &GaussianProcess,
+    row: ArrayView2<f64>,
+    log: &Ledger,
+) -> bool {
+    let (noise, largest) = (gp.row_noise()[..gp.n_observed()].iter(), exact_noise(log));
+    let exact = noise.map(|noise| *noise <= largest);
     let least = least_std(gp, row, exact);
     least <= TIMES_JITTER * (MIN_NOISE + gp.factor().jitter()).sqrt()
 }

@@ -165,7 +165,7 @@ impl Search<'_, '_> {
             return false;
         };
         let row = as_row([x, self.query.context].concat());
-        product.has_active_continuous(x) && repeats_exact_value(gp, row.view())
+        product.has_active_continuous(x) && repeats_exact_value(gp, row.view(), self.log)
     }
 
     /// The point of the largest variance; where that repeats an exact value too, a point far from all rows.
