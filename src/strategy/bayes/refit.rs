@@ -2,7 +2,7 @@
 
 use std::iter;
 
-use crate::error::{Result, Stop};
+use crate::error::{Error, Result, Stop};
 use crate::gp::Target;
 use crate::gp::calibration::widened;
 use crate::gp::evidence::Data;
@@ -36,7 +36,12 @@ impl BayesOpt {
         let mut numbers = self.training.rows().to_vec();
         let mut noise = self.training.row_noise(log, targets.units);
         if with_tail {
-            let tail = match self.training.posterior(log, query, stop)? {
+            let posterior = match self.training.posterior(log, query, stop) {
+                // Values far out of the units of the last fit: nothing can be predicted in these.
+                Err(Error::Overflow { .. }) => None,
+                found => found?,
+            };
+            let tail = match posterior {
                 Some(posterior) => {
                     let means = posterior
                         .gp
@@ -52,7 +57,7 @@ impl BayesOpt {
                 }
                 None => {
                     let tail = self.training.tail(log, query, targets.levels);
-                    // Before any θ the posterior mean is that of the prior.
+                    // The posterior mean is that of the prior.
                     targets.values.extend(tail.targets.iter().map(prior_mean));
                     tail
                 }
