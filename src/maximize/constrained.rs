@@ -26,7 +26,7 @@ const MAX_CHECKED_STARTS: usize = 96;
 /// Of the points that are spread over the box, so many more are checked; those outside lead to points on the boundary, and
 /// so do at most so many of the best outside.
 const MAX_CHECKED_SPREAD: usize = 192;
-const MAX_WAYS_TO_BEST: usize = 32;
+const MAX_WAYS_TO_BEST: usize = 64;
 const BISECTIONS: usize = 8;
 /// At least this many local searches start, and run to convergence.
 const MIN_STARTS: usize = 12;
