@@ -36,7 +36,7 @@ const CUTS: usize = 7;
 const MAX_PASSES: usize = 3;
 /// Rounds of random steps; steps in each at an effort of 1, shared by all ends, and the most and least for one of them;
 /// one of so many goes in any direction; so many of the best for each end are checked.
-const ROUNDS: usize = 12;
+const ROUNDS: usize = 16;
 const N_STEPS: f64 = 72.0;
 const STEPS_OF_ONE: (f64, f64) = (12.0, 18.0);
 const FREE_STEP_EVERY: usize = 3;
