@@ -26,7 +26,8 @@ const MAX_CHECKED_STARTS: usize = 96;
 /// Of the points that are spread over the box, so many more are checked; those outside lead to points on the boundary, and
 /// so do at most so many of the best outside.
 const MAX_CHECKED_SPREAD: usize = 192;
-const MAX_WAYS_TO_BEST: usize = 32;
+const MAX_WAYS_TO_BEST: usize = 64;
+const BISECTIONS: usize = 8;
 /// At least this many local searches start, and run to convergence.
 const MIN_STARTS: usize = 12;
 const MIN_CONVERGED: usize = 4;
@@ -35,7 +36,7 @@ const CUTS: usize = 7;
 const MAX_PASSES: usize = 3;
 /// Rounds of random steps; steps in each at an effort of 1, shared by all ends, and the most and least for one of them;
 /// one of so many goes in any direction; so many of the best for each end are checked.
-const ROUNDS: usize = 12;
+const ROUNDS: usize = 16;
 const N_STEPS: f64 = 72.0;
 const STEPS_OF_ONE: (f64, f64) = (12.0, 18.0);
 const FREE_STEP_EVERY: usize = 3;
@@ -171,13 +172,12 @@ impl Constrained<'_, '_> {
             }
         }
         order.retain(|&i| allowed[i]);
-        // Points on the boundary: it often has the maximum, and hardly any of the points so far.
-        let ways = self.ways_out(points, &values, &order, &outside);
-        let ends = self.last_allowed(ways, MAX_PASSES)?;
-        let rows: Vec<f64> = ends.iter().flat_map(|end| end.x.iter().copied()).collect();
-        let points = &concatenate![Axis(0), points.view(), as_rows(rows, points.ncols())?];
-        order.extend(values.len()..values.len() + ends.len());
-        values.extend(ends.iter().map(|end| end.value));
+        // The boundary often has the maximum, and hardly any of the points so far.
+        let boundary = self.on_boundary(points, &order, &outside)?;
+        let scored = self.search.score(boundary.view())?;
+        let points = &concatenate![Axis(0), points.view(), boundary];
+        order.extend(values.len()..values.len() + scored.len());
+        values.extend(scored);
         order.retain(|&i| values[i].is_finite());
         order.sort_by(|&i, &j| values[j].total_cmp(&values[i]));
 
@@ -224,25 +224,38 @@ impl Constrained<'_, '_> {
         Ok(best)
     }
 
-    /// The way to each of the points `outside` from the nearest one `inside`.
-    fn ways_out(
+    /// For each of the points `outside` an allowed one near the boundary, by bisection of the way from the nearest one
+    /// `inside`.
+    fn on_boundary(
         &self,
         points: &Array2<f64>,
-        values: &[f64],
         inside: &[usize],
         outside: &[usize],
-    ) -> Vec<Way> {
+    ) -> Result<Array2<f64>> {
         let squared = |i: usize, j: usize| -> f64 {
             let differences = points.row(i).into_iter().zip(points.row(j));
             differences.map(|(a, b)| (a - b) * (a - b)).sum()
         };
-        let ways = outside.iter().filter_map(|&o| {
-            let nearest = inside.iter().copied();
-            let i = nearest.min_by(|&i, &j| squared(i, o).total_cmp(&squared(j, o)))?;
-            let (start, end) = (points.row(i).to_vec(), points.row(o).to_vec());
-            Some(Way::new(start, values[i], end, values[o]))
-        });
-        ways.collect()
+        let nearest = |o: usize| {
+            let inside = inside.iter().copied();
+            inside.min_by(|&i, &j| squared(i, o).total_cmp(&squared(j, o)))
+        };
+        let starts: Vec<usize> = outside.iter().filter_map(|&o| nearest(o)).collect();
+        let mut allowed = points.select(Axis(0), &starts);
+        let mut beyond = points.select(Axis(0), &outside[..starts.len()]);
+        for _ in 0..BISECTIONS {
+            let mut middle = 0.5 * (&allowed + &beyond);
+            for mut row in middle.rows_mut() {
+                let mut x = row.to_vec();
+                self.domain.snap(&mut x);
+                row.assign(&ArrayView1::from(&x));
+            }
+            for (i, passed) in self.allowed(middle.view())?.into_iter().enumerate() {
+                let end = if passed { &mut allowed } else { &mut beyond };
+                end.row_mut(i).assign(&middle.row(i));
+            }
+        }
+        Ok(allowed)
     }
 
     fn is_excluded(&self, x: ArrayView1<f64>) -> bool {
