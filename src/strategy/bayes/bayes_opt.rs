@@ -70,8 +70,6 @@ pub struct BayesOpt {
     pub(super) preview: Option<(usize, Arc<Fit>)>,
     /// Whether the domain has few members, equal candidates counted once.
     pub(super) has_few_members: bool,
-    /// Whether the user was warned that every member has been observed.
-    warned_exhausted: bool,
 }
 
 /// What a suggestion is chosen with.
@@ -102,7 +100,6 @@ impl BayesOpt {
         let n_initial = design.n.unwrap_or((2 * d).clamp(4, MAX_INITIAL));
         Ok(Self {
             has_few_members: has_few_members(&domain),
-            warned_exhausted: false,
             pool_rng: rng.clone(),
             pool: None,
             design: initial_design(&domain, n_initial, design.how, rng),
@@ -219,9 +216,9 @@ impl BayesOpt {
         check(stop)?;
         let mut excluded = self.excluded(log, query, false);
         let exhausted = self.is_exhausted(log, query, &excluded);
-        let warning = (exhausted && !self.warned_exhausted).then(|| EXHAUSTED.to_string());
+        let is_news = exhausted && !self.repeats_already(log, query);
+        let warning = is_news.then(|| EXHAUSTED.to_string());
         if exhausted {
-            self.warned_exhausted = true;
             excluded = self.in_flight(log, query);
         }
         let prepared = self.prepare(log, query, rng, stop)?;

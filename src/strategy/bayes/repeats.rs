@@ -104,6 +104,17 @@ impl BayesOpt {
         !self.settings.pending().repeats() && self.covers_domain(&tried)
     }
 
+    /// Whether the last trial went to a point with an exact value, so that the domain was exhausted before.
+    pub(super) fn repeats_already(&self, log: &Ledger, query: Query) -> bool {
+        let Some(last) = log.trials().len().checked_sub(1) else {
+            return false;
+        };
+        let noise = exact_noise(log);
+        let exact = (0..last).filter(|&number| self.is_exact(&log.trials()[number], noise));
+        let exact = self.members(log, query, exact);
+        exact.contains(&self.domain, log.x(last))
+    }
+
     /// Whether no member of the domain is left, under the constraints if there are any.
     pub(super) fn covers_domain(&self, excluded: &Excluded) -> bool {
         match &self.pool {
