@@ -1,8 +1,8 @@
 """Kandasamy et al. 2017, Figures 2, 4 and 5: workers in simulated time on ten functions, eleven methods.
 
 M workers evaluate with noise; simple regret, of results that have arrived, against simulated time, for synchronous and
-asynchronous methods; and against the number of evaluations for seqTS, synTS and asyTS on Hartmann6, where the search for
-the maximum of a draw is DIRECT, as in the paper. Where the settings come from stands in
+asynchronous methods; and against the number of evaluations for seqTS, synTS and asyTS on Hartmann6, where the search
+for the maximum of a draw is DIRECT, as in the paper. Where the settings come from stands in
 `belated.experiments.papers.kandasamy`. All methods of a run share initial points, and the k-th trial has the same
 evaluation time and noise. Besides, asyTS, synTS and asyRAND run on all ten functions with half-normal times, to count
 where asyTS wins.
