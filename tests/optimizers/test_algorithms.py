@@ -173,7 +173,7 @@ def test_unknown_arguments(name, argument, advice):
     [("MFPOO-UCB1-sigma", bl.DUCB1Sigma(noise_std=0.1)), ("MFPOO-UCBV", bl.DUCBV())],
 )
 def test_the_bound_of_mfpoo_is_in_its_name(name, bound):
-    """UCB1-sigma and UCB-V are the bounds of PCTS where nothing is delayed, and `MFPOO` with them is the same search."""
+    """UCB1-sigma and UCB-V are the bounds of PCTS without delays, and `MFPOO` with them is the same search."""
     level = bl.Fidelity(0.0, 1.0, cost=bl.PowerCost(0.05, 3), bias=0.5)
 
     def points(optimizer):

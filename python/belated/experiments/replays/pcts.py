@@ -10,8 +10,9 @@ By default algorithms are as the papers have them, and values are noisy. ``--fai
 the four tree searches, and each once more as tables 5 and 9 show that they were run: three instances of POO, 600 units
 for each, the fidelity of the cells, and results that are late by milliseconds, as real ones are. Its tables have both
 measures of a run: ``full`` is the value of the recommended point at full fidelity, ``node`` the largest value of a node
-at the fidelity of that node, which is what the program prints. ``--data`` puts the published medians beside. ``--iterations T`` is the time of a run. ``--quick`` is three runs of 200 units on the
-functions in two and three dimensions. ``--keep DIR`` keeps each run that is finished.
+at the fidelity of that node, which is what the program prints. ``--data`` puts the published medians beside.
+``--iterations T`` is the time of a run. ``--quick`` is three runs of 200 units on the functions in two and three
+dimensions. ``--keep DIR`` keeps each run that is finished.
 """
 
 from __future__ import annotations
@@ -252,8 +253,8 @@ def describe(
 def cells(
     described: Sequence[dict[str, Any]], known: Mapping[tuple[str, str, str], dict[str, float]]
 ) -> dict[str, list[dict[str, Any]]]:
-    """Version and measure → for each setting, whether the better of the two PCTS has a median regret of at most 1.1 times that of
-    the published better one, plus its published standard deviation."""
+    """Version and measure → for each setting, whether the better of the two PCTS has a median regret of at most 1.1 times
+    the published regret of the better one, plus its published standard deviation."""
     found: dict[str, list[dict[str, Any]]] = {}
     versions = (("", "as the scripts"), (AS_TABLES, "as the tables of trees show it"))
     for (end, version), (measure, key) in itertools.product(versions, MEASURES.items()):
