@@ -299,16 +299,8 @@ impl BayesOpt {
                 } else {
                     0.0
                 };
-                multiplier(
-                    posterior.gp,
-                    &posterior.targets.values,
-                    self.d,
-                    log,
-                    &recent,
-                    gamma,
-                    bound,
-                    settings,
-                )
+                let bound = bound.for_targets(&posterior.targets.values);
+                multiplier(posterior.gp, self.d, log, &recent, gamma, bound, settings)
             }
         };
         let lower_bound = match explores {

@@ -32,13 +32,15 @@ impl Bound {
         self.beta == Beta::Schedule(Schedule::Theory)
     }
 
-    /// B_y, given the targets so far.
-    fn value_bound(self, targets: &[f64]) -> f64 {
-        let largest = || targets.iter().map(|y| y.abs()).reduce(f64::max);
-        let known = self.value_bound;
-        known
-            .or_else(|| largest().filter(|_| self.is_theory()))
-            .unwrap_or(1.0)
+    /// With B_y for the targets so far, where it is not given.
+    pub fn for_targets(self, targets: &[f64]) -> Self {
+        let largest = targets.iter().map(|y| y.abs()).reduce(f64::max);
+        let default = largest.filter(|_| self.is_theory()).unwrap_or(1.0);
+        let value_bound = self.value_bound.or(Some(default));
+        Self {
+            value_bound,
+            ..self
+        }
     }
 
     /// beta_t for trial j = 1, 2, … in d dimensions; gamma, λ and B_y matter to the theory's alone. B_y is None where
@@ -95,10 +97,9 @@ pub(super) fn recent_trials(log: &Ledger, query: Query, settings: &Settings) -> 
     trials.filter(counts).map(|(number, _)| number).collect()
 }
 
-/// For these targets in d dimensions, nu_t = B_y·Σ_{s=max(1,t−m)}^{t−1} sigma_{t−1}(x_s) + beta_t under `Censor`, beta_t otherwise.
+/// In d dimensions, nu_t = B_y·Σ_{s=max(1,t−m)}^{t−1} sigma_{t−1}(x_s) + beta_t under `Censor`, beta_t otherwise.
 pub(super) fn multiplier(
     gp: &GaussianProcess,
-    targets: &[f64],
     d: usize,
     log: &Ledger,
     recent: &Array2<f64>,
@@ -112,7 +113,7 @@ pub(super) fn multiplier(
     };
     let j = log.trials().len() - in_flight + 1;
     let noise = gp.noise_variance();
-    let b_y = bound.value_bound(targets);
+    let b_y = bound.value_bound.unwrap_or(1.0);
     let censored = settings.pending().is_censor().then_some(b_y);
     let beta = bound.multiplier(d, j, gamma, noise, censored);
     let noise = if bound.predictive_std { noise } else { 0.0 };
@@ -253,7 +254,7 @@ mod tests {
                     };
                     expected += (variance[0] + noise).sqrt();
                 }
-                let got = multiplier(&gp, &[], 2, &log, &recent, 0.0, bound, &settings);
+                let got = multiplier(&gp, 2, &log, &recent, 0.0, bound, &settings);
                 assert!((got - expected).abs() < 1e-12, "{got} {expected}");
             }
         }
@@ -271,7 +272,8 @@ mod tests {
                 value_bound,
                 ..bound(beta, false)
             };
-            multiplier(&gp, &targets, 2, &log, &recent, 3.0, bound, &settings)
+            let bound = bound.for_targets(&targets);
+            multiplier(&gp, 2, &log, &recent, 3.0, bound, &settings)
         };
         let (one, three) = (Beta::Constant(1.0), Some(3.0));
         assert!((nu(one, three) - 1.0 - 3.0 * (nu(one, None) - 1.0)).abs() < 1e-12);

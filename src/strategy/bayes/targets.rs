@@ -356,7 +356,7 @@ mod tests {
         // 400 values of f with standard deviation 2, and noise of standard deviations 0 to 6.
         let f = |i: usize| 2.0 * 3f64.sqrt() * (2.0 * ((i as f64 * 0.618_034).fract()) - 1.0);
         let stds: Vec<f64> = (0..400).map(|i| (i % 7) as f64).collect();
-        let sign = |i: usize| if (i / 7) % 2 == 0 { 1.0 } else { -1.0 };
+        let sign = |i: usize| if (i / 7).is_multiple_of(2) { 1.0 } else { -1.0 };
         let values: Vec<f64> = (0..400).map(|i| 10.0 + f(i) + sign(i) * stds[i]).collect();
         let (center, scale) = standardized(&values, &stds, None);
         assert!(
