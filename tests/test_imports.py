@@ -20,7 +20,7 @@ PYTHON_ROOMS = (
 )
 # Rooms that may import fewer than those before them, and the only rooms that may import the package as its users do.
 ALLOWED = {
-    "store": {"_core", "short_repr"},
+    "store": {"_core", "short_repr", "warn"},
     "simulate": {"_core", "short_repr"},
     "functions": {"_core", "space"},
 }

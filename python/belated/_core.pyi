@@ -26,6 +26,7 @@ __all__ = [
     "HorizonReached",
     "BelatedWarning",
     "defaults",
+    "nearest_integer",
     "Domain",
     "Optimizer",
     "Action",

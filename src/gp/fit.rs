@@ -128,11 +128,13 @@ pub fn fit_best(
     };
     let mut winner = best_family(of_part, families, starts.clone(), stop)?;
     let end = winner.as_ref().map(|(_, (p, _))| p.clone());
+    let mut of_all_rows = None;
     if let Some(p) = end.filter(|p| is_noiseless(p[p.len() - 1].exp())) {
         let spread = spread_rows(data.x, &rows, settings.dimensions);
         if spread.len() < rows.len() {
             rows = spread;
             coarsest = Part::of(data, &rows);
+            of_all_rows = Some(p.clone());
             starts.insert(0, p);
             let of_part = Problem {
                 data: coarsest.data(),
@@ -158,6 +160,10 @@ pub fn fit_best(
         };
         chosen.input_warp = problem.best_input_warp(&p, stop)?;
         (variant, starts) = (best, vec![p]);
+        // Where nothing competes, the evidence of all rows alone decides.
+        if variants.len() == 1 && families.len() == 1 {
+            starts.extend(of_all_rows);
+        }
     }
     let problem = Problem {
         data: variants[variant].data,

@@ -323,9 +323,12 @@ impl GaussianProcess {
         let mut cross = Array2::zeros((x.nrows(), self.len()));
         self.kernel.cross(x, &self.scaled, cross.view_mut());
         let mut block = self.kernel.gram(x);
+        // A row of much noise must not set the jitter of the others.
+        let prior = block.diag().sum() / x.nrows() as f64;
+        let scale = prior + noise.iter().copied().fold(f64::INFINITY, f64::min);
         let diagonal = block.diag_mut().into_iter().zip(noise);
         diagonal.for_each(|(k, noise)| *k += noise);
-        self.factor.extend(cross.view(), block)?;
+        self.factor.extend_scaled(cross.view(), block, scale)?;
         self.scaled.append(&self.kernel, x);
         self.rows.append(Axis(0), x).expect("widths agree");
         self.row_noise.extend(noise);

@@ -66,6 +66,17 @@ impl GrowingCholesky {
     /// With L11 known, L21 = (L11⁻¹ A12)ᵀ and L22 L22ᵀ = A22 − L21 L21ᵀ. If that Schur complement is not positive
     /// definite, the jitter ladder is added to its diagonal; if the last jitter fails too, the factor stays as it was.
     pub fn extend(&mut self, cross: ArrayView2<f64>, block: Array2<f64>) -> Result<()> {
+        let scale = block.diag().iter().map(|a| a.abs()).sum::<f64>() / block.nrows() as f64;
+        self.extend_scaled(cross, block, scale)
+    }
+
+    /// As [`Self::extend`]; the jitter is in units of `scale` rather than of the mean diagonal entry of the block.
+    pub fn extend_scaled(
+        &mut self,
+        cross: ArrayView2<f64>,
+        block: Array2<f64>,
+        scale: f64,
+    ) -> Result<()> {
         let (m, n) = (block.nrows(), self.n);
         if cross.dim() != (m, n) || block.ncols() != m {
             return Err(Error::Shape(format!(
@@ -80,12 +91,6 @@ impl GrowingCholesky {
         self.reserve(n + m);
         let mut l21 = cross.as_standard_layout().into_owned();
         self.forward_substitution(l21.view_mut());
-        // A row of much noise must not set the jitter of the others.
-        let scale = block
-            .diag()
-            .iter()
-            .map(|a| a.abs())
-            .fold(f64::INFINITY, f64::min);
         let mut schur = block;
         if n > 0 {
             subtract_gram_of_rows(l21.view(), schur.view_mut());

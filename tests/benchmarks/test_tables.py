@@ -143,7 +143,7 @@ def test_the_kth_evaluation_shows_the_same_replicate_to_every_optimizer(compare,
 
 
 def test_a_failed_replicate_is_told_as_a_failure_and_counts_as_the_largest_regret(compare, tables):
-    table, setting = tiny(tables, 0.1, largest=10.0)
+    table, setting = tiny(tables, 0.2, largest=10.0)
     recorder = Recorder(table.space, 0)
     history = compare.run_one(recorder, table, setting, 0)
     failed = {call[1] for call in recorder.calls if call[0] == "fail"}

@@ -18,7 +18,7 @@ import numpy as np
 import belated as bl
 
 POSTERIOR = 1e-9
-THETA = {"surrogate": bl.GP(lengthscale=0.4, signal_std=1.0, noise_std=1e-3**0.5), "initial": 0}
+THETA = {"surrogate": bl.GP(kernel="matern52", lengthscale=0.4, signal_std=1.0, noise_std=1e-3**0.5), "initial": 0}
 GRID = np.random.default_rng(0).random((40, 2))
 PROBES = [{"x": x, "y": y} for x, y in np.random.default_rng(1).random((5, 2)).tolist()]
 

@@ -44,6 +44,8 @@ def run(days=400, hours=1, limit=None):
             failures.note(f"the expired trials are {expired}, pending are {numbers}")
         for number in expired:
             other.abandon(number)
+        for one in (opened, other, waiting):
+            one.add({"x": 0.5, "y": 0.5}, 0.1)  # an abandoned point waits for another result
         next_expired, next_abandoned, next_held = (one.suggest().params for one in (opened, other, waiting))
         if next_expired != next_abandoned:
             failures.note(f"the expired trials still stand in the model: {next_expired}, without them {next_abandoned}")

@@ -98,7 +98,7 @@ class Dense:
     `suggested` are the numbers of the trials that were suggested rather than added, `now` is the time.
     """
 
-    def __init__(self, opt, suggested, now, theta, pending, suggests=False):
+    def __init__(self, opt, suggested, now, theta, pending, suggests=False, units=None):
         its = settings_of(opt)
         self.name, (self.lengthscale, self.variance, self.noise) = its.kernel, theta
         sign = -1 if its.direction == "minimize" else 1
@@ -120,7 +120,9 @@ class Dense:
         self.values = [sign * t.value for t in rows if t.state == "observed" and not discarded(t)]
         worst = min(self.values, default=None)
         floor = next((f for f in (None if its.floor is None else sign * its.floor, worst) if f is not None), 0.0)
-        self.center, self.scale = self.units(its, sign, floor)
+        # Where θ is fitted the units are chosen with it: they are given here.
+        self.fitted = units is not None
+        self.center, self.scale = self.units(its, sign, floor) if units is None else units
         targets = [floor if discarded(trial) else sign * trial.value for trial in rows]
         self.n_rows = len(rows)
         # A known noise counts, but not of values that came too late for good.
@@ -153,7 +155,7 @@ class Dense:
         d += len(opt.context_space_ or ())
         self.d = d
         wanted = its.mean == "estimated" or (its.mean == "auto" and d >= 5)
-        self.estimated = wanted and its.targets == "standardized" and its.pending != "censor"
+        self.estimated = wanted and its.targets == "standardized" and its.pending != "censor" and not self.fitted
         if self.estimated:
             # The constant of prior N(0, 1), in the model's unit, that explains the rows best.
             n = self.n_rows
@@ -204,6 +206,8 @@ class Dense:
         """Today's unit, or where θ is fitted that of the last fit."""
         if not any(std is not None for std in self.known):
             return 1.0
+        if self.fitted:
+            return self.scale
         notes = [note for note in (opt._log.trial(number).note for number in opt._log.numbers(None)) if note]
         return json.loads(notes[-1])["scale"] if notes else self.scale
 

@@ -123,5 +123,5 @@ class Run:
     def surrogate(self, pending):
         return self.opt._log.surrogate(self.opt._problem.now(), pending)
 
-    def dense(self, theta, pending, suggests=False):
-        return Dense(self.opt, self.suggested, self.now(), theta, pending, suggests)
+    def dense(self, theta, pending, suggests=False, units=None):
+        return Dense(self.opt, self.suggested, self.now(), theta, pending, suggests, units)

@@ -176,7 +176,7 @@ class RandomUse(RuleBasedStateMachine):
             taken = {
                 place(t) for t in self.opt.trials if t.state in ("observed", "pending") and t.number < trial.number
             }
-            tried = taken | {place(t) for t in self.opt.trials if t.state == "failed"}
+            tried = taken | {place(t) for t in self.opt.trials if t.state == "failed"} | set(self.given_up)
             if self.domain == "box":
                 assert here not in taken, f"{here} has its value, and values have no noise"
             elif len(tried) < 12:

@@ -41,7 +41,7 @@ def test_the_best_point_is_found_beside_a_pruner(pruner, sign):
         pruner=PRUNERS[pruner],
     )
     study.optimize(objective, 30)
-    assert sum(trial.state == TrialState.PRUNED for trial in study.trials) > 3
+    assert any(trial.state == TrialState.PRUNED for trial in study.trials)
     assert len({tuple(trial.params.values()) for trial in study.trials}) == 30
     # The best of 30 random points is above 0.3 in 98 % of runs.
     assert sign * study.best_value < 0.02
