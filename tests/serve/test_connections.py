@@ -108,7 +108,7 @@ def test_more_connections_than_files_are_refused_in_few_lines(start):
         assert later.recv(4096).split()[1] == b"200"
     process.terminate()
     _, said = process.communicate(timeout=30)
-    # A line for the server's limit, and one for the system's, which connections reach that come all at once.
-    assert process.returncode == 0 and 1 <= len(said.splitlines()) <= 2, said
+    # A line for the server's limit; the system's limit is not reached even by connections that come all at once.
+    assert process.returncode == 0 and len(said.splitlines()) == 1, said
     for connection in crowd:
         connection.close()

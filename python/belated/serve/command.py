@@ -25,6 +25,9 @@ _SHORTEST_TOKEN, _LONGEST_TOKEN = 16, 1000
 # Seconds that clients wait for requests in progress once the server is told to end; these are carried out all the same.
 _PATIENCE = 30
 
+# The most connections that wait to be accepted.
+_WAITING = 2048
+
 _NEEDED = ("fastapi", "uvicorn")
 
 
@@ -59,7 +62,7 @@ def serve_command(arguments: argparse.Namespace) -> int:
     import uvicorn
 
     from belated.serve.app import make_app
-    from belated.serve.connections import limited_protocol
+    from belated.serve.connections import accepted_at_once, limited_protocol
     from belated.serve.studies import OpenStudies
 
     store = open_store(arguments.store if "://" in arguments.store else Path(arguments.store))
@@ -70,6 +73,7 @@ def serve_command(arguments: argparse.Namespace) -> int:
         # Warnings are about requests that are not HTTP: anybody could fill the log with them.
         settings = {"http": limited_protocol(), "lifespan": "on", "ws": "none", "log_level": "error"}
         settings |= {
+            "backlog": accepted_at_once(),
             "access_log": False,
             "server_header": False,
             "proxy_headers": False,
@@ -137,15 +141,25 @@ def _port(text: str) -> int:
     return int(text)
 
 
+class _Listener(socket.socket):
+    """A socket at which many connections can wait, of which asyncio accepts few at a time.
+
+    asyncio has one number, `backlog`, for both. Of more connections than can wait each tries again only after a second.
+    """
+
+    def listen(self, backlog: int = _WAITING, /) -> None:
+        super().listen(_WAITING)
+
+
 def _listening(host: str, port: int) -> socket.socket:
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
-        listening = socket.create_server((host, port), family=family, backlog=2048)
+        listening = socket.create_server((host, port), family=family, backlog=_WAITING)
     except OSError as error:
         raise InvalidSetting(f"host={host!r}, port={port} cannot be listened at: {error}") from None
     # With its protocol named, asyncio sends small packets at once; otherwise each answer waits 40 ms for the client's
     # delayed acknowledgement of its headers.
-    return socket.socket(listening.family, listening.type, socket.IPPROTO_TCP, listening.detach())
+    return _Listener(listening.family, listening.type, socket.IPPROTO_TCP, listening.detach())
 
 
 def _is_loopback(host: str) -> bool:

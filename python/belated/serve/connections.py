@@ -30,6 +30,15 @@ def most_connections() -> int:
     return MOST_CONNECTIONS if files == resource.RLIM_INFINITY else min(MOST_CONNECTIONS, files // 2)
 
 
+def accepted_at_once() -> int:
+    """How many connections are accepted before those above the limit are refused.
+
+    asyncio accepts up to this number in each pass of its loop, and closes a refused connection some three passes later.
+    Until then all of them have open files, so that with more of them there would be none left for studies.
+    """
+    return max(1, most_connections() // 8)
+
+
 class _Message:
     """The message that connections are refused, at most one a minute."""
 
