@@ -8,7 +8,7 @@ pub(super) const NEAR: f64 = 0.1;
 
 /// The same where kernels compete. With `NEAR` they did so on rows that say nothing about digits, and a rougher kernel won:
 /// intervals covered more, and searches lost half a decade of regret.
-pub(super) const VERY_NEAR: f64 = 0.03;
+pub(super) const VERY_NEAR: f64 = 0.07;
 
 /// The weight of each row: one over the number of rows near it, itself included.
 pub fn spread_weights(x: ArrayView2<f64>, dimensions: usize) -> Vec<f64> {
@@ -62,9 +62,6 @@ mod tests {
         );
         assert_eq!(spread_rows(x.view(), &[0, 1, 2, 3], NEAR, 2), [0, 3]);
         assert_eq!(spread_rows(x.view(), &[3, 2], NEAR, 2), [3, 2]);
-        assert_eq!(
-            spread_rows(x.view(), &[0, 1, 2, 3], VERY_NEAR, 2),
-            [0, 1, 2, 3]
-        );
+        assert_eq!(spread_rows(x.view(), &[0, 2, 3], VERY_NEAR, 2), [0, 2, 3]);
     }
 }
