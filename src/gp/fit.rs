@@ -8,11 +8,11 @@ use std::ops::ControlFlow;
 use ndarray::ArrayView2;
 
 use super::Hyperparameters;
-use super::calibration::{NOISELESS, is_noiseless};
+use super::calibration::is_noiseless;
 use super::evidence::Data;
 use super::levels::{Part, chosen, levels};
 use super::search::{COARSE, End, FINE, ONLY, Problem, best};
-use super::spread::{VERY_NEAR, spread_rows};
+use super::spread::spread_rows;
 use crate::error::{Result, Stop, check};
 use crate::gp::kernel::KernelFamily;
 use crate::random::Rng;
@@ -103,7 +103,6 @@ pub fn fit_best(
     let known_starts: Vec<_> = known.iter().map(|theta| settings.encode(theta)).collect();
     let first = known_starts[0].clone();
     let bounds = settings.bounds(&first);
-    let mut bounds_of_part = bounds.clone();
     let mut starts = known_starts.clone();
     for _ in starts.len()..settings.n_restarts {
         starts.push(settings.random_start(rng));
@@ -131,19 +130,14 @@ pub fn fit_best(
     let end = winner.as_ref().map(|(_, (p, _))| p.clone());
     let mut of_all_rows = None;
     if let Some(p) = end.filter(|p| is_noiseless(p[p.len() - 1].exp())) {
-        let spread = spread_rows(data.x, &rows, VERY_NEAR, settings.dimensions);
+        let spread = spread_rows(data.x, &rows, settings.dimensions);
         if spread.len() < rows.len() {
             rows = spread;
             coarsest = Part::of(data, &rows);
             of_all_rows = Some(p.clone());
             starts.insert(0, p);
-            // The crowded rows have shown that there is no noise: without them noise could explain all that f does.
-            if let Some(upper) = bounds_of_part.1.last_mut() {
-                *upper = upper.min(NOISELESS.ln());
-            }
             let of_part = Problem {
                 data: coarsest.data(),
-                bounds: &bounds_of_part,
                 ..problem
             };
             winner = best_family(of_part, families, starts.clone(), stop)?;
@@ -156,7 +150,6 @@ pub fn fit_best(
         let problem = Problem {
             data: coarsest.data(),
             settings: &chosen,
-            bounds: &bounds_of_part,
             ..problem
         };
         let (best, p) = best_variant(problem, variants, &rows, (end, &known_starts), stop)?;

@@ -4,18 +4,14 @@ use ndarray::{ArrayView1, ArrayView2};
 
 /// Points so near to one another, in units of the square root of the number of dimensions, count as one. Two random points
 /// are 0.41 apart in these units.
-pub(super) const NEAR: f64 = 0.1;
-
-/// The same where kernels compete. With `NEAR` they did so on rows that say nothing about digits, and a rougher kernel won:
-/// intervals covered more, and searches lost half a decade of regret.
-pub(super) const VERY_NEAR: f64 = 0.07;
+const NEAR: f64 = 0.1;
 
 /// The weight of each row: one over the number of rows near it, itself included.
 pub fn spread_weights(x: ArrayView2<f64>, dimensions: usize) -> Vec<f64> {
     let mut near = vec![1.0; x.nrows()];
     for i in 0..x.nrows() {
         for j in 0..i {
-            if are_near(x.row(i), x.row(j), NEAR, dimensions) {
+            if are_near(x.row(i), x.row(j), dimensions) {
                 near[i] += 1.0;
                 near[j] += 1.0;
             }
@@ -24,18 +20,13 @@ pub fn spread_weights(x: ArrayView2<f64>, dimensions: usize) -> Vec<f64> {
     near.into_iter().map(f64::recip).collect()
 }
 
-/// Those of the rows that are not within `near` of one before them.
-pub(super) fn spread_rows(
-    x: ArrayView2<f64>,
-    rows: &[usize],
-    near: f64,
-    dimensions: usize,
-) -> Vec<usize> {
+/// Those of the rows that are near to none before them.
+pub(super) fn spread_rows(x: ArrayView2<f64>, rows: &[usize], dimensions: usize) -> Vec<usize> {
     let mut kept: Vec<usize> = Vec::new();
     for &i in rows {
         if !kept
             .iter()
-            .any(|&j| are_near(x.row(i), x.row(j), near, dimensions))
+            .any(|&j| are_near(x.row(i), x.row(j), dimensions))
         {
             kept.push(i);
         }
@@ -43,9 +34,9 @@ pub(super) fn spread_rows(
     kept
 }
 
-fn are_near(a: ArrayView1<f64>, b: ArrayView1<f64>, near: f64, dimensions: usize) -> bool {
+fn are_near(a: ArrayView1<f64>, b: ArrayView1<f64>, dimensions: usize) -> bool {
     let squares = a.iter().zip(b).map(|(a, b)| (a - b).powi(2));
-    squares.sum::<f64>() < near * near * dimensions as f64
+    squares.sum::<f64>() < NEAR * NEAR * dimensions as f64
 }
 
 #[cfg(test)]
@@ -60,8 +51,7 @@ mod tests {
             spread_weights(x.view(), 2),
             [1.0 / 3.0, 1.0 / 3.0, 1.0 / 3.0, 1.0]
         );
-        assert_eq!(spread_rows(x.view(), &[0, 1, 2, 3], NEAR, 2), [0, 3]);
-        assert_eq!(spread_rows(x.view(), &[3, 2], NEAR, 2), [3, 2]);
-        assert_eq!(spread_rows(x.view(), &[0, 2, 3], VERY_NEAR, 2), [0, 2, 3]);
+        assert_eq!(spread_rows(x.view(), &[0, 1, 2, 3], 2), [0, 3]);
+        assert_eq!(spread_rows(x.view(), &[3, 2], 2), [3, 2]);
     }
 }
