@@ -66,8 +66,8 @@ def text(browser, name):
 
 def log_in(browser, running, token=None, fragment=""):
     """Open the page and type in the token."""
+    browser.get("about:blank")  # an address that differs from the last one in its fragment alone is not loaded again
     browser.get(running.address + "/" + fragment)
-    browser.refresh()  # where it was shown already: the address alone may differ in its fragment only
     browser.find_element("id", "token").send_keys(token or running.token)
     browser.find_element("css selector", "#login button").click()
 

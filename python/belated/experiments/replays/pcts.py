@@ -253,8 +253,10 @@ def describe(
 def cells(
     described: Sequence[dict[str, Any]], known: Mapping[tuple[str, str, str], dict[str, float]]
 ) -> dict[str, list[dict[str, Any]]]:
-    """Version and measure → for each setting, whether the better of the two PCTS has a median regret of at most 1.1 times
-    the published regret of the better one, plus its published standard deviation."""
+    """Version and measure → for each setting, whether the better PCTS is as good as published.
+
+    It is where its median regret is at most 1.1 times the published one, plus the published standard deviation.
+    """
     found: dict[str, list[dict[str, Any]]] = {}
     versions = (("", "as the scripts"), (AS_TABLES, "as the tables of trees show it"))
     for (end, version), (measure, key) in itertools.product(versions, MEASURES.items()):
