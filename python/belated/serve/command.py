@@ -144,7 +144,7 @@ def _port(text: str) -> int:
 class _Listener(socket.socket):
     """A socket at which many connections can wait, of which asyncio accepts few at a time.
 
-    asyncio has one number, `backlog`, for both. Of more connections than can wait each tries again only after a second.
+    asyncio uses one number, `backlog`, for both. A client that finds no place to wait tries again after a second.
     """
 
     def listen(self, backlog: int = _WAITING, /) -> None:

@@ -255,7 +255,7 @@ def cells(
 ) -> dict[str, list[dict[str, Any]]]:
     """Version and measure → for each setting, whether the better PCTS is as good as published.
 
-    It is where its median regret is at most 1.1 times the published one, plus the published standard deviation.
+    Its median regret may be at most 1.1 times the published one plus the published standard deviation.
     """
     found: dict[str, list[dict[str, Any]]] = {}
     versions = (("", "as the scripts"), (AS_TABLES, "as the tables of trees show it"))
