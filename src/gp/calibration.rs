@@ -3,14 +3,19 @@
 use crate::error::{Error, Result, Stop};
 use crate::gp::evidence::Data;
 use crate::gp::fit::{FitSettings, Found};
-use crate::gp::spread::spread_weights;
+use crate::gp::levels::Part;
+use crate::gp::spread::{NEAR, spread_rows};
 use crate::gp::{GaussianProcess, Hyperparameters};
 
 /// Noise of a thousandth of the unit or less does not hide how f differs from what the model expects.
-const NOISELESS: f64 = 1e-6;
+pub(crate) const NOISELESS: f64 = 1e-6;
 
 /// As many rows more, as far off as predicted: what a few rows say counts in part.
 const AGREEING: f64 = 2.0;
+
+/// Where no rows are, f may differ more from what the model expects than where they are. With this factor 95 % intervals hold
+/// f at 91 % of random points in runs without noise; with larger ones the optimizer explores for longer.
+const CAUTION: f64 = 2.0;
 
 /// Whether there is hardly any noise.
 pub(super) fn is_noiseless(noise_variance: f64) -> bool {
@@ -20,8 +25,8 @@ pub(super) fn is_noiseless(noise_variance: f64) -> bool {
 /// θ with a signal variance as large as errors suggest, where there is hardly any noise.
 ///
 /// Without noise the evidence of rows that are crowded in one place is about digits there, and θ is overconfident elsewhere.
-/// There each of the rows is predicted from the others: the mean of the squared errors, in units of their variances, is the
-/// factor, if above 1. Rows near to one another count as one.
+/// Of rows near to one another one is kept, and each of these is predicted from the others: the mean of the squared errors,
+/// in units of their variances, times [`CAUTION`] is the factor, if above 1.
 pub fn widened(
     found: &Found,
     data: Data,
@@ -32,6 +37,10 @@ pub fn widened(
     if settings.signal_variance.is_some() || !is_noiseless(theta.noise_variance) {
         return Ok(theta);
     }
+    let rows: Vec<_> = (0..data.y.len()).collect();
+    let rows = spread_rows(data.x, &rows, settings.dimensions, NEAR);
+    let part = Part::of(data, &rows);
+    let data = part.data();
     let mut gp = GaussianProcess::new(found.family, &theta)?.with_categories(&settings.categories);
     let noise: Vec<_> = (0..data.y.len()).map(|i| data.known_noise(i)).collect();
     let mut moments = || {
@@ -51,10 +60,9 @@ pub fn widened(
         Err(Error::NotPositiveDefinite { .. } | Error::Overflow { .. }) => return Ok(theta),
         Err(error) => return Err(error),
     };
-    let weights = spread_weights(data.x, settings.dimensions);
-    let squares = (0..data.y.len())
-        .map(|i| weights[i] * (data.y[i] - mean - means[i]).powi(2) / variances[i]);
-    let factor = (AGREEING + squares.sum::<f64>()) / (AGREEING + weights.iter().sum::<f64>());
+    let n = data.y.len();
+    let squares = (0..n).map(|i| (data.y[i] - mean - means[i]).powi(2) / variances[i]);
+    let factor = CAUTION * (AGREEING + squares.sum::<f64>()) / (AGREEING + n as f64);
     if factor > 1.0 && factor.is_finite() {
         theta.signal_variance *= factor;
     }

@@ -8,7 +8,7 @@ use std::ops::ControlFlow;
 use ndarray::ArrayView2;
 
 use super::Hyperparameters;
-use super::calibration::is_noiseless;
+use super::calibration::{NOISELESS, is_noiseless};
 use super::evidence::Data;
 use super::levels::{Part, chosen, levels};
 use super::search::{COARSE, End, FINE, ONLY, Problem, best};
@@ -17,12 +17,15 @@ use crate::error::{Result, Stop, check};
 use crate::gp::kernel::KernelFamily;
 use crate::random::Rng;
 
-pub use super::fit_settings::{FitSettings, LEAST_NOISE};
+pub use super::fit_settings::FitSettings;
 pub use super::starts::Draws;
 
 /// Nats by which a kernel has to be better than those before it in the list, and what is transformed than what is not:
 /// strong evidence, after Kass & Raftery 1995.
 pub(super) const MIN_LOG_BAYES_FACTOR: f64 = 3.0;
+
+/// Rows so near to one another, in the units of [`NEAR`](super::spread::NEAR), are crowded.
+const CROWDED: f64 = 0.03;
 
 /// The θ of the largest evidence (times prior) that L-BFGS-B finds from `start` and from random draws.
 ///
@@ -82,7 +85,7 @@ pub struct Found {
 /// level: the kernels on the first variant, where a later one needs strong evidence to replace an earlier one; then the
 /// other variants under that kernel; then maps of single columns under that variant.
 ///
-/// The first of the `known` θ is the main start. Where there is hardly any noise, rows near to one another compete as one:
+/// The first of the `known` θ is the main start. Where there is hardly any noise, crowded rows compete as one:
 /// the evidence of crowded rows would be about their last digits, and prefer what smooths f or shrinks its range elsewhere.
 pub fn fit_best(
     variants: &[Variant],
@@ -103,6 +106,7 @@ pub fn fit_best(
     let known_starts: Vec<_> = known.iter().map(|theta| settings.encode(theta)).collect();
     let first = known_starts[0].clone();
     let bounds = settings.bounds(&first);
+    let mut bounds_of_part = bounds.clone();
     let mut starts = known_starts.clone();
     for _ in starts.len()..settings.n_restarts {
         starts.push(settings.random_start(rng));
@@ -130,14 +134,19 @@ pub fn fit_best(
     let end = winner.as_ref().map(|(_, (p, _))| p.clone());
     let mut of_all_rows = None;
     if let Some(p) = end.filter(|p| is_noiseless(p[p.len() - 1].exp())) {
-        let spread = spread_rows(data.x, &rows, settings.dimensions);
+        let spread = spread_rows(data.x, &rows, settings.dimensions, CROWDED);
         if spread.len() < rows.len() {
             rows = spread;
             coarsest = Part::of(data, &rows);
             of_all_rows = Some(p.clone());
             starts.insert(0, p);
+            // The crowded rows have shown that there is no noise: without them noise could explain all that f does.
+            if let Some(upper) = bounds_of_part.1.last_mut() {
+                *upper = upper.min(NOISELESS.ln());
+            }
             let of_part = Problem {
                 data: coarsest.data(),
+                bounds: &bounds_of_part,
                 ..problem
             };
             winner = best_family(of_part, families, starts.clone(), stop)?;
@@ -150,6 +159,7 @@ pub fn fit_best(
         let problem = Problem {
             data: coarsest.data(),
             settings: &chosen,
+            bounds: &bounds_of_part,
             ..problem
         };
         let (best, p) = best_variant(problem, variants, &rows, (end, &known_starts), stop)?;

@@ -12,10 +12,7 @@ use super::starts::Draws;
 
 /// Bounds on ℓ, σ_f² and λ, wide enough never to matter to data of unit scale in a unit cube. What f ignores needs an ℓ far
 /// above 1e3 once f is known to 1e-4 of its range.
-const BOUNDS: [(f64, f64); 3] = [(1e-3, 1e6), (1e-6, 1e6), (LEAST_NOISE, 1e4)];
-
-/// The smallest λ that is fitted.
-pub const LEAST_NOISE: f64 = 1e-8;
+const BOUNDS: [(f64, f64); 3] = [(1e-3, 1e6), (1e-6, 1e6), (1e-8, 1e4)];
 
 /// What is fitted, and how.
 #[derive(Debug, Clone, PartialEq)]

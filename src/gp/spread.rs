@@ -4,14 +4,14 @@ use ndarray::{ArrayView1, ArrayView2};
 
 /// Points so near to one another, in units of the square root of the number of dimensions, count as one. Two random points
 /// are 0.41 apart in these units.
-const NEAR: f64 = 0.1;
+pub(super) const NEAR: f64 = 0.1;
 
 /// The weight of each row: one over the number of rows near it, itself included.
 pub fn spread_weights(x: ArrayView2<f64>, dimensions: usize) -> Vec<f64> {
     let mut near = vec![1.0; x.nrows()];
     for i in 0..x.nrows() {
         for j in 0..i {
-            if are_near(x.row(i), x.row(j), dimensions) {
+            if are_near(x.row(i), x.row(j), dimensions, NEAR) {
                 near[i] += 1.0;
                 near[j] += 1.0;
             }
@@ -20,13 +20,18 @@ pub fn spread_weights(x: ArrayView2<f64>, dimensions: usize) -> Vec<f64> {
     near.into_iter().map(f64::recip).collect()
 }
 
-/// Those of the rows that are near to none before them.
-pub(super) fn spread_rows(x: ArrayView2<f64>, rows: &[usize], dimensions: usize) -> Vec<usize> {
+/// Those of the rows that are at least `distance` from all kept before them, in the units of [`NEAR`].
+pub(super) fn spread_rows(
+    x: ArrayView2<f64>,
+    rows: &[usize],
+    dimensions: usize,
+    distance: f64,
+) -> Vec<usize> {
     let mut kept: Vec<usize> = Vec::new();
     for &i in rows {
         if !kept
             .iter()
-            .any(|&j| are_near(x.row(i), x.row(j), dimensions))
+            .any(|&j| are_near(x.row(i), x.row(j), dimensions, distance))
         {
             kept.push(i);
         }
@@ -34,9 +39,9 @@ pub(super) fn spread_rows(x: ArrayView2<f64>, rows: &[usize], dimensions: usize)
     kept
 }
 
-fn are_near(a: ArrayView1<f64>, b: ArrayView1<f64>, dimensions: usize) -> bool {
+fn are_near(a: ArrayView1<f64>, b: ArrayView1<f64>, dimensions: usize, distance: f64) -> bool {
     let squares = a.iter().zip(b).map(|(a, b)| (a - b).powi(2));
-    squares.sum::<f64>() < NEAR * NEAR * dimensions as f64
+    squares.sum::<f64>() < distance * distance * dimensions as f64
 }
 
 #[cfg(test)]
@@ -51,7 +56,8 @@ mod tests {
             spread_weights(x.view(), 2),
             [1.0 / 3.0, 1.0 / 3.0, 1.0 / 3.0, 1.0]
         );
-        assert_eq!(spread_rows(x.view(), &[0, 1, 2, 3], 2), [0, 3]);
-        assert_eq!(spread_rows(x.view(), &[3, 2], 2), [3, 2]);
+        assert_eq!(spread_rows(x.view(), &[0, 1, 2, 3], 2, NEAR), [0, 3]);
+        assert_eq!(spread_rows(x.view(), &[3, 2], 2, NEAR), [3, 2]);
+        assert_eq!(spread_rows(x.view(), &[0, 1, 2], 2, 0.05), [0, 2]);
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! * members without an active continuous coordinate: [`BayesOpt::excluded`]
 //! * points with one: [`repeats_exact_value`]
-//! * a value is *exact* where its noise is declared to be zero, or is fitted as small as it can be
+//! * a value is *exact* where its noise is declared to be zero, or fitted to be negligible
 
 use std::collections::HashSet;
 
@@ -10,7 +10,7 @@ use ndarray::{Array2, ArrayView2};
 
 use crate::domain::Domain;
 use crate::gp::GaussianProcess;
-use crate::gp::fit::LEAST_NOISE;
+use crate::gp::calibration::NOISELESS;
 use crate::ledger::{Ledger, State, Trial, TrialNumber};
 use crate::maximize::excluded::Excluded;
 use crate::strategy::Query;
@@ -18,19 +18,17 @@ use crate::strategy::bayes::BayesOpt;
 use crate::strategy::bayes::bayes_opt::MAX_INITIAL;
 use crate::strategy::bayes::training_set::{MIN_NOISE, is_arriving};
 
-/// Noise variances up to this one, in the model's units, are those of exact values. A fit that ends at its bound may be
-/// off by rounding.
+/// Noise variances up to this one, in the model's units, are those of exact values.
 ///
 /// Where trials fail, a fit is not enough: what is left to explore may be the region of failures, and to repeat a value
 /// does less harm.
 fn exact_noise(log: &Ledger) -> f64 {
     let failed = |trial: &Trial| trial.state == State::Failed;
-    1.001
-        * if log.trials().iter().any(failed) {
-            MIN_NOISE
-        } else {
-            LEAST_NOISE
-        }
+    if log.trials().iter().any(failed) {
+        MIN_NOISE
+    } else {
+        NOISELESS
+    }
 }
 
 /// A point is new if f is known there less well than this many times the standard deviation that the jitter allows.
