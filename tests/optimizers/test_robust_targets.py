@@ -64,7 +64,7 @@ def test_targets_are_those_of_the_formula(direction):
     y = np.array([trial.value for trial in opt.trials if trial.state == "observed"])
     y = y if direction == "maximize" else -y
     k, w = warp["knee"], warp["width"]
-    below = np.maximum(k - np.maximum(y, warp["limit"]), 0.0)
+    below = np.maximum(k - np.where(y < warp["diverging"], warp["limit"], y), 0.0)
     t = np.where(y < k, k - w * np.log1p(below / w), y)
     np.testing.assert_allclose(model.y, (t - note["center"]) / note["scale"], atol=1e-9)
     # The unit was that of the values at the fit.

@@ -146,7 +146,7 @@ mod tests {
         ) {
             let input_warp = InputWarp::new(vec![Kumaraswamy(a, 1.0); lengthscale.len()]);
             let theta = Hyperparameters { lengthscale, signal_variance: variance, noise_variance: 1e-300, input_warp };
-            let warp = warp.map(|(knee, width)| Warp { knee, width, limit: f64::MIN });
+            let warp = warp.map(|(knee, width)| Warp { knee, width, diverging: f64::MIN, limit: f64::MIN });
             let units = Units { center: -a, scale: variance, warp };
             let fit = Fit { family: KernelFamily::Matern32, theta, rows: Some(rows), units, success: None };
             prop_assert_eq!(Fit::from_note(&fit.to_note().unwrap()).unwrap(), fit.clone());
@@ -175,15 +175,15 @@ mod tests {
             ("[0.5,1.0]", "[]"),
             (
                 "2.0}",
-                "2.0,\"warp\":{\"knee\":1.0,\"width\":0.0,\"limit\":0.0}}",
+                "2.0,\"warp\":{\"knee\":1.0,\"width\":0.0,\"diverging\":0.0,\"limit\":0.0}}",
             ),
             (
                 "2.0}",
-                "2.0,\"warp\":{\"knee\":1e999,\"width\":1.0,\"limit\":0.0}}",
+                "2.0,\"warp\":{\"knee\":1e999,\"width\":1.0,\"diverging\":0.0,\"limit\":0.0}}",
             ),
             (
                 "2.0}",
-                "2.0,\"warp\":{\"knee\":1.0,\"width\":1.0,\"limit\":1.0}}",
+                "2.0,\"warp\":{\"knee\":1.0,\"width\":1.0,\"diverging\":0.0,\"limit\":1.0}}",
             ),
             ("2.0}", "2.0,\"warp\":{\"knee\":1.0}}"),
             ("2.0}", "2.0,\"input_warp\":[[0.5,1.0]]}"),

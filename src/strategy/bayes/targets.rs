@@ -466,6 +466,7 @@ mod tests {
         let warp = Warp {
             knee: 2.0,
             width: 1.0,
+            diverging: -100.0,
             limit: -30.0,
         };
         let trials = trials(&[0.0, 1.0, 2.0, 3.0, 4.0].map(Some));

@@ -3,8 +3,8 @@
 //! Notation: y a value of f, t(y) its transform; k the knee, w the width.
 //!
 //! t(y) = y from the knee on and k − w log(1 + (k − y)/w) below it: there its slope 1/(1 + (k − y)/w) decreases from 1, so
-//! that good values stay as they are, and the order of all. What is below a limit counts as if it were at it: a loss of 1e12
-//! says no more than one of 1e6.
+//! that good values stay as they are, and the order of all. What diverges counts as the worst value that does not: a loss of
+//! 1e12 says no more than one of 1e6.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,9 +12,12 @@ use serde::{Deserialize, Serialize};
 /// values alone to one of all below the median.
 const WIDTHS: [f64; 3] = [4.0, 1.0, 0.25];
 
-/// The distance of the limit from the knee in units of the same. At 16 values of smooth functions were merged, because optimizers
-/// prefer good points; at 1000 what diverges spoils the search more.
-const LIMIT: f64 = 100.0;
+/// Values that are so far below the knee diverge, in the same units. With 16 the values of smooth functions did, because
+/// optimizers prefer good points.
+const DIVERGING: f64 = 100.0;
+
+/// What diverges counts as a value at least so far below the knee.
+const LEAST_LIMIT: f64 = 16.0;
 
 /// From so many values on: fewer say nothing about tails.
 const MIN_VALUES: usize = 5;
@@ -25,6 +28,9 @@ const MIN_VALUES: usize = 5;
 pub struct Warp {
     pub knee: f64,
     pub width: f64,
+    /// Below it values diverge.
+    pub diverging: f64,
+    /// What diverging values count as.
     pub limit: f64,
 }
 
@@ -56,10 +62,14 @@ impl Warp {
             .into_iter()
             .find(|spread| *spread > 0.0);
         let proposals = spread.into_iter().flat_map(|s| {
+            let diverging = knee - DIVERGING * s;
+            let worst = sorted.iter().map(|it| it.0).find(|y| *y >= diverging);
+            let limit = worst.unwrap_or(knee).min(knee - LEAST_LIMIT * s);
             WIDTHS.map(|c| Self {
                 knee,
                 width: c * s,
-                limit: knee - LIMIT * s,
+                diverging,
+                limit,
             })
         });
         proposals.filter(Self::is_valid).collect()
@@ -70,6 +80,7 @@ impl Warp {
         self.knee.is_finite()
             && self.width.is_normal()
             && self.width > 0.0
+            && self.diverging <= self.limit
             && self.limit < self.knee
     }
 
@@ -81,7 +92,7 @@ impl Warp {
 
     /// t(y).
     pub fn apply(&self, y: f64) -> f64 {
-        let excess = self.excess(y.max(self.limit));
+        let excess = self.excess(if y < self.diverging { self.limit } else { y });
         if excess > 0.0 {
             self.knee - self.width * excess.ln_1p()
         } else {
@@ -89,17 +100,17 @@ impl Warp {
         }
     }
 
-    /// log dt/dy; below the limit as if there were none, because a transformation that makes values equal would have an
+    /// log dt/dy; of diverging values as if they did not, because a transformation that makes values equal would have an
     /// infinite advantage over others.
     pub fn log_slope(&self, y: f64) -> f64 {
         -self.excess(y).ln_1p()
     }
 
-    /// y of t, at least the limit: there all that is below counts as equal.
+    /// y of t, at least where values diverge.
     pub fn invert(&self, t: f64) -> f64 {
         let excess = (self.knee - t) / self.width;
         if excess > 0.0 {
-            (self.knee - self.width * excess.exp_m1()).max(self.limit)
+            (self.knee - self.width * excess.exp_m1()).max(self.diverging)
         } else {
             t
         }
@@ -116,8 +127,9 @@ mod tests {
         fn it_keeps_the_order_and_is_undone(
             knee in -10.0..10.0f64, width in 0.01..10.0f64, mut y in prop::collection::vec(-1e4..1e2f64, 2..9),
         ) {
-            let limit = knee - 100.0 * width;
-            let warp = Warp { knee, width, limit };
+            let (diverging, limit) = (knee - 100.0 * width, knee - 50.0 * width);
+            let warp = Warp { knee, width, diverging, limit };
+            y.retain(|y| !(diverging..limit).contains(y));
             y.sort_by(f64::total_cmp);
             for pair in y.windows(2) {
                 prop_assert!(warp.apply(pair[0]) <= warp.apply(pair[1]));
@@ -125,7 +137,7 @@ mod tests {
             for y in y {
                 let back = warp.invert(warp.apply(y));
                 prop_assert!((back - y.max(limit)).abs() < 1e-9 * (y.abs() + 20.0), "{y} {back}");
-                if y < limit + width {
+                if y < limit {
                     continue;
                 }
                 let h = 1e-4 * width;
@@ -140,8 +152,12 @@ mod tests {
     #[test]
     fn extreme_values_stay_finite() {
         for (knee, width) in [(0.0, 1e-300), (1e300, 1.0), (-1e300, 1e300)] {
-            let limit = f64::MIN;
-            let warp = Warp { knee, width, limit };
+            let warp = Warp {
+                knee,
+                width,
+                diverging: f64::MIN,
+                limit: f64::MIN,
+            };
             for y in [f64::MIN, -1.0, 0.0, f64::MAX] {
                 assert!(warp.apply(y).is_finite() && warp.log_slope(y).is_finite());
                 assert!(warp.invert(warp.apply(y)).is_finite());
@@ -153,14 +169,9 @@ mod tests {
     #[test]
     fn proposals_begin_at_the_median_and_have_the_width_of_the_better_values() {
         let values: Vec<f64> = (0..9).map(f64::from).collect();
-        let found: Vec<_> = Warp::proposals(&values, &[1.0; 9])
-            .iter()
-            .map(|w| (w.knee, w.width, w.limit))
-            .collect();
-        assert_eq!(
-            found,
-            [(4.0, 8.0, -196.0), (4.0, 2.0, -196.0), (4.0, 0.5, -196.0)]
-        );
+        let found = Warp::proposals(&values, &[1.0; 9]);
+        let widths: Vec<_> = found.iter().map(|w| (w.knee, w.width)).collect();
+        assert_eq!(widths, [(4.0, 8.0), (4.0, 2.0), (4.0, 0.5)]);
         // More than half of them are equal; all are; they are few.
         assert_eq!(
             Warp::proposals(&[0.0, 1.0, 1.0, 1.0, 1.0, 3.0], &[1.0; 6])[1].width,
@@ -168,5 +179,21 @@ mod tests {
         );
         assert!(Warp::proposals(&[1.0; 9], &[1.0; 9]).is_empty());
         assert!(Warp::proposals(&[1.0, 2.0, 3.0, 4.0], &[1.0; 4]).is_empty());
+    }
+
+    #[test]
+    fn what_diverges_counts_as_the_worst_value_that_does_not() {
+        for (least, diverging, limit) in [
+            (0.0, -196.0, -28.0),
+            (-90.0, -196.0, -90.0),
+            (-1e9, -196.0, -28.0),
+        ] {
+            let mut values: Vec<f64> = (0..9).map(f64::from).collect();
+            values[0] = least;
+            let warp = Warp::proposals(&values, &[1.0; 9])[0];
+            assert_eq!((warp.diverging, warp.limit), (diverging, limit));
+            assert_eq!(warp.apply(-1e12), warp.apply(limit));
+            assert!((warp.invert(warp.apply(-100.0)) + 100.0).abs() < 1e-9);
+        }
     }
 }
