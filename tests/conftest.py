@@ -10,7 +10,7 @@ import pytest
 from hypothesis import settings
 
 import belated
-from tests.faults import server
+from campaigns import server
 
 # Deadlines measure the machine, not the code. Continuous integration runs the same examples each time, people new ones.
 settings.register_profile("belated", deadline=None, derandomize=bool(os.environ.get("CI")))

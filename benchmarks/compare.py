@@ -1,0 +1,356 @@
+"""Optimizers side by side under late results: run by people, on simulated clocks.
+
+    python benchmarks/compare.py run --optimizers belated botorch random --seeds 0:20 --out results.jsonl
+    python benchmarks/compare.py table results.jsonl
+    python benchmarks/compare.py draw results.jsonl --out figure.png
+
+The k-th evaluation that is started has the same delay and the same noise for every optimizer of a seed, so that runs
+are compared in pairs. Regret is the distance of the best noiseless value among the results that are in from the
+optimum. The score of a run is the mean of log10 regret over the readings of its clock from the first result on: after
+each suggestion, or with workers after each completed evaluation. Lower is better.
+
+Tables of real tuning experiments have rules of their own: see tables.py. The runs of the other optimizers on them were
+made once and are kept beside it, so that only those of this package are to be made:
+
+    python benchmarks/compare.py run --optimizers belated --settings tables --seeds 0:20 --out results.jsonl
+    python benchmarks/compare.py table results.jsonl --settings tables --against optuna-gp --all-seeds
+
+Problems of many dimensions (dimension.py) are the group "dimension"; there BoTorch begins with 20 points, not 2d:
+
+    python benchmarks/compare.py run --settings dimension --seeds 0:5 --out results.jsonl --optimizers \
+        belated cma random optuna-gp 'botorch=botorch:{"initial": 20}'
+"""
+
+import argparse
+import gzip
+import json
+import math
+import multiprocessing
+import os
+import sys
+import time
+import traceback
+from dataclasses import replace
+from itertools import product
+from pathlib import Path
+from types import SimpleNamespace
+
+if __name__ == "__main__":
+    # Before numpy is loaded: one thread for each process, which is the fastest on a busy machine.
+    for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS"):
+        os.environ.setdefault(_name, "1")
+
+import dimension  # noqa: E402
+import numpy as np  # noqa: E402
+import peers  # noqa: E402
+import problems  # noqa: E402
+import sklearn_tables  # noqa: E402
+import tables  # noqa: E402
+
+from belated.simulate import simple_regret, simulate, simulate_workers  # noqa: E402
+
+SETTINGS = {**problems.SETTINGS, **tables.SETTINGS, **sklearn_tables.SETTINGS, **dimension.SETTINGS}
+GROUPS = {
+    "listed": problems.LISTED,
+    "held-out": problems.HELD_OUT,
+    **tables.GROUPS,
+    **sklearn_tables.GROUPS,
+    **dimension.GROUPS,
+}
+
+
+class Measured:
+    """A peer as an optimizer that a simulation runs: with a setting's outcomes, and the real time that its calls take.
+
+    ``outcome(k, params, value)`` is what is observed of the k-th trial, f being value there; NaN is a failure.
+    """
+
+    def __init__(self, peer, outcome, n):
+        self.peer, self.outcome = peer, outcome
+        self.n_trials, self.seconds = 0, np.zeros(n)
+
+    def suggest(self):
+        begin = time.perf_counter()
+        handle, params = self.peer.suggest()
+        number, self.n_trials = self.n_trials, self.n_trials + 1
+        self.seconds[number] += time.perf_counter() - begin
+        return SimpleNamespace(number=number, handle=handle, params=params, x=None)
+
+    def observe(self, trial, value):
+        observed = float(self.outcome(trial.number, trial.params, value))
+        begin = time.perf_counter()
+        if math.isnan(observed):
+            self.peer.fail(trial.handle)
+        else:
+            self.peer.observe(trial.handle, observed)
+        self.seconds[trial.number] += time.perf_counter() - begin
+
+
+def run_one(optimizer, function, setting, seed):
+    """Run an optimizer in a setting.
+
+    Returns
+    -------
+    History
+        ``seconds`` is real time spent in `suggest` and in `observe`, per trial.
+    """
+    # As many trials are started with workers as there are completed, and those of the other workers at the end.
+    n = setting.n_evaluations + max(0, setting.workers - 1)
+    _, noise_stream = (np.random.default_rng(s) for s in np.random.SeedSequence(seed).spawn(2))
+    outcome = setting.outcomes(function, noise_stream, n)
+    measured = Measured(optimizer, outcome, n)
+    if setting.workers:
+        history = simulate_workers(
+            measured, function, workers=setting.workers, times=setting.law, n_trials=n, seed=seed
+        )
+    else:
+        history = simulate(measured, function, n, setting.law, seed=seed)
+    trials = zip(range(n), history.points, history.values, strict=False)
+    return replace(history, observed=np.array([outcome(*trial) for trial in trials]), seconds=measured.seconds)
+
+
+def readings(setting, arrivals):
+    """The readings of the clock at which regret counts, the first result being in."""
+    if setting.workers:
+        return np.sort(arrivals)[: setting.n_evaluations]
+    steps = np.arange(setting.n_evaluations + 1, dtype=float)
+    return steps[steps >= arrivals.min()]
+
+
+def measure(text, name, seed):
+    """The record of one run."""
+    setting = SETTINGS[name]
+    function = setting.problem(seed)
+    history = run_one(peers.make(text, function.space, seed), function, setting, seed)
+    at = readings(setting, history.arrivals)
+    regret = setting.regret(function, simple_regret(history, function.optimum, at=at))
+    score = log10(regret, setting.smallest)
+    return {
+        "setting": name,
+        "optimizer": peers.parse(text)[0],
+        "seed": seed,
+        "score": round(float(score.mean()), 6),
+        "final": round(float(score[-1]), 6),
+        "seconds": round(float(history.seconds.mean()), 6),
+        "regret": [float(f"{r:.6g}") for r in regret],  # the last ones of n_evaluations readings
+        "spec": text,
+        "versions": peers.versions(text),
+    }
+
+
+def log10(regret, smallest):
+    return np.log10(np.maximum(regret, smallest))
+
+
+def run(arguments):
+    """Make the runs that the file lacks; all settings and optimizers of a seed before the next seed."""
+    tasks = [
+        (text, name, seed, arguments.out)
+        for seed, name, text in product(arguments.seeds, arguments.settings, arguments.optimizers)
+    ]
+    done = {key(record) for record in read([arguments.out])}
+    tasks = [task for task in tasks if (task[1], peers.parse(task[0])[0], task[2]) not in done]
+    if arguments.jobs == 1:
+        return report(map(execute, tasks), len(tasks))
+    with multiprocessing.get_context("spawn").Pool(arguments.jobs) as pool:
+        return report(pool.imap_unordered(execute, tasks), len(tasks))
+
+
+def execute(task):
+    """Make one run and append its record, unless another process has; None, or what went wrong."""
+    text, name, seed, out = task
+    try:
+        if (name, peers.parse(text)[0], seed) not in {key(record) for record in read([out])}:
+            append(out, measure(text, name, seed))
+    except peers.Unavailable as error:
+        return f"{name}, seed {seed}: {error}"
+    except Exception:
+        return f"{text} in {name}, seed {seed}:\n{traceback.format_exc()}"
+    return None
+
+
+def report(outcomes, n):
+    """Print how far it is, and what failed; the number of failures."""
+    failed, start = 0, time.monotonic()
+    for i, problem in enumerate(outcomes, start=1):
+        if problem:
+            failed += 1
+            print(problem, file=sys.stderr, flush=True)
+        elapsed = (time.monotonic() - start) / 60
+        left = elapsed / i * (n - i)
+        print(f"{i} of {n} runs, {elapsed:.1f} min, about {left:.1f} to go", file=sys.stderr, flush=True)
+    return failed
+
+
+def append(path, record):
+    """Add a line in one write, so that processes can share a file."""
+    descriptor = os.open(path, os.O_APPEND | os.O_CREAT | os.O_WRONLY, 0o644)
+    try:
+        os.write(descriptor, (json.dumps(record) + "\n").encode())
+    finally:
+        os.close(descriptor)
+
+
+def read(paths):
+    """The records of files that may not be there yet; those that end in .gz are compressed."""
+    lines = []
+    for path in map(Path, paths):
+        if path.exists():
+            content = path.read_bytes()
+            lines += (gzip.decompress(content) if path.suffix == ".gz" else content).decode().splitlines()
+    return [json.loads(line) for line in lines]
+
+
+def key(record):
+    return record["setting"], record["optimizer"], record["seed"]
+
+
+def collect(arguments):
+    """Setting → optimizer → the records of the seeds that all the optimizers shown have there, or of all seeds."""
+    records = read([tables.PEERS, *arguments.results])
+    records = {key(record): record for record in records if record["setting"] in arguments.settings}
+    optimizers = arguments.optimizers or list(dict.fromkeys(record["optimizer"] for record in records.values()))
+    shown = {}
+    for name in arguments.settings:
+        seeds = {o: {s for n, other, s in records if (n, other) == (name, o)} for o in optimizers}
+        seeds = {o: found for o, found in seeds.items() if found}
+        if seeds and not arguments.all_seeds:
+            seeds = dict.fromkeys(seeds, set.intersection(*seeds.values()))
+        if any(seeds.values()):
+            shown[name] = {o: [records[name, o, s] for s in sorted(found)] for o, found in seeds.items()}
+    return shown, optimizers
+
+
+def table(arguments):
+    """Markdown: mean ± standard error, and the paired difference from the optimizer compared against."""
+    shown, optimizers = collect(arguments)
+    print(f"Mean {arguments.measure} (log10 regret, lower is better) ± its standard error; in brackets the paired")
+    print(f"difference from {arguments.against} ± its standard error.\n")
+    print_row("setting", "runs", *optimizers)
+    print_row(*["---"] * (2 + len(optimizers)))
+    complete = []
+    for name, by_optimizer in shown.items():
+        by_seed = {o: {r["seed"]: r[arguments.measure] for r in records} for o, records in by_optimizer.items()}
+        scores = {o: np.array(list(found.values())) for o, found in by_seed.items()}
+        against = by_seed.get(arguments.against, {})
+        pairs = {
+            o: [found[seed] - against[seed] for seed in found if seed in against]
+            for o, found in by_seed.items()
+            if o != arguments.against
+        }
+        differences = {o: difference for o, difference in pairs.items() if difference}
+        print_row(
+            name,
+            "/".join(map(str, dict.fromkeys(len(found) for found in scores.values()))),
+            *(cell(mean_stderr(scores[o]), o in differences and mean_stderr(differences[o])) if o in scores else "–"
+              for o in optimizers),
+        )  # fmt: skip
+        if set(scores) == set(optimizers):
+            complete.append((scores, differences))
+    if len(complete) > 1:
+        cells = []
+        for o in optimizers:
+            score = pooled([mean_stderr(scores[o]) for scores, _ in complete])
+            paired = [mean_stderr(differences[o]) for _, differences in complete if o in differences]
+            cells.append(cell(score, len(paired) == len(complete) and pooled(paired)))
+        print_row(f"mean of {len(complete)} settings", "", *cells)
+    seconds = {o: [r["seconds"] for by in shown.values() for r in by.get(o, [])] for o in optimizers}
+    print_row("seconds per suggestion", "", *(f"{np.mean(s):.4f}" if s else "–" for s in seconds.values()))
+
+
+def print_row(*cells):
+    print("| " + " | ".join(map(str, cells)) + " |")
+
+
+def cell(score, difference):
+    text = "{:.3f} ± {:.3f}".format(*score)
+    return text + " ({:+.3f} ± {:.3f})".format(*difference) if difference else text
+
+
+def mean_stderr(sample):
+    """Mean over the first axis and its standard error."""
+    sample = np.asarray(sample, dtype=float)
+    if len(sample) == 1:
+        return sample[0], np.full_like(sample[0], math.nan)
+    return sample.mean(axis=0), sample.std(axis=0, ddof=1) / math.sqrt(len(sample))
+
+
+def pooled(estimates):
+    """The mean of independent estimates (mean, standard error)."""
+    means, errors = np.array(estimates).T
+    return means.mean(), math.sqrt(np.sum(errors**2)) / len(errors)
+
+
+def draw(arguments):
+    """Mean log10 regret against the readings of the clock, one panel for each setting."""
+    from belated import plotting
+
+    shown, _ = collect(arguments)
+    columns = min(3, len(shown))
+    figure, axes = plotting.grid(math.ceil(len(shown) / columns), columns)
+    for ax, (name, by_optimizer) in zip(axes, shown.items(), strict=False):
+        n, workers, smallest = SETTINGS[name].n_evaluations, SETTINGS[name].workers, SETTINGS[name].smallest
+        curves = [
+            (o, *mean_stderr([padded(r["regret"], n, smallest) for r in records]))
+            for o, records in by_optimizer.items()
+        ]
+        plotting.plot_curves(
+            curves,
+            ax,
+            x=np.arange(1, n + 1),
+            title=name,
+            xlabel=f"Evaluations by {workers} workers" if workers else "Suggestions",
+            ylabel="log10 regret",
+        )
+    plotting.save(figure, arguments.out)
+
+
+def padded(regret, n, smallest):
+    """Log10 regret at n readings, NaN before the first result."""
+    return np.concatenate([np.full(n - len(regret), math.nan), log10(np.array(regret), smallest)])
+
+
+def seed_range(text):
+    """``0:20``, or one seed."""
+    first, _, last = text.partition(":")
+    return range(int(first), int(last) if last else int(first) + 1)
+
+
+def setting_names(given):
+    names = [name for each in given for name in GROUPS.get(each, [each])]
+    unknown = [name for name in names if name not in SETTINGS]
+    if unknown:
+        raise SystemExit(f"unknown settings {unknown}: pass some of {[*GROUPS, *SETTINGS]}")
+    return list(dict.fromkeys(names))
+
+
+def main(argv=None):
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = parser.add_subparsers(required=True)
+    runner = commands.add_parser("run", help="make runs, and append a JSON line for each; goes on where it stopped")
+    runner.set_defaults(command=run)
+    runner.add_argument("--optimizers", nargs="+", required=True, help="kind, kind:settings or label=kind:settings")
+    runner.add_argument("--seeds", type=seed_range, default="0:20")
+    runner.add_argument("--out", default="results.jsonl")
+    runner.add_argument("--jobs", type=int, default=1, help="processes")
+    runner.add_argument("--settings", nargs="+", default=["listed"], help=f"names, or {', '.join(GROUPS)}")
+    viewers = {"table": (table, "markdown"), "draw": (draw, "regret curves")}
+    for name, (command, text) in viewers.items():
+        viewer = commands.add_parser(name, help=text)
+        viewer.set_defaults(command=command)
+        viewer.add_argument("results", nargs="+", help="files written by run")
+        viewer.add_argument("--optimizers", nargs="+", help="labels, in the order to show")
+        viewer.add_argument("--settings", nargs="+", default=["listed", "held-out"])
+        viewer.add_argument("--all-seeds", action="store_true", help="also seeds that another optimizer lacks")
+        if command is table:
+            viewer.add_argument("--measure", choices=["score", "final"], default="score")
+            viewer.add_argument("--against", default="botorch")
+        else:
+            viewer.add_argument("--out", default="compare.png")
+    arguments = parser.parse_args(argv)
+    arguments.settings = setting_names(arguments.settings)
+    return arguments.command(arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(1 if main() else 0)

@@ -1,0 +1,106 @@
+"""Suggestions under constraints: how many violate them, and what one costs against one without; prints JSON.
+
+Three spaces: a simplex in the cube, a ring that is 5 % of a box, and an integer, a category and a number. Violations
+are counted over suggestions of RandomSearch and BayesOpt with several acquisitions, in batches, with trials pending.
+*Warm* is a suggest / observe pair at n observations, refits included: the median over the pairs, of an optimizer with
+constraints divided by one without. The pairs of the two alternate, so that both see the same machine.
+"""
+
+import argparse
+import json
+import statistics
+import sys
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+import belated as bl
+from tests.unit.optimizers.constrained import SPACES, value
+
+ACQUISITIONS = ("log_ei", "ucb", "thompson")
+# A run of BayesOpt has so many suggestions, in batches of this size; each batch is observed two batches later.
+RUN, BATCH, LAG = 100, 5, 2
+
+
+def violations(optimizer, constraints, n):
+    """How many of n suggestions violate a constraint, and how many there were."""
+    found, count, batches = 0, 0, []
+    while count < n:
+        trials = optimizer.suggest(min(BATCH, n - count))
+        batches.append(trials)
+        count += len(trials)
+        found += sum(not all(function(trial.params) for function in constraints) for trial in trials)
+        if len(batches) > LAG:
+            for trial in batches[-1 - LAG]:
+                trial.observe(value(trial.params))
+    return found, count
+
+
+def count_violations(total, share):
+    """Violations by optimizer and space; `share` of `total` suggestions are BayesOpt's."""
+    result = {}
+    for name, (space, constraints) in SPACES.items():
+        n_random = int(total * (1 - share)) // len(SPACES)
+        optimizer = bl.RandomSearch(space, constraints=constraints, seed=0)
+        result[f"RandomSearch, {name}"] = violations(optimizer, constraints, n_random)
+        n_each = -(-int(total * share) // (len(SPACES) * len(ACQUISITIONS)))
+        for acquisition in ACQUISITIONS:
+            found, count, seed = 0, 0, 0
+            while count < n_each:
+                optimizer = bl.BayesOpt(space, constraints=constraints, acquisition=acquisition, seed=seed)
+                more = violations(optimizer, constraints, min(RUN, n_each - count))
+                found, count, seed = found + more[0], count + more[1], seed + 1
+            result[f"BayesOpt, {acquisition}, {name}"] = found, count
+    return result
+
+
+def warm(name, acquisition, n, pairs):
+    """Median milliseconds of a warm suggest / observe pair, with and without constraints, at n observations."""
+    space, constraints = SPACES[name]
+    # All of them satisfy the constraints, so that both see the same data.
+    data = [t.params for t in bl.RandomSearch(space, constraints=constraints, seed=1).suggest(n)]
+    optimizers = []
+    for given in (constraints, None):
+        optimizer = bl.BayesOpt(space, constraints=given, acquisition=acquisition, seed=0)
+        optimizer.add(data, [value(params) for params in data])
+        for _ in range(3):
+            trial = optimizer.suggest()
+            trial.observe(value(trial.params))
+        optimizers.append(optimizer)
+    times: tuple[list[float], list[float]] = ([], [])
+    for _ in range(pairs):
+        for optimizer, own in zip(optimizers, times, strict=True):
+            start = time.perf_counter()
+            trial = optimizer.suggest()
+            trial.observe(value(trial.params))
+            own.append(1e3 * (time.perf_counter() - start))
+    constrained, free = map(statistics.median, times)
+    return {"constrained_ms": round(constrained, 2), "free_ms": round(free, 2), "ratio": round(constrained / free, 2)}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--suggestions", type=int, default=10_000)
+    parser.add_argument("--share", type=float, default=0.3, help="of BayesOpt; the rest is RandomSearch's")
+    parser.add_argument("--n", type=int, default=200)
+    parser.add_argument("--pairs", type=int, default=40)
+    parser.add_argument("--spaces", nargs="*", default=list(SPACES), choices=list(SPACES))
+    parser.add_argument("--acquisitions", nargs="*", default=list(ACQUISITIONS), choices=ACQUISITIONS)
+    arguments = parser.parse_args()
+    counted = count_violations(arguments.suggestions, arguments.share) if arguments.suggestions else {}
+    result = {
+        "violations": sum(found for found, _ in counted.values()),
+        "suggestions": sum(count for _, count in counted.values()),
+        "by": {name: {"violations": found, "suggestions": count} for name, (found, count) in counted.items()},
+        "warm": {
+            f"{name}, {acquisition}": warm(name, acquisition, arguments.n, arguments.pairs)
+            for name in arguments.spaces
+            for acquisition in arguments.acquisitions
+        },
+    }
+    print(json.dumps(result, indent=1))
+
+
+if __name__ == "__main__":
+    main()

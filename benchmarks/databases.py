@@ -1,0 +1,104 @@
+"""Trials per second of many processes on one PostgreSQL study, beside Optuna's RDBStorage on the same server.
+
+Each process asks for a trial and reports a value, again and again without pauses; both sample at random, so that what
+takes time is the storage. The two are measured in turns, on a server that is started for it and syncs each commit:
+python benchmarks/databases.py. Needs optuna and psycopg. Prints JSON.
+"""
+
+import statistics
+import sys
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "campaigns"))
+
+import harness
+import server
+
+import belated as bl
+
+
+def belated_trials(url, trials, barrier, results):
+    """Suggest and observe; reports the seconds that each call took."""
+    study, times = bl.Study.load("study", url), []
+    barrier.wait()
+    for _ in range(trials):
+        start = time.perf_counter()
+        trial = study.suggest()
+        times.append(time.perf_counter() - start)
+        start = time.perf_counter()
+        study.observe(trial, harness.objective(trial.params))
+        times.append(time.perf_counter() - start)
+    results.put(times)
+
+
+def optuna_trials(url, trials, barrier, results):
+    """Ask and tell; reports the seconds that each call took, parameters included."""
+    import optuna
+
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    study = optuna.load_study(study_name="study", storage=url, sampler=optuna.samplers.RandomSampler())
+    times = []
+    barrier.wait()
+    for _ in range(trials):
+        start = time.perf_counter()
+        trial = study.ask()
+        params = {name: trial.suggest_float(name, *bounds) for name, bounds in harness.BOX.items()}
+        times.append(time.perf_counter() - start)
+        start = time.perf_counter()
+        study.tell(trial, harness.objective(params))
+        times.append(time.perf_counter() - start)
+    results.put(times)
+
+
+def measure(target, url, processes, trials):
+    """Trials per second, from the moment when all processes are ready, and the times of the calls."""
+    context = harness.processes()
+    barrier, results = context.Barrier(processes + 1), context.SimpleQueue()
+    crowd = [context.Process(target=target, args=(url, trials, barrier, results)) for _ in range(processes)]
+    for process in crowd:
+        process.start()
+    barrier.wait()
+    start = time.monotonic()
+    times = [time for _ in crowd for time in results.get()]
+    seconds = time.monotonic() - start
+    for process in crowd:
+        process.join()
+    return processes * trials / seconds, times
+
+
+def run(processes=64, trials=20, rounds=3, limit=None):
+    """The figures."""
+    import optuna
+
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    deadline, rates, times = harness.Deadline(limit), {"belated": [], "optuna": []}, {"belated": [], "optuna": []}
+    with server.Server() as database:
+        for _ in range(rounds):
+            if deadline.over():
+                break
+            database.empty()
+            harness.random_study(database.url())
+            database.execute("DROP DATABASE IF EXISTS optuna WITH (FORCE)")
+            database.execute("CREATE DATABASE optuna")
+            storage = database.url("optuna").replace("postgresql://", "postgresql+psycopg://")
+            optuna.create_study(study_name="study", storage=storage)
+            for name, target, url in (
+                ("belated", belated_trials, database.url()),
+                ("optuna", optuna_trials, storage),
+            ):
+                rate, took = measure(target, url, processes, trials)
+                rates[name].append(round(rate, 1))
+                times[name] += took
+    medians = {name: statistics.median(found) for name, found in rates.items() if found}
+    return {
+        "processes": processes,
+        "trials_per_second": rates,
+        "median": medians,
+        "ratio": round(medians["belated"] / medians["optuna"], 2),
+        "latency_ms": {name: harness.milliseconds(took) for name, took in times.items()},
+    }
+
+
+if __name__ == "__main__":
+    sys.exit(harness.main(__doc__, run, processes=64, trials=20, rounds=3))

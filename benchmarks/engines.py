@@ -1,0 +1,170 @@
+"""How busy runs keep their workers: 1,000 trials of 50 ms on 16 workers, for each engine.
+
+    python benchmarks/engines.py --engines threads,processes,loky,dask,ray
+
+The function sleeps, so that more workers than processors are fine. All workers have been started before. Utilisation is
+the sum of the times that the function took over (workers x time from the first start to the last end). "engine" is the
+same without belated: calls submitted to the executor whenever one has finished, so many in flight. Idle times are means
+for each call, from the end of a worker's call to the start of its next, and CPU times for each call are those of this
+process. All calls take the same time, so that all workers end nearly at once, again and again, and the last of them
+waits until all others have been served. Rounds take turns, medians are shown; "load" is the number of processes that
+were ready to run, of other programs too. Prints JSON.
+"""
+
+import argparse
+import json
+import os
+import queue
+import statistics
+import threading
+import time
+from contextlib import contextmanager
+from functools import partial
+
+import belated as bl
+
+BOX = {"x": (0.0, 1.0), "y": (0.0, 1.0)}
+
+
+@contextmanager
+def threads(n_workers):
+    """Threads of this process."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(n_workers) as executor:
+        yield executor
+
+
+@contextmanager
+def processes(n_workers):
+    """The executor behind processes=True."""
+    from belated.run.processes import WorkerProcesses
+
+    with WorkerProcesses() as executor:
+        yield executor
+
+
+@contextmanager
+def loky(n_workers):
+    """Processes of loky."""
+    from loky import ProcessPoolExecutor
+
+    with ProcessPoolExecutor(n_workers) as executor:
+        yield executor
+
+
+@contextmanager
+def dask(n_workers):
+    """A cluster of Dask on this machine, each worker a process with one thread."""
+    from distributed import Client, LocalCluster
+
+    arguments = {"n_workers": n_workers, "threads_per_worker": 1, "processes": True, "dashboard_address": ":0"}
+    with LocalCluster(**arguments, silence_logs=60) as cluster, Client(cluster) as client:
+        yield client.get_executor(pure=False)
+
+
+@contextmanager
+def on_ray(n_workers):
+    """A cluster of Ray on this machine."""
+    import ray
+
+    from belated.integrations.ray import executor
+
+    ray.init(num_cpus=n_workers, include_dashboard=False, object_store_memory=80_000_000, log_to_driver=False)
+    try:
+        yield executor()
+    finally:
+        ray.shutdown()
+
+
+# Each is called with the number of workers, for a with statement, and gives an executor.
+ENGINES = {"threads": threads, "processes": processes, "loky": loky, "dask": dask, "ray": on_ray}
+
+
+class Sleeps:
+    """The function of a run, and the same without a trial; says when it started and ended."""
+
+    def __init__(self, seconds):
+        self.seconds = seconds
+
+    def __call__(self, params):
+        start = time.monotonic()
+        time.sleep(self.seconds)
+        value = -((params["x"] - 0.3) ** 2) - (params["y"] - 0.6) ** 2
+        return {"value": value, "attrs": {"start": start, "end": time.monotonic()}}
+
+
+def worker(seconds):
+    """Which worker this is."""
+    time.sleep(seconds)
+    return os.getpid(), threading.get_ident()
+
+
+def warm(executor, n_workers):
+    """Wait until calls run on all workers at the same time."""
+    while len({future.result() for future in [executor.submit(worker, 0.2) for _ in range(n_workers)]}) < n_workers:
+        pass
+
+
+def alone(executor, n_workers, n_trials, seconds):
+    """The starts and ends of calls without belated."""
+    finished, f, point = queue.Queue(), Sleeps(seconds), {"x": 0.5, "y": 0.5}
+    calls, n_submitted = [], 0
+    while len(calls) < n_trials:
+        while n_submitted < n_trials and n_submitted - len(calls) < n_workers:
+            executor.submit(f, point).add_done_callback(finished.put)
+            n_submitted += 1
+        attrs = finished.get().result()["attrs"]
+        calls.append((attrs["start"], attrs["end"]))
+    return calls
+
+
+def of_run(optimizer, executor, n_workers, n_trials, seconds):
+    """The starts and ends of the evaluations of a run."""
+    f = Sleeps(seconds)
+    result = bl.maximize(f, optimizer=optimizer, n_trials=n_trials, n_workers=n_workers, executor=executor)
+    return [(trial.attrs["start"], trial.attrs["end"]) for trial in result.trials]
+
+
+def figures_of(run, n_workers):
+    """Of calls that a function makes: utilisation, and for each call the mean idle time and CPU time here, in ms."""
+    cpu = time.process_time()
+    calls = run()
+    cpu = time.process_time() - cpu
+    start, end = min(start for start, _ in calls), max(end for _, end in calls)
+    busy, there = sum(end - start for start, end in calls), n_workers * (end - start)
+    return busy / there, 1e3 * (there - busy) / len(calls), 1e3 * cpu / len(calls)
+
+
+def measure(engine, optimizers, n_workers, n_trials, seconds, rounds):
+    """The figures of one engine."""
+    found, loads = {name: [] for name in ["engine", *optimizers]}, []
+    with ENGINES[engine](n_workers) as executor:
+        warm(executor, n_workers)
+        size = (executor, n_workers, n_trials, seconds)
+        for seed in range(rounds):
+            loads.append(round(os.getloadavg()[0], 1))
+            found["engine"].append(figures_of(partial(alone, *size), n_workers))
+            for name in optimizers:
+                optimizer = getattr(bl, name)(BOX, seed=seed)
+                found[name].append(figures_of(partial(of_run, optimizer, *size), n_workers))
+    figures = {}
+    for name, rows in found.items():
+        share, idle, cpu = (statistics.median(column) for column in zip(*rows, strict=True))
+        figures[name] = {"utilisation": round(share, 4), "idle_ms": round(idle, 2), "cpu_ms": round(cpu, 3)}
+    return figures | {"load": loads}
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--engines", default=",".join(ENGINES), help="default: all")
+    parser.add_argument("--optimizers", default="RandomSearch,BayesOpt", help="default: both")
+    parser.add_argument("--workers", type=int, default=16)
+    parser.add_argument("--trials", type=int, default=1000)
+    parser.add_argument("--seconds", type=float, default=0.05)
+    parser.add_argument("--rounds", type=int, default=3)
+    given = parser.parse_args()
+    for engine in given.engines.split(","):
+        optimizers = given.optimizers.split(",")
+        figures = measure(engine, optimizers, given.workers, given.trials, given.seconds, given.rounds)
+        print(json.dumps({engine: figures}), flush=True)

@@ -1,0 +1,232 @@
+"""Where trials fail: how often suggestions do, and what that costs in regret; prints JSON.
+
+*failing*: a part of the box that is 30 % of it, beside the best point, fails. Failures are counted among the trials
+after the first 40; regret is that of the best value after all of them. *diverging*: a corner that is 10 % of the box is
+reported as failed, or as a value of 1e3, 1e6 or 1e12, or is as good as the rest ("none"). Everything is minimised, one
+trial after another, and paired by seed; regrets are geometric means, their ratios come with a factor of one standard
+error.
+
+*border*: on a quadratic a half-plane, a slanted one or a disc fails, beside or over the optimum. Given are the share of
+failures among trials 61 to 120, and the regret of the best value against the best point outside. *accidents*: on the
+same quadratic 5 or 20 % of all trials fail by chance, 4 being in flight. Given is the median of log10 of the regret of
+`recommend` after as many successes as in the run without failures, and how much more than that it may be: 1 and two
+standard errors of the paired differences.
+"""
+
+import argparse
+import json
+import math
+import random
+import sys
+from pathlib import Path
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+import belated as bl
+from belated import functions
+
+# Regret is not told apart below.
+LEAST_REGRET = 1e-6
+DIVERGING = {"none": None, "fail": math.nan, "1e3": 1e3, "1e6": 1e6, "1e12": 1e12}
+
+
+def corner(share):
+    """Whether the last two coordinates of a point of the unit cube are both large: a corner that is this part of it."""
+    bound = 2 - math.sqrt(2 * share)
+    return lambda u: u[-1] + u[-2] > bound
+
+
+def disc(u):
+    """A disc between two of the best points of Branin, 30 % of the square with what is cut off."""
+    return math.hypot(u[0] - 0.75, u[1] - 0.45) < 0.3183
+
+
+PROBLEMS = {
+    "branin, corner": (functions.BRANIN, corner),
+    "branin, disc": (functions.BRANIN, lambda share: disc),
+    "hartmann6, corner": (functions.HARTMANN6, corner),
+}
+
+
+def unit(function, params):
+    """The point in the unit cube."""
+    return [(params[name] - its.low) / (its.high - its.low) for name, its in function.space.items()]
+
+
+def run(function, bad, reported, seed, n):
+    """The trials of one run as (whether it is in the bad part, regret); `reported` is what is observed there.
+
+    None: the value of the function; NaN: a failure.
+    """
+    opt = bl.BayesOpt(function.space, direction="minimize", seed=seed)
+    trials = []
+    for _ in range(n):
+        trial = opt.suggest()
+        is_bad = bad(unit(function, trial.params))
+        value = function.optimum - function(trial.params)
+        if is_bad and reported is not None:
+            trials.append((True, math.inf))
+            trial.fail() if math.isnan(reported) else trial.observe(reported)
+        else:
+            trials.append((is_bad, value))
+            trial.observe(value)
+    return trials
+
+
+def log_regret(trials):
+    return math.log10(max(min(regret for _, regret in trials), LEAST_REGRET))
+
+
+def share_of(function, bad, n=20_000):
+    """The measured share of the box that is bad."""
+    return float(np.mean([bad(u) for u in np.random.default_rng(0).random((n, len(function.space)))]))
+
+
+def ratio(logs, reference):
+    """Of geometric means, and the factor of one standard error."""
+    difference = np.array(logs) - np.array(reference)
+    error = difference.std(ddof=1) / math.sqrt(len(difference))
+    return {"ratio": round(10 ** difference.mean(), 3), "factor_of_standard_error": round(10**error, 3)}
+
+
+def failing(name, seeds, first, n):
+    function, part = PROBLEMS[name]
+    bad = part(0.3)
+    runs = [run(function, bad, math.nan, seed, n) for seed in range(seeds)]
+    logs = [log_regret(trials) for trials in runs]
+    later = [np.mean([is_bad for is_bad, _ in trials[first:]]) for trials in runs]
+    return {
+        "share_of_the_box": round(share_of(function, bad), 4),
+        "after_the_first": first,
+        "failed": round(float(np.mean(later)), 4),
+        "standard_error": round(float(np.std(later, ddof=1)) / math.sqrt(seeds), 4),
+        "regret": float(f"{10 ** np.mean(logs):.3g}"),
+        "log10_regret": [round(float(np.mean(logs)), 3), round(float(np.std(logs, ddof=1)) / math.sqrt(seeds), 3)],
+    }
+
+
+def diverging(name, seeds, n):
+    function, part = PROBLEMS[name]
+    bad = part(0.1)
+    logs = {}
+    for as_what, reported in DIVERGING.items():
+        logs[as_what] = [log_regret(run(function, bad, reported, seed, n)) for seed in range(seeds)]
+    return {
+        "regret": {as_what: float(f"{10 ** np.mean(each):.3g}") for as_what, each in logs.items()},
+        "to_none": {as_what: ratio(each, logs["none"]) for as_what, each in logs.items() if as_what != "none"},
+    }
+
+
+SQUARE = {"x": (0.0, 1.0), "y": (0.0, 1.0)}
+
+
+def quadratic(x, y):
+    return -((x - 0.3) ** 2) - (y - 0.7) ** 2
+
+
+# Where trials fail, and the least regret outside.
+BORDERS = {
+    "half": (lambda x, y: x < 0.5, 0.04),
+    "slanted": (lambda x, y: x + 0.5 * y < 0.9, 0.05),
+    "disc beside the optimum": (lambda x, y: math.hypot(x - 0.45, y - 0.7) < 0.12, 0.0),
+    "disc over the optimum": (lambda x, y: math.hypot(x - 0.35, y - 0.75) < 0.2, (0.2 - math.hypot(0.05, 0.05)) ** 2),
+}
+
+
+def border(fails, least, acquisition, seeds, n=120):
+    shares, regrets = [], []
+    for seed in range(seeds):
+        opt = bl.BayesOpt(SQUARE, acquisition=acquisition, seed=seed)
+        for _ in range(n):
+            trial = opt.suggest()
+            trial.fail() if fails(**trial.params) else trial.observe(quadratic(**trial.params))
+        shares.append(np.mean([trial.state == "failed" for trial in opt.trials[n // 2 :]]))
+        regrets.append(-opt.best_value_ - least)
+    return {"failed": round(float(np.median(shares)), 3), "most": round(max(shares), 3)} | {
+        "regret": float(f"{np.median(regrets):.2g}"),
+        "largest": float(f"{max(regrets):.2g}"),
+    }
+
+
+# Regret is not told apart below.
+LEAST_OF_ACCIDENTS = 1e-9
+# Successes of a run, and trials in flight.
+N_SUCCESSES, N_IN_FLIGHT = 60, 4
+SEARCHES = ("log_ei", "ucb", "thompson", "max_variance")
+MODELLED = ("GP-", "asy", "seq", "syn", "BPE")
+NAMED = [name for name in bl.algorithms() if name.startswith(MODELLED) and not name.endswith("RAND")]
+
+
+def made(name, seed):
+    if name in SEARCHES:
+        return bl.BayesOpt(SQUARE, acquisition=name, seed=seed)
+    needed = {"window": 20} if name.endswith("SDF") else {}
+    if name.startswith("BPE"):
+        needed = {"horizon": 2 * N_SUCCESSES, "lengthscale": 0.4, "noise_std": 0.01}
+    return bl.algorithm(name, SQUARE, seed=seed, **needed)
+
+
+def accident(name, chance, seed):
+    """log10 of the regret of the recommendation after some successes."""
+    opt, rng, in_flight, n = made(name, seed), random.Random(seed), [], 0
+    while n < N_SUCCESSES:
+        in_flight.append(opt.suggest())
+        if len(in_flight) > N_IN_FLIGHT:
+            trial = in_flight.pop(0)
+            if rng.random() < chance:
+                trial.fail()
+            else:
+                trial.observe(quadratic(**trial.params))
+                n += 1
+    return math.log10(max(-quadratic(**opt.recommend()), LEAST_OF_ACCIDENTS))
+
+
+def accidents(name, seeds):
+    without = np.array([accident(name, 0.0, seed) for seed in range(seeds)])
+    result = {"0": round(float(np.median(without)), 2)}
+    for chance in (0.05, 0.2):
+        logs = np.array([accident(name, chance, seed) for seed in range(seeds)])
+        error = (logs - without).std(ddof=1) / math.sqrt(seeds)
+        result[str(chance)] = round(float(np.median(logs)), 2)
+        result[f"{chance}, more"] = round(float(np.median(logs) - np.median(without)), 2)
+        result[f"{chance}, allowed"] = round(1 + 2 * error, 2)
+    return result
+
+
+PARTS = ["failing", "diverging", "border", "accidents"]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seeds", type=int, default=20)
+    parser.add_argument("--first", type=int, default=40, help="trials before failures are counted")
+    parser.add_argument("--n", type=int, default=60, help="trials of a run")
+    parser.add_argument("--problems", nargs="*", default=list(PROBLEMS), choices=list(PROBLEMS))
+    parser.add_argument("--parts", nargs="*", default=PARTS, choices=PARTS)
+    parser.add_argument("--searches", nargs="*", default=[*SEARCHES, *NAMED], choices=[*SEARCHES, *NAMED])
+    arguments = parser.parse_args()
+    result = {}
+    if "failing" in arguments.parts:
+        result["failing"] = {
+            name: failing(name, arguments.seeds, arguments.first, arguments.n) for name in arguments.problems
+        }
+    if "diverging" in arguments.parts:
+        # The disc holds no corner.
+        corners = [name for name in arguments.problems if PROBLEMS[name][1] is corner]
+        result["diverging"] = {name: diverging(name, arguments.seeds, arguments.n) for name in corners}
+    searches = arguments.searches
+    if "border" in arguments.parts:
+        result["border"] = {
+            name: {part: border(*it, name, arguments.seeds) for part, it in BORDERS.items()}
+            for name in searches
+            if name in SEARCHES
+        }
+    if "accidents" in arguments.parts:
+        result["accidents"] = {name: accidents(name, arguments.seeds) for name in searches}
+    print(json.dumps(result, indent=1))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,65 @@
+"""The runs of other optimizers on the tables, which are made once and kept in data/.
+
+    python benchmarks/tables_peers.py run peers.jsonl     # hours; goes on where it stopped
+    python benchmarks/tables_peers.py pack peers.jsonl
+
+The held-out tables are not among them.
+"""
+
+import argparse
+import gzip
+import json
+import sys
+
+import compare
+import tables
+
+GP = 'optuna-gp=optuna-gp:{"deterministic_objective": false}'
+TPE = 'optuna-tpe=optuna-tpe:{"multivariate": true}'
+# Groups are what multivariate TPE has for parameters that are not always there.
+TPE_CONDITIONAL = 'optuna-tpe=optuna-tpe:{"multivariate": true, "group": true}'
+BOTORCH = "botorch=botorch-grid"
+
+#: Group of settings, optimizer, number of seeds: from the cheapest to the most expensive.
+RUNS = [
+    ("tables", "random", 20),
+    ("tables", TPE, 20),
+    ("ours", "random", 20),
+    ("ours", TPE_CONDITIONAL, 20),
+    ("tables", GP, 20),
+    ("ours", GP, 20),
+    ("tables", BOTORCH, 5),
+    ("ours", BOTORCH, 5),
+]
+
+
+def run(path):
+    """Make the runs that the file lacks; whether any failed."""
+    failed = 0
+    for settings, optimizer, n_seeds in RUNS:
+        what = ["--settings", settings, "--optimizers", optimizer, "--seeds", f"0:{n_seeds}", "--out", path]
+        failed += compare.main(["run", *what])
+    return failed
+
+
+def pack(path):
+    """Write the records to data/, regrets with four digits."""
+    records = {compare.key(record): record for record in compare.read([path])}
+    lines = []
+    for key in sorted(records):
+        record = records[key] | {"regret": [float(f"{r:.4g}") for r in records[key]["regret"]]}
+        lines.append(json.dumps(record, separators=(",", ":")))
+    tables.PEERS.write_bytes(gzip.compress("\n".join(lines).encode(), 9, mtime=0))
+    print(f"{len(lines)} runs, {tables.PEERS.stat().st_size} bytes")
+
+
+def main(argv=None):
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("command", choices=["run", "pack"])
+    parser.add_argument("path", help="the file of all records")
+    arguments = parser.parse_args(argv)
+    return {"run": run, "pack": pack}[arguments.command](arguments.path)
+
+
+if __name__ == "__main__":
+    sys.exit(1 if main() else 0)

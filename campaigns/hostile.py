@@ -1,0 +1,456 @@
+"""Stores written by hand to do harm are refused, and nothing in them runs: python campaigns/hostile.py.
+
+Each case starts from a sound store and changes it with plain SQL, giving hostile events valid checksums. A
+process with a limit on memory and time then lists, shows, checks, exports and salvages it, opens the study,
+observes and suggests: everything must end with StoreError, an exit code of the command, or the right data; no
+trigger may have left its trace. Prints JSON.
+"""
+
+import json
+import resource
+import sqlite3
+import sys
+import time
+import traceback
+from contextlib import closing
+from pathlib import Path
+
+import harness
+
+import belated as bl
+from belated.store import checksums as events
+
+MEMORY = 3 << 30  # bytes of address space a reader may use
+TIME = 60.0  # seconds
+
+# Bodies that stand in place of event 3, an observation of trial 0; each valid as text, none as an event.
+X = '{"x":[0.5,0.5],"index":null}'
+BODIES = {
+    "empty": "",
+    "not JSON": "{Observed",
+    "null": "null",
+    "number": "17",
+    "string": '"Observed"',
+    "list": "[]",
+    "no kind": "{}",
+    "two kinds": '{"Observed":{"number":0,"value":0.5,"now":1.0},"Failed":{"number":0,"now":1.0}}',
+    "unknown kind": '{"Exploded":{"number":0}}',
+    "python object": '{"py/reduce":[{"py/type":"os.system"},{"py/tuple":["touch TRACE"]}]}',
+    "class": '{"__class__":"os.system","args":["touch TRACE"]}',
+    "no fields": '{"Observed":{}}',
+    "fields are a list": '{"Observed":[0,0.5,1.0,4,5]}',
+    "fields are null": '{"Observed":null}',
+    "number is text": '{"Observed":{"number":"0","value":0.5,"now":1.0}}',
+    "number is negative": '{"Observed":{"number":-1,"value":0.5,"now":1.0}}',
+    "number is a fraction": '{"Observed":{"number":0.5,"value":0.5,"now":1.0}}',
+    "number is unknown": '{"Observed":{"number":999,"value":0.5,"now":1.0}}',
+    "number is 2**64": '{"Observed":{"number":18446744073709551616,"value":0.5,"now":1.0}}',
+    "number has a million digits": '{"Observed":{"number":' + "9" * 1_000_000 + ',"value":0.5,"now":1.0}}',
+    "value is NaN": '{"Observed":{"number":0,"value":NaN,"now":1.0}}',
+    "value is infinite": '{"Observed":{"number":0,"value":1e999,"now":1.0}}',
+    "value is -Infinity": '{"Observed":{"number":0,"value":-Infinity,"now":1.0}}',
+    "value is null": '{"Observed":{"number":0,"value":null,"now":1.0}}',
+    "value is text": '{"Observed":{"number":0,"value":"0.5","now":1.0}}',
+    "value is true": '{"Observed":{"number":0,"value":true,"now":1.0}}',
+    "value is a list": '{"Observed":{"number":0,"value":[0.5],"now":1.0}}',
+    "value has a million digits": '{"Observed":{"number":0,"value":' + "9" * 1_000_000 + ',"now":1.0}}',
+    "now is NaN": '{"Observed":{"number":0,"value":0.5,"now":NaN}}',
+    "now is infinite": '{"Observed":{"number":0,"value":0.5,"now":1e999}}',
+    "nested lists": "[" * 200_000,
+    "nested objects": '{"a":' * 200_000,
+    "nested and closed": "[" * 100_000 + "]" * 100_000,
+    "lone surrogate": '{"\\ud800":1}',
+    "zero byte": '{"Observed":\x00}',
+    "trailing text": '{"Observed":{"number":0,"value":0.5,"now":1.0}} DROP TABLE events',
+    "enqueued outside": '{"Enqueued":{"point":{"x":[-3,0.5],"index":null}}}',
+}
+DEEP = json.dumps('{"a":' + "[" * 200_000 + "]" * 200_000 + "}")
+OBSERVED = '{"Observed":{"number":0,"value":0.25,"now":3.0,%s}}'
+BODIES |= {
+    f"observed: {what}": OBSERVED % fields
+    for what, fields in {
+        "std is negative": '"std":-1.0',
+        "cost is negative": '"cost":-1.0',
+        "cost is text": '"cost":"1"',
+        "duration is negative": '"duration":-1.0',
+        "duration is infinite": '"duration":1e999',
+        "point outside": '"point":{"x":[0.5,7.5],"index":null}',
+        "point too short": '"point":{"x":[0.5]}',
+        "point has an index": '"point":{"x":[0.5,0.5],"index":3}',
+        "point is NaN": '"point":{"x":[0.5,NaN]}',
+        "point is a list": '"point":[[0.5,0.5],null,null]',
+        "point is empty": '"point":{}',
+        "attrs are an object": '"attrs":{"a":1}',
+        "attrs are a list": '"attrs":"[1]"',
+        "attrs are null in text": '"attrs":"null"',
+        "attrs are empty text": '"attrs":""',
+        "attrs are no JSON": '"attrs":"{\'a\': 1}"',
+        "attrs hold NaN": '"attrs":"{\\"a\\":NaN}"',
+        "attrs hold a lone surrogate": '"attrs":"{\\"a\\":\\"\\\\ud800\\"}"',
+        "attrs are nested": f'"attrs":{DEEP}',
+        "value twice": '"value":0.5',
+        "unknown field": '"replicate":true',
+    }.items()
+}
+FAILED = '{"Failed":{"number":0,"now":3.0,%s}}'
+BODIES |= {
+    f"failed: {what}": FAILED % fields
+    for what, fields in {
+        "error is text": '"error":"ValueError"',
+        "error is a list": '"error":["ValueError","bad",null]',
+        "error has no message": '"error":{"type":"ValueError"}',
+        "error has unknown fields": '"error":{"type":"ValueError","message":"","line":3}',
+        "type is a number": '"error":{"type":3,"message":""}',
+        "traceback is a list": '"error":{"type":"E","message":"","traceback":["a"]}',
+        "attrs are a list": '"attrs":"[]"',
+        "attrs are nested": f'"attrs":{DEEP}',
+        "unknown field": '"std":1.0',
+    }.items()
+}
+ADDED = '{"Added":{"point":%s,"context":%s,"value":%s,"now":1.0}}'
+BODIES |= {
+    f"added: {what}": ADDED % fields
+    for what, fields in {
+        "point too short": ('{"x":[0.5],"index":null}', "[]", "1.0"),
+        "point too long": ('{"x":[0.5,0.5,0.5],"index":null}', "[]", "1.0"),
+        "point outside": ('{"x":[0.5,7.5],"index":null}', "[]", "1.0"),
+        "point is null": ("null", "[]", "1.0"),
+        "point has an index": ('{"x":[0.5,0.5],"index":3}', "[]", "1.0"),
+        "context undeclared": (X, "[0.5]", "1.0"),
+        "value is infinite": (X, "[]", "1e999"),
+        "value is text": (X, "[]", '"1.0"'),
+    }.items()
+}
+SUGGESTED = '{"Suggested":{"point":%s,"context":[],"now":%s,"note":%s,"queued":%s,"expires_at":%s}}'
+
+
+def note(lengthscale, variance, noise, rows, kernel="matern52", scale="1.0"):
+    """The note of a fit, as a JSON string."""
+    return json.dumps(
+        f'{{"kernel":"{kernel}","lengthscale":{lengthscale},"signal_variance":{variance},"noise_variance":{noise},'
+        f'"rows":{rows},"scale":{scale}}}'
+    )
+
+
+BODIES |= {
+    f"suggested: {what}": SUGGESTED % fields
+    for what, fields in {
+        "queued, but nothing was": (X, "3.0", "null", "true", "null"),
+        "queued is a number": (X, "3.0", "null", "7", "null"),
+        "lease is NaN": (X, "3.0", "null", "false", "NaN"),
+        "lease is infinite": (X, "3.0", "null", "false", "1e999"),
+        "lease is text": (X, "3.0", "null", "false", '"now"'),
+        "now is text": (X, '"3"', "null", "false", "null"),
+        "theta of the wrong width": (X, "3.0", note("[1.0]", 1.0, 0.1, 2), "false", "null"),
+        "theta is negative": (X, "3.0", note("[-1.0,1.0]", 1.0, 0.1, 2), "false", "null"),
+        "theta is zero": (X, "3.0", note("[0.0,0.0]", 0.0, 0.0, 2), "false", "null"),
+        "theta is infinite": (X, "3.0", note("[1e999,1.0]", 1.0, 0.1, 2), "false", "null"),
+        "theta is huge": (X, "3.0", note("[1e308,1e308]", "1e308", "1e308", 2), "false", "null"),
+        "theta on more rows than there are": (X, "3.0", note("[1.0,1.0]", 1.0, 0.1, 10**18), "false", "null"),
+        "theta on -1 rows": (X, "3.0", note("[1.0,1.0]", 1.0, 0.1, -1), "false", "null"),
+        "note is a list": (X, "3.0", "[]", "false", "null"),
+        "note is an object": (X, "3.0", "{}", "false", "null"),
+        "note is empty": (X, "3.0", '""', "false", "null"),
+        "note of a list": (X, "3.0", '"[]"', "false", "null"),
+        "note of nested lists": (X, "3.0", json.dumps("[" * 200_000), "false", "null"),
+        "kernel is unknown": (X, "3.0", note("[1.0,1.0]", 1.0, 0.1, 2, kernel="evil"), "false", "null"),
+        "scale is zero": (X, "3.0", note("[1.0,1.0]", 1.0, 0.1, 2, scale="0.0"), "false", "null"),
+    }.items()
+}
+# Bodies of so many bytes.
+HUGE = {
+    "spaces": lambda size: " " * size,
+    "text": lambda size: '"' + "x" * size + '"',
+    "numbers": lambda size: '{"Suggested":{"point":{"x":[' + "1," * (size // 2) + '1],"index":null}}}',
+    "fields": lambda size: '{"Observed":[' + "1," * (size // 2) + "1]}",
+    "traceback of a list": lambda size: '{"Failed":{"error":{"traceback":[' + "1," * (size // 2) + "1]}}}",
+}
+# No study can have written these, but they have the form of events: they are accepted as they stand, and counted.
+UNCHECKED = {"suggested: theta is huge"}
+
+KEYS = {
+    "empty": "",
+    "no parts": "evil",
+    "two parts": "suggest:0",
+    "unknown call": "explode:0:key",
+    "zero byte": "observe:0:\x00",
+    "a million characters": "observe:0:" + "x" * 1_000_000,
+    "SQL": "observe:0:'); DROP TABLE events; --",
+}
+NUMBERS = ["NULL", "'text'", "x'00ff'", "-1", "0.5", "9e999", "9223372036854775807", "zeroblob(%d)"]
+SCHEMA = {
+    # what was executed would stand in the table named trace
+    "trigger on insert": "CREATE TRIGGER t AFTER INSERT ON events BEGIN INSERT INTO trace VALUES ('ran'); END",
+    "trigger before insert": "CREATE TRIGGER t BEFORE INSERT ON events BEGIN INSERT INTO trace VALUES ('ran'); END",
+    "trigger that deletes": (
+        "CREATE TRIGGER t AFTER INSERT ON events BEGIN DELETE FROM events; INSERT INTO trace VALUES ('ran'); END"
+    ),
+    "trigger that aborts": "CREATE TRIGGER t BEFORE INSERT ON events BEGIN SELECT RAISE(ABORT, 'no'); END",
+    "trigger that ignores": "CREATE TRIGGER t BEFORE INSERT ON events BEGIN SELECT RAISE(IGNORE); END",
+    "trigger on studies": "CREATE TRIGGER t AFTER UPDATE ON studies BEGIN INSERT INTO trace VALUES ('ran'); END",
+    "trigger that loads a library": "CREATE TRIGGER t AFTER INSERT ON events BEGIN SELECT load_extension('TRACE'); END",
+    "events is a view": "ALTER TABLE events RENAME TO real; CREATE VIEW events AS SELECT * FROM real",
+    "events is an endless view": (
+        "ALTER TABLE events RENAME TO real; CREATE VIEW events AS WITH RECURSIVE c(n) AS (SELECT 0 UNION "
+        "ALL SELECT n + 1 FROM c) SELECT real.*, n FROM real, c"
+    ),
+    "view with a trigger": (
+        "ALTER TABLE events RENAME TO real; CREATE VIEW events AS SELECT * FROM real; CREATE TRIGGER t "
+        "INSTEAD OF INSERT ON events BEGIN INSERT INTO trace VALUES ('ran'); END"
+    ),
+    "studies is a view": "ALTER TABLE studies RENAME TO real; CREATE VIEW studies AS SELECT * FROM real",
+    "studies is a view that loads": (
+        "ALTER TABLE studies RENAME TO real; CREATE VIEW studies AS SELECT *, load_extension('TRACE') AS more FROM real"
+    ),
+    "events is virtual": (
+        "DROP TABLE events; CREATE VIRTUAL TABLE events USING fts5(study, seq, body, key, at, version, checksum)"
+    ),
+    "events is missing": "DROP TABLE events",
+    "studies is missing": "PRAGMA foreign_keys=OFF; DROP TABLE studies",
+    "column is missing": "ALTER TABLE events RENAME COLUMN body TO corpse",
+    "column is generated": "ALTER TABLE events ADD COLUMN more AS (hex(zeroblob(1000000)))",
+    "index on an expression": "CREATE INDEX i ON events (hex(zeroblob(100000)))",
+    "unknown collation": (
+        "PRAGMA writable_schema=ON; UPDATE sqlite_master SET sql = replace(sql, 'body', 'body COLLATE "
+        "evil') WHERE name = 'events'"
+    ),
+    "nonsense in the schema": (
+        "PRAGMA writable_schema=ON; UPDATE sqlite_master SET sql = 'CREATE TABLE events(' WHERE name = 'events'"
+    ),
+    "no constraints, seq twice": (
+        "CREATE TABLE copy AS SELECT * FROM events; DROP TABLE events; ALTER TABLE copy RENAME TO "
+        "events; INSERT INTO events SELECT * FROM events WHERE seq = 2"
+    ),
+    "newer format": "PRAGMA user_version = 999999",
+    "negative format": "PRAGMA user_version = -7",
+    "another application's id": "PRAGMA application_id = 252006674",
+    "hole in the sequence": "DELETE FROM events WHERE seq = 2",
+    "the beginning is missing": "DELETE FROM events WHERE seq = 0",
+    "the end is missing": "DELETE FROM events WHERE seq = (SELECT max(seq) FROM events)",
+    "two events exchanged": (
+        "UPDATE events SET seq = -1 WHERE seq = 1; UPDATE events SET seq = 1 WHERE seq = 2; UPDATE "
+        "events SET seq = 2 WHERE seq = -1"
+    ),
+    "events of nobody": "PRAGMA foreign_keys=OFF; UPDATE events SET study = 77",
+    "value changed by hand": "UPDATE events SET body = replace(body, '0.25', '0.75')",
+}
+FILES = {
+    "empty file": b"",
+    "text": b"hello, this is not a database " * 100,
+    "header alone": b"SQLite format 3\x00",
+    "header and noise": b"SQLite format 3\x00" + bytes(range(256)) * 40,
+    "pickle": b"cos\nsystem\n(S'touch TRACE'\ntR.",
+}
+DEFINITIONS = {
+    "empty": "",
+    "null": "null",
+    "list": "[]",
+    "no fields": "{}",
+    "nested": "[" * 200_000,
+    "NaN": '{"optimizer":NaN}',
+    "not JSON": "RandomSearch()",
+    "python": "__import__('os').system('touch TRACE')",
+}
+
+
+def make(path):
+    """A sound store of one study with events 0 to 5, whose strategy writes notes."""
+    study = harness.bayes_study(path)
+    study.suggest(n=3)
+    study.observe(0, 0.25)
+    study.suggest()
+    study.observe(1, 0.5)
+    harness.close(study)
+
+
+def leaves(value, path=()):
+    """The paths to all values in JSON data, itself included."""
+    yield path
+    children = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, child in children:
+        yield from leaves(child, (*path, key))
+
+
+def altered(value, path, replacement):
+    """JSON data with the value at a path replaced."""
+    if not path:
+        return replacement
+    copy = dict(value) if isinstance(value, dict) else list(value)
+    copy[path[0]] = altered(value[path[0]], path[1:], replacement)
+    return copy
+
+
+def every_case(base, size):
+    """(name, a function that makes the store at a path hostile) for each case."""
+
+    def sql(script):
+        def change(path):
+            with closing(sqlite3.connect(path)) as connection:
+                connection.execute("CREATE TABLE trace(what)") if "trace" in script else None
+                connection.executescript(script)
+                connection.commit()
+
+        return change
+
+    def with_checksums(table, column, text, where="1"):
+        def change(path):
+            with closing(sqlite3.connect(path)) as connection:
+                connection.execute(f"UPDATE {table} SET {column} = ? WHERE {where}", (text,))
+                set_checksums(connection)
+                connection.commit()
+
+        return change
+
+    for name, text in (BODIES | {name: text(size) for name, text in HUGE.items()}).items():
+        yield f"body: {name}", with_checksums("events", "body", text, "seq = 3")
+    for name, text in KEYS.items():
+        yield f"key: {name}", with_checksums("events", "key", text, "seq = 3")
+    yield "body: not text", with_checksums("events", "body", b"\xff\xfe", "seq = 3")
+    for name, script in SCHEMA.items():
+        yield f"schema: {name}", sql(script)
+    with closing(sqlite3.connect(base)) as connection:
+        for table in ("events", "studies", "heads"):
+            for _, column, *_ in connection.execute(f"PRAGMA table_info({table})").fetchall():
+                for number in (number.replace("%d", str(size)) for number in NUMBERS):
+                    # Copied without its constraints first, or SQLite itself would refuse.
+                    yield (
+                        f"column: {table}.{column} = {number}",
+                        sql(
+                            f"PRAGMA foreign_keys=OFF; CREATE TABLE copy AS SELECT * FROM {table}; DROP TABLE {table}; "
+                            f"ALTER TABLE copy RENAME TO {table}; UPDATE {table} SET {column} = {number}"
+                        ),
+                    )
+                    update = f"UPDATE OR IGNORE {table} SET {column} = {number}"
+                    yield f"value: {table}.{column} = {number}", sql(update)
+        (definition,) = connection.execute("SELECT definition FROM studies").fetchone()
+    for name, text in (DEFINITIONS | {"huge": HUGE["text"](size)}).items():
+        yield f"definition: {name}", with_checksums("studies", "definition", text)
+    data = json.loads(definition)
+    for path in leaves(data):
+        for what in (None, True, -1, 1e999, 10**400, "os.system", [], {}, ["x"] * 3, {"x": [1, 2]}, [[[[]]]]):
+            text = json.dumps(altered(data, path, what))
+            yield (
+                f"definition: {'.'.join(map(str, path))} = {str(what)[:20]}",
+                with_checksums("studies", "definition", text),
+            )
+    for name, content in FILES.items():
+        yield f"file: {name}", lambda path, content=content: Path(path).write_bytes(content)
+
+
+def set_checksums(connection):
+    """Give the study and every event of it the checksum that belongs to them, whatever they hold."""
+    facts = connection.execute("SELECT id, name, definition, at, version FROM studies").fetchone()
+    connection.execute("UPDATE studies SET checksum = ?", (events._digest(*facts),))
+    for seq, key, at, body in connection.execute("SELECT seq, key, at, body FROM events").fetchall():
+        if isinstance(body, str):
+            checksum = events.with_checksum(facts[0], seq, key, at, body).checksum
+            connection.execute("UPDATE events SET checksum = ? WHERE seq = ?", (checksum, seq))
+
+
+def trace(path):
+    """Whether something in the store has run."""
+    if any((Path(path).parent / name).exists() for name in ("TRACE", "TRACE.so")):
+        return True
+    try:
+        with closing(sqlite3.connect(path)) as connection:
+            return bool(connection.execute("SELECT count(*) FROM trace").fetchone()[0])
+    except sqlite3.Error:
+        return False
+
+
+def use_store(path, truth):
+    """Use a hostile store in every way there is; what happened, by use."""
+    seen = {}
+    for use in (["list"], ["show"], ["check"], ["export"], ["export", "--salvage"]):
+        try:
+            code, _, err = harness.command(*use, harness.url(path))
+            seen[" ".join(use)] = code if code in (0, 1) else f"exit code {code}: {err[-200:]}"
+        except BaseException:
+            seen[" ".join(use)] = traceback.format_exc(limit=-3)
+    try:
+        study = bl.Study.load("study", harness.url(path))
+        right = harness.state(study) == truth
+        pending = [number for number, _, state, _ in truth if state == "pending"]
+        study.observe(pending[0], 0.125)
+        study.suggest()
+        opened = bl.Study.load("study", harness.url(path))
+        right = right and harness.state(opened)[pending[0]][2:] == ("observed", 0.125)
+        seen["use"] = "right" if right and len(opened.trials) == len(truth) + 1 else "accepted"
+    except bl.StoreError:
+        seen["use"] = "StoreError"
+    except BaseException:
+        seen["use"] = traceback.format_exc(limit=-3)
+    return seen
+
+
+def use_with_limits(path, truth, results):
+    """Use a store with limited memory, and report."""
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    sys.stderr = open("/dev/null", "w")  # noqa: SIM115
+    seen = use_store(path, truth)
+    results.put((seen, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024))
+
+
+def run(every=1, megabytes=50, limit=None):
+    """The figures, of every so many-th case."""
+    failures, deadline, context = harness.Failures(), harness.Deadline(limit), harness.processes()
+    unchecked = 0
+    outcomes, cases, skipped, largest, slowest = {}, 0, [], (0.0, ""), (0.0, "")
+    with harness.folder(memory=True) as folder:
+        base, path = Path(folder) / "base.db", Path(folder) / "store.db"
+        make(base)
+        truth = harness.state(bl.Study.load("study", harness.url(base)))
+        for index, (name, change) in enumerate(every_case(base, megabytes * 1_000_000)):
+            if index % every:
+                continue
+            if deadline.over():
+                break
+            harness.copy_store(base, path)
+            try:
+                change(path)
+            except sqlite3.Error as error:
+                skipped.append(f"{name}: {error}")  # SQLite does not let anybody write this
+                continue
+            cases += 1
+            results = context.SimpleQueue()
+            process = context.Process(target=use_with_limits, args=(path, truth, results))
+            process.start()
+            start = time.monotonic()
+            while results.empty() and process.is_alive() and time.monotonic() - start < TIME:
+                time.sleep(0.002)
+            if results.empty():
+                failures.note(f"{name}: {'hung' if process.is_alive() else f'died with {process.exitcode}'}")
+                process.kill()
+                process.join()
+                continue
+            seen, memory = results.get()
+            process.join()
+            slowest = max(slowest, (round(time.monotonic() - start, 2), name))
+            largest = max(largest, (round(memory), name))
+            outcome = seen.pop("use")
+            for use, code in seen.items():
+                if code not in (0, 1):
+                    failures.note(f"{name}: {use}: {code}")
+            outcomes[outcome[:20]] = outcomes.get(outcome[:20], 0) + 1
+            kind, what = name.split(": ", 1)
+            allowed = ("StoreError",) if kind == "body" else ("StoreError", "right")
+            if kind == "definition" or what in UNCHECKED:
+                allowed += ("accepted",)  # with a valid checksum, a definition may be another valid one
+            unchecked += what in UNCHECKED and outcome == "accepted"
+            if outcome not in allowed:
+                failures.note(f"{name}: {outcome}")
+            if trace(path):
+                failures.note(f"{name}: something in it ran")
+    return {
+        "cases": cases,
+        "outcomes": outcomes,
+        "impossible_but_accepted": unchecked,
+        "refused_by_sqlite": len(skipped),
+        "largest_mb": largest,
+        "slowest_s": slowest,
+        **failures.figures(),
+    }
+
+
+if __name__ == "__main__":
+    sys.exit(harness.main(__doc__, run, every=1, megabytes=50))

@@ -1,0 +1,163 @@
+"""Writing processes that are killed at any moment lose nothing that was acknowledged: python campaigns/kill.py.
+
+Workers suggest, observe, fail and add in one study; each writes to a file of its own what it is about to do, and
+again when the call has returned. They are killed with SIGKILL after a random time and replaced; the next in a slot
+repeats the call that was cut off, under the same key. Afterwards every acknowledged event must be in the table,
+every key at most once, the sequence gapless and the database sound. A new study is begun now and then, every
+fourth with Bayesian optimisation. With --store postgresql the studies are in a server's database. Prints JSON.
+"""
+
+import json
+import os
+import random
+import sys
+import time
+from pathlib import Path
+
+import harness
+
+import belated as bl
+
+
+def note(descriptor, **what):
+    """One line, in one write: it is there whole even when the process is killed next."""
+    os.write(descriptor, (json.dumps(what) + "\n").encode())
+
+
+def work(store, name, slot, notes, seed, end=None):
+    """Use the study until killed, or until the file `end` is there."""
+    descriptor = os.open(notes, os.O_APPEND | os.O_CREAT | os.O_WRONLY)
+    known = read(notes)
+    done = {line["key"] for line in known if line["what"] == "done"}
+    unfinished = [line for line in known if line["what"] == "begin" and line["key"] not in done][-1:]
+    pending = {line["number"]: line["params"] for line in known if line["what"] == "done" and line["call"] == "suggest"}
+    for line in known:
+        if line["what"] == "done" and line["call"] in ("observe", "fail"):
+            pending.pop(line["number"], None)
+    chance = random.Random(seed)
+    calls = len(known)
+    try:
+        study = bl.Study.load(name, store)
+        while end is None or not end.exists():
+            if unfinished:
+                line = unfinished.pop()
+                call, key, arguments = line["call"], line["key"], line["arguments"]
+            else:
+                call = chance.choice(["suggest"] * 5 + (["observe"] * 5 + ["fail"] if pending else []) + ["add"])
+                calls += 1
+                key = f"{slot}-{calls}-{seed}"
+                arguments = {}
+                if call in ("observe", "fail"):
+                    number = chance.choice(list(pending))
+                    arguments = {"number": number}
+                    if call == "observe":
+                        arguments["value"] = harness.objective(pending[number])
+                elif call == "add":
+                    arguments = {"params": {"x": chance.random(), "y": chance.random()}, "value": chance.random()}
+                note(descriptor, what="begin", call=call, key=key, arguments=arguments)
+            if call == "suggest":
+                trial = study.suggest(key=key)
+                pending[trial.number] = trial.params
+                answer = {"number": trial.number, "params": trial.params}
+            elif call == "add":
+                # Has no key: a repeated one may be there twice.
+                trial = study.add(arguments["params"], arguments["value"])
+                answer = {"number": trial.number, "params": trial.params, "value": trial.value}
+            else:
+                if call == "observe":
+                    study.observe(arguments["number"], arguments["value"])
+                else:
+                    study.fail(arguments["number"])
+                pending.pop(arguments["number"], None)
+                answer = arguments
+            note(descriptor, what="done", call=call, key=key, **answer)
+    except BaseException as error:
+        note(descriptor, what="error", error=f"{type(error).__name__}: {error}")
+        raise
+
+
+def read(notes):
+    """The lines of one file of notes; there may be none yet."""
+    path = Path(notes)
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def compare(study, notes, failures):
+    """Check every acknowledged call of one study against the study as it is now; their number."""
+    trials = {number: (params, state, value) for number, params, state, value in harness.state(study)}
+    acknowledged = 0
+    for line in (line for file in notes for line in read(file)):
+        if line["what"] == "error":
+            failures.note(line["error"])
+        if line["what"] != "done":
+            continue
+        acknowledged += 1
+        params, state, value = trials.get(line["number"], (None, None, None))
+        if line["call"] in ("suggest", "add") and params != line["params"]:
+            failures.note(f"lost: {line}, the study has {params}")
+        if line["call"] in ("observe", "add") and (state, value) != ("observed", line["value"]):
+            failures.note(f"lost: {line}, the study has {state} {value}")
+        if line["call"] == "fail" and state != "failed":
+            failures.note(f"lost: {line}, the study has {state}")
+    return acknowledged
+
+
+def run(kills=1000, workers=8, kills_per_study=100, longest=0.4, seed=0, store="sqlite", limit=None):
+    """The figures."""
+    chance, failures, deadline = random.Random(seed), harness.Failures(), harness.Deadline(limit)
+    context = harness.processes()
+    killed = acknowledged = events = studies = 0
+    with harness.folder() as folder, harness.place(store, folder) as path:
+        while killed < kills and not deadline.over():
+            name = f"study-{studies}"
+            make = (harness.random_study, harness.tree_study, harness.random_study, harness.bayes_study)[studies % 4]
+            make(path, name, seed=studies)
+            studies += 1
+            notes = [f"{folder}/{name}-{slot}" for slot in range(workers)]
+            alive, ends = [None] * workers, [0.0] * workers
+            until = min(kills, killed + kills_per_study)
+            while killed < until and not deadline.over():
+                for slot in range(workers):
+                    process = alive[slot]
+                    if process is None:
+                        arguments = (harness.url(path), name, slot, notes[slot], chance.randrange(2**32))
+                        alive[slot] = context.Process(target=work, args=arguments)
+                        alive[slot].start()
+                        ends[slot] = time.monotonic() + chance.uniform(0.0, longest) + 0.05
+                    elif not process.is_alive():
+                        failures.note(f"a worker of {name} ended by itself with {process.exitcode}")
+                        alive[slot] = None
+                        killed += 1
+                    elif time.monotonic() > ends[slot] and killed < until:
+                        process.kill()
+                        process.join()
+                        process.close()
+                        alive[slot] = None
+                        killed += 1
+                time.sleep(0.002)
+            for process in filter(None, alive):
+                process.kill()
+                process.join()
+                killed += 1
+            acknowledged += compare(bl.Study.load(name, harness.url(path)), notes, failures)
+        for problem in harness.audit(path):
+            failures.note(problem)
+        table = harness.rows(path)
+        events = len(table)
+        keys = [(name, key) for name, _, key, _ in table if key is not None]
+        if len(keys) != len(set(keys)):
+            failures.note("a key stands twice in a study")
+    return {
+        "kills": killed,
+        "workers": workers,
+        "studies": studies,
+        "events": events,
+        "acknowledged": acknowledged,
+        **failures.figures(),
+    }
+
+
+if __name__ == "__main__":
+    sys.exit(
+        harness.main(__doc__, run, kills=1000, workers=8, kills_per_study=100, longest=0.4, seed=0, store="sqlite")
+    )

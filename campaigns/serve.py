@@ -1,0 +1,216 @@
+"""`belated serve` under requests of all kinds, and killed under its clients: python campaigns/serve.py.
+
+First schemathesis makes requests from the API's description, right and wrong ones: no answer may have a status of 5xx,
+or another form than the description says. Then clients suggest, observe, fail and abandon in one study while the server
+is killed with SIGKILL and started again; a client repeats a request whose answer was lost, with its key. Afterwards the
+study must hold each acknowledged call once, and nothing else. With --store postgresql the studies are in a server's
+database. Needs fastapi, uvicorn, httpx and schemathesis. Prints JSON.
+"""
+
+import random
+import sys
+import threading
+import time
+from collections import Counter
+
+import harness
+import service
+
+import belated as bl
+
+STUDIES = ("random", "bayes", "candidates", "seconds")
+
+
+def some_studies(url):
+    """Studies of several kinds, with some trials."""
+    space = {"x": (0.0, 1.0), "n": bl.Integer(1, 9), "kind": ["a", ("b", 1), None]}
+    made = [
+        bl.RandomSearch(space, seed=0, context={"day": (0.0, 7.0)}),
+        bl.BayesOpt(space, seed=1, direction="minimize"),
+        bl.BayesOpt(candidates=[[i, i % 3] for i in range(30)], seed=2, initial=bl.Initial(n=3)),
+        bl.RandomSearch(space, seed=3, clock="seconds", fidelity=bl.Fidelity(1, 81, log=True)),
+    ]
+    for name, optimizer in zip(STUDIES, made, strict=True):
+        study = bl.Study(name, url, optimizer)
+        context = {"day": 1.0} if name == "random" else None
+        for trial in study.suggest(n=6, context=context)[:3]:
+            study.observe(trial, float(trial.number))
+
+
+def ask_everything(running, requests, failures, seed=0, deadline=None):
+    """Make that many requests from the description; how often each status came."""
+    import requests as http
+    import schemathesis
+    from hypothesis import HealthCheck, Phase, given, settings
+    from hypothesis import seed as seeded
+    from hypothesis import strategies as st
+    from schemathesis.checks import not_a_server_error
+    from schemathesis.core.failures import FailureGroup
+    from schemathesis.generation import GenerationMode
+    from schemathesis.specs.openapi import checks
+
+    held = [not_a_server_error, checks.status_code_conformance, checks.content_type_conformance]
+    held += [checks.response_schema_conformance, checks.negative_data_rejection]
+    schema = schemathesis.openapi.from_url(f"{running.address}/openapi.json")
+    operations = [each.ok() for each in schema.get_all_operations()]
+    statuses, session = Counter(), http.Session()
+    session.headers["Authorization"] = f"Bearer {running.token}"
+    known = {"name": st.sampled_from(STUDIES), "number": st.integers(0, 8)}
+    share = -(-requests // (2 * len(operations)))
+    for operation in operations:
+        for mode in (GenerationMode.POSITIVE, GenerationMode.NEGATIVE):
+            if deadline is not None and deadline.over():
+                return statuses
+
+            @seeded(seed)
+            @settings(
+                max_examples=share,
+                database=None,
+                deadline=None,
+                phases=[Phase.generate],
+                suppress_health_check=list(HealthCheck),
+            )
+            @given(operation.as_strategy(generation_mode=mode), st.data())
+            def ask(case, data):
+                # Names and numbers that are drawn from all those possible are hardly ever those of a trial.
+                if sum(statuses.values()) >= requests:
+                    return
+                # An empty list in the query is not sent, so that the request may be a right one.
+                checked = held[:-1] if [] in (case.query or {}).values() else held
+                for place in case.path_parameters or {}:
+                    if data.draw(st.integers(0, 4)) > 0:
+                        case.path_parameters[place] = data.draw(known[place])
+                        checked = held[:-1]
+                answer = case.call(session=session)
+                statuses[answer.status_code] += 1
+                try:
+                    case.validate_response(answer, checks=checked)
+                except (FailureGroup, AssertionError) as error:
+                    failures.note(f"{case.method} {case.formatted_path} {case.query} {case.body!r}: {error}")
+
+            try:
+                ask()
+            except Exception as error:
+                # Such as an operation of which no wrong request can be made.
+                if "Unsatisfiable" not in type(error).__name__ and "generate" not in str(error):
+                    raise
+    return statuses
+
+
+def work(running, slot, calls, seed, done, errors, end):
+    """Make calls that are repeated until they are answered; notes those that were."""
+    chance, pending, repeated = random.Random(seed), [], 0
+    path = "/v1/studies/study"
+    try:
+        with running.client() as client:
+            for call in range(calls):
+                kind = chance.choice(["suggest"] * 5 + (["observe"] * 4 + ["fail", "abandon"] if pending else []))
+                body = {"key": f"{slot}-{call}"} if kind in ("suggest", "observe") else {}
+                where, number = f"{path}/suggest", None
+                if kind == "suggest":
+                    body["n"] = chance.choice([1, 1, 1, 3])
+                else:
+                    number = pending.pop(chance.randrange(len(pending)))
+                    where = f"{path}/trials/{number}/{kind}"
+                    if kind == "observe":
+                        body |= {"value": chance.random(), "replicate": True}
+                answer, attempts = service.answered(client, where, body, end)
+                repeated += attempts > 1
+                if answer.status_code != 200:
+                    errors.append(f"{kind} {body}: {answer.status_code} {answer.text}")
+                    continue
+                if kind == "suggest":
+                    trials = answer.json()["trials"]
+                    pending += [trial["number"] for trial in trials]
+                    done += [("suggest", trial["number"], trial["params"]) for trial in trials]
+                else:
+                    done.append((kind, number, body.get("value")))
+    except Exception as error:
+        errors.append(f"client {slot} ended with {type(error).__name__}: {error}")
+    done.append(("repeated", slot, repeated))
+
+
+def compare(study, done, failures):
+    """Hold what was acknowledged against the study."""
+    state = {number: (params, state, value) for number, params, state, value in harness.state(study)}
+    started = [number for kind, number, _ in done if kind == "suggest"]
+    if sorted(started) != sorted(state):
+        failures.note(
+            f"{len(started)} trials were given out, {len(set(started))} of them different, {len(state)} stored"
+        )
+    ends = {"observe": "observed", "fail": "failed", "abandon": "abandoned"}
+    for kind, number, what in done:
+        params, found, value = state.get(number, (None, None, None))
+        if kind == "suggest" and params != what:
+            failures.note(f"trial {number} was {what}, and is {params}")
+        if kind in ends and (found != ends[kind] or value != what):
+            failures.note(f"trial {number} was reported {kind} {what}, and is {found} {value}")
+    # A key makes one event, and nothing else was written than what was acknowledged.
+    written = study._log.n_events()
+    reported = sum(kind in ends for kind, _, _ in done)
+    if written != len(started) + reported:
+        failures.note(f"{len(started)} starts and {reported} reports were acknowledged, {written} events are stored")
+    return written
+
+
+def restart(running, kills, clients, calls, seed, failures, deadline, place):
+    """Kill the server and start it again under its clients."""
+    chance = random.Random(seed)
+    harness.random_study(place)
+    done, errors, end = [], [], time.monotonic() + 3600
+    crowd = [
+        threading.Thread(target=work, args=(running, slot, calls, chance.randrange(2**32), done, errors, end))
+        for slot in range(clients)
+    ]
+    for thread in crowd:
+        thread.start()
+    killed = 0
+    while killed < kills and any(thread.is_alive() for thread in crowd) and not deadline.over():
+        # On a busy machine a server is hardly up before it is killed: not before some calls were answered.
+        wanted = len(done) + 2 * clients
+        time.sleep(chance.uniform(0.1, 1.0))
+        while len(done) < wanted and any(thread.is_alive() for thread in crowd):
+            time.sleep(0.02)
+        if killed % 5 == 4:
+            code, said = running.stop()
+            if code != 0:
+                failures.note(f"SIGTERM: the server ended with {code}: {said}")
+        else:
+            running.kill()
+        killed += 1
+        running.start()
+    for thread in crowd:
+        thread.join()
+    for error in errors:
+        failures.note(error)
+    # The server has the study open: it is read from the store here.
+    events = compare(bl.Study.load("study", harness.url(place)), done, failures)
+    repeated = sum(what for kind, _, what in done if kind == "repeated")
+    return {"stops": killed, "clients": clients, "events": events, "requests_repeated": repeated}
+
+
+def run(requests=10_000, kills=50, clients=8, calls=400, seed=0, store="sqlite", limit=None):
+    """The figures."""
+    failures, deadline = harness.Failures(), harness.Deadline(limit)
+    figures = {}
+    with harness.folder() as folder, harness.place(store, folder) as place:
+        url = harness.url(place)
+        some_studies(url)
+        with service.Service(url) as running:
+            if requests:
+                statuses = ask_everything(running, requests, failures, seed, deadline)
+                figures["requests"] = sum(statuses.values())
+                figures["statuses"] = dict(sorted(statuses.items()))
+                code, said = running.stop()
+                if code != 0 or "Traceback" in said:
+                    failures.note(f"the server ended with {code}: {said}")
+                running.start()
+            if kills or clients:
+                figures |= restart(running, kills, clients, calls, seed, failures, deadline, place)
+        for problem in harness.audit(place):
+            failures.note(problem)
+    return figures | failures.figures()
+
+
+if __name__ == "__main__":
+    sys.exit(harness.main(__doc__, run, requests=10_000, kills=50, clients=8, calls=400, seed=0, store="sqlite"))

@@ -1,0 +1,238 @@
+"""Runs whose workers are killed lose no trial and count none twice: python campaigns/workers.py --engine dask.
+
+While a run is under way, random workers are killed with SIGKILL, mostly in the middle of an evaluation, sometimes
+while others are still being replaced. Every evaluation notes its begin and its end in a file. Afterwards every trial
+must have its value, observed once; an evaluation may have begun again only where a worker that had it was killed; and
+after the last kill all workers must be evaluating at the same time. Prints JSON.
+"""
+
+import json
+import os
+import random
+import signal
+import sys
+import threading
+import time
+from collections import Counter
+from contextlib import contextmanager
+from pathlib import Path
+
+import harness
+
+import belated as bl
+
+# Seconds that an evaluation waits for others to be under way at the same time: not for ever, because an engine may have
+# put one of them into the queue of its worker while the others were dead.
+MAX_WAIT = 1.0
+# After the last kill each worker has time for so many evaluations.
+N_LAST = 20
+
+
+@contextmanager
+def processes(n_workers):
+    """The run's own processes."""
+    yield {"processes": True}
+
+
+@contextmanager
+def dask(n_workers):
+    """A cluster of Dask on this machine, each worker a process with one thread; Dask replaces them itself."""
+    import dask
+    from distributed import Client, LocalCluster
+
+    # A worker that is not back within 15 s is otherwise given up, and on a busy machine a start may take so long.
+    dask.config.set({"distributed.deploy.lost-worker-timeout": "10 minutes"})
+    arguments = {"n_workers": n_workers, "threads_per_worker": 1, "processes": True, "dashboard_address": ":0"}
+    with LocalCluster(**arguments, silence_logs=60) as cluster, Client(cluster) as client:
+        yield {"executor": client.get_executor(pure=False)}
+
+
+@contextmanager
+def on_ray(n_workers):
+    """A cluster of Ray on this machine, which replaces its workers itself."""
+    import ray
+
+    from belated.integrations.ray import executor
+
+    # Its workers import this program by its name, where it is imported itself.
+    path = os.pathsep.join([str(Path(__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])])
+    ray.init(
+        num_cpus=n_workers,
+        include_dashboard=False,
+        object_store_memory=80_000_000,
+        log_to_driver=False,
+        runtime_env={"env_vars": {"PYTHONPATH": path}},
+    )
+    try:
+        yield {"executor": executor()}
+    finally:
+        ray.shutdown()
+
+
+# Each is called with the number of workers, for a with statement, and gives the arguments of the run.
+ENGINES = {"processes": processes, "dask": dask, "ray": on_ray}
+
+
+class Evaluation:
+    """The function of the run. It takes about `seconds`; after the last kill it waits for all workers to be at work."""
+
+    def __init__(self, folder, n_workers, seconds):
+        self.folder, self.n_workers, self.seconds = str(folder), n_workers, seconds
+
+    def __call__(self, params, trial):
+        note(self.folder, what="begin", number=trial.number, pid=os.getpid())
+        time.sleep(random.uniform(0.5, 1.5) * self.seconds)
+        if has(self.folder, "last kill"):
+            self.wait_for_all()
+        note(self.folder, what="end", number=trial.number, pid=os.getpid())
+        return harness.objective(params)
+
+    def wait_for_all(self):
+        """Wait until all workers are evaluating at the same time, which the first who sees it tells the others."""
+        end, reader = time.monotonic() + MAX_WAIT, Reader(self.folder)
+        while not has(self.folder, "all at work") and time.monotonic() < end:
+            if len(reader.update().at_work) == self.n_workers:
+                note(self.folder, what="all at work", time=time.time())
+                tell(self.folder, "all at work")
+            time.sleep(0.05)
+
+
+def note(folder, **what):
+    """One line, in one write: it is there whole even when the process is killed next."""
+    with open(Path(folder) / "notes", "ab", buffering=0) as file:
+        file.write((json.dumps(what) + "\n").encode())
+
+
+def notes(folder):
+    """The lines so far; there may be none yet."""
+    path = Path(folder) / "notes"
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def tell(folder, fact):
+    (Path(folder) / fact).touch()
+
+
+def has(folder, fact):
+    return (Path(folder) / fact).exists()
+
+
+class Reader:
+    """Follows the notes: the trial that each worker is evaluating, by process, and how many evaluations have ended."""
+
+    def __init__(self, folder):
+        self.path, self.position = Path(folder) / "notes", 0
+        self.at_work, self.n_ended = {}, 0
+
+    def update(self):
+        """Read what has been added."""
+        if self.path.exists():
+            with open(self.path, "rb") as file:
+                file.seek(self.position)
+                added = file.read()
+            # A line that is being written may be there in part.
+            added = added[: added.rfind(b"\n") + 1]
+            self.position += len(added)
+            for line in map(json.loads, added.splitlines()):
+                if line["what"] == "begin":
+                    self.at_work[line["pid"]] = line["number"]
+                elif line["what"] in ("end", "killed"):
+                    self.at_work.pop(line["pid"], None)
+                    self.n_ended += line["what"] == "end"
+        return self
+
+
+def kill(folder, kills, n_workers, every, seed, is_over):
+    """Kill random workers, the i-th when i x `every` evaluations have ended and at least so many run as chance says."""
+    chance, reader = random.Random(seed), Reader(folder)
+    for i in range(kills):
+        least = chance.randint(1, n_workers)
+        while reader.update().n_ended < i * every or len(reader.at_work) < least:
+            if is_over.wait(0.01):
+                return
+        pid = chance.choice(sorted(reader.at_work))
+        os.kill(pid, signal.SIGKILL)
+        while is_running(pid):
+            time.sleep(0.001)
+        # Whether its evaluation had ended follows from the notes: this process writes no more.
+        note(folder, what="killed", pid=pid, time=time.time())
+    tell(folder, "last kill")
+
+
+def is_running(pid):
+    """Whether a process runs, one that has ended and was not waited for apart."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def compare(folder, study, n_trials, failures):
+    """Check the notes and the study against each other; how often evaluations began again."""
+    begun, had, reasons, unfinished = Counter(), {}, Counter(), Counter()
+    for line in notes(folder):
+        if line["what"] == "begin":
+            begun[line["number"]] += 1
+            had.setdefault(line["pid"], []).append((line["number"], False))
+        elif line["what"] == "end":
+            had[line["pid"]][-1] = (line["number"], True)
+        elif line["what"] == "killed":
+            reasons.update({number for number, _ in had[line["pid"]]})
+            number, ended = had[line["pid"]][-1]
+            unfinished[number] += not ended
+    if set(begun) != set(range(n_trials)) or study.n_trials != n_trials:
+        failures.note(f"{study.n_trials} trials, {len(begun)} evaluated, instead of {n_trials}")
+    for number, params, state, value in harness.state(study):
+        again = begun[number] - 1
+        if not unfinished[number] <= again <= reasons[number]:
+            failures.note(
+                f"trial {number} began {again + 1} times, and {unfinished[number]} of its workers were killed"
+            )
+        if (state, value) != ("observed", harness.objective(params)):
+            failures.note(f"trial {number} is {state} with {value}")
+    return sum(begun.values()) - len(begun)
+
+
+def run(kills=100, workers=4, every=30, seconds=0.1, seed=0, engine="processes", limit=None):
+    """The figures."""
+    failures, is_over = harness.Failures(), threading.Event()
+    n_trials = kills * every + N_LAST * workers
+    with harness.folder() as folder, ENGINES[engine](workers) as arguments:
+        path = Path(folder) / "store.db"
+        study = harness.random_study(path, seed=seed)
+        killer = threading.Thread(target=kill, args=(folder, kills, workers, every, seed, is_over))
+        killer.start()
+        f = Evaluation(folder, workers, seconds)
+        try:
+            bl.maximize(
+                f, optimizer=study, n_trials=n_trials, n_workers=workers, retries=kills, timeout=limit, **arguments
+            )
+        except bl.BelatedError as error:
+            failures.note(error)
+        finally:
+            is_over.set()
+            killer.join()
+        killed = [line["time"] for line in notes(folder) if line["what"] == "killed"]
+        at = [line["time"] for line in notes(folder) if line["what"] == "all at work"]
+        again = compare(folder, study, n_trials, failures)
+        events = Counter(next(iter(json.loads(body))) for _, _, _, body in harness.rows(path))
+        if len(killed) != kills:
+            failures.note(f"{len(killed)} of {kills} kills by the end of the run")
+        if events["Observed"] != n_trials:
+            failures.note(f"{events['Observed']} observations of {n_trials} trials")
+        if not at:
+            failures.note("not all workers were at work at the same time after the last kill")
+    return {
+        "engine": engine,
+        "kills": len(killed),
+        "workers": workers,
+        "trials": n_trials,
+        "begun_again": again,
+        "events": dict(events),
+        "seconds_until_all_at_work": round(at[0] - killed[-1], 2) if at and killed else None,
+        **failures.figures(),
+    }
+
+
+if __name__ == "__main__":
+    sys.exit(harness.main(__doc__, run, kills=100, workers=4, every=30, seconds=0.1, seed=0, engine="processes"))

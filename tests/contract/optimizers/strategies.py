@@ -1,0 +1,275 @@
+"""Every strategy with what it can be asked for, and random histories of each, for the tests of the contract."""
+
+import itertools
+import json
+import os
+import pickle
+from dataclasses import fields
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+import belated as bl
+from belated import _core
+from belated.optimizers.names import family_of
+from tests.unit.optimizers.definitions import REQUIRED
+
+FULL = os.environ.get("BELATED_FULL") == "1"
+
+DOMAINS = {
+    "mixed": {
+        "space": {
+            "x": (-1.0, 3.0),
+            "lr": bl.Real(1e-4, 1.0, log=True),
+            "n": (2, 7),
+            "m": bl.Integer(1, 64, log=True),
+            "c": ["u", "v", "w"],
+        }
+    },
+    "continuous": {"space": {"x": (-1.0, 3.0), "y": (0.0, 1.0)}},
+    "discrete": {"space": {"n": (2, 7), "c": ["u", "v", "w"]}},
+    "conditional": {
+        "space": {
+            "x": bl.Real(-1.0, 3.0, when={"c": "u"}),
+            "n": bl.Integer(2, 7),
+            "m": bl.Integer(1, 64, log=True, when={"c": ["u", "v"], "n": [2, 3, 4]}),
+            "c": bl.Ordinal(["u", "v", "w"]),
+            "k": "constant",
+        }
+    },
+    "candidates": {"candidates": np.random.default_rng(5).normal(size=(15, 2)) * [1.0, 100.0]},
+}
+CONTEXT = {"age": (0.0, 50.0), "site": ["a", "b"]}
+FIDELITY = bl.Fidelity(2, 50, cost=bl.PowerCost(0.1, 2.0), bias=3.0)
+
+# What can be asked for besides a space, and the words by which it is refused.
+FEATURES = {
+    "candidates": (DOMAINS["candidates"], "candidates"),
+    "context": (DOMAINS["mixed"] | {"context": CONTEXT}, "context"),
+    "seconds": (DOMAINS["mixed"] | {"clock": "seconds"}, 'clock="seconds"'),
+    "conditional": (DOMAINS["conditional"], "conditional"),
+    "fidelity": (DOMAINS["mixed"] | {"fidelity": FIDELITY}, "fidelity"),
+}
+
+# Fits that take less time than those of the defaults.
+QUICK = {"BayesOpt": {"surrogate": bl.GP(n_restarts=1, n_refit_restarts=1, refit_every=4), "initial": 3}}
+
+
+class Clock:
+    """Seconds that pass when a test says so; it can be out of order."""
+
+    def __init__(self):
+        self.now, self.broken = 0.0, False
+
+    def __call__(self):
+        if self.broken:
+            raise ZeroDivisionError
+        return self.now
+
+
+# Every strategy, with every combination of the values that its arguments take.
+
+
+def strategies():
+    """(name, class) of every strategy of the package."""
+    known = sorted(bl.Optimizer.registry.items())
+    return [(name, cls) for name, cls in known if cls.__module__.startswith("belated.")]
+
+
+def variants():
+    """(class, arguments) for every strategy and every combination of its families of values that it takes."""
+    for name, cls in strategies():
+        quick = REQUIRED.get(name, {}) | QUICK.get(name, {})
+        families = {field.name: family_of(cls, field.name) for field in fields(cls)}
+        choices = {
+            argument: list(family.shorthand)
+            for argument, family in families.items()
+            if family is not None and family.shorthand and argument not in quick
+        }
+        for values in itertools.product(*choices.values()):
+            arguments = quick | dict(zip(choices, values, strict=True))
+            try:
+                cls(**DOMAINS["continuous"], **arguments)
+            except bl.InvalidSetting as error:
+                assert any(argument in str(error) for argument in choices)  # two that do not go together
+            else:
+                yield pytest.param(cls, arguments, id="-".join([name, *values]))
+
+
+VARIANTS = list(variants())
+every_strategy = pytest.mark.parametrize("cls", [cls for _, cls in strategies()], ids=lambda cls: cls.__name__)
+every_variant = pytest.mark.parametrize("cls, arguments", VARIANTS)
+
+
+def made(cls, **arguments):
+    """An optimizer with these arguments, and those that it requires."""
+    return cls(**REQUIRED.get(cls.__name__, {}), **arguments)
+
+
+def supported(cls, feature):
+    """Whether a class takes a feature; where it refuses, whether by name is for a test of its own."""
+    try:
+        made(cls, **FEATURES[feature][0])
+    except bl.BelatedError:
+        return False
+    return True
+
+
+# Histories.
+
+
+KINDS = (
+    *["suggest"] * 6,
+    *["batch", "observe", "observe", "observe", "observe", "late", "amend", "replicate", "fail", "abandon"],
+    *["add", "add pending", "enqueue", "wait", "recommend", "predict"],
+)
+STEPS = st.lists(st.tuples(st.sampled_from(KINDS), st.integers(0, 10**6)), min_size=4, max_size=30 if FULL else 20)
+
+
+@st.composite
+def situations(draw, cls):
+    """Arguments that every strategy shares, within what this one supports."""
+    domains = [name for name in DOMAINS if name not in FEATURES or supported(cls, name)]
+    arguments = dict(DOMAINS[draw(st.sampled_from(domains))])
+    if supported(cls, "context") and draw(st.booleans()):
+        arguments["context"] = CONTEXT
+    if supported(cls, "seconds") and draw(st.booleans()):
+        arguments["clock"] = "seconds"
+    if supported(cls, "fidelity") and draw(st.booleans()):
+        arguments["fidelity"] = FIDELITY
+    arguments["direction"] = draw(st.sampled_from(["maximize", "minimize"]))
+    arguments["seed"] = draw(st.integers(0, 2**64 - 1))
+    if "window" in {field.name for field in fields(cls)}:
+        arguments["window"] = draw(st.sampled_from([None, 1.5, 4.0]))
+    return arguments
+
+
+def histories(n):
+    """A decorator: n random histories of every variant; 1,000 of every strategy with BELATED_FULL=1."""
+
+    def decorate(test):
+        @every_variant
+        def run(cls, arguments):
+            n_variants = sum(each.values[0] is cls for each in VARIANTS)
+            count = -(-1000 // n_variants) if FULL else max(n, 20 // n_variants)
+
+            @settings(
+                max_examples=count,
+                database=None,
+                phases=[phase for phase in Phase if phase != Phase.explain],
+                suppress_health_check=list(HealthCheck),
+            )
+            @given(situation=situations(cls), steps=STEPS, data=st.data())
+            def examples(situation, steps, data):
+                test(lambda: make(cls, situation | arguments), steps, data)
+
+            examples()
+
+        run.__name__, run.__doc__ = test.__name__, test.__doc__
+        return run
+
+    return decorate
+
+
+def make(cls, arguments):
+    time = {"time": Clock()} if arguments.get("clock") == "seconds" else {}
+    return cls(**arguments, **time)
+
+
+def a_point(opt, rng):
+    if not isinstance(opt.domain_, bl.Space):
+        return int(rng.integers(15))
+    every = {
+        "x": 4 * rng.random() - 1,
+        "y": rng.random(),
+        "lr": 10 ** (-4 * rng.random()),
+        "n": int(rng.integers(2, 8)),
+        "m": int(rng.integers(1, 65)),
+        "c": "uvw"[rng.integers(3)],
+        "k": "constant",
+    }
+    return {
+        name: every[name]
+        for name, dimension in opt.domain_.items()
+        if all(every[parent] in values for parent, values in (dimension.when or {}).items())
+    }
+
+
+def a_context(opt, rng):
+    context = {"age": 10.0 * rng.integers(6), "site": "ab"[rng.integers(2)]}
+    return None if opt.context_space_ is None else context
+
+
+def a_fidelity(opt, rng):
+    """One, or None, of which half the trials are; nothing is drawn where there is none."""
+    if opt._problem.fidelity is None:
+        return None
+    return int(rng.integers(2, 51)) if rng.random() < 0.5 else None
+
+
+def play(opt, what, number):
+    """One step; the same one for two optimizers that are in the same state."""
+    rng = np.random.default_rng(number)
+    value = float(np.round(3 * rng.normal(), 1))
+    std = 0.1 + (number % 7) / 10 if number % 4 == 0 else None
+    context = a_context(opt, rng)
+    if what == "suggest":
+        opt.suggest(context=context, fidelity=a_fidelity(opt, rng))
+    elif what == "batch":
+        opt.suggest(n=1 + number % 4, context=context, fidelity=a_fidelity(opt, rng))
+    elif what == "add":
+        opt.add(a_point(opt, rng), value, context=context, std=std, fidelity=a_fidelity(opt, rng))
+    elif what == "add pending":
+        opt.add(a_point(opt, rng), context=context, fidelity=a_fidelity(opt, rng))
+    elif what == "enqueue":
+        for _ in range(1 + number % 2):
+            opt.enqueue(a_point(opt, rng), fidelity=a_fidelity(opt, rng))
+    elif what == "wait":
+        clock = clock_of(opt)
+        if clock is not None:
+            clock.now += 3 * rng.random()
+    elif what == "recommend":
+        if opt.best_trial_ is not None:
+            opt.recommend(context)
+    elif what == "predict":
+        if opt._has_model and opt.best_trial_ is not None:
+            opt.predict([a_point(opt, rng) for _ in range(2)], context, pending=bool(number % 2))
+    else:
+        ended = ("observed",)
+        states = {"late": ("failed", "abandoned"), "amend": ended, "replicate": ended}.get(what, ("pending",))
+        trials = [trial for trial in opt.trials if trial.state in states]
+        if trials:
+            trial = trials[number % len(trials)]
+            attrs = {"number": number} if number % 3 == 0 else None
+            if what == "abandon":
+                trial.abandon()
+            elif what == "fail":
+                trial.fail(error=ValueError(f"{number}") if number % 2 else None, attrs=attrs)
+            else:
+                facts = {"std": std, "cost": 2.0 if number % 5 == 0 else None, "attrs": attrs}
+                facts["params"] = a_point(opt, rng) if number % 6 == 1 else None
+                trial.observe(value, amend=what == "amend", replicate=what == "replicate", **facts)
+
+
+def clock_of(opt):
+    time = opt._time if isinstance(opt, bl.Study) else opt.time
+    return time if isinstance(time, Clock) else None
+
+
+def core_of(opt):
+    return opt._log.core if isinstance(opt, bl.Study) else opt._log
+
+
+def twin_of(opt):
+    return pickle.loads(pickle.dumps(opt))
+
+
+def replayed(opt):
+    """As another process has it: the same definition, and the log event by event."""
+    other = twin_of(opt)
+    fresh = _core.Optimizer(opt.domain_.domain(), json.dumps(opt._definition()))
+    fresh.extend(opt._log.events(0))
+    vars(other)["_log"] = fresh
+    return other

@@ -1,0 +1,190 @@
+"""Where a store may be: URLs that name none, the file system that a path is on, files with a second name."""
+
+import io
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+
+import belated as bl
+from belated import cli, store
+from belated.store import mounts, sqlite
+
+
+@pytest.mark.parametrize("given", ["sqlite", "studies.db", "mysql:///x", "", "://x", 3, None, b"sqlite:///x"])
+def test_what_is_no_url_of_a_store_is_refused_with_those_that_are(given):
+    message = f"store={given!r} is not usable: pass a URL 'sqlite://…' or 'postgresql://…', as in 'sqlite:///file.db'"
+    with pytest.raises(bl.InvalidSetting, match=f"^{re.escape(message)}$"):
+        store.open_store(given)
+
+
+def test_all_schemes_are_named(monkeypatch):
+    monkeypatch.setitem(store.STORES, "memory", "tests.contract.store.memory:MemoryStore")
+    with pytest.raises(bl.InvalidSetting, match="pass a URL 'sqlite://…' or 'postgresql://…' or 'memory://…', as in"):
+        store.open_store("other://x")
+
+
+MOUNTS = r"""
+21 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda rw
+22 21 0:20 / /none/data rw shared:2 master:3 - nfs4 host:/data rw
+23 22 0:21 / /none/data/local rw - xfs /dev/sdb rw
+24 21 0:22 / /none/my\040disk rw - cifs //host/share rw
+25 21 0:23 / /none/a\134b rw - vfat /dev/sdc rw
+26 21 0:24 / /none/twice rw - ext2 /dev/sdd rw
+27 21 0:25 / /none/twice rw - btrfs /dev/sde rw
+28 21 0:26 / /none/short rw - tmpfs tmpfs rw
+29 21 8:1 /home/a.db /none/c/b.db rw - ext4 /dev/sda rw
+30 21 0:27 /a.db /none/c/a\040\134b.db rw shared:1 - virtiofs host rw
+31 21 8:1 /x /none/a<separators>b rw - xfs /dev/sda rw
+""".strip().replace("<separators>", "\u00a0\r")
+
+
+@pytest.fixture
+def mountinfo(monkeypatch):
+    """The mounts above."""
+
+    def opened(name, **kwargs):
+        assert name == "/proc/self/mountinfo"
+        return io.TextIOWrapper(io.BytesIO(MOUNTS.encode()), **kwargs)
+
+    monkeypatch.setattr(mounts, "open", opened, raising=False)
+
+
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [
+        ("/none/x.db", "ext4"),
+        ("/none/data/x.db", "nfs4"),
+        ("/none/data/a/b/x.db", "nfs4"),
+        ("/none/database/x.db", "ext4"),
+        ("/none/c/x.db", "ext4"),
+        ("/none/c/a \\b.db", "virtiofs"),  # a file that is mounted by itself
+        ("/none/a\u00a0\rb/x.db", "xfs"),
+        ("/none/data/local/x.db", "xfs"),
+        ("/none/data/../x.db", "ext4"),
+        ("/none/my disk/x.db", "cifs"),
+        ("/none/a\\b/x.db", "vfat"),
+        ("/none/twice/x.db", "btrfs"),  # the later mount covers the earlier one
+        ("/none/short/x.db", "tmpfs"),
+    ],
+)
+def test_a_file_is_on_the_innermost_mount_that_holds_it(mountinfo, path, kind):
+    assert mounts.file_system(path) == kind
+
+
+def test_a_file_system_that_cannot_be_found_is_unknown(monkeypatch):
+    def missing(name, **kwargs):
+        raise FileNotFoundError(name)
+
+    monkeypatch.setattr(mounts, "open", missing, raising=False)
+    assert mounts.file_system("/none/x.db") == "" and not mounts.is_mount_point("/none/x.db")
+
+
+def test_files_that_are_mounted_by_themselves_are_found(mountinfo, tmp_path):
+    for path in ("/none/c/b.db", "/none/c/../c/b.db", "/none/c/a \\b.db"):
+        assert mounts.is_mount_point(path)
+    (tmp_path / "link.db").symlink_to("/none/c/b.db")
+    assert mounts.is_mount_point(str(tmp_path / "link.db"))
+    for path in ("/none/c/a.db", "/none/c/b.db-wal", "/none/data/b.db", "/none/c"):
+        assert not mounts.is_mount_point(path)
+
+
+def test_a_study_can_be_created_and_read_where_the_file_system_is_unknown(tmp_path, monkeypatch):
+    monkeypatch.setattr(sqlite, "file_system", lambda path: "")
+    opened = store.open_store(tmp_path / "studies.db")
+    assert opened.header("s") is None and repr(opened) == f"SqliteStore({opened.path!r})"
+    bl.Study("s", opened, bl.RandomSearch({"x": (0.0, 1.0)}, seed=0)).suggest()
+    assert opened.names() == ["s"]
+
+
+def search():
+    return bl.RandomSearch({"x": (0.0, 1.0)}, seed=0)
+
+
+# Opens a study under one name of its file, reads it, and tries to write: prints how many events it read, and the error.
+WORKER = """
+import sys, warnings
+import belated as bl
+warnings.simplefilter("ignore")
+study = bl.Study.load("s", f"sqlite:///{sys.argv[1]}")
+print(len(study.trials))
+try:
+    study.suggest()
+except bl.StoreError as error:
+    print(error)
+"""
+
+
+def run_worker(path, *prefix):
+    command = [*prefix, sys.executable, "-c", WORKER, str(path)]
+    run = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    n, *error = run.stdout.splitlines()
+    return int(n), "".join(error)
+
+
+@pytest.mark.filterwarnings("ignore:store .* is opened for reading only")
+def test_a_file_with_a_second_hard_link_is_read_and_not_written(tmp_path, capsys):
+    one, other = (tmp_path / name for name in ("one.db", "other.db"))
+    bl.Study("s", one, search()).suggest(n=2)
+    study = bl.Study.load("s", one)
+    os.link(one, other)
+    for path in (one, other):
+        n, error = run_worker(path)
+        assert "2 names" in error and str(path) in error
+    # The process that opened it before is no exception, and nothing of a refused call is there.
+    with pytest.raises(bl.StoreError, match="2 names"):
+        study.observe(0, 1.0)
+    assert study.n_trials == 2 and study.best_value_ is None
+    del study
+    again = bl.Study.load("s", other)
+    assert again.n_trials == 2
+    for command in ("export", "check", "show", "list"):
+        assert cli.main(["study", command, str(other)]) == cli.DONE
+    with pytest.raises(bl.StoreError, match="2 names"):
+        bl.Study("new", other, search())
+    # The remedy, while a study that only reads is open.
+    one.unlink()
+    again.observe(0, 1.0)
+    assert run_worker(other) == (2, "") and again.n_trials == 3
+
+
+def test_a_reader_of_a_second_name_does_not_write_the_log_of_that_name_into_the_file(tmp_path):
+    one, other = (tmp_path / name for name in ("one.db", "other.db"))
+    study = bl.Study("s", one, search())
+    study.suggest()
+    # As a process that was killed would have left it.
+    (tmp_path / "other.db-wal").write_bytes((tmp_path / "one.db-wal").read_bytes())
+    study.suggest(n=5)
+    del study
+    os.link(one, other)
+    before = one.read_bytes()
+    with pytest.warns(bl.BelatedWarning, match="reading only"):
+        reader = bl.Study.load("s", other)
+    assert reader.trials
+    del reader
+    assert one.read_bytes() == before
+
+
+def test_a_file_that_is_mounted_by_itself_is_read_and_not_written(tmp_path):
+    inside = tmp_path / "container"
+    inside.mkdir()
+    one, other = tmp_path / "one.db", inside / "other.db"
+    study = bl.Study("s", one, search())
+    study.suggest()
+    other.touch()
+    # In a namespace of its own, so that no mount is left behind; where this user may not mount, nothing is tested.
+    prefix = ["unshare", "--mount", "sh", "-c", f"mount --bind '{one}' '{other}' && exec \"$@\"", "sh"]
+    try:
+        subprocess.run([*prefix, "true"], check=True, capture_output=True, timeout=60)
+    except (OSError, subprocess.CalledProcessError):
+        pytest.skip("needs Linux and the right to mount")
+    del study
+    n, error = run_worker(other, *prefix)
+    assert n == 1 and "mount the folder" in error
+    # Under its own name, and with its folder mounted, it is written.
+    assert run_worker(one, *prefix) == (1, "")
+    prefix = ["unshare", "--mount", "sh", "-c", f"mount --bind '{tmp_path}' /mnt && exec \"$@\"", "sh"]
+    assert run_worker("/mnt/one.db", *prefix) == (2, "")
+    assert bl.Study.load("s", one).n_trials == 3

@@ -1,0 +1,120 @@
+"""The fault programs of campaigns at small counts: what must hold in full must hold in little.
+
+Times are not judged here, because they measure the machine.
+"""
+
+import importlib
+import sys
+from pathlib import Path
+
+import pytest
+
+FAULTS = Path(__file__).parents[3] / "campaigns"
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="kills, limits and traces as Linux has them")
+
+
+@pytest.fixture
+def program(monkeypatch):
+    """A fault program by its name, imported as it imports itself: its workers find it by that name too."""
+    monkeypatch.syspath_prepend(str(FAULTS))
+    return importlib.import_module
+
+
+def clean(figures):
+    """The figures, once they hold no failure."""
+    harness = importlib.import_module("harness")
+    assert harness.failures_in(figures) == 0, figures
+    return figures
+
+
+def test_killed_writers_lose_nothing_that_was_acknowledged(program):
+    figures = clean(program("kill").run(kills=12, workers=4, kills_per_study=3, longest=3.0))
+    assert figures["acknowledged"] > 0 and figures["kills"] >= 12
+
+
+@pytest.fixture
+def postgresql(program):
+    """Skips where no server can be started."""
+    reason = program("server").missing()
+    if reason is not None:
+        pytest.skip(reason)
+
+
+def test_killed_writers_lose_nothing_in_postgresql(program, postgresql):
+    figures = clean(program("kill").run(kills=8, workers=4, kills_per_study=4, longest=3.0, store="postgresql"))
+    assert figures["acknowledged"] > 0 and figures["kills"] >= 8
+
+
+def test_a_server_that_is_stopped_at_once_loses_and_doubles_nothing(program, postgresql):
+    figures = clean(program("stops").run(stops=3, workers=3))
+    assert figures["stops"] == 3 and figures["acknowledged"] == figures["events"] > 0
+
+
+def test_a_service_that_is_killed_under_its_clients_loses_and_doubles_nothing(program):
+    reason = program("service").missing()
+    if reason is not None:
+        pytest.skip(reason)
+    figures = clean(program("serve").run(requests=0, kills=3, clients=4, calls=400))
+    assert figures["stops"] == 3 and figures["events"] >= 1600
+
+
+def test_a_crowd_makes_every_call_exactly_once_in_postgresql(program, postgresql):
+    figures = clean(program("crowd").run(workers=6, calls=25, suggesters=0, store="postgresql"))
+    assert figures["mixed"]["calls"] == 150
+
+
+def test_a_fault_at_a_write_or_fsync_leaves_the_event_whole_or_not_at_all(program):
+    syscalls = program("syscalls")
+    reason = syscalls.missing()
+    if reason is not None:
+        pytest.skip(reason)
+    assert clean(syscalls.run(most=1))["faults"] > 0
+
+
+def test_a_full_disk_is_a_store_error_and_loses_nothing(program):
+    figures = clean(program("disk_full").run(step=997, every=20))
+    assert figures["observe"]["outcomes"]["StoreError"] > 0 and figures["observe"]["outcomes"]["done"] > 0
+
+
+def test_a_damaged_file_gives_right_data_or_a_store_error(program):
+    figures = clean(program("damage").run(damages=150, logs=50))
+    assert figures["file"]["damages"] == 150 and figures["log"]["damages"] == 50
+    for damaged in figures.values():
+        assert damaged["salvaged_events"] == damaged["intact_events"] > 0
+
+
+def test_a_crowd_makes_every_call_exactly_once(program):
+    assert clean(program("crowd").run(workers=6, calls=25, suggesters=0))["mixed"]["calls"] == 150
+
+
+def test_points_that_are_pending_together_lie_apart(program):
+    figures = program("crowd").run(workers=0, suggesters=4, suggestions=60)
+    assert figures["separation"]["suggestions"] == 60
+    clean(figures)
+
+
+def test_the_order_of_arrival_does_not_matter(program):
+    assert clean(program("histories").run(histories=150))["histories"] == 150
+
+
+def test_a_value_long_after_its_lease_is_accepted_and_used(program):
+    clean(program("leases").run())
+
+
+def test_opening_needs_no_refit(program):
+    figures = clean(program("open").run(observations=200, events=2000, calls=50))
+    assert figures["bayes_opt"]["refits"] == 0 and figures["random_search"]["events"] == 2005
+    assert figures["tree_search"]["events"] == 2005
+
+
+def test_hostile_stores_are_refused_and_nothing_in_them_runs(program):
+    assert clean(program("hostile").run(every=9, megabytes=2))["cases"] > 30
+
+
+@pytest.mark.filterwarnings("ignore:the evaluation of trial:belated.BelatedWarning")
+@pytest.mark.parametrize("engine", ["processes", "dask", "ray"])
+def test_killed_workers_lose_no_trial(program, engine):
+    if engine != "processes":
+        pytest.importorskip({"dask": "distributed", "ray": "ray"}[engine], reason=f"{engine} is not installed")
+    figures = clean(program("workers").run(kills=2, workers=2, every=10, engine=engine))
+    assert figures["kills"] == 2 and figures["events"]["Observed"] == figures["trials"]

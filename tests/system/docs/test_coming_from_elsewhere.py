@@ -1,0 +1,45 @@
+"""Programs written for other packages, and the same for belated, which run and are not longer."""
+
+from itertools import groupby
+
+import pytest
+
+from tests.system.docs.pages import COMPARISONS, blocks, n_statements
+
+pytestmark = pytest.mark.skipif(not COMPARISONS, reason="the installed package comes without its pages")
+
+PAGES = {"optuna", "scikit_optimize", "bayesian_optimization", "ax", "ray_tune", "hyperopt"}
+
+
+def sections(page):
+    """The blocks of each section that has any."""
+    return [list(group) for _, group in groupby(blocks(page), lambda block: block.heading)]
+
+
+PAIRS = [section for page in COMPARISONS for section in sections(page)]
+PROGRAMS = [block for page in COMPARISONS for block in blocks(page, ours=True)]
+
+
+def test_there_is_a_page_for_each_package():
+    assert {page.stem.removeprefix("from_") for page in COMPARISONS} == PAGES
+    assert len(PROGRAMS) >= 30
+
+
+def test_every_section_has_a_program_of_the_other_package_and_one_of_belated():
+    wrong = [str(pair[0]) for pair in PAIRS if [bool(block.package) for block in pair] != [True, False]]
+    assert not wrong
+
+
+@pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: str(pair[0]))
+def test_no_program_has_more_statements_than_the_one_for_the_other_package(pair):
+    theirs, ours = (n_statements(block.code) for block in pair)
+    assert ours <= theirs
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=str)
+def test_program_runs(program, tmp_path, monkeypatch):
+    pytest.importorskip("sklearn")
+    pytest.importorskip("pandas")
+    pytest.importorskip("matplotlib").use("Agg")
+    monkeypatch.chdir(tmp_path)
+    exec(compile(program.source, program.page, "exec"), {"__name__": "__main__"})

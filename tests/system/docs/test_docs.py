@@ -1,0 +1,60 @@
+"""Every example in the documentation of the installed package, and in the README, runs."""
+
+import doctest
+import importlib
+import pkgutil
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import belated
+
+_MODULES = ["belated"] + [module.name for module in pkgutil.walk_packages(belated.__path__, "belated.")]
+_README = Path(__file__).parents[3] / "README.md"
+_STARTS_RAY = "belated.integrations.ray.tasks"
+_FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+
+
+@pytest.mark.parametrize("name", [name for name in _MODULES if not name.endswith(".__main__")])
+def test_examples_of_module(name):
+    try:
+        module = importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if (error.name or "belated").split(".")[0] == "belated":
+            raise
+        pytest.skip(f"{name} needs {error.name}, which is not installed")
+    if name == _STARTS_RAY:
+        # Ray is started once in a process, and another test may have done so.
+        code = f"import doctest, {name} as m; raise SystemExit(doctest.testmod(m, optionflags={_FLAGS}).failed)"
+        run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
+        assert run.returncode == 0, run.stdout + run.stderr
+        return
+    assert doctest.testmod(module, optionflags=_FLAGS).failed == 0
+
+
+def test_examples_of_readme():
+    if not _README.exists():
+        pytest.skip("the installed package comes without its README")
+    blocks = re.findall(r"^```python\n(.*?)^```", _README.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+    assert blocks
+    for block in blocks:
+        exec(compile(block, str(_README), "exec"), {})
+
+
+def test_every_public_name_is_documented():
+    undocumented = [name for name in belated.__all__ if not getattr(belated, name).__doc__]
+    assert undocumented == []
+
+
+def test_the_readme_names_the_papers_of_the_algorithms():
+    if not _README.exists():
+        pytest.skip("the installed package comes without its README")
+    rows = re.findall(
+        r"^ *\| `(.+)` \|.*\|.*\| (\w+).*? (\d{4}).*\|$", _README.read_text(encoding="utf-8"), re.MULTILINE
+    )
+    assert {name for name, _, _ in rows} == set(belated.algorithms())
+    for name, author, year in rows:
+        assert author in belated.algorithms()[name] and year in belated.algorithms()[name]

@@ -1,0 +1,68 @@
+"""The guides in docs/: what they show runs, and their links lead somewhere."""
+
+import logging
+import re
+import subprocess
+import sys
+from doctest import ELLIPSIS, NORMALIZE_WHITESPACE, DocTest, DocTestParser, DocTestRunner
+
+import pytest
+
+from tests.system.docs.pages import COMPARISONS, DOCS, GUIDES, blocks, is_program, is_session
+
+pytestmark = pytest.mark.skipif(not GUIDES, reason="the installed package comes without its pages")
+
+# Libraries that a page is about.
+NEEDED = {"dask": "distributed", "processes": "loky", "ray": "ray.tune"}
+
+WITH_CODE = [page for page in GUIDES if blocks(page)]
+
+
+@pytest.mark.parametrize("page", WITH_CODE, ids=lambda page: page.stem)
+def test_guide_runs(page, tmp_path, monkeypatch):
+    # A page shows how to set the level of the package's logger.
+    monkeypatch.setattr(logging.getLogger("belated"), "level", logging.NOTSET)
+    if page.stem in NEEDED:
+        pytest.importorskip(NEEDED[page.stem])
+    pytest.importorskip("sklearn")
+    pytest.importorskip("pandas")
+    pytest.importorskip("matplotlib").use("Agg")
+    if page.stem == "optuna":
+        pytest.importorskip("optuna")
+    monkeypatch.chdir(tmp_path)
+    if any(map(is_program, blocks(page))):
+        run_as_script(page, tmp_path)
+        return
+    namespace = {"__name__": "__main__"}
+    for block in blocks(page):
+        if is_session(block):
+            examples = DocTestParser().get_examples(block.code)
+            session = DocTest(examples, namespace, str(block), str(page), block.line, block.code)
+            said = []
+            runner = DocTestRunner(optionflags=ELLIPSIS | NORMALIZE_WHITESPACE)
+            failed = runner.run(session, out=said.append, clear_globs=False).failed
+            namespace = session.globs
+            assert failed == 0, "".join(said)
+        else:
+            exec(compile(block.source, page, "exec"), namespace)
+
+
+def run_as_script(page, folder):
+    """Run the blocks of a page as one script, which workers in other processes can import."""
+    script = folder / "script.py"
+    script.write_text("".join(block.code for block in blocks(page)), encoding="utf-8")
+    run = subprocess.run([sys.executable, str(script)], cwd=folder, capture_output=True, text=True, timeout=300)
+    assert run.returncode == 0, run.stderr
+
+
+@pytest.mark.parametrize("page", GUIDES + COMPARISONS, ids=lambda page: page.stem)
+def test_links_to_other_files_lead_somewhere(page):
+    text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+    text = re.sub(r"`[^`]*`", "", text)
+    links = re.findall(r"\]\((?!https?:)([^)#]+)", text)
+    assert [link for link in links if not (page.parent / link).exists()] == []
+
+
+def test_the_index_leads_to_every_page():
+    links = set(re.findall(r"\]\(([^)#]+\.md)", (DOCS / "index.md").read_text(encoding="utf-8")))
+    assert {page.name for page in DOCS.glob("*.md")} - {"index.md"} <= links

@@ -1,0 +1,358 @@
+"""What a `BelatedSampler` makes of an Optuna study's trials: those of other processes, and in each state."""
+
+import functools
+import itertools
+import json
+import multiprocessing
+import threading
+from datetime import datetime, timedelta
+from time import sleep
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import belated as bl
+
+optuna = pytest.importorskip("optuna")
+
+from optuna.distributions import CategoricalDistribution, IntDistribution  # noqa: E402
+from optuna.trial import TrialState  # noqa: E402
+
+from belated.integrations import optuna_log  # noqa: E402
+from belated.integrations.optuna_log import NOTE, OptunaLog  # noqa: E402
+from tests.system.integrations.optuna.studies import DISTRIBUTIONS, SPACE, events, f, log_of, sampler_of, study_of  # noqa: E402
+
+# Trials of other processes.
+
+
+def test_trials_that_start_at_the_same_time_are_chosen_as_one_batch():
+    own = bl.BayesOpt(SPACE, direction="minimize", seed=3)
+    study = study_of()
+    for _ in range(12):
+        trial, mine = study.ask(DISTRIBUTIONS), own.suggest()
+        study.tell(trial, f(trial.params))
+        own.observe(mine, f(mine.params))
+    batch = [trial.params for trial in own.suggest(n=3)]
+    trials = [study.ask() for _ in range(3)]
+    # The samplers of three processes, of which the last one is the first to choose.
+    points = {}
+    for i in (2, 0, 1):
+        points[i] = sampler_of().sample_relative(study, trials[i]._cached_frozen_trial, DISTRIBUTIONS)
+    assert points[2] == batch[2]
+    assert len({tuple(point.values()) for point in points.values()}) == 3
+    in_order = study_of(name="t")
+    in_order.add_trials(study.trials[:12])
+    trials = [in_order.ask() for _ in range(3)]
+    for i in range(3):
+        assert sampler_of().sample_relative(in_order, trials[i]._cached_frozen_trial, DISTRIBUTIONS) == batch[i]
+
+
+@pytest.mark.parametrize("optimizer", [bl.BayesOpt, bl.RandomSearch])
+@pytest.mark.parametrize("order", list(itertools.permutations(range(4))))
+def test_trials_that_sample_in_another_order_have_the_points_of_their_numbers(optimizer, order):
+    """As with an objective that works before its first ``suggest_*``, at which the point is chosen."""
+    own = optimizer(SPACE, direction="minimize", seed=3)
+    study = study_of(optimizer=optimizer)
+    trials = [study.ask() for _ in order]
+    for number in order:
+        for name, distribution in DISTRIBUTIONS.items():
+            trials[number]._suggest(name, distribution)
+    assert [trial.params for trial in study.trials] == [trial.params for trial in own.suggest(n=4)]
+    # Nothing is left out: the next one is that of the own loop, too.
+    assert study.ask(DISTRIBUTIONS).params == own.suggest().params
+
+
+@pytest.mark.parametrize("optimizer", [bl.BayesOpt, bl.RandomSearch])
+@pytest.mark.parametrize("n_results", [0, 12])
+@given(
+    st.lists(st.tuples(st.sampled_from(["start", "start", "sample", "fail", "wait"]), st.integers(0, 9)), max_size=30)
+)
+@settings(max_examples=20)
+def test_no_point_is_suggested_twice_whoever_samples_when(optimizer, n_results, steps):
+    """In a space of infinitely many points, also where a draft was for nothing, or was not made any more."""
+    study = study_of(optimizer=optimizer)
+    for _ in range(n_results):
+        trial = study.ask(DISTRIBUTIONS)
+        study.tell(trial, f(trial.params))
+    started = []
+    with pytest.MonkeyPatch.context() as patch:
+        for step, i in [*steps, *3 * [("start", 0), ("sample", 9)], *3 * [("sample", 0)]]:
+            if step == "start":
+                started.append(study.ask())
+            elif step == "sample" and started:
+                trial = started.pop(i % len(started))
+                for name, distribution in DISTRIBUTIONS.items():
+                    trial._suggest(name, distribution)
+            elif step == "fail" and started:
+                study.tell(started.pop(i % len(started)), state=TrialState.FAIL)
+            elif step == "wait":
+                later = optuna_log.monotonic() + 100
+                patch.setattr(optuna_log, "monotonic", lambda later=later: later)
+    points = [tuple(trial.params.values()) for trial in study.trials if trial.params]
+    assert len(set(points)) == len(points) >= n_results + 3
+
+
+def test_objectives_that_work_before_they_ask_have_points_of_their_own():
+    study = study_of()
+    barrier = threading.Barrier(4)
+
+    def objective(trial):
+        barrier.wait()
+        sleep(0.01 * (3 - trial.number % 4))  # the last one to start samples first, if threads keep to it
+        return f({name: trial._suggest(name, each) for name, each in DISTRIBUTIONS.items()})
+
+    study.optimize(objective, 8, n_jobs=4)
+    assert len({tuple(trial.params.values()) for trial in study.trials}) == 8
+
+
+@pytest.mark.parametrize("hours", [-5, 0, 5])
+def test_a_trial_without_a_point_is_drafted_for_a_minute_only(monkeypatch, hours):
+    """By the clock of this process, whatever that of the trial's machine says."""
+    seconds = 1000.0
+    monkeypatch.setattr(optuna_log, "monotonic", lambda: seconds)
+    study, own = study_of(), bl.BayesOpt(SPACE, direction="minimize", seed=3)
+    dead = optuna.trial.create_trial(state=TrialState.RUNNING)
+    dead.datetime_start = datetime.now() + timedelta(hours=hours)
+    study.add_trial(dead)
+    batch = own.suggest(n=2)
+    assert study.ask(DISTRIBUTIONS).params == batch[1].params
+    seconds += 61
+    drafted = study_of(name="t")
+    drafted.add_trial(dead)
+    # Its place stays empty: the one after it has the place of the third.
+    assert study.ask(DISTRIBUTIONS).params == own.suggest().params
+    # A process that has not seen it before drafts it.
+    assert drafted.ask(DISTRIBUTIONS).params == batch[1].params
+    seconds += 61
+    alone = study_of(name="u")
+    alone.sampler = drafted.sampler
+    alone.add_trial(dead)
+    # So then it leaves no trace: the first point is the first one.
+    assert alone.ask(DISTRIBUTIONS).params == batch[0].params
+
+
+def test_points_in_flight_are_not_suggested_again_by_threads():
+    space = {"i": IntDistribution(0, 3), "j": CategoricalDistribution(["a", "b", "c"])}
+    study = optuna.create_study(sampler=sampler_of(search_space=space))
+    points, barrier = [], threading.Barrier(4)
+
+    def objective(trial):
+        points.append((trial.suggest_int("i", 0, 3), trial.suggest_categorical("j", ["a", "b", "c"])))
+        barrier.wait()  # until four are in flight
+        return points[-1][0]
+
+    study.optimize(objective, 20, n_jobs=4)
+    assert [len(set(points[k : k + 4])) for k in range(0, 20, 4)] == [4] * 5
+
+
+def optimize(url, n):
+    study_of(url).optimize(lambda t: f({name: t._suggest(name, each) for name, each in DISTRIBUTIONS.items()}), n)
+
+
+def test_processes_share_a_database(url):
+    study = study_of(url)
+    context = multiprocessing.get_context("spawn")
+    processes = [context.Process(target=optimize, args=(url, 6)) for _ in range(2)]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join()
+    assert [process.exitcode for process in processes] == [0, 0]
+    trials = study.trials
+    assert [trial.state for trial in trials] == 12 * [TrialState.COMPLETE]
+    assert len({tuple(trial.params.values()) for trial in trials}) == 12
+    assert len(log_of(study).numbers("observed")) == 12
+
+
+def test_results_are_ordered_by_what_suggestions_knew():
+    study = study_of()
+    for _ in range(3):
+        study.ask(DISTRIBUTIONS)
+    study.tell(1, 1.0)
+    study.ask(DISTRIBUTIONS)  # knows of trial 1
+    study.tell(2, 2.0)
+    study.tell(0, 0.0)
+    study.ask(DISTRIBUTIONS)  # and of 0 and 2
+    study.tell(4, 4.0)
+    told = [next(iter(each.values())) for each in events(log_of(study))]
+    order = [facts.get("number", "start") for facts in told]
+    assert order == ["start", "start", "start", 1, "start", 0, 2, "start", 4]
+
+
+STEPS = st.sampled_from(["ask", "ask", "start", "sample", "complete", "complete", "fail", "prune"])
+
+
+@given(st.lists(st.tuples(STEPS, st.integers(0, 9), st.booleans()), max_size=30))
+@settings(max_examples=40)
+def test_a_log_that_is_followed_is_the_one_derived_at_once(steps):
+    """Whatever happens in which order, and whichever of two processes samples."""
+    ends = {"complete": TrialState.COMPLETE, "fail": TrialState.FAIL, "prune": TrialState.PRUNED}
+    study = study_of(optimizer=functools.partial(bl.BayesOpt, initial=3))
+    samplers = [study.sampler, sampler_of(optimizer=functools.partial(bl.BayesOpt, initial=3))]
+    started, sampled = [], []
+    for step, i, other in [*steps, ("ask", 0, False), ("ask", 0, True)]:
+        study.sampler = samplers[other]
+        if step in ("ask", "start"):
+            started.append(study.ask())
+        if step == "ask" or (step == "sample" and started):
+            trial = started.pop(-1 if step == "ask" else i % len(started))
+            for name, distribution in DISTRIBUTIONS.items():
+                trial._suggest(name, distribution)
+            sampled.append(trial)
+        elif step in ends and sampled:
+            trial = sampled.pop(i % len(sampled))
+            for k in range(i % 4):
+                trial.report(float(i * k), k)
+            study.tell(trial, float(i) if step == "complete" else None, state=ends[step])
+    for sampler, last in zip(samplers, sampled[-2:], strict=True):
+        before = [trial for trial in study.trials if trial.number < sampled[-2].number]
+        followed = sampler._log
+        whole = OptunaLog(followed.optimizer)
+        whole._follow(whole._derive(before, None))
+        n = whole._core.n_events()
+        assert followed._core.events(0)[:n] == whole._core.events(0)
+        assert followed._core.n_events() - n == last.number - sampled[-2].number
+
+
+def test_a_note_that_another_order_contradicts_is_dropped():
+    study = study_of()
+    for _ in range(14):
+        trial = study.ask(DISTRIBUTIONS)
+        study.tell(trial, f(trial.params))
+    trials = study.trials
+    notes = [
+        k for k, trial in enumerate(trials) if "note" in json.loads(trial.system_attrs[NOTE]["event"])["Suggested"]
+    ]
+    late = optuna.create_study(direction="minimize", sampler=sampler_of())
+    trials = [trials[notes[-1]], *trials[:10]]  # now it is the first trial
+    for number, trial in enumerate(trials):
+        trial.system_attrs = {NOTE: trial.system_attrs[NOTE] | {"number": number}}
+    late.add_trials(trials)
+    assert late.ask(DISTRIBUTIONS).params.keys() == DISTRIBUTIONS.keys()
+    assert "note" not in events(late.sampler._log._core)[0]["Suggested"]
+
+
+def test_notes_of_another_optimizer_are_left_alone():
+    study = study_of()
+    for _ in range(12):
+        trial = study.ask(DISTRIBUTIONS)
+        study.tell(trial, f(trial.params))
+    study.sampler = sampler_of(optimizer=functools.partial(bl.BayesOpt, acquisition="ucb"))
+    study.ask(DISTRIBUTIONS)
+    started = [next(iter(each)) for each in events(study.sampler._log._core)]
+    assert started.count("Added") == 12
+    reference = bl.BayesOpt(SPACE, direction="minimize", seed=3, acquisition="ucb")
+    for trial in study.trials[:12]:
+        reference.observe(reference.add(trial.params), trial.value)
+    assert reference.suggest().params == study.trials[12].params
+
+
+# What becomes of which trial.
+
+
+def states_of(study, **arguments):
+    """The state of each trial in the log from which the next one is chosen."""
+    study.sampler = sampler_of(**arguments)
+    study.ask(DISTRIBUTIONS)
+    core = study.sampler._log._core
+    return [core.trial(number).state for number in range(len(core))]
+
+
+def test_stale_trials_are_not_pending_until_their_value_comes():
+    study = study_of()
+    study.ask(DISTRIBUTIONS)
+    old = study.trials[0]
+    old.datetime_start = datetime.now() - timedelta(seconds=100)
+    other = optuna.create_study(sampler=sampler_of())
+    other.add_trial(old)
+    assert states_of(other, stale_after=1000) == ["pending"]
+    assert states_of(other, stale_after=50) == ["abandoned", "pending"]
+    assert states_of(other) == ["pending"] * 3
+    other.tell(0, 1.5)
+    assert states_of(other, stale_after=50) == ["observed", "pending", "pending", "pending"]
+
+
+def test_infeasible_and_infinite_values_count_as_failed():
+    def violated(trial):
+        return (-1.0, trial.params["rate"] - 1.0)
+
+    study = study_of(constraints_func=violated)
+    for value in (1.0, float("inf"), -float("inf"), 2.0, 3.0, 4.0):
+        study.tell(study.ask(DISTRIBUTIONS), value)
+    expected = [
+        "failed" if trial.params["rate"] > 1.0 or abs(trial.value) == float("inf") else "observed"
+        for trial in study.trials
+    ]
+    assert states_of(study) == expected and expected.count("failed") > 2
+    assert [trial.system_attrs["constraints"] for trial in study.trials[:6]] == [
+        [-1.0, trial.params["rate"] - 1.0] for trial in study.trials[:6]
+    ]
+    error = study.sampler._log._core.trial(1).error
+    assert error == ("", "its value is inf", None)
+
+
+@pytest.mark.skipif(not hasattr(optuna.Trial, "set_constraint"), reason="new in Optuna 5")
+def test_constraints_that_the_objective_sets_count_too():
+    study = study_of()
+    for value in (1.0, -1.0, 0.0):
+        trial = study.ask(DISTRIBUTIONS)
+        trial.set_constraint("memory", value)
+        study.tell(trial, 1.0)
+    assert states_of(study) == ["failed", "observed", "observed"]
+
+
+def test_a_constraint_that_is_nan_is_refused():
+    study = study_of(constraints_func=lambda trial: [float("nan")])
+    with pytest.raises(bl.InvalidSetting, match="constraints_func returned NaN"):
+        study.tell(study.ask(DISTRIBUTIONS), 1.0)
+
+
+def test_points_that_were_given_count_where_they_were_run():
+    study = study_of()
+    point = {"decay": 0.5, "kind": "b", "layers": 3, "rate": 0.25, "share": 0.2}
+    study.enqueue_trial(point)
+    study.enqueue_trial({"rate": 1.5})  # in part
+    for _ in range(2):
+        study.tell(study.ask(DISTRIBUTIONS), 1.0)
+    assert states_of(study) == ["observed", "observed"]
+    log = study.sampler._log
+    first, second = (log.space.decode(log._core.trial(i).point) for i in range(2))
+    assert first == pytest.approx(point) and second == pytest.approx(study.trials[1].params)
+    assert second["rate"] == pytest.approx(1.5)
+    assert not any(log._core.trial(i).suggested for i in range(2))
+
+
+def test_a_trial_that_optuna_runs_again_is_one_that_is_given():
+    study = study_of()
+    trial = study.ask(DISTRIBUTIONS)
+    study.tell(trial, state=TrialState.FAIL)
+    study.tell(study.ask(DISTRIBUTIONS), 2.0)
+    # Its name from Optuna 4.9 on, and the one before.
+    names = ("RetryHeartbeatStaleTrialCallback", "RetryFailedTrialCallback")
+    callback = next(getattr(optuna.storages, name) for name in names if hasattr(optuna.storages, name))
+    callback()(study, study.trials[0])
+    again = study.trials[2]
+    assert again.state == TrialState.WAITING and NOTE in again.system_attrs and again.params == trial.params
+    other = optuna.create_study(direction="minimize", sampler=sampler_of())
+    other.add_trials([*study.trials, optuna.trial.create_trial(state=TrialState.RUNNING)])
+    other.sampler.sample_relative(other, other.trials[3], DISTRIBUTIONS)
+    # While it waits, it is not there.
+    core = other.sampler._log._core
+    assert [core.trial(number).state for number in range(len(core))] == ["failed", "observed"]
+    for value in (1.0, 2.0):
+        study.tell(study.ask(DISTRIBUTIONS), value)
+    assert study.trials[2].value == 1.0
+    assert states_of(study) == ["failed", "observed", "observed", "observed"]
+    core = study.sampler._log._core
+    assert [core.trial(i).suggested for i in range(4)] == [True, True, False, True]
+    np.testing.assert_array_equal(core.trial(2).point, core.trial(0).point)
+
+
+def test_fixed_parameters_work_with_it():
+    study = study_of(search_space=None)
+    study.sampler = optuna.samplers.PartialFixedSampler({"kind": "b"}, study.sampler)
+    study.optimize(lambda t: f({name: t._suggest(name, each) for name, each in DISTRIBUTIONS.items()}), 8)
+    assert {trial.params["kind"] for trial in study.trials} == {"b"}
+    assert set(study.sampler._base_sampler._log.space) == DISTRIBUTIONS.keys() - {"kind"}

@@ -1,0 +1,51 @@
+"""A server for the tests of `belated serve`: a process of its own on a file of studies."""
+
+import pytest
+
+import belated as bl
+from campaigns import service
+
+
+@pytest.fixture(scope="session")
+def running(tmp_path_factory):
+    """A server; each test makes studies of its own in the file `running.url`."""
+    reason = service.missing()
+    if reason is not None:
+        pytest.skip(reason)
+    with service.Service(f"sqlite:///{tmp_path_factory.mktemp('serve') / 'studies.db'}") as started:
+        yield started
+        code, said = started.stop()
+        # Whatever it was asked, it ended as it was told, without an error of its own.
+        assert code == 0 and "Traceback" not in said and started.token not in said, said
+
+
+@pytest.fixture
+def client(running):
+    """A client that shows the token."""
+    with running.client() as client:
+        yield client
+
+
+@pytest.fixture
+def study(running, request):
+    """A new study of random search in the store of the server, opened here too."""
+    return new_study(running, request, bl.RandomSearch({"x": (0.0, 1.0)}, seed=0))
+
+
+@pytest.fixture
+def create(running, request):
+    """A function that makes a study with an optimizer in the store of the server."""
+    return lambda optimizer: new_study(running, request, optimizer)
+
+
+def new_study(running, request, optimizer):
+    """A study named after the test."""
+    return bl.Study(request.node.name[:900], running.url, optimizer)
+
+
+@pytest.fixture
+def path(request):
+    """The path of the test's study."""
+    from urllib.parse import quote
+
+    return f"/v1/studies/{quote(request.node.name[:900], safe='')}"

@@ -1,0 +1,438 @@
+"""The API of `belated serve`, asked over HTTP and compared with the study in the store."""
+
+import time
+
+import pytest
+
+import belated as bl
+from belated.study.definition import definition_of
+from campaigns import service
+
+SPACE = {"x": bl.Real(1e-3, 10.0, log=True), "n": bl.Integer(1, 5), "kind": ["a", ("b", 1), None]}
+
+
+def ok(answer, status=200):
+    """The data of an answer."""
+    assert answer.status_code == status, answer.text
+    assert answer.headers["content-type"] == "application/json"
+    assert answer.headers["cache-control"] == "no-store"
+    return answer.json()
+
+
+def refused(answer, status, *words):
+    """The data of an answer that is a problem and whose detail has these words."""
+    assert answer.status_code == status, answer.text
+    assert answer.headers["content-type"] == "application/problem+json"
+    found = answer.json()
+    assert found["status"] == status and found["title"]
+    assert all(word in found["detail"] for word in words), found
+    return found
+
+
+def synced(study):
+    """A study that has taken in what the server wrote."""
+    study.sync()
+    return study
+
+
+def as_json(trial):
+    """What the API says of a trial, times left out."""
+    error = trial.error
+    return {
+        "number": trial.number,
+        "params": {name: list(value) if isinstance(value, tuple) else value for name, value in trial.params.items()},
+        "context": trial.context,
+        "fidelity": trial.fidelity,
+        "state": trial.state,
+        "value": trial.value,
+        "std": trial.std,
+        "cost": trial.cost,
+        "duration": trial.duration,
+        "attrs": trial.attrs,
+        "error": error and {"type": error.type, "message": error.message, "traceback": error.traceback},
+        "suggested_at": trial.suggested_at,
+        "observed_at": trial.observed_at,
+        "ended_at": trial.ended_at,
+        "delay": trial.delay,
+        "expires_at": trial.expires_at,
+    }
+
+
+def same(found, trial):
+    """Whether an answer describes a trial."""
+    return {name: found[name] for name in as_json(trial)} == as_json(trial)
+
+
+def test_trials_are_started_and_reported_as_with_a_study(client, create, path):
+    study = create(bl.BayesOpt(SPACE, direction="minimize", seed=1))
+    trials = ok(client.post(f"{path}/suggest", json={"n": 4}))["trials"]
+    assert [trial["number"] for trial in trials] == [0, 1, 2, 3]
+    assert all(same(found, synced(study).trial(i)) for i, found in enumerate(trials))
+    report = {"value": 2.5, "std": 0.1, "cost": 3, "duration": 1.5, "attrs": {"by": ["Ada"]}}
+    found = ok(client.post(f"{path}/trials/1/observe", json=report))
+    assert found["state"] == "observed" and found["value"] == 2.5 and found["attrs"] == {"by": ["Ada"]}
+    run = {"x": 0.5, "n": 2, "kind": ["b", 1]}
+    found = ok(client.post(f"{path}/trials/0/observe", json={"value": 1.5, "params": run}))
+    assert found["params_run"] == run and synced(study).trial(0).params_run == {"x": 0.5, "n": 2, "kind": ("b", 1)}
+    found = ok(client.post(f"{path}/trials/2/fail", json={"error": "boom", "attrs": {"node": 7}}))
+    assert found["state"] == "failed" and found["error"] == {"type": "", "message": "boom", "traceback": None}
+    assert ok(client.post(f"{path}/trials/3/abandon"))["state"] == "abandoned"
+    page = ok(client.get(f"{path}/trials"))
+    assert len(page["trials"]) == 4 and page["next"] is None
+    assert all(same(found, synced(study).trial(i)) for i, found in enumerate(page["trials"]))
+    best = ok(client.get(f"{path}/best"))["trial"]
+    assert same(best, study.best_trial_) and best["number"] == 0
+    about = ok(client.get(path))
+    assert (about["optimizer"], about["direction"], about["clock"]) == ("BayesOpt", "minimize", "iterations")
+    assert about["counts"] == {"pending": 0, "observed": 2, "failed": 1, "abandoned": 1}
+    assert (about["trials"], about["events"], about["best"]) == (4, synced(study)._log.n_events(), best)
+    assert ok(client.get(f"{path}/trials/1")) == page["trials"][1]
+    # A value that comes late is accepted, whatever became of the trial.
+    for number in (2, 3):
+        assert ok(client.post(f"{path}/trials/{number}/observe", json={"value": 9.0}))["state"] == "observed"
+    assert [trial.value for trial in study.trials] == [1.5, 2.5, 9.0, 9.0]
+
+
+def test_a_study_that_others_change_is_followed(client, study, path):
+    assert ok(client.get(path))["trials"] == 0 and ok(client.get(f"{path}/best")) == {"trial": None}
+    trials = study.suggest(n=2)
+    study.observe(trials[1], 0.5)
+    about = ok(client.get(path))
+    assert about["counts"]["pending"] == 1 and about["best"]["number"] == 1
+    assert ok(client.post(f"{path}/suggest"))["trials"][0]["number"] == 2
+    assert study.n_trials == 3
+
+
+def test_contexts_fidelities_and_leases(client, create, path):
+    study = create(
+        bl.RandomSearch({"x": (0.0, 1.0)}, context={"day": ["mo", ("tu", 2)]}, fidelity=bl.Fidelity(1, 81), seed=0)
+    )
+    body = {"context": {"day": ["tu", 2]}, "fidelity": 9, "expires_after": 3600}
+    (trial,) = ok(client.post(f"{path}/suggest", json=body))["trials"]
+    assert trial["context"] == {"day": ["tu", 2]} and trial["fidelity"] == 9
+    assert trial["expires_at"] == synced(study).trial(0).expires_at
+    assert 3590 < trial["expires_at"] - trial["started_at"] < 3610
+    refused(client.post(f"{path}/suggest"), 422, "context is missing")
+    refused(client.post(f"{path}/suggest", json={"context": {"day": "we"}}), 422, "day")
+    refused(client.post(f"{path}/suggest", json=body | {"fidelity": 82}), 422, "fidelity")
+    refused(client.post(f"{path}/trials/0/observe", json={"value": 1.0, "fidelity": 27}), 422, "fidelity")
+    assert study.n_trials == 1 and synced(study).trial(0).state == "pending"
+
+
+def test_candidates_are_named_by_their_index_and_row(client, create, path):
+    study = create(bl.RandomSearch(candidates=[[1, 5], [2, 6], [3, 7]], seed=0))
+    (trial,) = ok(client.post(f"{path}/suggest"))["trials"]
+    known = synced(study).trial(0)
+    assert (trial["params"], trial["x"], trial["index"]) == (None, known.x.tolist(), known.index)
+    other = (known.index + 1) % 3
+    found = ok(client.post(f"{path}/trials/0/observe", json={"value": 1.0, "params": [other + 1, other + 5]}))
+    assert found["index_run"] == other == synced(study).trial(0).index_run
+    refused(client.post(f"{path}/trials/0/observe", json={"value": 2.0, "params": 3, "amend": True}), 422, "index")
+
+
+def test_the_time_may_be_given_where_the_clock_shows_seconds(client, create, path):
+    study = create(bl.RandomSearch({"x": (0.0, 1.0)}, clock="seconds", seed=0))
+    (trial,) = ok(client.post(f"{path}/suggest", json={"now": 100, "expires_after": 5}))["trials"]
+    assert trial["suggested_at"] == 100.0 and trial["expires_at"] == 105.0
+    found = ok(client.post(f"{path}/trials/0/observe", json={"value": 1.0, "now": 130.5}))
+    assert found["delay"] == 30.5 == synced(study).trial(0).delay
+    ok(client.post(f"{path}/suggest"))
+    assert synced(study).trial(1).suggested_at > 1e9
+
+
+def test_times_of_writing_are_the_servers_whatever_time_is_given(client, create, path):
+    study = create(bl.RandomSearch({"x": (0.0, 1.0)}, clock="seconds", seed=0))
+    start = time.time()
+    (trial,) = ok(client.post(f"{path}/suggest", json={"now": 100}))["trials"]
+    found = ok(client.post(f"{path}/trials/0/observe", json={"value": 1.0, "now": 130.5}))
+    assert start - 1 < trial["started_at"] <= found["changed_at"] < time.time() + 1
+    # Another process that gives its own time, too.
+    bl.Study.load(study.name, study._store.url, time=lambda: 200.0).suggest()
+    (_, other) = ok(client.get(f"{path}/trials"))["trials"]
+    assert other["suggested_at"] == 200.0 and other["started_at"] > start - 1
+
+
+@pytest.mark.parametrize("now", [1.7e308, -1.7e308])
+def test_times_without_finite_differences_are_refused(client, create, path, now):
+    study = create(bl.RandomSearch({"x": (0.0, 1.0)}, clock="seconds", seed=0))
+    ok(client.post(f"{path}/suggest", json={"now": -now / 1e100}))
+    refused(client.post(f"{path}/trials/0/observe", json={"value": 1.0, "now": now}), 422, "now")
+    refused(client.post(f"{path}/suggest", json={"now": now}), 422, "now")
+    refused(client.post(f"{path}/suggest", json={"expires_after": abs(now)}), 422, "expires_after")
+    assert [trial.state for trial in synced(study).trials] == ["pending"]
+    ok(client.get(path))
+
+
+def test_a_log_with_an_infinite_delay_is_answered(client, create, path, monkeypatch):
+    study = create(bl.BayesOpt({"x": (0.0, 1.0)}, clock="seconds", seed=0))
+    times = iter([1.7e308, -1.7e308])
+    monkeypatch.setattr(study._optimizer._problem, "now", lambda: next(times))
+    study.observe(study.suggest(), 1.0)
+    assert ok(client.get(path))["best"]["delay"] is None
+    assert ok(client.get(f"{path}/trials"))["trials"][0]["observed_at"] == -1.7e308
+    assert ok(client.post(f"{path}/suggest"))["trials"][0]["number"] == 1
+
+
+def test_the_time_is_refused_where_the_clock_counts_suggestions(client, study, path):
+    refused(client.post(f"{path}/suggest", json={"now": 100}), 422, "now=100.0", "clock='iterations'")
+    assert study.n_trials == 0
+
+
+def test_pages_have_every_trial_once(client, study, path):
+    trials = study.suggest(n=23)
+    for trial in trials[::3]:
+        study.observe(trial, 1.0)
+    for state in (None, "pending", "observed", "failed"):
+        found, start = [], 0
+        while start is not None:
+            asked = {"limit": 5, "start": start} | ({} if state is None else {"state": state})
+            page = ok(client.get(f"{path}/trials", params=asked))
+            found += [trial["number"] for trial in page["trials"]]
+            start = page["next"]
+        assert found == [trial.number for trial in trials if state in (None, trial.state)]
+
+
+def test_pages_of_studies_have_every_name_once(tmp_path):
+    url = f"sqlite:///{tmp_path / 'studies.db'}"
+    names = [bl.Study(f"study {i}", url, bl.RandomSearch({"x": (0.0, 1.0)}, seed=0)).name for i in range(7)]
+    with service.Service(url) as running, running.client() as client:
+        for limit in (1, 3, 7, 100):
+            found, start = [], 0
+            while start is not None:
+                page = ok(client.get("/v1/studies", params={"limit": limit, "start": start}))
+                assert 1 <= len(page["studies"]) <= limit
+                found += [each["name"] for each in page["studies"]]
+                start = page["next"]
+            assert found == names
+        assert ok(client.get("/v1/studies", params={"start": 7})) == {"studies": [], "next": None}
+        refused(client.get("/v1/studies", params={"limit": 0}), 422, "limit")
+        refused(client.get("/v1/studies", params={"after": "x"}), 422, "after")
+
+
+def test_names_that_are_given_twice_are_refused(client, running):
+    x = {"name": "x", "kind": "Real", "low": 0.0, "high": 1.0}
+    other = {"name": "y", "kind": "Real", "low": 0.0, "high": 1.0, "when": [["k", ["a"]], ["k", ["b"]]]}
+    kinds = {"name": "k", "kind": "Categorical", "choices": ["a", "b"]}
+    for space in ([x, x], [x, kinds, other]):
+        definition = {"optimizer": "RandomSearch", "arguments": {"space": space}}
+        refused(client.post("/v1/studies", json={"name": "twice", "definition": definition}), 422, "twice")
+    body = b'{"name": "twice", "definition": {"optimizer": "RandomSearch", "arguments": {"seed": 1, "seed": 2}}}'
+    answer = client.post("/v1/studies", content=body, headers={"Content-Type": "application/json"})
+    refused(answer, 422, "'seed'", "twice")
+    refused(client.get("/v1/studies/twice"), 404)
+
+
+def test_an_encoded_nul_is_not_a_slash(client, running):
+    bl.Study("with/slash", running.url, bl.RandomSearch({"x": (0.0, 1.0)}, seed=0))
+    ok(client.get("/v1/studies/with%2Fslash"))
+    refused(client.get("/v1/studies/with%00slash"), 404)
+
+
+def test_pages_have_what_changed_since_an_earlier_one(client, study, path):
+    trials = study.suggest(n=5)
+    events = ok(client.get(f"{path}/trials"))["events"]
+    assert ok(client.get(f"{path}/trials", params={"since": events}))["trials"] == []
+    study.observe(trials[3], 1.0)
+    study.fail(trials[1])
+    study.suggest()
+    page = ok(client.get(f"{path}/trials", params={"since": events}))
+    assert [trial["number"] for trial in page["trials"]] == [1, 3, 5]
+    page = ok(client.get(f"{path}/trials", params={"since": events, "state": "failed"}))
+    assert [trial["number"] for trial in page["trials"]] == [1]
+    assert ok(client.get(f"{path}/trials", params={"since": 10**30}))["trials"] == []
+
+
+def test_times_of_writing_are_those_of_the_store(client, study, path):
+    trial = study.suggest()
+    study.observe(trial, 1.0)
+    written = [record.at for record in study._store.events(study.name, 0)]
+    found = ok(client.get(f"{path}/trials/0"))
+    assert [found["started_at"], found["changed_at"]] == written
+
+
+def test_a_key_makes_a_suggestion_and_a_report_once(client, study, path):
+    body = {"n": 2, "key": "jöb 1"}
+    first = ok(client.post(f"{path}/suggest", json=body))
+    assert ok(client.post(f"{path}/suggest", json=body)) == first
+    report = {"value": 1.0, "replicate": True, "key": "r"}
+    told = ok(client.post(f"{path}/trials/0/observe", json=report))
+    assert ok(client.post(f"{path}/trials/0/observe", json=report)) == told
+    assert study.n_trials == 2 and synced(study)._log.n_events() == 3
+    refused(client.post(f"{path}/suggest", json=body | {"n": 3}), 422, "key='jöb 1' started 2 trials before")
+    refused(client.post(f"{path}/trials/0/observe", json=report | {"value": 2.0}), 422, "key='r'")
+    refused(client.post(f"{path}/suggest", json={"key": "a\nb"}), 422, "printable")
+    # Reports of failure need none: the same again changes nothing.
+    for kind in ("fail", "abandon"):
+        assert ok(client.post(f"{path}/trials/1/{kind}")) == ok(client.post(f"{path}/trials/1/{kind}"))
+    assert synced(study)._log.n_events() == 5
+
+
+def test_what_is_not_there_is_404(client, study, path):
+    study.suggest()
+    for method, where in (
+        ("GET", ""),
+        ("GET", "/trials"),
+        ("GET", "/best"),
+        ("POST", "/suggest"),
+        ("GET", "/definition"),
+    ):
+        found = refused(client.request(method, f"/v1/studies/none{where}"), 404, "there is no study 'none'")
+        assert found["error"] == "UnknownStudy"
+    for where in ("trials/7", "trials/99999999999999999999999"):
+        refused(client.get(f"{path}/{where}"), 404, "there are 1 trials")
+        refused(client.post(f"{path}/{where}/fail"), 404)
+        refused(client.post(f"{path}/{where}/observe", json={"value": 1.0}), 404)
+    refused(client.get("/v2/studies"), 404)
+    refused(client.put(path), 405)
+
+
+def test_a_value_that_is_there_is_409(client, create, path):
+    study = create(bl.RandomSearch({"x": (0.0, 1.0)}, direction="minimize", seed=0))
+    study.observe(study.suggest(), 1.0)
+    ok(client.post(f"{path}/trials/0/observe", json={"value": 1.0}))
+    found = refused(client.post(f"{path}/trials/0/observe", json={"value": 2.0}), 409, "the value 1.0 already", "amend")
+    assert found["error"] == "AlreadyObserved"
+    refused(client.post(f"{path}/trials/0/fail"), 409, "cannot fail")
+    refused(client.post(f"{path}/trials/0/abandon"), 409)
+    assert ok(client.post(f"{path}/trials/0/observe", json={"value": 2.0, "amend": True}))["value"] == 2.0
+    refused(
+        client.post(f"{path}/trials/0/observe", json={"value": 3, "amend": True, "replicate": True}), 422, "exclude"
+    )
+
+
+def test_a_horizon_that_is_reached_is_409(client, create, path):
+    settings = {"lengthscale": 0.2, "noise_std": 0.01, "delay": "none"}
+    create(bl.BPEDelay(candidates=[[i / 9] for i in range(10)], horizon=20, seed=0, **settings))
+    for number in range(20):
+        ok(client.post(f"{path}/suggest"))
+        ok(client.post(f"{path}/trials/{number}/observe", json={"value": 0.5}))
+    assert refused(client.post(f"{path}/suggest"), 409, "horizon")["error"] == "HorizonReached"
+
+
+def test_constraints_are_functions_and_stay_in_python(client, create, path):
+    study = create(bl.RandomSearch({"x": (0.0, 1.0)}, constraints=[lambda p: p["x"] < 0.5], seed=0))
+    number = study.suggest().number
+    refused(client.post(f"{path}/suggest"), 422, "constraints")
+    assert ok(client.post(f"{path}/trials/{number}/observe", json={"value": 1.0}))["state"] == "observed"
+
+
+@pytest.mark.parametrize("name", ["a/b?c#d e%2F", "<img src=x onerror=alert(1)>", "ü", ".", "a/trials/0"])
+def test_any_name_can_be_created_and_asked_for(client, running, name):
+    from urllib.parse import quote
+
+    definition = definition_of(bl.BayesOpt(SPACE, seed=3))
+    body = {"name": name, "definition": definition}
+    made = ok(client.post("/v1/studies", json=body), 201)
+    assert made["name"] == name and made["trials"] == 0
+    quoted = quote(name, safe="").replace(".", "%2E")
+    url = f"{running.address}/v1/studies/{quoted}"
+    import urllib.request
+
+    request = urllib.request.Request(url, headers={"Authorization": f"Bearer {running.token}"})
+    with urllib.request.urlopen(request) as answer:
+        assert answer.status == 200
+    assert {"name": name} in ok(client.get("/v1/studies"))["studies"]
+    study = bl.Study.load(name, running.url)
+    assert definition_of(study._optimizer) == definition
+    # The same again is no error, another definition is.
+    assert ok(client.post("/v1/studies", json=body))["name"] == name
+    other = {"optimizer": "BayesOpt", "arguments": definition["arguments"] | {"seed": 4}}
+    refused(client.post("/v1/studies", json={"name": name, "definition": other}), 409, "other settings", "seed")
+
+
+def test_a_definition_may_leave_out_what_has_a_default(client, running, request, path):
+    definition = {"optimizer": "BayesOpt", "arguments": {"space": [{"name": "x", "kind": "Real", "low": 0, "high": 1}]}}
+    ok(client.post("/v1/studies", json={"name": request.node.name, "definition": definition}), 201)
+    stored = ok(client.get(f"{path}/definition"))
+    made = bl.BayesOpt({"x": bl.Real(0, 1)}, seed=stored["arguments"]["seed"])
+    assert stored == definition_of(made)
+    assert ok(client.post(f"{path}/suggest"))["trials"][0]["params"] == made.suggest().params
+
+
+@pytest.mark.parametrize(
+    ("definition", "words"),
+    [
+        ({}, "definition is not usable"),
+        ({"optimizer": "BayesOpt", "arguments": []}, "definition is not usable"),
+        ({"optimizer": "Magic", "arguments": {}}, "Magic"),
+        ({"optimizer": ["BayesOpt"], "arguments": {}}, "BayesOpt"),
+        ({"optimizer": "BayesOpt", "arguments": {}}, "neither"),
+        ({"optimizer": "BayesOpt", "arguments": {"space": [{"name": "x", "kind": "Path"}]}}, "Path"),
+        (
+            {"optimizer": "BayesOpt", "arguments": {"space": [{"name": "x", "kind": "Real", "low": 2, "high": 1}]}},
+            "low",
+        ),
+        ({"optimizer": "BayesOpt", "arguments": {"space": "x"}}, "makes no optimizer"),
+        ({"optimizer": "RandomSearch", "arguments": {"candidates": [[1]], "time": 3}}, "time"),
+        ({"optimizer": "RandomSearch", "arguments": {"candidates": [[1]], "constraints": ["f"]}}, "functions"),
+    ],
+)
+def test_a_definition_that_makes_no_optimizer_is_422(client, running, definition, words):
+    refused(client.post("/v1/studies", json={"name": "refused", "definition": definition}), 422, words)
+    assert {"name": "refused"} not in ok(client.get("/v1/studies"))["studies"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "body", "words"),
+    [
+        ("suggest", {"n": 0}, "body.n"),
+        ("suggest", {"n": 101}, "body.n"),
+        ("suggest", {"n": 1.0}, "body.n"),
+        ("suggest", {"n": True}, "body.n"),
+        ("suggest", {"m": 1}, "body.m"),
+        ("suggest", {"context": {"day": 1}}, "was not declared"),
+        ("suggest", {"fidelity": 1}, "was not declared"),
+        ("suggest", {"expires_after": -1}, "body.expires_after"),
+        ("suggest", {"key": ""}, "body.key"),
+        ("suggest", {"key": 3}, "body.key"),
+        ("trials/0/observe", {}, "body.value"),
+        ("trials/0/observe", {"value": None}, "body.value"),
+        ("trials/0/observe", {"value": "1"}, "body.value"),
+        ("trials/0/observe", {"value": 10**400}, "body.value"),
+        ("trials/0/observe", {"value": 1, "valu": 1}, "body.valu"),
+        ("trials/0/observe", {"value": 1, "std": -1}, "body.std"),
+        ("trials/0/observe", {"value": 1, "params": {"y": 1}}, "params"),
+        ("trials/0/observe", {"value": 1, "params": {"x": 10**400}}, "x"),
+        ("trials/0/observe", {"value": 1, "amend": 1}, "body.amend"),
+        ("trials/0/observe", {"value": 1, "attrs": [1]}, "body.attrs"),
+        ("trials/0/observe", {"value": 1, "attrs": {"a": 10**400}}, "attrs"),
+        ("trials/0/fail", {"error": {"type": "E"}}, "body.error"),
+        ("trials/0/abandon", {"why": "x"}, "body.why"),
+        ("trials/-1/fail", {}, "path.number"),
+        ("trials/one/fail", {}, "path.number"),
+    ],
+)
+def test_a_body_that_cannot_be_used_is_422_and_changes_nothing(client, study, path, kind, body, words):
+    study.suggest()
+    refused(client.post(f"{path}/{kind}", json=body), 422, words)
+    assert synced(study)._log.n_events() == 1
+
+
+def test_a_page_ends_where_its_json_is_large(client, study, path):
+    from belated.serve.answers import LARGEST_PAGE
+
+    for trial in study.suggest(n=7):
+        # The last but one alone is larger than a page.
+        n = LARGEST_PAGE + 1 if trial.number == 5 else LARGEST_PAGE // 3
+        study.observe(trial, float(trial.number), attrs={"text": "x" * n})
+    pages, start = [], 0
+    while start is not None:
+        answer = client.get(f"{path}/trials", params={"start": start})
+        pages.append([trial["number"] for trial in ok(answer)["trials"]])
+        start = ok(answer)["next"]
+        assert len(answer.content) <= LARGEST_PAGE + 1000 or len(pages[-1]) == 1
+    assert pages == [[0, 1], [2, 3], [4], [5], [6]]
+
+
+@pytest.mark.parametrize("query", ["limit=0", "limit=1001", "start=-1", "start=x", "state=running", "sinc=3"])
+def test_a_query_that_cannot_be_used_is_422(client, study, path, query):
+    refused(client.get(f"{path}/trials?{query}"), 422, f"query.{query.split('=')[0]}")
+
+
+def test_what_studies_hold_comes_out_as_it_went_in(client, study, path):
+    study.suggest(n=2)
+    attrs = {"text": "ü\u2028\U0001f600<b>", "deep": [[[{"a": None}]]], "n": 2**63, "f": 5e-324, "t": True}
+    assert ok(client.post(f"{path}/trials/0/observe", json={"value": -0.0, "attrs": attrs}))["attrs"] == attrs
+    assert synced(study).trial(0).attrs == attrs
+    message = ok(client.post(f"{path}/trials/1/fail", json={"error": "ü" * 5000 + "END"}))["error"]["message"]
+    assert message.startswith("ü" * 500) and message.endswith("ü" * 100 + "END") and len(message.encode()) <= 2048

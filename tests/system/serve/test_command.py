@@ -1,0 +1,270 @@
+"""The command `belated serve`: what it refuses to start with, what it prints, and how it ends."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+
+import belated as bl
+from belated import cli
+from belated.serve import command
+from belated.serve.problems import status_of
+from campaigns import service
+
+TOKEN = "0123456789abcdef"
+
+needs_framework = pytest.mark.skipif(service.missing() is not None, reason="fastapi, uvicorn or httpx is not installed")
+
+
+@pytest.fixture
+def url(tmp_path):
+    """The URL of a store with one study."""
+    url = f"sqlite:///{tmp_path / 'studies.db'}"
+    bl.Study("study", url, bl.RandomSearch({"x": (0.0, 1.0)}, seed=0))
+    return url
+
+
+def refusal(capsys, monkeypatch, *arguments, token=None):
+    """What is printed where the server does not start."""
+    monkeypatch.delenv("BELATED_TOKEN", raising=False)
+    if token is not None:
+        monkeypatch.setenv("BELATED_TOKEN", token)
+    assert cli.main(["serve", *map(str, arguments)]) == cli.FAILED
+    out, err = capsys.readouterr()
+    assert out == "" and err.startswith("belated: ")
+    return err
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "0.0.0.0"])
+def test_without_a_token_it_does_not_start(capsys, monkeypatch, url, host):
+    said = refusal(capsys, monkeypatch, url, "--host", host)
+    assert "there is no token" in said and "secrets.token_urlsafe" in said
+
+
+@pytest.mark.parametrize("token", ["short", "a" * 15, "a" * 1001, "ü" * 20, "two words of one", "with\ttab-in-it"])
+@pytest.mark.parametrize("by_file", [True, False])
+def test_a_token_that_is_not_usable_is_refused_and_not_shown(capsys, monkeypatch, url, tmp_path, token, by_file):
+    file = tmp_path / "token"
+    file.write_text(token, encoding="utf-8")
+    where = ["--token-file", file] if by_file else []
+    said = refusal(capsys, monkeypatch, url, *where, token=None if by_file else token)
+    assert token not in said and str(file if by_file else "BELATED_TOKEN") in said
+
+
+@pytest.mark.parametrize("content", [b"", b"\n", b"\xff\xfe" * 10])
+def test_a_file_without_a_token_is_refused(capsys, monkeypatch, url, tmp_path, content):
+    (tmp_path / "token").write_bytes(content)
+    # Not even with another one in the environment: that would be another token than the one that was meant.
+    assert "token" in refusal(capsys, monkeypatch, url, "--token-file", tmp_path / "token", token=TOKEN)
+    assert "none" in refusal(capsys, monkeypatch, url, "--token-file", tmp_path / "none", token=TOKEN)
+
+
+def test_the_token_of_the_file_goes_before_that_of_the_environment(monkeypatch, tmp_path):
+    (tmp_path / "token").write_text(f"{TOKEN}-of-file\n")
+    monkeypatch.setenv("BELATED_TOKEN", f" {TOKEN}\n")
+    assert command.read_token(tmp_path / "token") == f"{TOKEN}-of-file"
+    assert command.read_token(None) == TOKEN
+
+
+@pytest.mark.skipif(os.name != "posix", reason="files have no mode of this kind")
+@pytest.mark.parametrize(("mode", "warned"), [(0o600, False), (0o400, False), (0o640, True), (0o644, True)])
+def test_a_token_that_others_can_read_is_said(capsys, tmp_path, mode, warned):
+    file = tmp_path / "token"
+    file.write_text(TOKEN)
+    file.chmod(mode)
+    assert command.read_token(file) == TOKEN
+    out, err = capsys.readouterr()
+    assert out == "" and (f"other users can read the token in {file}: chmod 600" in err) == warned and TOKEN not in err
+
+
+@pytest.mark.parametrize("port", ["-1", "65536", "http", "1.5"])
+def test_a_port_that_is_none_is_refused(capsys, url, port):
+    with pytest.raises(SystemExit) as end:
+        cli.main(["serve", url, "--port", port])
+    assert end.value.code == 2 and "is not a port" in capsys.readouterr().err
+
+
+@needs_framework
+def test_a_port_that_is_taken_is_said(capsys, monkeypatch, url):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        said = refusal(capsys, monkeypatch, url, "--port", taken.getsockname()[1], token=TOKEN)
+    assert "cannot be listened at" in said
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "10.0.0.1", "fe80::1%eth0"])
+def test_what_is_no_loopback_is_known(host):
+    assert not command._is_loopback(host)
+
+
+@needs_framework
+@pytest.mark.parametrize("host", ["localhost", "::1", "127.0.0.2"])
+def test_other_addresses_of_the_loopback_are_served_without_a_notice(url, host):
+    try:
+        socket.create_server((host, 0), family=socket.getaddrinfo(host, 0)[0][0]).close()
+    except OSError:
+        pytest.skip(f"this machine has no {host}")
+    with service.Service(url, "--host", host) as running, running.client() as client:
+        assert client.get("/v1/studies").status_code == 200
+        assert running.stop() == (0, "")
+
+
+def test_what_is_missing_is_named_with_the_extra_that_brings_it(capsys, monkeypatch, url):
+    monkeypatch.setattr(command, "find_spec", lambda name: None)
+    assert "pip install 'belated[serve]'" in refusal(capsys, monkeypatch, url, token=TOKEN)
+
+
+@needs_framework
+def test_a_store_that_cannot_be_read_is_an_error_at_once(capsys, monkeypatch, tmp_path):
+    (tmp_path / "text.db").write_text("text" * 1000)
+    assert "not a database" in refusal(capsys, monkeypatch, tmp_path / "text.db", token=TOKEN)
+    assert "is not usable" in refusal(capsys, monkeypatch, "mysql://u:secret@h/d", token=TOKEN)
+
+
+@needs_framework
+def test_a_password_of_the_store_is_in_no_message(capsys, monkeypatch):
+    pytest.importorskip("psycopg")
+    said = refusal(capsys, monkeypatch, "postgresql://u:s3cr3t@127.0.0.1:1/d", token=TOKEN)
+    assert "s3cr3t" not in said and "postgresql://u@127.0.0.1:1/d" in said
+
+
+@needs_framework
+def test_a_store_that_holds_nothing_yet_can_be_served(tmp_path):
+    with service.Service(tmp_path / "new.db") as running, running.client() as client:
+        assert client.get("/v1/studies").json() == {"studies": [], "next": None}
+        assert client.get("/v1/studies/s").status_code == 404
+        definition = {"optimizer": "RandomSearch", "arguments": {"candidates": {"kind": "f", "rows": [[1.0]]}}}
+        assert client.post("/v1/studies", json={"name": "s", "definition": definition}).status_code == 201
+        assert client.get("/v1/studies").json() == {"studies": [{"name": "s"}], "next": None}
+
+
+@needs_framework
+@pytest.mark.skipif(os.name != "posix", reason="sends signals")
+@pytest.mark.parametrize("kind", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_it_and_what_was_acknowledged_is_there(url, kind):
+    with service.Service(url) as running:
+        acknowledged, going = [], True
+
+        def ask():
+            with running.client() as client:
+                while going:
+                    try:
+                        answer = client.post("/v1/studies/study/suggest")
+                    except Exception:  # the server is gone
+                        return
+                    assert answer.status_code == 200
+                    acknowledged.append(answer.json()["trials"][0]["number"])
+
+        crowd = [threading.Thread(target=ask) for _ in range(3)]
+        for thread in crowd:
+            thread.start()
+        time.sleep(0.5)
+        running.process.send_signal(kind)
+        out, err = running.process.communicate(timeout=30)
+        going = False
+        for thread in crowd:
+            thread.join()
+    assert (running.process.returncode, out, err) == (0, "", "")
+    n = bl.Study.load("study", url).n_trials
+    # Requests in progress are carried out and answered: none is there that nobody knows of.
+    assert sorted(acknowledged) == list(range(n)) and n > 0
+    # SQLite has tidied up: the last connection was closed.
+    folder = os.path.dirname(url.removeprefix("sqlite:///"))
+    assert os.listdir(folder) == ["studies.db"]
+
+
+SLOW = """
+import sys, time
+from belated import Study, cli
+from belated.serve import command
+
+def suggest(study, *arguments, suggest=Study.suggest, **settings):
+    print("begun", flush=True)
+    time.sleep(4)
+    return suggest(study, *arguments, **settings)
+
+command._PATIENCE, Study.suggest = 1, suggest
+sys.exit(cli.main(sys.argv[1:]))
+"""
+
+
+@needs_framework
+@pytest.mark.skipif(os.name != "posix", reason="sends signals")
+def test_a_call_that_outlasts_the_end_is_503_and_carried_out(url):
+    import httpx
+
+    arguments = [sys.executable, "-c", SLOW, "serve", url, "--port", "0"]
+    environment = os.environ | {"BELATED_TOKEN": TOKEN, "PYTHONPATH": os.pathsep.join(sys.path)}
+    with subprocess.Popen(
+        arguments, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        address = process.stdout.readline().split(" served at ")[1].split(",")[0]
+        answers = []
+
+        def ask():
+            headers = {"Authorization": f"Bearer {TOKEN}"}
+            answers.append(httpx.post(f"{address}/v1/studies/study/suggest", headers=headers, timeout=60))
+
+        # One is carried out, one waits for its turn.
+        crowd = [threading.Thread(target=ask) for _ in range(2)]
+        for thread in crowd:
+            thread.start()
+        assert process.stdout.readline() == "begun\n"
+        process.terminate()
+        for thread in crowd:
+            thread.join()
+        _, said = process.communicate(timeout=30)
+    assert [answer.status_code for answer in answers] == [503, 503]
+    assert all(answer.headers["content-type"] == "application/problem+json" for answer in answers)
+    assert all("send it again, with its key" in answer.json()["detail"] for answer in answers)
+    assert process.returncode == 0 and "Traceback" not in said
+    assert bl.Study.load("study", url).n_trials == 1
+
+
+@needs_framework
+def test_the_token_is_in_no_output_and_in_no_list_of_processes(url, tmp_path):
+    (tmp_path / "token").write_text(TOKEN)
+    (tmp_path / "token").chmod(0o600)
+    with service.Service(url, "--token-file", str(tmp_path / "token"), token="another-one-of-0123") as running:
+        with running.client() as client:
+            assert client.get("/v1/studies").status_code == 401
+        with running.client(token=TOKEN) as client:
+            assert client.get("/v1/studies").status_code == 200
+        assert TOKEN not in " ".join(running.process.args)
+        assert running.stop() == (0, "")
+
+
+def test_the_framework_is_not_imported_before_it_is_needed():
+    program = "import belated.cli, sys; print({'fastapi', 'uvicorn', 'pydantic', 'anyio'} & set(sys.modules))"
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    found = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
+    assert found.stdout == "set()\n"
+
+
+def test_every_error_has_a_status_that_is_the_clients_unless_it_is_of_the_store():
+    def below(kind):
+        return {kind}.union(*map(below, kind.__subclasses__()))
+
+    for kind in below(bl.BelatedError):
+        error = kind.__new__(kind)
+        expected = {503} if issubclass(kind, bl.StoreError) else {404, 409, 422}
+        assert status_of(error) in expected, kind
+
+
+def test_answers_are_not_held_back_for_an_acknowledgement():
+    # asyncio switches Nagle's algorithm off where the listening socket names its protocol.
+    with command._listening("127.0.0.1", 0) as listening:
+        assert listening.proto == socket.IPPROTO_TCP and listening.getsockname()[1] > 0
+
+
+def test_a_refused_command_leaves_no_handler_of_signals(tmp_path, monkeypatch):
+    monkeypatch.setenv("BELATED_TOKEN", TOKEN)
+    before = [signal.getsignal(kind) for kind in (signal.SIGINT, signal.SIGTERM)]
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        assert cli.main(["serve", f"sqlite:///{tmp_path / 's.db'}", "--port", port]) == cli.FAILED
+    assert [signal.getsignal(kind) for kind in (signal.SIGINT, signal.SIGTERM)] == before

@@ -1,0 +1,114 @@
+"""What clients can hold of the server that show no token: no memory, and few connections for a short time."""
+
+import os
+import socket
+import subprocess
+import sys
+from contextlib import suppress
+
+import pytest
+
+import belated as bl
+from campaigns import service
+
+pytestmark = [
+    pytest.mark.skipif(service.missing() is not None, reason="fastapi, uvicorn or httpx is not installed"),
+    pytest.mark.skipif(os.name != "posix", reason="limits the files of a process"),
+]
+
+# The server with a patience of half a second and suggestions that take longer; at most 100 files.
+PROGRAM = """
+import resource, sys, time
+from belated import Study, cli
+from belated.serve import connections
+
+def suggest(study, *arguments, suggest=Study.suggest, **settings):
+    time.sleep(2)
+    return suggest(study, *arguments, **settings)
+
+Study.suggest = suggest
+connections.PATIENCE = float(sys.argv.pop(1))
+resource.setrlimit(resource.RLIMIT_NOFILE, (100, 100))
+sys.exit(cli.main(sys.argv[1:]))
+"""
+
+
+@pytest.fixture
+def start(tmp_path):
+    """A function that starts a server with a patience, and returns its process and its port."""
+    url = f"sqlite:///{tmp_path / 'studies.db'}"
+    bl.Study("study", url, bl.RandomSearch({"x": (0.0, 1.0)}, seed=0))
+    started = []
+
+    def start(patience):
+        environment = os.environ | {"BELATED_TOKEN": service.TOKEN, "PYTHONPATH": os.pathsep.join(sys.path)}
+        command = [sys.executable, "-c", PROGRAM, str(patience), "serve", url, "--port", "0"]
+        process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        started.append(process)
+        return process, int(process.stdout.readline().split(" served at ")[1].split(",")[0].rpartition(":")[2])
+
+    yield start
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+def ask(port, data):
+    """A connection over which bytes were sent."""
+    connection = socket.create_connection(("127.0.0.1", port), timeout=10)
+    connection.sendall(data)
+    return connection
+
+
+def wait_until_closed(connection):
+    with suppress(ConnectionResetError):
+        while connection.recv(4096):
+            pass
+
+
+def request(line, *headers):
+    shown = [line, "Host: x", f"Authorization: Bearer {service.TOKEN}", *headers, "", ""]
+    return "\r\n".join(shown).encode()
+
+
+@pytest.mark.parametrize("path", ["/", "/docs", "/openapi.json"])
+def test_a_body_for_an_open_path_is_refused_before_it_comes(running, path):
+    with ask(running.port, f"POST {path} HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n".encode()) as sent:
+        assert sent.recv(4096).split()[1] == b"405"
+
+
+def test_silent_connections_are_closed_and_working_ones_are_not(start):
+    _, port = start(0.5)
+    body = ["Content-Type: application/json", "Content-Length: 2"]
+    silent = [
+        ask(port, b""),
+        ask(port, b"GET /v1/studies HTTP/1.1\r\nHost"),
+        ask(port, request("POST /v1/studies/study/suggest HTTP/1.1", *body) + b"{"),
+        ask(port, request("GET /v1/studies HTTP/1.1")),
+    ]
+    slow = ask(port, request("POST /v1/studies/study/suggest HTTP/1.1", *body) + b"{}")
+    assert silent[3].recv(4096).split()[1] == b"200"
+    for connection in silent:
+        wait_until_closed(connection)
+    assert slow.recv(4096).split()[1] == b"200"
+
+
+def test_more_connections_than_files_are_refused_in_few_lines(start):
+    process, port = start(3.0)
+    crowd = [ask(port, b"") for _ in range(150)]
+    # Those within the limit can go on meanwhile.
+    crowd[0].sendall(request("GET /v1/studies HTTP/1.1"))
+    assert crowd[0].recv(4096).split()[1] == b"200"
+    with ask(port, b"") as refused:
+        assert refused.recv(4096).split()[1] == b"503"
+    # Once the silent ones were closed, others are let in.
+    for connection in crowd[1:]:
+        wait_until_closed(connection)
+    with ask(port, request("GET /v1/studies HTTP/1.1")) as later:
+        assert later.recv(4096).split()[1] == b"200"
+    process.terminate()
+    _, said = process.communicate(timeout=30)
+    # A line for the server's limit; the system's limit is not reached even by connections that come all at once.
+    assert process.returncode == 0 and len(said.splitlines()) == 1, said
+    for connection in crowd:
+        connection.close()

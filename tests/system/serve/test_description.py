@@ -1,0 +1,58 @@
+"""The API against its own description: requests that are made from it, right ones and wrong ones."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from campaigns import service
+
+
+@pytest.fixture
+def serve(monkeypatch):
+    """The fault program, imported as it imports itself."""
+    pytest.importorskip("schemathesis")
+    reason = service.missing()
+    if reason is not None:
+        pytest.skip(reason)
+    monkeypatch.syspath_prepend(str(Path(service.__file__).parent))
+    import serve
+
+    yield serve
+    sys.modules.pop("serve", None)
+
+
+def test_answers_are_as_described_and_never_the_servers_error(serve, tmp_path):
+    harness = sys.modules["harness"]
+    url, failures = f"sqlite:///{tmp_path / 'studies.db'}", harness.Failures()
+    serve.some_studies(url)
+    with service.Service(url) as running:
+        statuses = serve.ask_everything(running, 240, failures)
+        code, said = running.stop()
+    assert failures == [] and code == 0 and "Traceback" not in said
+    assert sum(statuses.values()) == 240 and statuses[200] > 30 and statuses[422] > 10
+
+
+def test_the_description_names_every_path_and_needs_the_token(client, running):
+    import httpx
+
+    description = httpx.get(f"{running.address}/openapi.json").json()
+    paths = {(path, method) for path, methods in description["paths"].items() for method in methods}
+    study = "/v1/studies/{name}"
+    assert paths == {
+        ("/v1/studies", "get"),
+        ("/v1/studies", "post"),
+        (study, "get"),
+        (f"{study}/definition", "get"),
+        (f"{study}/best", "get"),
+        (f"{study}/suggest", "post"),
+        (f"{study}/trials", "get"),
+        (f"{study}/trials/{{number}}", "get"),
+        (f"{study}/trials/{{number}}/observe", "post"),
+        (f"{study}/trials/{{number}}/fail", "post"),
+        (f"{study}/trials/{{number}}/abandon", "post"),
+    }
+    for path, method in paths:
+        operation = description["paths"][path][method]
+        assert operation["security"] == [{"HTTPBearer": []}] and {"401", "422", "503"} <= set(operation["responses"])
+    assert "swagger" in httpx.get(f"{running.address}/docs").text

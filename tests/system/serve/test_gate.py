@@ -1,0 +1,252 @@
+"""Who is let in, and with what: tokens, sizes, and bodies that are no JSON."""
+
+import asyncio
+import json
+import socket
+
+import pytest
+
+from belated.serve import gate
+from tests.system.serve.test_api import ok, refused, synced
+
+PATHS = ["/v1/studies", "/v1/studies/none", "/v1/studies/none/trials", "/v1", "/docs/x", "/%2e%2e/v1/studies"]
+
+
+@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize("method", ["GET", "POST", "PUT", "DELETE", "HEAD", "OPTIONS"])
+def test_without_the_token_everything_is_401(running, client, method, path):
+    for headers in ({}, {"Authorization": f"Bearer {running.token}x"}):
+        answer = client.request(method, path, headers={"Authorization": ""} | headers)
+        assert answer.status_code == 401 and answer.headers["www-authenticate"] == "Bearer"
+        assert method == "HEAD" or running.token not in answer.text
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "{token}",
+        "Basic {token}",
+        "Bearer",
+        "Bearer {token} {token}",
+        "Bearer {token}x",
+        "Bearer {start}",
+        "Bearer x{token}",
+        "Bearer ÿ",
+        "Bearer {upper}",
+    ],
+)
+def test_a_wrong_token_is_401(running, client, header):
+    token = running.token
+    value = header.format(token=token, start=token[:-1], upper=token.upper())
+    refused(client.get("/v1/studies", headers={"Authorization": value.encode("latin-1")}), 401, "Authorization: Bearer")
+
+
+def test_the_token_is_shown_in_the_usual_forms(running, client):
+    for header in ("Bearer {}", "bearer {}", "Bearer  {}"):
+        ok(client.get("/v1/studies", headers={"Authorization": header.format(running.token)}))
+
+
+def test_the_token_is_not_kept_nor_shown(running):
+    made = gate.Gate(None, "a-secret-of-sixteen")
+    shown = repr(made) + repr(vars(made)) + str(made.__dict__)
+    assert "secret" not in shown
+    assert running.token not in " ".join(running.process.args)
+
+
+def test_two_tokens_are_refused(running):
+    request = (
+        "GET /v1/studies HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
+        f"Authorization: Bearer {running.token}\r\nAuthorization: Bearer {running.token}\r\n\r\n"
+    )
+    assert b" 401 " in raw(running, request.encode())
+
+
+def raw(running, data):
+    """The first bytes that the server answers to bytes."""
+    with socket.create_connection(("127.0.0.1", running.port), timeout=30) as connection:
+        connection.sendall(data)
+        return connection.recv(4096)
+
+
+def test_a_page_of_another_origin_gets_no_permission(running, client):
+    origin = {"Origin": "http://evil.example"}
+    answer = client.get("/v1/studies", headers=origin)
+    assert not any(name.startswith("access-control") for name in answer.headers)
+    ask = origin | {"Access-Control-Request-Method": "POST", "Authorization": ""}
+    assert client.options("/v1/studies", headers=ask).status_code == 401
+
+
+def test_a_body_of_the_largest_size_is_read_and_a_larger_one_is_413(client, study, path):
+    study.suggest()
+    frame = len(json.dumps({"error": ""}))
+    largest = json.dumps({"error": "x" * (gate.LARGEST_BODY - frame)})
+    assert len(largest) == gate.LARGEST_BODY
+    headers = {"Content-Type": "application/json"}
+    refused(client.post(f"{path}/trials/0/fail", content=largest + " ", headers=headers), 413, str(gate.LARGEST_BODY))
+    # In pieces, without saying how long it will be.
+    pieces = (largest.encode()[i : i + 65536] for i in range(0, len(largest), 65536))
+    refused(client.post(f"{path}/trials/0/fail", content=[*pieces, b"  "], headers=headers), 413)
+    assert synced(study).trial(0).state == "pending"
+    ok(client.post(f"{path}/trials/0/fail", content=largest, headers=headers))
+    assert synced(study).trial(0).state == "failed"
+
+
+@pytest.mark.parametrize("length", ["99999999999999999999999", str(gate.LARGEST_BODY + 1)])
+def test_a_length_that_is_too_large_is_refused_before_anything_is_read(running, path, length):
+    request = (
+        f"POST {path}/suggest HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {running.token}\r\n"
+        f"Content-Type: application/json\r\nContent-Length: {length}\r\n\r\n"
+    )
+    assert raw(running, request.encode()).split()[1] in (b"413", b"400")
+
+
+@pytest.mark.parametrize("kind", [None, "text/plain", "application/x-www-form-urlencoded", "application/jsonx", ""])
+def test_what_is_not_declared_as_json_is_415(client, study, path, kind):
+    headers = {} if kind is None else {"Content-Type": kind}
+    refused(client.post(f"{path}/suggest", content=b"{}", headers=headers), 415, "application/json")
+    assert study.n_trials == 0
+
+
+def test_json_may_have_a_charset_and_a_body_may_be_absent(client, study, path):
+    ok(client.post(f"{path}/suggest", content=b"{}", headers={"Content-Type": "Application/JSON; charset=utf-8"}))
+    ok(client.post(f"{path}/suggest"))
+    assert study.n_trials == 2
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        (b'{"value": NaN}', 400),
+        (b'{"value": Infinity}', 400),
+        (b'{"value": -Infinity}', 400),
+        (b'{"value": 1e999}', 400),
+        (b'{"value": 1, "attrs": {"a": NaN}}', 400),
+        (b'{"value": ' + b"1" * 5000 + b"}", 400),
+        (b'{"value": 1', 400),
+        (b"\xff\xfe", 400),
+        (b'{"value": 1}{}', 400),
+        (b"\xef\xbb\xbf{}", 400),
+        (b"null", 422),
+        (b"[]", 422),
+        (b'"text"', 422),
+        (b"[" * 200_000, 422),
+        (b'{"value": 1, "attrs": ' + b'{"a":' * 150 + b"1" + b"}" * 151, 422),
+        (b'{"value": 1, "params": {"x": ' + b"[" * 900 + b"]" * 900 + b"}}", 422),
+        (b'{"value": 1, "params": {"x": ' + b"[" * 20_000 + b"]" * 20_000 + b"}}", 422),
+        (b'{"value": 1, "attrs": {"a": "\\ud800"}}', 422),
+        (b'{"value": 1, "\\udc00": 1}', 422),
+        (b'{"value": 1, "attrs": {"\\ud800": 1}}', 422),
+    ],
+)
+def test_what_is_no_json_or_no_request_is_refused_and_changes_nothing(client, study, path, body, status):
+    study.suggest()
+    headers = {"Content-Type": "application/json"}
+    answer = client.post(f"{path}/trials/0/observe", content=body, headers=headers)
+    refused(answer, status)
+    assert len(answer.content) < 2000
+    assert synced(study).trial(0).state == "pending"
+
+
+@pytest.mark.parametrize(("opening", "closing"), [(b"[", b"]"), (b'{"a":', b"}")])
+def test_the_depth_of_a_body_is_bounded(opening, closing):
+    def body(levels):
+        return b'{"a": 1, "b": ' + opening * (levels - 1) + b"1" + closing * (levels - 1) + b"}"
+
+    gate.check_json(body(1))
+    gate.check_json(body(gate.DEEPEST_BODY))
+    for levels in (gate.DEEPEST_BODY + 1, 500, 5000, 100_000):
+        with pytest.raises(gate.Refused, match="nested too deeply") as refusal:
+            gate.check_json(body(levels))
+        assert refusal.value.status == 422
+
+
+def test_a_pair_of_surrogates_is_a_character(client, study, path):
+    study.suggest()
+    body = b'{"value": 1, "attrs": {"a": "\\ud83d\\ude00"}}'
+    found = ok(client.post(f"{path}/trials/0/observe", content=body, headers={"Content-Type": "application/json"}))
+    assert found["attrs"] == {"a": "\U0001f600"}
+
+
+@pytest.mark.parametrize(
+    ("sent", "read"),
+    [
+        (b"/v1/studies/a%2Fb/trials", "/v1/studies/a\0b/trials"),
+        (b"/v1/studies/%2e%2e/trials", "/v1/studies/../trials"),
+        (b"/v1/studies/%C3%BC%ff", "/v1/studies/ü\ufffd"),
+        (b"/v1/studies/a%252Fb", "/v1/studies/a%2Fb"),
+        (b"/", "/"),
+    ],
+)
+def test_a_slash_within_a_segment_stays_there(sent, read):
+    assert gate.path_of({"raw_path": sent, "path": "unused"}) == read
+
+
+def test_a_client_that_goes_away_in_the_middle_changes_nothing(running, study, path):
+    body = b'{"n": 3}'
+    request = (
+        f"POST {path}/suggest HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {running.token}\r\n"
+        f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+    )
+    with socket.create_connection(("127.0.0.1", running.port), timeout=30) as connection:
+        connection.sendall(request.encode() + body[:3])
+    with running.client() as client:
+        ok(client.get(path))
+    assert study.n_trials == 0
+
+
+def test_a_body_is_given_to_the_application_once():
+    messages = iter([{"type": "http.disconnect"}])
+
+    async def receive():
+        return next(messages)
+
+    async def both():
+        again = gate.replaying(b"{}", receive)
+        return [await again(), await again()]
+
+    first, second = asyncio.run(both())
+    assert (first["body"], first["more_body"], second["type"]) == (b"{}", False, "http.disconnect")
+
+
+@pytest.mark.parametrize(("closing", "started"), [(True, False), (True, True), (False, False)])
+def test_what_is_given_up_at_the_end_is_503_unless_its_answer_has_begun(closing, started):
+    sent = []
+
+    async def app(scope, receive, send):
+        if started:
+            await send({"type": "http.response.start", "status": 200, "headers": []})
+        raise asyncio.CancelledError
+
+    async def send(message):
+        sent.append(message)
+
+    made = gate.Gate(app, "token-0123456789")
+    made.closing = lambda: closing
+    call = made({"type": "http", "method": "GET", "raw_path": b"/", "headers": []}, None, send)
+    if started or not closing:
+        with pytest.raises(asyncio.CancelledError):
+            asyncio.run(call)
+        assert [message.get("status") for message in sent] == [200] * started
+    else:
+        asyncio.run(call)
+        assert [message.get("status") for message in sent] == [503, None]
+        assert "may have been carried out" in json.loads(sent[1]["body"])["detail"]
+
+
+@pytest.mark.parametrize("closing", [False, True])
+def test_connections_are_closed_after_their_answer_once_the_server_stops(closing):
+    sent = []
+
+    async def app(scope, receive, send):
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"0")]})
+        await send({"type": "http.response.body", "body": b""})
+
+    async def send(message):
+        sent.append(message)
+
+    made = gate.Gate(app, "token-0123456789")
+    made.closing = lambda: closing
+    for path, status in ((b"/", 200), (b"/v1", 401)):
+        sent.clear()
+        asyncio.run(made({"type": "http", "method": "GET", "raw_path": path, "headers": []}, None, send))
+        assert sent[0]["status"] == status and ((b"connection", b"close") in sent[0]["headers"]) == closing

@@ -1,0 +1,89 @@
+"""Posterior and evidence against scikit-learn, and an extended factor against a fresh one."""
+
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import ConstantKernel, WhiteKernel
+
+from belated._core import GaussianProcess
+from tests.unit.gp.problems import FULL, both, close, fitted, problems, shape, wave
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+
+def extreme(kernel):
+    """The largest problem that is promised, and nearly the worst conditioned."""
+    rng = np.random.default_rng(1)
+    x = rng.random((500, 10))
+    return kernel, np.full(10, 3.0), 2.0, 2e-3, x, wave(x, rng), rng.random((30, 10))
+
+
+@settings(max_examples=300 if FULL else 30)
+@given(problem=problems())
+@example(problem=extreme("squared_exponential"))
+@example(problem=extreme("matern52"))
+def test_posterior_and_evidence_are_those_of_scikit_learn(problem):
+    kernel, lengthscale, variance, noise, x, y, z = problem
+    gp = GaussianProcess(kernel, lengthscale, variance, noise)
+    gp.fit(x, y)
+    base = ConstantKernel(variance) * shape(kernel, lengthscale)
+    mean, std = gp.predict(z)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        reference = GaussianProcessRegressor(base, alpha=noise, optimizer=None).fit(x, y)
+        reference_mean, reference_std = reference.predict(z, return_std=True)
+        # For the derivative by the noise it has to be a part of the kernel.
+        reference = GaussianProcessRegressor(base + WhiteKernel(noise), alpha=0.0, optimizer=None).fit(x, y)
+        evidence, by = reference.log_marginal_likelihood(reference.kernel_.theta, eval_gradient=True)
+    assert close(mean, reference_mean, 1e-8)
+    np.testing.assert_allclose(std, reference_std, rtol=1e-8)
+    # Two terms that may cancel make up the evidence; n is the size of each.
+    assert abs(gp.log_marginal_likelihood() - evidence) <= 1e-8 * max(abs(evidence), len(y))
+    # Theirs stands as (variance, lengthscales, noise), each on the log scale.
+    assert close(gp.log_marginal_likelihood_gradient(), [*by[1:-1], by[0], by[-1]], 1e-8)
+    assert gp.jitter == 0 and gp.n_observed == len(y)
+    assert close(gp.y, y, 1e-10) and np.array_equal(gp.x, x)
+
+
+@settings(max_examples=200 if FULL else 30)
+@given(problem=problems(), cuts=st.lists(st.floats(0, 1), min_size=1, max_size=4))
+def test_extended_is_the_same_as_fresh(problem, cuts):
+    kernel, lengthscale, variance, noise, x, y, z = problem
+    fresh, grown = (GaussianProcess(kernel, lengthscale, variance, noise) for _ in range(2))
+    fresh.fit(x, y)
+    at = [0, *sorted(int(cut * len(y)) for cut in cuts), len(y)]
+    grown.fit(x[: at[1]], y[: at[1]])
+    for start, end in zip(at[1:], at[2:], strict=False):
+        grown.append(x[start:end], y[start:end])
+    for a, b in zip(grown.predict(z), fresh.predict(z), strict=True):
+        assert close(a, b, 1e-10)
+    assert close(grown.log_marginal_likelihood(), fresh.log_marginal_likelihood(), 1e-10)
+    assert grown.n_observed == len(y)
+
+
+@both
+def test_without_data_it_is_the_prior(kernel):
+    z = np.random.default_rng(0).random((4, 3))
+    for prior in (GaussianProcess(kernel, 0.5, 2.0, 0.1), GaussianProcess(kernel, [0.5] * 3, 2.0, 0.1)):
+        mean, std = prior.predict(z)
+        assert (mean == 0).all() and (std == np.sqrt(2.0)).all()
+        prior.fit(np.empty((0, 3)), np.empty(0))
+        assert prior.n_observed == 0 and prior.log_marginal_likelihood() == 0
+        assert np.array_equal(prior.predict(z), (mean, std))
+    assert [a.shape for a in fitted().predict(np.empty((0, 2)))] == [(0,), (0,)]
+
+
+def test_arrays_of_any_layout():
+    rng = np.random.default_rng(0)
+    x, z = rng.random((24, 4)), rng.random((9, 4))
+    y = wave(x, rng)
+    gp, same = GaussianProcess(noise=0.1), GaussianProcess(noise=0.1)
+    gp.fit(x[::-2, 1:3], y[::-2])
+    same.fit(x[::-2, 1:3].copy(), y[::-2].copy())
+    for view in (z[::3, 1:3], z.T[1:3, :].T, z[::-1, 2:0:-1], np.broadcast_to(z[0, :2], (5, 2))):
+        assert np.array_equal(gp.predict(view), same.predict(view.copy()))

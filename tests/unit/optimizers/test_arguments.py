@@ -1,0 +1,120 @@
+"""Arguments of optimizers: readable and settable as in scikit-learn, and refused by name where they are wrong."""
+
+import math
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+import belated as bl
+from tests.unit.optimizers.problem import BOX, ROWS, both, run
+
+
+def test_arguments_are_readable_and_settable_as_in_sklearn():
+    space = {"x": (0.0, 1.0)}
+    opt = bl.BayesOpt(space, window=20, seed=0)
+    assert opt.space is space and opt.window == 20 and opt.get_params()["window"] == 20
+    assert opt.set_params(window=30, pending="censor") is opt
+    assert opt.window == 30 and opt.pending == "censor" and opt.seed == 0
+    assert clone(opt).get_params() == opt.get_params()
+    with pytest.raises(bl.InvalidSetting, match="windw=3 .*did you mean window"):
+        opt.set_params(windw=3)
+    with pytest.raises(bl.InvalidSetting, match="pending"):
+        opt.set_params(window=40, pending="nonsense")
+    assert opt.window == 30
+    with pytest.raises(bl.InvalidSetting, match="set_params"):
+        opt.window = 50
+    opt.suggest()
+    with pytest.raises(bl.InvalidSetting, match="too late"):
+        opt.set_params(window=40)
+    assert opt.window == 30
+
+
+def test_set_params_does_not_drop_enqueued_points():
+    opt = bl.RandomSearch(BOX)
+    opt.enqueue({"x": 0.0, "n": 1})
+    with pytest.raises(bl.InvalidSetting, match="too late"):
+        opt.set_params(seed=3)
+
+
+@both
+@pytest.mark.parametrize(
+    "arguments",
+    [{}, {"space": BOX, "candidates": ROWS}, {"space": {}}, {"candidates": []}, {"space": ROWS}]
+    + [{"space": BOX, "context": context} for context in ({}, {"x": (0.0, 1.0)}, 3)],
+    ids=str,
+)
+def test_spaces_that_cannot_be_searched(kind, arguments):
+    with pytest.raises(bl.InvalidSpace):
+        kind(**arguments)
+
+
+@both
+@pytest.mark.parametrize(
+    "argument",
+    [{"seed": value} for value in (-1, 1.5, "0", True, 2**64, np.random.default_rng(0))]
+    + [{"clock": "minutes"}, {"clock": None}, {"direction": "up"}, {"direction": ["maximize"]}]
+    + [{"time": 3, "clock": "seconds"}, {"time": lambda: 0.0}],
+    ids=str,
+)
+def test_settings_of_all_that_are_refused(kind, argument):
+    with pytest.raises(bl.InvalidSetting, match=next(iter(argument))):
+        kind(BOX, **argument)
+
+
+def refused(*fields, values):
+    return [(field, value) for field in fields for value in values]
+
+
+REFUSED = refused("acquisition", "pending", "surrogate", values=("nonsense", 3, bl.Initial()))
+REFUSED += refused("initial", values=("nonsense", -1, 2.5, True, bl.GP()))
+REFUSED += refused("window", values=(-1, 0, math.nan, math.inf, "20", True, [20]))
+REFUSED += refused("Censor.late", "GP.kernel", "GP.refit_clock", "GP.fit_rows", values=("nonsense", 3, None))
+REFUSED += refused("LogEI.incumbent", values=("nonsense", 3, None))
+REFUSED += refused("Initial.how", "GP.targets", "ThompsonSampling.draws", values=("nonsense", 3))
+REFUSED += refused("GP.mean", "UCB.beta", "ThompsonSampling.beta", "Liar.value", values=("nonsense", [1], None, True))
+REFUSED += refused("Censor.floor", values=(math.nan, -math.inf, "0", 1j))
+REFUSED += refused("GP.signal_std", "GP.noise_std", values=(-1.0, math.nan, "0.1"))
+REFUSED += refused("GP.lengthscale", values=(0.0, -1.0, [1.0] * 3, [1.0, -1.0], [1.0, "a"], math.nan, "1", []))
+REFUSED += refused("GP.refit_every", "Initial.n", "ThompsonSampling.n_features", values=(-1, 2.5, "3", True))
+REFUSED += refused("Integrate.n", "Nearest.k", "GP.n_restarts", values=(-1, 2.5, "3", True))
+REFUSED += refused("GP.ard", "GP.priors", "UCB.predictive_std", "ThompsonSampling.widen", values=(1, "yes", []))
+REFUSED += refused("GP.initial_theta", values=(1.0, (1.0, 1.0), ("a", 1.0, 1.0), (0.0, 1.0, 1.0)))
+REFUSED += refused("LogEI.multistart", "UCB.multistart", values=(1, (1,), (1.5, 2), "default"))
+REFUSED += refused("LogEI.direct", "UCBPE.direct", values=(-1, 0, 2.5, (10,), "default", True))
+REFUSED += refused("UCB.rkhs_bound", "UCB.delta", "UCBPE.rkhs_bound", "UCBPE.delta", values=("1", math.nan))
+REFUSED += refused("UCB.effort", "UCBPE.effort", "LogEI.effort", values=(0, -1, 1e9, math.nan, "1", None))
+REFUSED += refused("UCB.per_batch", values=(1, "yes", None)) + refused("UCBPE.beta", values=(-1, "nonsense", None))
+REFUSED += [("Censor.late", "discard")]
+ARGUMENT_OF = {bl.GP: "surrogate", bl.Initial: "initial"}
+ARGUMENT_OF |= dict.fromkeys((bl.LogEI, bl.UCB, bl.ThompsonSampling, bl.MaxVariance, bl.UCBPE), "acquisition")
+ARGUMENT_OF |= dict.fromkeys((bl.Integrate, bl.Hallucinate, bl.Ignore, bl.Censor, bl.Liar, bl.Nearest), "pending")
+
+
+@pytest.mark.parametrize("name, value", REFUSED, ids=str)
+def test_settings_of_bayes_opt_that_are_refused(name, value):
+    kind, _, field = name.rpartition(".")
+    with pytest.raises(bl.InvalidSetting, match=field):
+        if kind:
+            kind = getattr(bl, kind)
+            bl.BayesOpt(BOX, **{ARGUMENT_OF[kind]: kind(**{field: value})})
+        else:
+            bl.BayesOpt(BOX, **{field: value})
+
+
+def test_settings_of_bayes_opt_that_are_not():
+    opt = bl.BayesOpt(
+        BOX,
+        window=np.int64(20),
+        acquisition=bl.UCB("kandasamy"),
+        pending=bl.Censor(np.float32(-3)),
+        surrogate=bl.GP(lengthscale=(0.5, 0.5), mean="median"),
+        initial=4,
+    )
+    run(opt, 12)
+    assert opt.window == 20
+
+
+def test_the_base_is_not_an_optimizer():
+    with pytest.raises(bl.InvalidSetting, match="use BayesOpt"):
+        bl.Optimizer(BOX)

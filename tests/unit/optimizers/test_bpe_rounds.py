@@ -1,0 +1,326 @@
+"""The rounds of BPE-Delay: what decides them, in one process and in many, estimated delays, and what is refused."""
+
+import json
+import math
+import os
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
+
+import belated as bl
+from belated.simulate import Poisson, simulate
+from tests.contract.optimizers import strategies
+from tests.contract.store.memory import MemoryStore
+from tests.unit.optimizers import dense_bpe
+from tests.unit.optimizers.dense_bpe import KERNEL, SE, X, make, play, rkhs_function
+
+FULL = os.environ.get("BELATED_FULL") == "1"
+
+
+def refusal(call):
+    with pytest.raises(bl.InvalidSetting) as caught:
+        call()
+    return str(caught.value)
+
+
+# What a round is decided by.
+
+
+def test_a_round_is_decided_once():
+    f, _ = rkhs_function(np.random.default_rng(0))
+    opt = make(60, delay=bl.SubExponential(3))
+    trials = play(opt, 12, f, late=3)
+    assert opt.round_ == 2 and len(opt.surviving_) < len(X)
+    others = [pickle.loads(pickle.dumps(opt)) for _ in range(3)]
+    others[0].observe(0, 1e6, amend=True)
+    others[0].observe(3, -1e6, amend=True)
+    others[1].abandon(10)
+    others[2].fail(9)
+    others[2].observe(9, 1e6)
+    others[2].observe(1, 1e6, replicate=True)
+    assert trials[9].state == "pending"
+    expected = opt.surviving_
+    following = [trial.index for trial in opt.suggest(n=10)]
+    for other in others:
+        assert_array_equal(other.surviving_, expected)
+        assert [trial.index for trial in other.suggest(n=10)] == following
+        assert_array_equal(pickle.loads(pickle.dumps(other)).surviving_, expected)
+
+
+def test_what_comes_before_the_end_of_a_round_counts():
+    f, _ = rkhs_function(np.random.default_rng(0))
+    base = make(60)
+    trials = base.suggest(n=8)
+    for trial in trials:
+        trial.observe(f[trial.index])
+    amended, failed = (pickle.loads(pickle.dumps(base)) for _ in range(2))
+    best = int(np.argmax([f[trial.index] for trial in trials]))
+    amended.observe(best, -3.0, amend=True)
+    failed.add(int(base.trials[best].index), -3.0)
+    for opt in (base, amended, failed):
+        opt.suggest()
+    assert_array_equal(base.surviving_, failed.surviving_)
+    assert not np.array_equal(base.surviving_, amended.surviving_)
+
+
+def test_added_and_enqueued_trials_count_for_no_round():
+    f, _ = rkhs_function(np.random.default_rng(1))
+    plain, other = make(60), make(60)
+    rng = np.random.default_rng(5)
+    while plain.n_trials < 60:
+        if rng.random() < 0.3:
+            other.add(int(rng.integers(60)), float(rng.normal()))
+        if rng.random() < 0.3:
+            other.enqueue(int(rng.integers(60)))
+            queued = other.suggest()
+            if rng.random() < 0.5:
+                queued.observe(5.0)
+        one = plain.suggest()
+        # Ties are broken by the stream of the trial's number, which differs: so the same points are not to be had, but
+        # the same counts are, and nothing of the others in the bounds.
+        two = other.suggest()
+        assert (plain.round_, [r.n_suggested for r in plain.rounds_]) == (
+            other.round_,
+            [r.n_suggested for r in other.rounds_],
+        )
+        one.observe(f[one.index])
+        two.observe(f[two.index])
+        assert [r.n_arrived for r in plain.rounds_] == [r.n_arrived for r in other.rounds_]
+    assert other.n_trials > 80
+    with pytest.raises(bl.HorizonReached):
+        other.suggest()
+    other.enqueue(3)
+    assert other.suggest().index == 3
+
+
+# Delays that are estimated.
+
+
+def test_results_that_come_at_once_make_rounds_of_bpe():
+    f, _ = rkhs_function(np.random.default_rng(0))
+    known, estimated = make(60), make(60, delay="estimated")
+    for opt in (known, estimated):
+        play(opt, 60, f)
+    assert [t.index for t in known.trials] == [t.index for t in estimated.trials]
+    assert [r.n_suggested for r in known.rounds_] == [r.n_suggested for r in estimated.rounds_]
+
+
+def test_estimates_are_in_the_note_and_make_the_round():
+    f, _ = rkhs_function(np.random.default_rng(0))
+    table = {tuple(row): value for row, value in zip(X, f, strict=True)}
+    opt = make(400, delay="estimated", delta=0.05)
+    simulate(opt, lambda x: table[tuple(x)], 400, Poisson(20), noise=0.05, seed=3)
+    notes = [json.loads(opt._log.trial(number).note or "null") for number in range(400)]
+    begun = {number: note for number, note in enumerate(notes) if note is not None}
+    assert [note["round"] for note in begun.values()] == [1, 2, 3] and notes[0]["delay"] is None
+    for earlier, later, q in zip(list(begun), list(begun)[1:], dense_bpe.explored(400, 2), strict=False):
+        delay = notes[later]["delay"]
+        assert delay["mean"] == pytest.approx(19, abs=2.5)  # a result before the next suggestion has delay 0 here
+        log = math.log(3 * 400 / 0.05)
+        bound = delay["mean"] + max(delay["xi"] * math.sqrt(2 * log), 2 * delay["b"] * log)
+        assert later - earlier == math.ceil(q + bound)
+        # The exact Chernoff bound is about 49; few delays do not show how far the tail goes.
+        assert 33 < bound < 65
+    assert [each.delay is None for each in opt.rounds_] == [False, False, False]
+
+
+def test_a_round_waits_for_a_first_result_and_not_for_lost_ones():
+    opt = make(100, delay="estimated")
+    trials = opt.suggest(n=30)
+    assert opt.round_ == 1 and opt.rounds_[0].length is None and opt.rounds_[0].delay is None
+    # Half of all results never come; the others take five suggestions.
+    while opt.round_ == 1 and opt.n_trials < 100:
+        trials.append(opt.suggest())
+        if trials[-6].number % 2:
+            trials[-6].observe(0.1 * trials[-6].index)
+    assert 31 < opt.n_trials < 45
+    assert opt.rounds_[0].delay[0] < 6
+
+
+# Studies, copies and batches across the ends of rounds.
+
+
+STEPS = st.lists(
+    st.tuples(
+        st.sampled_from(["suggest", "batch", "batch", "observe", "observe", "observe", "late", "amend"])
+        | st.sampled_from(["fail", "abandon", "replicate", "add", "enqueue", "recommend"]),
+        st.integers(0, 10**6),
+    ),
+    min_size=10,
+    max_size=40,
+)
+ARGUMENTS = st.fixed_dictionaries(
+    {
+        "delay": st.sampled_from(["none", "estimated", bl.SubExponential(2, xi=1, b=0.2)]),
+        "keep_rounds": st.booleans(),
+        "beta": st.sampled_from([0.5, 2.0]),
+        "seed": st.integers(0, 99),
+    }
+)
+
+
+def small(arguments):
+    """Ends of rounds after 5, 15, 28, … steps; points are those of the contract's candidates."""
+    kernel = {"lengthscale": 0.4, "noise_std": 0.3}
+    return bl.BPEDelay(**strategies.DOMAINS["candidates"], horizon=24, **kernel, **arguments)
+
+
+def step(opt, what, number):
+    """A step of the contract; or None where the horizon forbids it."""
+    try:
+        strategies.play(opt, what, number)
+    except bl.HorizonReached:
+        return None
+    return what
+
+
+@given(ARGUMENTS, STEPS, st.data())
+@settings(max_examples=300 if FULL else 25, deadline=None)
+def test_copies_and_studies_go_on_bit_for_bit(arguments, steps, data):
+    opt, store = small(arguments), MemoryStore("here")
+    studies = [bl.Study("s", store, small(arguments)), bl.Study.load("s", store)]
+    moment = data.draw(st.integers(0, len(steps)))
+    copies = []
+    for i, (what, number) in enumerate(steps):
+        if i == moment:
+            copies = [strategies.twin_of(opt), strategies.replayed(opt)]
+        done = step(opt, what, number)
+        for other in (*copies, studies[number % 2]):
+            assert step(other, what, number) == done
+            core = strategies.core_of(other)
+            assert core.status() == strategies.core_of(opt).status() and core.events(0) == opt._log.events(0)
+    third = bl.Study.load("s", store)
+    assert strategies.core_of(third).status() == opt._log.status()
+
+
+@given(ARGUMENTS, st.integers(0, 23), st.integers(1, 24))
+@settings(max_examples=200 if FULL else 25, deadline=None)
+def test_a_batch_is_its_drafts_and_one_that_is_taken_back_leaves_no_trace(arguments, before, n):
+    opt = small(arguments)
+    for number in range(before):
+        trial = opt.suggest()
+        if number % 3:
+            trial.observe(float(trial.x[0]))
+    other = strategies.twin_of(opt)
+    status, n = opt._log.status(), min(n, 24 - before)
+    events = opt._log.propose(n, None, None)
+    with pytest.raises(bl.HorizonReached):
+        opt.suggest(n=25 - before)
+    assert opt._log.status() == status and opt.n_trials == before
+    opt.suggest(n=n)
+    for _ in range(n):
+        other.suggest()
+    assert opt._log.events(0) == other._log.events(0)
+    assert opt._log.events(0)[-n:] == events
+    assert opt._log.status() == other._log.status() == strategies.replayed(opt)._log.status()
+
+
+# What is refused, and what does not stop.
+
+
+@pytest.mark.parametrize(
+    "name, arguments",
+    [
+        ("horizon=None", {"horizon": None}),
+        ("horizon=0", {"horizon": 0}),
+        ("horizon=60 is not usable: the first round alone is longer", {"delay": bl.SubExponential(60)}),
+        ("lengthscale=None", {"lengthscale": None}),
+        ("lengthscale=", {"lengthscale": [0.1, 0.1]}),
+        ("lengthscale=", {"lengthscale": -1.0}),
+        ("noise_std=None", {"noise_std": None}),
+        ("noise_std=", {"noise_std": -0.1}),
+        ("signal_std=", {"signal_std": 0.0}),
+        ("kernel=", {"kernel": "auto"}),
+        ("beta=", {"beta": -1.0}),
+        ("beta='theorem'", {"beta": "theorem"}),
+        ("rkhs_bound=None", {"beta": "theory"}),
+        ("rkhs_bound=", {"rkhs_bound": -1.0}),
+        ("delta=", {"delta": 0.0}),
+        ("n_points=0", {"n_points": 0}),
+        ("delay=", {"delay": 5}),
+        ("delay=", {"delay": "known"}),
+        ("delay.xi=-1", {"delay": bl.SubExponential(1, xi=-1)}),
+        ("clock=", {"clock": "seconds"}),
+        ("context", {"context": {"age": (0.0, 1.0)}}),
+        ("constraints", {"constraints": [lambda p: True]}),
+    ],
+    ids=str,
+)
+def test_refusals_name_the_argument(name, arguments):
+    message = refusal(lambda: make(**arguments))
+    assert name in message
+    # Both ways: to the constructor, and to an optimizer that exists.
+    opt = make()
+    before = opt.get_params()
+    assert name in refusal(lambda: opt.set_params(**arguments))
+    assert opt.get_params() == before and opt.suggest().number == 0
+
+
+def test_kernels_too_rough_for_theorem_6_2_are_refused_on_boxes_alone():
+    arguments = KERNEL | {"kernel": "matern12", "beta": "theory", "rkhs_bound": 1.0, "horizon": 60}
+    assert "Theorem 6.2" in refusal(lambda: bl.BPEDelay({"x": (0.0, 1.0)}, **arguments))
+    bl.BPEDelay(candidates=X, **arguments)
+    bl.BPEDelay({"n": (1, 9)}, **arguments)
+    bl.BPEDelay({"x": (0.0, 1.0)}, **(arguments | {"beta": 2.0}))
+    assert "SubExponential" in refusal(lambda: make(delay="exponential"))
+
+
+def test_where_no_bound_is_a_number_nothing_is_eliminated():
+    opt = make(60)
+    for trial in opt.suggest(n=8):
+        trial.observe(1.7e308 * (-1) ** trial.number)
+    with pytest.warns(bl.BelatedWarning, match="round 1 eliminates nothing, because"):
+        opt.suggest()
+    assert opt.round_ == 2 and len(opt.surviving_) == len(X)
+    assert_array_equal(strategies.replayed(opt).surviving_, opt.surviving_)
+
+
+def test_without_any_result_everything_survives():
+    opt = make(60)
+    opt.suggest(n=60)
+    assert len(opt.surviving_) == len(X) and opt.round_ == 3
+
+
+def test_rounds_are_those_of_optimizers_that_have_some():
+    for what in ("round_", "rounds_", "surviving_"):
+        assert f"{what} is of rounds" in refusal(lambda what=what: getattr(bl.RandomSearch({"x": (0.0, 1.0)}), what))
+    opt = make(60, delay=bl.SubExponential(3))
+    assert (opt.round_, len(opt.surviving_)) == (1, 60)
+    assert [r.n_surviving for r in opt.rounds_] == [None] * len(opt.rounds_)
+    study = bl.Study("s", MemoryStore("here"), opt)
+    study.suggest(n=13)
+    assert (study.round_, study.rounds_[1].n_suggested) == (2, 2)
+    f, _ = rkhs_function(np.random.default_rng(0))
+    result = bl.maximize(lambda x: f[round(59 * float(x[0]))], optimizer=make(60), n_trials=60)
+    assert result.round_ == 3 and sum(r.n_suggested for r in result.rounds_) == 60
+    assert f[round(59 * float(result.recommend()[0]))] > f.max() - 0.1
+
+
+def test_bpe_has_no_delays():
+    arguments = {"horizon": 50, "lengthscale": 0.1, "noise_std": 0.1}
+    opt = bl.algorithm("BPE", candidates=X, **arguments)
+    assert opt.delay == "none" and opt.kernel == SE and opt.beta == math.sqrt(6)
+    for other in ("estimated", bl.SubExponential(5)):
+        assert "would not be BPE" in refusal(
+            lambda other=other: bl.algorithm("BPE", candidates=X, delay=other, **arguments)
+        )
+    assert bl.algorithm("BPE-Delay", candidates=X, delay=bl.SubExponential(5), **arguments).delay.mean == 5
+
+
+def test_a_point_that_failed_is_tried_again_later_each_time():
+    """One candidate always fails: its tries within a round are 2 steps apart, then 4, then 8; it stays active."""
+    opt = bl.BPEDelay(candidates=X[::6], horizon=4000, lengthscale=0.15, noise_std=0.05, seed=0, delay="none")
+    tries = []
+    while opt.n_trials < 60:
+        trial = opt.suggest()
+        if trial.index == 4:
+            tries.append(trial.number)
+            trial.fail()
+        else:
+            trial.observe(0.0)
+    assert opt.round_ == 1 and 4 in opt.surviving_
+    assert (np.diff(tries)[:4] >= [2, 4, 8, 16]).all() and len(tries) > 4

@@ -1,0 +1,212 @@
+"""Failed trials: the chance of success beside the improvement, suggestions that avoid failing regions, and copies."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+import belated as bl
+from tests.unit.optimizers.definitions import success
+
+SQUARE = {"x": (0.0, 1.0), "y": (0.0, 1.0)}
+GIVEN = bl.GP(kernel="matern52", lengthscale=0.3, signal_std=1.0, noise_std=0.1)
+GRID = np.random.default_rng(4).random((50, 2))
+# Candidates are scaled by their ranges.
+GRID[:2] = [0.0, 0.0], [1.0, 1.0]
+
+
+def value(x, y):
+    """Its maximum, at (0.6, 0.4), lies beside the half of the square where trials fail."""
+    return -((x - 0.6) ** 2) - (y - 0.4) ** 2
+
+
+def report(trial, value_=value, fails=lambda x, y: x > 0.65):
+    x, y = trial.params["x"], trial.params["y"]
+    trial.fail() if fails(x, y) else trial.observe(value_(x, y))
+
+
+def states(opt):
+    return [trial.state for trial in opt.trials]
+
+
+@pytest.mark.parametrize("lie_together", [False, True])
+def test_the_logarithm_of_the_chance_of_success_is_added(lie_together):
+    """Between a twin that knows the observed trials alone and one that knows the failures, too, by a dense solve."""
+    opt, twin = (bl.BayesOpt(SQUARE, surrogate=GIVEN, pending="hallucinate", initial=0, seed=0) for _ in range(2))
+    rng = np.random.default_rng(1)
+    points = rng.random((12, 2))
+    if not lie_together:
+        # Beside each failure a success.
+        points[:, 0] = np.where(np.arange(12) % 2, 0.505, 0.495)
+        points[1::2, 1] = points[::2, 1]
+    for x, y in points:
+        opt.add({"x": x, "y": y}, None if x > 0.5 else value(x, y))
+        if x > 0.5:
+            opt.fail(opt.n_trials - 1)
+        else:
+            twin.add({"x": x, "y": y}, value(x, y))
+    assert 3 <= states(opt).count("failed") <= 9
+    assert np.array_equal(opt.predict(GRID), twin.predict(GRID))
+    # The mode of the prior on lengthscales, 0.29, is below the shortest one.
+    log_p, shortfall, together = success(points, points[:, 0] > 0.5, GRID)
+    assert together == lie_together and (shortfall < 0).any()
+    expected = np.where((shortfall < 0) & together, -np.inf, log_p)
+    assert opt.acquisition_at(GRID) == pytest.approx(twin.acquisition_at(GRID) + expected, rel=1e-6, abs=1e-9)
+    assert opt.surrogate_.n_observed == twin.surrogate_.n_observed == twin.n_trials
+
+
+@pytest.mark.parametrize("arguments", [{"space": SQUARE}, {"candidates": np.random.default_rng(0).random((400, 2))}])
+def test_suggestions_avoid_where_trials_fail(arguments):
+    late, best = 0, []
+    for seed in range(3):
+        opt = bl.BayesOpt(seed=seed, **arguments)
+        for _ in range(60):
+            trial = opt.suggest()
+            x, y = trial.params.values() if trial.x is None else trial.x
+            trial.fail() if x > 0.65 else trial.observe(value(x, y))
+        late += states(opt)[40:].count("failed")
+        best.append(opt.best_value_)
+        assert opt.recommend()["x" if "space" in arguments else 0] < 0.68
+    assert late <= 0.1 * 60
+    assert max(best) <= 0 and min(best) > -2e-3
+
+
+def test_a_single_failure_is_no_wall():
+    """The best point has failed once, by accident; the search comes back to it, and close."""
+    opt = bl.BayesOpt(SQUARE, seed=0)
+    opt.add({"x": 0.6, "y": 0.4})
+    opt.fail(0)
+    for _ in range(30):
+        report(opt.suggest(), fails=lambda x, y: False)
+    assert opt.best_value_ > -1e-3
+
+
+LEVELS = ["ucb", "thompson", "max_variance", "ucb_pe"]
+
+
+@pytest.mark.parametrize("acquisition", ["log_ei", *LEVELS])
+@pytest.mark.parametrize("pending", ["censor", "hallucinate"])
+def test_a_failure_says_nothing_about_f(acquisition, pending):
+    """The posterior of f is that of a twin to which the trials that failed were never known."""
+    if acquisition == "ucb_pe" and pending == "censor":
+        return
+    opt, twin = (bl.BayesOpt(SQUARE, acquisition=acquisition, pending=pending, surrogate=GIVEN) for _ in range(2))
+    rng = np.random.default_rng(1)
+    for x, y in rng.random((12, 2)):
+        opt.add({"x": x, "y": y}, None if x > 0.5 else value(x, y))
+        if x > 0.5:
+            opt.fail(opt.n_trials - 1)
+        else:
+            twin.add({"x": x, "y": y}, value(x, y))
+    assert states(opt).count("failed") > 2
+    for pending_too in (False, True):
+        assert np.array_equal(opt.predict(GRID, pending=pending_too), twin.predict(GRID, pending=pending_too))
+
+
+@pytest.mark.parametrize("acquisition", ["ucb", "max_variance", "ucb_pe"])
+@pytest.mark.parametrize("arguments", [{"space": SQUARE}, {"candidates": GRID}], ids=["box", "candidates"])
+def test_the_others_are_maximised_where_success_is_as_likely_as_not(acquisition, arguments):
+    """The best of a grid by the twin that knows no failure, among the points where P is at least 1/2."""
+    opt, twin = (bl.BayesOpt(**arguments, acquisition=acquisition, surrogate=GIVEN, initial=0) for _ in range(2))
+    rng = np.random.default_rng(1)
+    points = GRID[:12] if "candidates" in arguments else rng.random((12, 2))
+    named = [{"x": x, "y": y} for x, y in points] if "space" in arguments else range(len(points))
+    bad = points[:, 0] > 0.5
+    for point, (x, y), fails in zip(named, points, bad, strict=True):
+        for one in (opt,) if fails else (opt, twin):
+            one.add(point, None if fails else value(x, y))
+        if fails:
+            opt.fail(opt.n_trials - 1)
+    allowed = success(points, bad, GRID)[1] == 0
+    plain, found = twin.acquisition_at(GRID), opt.acquisition_at(GRID)
+    assert allowed.any() and not allowed.all()
+    assert found[allowed] == pytest.approx(plain[allowed], rel=1e-9) and np.isneginf(found[~allowed]).all()
+    trial = opt.suggest()
+    at = np.array([[*trial.params.values()]]) if trial.x is None else trial.x[None]
+    assert success(points, bad, at)[1][0] > -0.01
+    here = dict(trial.params) if trial.x is None else GRID[[trial.index]]
+    assert twin.acquisition_at(here)[0] >= plain[allowed].max() - 1e-3 * np.ptp(plain)
+
+
+def test_failures_alone_change_nothing_of_the_initial_design():
+    failing, plain = (bl.BayesOpt(SQUARE, seed=0, initial=6) for _ in range(2))
+    for _ in range(6):
+        failing.suggest().fail()
+        plain.suggest()
+    assert [trial.params for trial in failing.trials] == [trial.params for trial in plain.trials]
+    # And it goes on while nothing is known.
+    failing.suggest().fail()
+    assert states(failing) == ["failed"] * 7 and failing.best_value_ is None
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"space": SQUARE},
+        {"space": SQUARE | {"c": ["a", "b", "d"]}, "context": {"z": (0.0, 1.0)}},
+        {"candidates": np.random.default_rng(0).random((60, 2))},
+    ],
+    ids=["box", "category and context", "candidates"],
+)
+def test_copies_go_on_bit_for_bit(arguments):
+    """With failures that are given up, or turn out to have a value, and with trials in flight."""
+    context = {"z": 0.5} if "context" in arguments else None
+    opt = bl.BayesOpt(seed=2, **arguments)
+    rng = np.random.default_rng(0)
+    for k in range(26):
+        trial = opt.suggest(context=context)
+        copy = pickle.loads(pickle.dumps(opt)) if k % 5 == 0 else None
+        what = rng.integers(5)
+        for one in (opt, copy):
+            if one is None:
+                continue
+            one.fail(trial.number) if what < 2 else one.observe(trial.number, float(np.sin(k)))
+            if what == 1 and k > 6:
+                one.abandon(trial.number)
+            if what == 0 and k % 3 == 0:
+                one.observe(trial.number, 0.5)
+        if copy is not None:
+            following = [one.suggest(3, context=context) for one in (opt, copy)]
+            first, second = ([trial.params if trial.x is None else trial.index for trial in each] for each in following)
+            assert first == second
+            assert copy._log.to_bytes() == opt._log.to_bytes()
+    assert any("success" in (opt._log.trial(number).note or "") for number in opt._log.numbers(None))
+
+
+@pytest.mark.parametrize("acquisition", ["log_ei", "ucb"])
+def test_a_border_is_resolved(acquisition):
+    """Half of the square fails; the best point outside lies on the border."""
+    shares, regrets = [], []
+    for seed in range(3):
+        opt = bl.BayesOpt(SQUARE, acquisition=acquisition, seed=seed)
+        for _ in range(120):
+            report(opt.suggest(), lambda x, y: -((x - 0.3) ** 2) - (y - 0.7) ** 2, lambda x, y: x < 0.5)
+        shares.append(states(opt)[60:].count("failed") / 60)
+        regrets.append(-0.04 - opt.best_value_)
+    # About a quarter over many seeds (benchmarks/failures.py); all of them where the border is not resolved.
+    assert np.median(shares) < 1 / 3 and np.median(regrets) < 1e-4
+
+
+@pytest.mark.parametrize("name", ["ucb", "asy-TS", "GP-BUCB", "GP-EI"])
+def test_accidental_failures_cost_no_more_than_their_number(name):
+    """A fifth of the trials fail by chance, and the search converges all the same."""
+    regrets = []
+    for seed in range(3):
+        named = bl.algorithm if name != "ucb" else lambda name, *args, **kw: bl.BayesOpt(*args, acquisition=name, **kw)
+        opt = named(name, SQUARE, seed=seed)
+        rng = np.random.default_rng(seed)
+        while states(opt).count("observed") < 40:
+            trial = opt.suggest()
+            trial.fail() if rng.random() < 0.2 else trial.observe(value(**trial.params))
+        regrets.append(-value(**opt.recommend()))
+    assert np.median(regrets) < 1e-5
+
+
+def test_a_candidate_that_failed_once_comes_back():
+    """The best of ten candidates fails the first time that it is run, and no more."""
+    opt = bl.BayesOpt(candidates=np.linspace(0, 1, 10)[:, None], seed=0)
+    for _ in range(25):
+        trial = opt.suggest()
+        first = all(other.index != 6 for other in opt.trials[:-1])
+        trial.fail() if trial.index == 6 and first else trial.observe(-((trial.index - 6) ** 2) / 10)
+    assert opt.best_trial_.index == 6

@@ -1,0 +1,339 @@
+"""Names that people bring from other packages: each is answered by what to write here."""
+
+import copy
+import inspect
+import pickle
+import re
+
+import numpy as np
+import pytest
+
+import belated as bl
+from belated.optimizers import names
+from belated.optimizers.names import ELSEWHERE, RUN_ARGUMENTS
+from tests.unit.optimizers.problem import BOX
+
+OPTIMIZERS = pytest.mark.parametrize("make", [bl.BayesOpt, bl.RandomSearch])
+
+
+def f(params):
+    return 1.0
+
+
+def message_of(call):
+    with pytest.raises(bl.UnknownArgument) as raised:
+        call()
+    assert isinstance(raised.value, (TypeError, ValueError)) and isinstance(raised.value, bl.BelatedError)
+    assert isinstance(raised.value, TypeError) and isinstance(raised.value, bl.InvalidSetting)
+    return str(raised.value)
+
+
+# Arguments.
+
+MEANT = {
+    **dict.fromkeys(["random_state", "random_seed", "rng", "rstate"], "seed"),
+    **dict.fromkeys(["bounds", "pbounds", "dimensions", "search_space", "parameters"], "space"),
+    **dict.fromkeys(["n_startup_trials", "n_initial_points", "init_points", "n_random_starts"], "initial"),
+    **dict.fromkeys(["acq_func", "acquisition_function", "sampler"], "acquisition"),
+    "base_estimator": "surrogate",
+}
+MEANT_BY_RUNS = {
+    **dict.fromkeys(["n_iter", "n_calls", "max_evals", "num_samples", "total_trials", "n_trails"], "n_trials"),
+    **dict.fromkeys(["n_jobs", "max_workers", "num_workers"], "n_workers"),
+    **dict.fromkeys(["verbose", "show_progress_bar", "disp"], "progress"),
+    **dict.fromkeys(["func", "fn", "objective"], "f"),
+    **dict.fromkeys(["callback", "timeout_seconds", "study"], None),
+}
+NEAREST = {"callback": "callbacks", "timeout_seconds": "timeout", "study": "optimizer"}
+
+
+@pytest.mark.parametrize("run", [bl.maximize, bl.minimize])
+@pytest.mark.parametrize(("name", "meant"), (MEANT | MEANT_BY_RUNS | NEAREST).items())
+def test_arguments_of_runs(run, name, meant):
+    message = message_of(lambda: run(f, BOX, n_trials=3, **{name: 3}))
+    assert message == f"{name}=3 is not an argument of {run.__name__}: did you mean {meant}?"
+
+
+@pytest.mark.parametrize("run", [bl.maximize, bl.minimize])
+def test_each_argument_of_a_run_is_listed_once(run):
+    message = message_of(lambda: run(f, BOX, n_trials=3, qqqq=3))
+    start, _, listed = message.partition(": it has ")
+    assert start == f"qqqq=3 is not an argument of {run.__name__}"
+    assert listed.split(", ") == list(dict.fromkeys(listed.split(", ")))
+    of_optimizer = set(inspect.signature(bl.BayesOpt).parameters) - {"direction"}
+    assert of_optimizer | set(RUN_ARGUMENTS) <= set(listed.split(", "))
+
+
+@pytest.mark.parametrize(("name", "meant"), MEANT.items())
+def test_arguments_of_bayes_opt(name, meant):
+    message = message_of(lambda: bl.BayesOpt(BOX, **{name: 3}))
+    assert message == f"{name}=3 is no argument of BayesOpt: did you mean {meant}?"
+
+
+@OPTIMIZERS
+@pytest.mark.parametrize("name", ["n_iter", "n_calls", "max_evals", "n_jobs", "verbose", "n_trials", "timeout"])
+def test_arguments_of_runs_given_to_an_optimizer(make, name):
+    meant = MEANT_BY_RUNS.get(name, name)
+    assert message_of(lambda: make(BOX, **{name: 3})).endswith(f"{meant} is an argument of bl.maximize and bl.minimize")
+
+
+@OPTIMIZERS
+@pytest.mark.parametrize(
+    ("name", "advice"),
+    [
+        ("x0", r"enqueue(params) for points to evaluate, or its add(params, value)"),
+        ("points_to_evaluate", "enqueue(params)"),
+        ("storage", "bl.Study(name, store, optimizer)"),
+        ("stop", "callbacks=[bl.NoImprovement(n)]"),
+        ("early_stop_fn", "callbacks=[bl.ValueReached(value)]"),
+        ("pruner", "does not prune by intermediate values"),
+        ("directions", "belated has one objective"),
+        ("trials", "result.trials"),
+        ("xi", "LogEI has no margin"),
+    ],
+)
+def test_what_belated_has_no_argument_for(make, name, advice):
+    assert advice in message_of(lambda: bl.minimize(f, BOX, n_trials=3, **{name: 3}))
+    assert advice in message_of(lambda: make(BOX, **{name: 3}))
+
+
+@pytest.mark.parametrize("name", ["mode", "maximize", "minimize"])
+def test_the_direction_of_a_run_is_its_name(name):
+    assert "call bl.maximize or bl.minimize" in message_of(lambda: bl.maximize(f, BOX, n_trials=3, **{name: "min"}))
+    assert message_of(lambda: bl.BayesOpt(BOX, **{name: "min"})).endswith("did you mean direction?")
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (
+            lambda: bl.maximize(f, BOX, 30),
+            r"maximize takes f and space by position, and got 30 besides: .*n_trials",
+        ),
+        (lambda: bl.minimize(space=BOX, n_trials=3), r"f is missing: call minimize\(f, space, n_trials=…\)"),
+        (lambda: bl.minimize(f, BOX, n_trials=3, direction="minimize"), "direction is fixed by the name of minimize"),
+        (
+            lambda: bl.maximize(f, BOX, n_trials=3, kappa=2.0),
+            r"did you mean acquisition=bl.UCB\(beta=…\)\?",
+        ),
+        (lambda: bl.UCB(kappa=2.0), r"kappa=2.0 is no argument of UCB: did you mean beta\?"),
+        (lambda: bl.GP(alpha=2.0), r"alpha=2.0 is no argument of GP: did you mean noise_std\?"),
+        (
+            lambda: bl.algorithm("GP-UCB", BOX, random_state=0),
+            r"random_state=0 is no argument of GP-UCB: did you mean",
+        ),
+        (
+            lambda: bl.algorithm("GP-UCB", BOX, n_calls=0),
+            "n_calls=0 .*GP-UCB: n_trials is an argument of",
+        ),
+        (
+            lambda: bl.BayesOpt(BOX).set_params(random_state=0),
+            "random_state=0 .*BayesOpt: did you mean seed",
+        ),
+        (lambda: bl.BayesOpt(BOX).set_params(surrogate__krnel=0), "did you mean surrogate__kernel"),
+        (lambda: bl.BayesOpt(BOX, zzz=3), "zzz=3 is no argument of BayesOpt: it has space, acquisition"),
+        (lambda: bl.maximize(f, BOX, n_trials=3, zzz=3), "zzz=3 is not an argument of maximize: it has f, space"),
+    ],
+)
+def test_other_calls(call, message):
+    assert re.search(message, message_of(call))
+
+
+def test_an_unknown_argument_leaves_no_trial():
+    opt = bl.RandomSearch(BOX)
+    message_of(lambda: bl.maximize(f, optimizer=opt, n_trials=3, n_jobs=3))
+    assert opt.n_trials == 0
+
+
+def test_the_table_names_what_there_is():
+    assert tuple(inspect.signature(bl.maximize).parameters)[: len(RUN_ARGUMENTS)] == RUN_ARGUMENTS
+    own = {*inspect.signature(bl.BayesOpt).parameters, *RUN_ARGUMENTS, "constraints"}
+    assert not set(ELSEWHERE) & own and all(name == name.lower() for name in ELSEWHERE)
+    for answer in ELSEWHERE.values():
+        kind, _, field = answer.rpartition(".")
+        if " " not in answer and kind:
+            assert field in inspect.signature(getattr(bl, kind)).parameters
+        elif " " not in answer:
+            assert answer in own
+
+
+# Attributes.
+
+
+@OPTIMIZERS
+@pytest.mark.parametrize(
+    ("name", "advice"),
+    [
+        ("ask", "use suggest()"),
+        ("tell", "use observe(trial, value)"),
+        ("register", "use observe(trial, value)"),
+        ("probe", "use enqueue(params)"),
+        ("maximize", "use bl.maximize(f, optimizer=…, n_trials=…)"),
+        ("minimize", "use bl.minimize(f, optimizer=…, n_trials=…)"),
+        ("optimize", "use bl.maximize(f, optimizer=…, n_trials=…)"),
+        ("max", "use best_trial_"),
+        ("best_params", "use best_params_"),
+        ("best_value", "use best_value_"),
+        ("best_trial", "use best_trial_"),
+        ("res", "use trials"),
+        ("func_vals", "use trials_dataframe()"),
+        ("sugest", "did you mean suggest?"),
+    ],
+)
+def test_attributes(make, name, advice, tmp_path):
+    study = bl.Study("s", f"sqlite:///{tmp_path / 'studies.db'}", make(BOX))
+    for optimizer in (make(BOX), study):
+        with pytest.raises(AttributeError) as raised:
+            getattr(optimizer, name)
+        assert str(raised.value) == f"{type(optimizer).__name__!r} object has no attribute {name!r}: {advice}"
+        assert not hasattr(optimizer, name)
+
+
+@pytest.mark.parametrize(
+    ("name", "advice"),
+    [
+        ("x", "use best_params_"),
+        ("fun", "use best_value_"),
+        ("best_params", "use best_params_"),
+        ("res", "use trials"),
+        ("ask", "use optimizer.suggest()"),
+        ("tell", "use optimizer.observe(trial, value)"),
+        ("trails", "did you mean trials?"),
+    ],
+)
+def test_attributes_of_results(name, advice):
+    with pytest.raises(AttributeError, match="'Result' object has no attribute") as raised:
+        getattr(bl.maximize(f, BOX, n_trials=1), name)
+    assert str(raised.value).endswith(f": {advice}")
+
+
+def test_every_advice_on_attributes_names_what_there_is():
+    for answer in names._ATTRIBUTES_ELSEWHERE.values():
+        root, _, _ = answer.partition("(")
+        assert hasattr(bl, root[3:]) if root.startswith("bl.") else hasattr(bl.RandomSearch, root)
+    assert not any(hasattr(bl.BayesOpt, name) for name in names._ATTRIBUTES_ELSEWHERE)
+
+
+@OPTIMIZERS
+def test_hints_do_not_get_in_the_way(make):
+    opt = make(BOX, seed=0)
+    opt.suggest()
+    for copied in (copy.copy(opt), copy.deepcopy(opt), pickle.loads(pickle.dumps(opt))):
+        assert copied.n_trials == 1 and copied.suggest().params == copy.deepcopy(opt).suggest().params
+    for private in ("_repr_png_", "_ipython_canary_method_should_not_exist_", "__array__", "__len__", "_ask"):
+        with pytest.raises(AttributeError, match=f"object has no attribute {private!r}$"):
+            getattr(opt, private)
+    bare = make.__new__(make)
+    with pytest.raises(AttributeError, match="use suggest"):
+        _ = bare.ask
+    assert not hasattr(bare, "_log")
+
+
+def test_an_attribute_error_within_a_property_is_not_hidden():
+    class Broken(bl.RandomSearch):
+        @property
+        def best_value_(self):
+            return [].missing
+
+    with pytest.raises(AttributeError, match="'list' object has no attribute 'missing'"):
+        _ = Broken(BOX).best_value_
+
+
+def test_ipython_shows_optimizers_and_results():
+    display = pytest.importorskip("IPython.core.formatters").DisplayFormatter()
+    for shown in (bl.RandomSearch(BOX), bl.maximize(f, BOX, n_trials=1)):
+        data, _ = display.format(shown)
+        assert set(data) == {"text/plain", "text/html"}
+
+
+@pytest.mark.parametrize(
+    ("argument", "given", "wanted"),
+    [
+        ("acquisition", "EI", "log_ei"),
+        ("acquisition", "expected_improvement", "log_ei"),
+        ("acquisition", "LCB", "ucb"),
+        ("acquisition", "TS", "thompson"),
+        ("pending", "constant_liar", "liar"),
+        ("pending", "fantasies", "integrate"),
+    ],
+)
+def test_values_by_their_names_elsewhere_are_named(argument, given, wanted):
+    with pytest.raises(bl.InvalidSetting, match=f"did you mean '{wanted}'"):
+        bl.BayesOpt({"x": (0.0, 1.0)}, **{argument: given})
+    assert bl.BayesOpt({"x": (0.0, 1.0)}, **{argument: wanted})
+
+
+@pytest.mark.parametrize("kind", ["BayesOpt", "RandomSearch", "Study"])
+def test_unknown_arguments_of_methods_are_answered_by_the_public_class(kind, tmp_path):
+    space = {"x": (0.0, 1.0)}
+    opt = bl.BayesOpt(space) if kind == "BayesOpt" else bl.RandomSearch(space)
+    if kind == "Study":
+        opt = bl.Study("s", f"sqlite:///{tmp_path / 's.db'}", opt)
+    trial = opt.suggest()
+    for call, message in (
+        (lambda: opt.suggest(count=3), rf"^count=3 is not an argument of {kind}.suggest: it has n, context, fidelity"),
+        (lambda: opt.observe(trial, 1.0, stdev=1), rf"^stdev=1 is not an argument of {kind}.observe: did you mean std"),
+        (
+            lambda: opt.add({"x": 0.5}, 1.0, noise=3),
+            rf"^noise=3 is not an argument of {kind}.add: it has params, value",
+        ),
+        (lambda: opt.enqueue({"x": 0.5}, value=3), rf"^value=3 is not an argument of {kind}.enqueue: "),
+        (lambda: opt.fail(trial, reason="x"), rf"^reason='x' is not an argument of {kind}.fail: "),
+    ):
+        with pytest.raises(TypeError, match=message) as raised:
+            call()
+        assert isinstance(raised.value, bl.InvalidSetting)
+    assert [each.state for each in opt.trials] == ["pending"]
+
+
+def test_params_in_place_of_a_trial_are_answered_by_add():
+    opt = bl.RandomSearch({"x": (0.0, 1.0)})
+    opt.suggest()
+    for params in ({"x": 0.5}, [0.5], np.array([0.5])):
+        with pytest.raises(bl.UnknownTrial, match=r"is not a trial: .*add\(params, value\)"):
+            opt.observe(params, 1.0)
+
+
+def test_messages_have_one_line():
+    opt = bl.RandomSearch({"x": (0.0, 1.0)})
+    opt.suggest()
+    calls = [
+        lambda: opt.observe(0, np.eye(3)),
+        lambda: opt.observe(0, 1.0, std=np.eye(3)),
+        lambda: bl.BayesOpt({"x": np.eye(3)}),
+    ]
+    for call in calls:
+        with pytest.raises(bl.BelatedError) as raised:
+            call()
+        assert len(str(raised.value).splitlines()) == 1
+
+
+KINDS = {
+    "BayesOpt": bl.BayesOpt,
+    "RandomSearch": bl.RandomSearch,
+    "TreeSearch": bl.TreeSearch,
+    "BPEDelay": lambda *args, **kwargs: bl.BPEDelay(*args, horizon=10, lengthscale=0.3, noise_std=0.1, **kwargs),
+}
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"fidelity": bl.Fidelity(1, 5)},
+        {"context": {"age": (0.0, 1.0)}},
+        {"clock": "seconds"},
+        {"space": {"k": ["a", "b"], "d": bl.Integer(1, 5, when={"k": "a"})}},
+        {"candidates": np.eye(3), "space": None},
+    ],
+    ids=lambda asked: next(iter(asked)),
+)
+def test_optimizers_that_are_named_instead_support_what_was_refused(asked):
+    supported, named = set(), set()
+    for name, kind in KINDS.items():
+        try:
+            kind(**({"space": {"x": (0.0, 1.0)}} | asked))
+            supported.add(name)
+        except bl.InvalidSetting as error:
+            [words] = re.findall("leave it out, or use (.*)$", str(error))
+            named.add(frozenset(re.split(", | or ", words)))
+    assert supported != KINDS.keys() and named == {frozenset(supported)}

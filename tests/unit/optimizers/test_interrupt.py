@@ -1,0 +1,131 @@
+"""Ctrl-C during a long suggestion, and other threads that go on meanwhile."""
+
+import os
+import pickle
+import signal
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import belated as bl
+
+N, D = 500, 6
+GENEROUS = 2.0  # seconds; benchmarks/interrupt.py measures what it really takes
+
+BOX = {f"x{i}": (0.0, 1.0) for i in range(D)}
+POINTS = np.random.default_rng(0).random((N, D))
+VALUES = np.sin(3 * POINTS).sum(axis=1)
+
+in_main_thread = pytest.mark.skipif(
+    os.name != "posix" or threading.current_thread() is not threading.main_thread(),
+    reason="sends itself a signal, which comes to the main thread",
+)
+
+
+class Stopped(Exception):
+    """What the handler of these tests raises in place of KeyboardInterrupt, which would stop pytest."""
+
+
+def observed(**arguments):
+    if "candidates" in arguments:
+        opt = bl.BayesOpt(seed=0, initial=0, **arguments)
+        opt.add(list(range(N)), list(VALUES))
+    else:
+        opt = bl.BayesOpt(BOX, seed=0, initial=0, **arguments)
+        opt.add([dict(zip(BOX, point, strict=True)) for point in POINTS], list(VALUES))
+    return opt
+
+
+THETA = {"surrogate": bl.GP(lengthscale=0.5, signal_std=1.0, noise_std=0.01)}
+LONG = {
+    "a fit": {"surrogate": bl.GP(n_restarts=1000)},
+    "a search of the box": THETA | {"acquisition": bl.LogEI(multistart=(10_000, 100_000))},
+    "a draw of many features": THETA | {"acquisition": bl.ThompsonSampling(n_features=200_000)},
+    "many candidates": THETA | {"candidates": np.random.default_rng(1).random((60_000, D))},
+}
+
+
+def endless(opt):
+    """More suggestions than anybody waits for: all of them are logged in the end, or none."""
+    return opt.suggest(n=1_000_000)
+
+
+def interrupted(call, after):
+    """Seconds from a SIGINT, sent `after` seconds into the call, to the exception of its handler."""
+    sent = []
+
+    def send():
+        time.sleep(after)
+        sent.append(time.perf_counter())
+        os.kill(os.getpid(), signal.SIGINT)
+
+    def handler(_signal, _frame):
+        raise Stopped
+
+    previous = signal.signal(signal.SIGINT, handler)
+    sender = threading.Thread(target=send)
+    try:
+        sender.start()
+        with pytest.raises(Stopped):
+            call()
+        return time.perf_counter() - sent[0]
+    finally:
+        sender.join()
+        signal.signal(signal.SIGINT, previous)
+
+
+@in_main_thread
+@pytest.mark.parametrize("what", LONG)
+def test_ctrl_c_is_answered_and_leaves_no_trace(what):
+    opt = observed(**LONG[what])
+    before = opt._log.to_bytes()
+    for after in (0.05, 0.15):
+        latency = interrupted(lambda: endless(opt), after)
+        print(f"{what}: {1e3 * latency:.0f} ms")
+        assert latency < GENEROUS
+        assert opt._log.to_bytes() == before and opt.n_trials == N
+
+
+@in_main_thread
+def test_after_ctrl_c_the_same_is_suggested():
+    opt = observed()
+    twin = pickle.loads(pickle.dumps(opt))
+    for after in (0.01, 0.05, 0.2):  # in the fit, or in one of the suggestions that follow it
+        interrupted(lambda: endless(opt), after)
+    assert opt.suggest().params == twin.suggest().params
+
+
+@in_main_thread
+def test_ctrl_c_is_answered_while_another_thread_suggests():
+    opt = observed(surrogate=bl.GP(n_restarts=60))
+    other = threading.Thread(target=opt.suggest)
+    other.start()
+    time.sleep(0.05)
+    interrupted(lambda: opt.observe(0, VALUES[0]), 0.05)
+    assert other.is_alive()  # the lock was not had in between
+    other.join()
+    assert opt.n_trials == N + 1
+
+
+def test_other_threads_go_on_during_a_suggestion():
+    opt = observed(surrogate=bl.GP(n_restarts=50))
+    ticks, done = [], threading.Event()
+
+    def tick():
+        while not done.wait(0.001):
+            ticks.append(time.perf_counter())
+
+    ticker = threading.Thread(target=tick)
+    ticker.start()
+    try:
+        start = time.perf_counter()
+        opt.suggest(n=20)
+        end = time.perf_counter()
+    finally:
+        done.set()
+        ticker.join()
+    during = sum(start < t < end for t in ticks)
+    print(f"{during} ticks in {end - start:.3f} s")
+    assert during > 10 * (end - start)  # a tick takes one or two milliseconds; with the GIL held there would be none

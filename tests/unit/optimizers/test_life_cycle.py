@@ -1,0 +1,123 @@
+"""The life cycle of trials under any order of reports, in copies of an optimizer, and from several threads."""
+
+import copy
+import math
+import pickle
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+import belated as bl
+from tests.unit.optimizers.problem import BOX, both, objective, run
+
+
+class LifeCycle(RuleBasedStateMachine):
+    """Any order of reports leaves every trial in the state that a dictionary would remember."""
+
+    def __init__(self):
+        super().__init__()
+        self.opt = bl.RandomSearch({"x": (0.0, 1.0)}, direction="minimize", seed=0)
+        self.known = []
+
+    def some(self, data, *states):
+        numbers = [i for i, (state, _) in enumerate(self.known) if state in states]
+        return data.draw(st.sampled_from(numbers))
+
+    def any_in(self, *states):
+        return any(state in states for state, _ in self.known)
+
+    @rule(n=st.integers(1, 3))
+    def suggest(self, n):
+        assert [trial.number for trial in self.opt.suggest(n=n)] == list(range(len(self.known), len(self.known) + n))
+        self.known += [("pending", None)] * n
+
+    @rule(value=st.one_of(st.none(), st.floats(-5, 5)))
+    def add(self, value):
+        assert self.opt.add({"x": 0.5}, value).number == len(self.known)
+        self.known.append(("pending" if value is None else "observed", value))
+
+    @precondition(lambda self: self.any_in("pending", "failed", "abandoned"))
+    @rule(data=st.data(), value=st.floats(-5, 5))
+    def observe(self, data, value):
+        number = self.some(data, "pending", "failed", "abandoned")
+        self.opt.observe(number, value)
+        self.known[number] = ("observed", value)
+
+    @precondition(lambda self: self.any_in("observed"))
+    @rule(data=st.data(), value=st.floats(-5, 5), amend=st.booleans())
+    def observe_again(self, data, value, amend):
+        number = self.some(data, "observed")
+        if amend:
+            self.opt.observe(number, value, amend=True)
+            self.known[number] = ("observed", value)
+        elif value == self.known[number][1]:
+            self.opt.observe(number, value)
+        else:
+            with pytest.raises(bl.AlreadyObserved):
+                self.opt.observe(number, value)
+
+    @precondition(lambda self: self.any_in("pending"))
+    @rule(data=st.data(), method=st.sampled_from(["fail", "abandon"]))
+    def give_up(self, data, method):
+        number = self.some(data, "pending")
+        getattr(self.opt, method)(number)
+        self.known[number] = ({"fail": "failed", "abandon": "abandoned"}[method], None)
+
+    @precondition(lambda self: self.any_in("pending"))
+    @rule(data=st.data(), value=st.sampled_from([math.nan, math.inf, "1", None, [1.0]]))
+    def observe_nonsense(self, data, value):
+        with pytest.raises(bl.InvalidValue):
+            self.opt.observe(self.some(data, "pending"), value)
+
+    @rule()
+    def travel(self):
+        self.opt = pickle.loads(pickle.dumps(self.opt))
+
+    @invariant()
+    def agree(self):
+        assert [(trial.state, trial.value) for trial in self.opt.trials] == self.known
+        assert [trial.number for trial in self.opt.pending_] == [
+            i for i, (state, _) in enumerate(self.known) if state == "pending"
+        ]
+        values = [value for _, value in self.known if value is not None]
+        assert self.opt.best_value_ == (min(values) if values else None)
+
+
+TestLifeCycle = LifeCycle.TestCase
+TestLifeCycle.settings = settings(max_examples=50, stateful_step_count=30, deadline=None)
+
+
+@both
+@pytest.mark.parametrize("travel", [lambda opt: pickle.loads(pickle.dumps(opt)), copy.deepcopy], ids=["pickle", "copy"])
+@pytest.mark.parametrize("after", [0, 2, 9, 14])
+def test_a_copy_goes_on_as_the_original(kind, travel, after):
+    opt = kind(BOX, direction="minimize", seed=2)
+    run(opt, after, sign=-1.0)
+    opt.enqueue({"x": 0.25, "n": 2})
+    twin = travel(opt)
+    assert twin.get_params() == opt.get_params() and twin.seed_ == opt.seed_
+    assert [(t.number, t.params, t.state, t.value, t.suggested_at, t.observed_at) for t in twin.trials] == [
+        (t.number, t.params, t.state, t.value, t.suggested_at, t.observed_at) for t in opt.trials
+    ]
+    for one in (opt, twin):
+        for trial in one.pending_:
+            trial.observe(-objective(trial.params))
+    assert run(twin, 8, sign=-1.0) == run(opt, 8, sign=-1.0)
+
+
+@both
+def test_threads(kind):
+    opt = kind({"x": (0.0, 1.0)}, seed=0)
+
+    def work(_):
+        trial = opt.suggest()
+        trial.observe(trial.params["x"])
+        return trial.number
+
+    with ThreadPoolExecutor(4) as pool:
+        numbers = sorted(pool.map(work, range(40)))
+    assert numbers == list(range(40)) and not opt.pending_
+    assert all(trial.value == trial.params["x"] for trial in opt.trials)

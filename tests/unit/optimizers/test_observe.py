@@ -1,0 +1,131 @@
+"""`observe`: the values, trials and standard deviations that are accepted and refused."""
+
+import math
+import pickle
+from decimal import Decimal
+
+import numpy as np
+import pytest
+
+import belated as bl
+from tests.unit.optimizers.problem import BOX, both
+
+
+@both
+@pytest.mark.parametrize(
+    "value", [1.5, 2, np.float32(1.5), np.int64(2), np.array(1.5), Decimal("1.5"), -0.0, 1e308, -5e-324]
+)
+def test_values_that_are_numbers(kind, value):
+    opt = kind(BOX, seed=0)
+    trial = opt.suggest()
+    trial.observe(value)
+    assert trial.value == float(value) and isinstance(trial.value, float)
+
+
+@both
+@pytest.mark.parametrize(
+    "value",
+    [math.nan, math.inf, -math.inf, 1j, np.complex128(1), "1", b"1", True, np.bool_(True), None, [1.0], (1.0, 2.0)]
+    + [np.array([1.0]), np.zeros((1, 1)), np.array("1"), {}, 10**400, Decimal("NaN"), np.timedelta64(1, "s")],
+)
+def test_values_that_are_not(kind, value):
+    opt = kind(BOX, seed=0)
+    trial = opt.suggest()
+    with pytest.raises(bl.InvalidValue, match="trial 0"):
+        opt.observe(trial, value)
+    assert trial.state == "pending" and trial.value is None and opt.pending_ == [trial]
+    trial.observe(1.0)
+
+
+@pytest.mark.parametrize("direction", ["maximize", "minimize"])
+def test_a_second_value(direction):
+    opt = bl.RandomSearch(BOX, direction=direction, seed=0)
+    trial = opt.suggest()
+    trial.observe(1.5)
+    trial.observe(1.5)
+    with pytest.raises(bl.AlreadyObserved, match=r"trial 0 has the value 1\.5 already.*amend=True"):
+        trial.observe(2.5)
+    for report in (trial.fail, trial.abandon):
+        with pytest.raises(bl.AlreadyObserved, match=r"trial 0 has the value 1\.5"):
+            report()
+    assert trial.value == 1.5
+    trial.observe(2.5, amend=True)
+    assert trial.value == opt.best_value_ == 2.5
+
+
+@both
+def test_flags_are_keywords(kind):
+    opt = kind(BOX, seed=0)
+    trial = opt.suggest()
+    for report in (lambda: opt.observe(trial, 1.0, True), lambda: trial.observe(1.0, True)):
+        with pytest.raises(TypeError):
+            report()
+    assert trial.state == "pending"
+
+
+@both
+def test_unknown_trials(kind):
+    opt, other = kind(BOX, seed=0), kind(BOX, seed=0)
+    opt.suggest()
+    foreign = other.suggest()
+    for trial in (foreign, 1, -1, 2**70, 0.0, "0", None, True):
+        for report in (lambda trial: opt.observe(trial, 1.0), opt.fail, opt.abandon):
+            with pytest.raises(bl.UnknownTrial):
+                report(trial)
+    with pytest.raises(KeyError):
+        opt.trial(5)
+    assert opt.trial(0).state == "pending"
+
+
+def test_a_copy_that_went_its_own_way_is_foreign():
+    opt = bl.RandomSearch(BOX, seed=0)
+    away = pickle.loads(pickle.dumps(opt))
+    away.enqueue({"x": 0.125, "n": 2})
+    foreign = away.suggest()
+    with pytest.raises(bl.UnknownTrial):
+        opt.observe(foreign, 1.0)
+    opt.suggest()
+    with pytest.raises(bl.UnknownTrial):
+        opt.observe(foreign, 1.0)
+
+
+@pytest.mark.parametrize("std", [-1.0, math.nan, math.inf, "0.1", 1j, [0.1, 0.2]])
+def test_a_std_that_cannot_be_one_is_refused(std):
+    opt = bl.BayesOpt({"x": (0.0, 1.0)}, seed=0)
+    trial = opt.suggest()
+    for report in (lambda: opt.observe(trial, 1.0, std=std), lambda: opt.add([{"x": 0.5}] * 3, [1.0] * 3, std=std)):
+        with pytest.raises(bl.InvalidValue, match="std"):
+            report()
+        assert opt.n_trials == 1 and trial.state == "pending"
+
+
+def test_a_std_belongs_to_its_value():
+    opt = bl.BayesOpt({"x": (0.0, 1.0)}, seed=0)
+    trial = opt.suggest()
+    trial.observe(1.0, std=0.25)
+    trial.observe(1.0)
+    trial.observe(1.0, std=0.25)
+    assert trial.std == 0.25 and "std=0.25" in repr(trial)
+    with pytest.raises(bl.AlreadyObserved):
+        trial.observe(1.0, std=0.5)
+    trial.observe(1.0, amend=True, std=0.5)
+    assert trial.std == 0.5
+    trial.observe(2.0, amend=True)
+    assert trial.std is None
+    added = opt.add([{"x": 0.1}, {"x": 0.2}, {"x": 0.3}], [1.0, None, 2.0], std=[0.1, 0.2, None])
+    assert [trial.std for trial in added] == [0.1, None, None]
+
+
+@pytest.mark.parametrize("direction", ["maximize", "minimize"])
+def test_the_model_trusts_values_as_far_as_their_std_allows(direction):
+    opt = bl.BayesOpt({"x": (0.0, 1.0)}, initial=0, surrogate=bl.GP(refit_every=1), seed=0, direction=direction)
+    x = np.linspace(0, 1, 12)
+    opt.add([{"x": v} for v in x], np.sin(6 * x), std=0.01)
+    opt.add({"x": 0.5}, 8.0, std=50.0)
+    opt.suggest()
+    mean, std = opt.predict([{"x": 0.5}])
+    assert abs(mean[0] - np.sin(3.0)) < 0.1 and std[0] < 0.1
+    opt.observe(12, 8.0, amend=True, std=0.01)
+    opt.add({"x": 0.97}, np.sin(6 * 0.97), std=0.01)
+    opt.suggest()  # fits again: so smooth a model as before could not follow
+    assert abs(opt.predict([{"x": 0.5}])[0][0] - 8.0) < 0.5

@@ -1,0 +1,128 @@
+"""What pending trials count as: expected improvement over their values, against joint draws, and the constant liar.
+
+Notation: D the points that are drawn, the observed ones moved to the query's context c and the pending ones in their
+own; f* the incumbent. The value of x is log E max(0, f(x, c) − f*), f* being the largest of E[f(x_D, c) | f(D)] over D
+(Letham et al. 2019 and Balandat et al. 2020; with everything in one context f* is the largest f(D) itself).
+"""
+
+import numpy as np
+import pytest
+from scipy.stats import norm, qmc
+
+import belated as bl
+from tests.unit.optimizers.dense_posterior import DensePosterior
+
+VARIANCE = 1.0
+LENGTHSCALE = np.array([0.3, 0.3, 0.8])  # of the two columns of x, and of the context
+N_OBSERVED, N_PENDING = 6, 3
+
+
+def optimizer(candidates, noise, n):
+    """Noisy expected improvement with n fantasies, the kernel given and targets as they are; `noise` is a variance."""
+    return bl.BayesOpt(
+        candidates=candidates,
+        context={"c": (0.0, 1.0)},
+        acquisition="log_ei",
+        pending=bl.Integrate(n),
+        surrogate=bl.GP(
+            kernel="matern52",
+            lengthscale=LENGTHSCALE,
+            signal_std=np.sqrt(VARIANCE),
+            noise_std=np.sqrt(noise),
+            targets="raw",
+            mean="zero",
+        ),
+        initial=0,
+        seed=0,
+    )
+
+
+def liar(lie, direction="maximize"):
+    """A model whose prior mean is estimated, and that passes through its values."""
+    return bl.BayesOpt(
+        {"x": (0.0, 1.0)},
+        acquisition="ucb",
+        pending=bl.Liar(lie),
+        surrogate=bl.GP(kernel="matern52", lengthscale=0.2, signal_std=1.0, noise_std=1e-4, mean="estimated"),
+        initial=0,
+        direction=direction,
+        seed=0,
+    )
+
+
+def in_context(rows, c):
+    return np.column_stack([rows, np.broadcast_to(c, len(rows))])
+
+
+def log_values(dense, observed, pending, candidates, c):
+    """The value of each candidate by 2¹² draws of f(D); `pending` are rows with their contexts."""
+    drawn = np.vstack([in_context(observed, c), pending])
+    here = in_context(drawn[:, :2], c)
+    z = norm.ppf(np.clip(qmc.Sobol(len(drawn), seed=3).random_base2(12), 1e-12, 1 - 1e-12))
+    covariance = dense.covariance(drawn, drawn)
+    f = dense.mean(drawn) + z @ np.linalg.cholesky(covariance + 1e-10 * np.eye(len(drawn))).T
+
+    def given_draws(points):
+        """E[f(points) | f(D)], a row for each draw, and the variances left."""
+        cross = dense.covariance(points, drawn)
+        weights = np.linalg.solve(covariance + 1e-10 * np.eye(len(drawn)), cross.T)
+        left = dense.variances(points) - (cross * weights.T).sum(axis=1)
+        return dense.mean(points) + (f - dense.mean(drawn)) @ weights, np.maximum(left, 1e-24)
+
+    best = given_draws(here)[0].max(axis=1)
+    mean, variance = given_draws(in_context(candidates, c))
+    sigma = np.sqrt(variance)
+    u = (mean - best[:, None]) / sigma
+    return np.log((sigma * (norm.pdf(u) + u * norm.cdf(u))).mean(axis=0))
+
+
+def shortfall(seed, noise, context_of_pending):
+    """By how much the candidate suggested in context 0 is worse than the best one that is free."""
+    rng = np.random.default_rng(seed)
+    candidates = rng.random((50, 2))
+    candidates[:2] = [[0.0, 0.0], [1.0, 1.0]]  # so that encoded and plain coordinates are the same
+    order = rng.permutation(np.arange(2, 50))
+    tried, waiting = order[:N_OBSERVED], order[N_OBSERVED : N_OBSERVED + N_PENDING]
+    contexts = rng.choice([0.0, 1.0], size=N_OBSERVED)
+    # Context 1 is far better, so that everything there is an improvement on context 0.
+    values = 2.0 * contexts - 1.0 + np.sqrt(noise) * rng.normal(size=N_OBSERVED)
+    opt = optimizer(candidates, noise, 1024)
+    for i, c, y in zip(tried, contexts, values, strict=True):
+        opt.add(int(i), y, context={"c": c})
+    for i in waiting:
+        opt.add(int(i), context={"c": context_of_pending})
+    chosen = opt.suggest(context={"c": 0.0}).index
+
+    observed = candidates[tried]
+    dense = DensePosterior(np.column_stack([observed, contexts]), values, LENGTHSCALE, VARIANCE, noise)
+    # The optimizer draws at those observed points that may be best; here all of them may.
+    here = in_context(observed, 0.0)
+    mean, sigma = dense.mean(here), np.sqrt(dense.variances(here))
+    if (mean + 2 * sigma).min() < mean.max() - 2 * sigma[mean.argmax()]:
+        return None
+    value = log_values(dense, observed, in_context(candidates[waiting], context_of_pending), candidates, 0.0)
+    free = np.setdiff1d(np.arange(50), np.append(tried, waiting))
+    return value[free].max() - value[chosen]
+
+
+@pytest.mark.parametrize("noise", [0.3, 2.0])
+@pytest.mark.parametrize("context_of_pending", [0.0, 1.0])
+def test_noisy_expected_improvement_is_that_of_joint_draws_in_the_query_s_context(noise, context_of_pending):
+    found = [shortfall(seed, noise, context_of_pending) for seed in range(10, 20)]
+    found = [value for value in found if value is not None]
+    assert len(found) >= 8 and max(found) <= 0.02
+
+
+@pytest.mark.parametrize("direction", ["maximize", "minimize"])
+@pytest.mark.parametrize(("lie", "truth"), [("min", np.min), ("mean", np.mean), ("max", np.max), (4.5, lambda y: 4.5)])
+def test_a_lie_keeps_its_value_where_the_prior_mean_is_estimated(direction, lie, truth):
+    """Ten equal points count little more than one: the estimated mean lies far from that of the values."""
+    opt = liar(lie, direction)
+    x = np.append(np.linspace(0.1, 0.12, 10), 0.9)
+    y = np.append(np.full(10, 7.0) + np.linspace(0, 0.1, 10), 1.0)
+    opt.add([{"x": v} for v in x], y)
+    waiting = opt.add({"x": 0.5})
+    opt.suggest().abandon()
+    _, center, scale, _ = opt._log.surrogate(None, False)
+    assert abs(abs(center) - y.mean()) > 0.2 * scale
+    assert opt.predict([waiting.params], pending=True)[0] == pytest.approx(truth(y), abs=1e-3)

@@ -1,0 +1,300 @@
+"""What comes with a value or a failure: cost, duration, attributes, errors; kept, shown, copied, refused."""
+
+import copy
+import json
+import math
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import belated as bl
+from tests.unit.optimizers.problem import BOX, ROWS, both
+
+# What UTF-8 cannot encode is refused.
+TEXT = st.text(st.characters(codec="utf-8"))
+PLAIN = st.none() | st.booleans() | st.integers(-(10**30), 10**30) | st.floats(allow_nan=False, allow_infinity=False)
+DATA = st.recursive(
+    PLAIN | TEXT, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXT, inner, max_size=3), max_leaves=8
+)
+ATTRS = st.dictionaries(TEXT, DATA, max_size=3)
+
+
+def one(kind=bl.RandomSearch, **arguments):
+    opt = kind(BOX, seed=0, **arguments)
+    return opt, opt.suggest()
+
+
+def exactly(value):
+    """As text, in which 1, 1.0 and True are three."""
+    return json.dumps(value)
+
+
+@given(st.lists(ATTRS, max_size=3), ATTRS)
+def test_attrs_are_kept_exactly_and_merged(reports, last):
+    opt, trial = one()
+    expected = {}
+    for k, attrs in enumerate([*reports, last]):
+        expected |= attrs
+        trial.observe(float(k), attrs=attrs, amend=k > 0)
+    assert exactly(trial.attrs) == exactly(expected)
+    trial.attrs["mine"] = 1
+    for other in (pickle.loads(pickle.dumps(opt)), copy.deepcopy(opt)):
+        assert exactly(other.trial(0).attrs) == exactly(expected)
+
+
+def test_attrs_of_numpy_scalars_and_tuples_are_their_plain_values():
+    _, trial = one()
+    trial.observe(1.0, attrs={"a": np.float32(0.5), "b": np.int64(3), "c": np.bool_(True), "d": (1, np.array(2.0))})
+    assert exactly(trial.attrs) == '{"a": 0.5, "b": 3, "c": true, "d": [1, 2.0]}'
+
+
+def nested(depth):
+    data = 1
+    for _ in range(depth):
+        data = [data]
+    return data
+
+
+endless = {}
+endless["self"] = endless
+
+
+@pytest.mark.parametrize(
+    ("attrs", "named"),
+    [
+        (3, r"=3 is not a mapping"),
+        ([("a", 1)], r"=.* is not a mapping"),
+        ("a", r"='a' is not a mapping"),
+        ({1: 2}, r" has the key 1: pass a string"),
+        ({"a": {None: 2}}, r"\['a'\] has the key None"),
+        ({"a": math.nan}, r"\['a'\]=nan is not JSON data"),
+        ({"a": [0, math.inf]}, r"\['a'\]\[1\]=inf"),
+        ({"a": {"b": 1j}}, r"\['a'\]\['b'\]=1j"),
+        ({"a": np.zeros(2)}, r"\['a'\]=array.*tolist"),
+        ({"a": {1, 2}}, r"\['a'\]=\{1, 2\}"),
+        ({"a": object()}, r"\['a'\]=<object"),
+        ({"a": b"x"}, r"\['a'\]=b'x'"),
+        ({"a": 10**400}, r"\['a'\]=1000"),
+        ({"a": "\ud800"}, r"\['a'\]="),
+        ({"\ud800": 1}, r" has the key"),
+        ({"a": nested(200)}, r".* levels deep"),
+        (endless, r".* levels deep"),
+    ],
+)
+def test_attrs_that_are_no_json_are_refused(attrs, named):
+    opt, trial = one()
+    before = opt._log.to_bytes()
+    for report in (
+        lambda: trial.observe(1.0, attrs=attrs),
+        lambda: trial.fail(attrs=attrs),
+        lambda: opt.add([{"x": 0.5, "n": 1}] * 2, [1.0, 2.0], attrs=[{}, attrs]),
+    ):
+        with pytest.raises(bl.InvalidValue, match=rf"^attrs(\[1\])?{named}"):
+            report()
+        assert opt._log.to_bytes() == before
+
+
+@pytest.mark.parametrize("name", ["cost", "duration"])
+@pytest.mark.parametrize("amount", [-1.0, math.nan, math.inf, "0.1", 1j, True, [0.1, 0.2]])
+def test_amounts_that_cannot_be_are_refused(name, amount):
+    opt, trial = one()
+    before = opt._log.to_bytes()
+    with pytest.raises(bl.InvalidValue, match=f"^{name}=.* for trial 0 is not a finite number >= 0"):
+        trial.observe(1.0, **{name: amount})
+    if name == "cost":
+        with pytest.raises(bl.InvalidValue, match="cost"):
+            opt.add([{"x": 0.5, "n": 1}] * 3, [1.0] * 3, cost=amount)
+    assert opt._log.to_bytes() == before
+
+
+@both
+@pytest.mark.parametrize("direction", ["maximize", "minimize"])
+def test_cost_and_duration_are_kept(kind, direction):
+    opt, trial = one(kind, direction=direction)
+    trial.observe(-1.5, cost=np.float64(2.5), duration=3)
+    assert (trial.value, trial.cost, trial.duration) == (-1.5, 2.5, 3.0)
+    trial.observe(-1.5)
+    trial.observe(-1.5, cost=2.5)
+    for change in ({"cost": 3.0}, {"duration": 4.0}):
+        with pytest.raises(bl.AlreadyObserved, match=f"{next(iter(change))}=.*amend=True"):
+            trial.observe(-1.5, **change)
+    trial.observe(-2.0, amend=True, duration=1.0)
+    assert (trial.value, trial.cost, trial.duration) == (-2.0, 2.5, 1.0)
+    assert "<td>2.5</td>" in trial._repr_html_() and "duration" in trial._repr_html_()
+
+
+def test_added_trials_have_cost_and_attrs_one_for_each_or_one_for_all():
+    opt = bl.RandomSearch({"x": (0.0, 1.0)})
+    points = [{"x": 0.1}, {"x": 0.2}]
+    for cost, attrs in ((2.0, {"a": 1}), ([2.0, 2.0], [{"a": 1}, {"a": 1}])):
+        for trial in opt.add(points, [1.0, 2.0], cost=cost, attrs=attrs):
+            assert (trial.cost, trial.attrs) == (2.0, {"a": 1})
+    first, second = opt.add(points, [1.0, None], cost=[None, 3.0], attrs=[None, {"b": 1}])
+    assert (first.cost, first.attrs, second.cost, second.attrs) == (None, {}, None, {"b": 1})
+    second.observe(1.0, attrs={"c": 2})
+    assert second.attrs == {"b": 1, "c": 2}
+    assert opt.add({"x": 0.3}, attrs={"a": 1}).attrs == {"a": 1}
+    n = opt.n_trials
+    for wrong in ({"cost": [1.0]}, {"attrs": [{}] * 3}, {"std": [1.0] * 3}):
+        with pytest.raises(bl.InvalidValue, match=f"^{next(iter(wrong))} has . entries for 2 points"):
+            opt.add(points, [1.0, 2.0], **wrong)
+    assert opt.n_trials == n
+
+
+def raised(error):
+    """The error as one that was raised."""
+    try:
+        raise error
+    except type(error) as caught:
+        return caught
+
+
+@both
+def test_a_failed_trial_keeps_its_error(kind):
+    opt, trial = one(kind)
+    assert trial.error is None and trial.ended_at is None
+    trial.fail(error=raised(ValueError("no such kernel: <b>")), attrs={"worker": 3})
+    assert isinstance(trial.error, bl.TrialError) and trial.state == "failed"
+    assert (trial.error.type, trial.error.message) == ("ValueError", "no such kernel: <b>")
+    assert "in raised" in trial.error.traceback and trial.error.traceback.startswith("Traceback")
+    assert str(trial.error) == "ValueError: no such kernel: <b>"
+    assert "error='ValueError: no such kernel: <b>', attrs={'worker': 3}" in repr(trial)
+    for page in (trial._repr_html_(), opt._repr_html_()):
+        assert "ValueError: no such kernel: &lt;b&gt;" in page and "<b>" not in page
+    again = pickle.loads(pickle.dumps(opt)).trial(0)
+    assert (again.error, again.attrs) == (trial.error, {"worker": 3})
+    trial.observe(1.0, attrs={"worker": 4})
+    assert trial.state == "observed" and trial.error.type == "ValueError" and trial.attrs == {"worker": 4}
+
+
+def test_errors_of_every_kind():
+    opt = bl.RandomSearch(BOX, seed=0)
+
+    def kept(error):
+        trial = opt.suggest()
+        trial.fail(error=error)
+        return trial.error
+
+    assert kept(None) is None
+    assert kept("diverged") == bl.TrialError("", "diverged") and str(kept("diverged")) == "diverged"
+    assert kept(KeyError("lr")) == bl.TrialError("KeyError", "'lr'")
+    assert str(kept(TimeoutError())) == "TimeoutError"
+    assert kept(bl.TrialError("E", "m", "t")) == bl.TrialError("E", "m", "t")
+    assert kept(KeyboardInterrupt()).type == "KeyboardInterrupt"
+    # A file name that is not UTF-8, as os.listdir gives it.
+    assert kept(OSError("\udcff.csv")).message == "\\udcff.csv"
+
+    class Mute(Exception):
+        def __str__(self):
+            raise RuntimeError
+
+    assert kept(Mute()) == bl.TrialError("Mute", "(its message raised RuntimeError)")
+    assert kept(raised(Mute())).traceback is not None
+    cause = raised(ZeroDivisionError("first"))
+    error = ValueError("second")
+    error.__cause__ = cause
+    assert "ZeroDivisionError: first" in kept(error).traceback
+    n = opt.n_trials
+    trial = opt.trial(0)
+    for wrong in (3, b"bytes", ValueError, ["a"]):
+        with pytest.raises(bl.InvalidValue, match=r"^error=.*pass the exception, or a string"):
+            opt.fail(trial, error=wrong)
+    assert opt.n_trials == n and trial.error is None
+
+
+@pytest.mark.parametrize("letter", ["x", "é", "𝄞"])
+def test_long_errors_are_cut(letter):
+    _, trial = one()
+    text = letter * 30_000 + "END"
+    trial.fail(error=bl.TrialError("ValueError", text, f"{text}\n"))
+    message, trace = trial.error.message, trial.error.traceback
+    assert 2000 < len(message.encode()) <= 2048 and message.startswith(letter * 370)
+    assert message.endswith(letter * 100 + "END")
+    assert 8000 < len(trace.encode()) <= 8192 and trace.endswith("END\n") and trace.startswith("(only the end is kept)")
+    assert "�" not in message + trace
+    assert len(repr(trial)) < 300
+
+
+def test_what_went_wrong_may_become_known_later():
+    opt, trial = one()
+    trial.fail()
+    trial.fail(error="diverged")
+    n = opt._log.n_events()
+    trial.fail()
+    trial.fail(error="something else")
+    assert opt._log.n_events() == n and trial.error.message == "diverged"
+
+
+def test_when_a_trial_ended():
+    now = [10.0]
+    opt = bl.RandomSearch(BOX, clock="seconds", time=lambda: now[0], seed=0)
+    failed, abandoned, observed = opt.suggest(n=3)
+    for seconds, end in ((11.0, failed.fail), (12.0, abandoned.abandon), (13.0, lambda: observed.observe(1.0))):
+        now[0] = seconds
+        end()
+    assert [t.ended_at for t in (failed, abandoned, observed)] == [11.0, 12.0, 13.0]
+    assert [t.observed_at for t in (failed, abandoned, observed)] == [None, None, 13.0]
+    now[0] = 14.0
+    failed.observe(2.0)
+    observed.observe(3.0, amend=True)
+    assert (failed.ended_at, failed.delay, observed.ended_at) == (14.0, 4.0, 13.0)
+    assert failed.expires_at is None
+
+
+@both
+@pytest.mark.parametrize("direction", ["maximize", "minimize"])
+def test_a_replicate_is_a_trial_of_its_own(kind, direction):
+    opt, trial = one(kind, direction=direction)
+    trial.observe(1.0, replicate=True)
+    trial.observe(1.0, replicate=True, std=0.5, attrs={"run": 2})
+    opt.observe(0, 3.0, replicate=True, params={"x": 0.5, "n": 2})
+    assert [(t.params, t.value, t.std) for t in opt.trials] == [
+        (trial.params, 1.0, None),
+        (trial.params, 1.0, 0.5),
+        ({"x": 0.5, "n": 2}, 3.0, None),
+    ]
+    assert opt.trial(1).attrs == {"run": 2} and not opt.pending_
+    before = opt._log.to_bytes()
+    for report in (trial.observe, lambda *a, **k: opt.observe(trial, *a, **k)):
+        with pytest.raises(bl.InvalidSetting, match="amend and replicate exclude each other"):
+            report(2.0, amend=True, replicate=True)
+    with pytest.raises(bl.AlreadyObserved, match="replicate=True to keep both"):
+        trial.observe(2.0)
+    assert opt._log.to_bytes() == before
+
+
+def test_a_replicate_has_the_context_of_its_trial():
+    opt = bl.BayesOpt(BOX, context={"age": (0, 9)}, seed=0)
+    trial = opt.suggest(context={"age": 7})
+    trial.observe(1.0)
+    trial.observe(2.0, replicate=True)
+    assert opt.trial(1).context == {"age": 7}
+
+
+def test_dataframe_of_all_facts():
+    opt = bl.RandomSearch({"x": (0.0, 1.0)}, context={"age": (0, 9)}, direction="minimize", seed=0)
+    first, second = opt.suggest(n=2, context={"age": 1})
+    facts = ["number", "state", "value", "std", "cost", "duration", "suggested_at", "observed_at", "delay", "error"]
+    assert list(opt.trials_dataframe()) == [*facts, "params_x", "context_age"]
+    first.observe(1.5, std=0.5, cost=2.0, duration=3.0, params={"x": 0.25}, attrs={"a": "u", "b": [1]})
+    second.fail(error=ValueError("bad"), attrs={"c": 7})
+    table = opt.trials_dataframe()
+    assert list(table) == [*facts, "params_x", "params_run_x", "context_age", "attrs_a", "attrs_b", "attrs_c"]
+    assert list(table.loc[0, ["value", "std", "cost", "duration"]]) == [1.5, 0.5, 2.0, 3.0]
+    assert table["error"][1] == "ValueError: bad" and table["error"].isna()[0]
+    assert (table["params_x"][0], table["params_run_x"][0]) == (first.params["x"], 0.25)
+    assert table["attrs_a"][0] == "u" and table["attrs_b"][0] == [1] and table["attrs_c"][1] == 7
+    assert list(table["attrs_a"].isna()) == [False, True] and list(table["attrs_c"].isna()) == [True, False]
+
+
+def test_dataframe_of_candidates():
+    opt = bl.RandomSearch(candidates=ROWS, seed=0)
+    trial = opt.suggest()
+    other = 1 if trial.index == 0 else 0
+    assert "index_run" not in opt.trials_dataframe()
+    trial.observe(1.0, params=other)
+    table = opt.trials_dataframe()
+    assert (table["index"][0], table["index_run"][0]) == (trial.index, other)

@@ -1,0 +1,101 @@
+"""Reports that contradict or correct an earlier one, and reports that are refused as a whole."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+import belated as bl
+from tests.unit.optimizers.dense_posterior import DensePosterior
+
+SURROGATE = bl.GP(kernel="matern52", lengthscale=0.3, signal_std=1.0, noise_std=0.1)
+
+
+def optimizer(**arguments):
+    return bl.BayesOpt({"x": (0.0, 1.0)}, initial=0, seed=0, surrogate=SURROGATE, **arguments)
+
+
+def history(final, between, **arguments):
+    """An optimizer with four values and a trial that comes to this end; in between it may be asked for a suggestion."""
+    opt = optimizer(**arguments)
+    opt.add([{"x": x} for x in (0.1, 0.4, 0.7, 0.9)], [1.0, -2.0, 3.0, 0.5])
+    opt.enqueue({"x": 0.2})
+    trial = opt.suggest()
+    for report in final:
+        getattr(trial, report)()
+        if between:
+            opt.suggest().abandon()
+    return opt, trial
+
+
+POINTS = [{"x": i / 10} for i in range(11)]
+
+policies = pytest.mark.parametrize(
+    "arguments",
+    [{}, {"acquisition": "ucb", "pending": "hallucinate"}]
+    + [{"acquisition": "ucb", "pending": bl.Censor(-5.0, late=late), "window": 2.0} for late in ("accept", "discard")],
+    ids=lambda arguments: "-".join(str(value) for value in arguments.values()) or "default",
+)
+
+
+@policies
+@pytest.mark.parametrize("between", [False, True])
+@pytest.mark.parametrize("pending", [False, True])
+def test_a_trial_that_failed_and_was_then_abandoned_is_forgotten(arguments, between, pending):
+    opt, trial = history(["fail", "abandon"], between, **arguments)
+    assert trial.state == "abandoned"
+    never, other = history(["abandon"], between, **arguments)
+    assert other.state == "abandoned"
+    for ours, theirs in zip(opt.predict(POINTS, pending=pending), never.predict(POINTS, pending=pending), strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-9)
+    # Its point is as unknown as if nothing had been tried there.
+    model, *_ = opt._log.surrogate(None, pending)
+    assert model.n_observed == len(model.x) == 4
+
+
+@policies
+def test_a_failed_trial_counts_until_it_is_abandoned(arguments):
+    opt, trial = history(["fail"], False, **arguments)
+    model, *_ = opt._log.surrogate(None, False)
+    # Failures have a model of their own: they count where points are chosen, not as values.
+    assert model.n_observed == 4 and trial.state == "failed"
+    if not arguments:
+        never, _ = history(["abandon"], False)
+        lost = never.acquisition_at(POINTS) - opt.acquisition_at(POINTS)
+        # Labels less 1, with as much noise as signal; the chance of success is Φ.
+        dense = DensePosterior([[0.1], [0.4], [0.7], [0.9], [0.2]], [0, 0, 0, 0, -2], 0.5, 1.0, 1.0)
+        points = np.array([[each["x"]] for each in POINTS])
+        expected = -norm.logcdf((1 + dense.mean(points)) / np.sqrt(dense.variances(points) + 0.01))
+        np.testing.assert_allclose(lost, expected, rtol=1e-6, atol=1e-9)
+        assert (lost > 0).all()
+
+
+def test_a_trial_that_was_abandoned_may_still_be_found_to_have_failed():
+    opt, trial = history(["abandon", "fail"], True, pending="hallucinate")
+    never, _ = history(["abandon"], True, pending="hallucinate")
+    assert trial.state == "failed"
+    assert (opt.acquisition_at(POINTS) < never.acquisition_at(POINTS)).all()
+
+
+def test_a_value_after_fail_and_abandon_is_accepted():
+    opt, trial = history(["fail", "abandon"], True)
+    trial.observe(2.0)
+    model, center, scale, _ = opt._log.surrogate(None, False)
+    assert trial.state == "observed" and model.n_observed == 5
+    assert center + scale * model.y[-1] == pytest.approx(2.0, abs=1e-6)
+
+
+@pytest.mark.parametrize("bad", [-0.1, math.nan, "0.1"])
+@pytest.mark.parametrize("kind", ["optimizer", "study"])
+def test_points_are_added_with_all_of_their_stds_or_not_at_all(tmp_path, kind, bad):
+    opt = optimizer()
+    if kind == "study":
+        opt = bl.Study("s", f"sqlite:///{tmp_path / 'studies.db'}", opt)
+    points = [{"x": 0.1}, {"x": 0.2}, {"x": 0.3}]
+    for stds in ([0.1, bad, 0.1], [None, None, bad], [bad, 0.1, 0.1]):
+        with pytest.raises(bl.InvalidValue, match="std"):
+            opt.add(points, [1.0, 2.0, 3.0], std=stds)
+        assert opt.n_trials == 0
+    opt.add(points, [1.0, 2.0, 3.0], std=[0.1, None, 0.3])
+    assert [trial.std for trial in opt.trials] == [0.1, None, 0.3]

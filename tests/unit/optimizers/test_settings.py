@@ -1,0 +1,330 @@
+"""Settings: values and their shorthand, nested names, hints for unknown names, and the definition made of them."""
+
+import dataclasses
+import inspect
+import json
+import pickle
+import re
+import typing
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+import belated as bl
+from belated import _core
+from belated.optimizers.names import family_of
+from belated.optimizers.values import Value, _parts, as_data
+from tests.unit.optimizers.definitions import REQUIRED
+
+SPACE = {"x": (0.0, 1.0), "n": (1, 5), "c": ["a", "b", "d"]}
+
+SHORTHAND = [
+    ("acquisition", "log_ei", bl.LogEI()),
+    ("acquisition", "ucb", bl.UCB()),
+    ("acquisition", "thompson", bl.ThompsonSampling()),
+    ("acquisition", "max_variance", bl.MaxVariance()),
+    ("acquisition", "ucb_pe", bl.UCBPE()),
+    ("pending", "integrate", bl.Integrate()),
+    ("pending", "hallucinate", bl.Hallucinate()),
+    ("pending", "ignore", bl.Ignore()),
+    ("pending", "censor", bl.Censor()),
+    ("pending", "liar", bl.Liar()),
+    ("pending", "nearest", bl.Nearest()),
+    ("surrogate", "gp", bl.GP()),
+    ("initial", 7, bl.Initial(7)),
+    ("initial", None, bl.Initial()),
+]
+
+
+def refusal(call):
+    with pytest.raises(bl.InvalidSetting) as caught:
+        call()
+    return str(caught.value)
+
+
+# Values.
+
+
+@pytest.mark.parametrize("argument, short, value", SHORTHAND, ids=str)
+def test_a_string_is_the_value_with_its_defaults(argument, short, value):
+    one, other = (bl.BayesOpt(SPACE, seed=0, **{argument: given}) for given in (short, value))
+    assert one._definition() == other._definition()
+    assert getattr(one, argument) is short and getattr(other, argument) is value
+
+
+def test_values_are_values():
+    assert bl.GP(noise_std=0.5) == bl.GP(noise_std=np.float32(0.5)) != bl.GP()
+    assert len({bl.UCB(2), bl.UCB(2.0), bl.UCB()}) == 1 and pickle.loads(pickle.dumps(bl.Censor(-1.0))) == bl.Censor(-1)
+    assert bl.GP(lengthscale=np.array([0.5, 1])) == bl.GP(lengthscale=[0.5, 1.0])
+    assert repr(bl.GP()) == "GP()" and repr(bl.UCB("kandasamy", delta=0.5)) == "UCB(beta='kandasamy', delta=0.5)"
+    assert repr(bl.BayesOpt(SPACE, pending=bl.Nearest(k=5))) == f"BayesOpt(space={SPACE!r}, pending=Nearest(k=5))"
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        bl.GP().kernel = "linear"
+
+
+def test_every_default_stands_in_the_docstring():
+    for kind in Value.kinds.values():
+        for parameter in inspect.signature(kind).parameters.values():
+            default = json.dumps(parameter.default) if isinstance(parameter.default, str) else repr(parameter.default)
+            text = inspect.getdoc(kind).split(f"{parameter.name} : ")[1]
+            assert f"default {default}" in text.split(" : ")[0] or (parameter.default is None and "optional" in text)
+
+
+def test_defaults_are_those_of_the_core():
+    ours = {name: as_data(kind()) for name, kind in Value.kinds.items()}
+    for name, cls in bl.Optimizer.registry.items():
+        required = REQUIRED.get(name, {})
+        ours[name] = cls(SPACE, **required)._definition()["strategy"] | dict.fromkeys(required)
+    # As text, because 1, 1.0 and True are equal to Python; the core writes 2.0 for a float as well.
+    defaults = json.loads(_core.defaults())
+    assert json.dumps(ours, sort_keys=True) == json.dumps(defaults, sort_keys=True)
+
+
+def test_the_core_knows_every_word_that_a_value_takes():
+    for argument in ("acquisition", "pending", "surrogate", "initial"):
+        family = family_of(bl.BayesOpt, argument)
+        for kind in family.shorthand.values() or [family]:
+            for field in dataclasses.fields(kind):
+                for literal in _parts(typing.get_type_hints(kind)[field.name]):
+                    for word in typing.get_args(literal) if typing.get_origin(literal) is typing.Literal else ():
+                        acquisition = {} if argument == "acquisition" else {"acquisition": "log_ei"}
+                        bl.BayesOpt(SPACE, window=5, **acquisition, **{argument: kind(**{field.name: word})})
+    with pytest.raises(bl.InvalidSetting) as caught:
+        _core.GaussianProcess(kernel="zebra")
+    known = set(re.findall(r'"(\w+)"', str(caught.value))) - {"zebra"}
+    assert {"auto", *known} == set(typing.get_args(typing.get_type_hints(bl.GP)["kernel"]))
+
+
+def test_the_signature_is_readable():
+    assert len(inspect.signature(bl.BayesOpt).parameters) <= 14
+    assert str(inspect.signature(bl.BayesOpt)) == (
+        "(space=None, *, acquisition='log_ei', pending=None, surrogate='gp', initial=None, window=None, context=None, "
+        "candidates=None, constraints=None, fidelity=None, clock='iterations', direction='maximize', seed=None, "
+        "time=None)"
+    )
+    assert str(inspect.signature(bl.UCB)).startswith("(beta=2.0, *, rkhs_bound=1.0")
+    assert str(inspect.signature(bl.RandomSearch)).startswith("(space=None, *, context=None, candidates=None")
+
+
+# Nested names.
+
+
+def test_nested_names_are_read_and_set():
+    opt = bl.BayesOpt(SPACE, acquisition="ucb", seed=3)
+    params = opt.get_params()
+    assert params["acquisition"] == "ucb" and params["acquisition__beta"] == 2.0
+    assert params["surrogate__kernel"] == "auto" and params["initial__how"] == "quasi_random"
+    assert not any(name.startswith("pending__") for name in params)
+    assert opt.get_params(deep=False) == {name: value for name, value in params.items() if "__" not in name}
+    assert opt.set_params(surrogate__kernel="matern52", surrogate__noise_std=0.1, acquisition__beta=3, seed=1) is opt
+    assert opt.surrogate == bl.GP(kernel="matern52", noise_std=0.1) and opt.acquisition == bl.UCB(3.0)
+    assert opt.seed == opt.seed_ == 1
+    assert opt.set_params(initial__n=3).initial == bl.Initial(3)
+    assert opt.set_params(pending="censor", pending__floor=-1).pending == bl.Censor(-1.0)
+    assert opt.set_params(**opt.get_params())._definition() == opt._definition()
+    assert clone(opt).get_params() == opt.get_params()
+    twin = bl.BayesOpt(
+        SPACE, surrogate=opt.surrogate, acquisition=opt.acquisition, pending=opt.pending, initial=3, seed=1
+    )
+    assert twin._definition() == opt._definition()
+
+
+def test_a_refused_change_changes_nothing():
+    opt = bl.BayesOpt(SPACE, acquisition=bl.UCB(), seed=3)
+    before = opt.get_params()
+    for change in ({"surrogate__noise_std": -1.0}, {"acquisition__draws": "pathwise"}, {"pending__k": 3}):
+        refusal(lambda change=change: opt.set_params(seed=5, **change))
+        assert opt.get_params() == before
+
+
+# Unknown names.
+
+
+@pytest.mark.parametrize(
+    "make, name, advice",
+    [
+        (bl.BayesOpt, "random_state", "seed"),
+        (bl.RandomSearch, "random_state", "seed"),
+        (bl.BayesOpt, "n_initial", "initial"),
+        (bl.BayesOpt, "seeed", "seed"),
+        (bl.BayesOpt, "acq_func", "acquisition"),
+        (bl.BayesOpt, "noise", "surrogate=bl.GP(noise_std=…)"),
+        (bl.BayesOpt, "variance", "surrogate=bl.GP(signal_std=…)"),
+        (bl.BayesOpt, "kernel", "surrogate=bl.GP(kernel=…)"),
+        (bl.BayesOpt, "floor", "pending=bl.Censor(floor=…)"),
+        (bl.BayesOpt, "lie", "pending=bl.Liar(value=…)"),
+        (bl.BayesOpt, "kappa", "acquisition=bl.UCB(beta=…)"),
+        (bl.BayesOpt, "n_feature", "acquisition=bl.ThompsonSampling(n_features=…)"),
+        (bl.BayesOpt, "surrogate__kernel", "surrogate=bl.GP(kernel=…)"),
+        (bl.GP, "noise", "noise_std"),
+        (bl.GP, "kernal", "kernel"),
+        (bl.Censor, "flor", "floor"),
+        (bl.UCB, "kappa", "beta"),
+    ],
+)
+def test_an_unknown_keyword_is_refused_with_the_nearest_name(make, name, advice):
+    message = refusal(lambda: make(**{name: 1}))
+    assert message == f"{name}=1 is no argument of {make.__name__}: did you mean {advice}?"
+
+
+def test_an_unknown_keyword_without_a_near_name_is_refused_with_all_names():
+    assert refusal(lambda: bl.Nearest(zebra=1)).endswith("it has k")
+    assert refusal(lambda: bl.Ignore(zebra=1)).endswith("it has no arguments")
+    assert "it has space, context" in refusal(lambda: bl.RandomSearch(SPACE, zzz=1))
+
+
+@pytest.mark.parametrize(
+    "name, advice",
+    [
+        ("random_state", "did you mean seed?"),
+        ("noise", "did you mean surrogate__noise_std?"),
+        ("surrogate__noise", "did you mean surrogate__noise_std?"),
+        ("surrogate__krnel", "did you mean surrogate__kernel?"),
+        ("acquisition__n_features", "did you mean acquisition=bl.ThompsonSampling(n_features=…)?"),
+    ],
+)
+def test_set_params_knows_nested_names(name, advice):
+    assert refusal(lambda: bl.BayesOpt(SPACE).set_params(**{name: 1})).endswith(advice)
+
+
+@pytest.mark.parametrize(
+    "argument, value, near",
+    [("acquisition", "ubc", "ucb"), ("pending", "censored", "censor"), ("surrogate", "gpp", "gp")],
+)
+def test_an_unknown_string_is_refused_with_the_names_and_the_nearest(argument, value, near):
+    message = refusal(lambda: bl.BayesOpt(SPACE, **{argument: value}))
+    assert message.startswith(f"{argument}={value!r} is not usable: pass ") and message.endswith(
+        f"did you mean {near!r}?"
+    )
+    assert "'auto' or 'matern52'" in refusal(lambda: bl.GP(kernel="matern"))
+
+
+# The definition.
+
+
+def test_a_definition_is_what_the_core_is_made_of():
+    opt = bl.BayesOpt(
+        {"x": (0.0, 1.0)},
+        acquisition=bl.UCB("theory", delta=0.5),
+        pending=bl.Censor(np.float64(-1.5), late="discard"),
+        surrogate=bl.GP(lengthscale=np.array([0.5, 1.0]), mean=2, initial_theta=(0.1, 1, 1e-3)),
+        initial=4,
+        window=np.int64(20),
+        context={"age": bl.Integer(1, 9, log=True)},
+        clock="seconds",
+        seed=2**64 - 1,
+    )
+    assert json.loads(json.dumps(opt._definition())) == {
+        "context": [{"kind": "Integer", "low": 1, "high": 9, "log": True}],
+        "clock": "seconds",
+        "seed": 2**64 - 1,
+        "strategy": {
+            "kind": "BayesOpt",
+            "acquisition": {
+                "kind": "UCB",
+                "beta": "theory",
+                "rkhs_bound": 1.0,
+                "delta": 0.5,
+                "value_bound": None,
+                "predictive_std": False,
+                "per_batch": False,
+                "multistart": None,
+                "direct": None,
+                "effort": 1.0,
+            },
+            "pending": {"kind": "Censor", "floor": -1.5, "late": "discard", "repeats": False},
+            "surrogate": {
+                "kind": "GP",
+                "kernel": "auto",
+                "ard": True,
+                "lengthscale": [0.5, 1.0],
+                "signal_std": None,
+                "noise_std": None,
+                "mean": 2.0,
+                "priors": True,
+                "targets": "robust",
+                "inputs": "warped",
+                "n_restarts": 4,
+                "refit_every": 10,
+                "refit_clock": "observations",
+                "n_refit_restarts": 2,
+                "fit_rows": "observed",
+                "initial_theta": [0.1, 1.0, 1e-3],
+            },
+            "initial": {"kind": "Initial", "n": 4, "how": "quasi_random"},
+            "window": 20.0,
+        },
+    }
+    assert bl.RandomSearch(SPACE, seed=1)._definition() == {
+        "context": [],
+        "clock": "iterations",
+        "seed": 1,
+        "strategy": {"kind": "RandomSearch"},
+    }
+
+
+@pytest.mark.parametrize(
+    "value, field, reverse",
+    [
+        (bl.Censor(-1.5), "floor", 1.5),
+        (bl.Censor(), "floor", None),
+        (bl.Liar(0.5), "value", -0.5),
+        (bl.Liar("min"), "value", "max"),
+        (bl.Liar("max"), "value", "min"),
+        (bl.Liar("mean"), "value", "mean"),
+        (bl.GP(mean=0.5), "mean", -0.5),
+        (bl.GP(mean="median"), "mean", "median"),
+    ],
+    ids=str,
+)
+def test_what_is_in_units_of_f_changes_sign_with_the_direction(value, field, reverse):
+    argument = "surrogate" if isinstance(value, bl.GP) else "pending"
+    up, down = (
+        bl.BayesOpt(SPACE, seed=0, direction=direction, **{argument: value})._definition()["strategy"][argument]
+        for direction in ("maximize", "minimize")
+    )
+    assert up[field] == getattr(value, field) and down == up | {field: reverse}
+
+
+# What the core keeps.
+
+
+def test_params_come_back_as_they_were_given():
+    space = {"C": bl.Real(1e-4, 100, log=True), "n": bl.Integer(1, 10**6, log=True), "c": [None, (1, 2), "u"]}
+    for opt in (bl.RandomSearch(space, seed=0), bl.BayesOpt(space, direction="minimize", seed=0)):
+        given = [{"C": m / 10, "n": 7 * m, "c": [None, (1, 2), "u"][m % 3]} for m in range(1, 100)]
+        opt.enqueue(given)
+        added, suggested = opt.add(given), opt.suggest(n=len(given))
+        for again in (opt, pickle.loads(pickle.dumps(opt))):
+            for trials in (added, suggested):
+                params = [again.trial(trial.number).params for trial in trials]
+                assert params == given
+                assert {type(each["C"]) for each in params} == {float} and {type(each["n"]) for each in params} == {int}
+        opt.observe(added[9], -1.0 if opt.direction == "minimize" else 1.0)
+        assert opt.best_params_ == given[9]
+        assert opt.suggest().params["C"] not in [each["C"] for each in given]
+
+
+def test_a_study_keeps_params_as_they_were_given(tmp_path):
+    space, store = {"C": bl.Real(1e-4, 100, log=True)}, f"sqlite:///{tmp_path}/a.db"
+    study = bl.Study("s", store, bl.RandomSearch(space, seed=0))
+    study.add([{"C": 1.0}, {"C": 0.3}], [1.0, 2.0])
+    study.enqueue({"C": 0.7})
+    study.suggest()
+    study.observe(0, 3.0, replicate=True)
+    assert [trial.params["C"] for trial in bl.Study.load("s", store).trials] == [1.0, 0.3, 0.7, 1.0]
+
+
+def test_predict_fits_where_nothing_is_fitted():
+    opt = bl.BayesOpt({"x": (0.0, 1.0)}, seed=0)
+    with pytest.raises(bl.NotFitted):
+        opt.predict([{"x": 0.5}])
+    opt.add([{"x": x} for x in np.linspace(0, 1, 9)], np.linspace(0, 3, 9))
+    mean, std = opt.predict([{"x": 0.5}])
+    assert mean[0] == pytest.approx(1.5, abs=0.2) and std.shape == (1,)
+
+
+def test_predict_without_a_model_is_refused():
+    message = "predict needs a model, and RandomSearch has none: use BayesOpt"
+    assert refusal(lambda: bl.RandomSearch(SPACE).predict(SPACE)) == message

@@ -1,0 +1,116 @@
+"""`suggest`: points of the domain, as many as asked for, decided by the seed; directions and clocks."""
+
+import math
+import warnings
+
+import numpy as np
+import pytest
+
+import belated as bl
+from tests.unit.optimizers.problem import BOX, ROWS, both, run
+
+
+@both
+def test_suggestions_lie_in_the_space(kind):
+    opt = kind({"a": bl.Real(1e-4, 100, log=True), "b": (1, 4), "c": ["u", "v", None]}, seed=1)
+    for trial in opt.suggest(n=3) + [opt.suggest() for _ in range(12)]:
+        params = trial.params
+        assert 1e-4 <= params["a"] <= 100 and params["b"] in (1, 2, 3, 4) and params["c"] in ("u", "v", None)
+        trial.observe(params["b"] + math.log(params["a"]))
+
+
+@both
+def test_suggestions_are_candidates(kind):
+    opt = kind(candidates=ROWS, seed=1)
+    for _ in range(15):
+        trial = opt.suggest()
+        assert (trial.x == ROWS[trial.index]).all()
+        trial.observe(-trial.x[0])
+    assert (opt.best_params_ == ROWS[opt.best_trial_.index]).all()
+
+
+@both
+def test_one_or_many(kind):
+    opt = kind(BOX, seed=0)
+    assert isinstance(opt.suggest(), bl.Trial)
+    assert [trial.number for trial in opt.suggest(n=2)] == [1, 2]
+    assert [trial.number for trial in opt.suggest(n=np.int64(1))] == [3]
+    assert opt.suggest(n=0) == [] and opt.n_trials == 4
+    for n in (-1, 1.5, "2", True, [1]):
+        with pytest.raises(bl.InvalidSetting, match="^n="):
+            opt.suggest(n=n)
+    assert opt.n_trials == 4
+
+
+@both
+def test_a_seed_decides_everything(kind):
+    assert run(kind(BOX, seed=3), 15) == run(kind(BOX, seed=3), 15)
+    assert run(kind(BOX, seed=3), 15) != run(kind(BOX, seed=4), 15)
+    unseeded = kind(BOX)
+    assert run(unseeded, 15) == run(kind(BOX, seed=unseeded.seed_), 15)
+    assert unseeded.seed is None
+
+
+def test_enqueued_points_come_first():
+    opt = bl.BayesOpt(BOX, seed=0)
+    opt.enqueue({"x": 0.5, "n": 3})
+    opt.enqueue([{"x": -1.0, "n": 8}, {"x": 1.0, "n": 1}])
+    assert [trial.params["n"] for trial in opt.suggest(n=3)] == [3, 8, 1]
+    with pytest.raises(bl.InvalidPoint):
+        opt.enqueue([{"x": 0.0, "n": 1}, {"x": 2.0, "n": 1}])
+    opt = bl.BayesOpt(candidates=ROWS, seed=0)
+    opt.enqueue(7)
+    opt.enqueue(ROWS[[4, 2]])
+    assert [trial.index for trial in opt.suggest(n=3)] == [7, 4, 2]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ({}, {}),
+        ({"acquisition": "ucb", "pending": bl.Censor(-2.0)}, {"acquisition": "ucb", "pending": bl.Censor(2.0)}),
+        ({"surrogate": bl.GP(mean=0.5)}, {"surrogate": bl.GP(mean=-0.5)}),
+        ({"pending": bl.Liar(0.5)}, {"pending": bl.Liar(-0.5)}),
+        ({"pending": bl.Liar("min")}, {"pending": bl.Liar("max")}),
+        ({"acquisition": "thompson"}, {"acquisition": "thompson"}),
+    ],
+    ids=str,
+)
+def test_minimizing_mirrors_maximizing(arguments):
+    upwards, mirrored = arguments
+    up = bl.BayesOpt(BOX, seed=5, **upwards)
+    down = bl.BayesOpt(BOX, direction="minimize", seed=5, **mirrored)
+    assert run(up, 20) == run(down, 20, sign=-1.0)
+    assert up.best_value_ == -down.best_value_ and up.best_params_ == down.best_params_
+    assert up.recommend() == down.recommend()
+    points = [{"x": 0.0, "n": 1}, {"x": 0.9, "n": 8}]
+    (mean, std), (mirror, same) = up.predict(points), down.predict(points)
+    assert (mean == -mirror).all() and (std == same).all()
+    assert down.get_params(deep=False) == up.get_params(deep=False) | mirrored | {"direction": "minimize"}
+
+
+def test_the_clock_in_seconds_is_asked():
+    times = iter([0.0, 1.0, 4.0, 9.0, 9.5])
+    opt = bl.RandomSearch(BOX, clock="seconds", time=lambda: next(times), seed=0)
+    first, second = opt.suggest(), opt.suggest()
+    first.observe(1.0)
+    second.observe(1.0)
+    assert [trial.delay for trial in opt.trials] == [4.0, 8.0]
+    assert bl.RandomSearch(BOX, clock="seconds").suggest().suggested_at > 1e9
+    for answer in (math.nan, None, "now"):
+        opt = bl.RandomSearch(BOX, clock="seconds", time=lambda answer=answer: answer)
+        with pytest.raises(bl.InvalidSetting, match="time"):
+            opt.suggest()
+
+
+def test_where_warnings_are_errors_no_trial_is_left_behind():
+    optimizer = bl.BayesOpt({"x": (0.0, 1.0)}, initial=2, surrogate=bl.GP(targets="raw"), seed=0)
+    for trial in optimizer.suggest(4):
+        trial.observe(1.7e308 * (-1) ** trial.number)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(bl.BelatedWarning, match="overflow"):
+            optimizer.suggest()
+    assert not optimizer.pending_
+    with pytest.warns(bl.BelatedWarning, match="overflow"):
+        assert optimizer.suggest().state == "pending"

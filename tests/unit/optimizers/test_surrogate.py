@@ -1,0 +1,110 @@
+"""`surrogate_`: what the model has learnt, in the units of the parameters and of f."""
+
+import numpy as np
+import pytest
+from scipy.stats import multivariate_normal
+
+import belated as bl
+from tests.unit.optimizers.dense_posterior import DensePosterior
+from tests.unit.optimizers.problem import ROWS
+
+SPACE = {
+    "x": bl.Real(-5.0, 5.0),
+    "c": bl.Real(1e-2, 1e2, log=True),
+    "n": bl.Integer(1, 11),
+    "k": bl.Categorical(["a", None]),
+}
+GIVEN = {"kernel": "matern52", "lengthscale": 0.3, "signal_std": 2.0, "noise_std": 0.5, "mean": 1.0, "targets": "raw"}
+
+
+def filled(n=12, scale=1.0, **settings):
+    opt = bl.BayesOpt(SPACE, seed=0, **settings)
+    for i, trial in enumerate(opt.suggest(n)):
+        trial.observe(scale * np.sin(trial.params["x"] + i % 3))
+    return opt
+
+
+@pytest.mark.parametrize("direction", ["maximize", "minimize"])
+def test_given_hyperparameters_come_back_in_the_units_of_the_parameters(direction):
+    opt = filled(surrogate=bl.GP(**GIVEN), direction=direction)
+    found = opt.surrogate_
+    assert found.lengthscales == pytest.approx({"x": 3.0, "c": 1.2, "n": 3.0, "k": 0.3})
+    assert (found.kernel, found.n_observed) == ("matern52", 12)
+    assert (found.signal_std, found.noise_std, found.mean) == pytest.approx((2.0, 0.5, 1.0))
+    encoded = np.array([opt.domain_.encode(trial.params) for trial in opt.trials])
+    values = np.array([trial.value for trial in opt.trials])
+    dense = DensePosterior(encoded, values - 1.0, 0.3, 4.0, 0.25)
+    assert found.log_evidence == pytest.approx(multivariate_normal(np.ones(12), dense.a).logpdf(values))
+
+
+def test_a_context_has_lengthscales_by_name_too():
+    opt = bl.BayesOpt({"x": (0.0, 1.0)}, context={"age": (0, 90)}, surrogate=bl.GP(**GIVEN), seed=0)
+    opt.add({"x": 0.5}, 1.0, context={"age": 30})
+    assert opt.surrogate_.lengthscales == pytest.approx({"x": 0.3, "age": 27.0})
+
+
+def test_candidates_have_lengthscales_by_column():
+    opt = bl.BayesOpt(candidates=np.hstack([ROWS, np.ones((12, 1))]), surrogate=bl.GP(**GIVEN), seed=0)
+    opt.add(3, 1.0)
+    assert opt.surrogate_.lengthscales == pytest.approx({"x0": 3.3, "x1": 0.6, "x2": 0.3})
+
+
+def test_choices_that_were_given_lengthscales_of_their_own_have_them_by_name():
+    given = GIVEN | {"lengthscale": [0.3, 0.7]}
+    opt = bl.BayesOpt({"k": ["a", None]}, surrogate=bl.GP(**given), seed=0)
+    opt.add({"k": "a"}, 1.0)
+    assert opt.surrogate_.lengthscales == {"k": {"a": 0.3, None: 0.7}}
+
+
+@pytest.mark.parametrize("choices", [[[1], [2]], [1, True]])
+def test_choices_that_cannot_be_keys_have_lengthscales_in_their_order(choices):
+    given = GIVEN | {"lengthscale": [0.3, 0.7]}
+    opt = bl.BayesOpt({"k": bl.Categorical(choices)}, surrogate=bl.GP(**given), seed=0)
+    opt.add({"k": choices[0]}, 1.0)
+    assert opt.surrogate_.lengthscales == {"k": (0.3, 0.7)}
+
+
+def test_a_fitted_category_has_one_lengthscale_for_all_its_choices():
+    assert isinstance(filled().surrogate_.lengthscales["k"], float)
+
+
+def test_fitted_hyperparameters_follow_the_unit_of_f():
+    """With values four times as large the model is the same, and its density of each value a quarter."""
+    one, four = filled().surrogate_, filled(scale=4.0).surrogate_
+    assert four.lengthscales == one.lengthscales
+    for name in ("signal_std", "noise_std", "mean"):
+        assert getattr(four, name) == pytest.approx(4 * getattr(one, name))
+    assert four.log_evidence == pytest.approx(one.log_evidence - 12 * np.log(4))
+
+
+def test_it_changes_nothing_and_studies_have_it_too(tmp_path):
+    opt = filled()
+    study = bl.Study("s", f"sqlite:///{tmp_path}/s.db", filled())
+    before = opt._log.to_bytes()
+    assert study.surrogate_ == opt.surrogate_
+    assert opt._log.to_bytes() == before
+    with pytest.raises(AttributeError):
+        opt.surrogate_.mean = 0.0
+
+
+def test_it_reads_well():
+    found = filled(surrogate=bl.GP(**GIVEN)).surrogate_
+    assert repr(found).startswith("Surrogate(kernel='matern52', lengthscales={'x': 3, 'c': 1.2, 'n': 3, 'k': 0.3}, ")
+    page = found._repr_html_()
+    assert "<td>lengthscale of c</td><td>1.2</td>" in page and "<td>n_observed</td><td>12</td>" in page
+
+
+def test_without_values_or_a_model_there_is_none():
+    opt = bl.BayesOpt(SPACE, seed=0)
+    opt.suggest(3)
+    with pytest.raises(bl.NotFitted, match="surrogate_ needs values: observe at least one trial first"):
+        _ = opt.surrogate_
+    with pytest.raises(bl.InvalidSetting, match="surrogate_ needs a model, and RandomSearch has none: use BayesOpt"):
+        _ = bl.RandomSearch(SPACE).surrogate_
+
+
+def test_ordinals_are_measured_in_steps_and_constants_in_nothing():
+    space = {"w": bl.Ordinal([16, 32, 64]), "d": bl.Integer(1, 5, when={"w": 64}), "s": bl.Real(0, 2, step=0.5), "c": 7}
+    opt = bl.BayesOpt(space, surrogate=bl.GP(**GIVEN), seed=0)
+    opt.add({"w": 32, "s": 0.5, "c": 7}, 1.0)
+    assert opt.surrogate_.lengthscales == pytest.approx({"w": 0.6, "d": 1.2, "s": 0.6})

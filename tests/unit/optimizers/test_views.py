@@ -1,0 +1,51 @@
+"""What an optimizer shows: the best trial, the table of its trials, its repr and its HTML."""
+
+import math
+
+import pytest
+
+import belated as bl
+from tests.unit.optimizers.problem import BOX, ROWS, both
+
+
+@both
+def test_nothing_is_known_at_first(kind):
+    opt = kind(BOX, seed=0)
+    assert (opt.best_trial_, opt.best_params_, opt.best_value_) == (None, None, None)
+    assert (opt.trials, opt.pending_, opt.n_trials) == ([], [], 0)
+    with pytest.raises(bl.NotFitted):
+        opt.recommend()
+
+
+def test_dataframe():
+    opt = bl.RandomSearch({"x": (0.0, 1.0), "value": ["u", "v"]}, context={"age": (0, 9)}, seed=0)
+    opt.add({"x": 0.5, "value": "u"}, 2.0, context={"age": 3})
+    opt.suggest(context={"age": 4})
+    table = opt.trials_dataframe()
+    assert list(table["number"]) == [0, 1] and list(table["state"]) == ["observed", "pending"]
+    assert table["value"][0] == 2.0 and math.isnan(table["value"][1])
+    assert list(table["context_age"]) == [3, 4] and table["params_x"][0] == 0.5 and table["params_value"][0] == "u"
+    again = bl.RandomSearch(candidates=ROWS, seed=0)
+    assert len(again.trials_dataframe()) == 0
+    again.suggest(n=2)
+    assert list(again.trials_dataframe()["index"]) == [trial.index for trial in again.trials]
+
+
+def test_dataframe_without_pandas(monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "pandas", None)
+    with pytest.raises(ImportError, match="pip install pandas"):
+        bl.RandomSearch(BOX).trials_dataframe()
+
+
+def test_repr():
+    assert repr(bl.RandomSearch({"x": (0, 1)}, seed=1)) == "RandomSearch(space={'x': (0, 1)}, seed=1)"
+    assert repr(bl.BayesOpt(candidates=ROWS, window=5)) == "BayesOpt(window=5, candidates=<12 candidates of 2 columns>)"
+
+
+def test_html_shows_the_latest_trials():
+    opt = bl.RandomSearch(BOX, seed=0)
+    opt.add({"x": 0.5, "n": 1}, 0.0)
+    opt.suggest(n=15)
+    page = opt._repr_html_()
+    assert "16 trials, 15 pending, best 0.0" in page
+    assert "<td>15</td>" in page and "<td>5</td>" not in page

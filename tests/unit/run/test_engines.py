@@ -1,0 +1,280 @@
+"""Runs on real executors that are passed in: the standard library's processes, loky, and a cluster of Dask."""
+
+import logging
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from concurrent.futures import BrokenExecutor, ProcessPoolExecutor
+
+import numpy as np
+import pytest
+
+import belated as bl
+from tests.unit.run.runs import ROWS, SECONDS, SPACE, f, killed_if_it_hangs, states
+
+posix = pytest.mark.skipif(os.name != "posix", reason="sends signals to processes")
+ENGINES = ("ProcessPoolExecutor", "loky", "dask")
+
+
+def pool_of(engine):
+    """A new executor with two worker processes."""
+    if engine == "loky":
+        loky = pytest.importorskip("loky", reason="loky is not installed")
+        return loky.ProcessPoolExecutor(2)
+    return ProcessPoolExecutor(2, multiprocessing.get_context("spawn"))
+
+
+@pytest.fixture(scope="module")
+def dask():
+    """The executor of a cluster with two worker processes."""
+    distributed = pytest.importorskip("distributed", reason="distributed is not installed")
+    arguments = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": ":0"}
+    cluster = distributed.LocalCluster(**arguments, silence_logs=logging.CRITICAL)
+    with cluster, distributed.Client(cluster) as client:
+        yield client.get_executor(pure=False)
+
+
+@pytest.fixture(scope="module", params=ENGINES)
+def executor(request):
+    """Each executor, with two worker processes."""
+    if request.param == "dask":
+        yield request.getfixturevalue("dask")
+    else:
+        with pool_of(request.param) as pool:
+            yield pool
+
+
+def in_process(params, trial):
+    trial.attrs["pid"] = os.getpid()
+    return f(params)
+
+
+def by_level(params):
+    if params["n"] > 4:
+        raise OSError(params["n"], "no such level")
+    return params["x"]
+
+
+class Waits:
+    """Notes that it has begun, and returns once there is a file named `go_on`, so that no worker stays busy."""
+
+    def __init__(self, folder):
+        self.folder = str(folder)
+
+    def __call__(self, params, trial):
+        with open(os.path.join(self.folder, f"begun {trial.number}"), "w"):
+            end = time.monotonic() + SECONDS
+            while not os.path.exists(os.path.join(self.folder, "go_on")) and time.monotonic() < end:
+                time.sleep(0.01)
+        return 1.0
+
+    def n_begun(self):
+        return len([name for name in os.listdir(self.folder) if name.startswith("begun")])
+
+    def go_on(self):
+        open(os.path.join(self.folder, "go_on"), "w").close()
+
+
+class Counts:
+    """Adds the number of stored trials to the value; has its study, as it was pickled."""
+
+    def __init__(self, study):
+        self.study = study
+
+    def __call__(self, params):
+        stored = bl.Study.load(self.study.name, self.study.store)
+        return float(stored.n_trials + self.study.n_trials)
+
+
+def to_the_total(study):
+    """The number of trials of a run in a worker."""
+    return len(bl.maximize(f, optimizer=study, n_trials_total=12).trials)
+
+
+class KillsOnce:
+    """Ends its worker when it is first called with a trial of some number; notes each call in a file."""
+
+    def __init__(self, path, number):
+        self.path, self.number = str(path), number
+
+    def __call__(self, params, trial):
+        begun = self.begun()[trial.number]
+        with open(self.path, "a", encoding="utf-8") as file:
+            file.write(f"{trial.number}\n")
+        if trial.number == self.number and not begun:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return f(params)
+
+    def begun(self):
+        if not os.path.exists(self.path):
+            return Counter()
+        with open(self.path, encoding="utf-8") as file:
+            return Counter(map(int, file.read().split()))
+
+
+def test_a_run_uses_all_workers(executor):
+    result = bl.maximize(in_process, SPACE, n_trials=16, executor=executor, seed=0, initial=16)
+    assert states(result) == ["observed"] * 16
+    assert [trial.value for trial in result.trials] == [f(trial.params) for trial in result.trials]
+    assert os.getpid() not in {trial.attrs["pid"] for trial in result.trials}
+
+
+def test_functions_by_value_or_with_advice(executor):
+    if isinstance(executor, ProcessPoolExecutor) and type(executor).__module__.startswith("concurrent."):
+        with pytest.raises(bl.InvalidSetting, match="cannot be sent to another process"):
+            bl.maximize(lambda params: 1.0, SPACE, n_trials=2, executor=executor)
+    else:
+        assert bl.maximize(lambda params: 1.0, SPACE, n_trials=2, executor=executor).best_value_ == 1.0
+
+
+def test_candidates(executor):
+    arguments = {"candidates": ROWS, "n_trials": 6, "initial": 6, "seed": 0}
+    values = [trial.value for trial in bl.maximize(np.sum, executor=executor, **arguments).trials]
+    assert values == [trial.value for trial in bl.maximize(np.sum, **arguments).trials]
+
+
+def test_a_budget_and_callbacks(executor):
+    seen = []
+    result = bl.maximize(f, SPACE, budget=5, executor=executor, callbacks=[lambda _, trial: seen.append(trial.number)])
+    assert result.stop_reason == "budget" and sorted(seen) == list(range(5))
+    stopped = bl.maximize(f, SPACE, n_trials=50, executor=executor, callbacks=[bl.NoImprovement(1)])
+    assert stopped.stop_reason == "stopped" and len(stopped.trials) < 50
+
+
+def test_what_f_raises(executor):
+    opt = bl.RandomSearch(SPACE, seed=0)
+    opt.enqueue([{"x": 0.5, "n": n} for n in (1, 8, 2, 7)])
+    with pytest.warns(bl.BelatedWarning, match="^trial [13] failed: f raised OSError: .* no such level"):
+        result = bl.maximize(by_level, optimizer=opt, n_trials=4, executor=executor, retries=2)
+    assert states(result) == ["observed", "failed", "observed", "failed"]
+    assert "in by_level" in result.trials[1].error.traceback
+    opt.enqueue({"x": 0.5, "n": 8})
+    with pytest.raises(OSError, match="no such level") as raised:
+        bl.maximize(by_level, optimizer=opt, n_trials=1, executor=executor, catch=ValueError)
+    assert states(raised.value.result) == ["failed"]
+
+
+@pytest.mark.filterwarnings("ignore:trials 0, 1 still ran:belated.BelatedWarning")
+def test_a_timeout_with_the_number_of_workers_that_the_executor_has(executor, tmp_path):
+    waits = Waits(tmp_path)
+    result = bl.maximize(waits, SPACE, timeout=1.0, executor=executor)
+    waits.go_on()
+    # Dask's futures do not say that they run: they are cancelled.
+    expected = "pending" if isinstance(executor, ProcessPoolExecutor) or is_loky(executor) else "abandoned"
+    assert result.stop_reason == "timeout" and states(result) == [expected] * 2
+    assert states(bl.maximize(f, SPACE, n_trials=4, executor=executor)) == ["observed"] * 4
+
+
+def is_loky(executor):
+    return type(executor).__module__.startswith("loky")
+
+
+def test_workers_open_a_study_by_its_url(executor, tmp_path):
+    study = bl.Study("s", f"sqlite:///{tmp_path / 's.db'}", bl.RandomSearch(SPACE, seed=0))
+    result = bl.maximize(Counts(study), optimizer=study, n_trials=6, executor=executor)
+    assert states(result) == ["observed"] * 6 and all(2 <= trial.value <= 12 for trial in result.trials)
+    # A run in each worker, on the same study.
+    counts = [executor.submit(to_the_total, study) for _ in range(2)]
+    assert sum(count.result(SECONDS) for count in counts) == 6
+    assert study.n_trials == 12 and states(study) == ["observed"] * 12
+
+
+# Workers that are killed.
+
+
+@posix
+@pytest.mark.parametrize("engine", ["ProcessPoolExecutor", "loky"])
+def test_a_broken_pool_ends_the_run_and_leaves_the_study(engine, tmp_path):
+    study = bl.Study("s", f"sqlite:///{tmp_path / 's.db'}", bl.RandomSearch(SPACE, seed=0))
+    kills = KillsOnce(tmp_path / "begun", 3)
+    with pool_of(engine) as pool:
+        with pytest.raises(bl.RunError, match="(?s)could not evaluate trial .*processes=True, in ") as raised:
+            bl.maximize(kills, optimizer=study, n_trials=20, executor=pool, retries=3)
+        assert isinstance(raised.value.__cause__, BrokenExecutor)
+        assert raised.value.result.stop_reason == "error"
+        # A broken pool stays broken, and takes no trial.
+        with pytest.raises(bl.RunError):
+            bl.maximize(kills, optimizer=study, n_trials=20, executor=pool, retries=3)
+    study = bl.Study.load("s", study.store)
+    *first, last = states(study)
+    assert first.count("pending") <= 2 and first[3] == "pending"
+    # What had not begun is abandoned.
+    assert set(first) <= {"observed", "pending", "abandoned"} and last == "abandoned"
+    left = [trial.number for trial in study.pending_]
+    with pool_of(engine) as pool:
+        result = bl.maximize(kills, optimizer=study, n_trials=5, executor=pool)
+    assert states(result) == ["observed"] * 5 and [trial.number for trial in study.pending_] == left
+    study.observe(3, 1.0)
+
+
+@posix
+def test_dask_evaluates_again_what_a_killed_worker_had(dask, tmp_path):
+    kills = KillsOnce(tmp_path / "begun", 3)
+    result = bl.maximize(kills, SPACE, n_trials=8, executor=dask, seed=0)
+    assert [trial.number for trial in result.trials] == list(range(8)) and states(result) == ["observed"] * 8
+    assert kills.begun()[3] == 2 and set(kills.begun()) == set(range(8))
+
+
+# Ctrl-C.
+
+CTRL_C = """
+import multiprocessing, os, time
+from concurrent.futures import ProcessPoolExecutor
+import belated as bl
+
+def f(params):
+    os.write(1, b"running\\n")
+    while True:  # short: a signal that arrives just before a call that waits is handled only after it
+        time.sleep(0.01)
+
+if __name__ == "__main__":
+    {start}
+    try:
+        bl.maximize(f, {{"n": (1, 8)}}, n_trials=50, executor=executor)
+    except KeyboardInterrupt as interrupt:
+        best = interrupt.result
+    print(best.stop_reason, *[trial.state for trial in best.trials], flush=True)
+    os.killpg(0, 9)
+"""
+STARTS = {
+    "loky": """
+    from loky import get_reusable_executor
+    executor = get_reusable_executor(max_workers=2)
+    """,
+    "dask": """
+    from distributed import Client, LocalCluster
+    cluster = LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0")
+    executor = Client(cluster).get_executor(pure=False)
+    """,
+}
+
+
+@posix
+@pytest.mark.parametrize("engine", STARTS)
+def test_ctrl_c(engine, tmp_path):
+    pytest.importorskip({"dask": "distributed"}.get(engine, engine), reason=f"{engine} is not installed")
+    script = tmp_path / "script.py"
+    script.write_text(CTRL_C.format(start=STARTS[engine].strip()))
+    child = subprocess.Popen(
+        [sys.executable, str(script)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        with killed_if_it_hangs(child):
+            for _ in range(2):
+                assert child.stdout.readline() == "running\n"
+            # A terminal sends it to all of its foreground processes.
+            os.killpg(child.pid, signal.SIGINT)
+            line = child.stdout.readline()
+    finally:
+        child.kill()
+        child.wait()
+    # Dask's futures do not say that they run: they are cancelled.
+    assert line == f"interrupted {' '.join(['abandoned' if engine == 'dask' else 'pending'] * 2)}\n"

@@ -1,0 +1,189 @@
+"""Evaluations that fail: what f raises or returns, and executors that do not work."""
+
+import copyreg
+import os
+import pickle
+import sys
+import threading
+import warnings
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+
+import numpy as np
+import pytest
+
+import belated as bl
+from tests.unit.run.runs import SPACE, ManualExecutor, by_params, f, failures_expected, forks, states, wait_for
+
+# What f raises.
+
+
+def test_a_trial_whose_evaluation_raises_has_failed():
+    with pytest.warns(bl.BelatedWarning, match="^trial [0-9]+ failed: f raised .*OSError.* no such level") as warned:
+        best = bl.maximize(by_params, SPACE, n_trials=20, n_workers=3, seed=0)
+    assert len(warned) == 1 and warned[0].filename == __file__
+    assert states(best) == ["failed" if trial.params["n"] > 4 else "observed" for trial in best.trials]
+    assert best.n_failed_ == states(best).count("failed") > 0
+
+
+def test_warnings_name_the_line_of_the_caller_however_deep_the_call_is():
+    def from_a_callback(optimizer, trial):
+        bl.minimize(by_params, SPACE, n_trials=20, seed=0)  # warns here
+
+    with pytest.warns(bl.BelatedWarning, match="^trial [0-9]+ failed") as warned:
+        bl.maximize(f, SPACE, n_trials=1, callbacks=[from_a_callback])
+    with open(__file__, encoding="utf-8") as file:
+        lines = file.readlines()
+    assert [("# warns here" in lines[each.lineno - 1], each.filename) for each in warned] == [(True, __file__)]
+
+
+@pytest.mark.parametrize("catch", [(), [], ValueError, (ValueError, KeyError)])
+@pytest.mark.parametrize("workers", [{}, {"n_workers": 3}])
+def test_other_exceptions_surface(catch, workers):
+    opt = bl.BayesOpt(SPACE, seed=0)
+    opt.enqueue({"x": 0.5, "n": 8})
+    with warnings.catch_warnings(), pytest.raises(OSError, match="no such level") as raised:
+        warnings.simplefilter("error")
+        bl.maximize(by_params, optimizer=opt, n_trials=20, catch=catch, **workers)
+    assert "by_params" in [entry.name for entry in raised.traceback]
+    assert opt.trial(0).state == "failed"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert bl.maximize(by_params, optimizer=opt, n_trials=5, catch=OSError).stop_reason == "n_trials"
+
+
+def test_system_exit_is_not_swallowed():
+    opt = bl.RandomSearch(SPACE, seed=0)
+    for workers in (1, 2):
+        with pytest.raises(SystemExit):
+            bl.maximize(lambda params: sys.exit(3), optimizer=opt, n_trials=5, n_workers=workers)
+    assert opt.trial(0).state == "failed"
+
+
+class Awkward(Exception):
+    """Cannot be pickled and read again, as happens to many exceptions with arguments of their own."""
+
+    def __init__(self, what, reason):
+        super().__init__(f"{what} because {reason}")
+
+
+def awkward(params):
+    raise Awkward("nothing works", "it is Monday")
+
+
+@forks
+def test_exceptions_from_processes_say_where_they_come_from(monkeypatch):
+    # Where distributed was imported, tblib pickles all exceptions.
+    monkeypatch.delitem(copyreg.dispatch_table, Awkward, raising=False)
+    opt = bl.RandomSearch(SPACE, seed=0)
+    with ProcessPoolExecutor(1) as pool:
+        with pytest.raises(OSError) as raised:
+            bl.maximize(by_params, optimizer=opt, n_trials=20, executor=pool, catch=())
+        assert "in by_params" in str(raised.value.__cause__)
+        with pytest.raises(RuntimeError, match="Awkward: nothing works because it is Monday"):
+            bl.maximize(awkward, SPACE, n_trials=3, executor=pool, catch=ValueError)
+        # It is known there what it was.
+        with pytest.warns(bl.BelatedWarning, match="Awkward"), pytest.raises(bl.RunError, match="Awkward"):
+            bl.maximize(awkward, SPACE, n_trials=3, executor=pool, catch=Awkward)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, None, "0.5", 1j, True, [1.0], np.zeros(2), np.zeros(0)])
+def test_what_is_no_finite_number_fails(value):
+    opt = bl.BayesOpt(SPACE, seed=0)
+    opt.enqueue([{"x": 0.5, "n": n} for n in (8, 7, 1)])
+    with pytest.warns(bl.BelatedWarning, match="^trial 0 failed: f returned ") as warned:
+        best = bl.maximize(lambda params: 1.0 if params["n"] == 1 else value, optimizer=opt, n_trials=3)
+    assert len(warned) == 1 and warned[0].filename == __file__
+    assert states(best) == ["failed", "failed", "observed"]
+
+
+@failures_expected
+@pytest.mark.parametrize("workers", [{}, {"n_workers": 3}])
+def test_a_run_without_a_success_is_an_error(workers):
+    opt = bl.BayesOpt(SPACE, seed=0)
+    opt.add({"x": 0.5, "n": 1}, 1.0)
+    with pytest.raises(bl.RunError, match="none of 6 trials succeeded.*KeyError: 'y'") as raised:
+        bl.maximize(lambda params: params["y"], optimizer=opt, n_trials=6, **workers)
+    assert isinstance(raised.value.__cause__, KeyError)
+    assert raised.value.result.n_failed_ == 6 and raised.value.result.best_value_ == 1.0
+    with pytest.raises(bl.RunError, match="f returned nan"):
+        bl.minimize(lambda params: np.nan, SPACE, n_trials=2)
+
+
+@failures_expected
+def test_a_failure_blocks_nobody():
+    fail_now = threading.Event()
+
+    def fails(params):
+        if params["n"] == 8:
+            wait_for(fail_now)
+            raise ValueError("late, too")
+        fail_now.set()
+        return f(params)
+
+    opt = bl.BayesOpt(SPACE, seed=0)
+    opt.enqueue([{"x": 0.5, "n": 8}, {"x": 0.5, "n": 1}, {"x": 0.5, "n": 8}])
+    best = bl.maximize(fails, optimizer=opt, n_trials=12, n_workers=2)
+    assert states(best)[:3] == ["failed", "observed", "failed"] and "pending" not in states(best)
+
+
+# Executors that do not work.
+
+
+def test_functions_that_cannot_be_sent():
+    opt = bl.BayesOpt(SPACE)
+    unusable = pytest.raises(bl.InvalidSetting, match="^f=<function .*cannot be sent.*top level of a module")
+    with ProcessPoolExecutor(2) as pool, unusable:
+        bl.maximize(lambda params: 1.0, optimizer=opt, n_trials=50, executor=pool)
+    assert opt.n_trials == 0
+
+
+class Sends(ThreadPoolExecutor):
+    """Finds out as late as possible that it cannot send something."""
+
+    def submit(self, fn, /, *args):
+        return super().submit(pickle.dumps, args)
+
+
+@pytest.mark.parametrize("n_workers", [1, 4])
+def test_functions_that_an_executor_cannot_send(n_workers):
+    opt = bl.BayesOpt(SPACE)
+    with Sends(1) as pool, pytest.raises(bl.RunError, match="^Sends could not.*top level of a module") as raised:
+        bl.maximize(lambda params: 1.0, optimizer=opt, n_trials=50, executor=pool, n_workers=n_workers)
+    assert raised.value.__cause__ is not None and raised.value.result.stop_reason == "error"
+    assert opt.n_trials <= n_workers and opt.trial(0).state == "abandoned" and opt.best_value_ is None
+
+
+def die(params):
+    if params["n"] > 4:
+        os._exit(1)
+    return f(params)
+
+
+@forks
+def test_a_process_that_dies():
+    opt = bl.BayesOpt(SPACE, seed=0)
+    opt.enqueue([{"x": 0.5, "n": 1}, {"x": 0.5, "n": 8}])
+    with ProcessPoolExecutor(1) as pool:
+        with pytest.raises(bl.RunError, match="^ProcessPoolExecutor could not evaluate trial 1: .*worker") as raised:
+            bl.maximize(die, optimizer=opt, n_trials=50, executor=pool)
+        assert isinstance(raised.value.__cause__, BrokenProcessPool)
+        assert [trial.state for trial in opt.trials] == ["observed", "pending"]
+        # What is broken stays broken, and cannot even be given a trial: that one is given up.
+        with pytest.raises(bl.RunError, match="trial 2"):
+            bl.maximize(die, optimizer=opt, n_trials=50, executor=pool)
+        assert opt.trial(2).state == "abandoned" and opt.n_trials == 3
+
+
+def test_an_executor_that_was_shut_down():
+    pool = ThreadPoolExecutor(2)
+    pool.shutdown()
+    with pytest.raises(bl.RunError, match="shutdown"):
+        bl.maximize(f, SPACE, n_trials=3, executor=pool)
+
+
+def test_an_evaluation_that_somebody_cancels():
+    hand = ManualExecutor({1: [0]})
+    with pytest.raises(bl.RunError, match="trial 1.*was cancelled") as raised:
+        bl.maximize(f, SPACE, n_trials=2, executor=hand, n_workers=2, callbacks=[lambda *_: hand.futures[1].cancel()])
+    assert states(raised.value.result) == ["observed", "abandoned"]

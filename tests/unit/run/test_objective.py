@@ -1,0 +1,330 @@
+"""Functions as people write them: how they are called, what they may return, and which are refused."""
+
+import functools
+import multiprocessing
+import operator
+import pickle
+from concurrent.futures import ProcessPoolExecutor
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import belated as bl
+from belated.run.objective import read_returned
+from tests.unit.run.runs import METHODS, ROWS, SPACE, forks
+
+BOX = {"x": (0.0, 1.0), "y": (0.0, 1.0)}
+
+
+def run(f, space=SPACE, n_trials=3, **arguments):
+    return bl.maximize(f, space, n_trials=n_trials, seed=0, **arguments)
+
+
+def values(result):
+    return [trial.value for trial in result.trials]
+
+
+def xs(result):
+    return [trial.params["x"] for trial in result.trials]
+
+
+# How f is called.
+
+
+class Method:
+    def call(self, params):
+        return params["x"]
+
+    def __call__(self, params):
+        return params["x"]
+
+
+def of_params(params):
+    return params["x"]
+
+
+def passes_on(f):
+    @functools.wraps(f)
+    def passing(*args, **kwargs):
+        return f(*args, **kwargs)
+
+    return passing
+
+
+def by_name(f):
+    @functools.wraps(f)
+    def named(params):
+        return f(**params)
+
+    return named
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        of_params,
+        lambda p, scale=1.0: scale * p["x"],
+        lambda p, *rest, **more: p["x"],
+        lambda *args: args[0]["x"],
+        Method().call,
+        Method(),
+        functools.partial(lambda scale, p: scale * p["x"], 1.0),
+        passes_on(of_params),
+        by_name(lambda x, n: x),
+        operator.itemgetter("x"),
+        lambda p, /: p["x"],
+    ],
+)
+def test_functions_of_the_params(f):
+    best = run(f)
+    assert values(best) == xs(best)
+
+
+def test_builtins_are_called_with_the_params():
+    assert values(run(len)) == [2.0] * 3
+    best = bl.maximize(max, candidates=ROWS, n_trials=3)
+    assert values(best) == [max(trial.x) for trial in best.trials]
+
+
+def note(params, trial):
+    trial.attrs["number"] = trial.number
+    params.clear()
+    return trial.params["x"]
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        note,
+        lambda params, trial=None: note(params, trial),
+        lambda params, *, trial: note(params, trial),
+        lambda params, trial, /: note(params, trial),
+        lambda trial, params: note(params, trial),
+        lambda params, verbose=False, trial=None: note(params, trial),
+        lambda *args, trial: note(*args, trial),
+        lambda trial: note({}, trial),
+        passes_on(note),
+    ],
+)
+def test_a_parameter_named_trial_gets_the_trial(f):
+    best = run(f)
+    assert values(best) == xs(best)
+    assert [trial.attrs for trial in best.trials] == [{"number": trial.number} for trial in best.trials]
+
+
+def test_the_trial_of_candidates_has_the_row():
+    def f(x, trial):
+        assert (trial.params == x).all()
+        x[:] = -1
+        return trial.params[0]
+
+    best = bl.maximize(f, candidates=ROWS, n_trials=4)
+    assert values(best) == [trial.x[0] for trial in best.trials]
+
+
+@METHODS
+@forks
+def test_the_trial_in_processes(method):
+    with ProcessPoolExecutor(2, multiprocessing.get_context(method)) as pool:
+        best = run(note, n_trials=5, executor=pool)
+    assert values(best) == xs(best)
+    assert [trial.attrs for trial in best.trials] == [{"number": trial.number} for trial in best.trials]
+
+
+def test_the_trial_can_be_pickled_and_hints_at_what_others_call_it():
+    trial = bl.RunningTrial(3, {"x": 0.5}, {"a": 1})
+    assert pickle.loads(pickle.dumps(trial)) == trial
+    with pytest.raises(AttributeError, match=r"'suggest_float': declare the space .* trial.params\[name\]"):
+        trial.suggest_float("x", 0, 1)
+    with pytest.raises(AttributeError, match=r"'set_user_attr': write trial.attrs\[name\] = value"):
+        trial.set_user_attr("a", 1)
+    with pytest.raises(AttributeError, match="does not prune"):
+        trial.should_prune()
+    with pytest.raises(AttributeError, match="no attribute 'zzz'$"):
+        _ = trial.zzz
+
+
+# Functions that are refused, before a trial is started.
+
+
+@pytest.mark.parametrize(
+    ("f", "message"),
+    [
+        (lambda x, y: x + y, r"takes x, y by the names of the space.*: write lambda p: f\(\*\*p\)$"),
+        (lambda x, *, y: x + y, r"takes x, y by the names.*: write lambda p: f\(\*\*p\)$"),
+        (lambda y, x, c=1: x + y, r"takes y, x by the names.*: write lambda p: f\(\*\*p\)$"),
+        (lambda x: x, r"takes x by the names.*write lambda p: f\(\*\*p\), or rename x where it is that dict$"),
+        (lambda x, y, trial: x, r"takes x, y by.*: write lambda p, trial: f\(\*\*p, trial=trial\)$"),
+        (lambda params, data: 1.0, r"cannot be called with one dict.*'data'.*: write lambda p: f\(p, data=…\)$"),
+        (lambda **params: 1.0, r"cannot be called with one dict.*: write lambda p: f\(\*\*p\)$"),
+        (lambda: 1.0, "cannot be called with one dict"),
+        (lambda params, data, trial: 1.0, "cannot be called with one dict.*'data'"),
+        (3, "^f=3 is not usable: pass a function"),
+        (None, "^f=None is not usable"),
+    ],
+)
+def test_functions_that_are_refused(f, message):
+    opt = bl.RandomSearch(BOX)
+    with pytest.raises(bl.InvalidSetting, match=message):
+        bl.maximize(f, optimizer=opt, n_trials=3)
+    assert opt.n_trials == 0
+
+
+def test_one_parameter_of_another_name_is_the_params():
+    best = run(lambda z: z["x"], BOX)
+    assert values(best) == xs(best)
+
+
+# What f returns.
+
+
+class Tensor:
+    """As a tensor, of a package that numpy knows nothing of."""
+
+    def __init__(self, value, shape):
+        self.value, self.shape = value, shape
+
+    def item(self):
+        return self.value
+
+    def tolist(self):
+        return self.value
+
+
+@pytest.mark.parametrize(
+    "returned",
+    [
+        *(0.5, np.float32(0.5), np.array(0.5), np.array([0.5]), np.array([[0.5]]), Tensor(0.5, ()), Tensor(0.5, (1,))),
+        *(
+            {"value": 0.5},
+            {"value": np.array([0.5]), "std": None, "cost": None, "attrs": None},
+            {"value": 0.5, "attrs": {}},
+        ),
+    ],
+)
+def test_one_number(returned):
+    trial = run(lambda p: returned, n_trials=1).trials[0]
+    assert (trial.value, trial.std, trial.cost, trial.attrs) == (0.5, None, None, {})
+
+
+@pytest.mark.filterwarnings("ignore:trial 0 failed:belated.BelatedWarning")
+@pytest.mark.parametrize(
+    "returned",
+    [(0.9, 76.0), (1, 2), [0.9, 76.0], (0.5, -1.0), (0.5, np.nan), (np.nan, 0.5), (np.float32(0.5), np.array(0.1))]
+    + [np.array([0.9, 76.0]), Tensor([0.9, 76.0], (2,))],
+    ids=repr,
+)
+def test_two_numbers_without_names_are_refused_with_both_readings(returned):
+    with pytest.raises(bl.RunError) as raised:
+        run(lambda p: returned, n_trials=1)
+    [trial] = raised.value.result.trials
+    assert trial.state == "failed" and trial.value is None and trial.std is None
+    first, second = (repr(number) for number in (returned if isinstance(returned, (tuple, list)) else [0.9, 76.0]))
+    for name in ("std", "cost"):
+        assert f"{{'value': {first}, '{name}': {second}}}" in str(trial.error)
+
+
+def test_a_mapping():
+    def f(params, trial):
+        trial.attrs |= {"written": 1, "both": "written"}
+        return {"value": 0.5, "std": 0.0, "cost": 3, "attrs": {"returned": [None, 2.5], "both": "returned"}}
+
+    trial = run(f, n_trials=1).trials[0]
+    assert (trial.value, trial.std, trial.cost) == (0.5, 0.0, 3.0)
+    assert trial.attrs == {"written": 1, "both": "returned", "returned": [None, 2.5]}
+
+
+@pytest.mark.parametrize(
+    ("returned", "message"),
+    [
+        ({"value": 0.5, "loss": 0.5}, "a mapping with the unknown key 'loss': return a number, or"),
+        ({"loss": 0.5}, "a mapping with the unknown key 'loss'"),
+        ({}, "a mapping without the key 'value'"),
+        ({"value": None}, "with value=None, which is not one finite number"),
+        ({"value": (0.5, 0.1)}, "not one finite number"),
+        (None, "did you forget `return`"),
+        ({"value": 0.5, "std": -0.1}, "with std=-0.1, which is not a finite number >= 0"),
+        ({"value": 0.5, "std": "0.1"}, "with std='0.1', which is not"),
+        ({"value": 0.5, "cost": np.nan}, "with cost=nan, which is not"),
+        ({"value": 0.5, "attrs": 3}, "with attrs=3, which is not a mapping"),
+        ({"value": 0.5, "attrs": {"model": object()}}, "attrs.*model"),
+        ({"value": 0.5, "attrs": {3: 1}}, "attrs.*3"),
+        ((1.0, 0.1, 0.2), "not one finite number: return a number, or a mapping"),
+        ((1.0, "0.1"), "not one finite number: return"),
+        ((), "not one finite number"),
+    ],
+)
+def test_what_is_not_usable_fails(returned, message):
+    opt = bl.RandomSearch(SPACE, seed=0)
+    opt.add({"x": 0.5, "n": 1}, 1.0)
+    with pytest.warns(bl.BelatedWarning, match=f"^trial 1 failed: f returned .*{message}"), pytest.raises(bl.RunError):
+        bl.maximize(lambda p: returned, optimizer=opt, n_trials=1)
+    assert opt.trial(1).state == "failed" and opt.best_value_ == 1.0
+    assert "f returned" in str(opt.trial(1).error)
+
+
+def unusable_attrs(params, trial):
+    trial.attrs["f"] = lambda: 0
+    if params["n"] > 4:
+        raise OSError("no such level")
+    return 1.0
+
+
+@forks
+@pytest.mark.filterwarnings("ignore::belated.BelatedWarning")
+def test_attrs_that_cannot_be_kept():
+    for executor in (None, ProcessPoolExecutor(1)):
+        opt = bl.RandomSearch(SPACE)
+        opt.enqueue([{"x": 0.5, "n": n} for n in (1, 8)])
+        opt.add({"x": 0.5, "n": 1}, 1.0)
+        with pytest.raises(bl.RunError) as raised:
+            bl.maximize(unusable_attrs, optimizer=opt, n_trials=2, executor=executor)
+        returned, raises = raised.value.result.trials
+        assert returned.state == raises.state == "failed" and returned.attrs == raises.attrs == {}
+        assert "attrs" in str(returned.error) and "no such level" in str(raises.error)
+        if executor is not None:
+            executor.shutdown()
+
+
+def test_a_study_keeps_all_that_came_back(tmp_path):
+    def f(params, trial):
+        trial.attrs["machine"] = "a"
+        if params["n"] == 8:
+            raise OSError("no such level")
+        return {"value": params["x"], "std": 0.25, "cost": 2.0, "attrs": {"n": params["n"]}}
+
+    study = bl.Study("s", f"sqlite:///{tmp_path / 'studies.db'}", bl.RandomSearch(SPACE, seed=0))
+    study.enqueue([{"x": 0.5, "n": n} for n in (1, 8)])
+    with pytest.warns(bl.BelatedWarning, match="no such level"):
+        bl.maximize(f, optimizer=study, n_trials=2)
+    observed, failed = bl.Study.load("s", study.store).trials
+    assert (observed.value, observed.std, observed.cost) == (0.5, 0.25, 2.0) and observed.duration > 0
+    assert observed.attrs == {"machine": "a", "n": 1} and failed.attrs == {"machine": "a"}
+    assert str(failed.error) == "OSError: no such level" and "in f" in failed.error.traceback
+
+
+numbers = st.floats(allow_nan=False, allow_infinity=False)
+
+
+@given(numbers, st.none() | numbers.map(abs), st.none() | numbers.map(abs))
+def test_every_way_to_return_the_same_gives_the_same(value, std, cost):
+    def outcome(returned):
+        return read_returned(pickle.loads(pickle.dumps(returned)), {}, 0.0)
+
+    mapping = {"value": value, "std": std, "cost": cost}
+    expected = outcome(mapping)
+    assert (expected.value, expected.std, expected.cost, expected.problem) == (value, std, cost, "")
+    known = {name: number for name, number in mapping.items() if number is not None}
+    assert outcome(known) == outcome({name: np.array([number]) for name, number in known.items()}) == expected
+    if std is None and cost is None:
+        assert outcome(value) == outcome(np.array(value)) == outcome(np.full((1, 1), value)) == expected
+    assert pickle.loads(pickle.dumps(expected)) == expected
+
+
+def test_durations_are_measured_where_f_runs(monkeypatch):
+    ticks = iter(range(100))
+    monkeypatch.setattr("belated.run.objective.perf_counter", lambda: float(next(ticks)) ** 2)
+    best = run(lambda p: 1.0)
+    assert [trial.duration for trial in best.trials] == [1.0, 5.0, 9.0]

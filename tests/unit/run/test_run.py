@@ -1,0 +1,524 @@
+"""Runs: a function evaluated on many workers, and how they end."""
+
+import multiprocessing
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import threading
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+
+import pytest
+
+import belated as bl
+from tests.unit.run.runs import (
+    METHODS,
+    ROWS,
+    SECONDS,
+    SPACE,
+    ManualExecutor,
+    by_params,
+    f,
+    facts,
+    failures_expected,
+    forks,
+    states,
+    wait_for,
+)
+
+# What is found.
+
+
+def test_it_finds_the_best():
+    best = bl.maximize(f, SPACE, n_trials=30, seed=0)
+    assert best.best_value_ == max(trial.value for trial in best.trials) == f(best.best_params_)
+    assert best.best_value_ > -0.05 and best.recommend() == best.optimizer.recommend()
+    assert best.best_trial_.params == best.best_params_
+    assert best.stop_reason == "n_trials" and best.n_failed_ == 0 and best.seconds > 0
+    lowest = bl.minimize(lambda params: -f(params), SPACE, n_trials=30, seed=0)
+    assert lowest.best_value_ == -best.best_value_ and lowest.best_params_ == best.best_params_
+
+
+def test_settings_are_those_of_bayes_opt():
+    optimizer = bl.minimize(f, SPACE, n_trials=1, seed=3, acquisition="ucb", pending="ignore").optimizer
+    assert repr(optimizer) == repr(
+        bl.BayesOpt(SPACE, seed=3, acquisition="ucb", pending="ignore", direction="minimize")
+    )
+
+
+def test_candidates_come_as_rows():
+    seen = []
+    best = bl.maximize(lambda x: seen.append(x) or x[0], candidates=ROWS, n_trials=12, seed=0)
+    assert all((x == trial.x).all() for x, trial in zip(seen, best.trials, strict=True))
+    assert best.best_params_[0] == best.best_value_
+
+
+def test_what_f_does_to_its_argument_stays_there():
+    def careless(params):
+        value = params.pop("x")
+        params.clear()
+        return value
+
+    best = bl.maximize(careless, SPACE, n_trials=3, seed=0)
+    assert [trial.params["x"] for trial in best.trials] == [trial.value for trial in best.trials]
+
+    def careless_row(x):
+        x[:] = 0
+        return 1
+
+    assert set(bl.maximize(careless_row, candidates=ROWS, n_trials=3).best_params_) <= set(ROWS.ravel())
+
+
+@pytest.mark.parametrize("workers", [{}, {"n_workers": 1}, {"timeout": SECONDS}, {"executor": ThreadPoolExecutor(1)}])
+def test_one_worker_is_a_loop(workers):
+    loop = bl.BayesOpt(SPACE, seed=5)
+    for _ in range(15):
+        trial = loop.suggest()
+        loop.observe(trial, f(trial.params))
+    for _ in range(2):
+        assert facts(bl.maximize(f, SPACE, n_trials=15, seed=5, **workers)) == [t._facts() for t in loop.trials]
+
+
+def test_a_result_can_be_looked_at_and_kept():
+    best = bl.maximize(f, SPACE, n_trials=4, seed=0)
+    assert repr(best).startswith("Result(n_trials=4, best_value_=") and "stop_reason='n_trials'" in repr(best)
+    assert "<table>" in best._repr_html_() and "best_params_" in best._repr_html_()
+    with pytest.raises(AttributeError):
+        best.stop_reason = "bored"
+    assert facts(pickle.loads(pickle.dumps(best))) == facts(best)
+    best.optimizer.observe(best.optimizer.suggest(), 100)
+    assert best.best_value_ == 100 and len(best.trials) == 4
+
+
+# Where f is evaluated.
+
+
+def test_one_worker_is_the_calling_thread():
+    here = threading.get_ident()
+    assert bl.maximize(lambda params: threading.get_ident() == here and 1, SPACE, n_trials=3).n_failed_ == 0
+    elsewhere = bl.maximize(lambda params: threading.get_ident() != here and 1, SPACE, n_trials=3, n_workers=2)
+    assert elsewhere.n_failed_ == 0
+
+
+def test_as_many_evaluations_at_a_time_as_workers():
+    barrier = threading.Barrier(4)  # passed only by four evaluations that are running at once
+    running, largest, lock = 0, 0, threading.Lock()
+
+    def together(params):
+        nonlocal running, largest
+        with lock:
+            running += 1
+            largest = max(largest, running)
+        barrier.wait(SECONDS)
+        with lock:
+            running -= 1
+        return f(params)
+
+    best = bl.maximize(together, SPACE, n_trials=20, n_workers=4, seed=0)
+    assert states(best) == ["observed"] * 20 and largest == 4
+
+
+def test_a_slow_evaluation_keeps_nobody_waiting():
+    slow, quick = [], []
+    others_done = threading.Event()
+    lock = threading.Lock()
+
+    def first_is_slow(params):
+        with lock:
+            mine = quick if slow else slow
+            mine.append(params)
+        if mine is slow:
+            wait_for(others_done)
+        elif len(quick) == 9:
+            others_done.set()
+        return f(params)
+
+    best = bl.maximize(first_is_slow, SPACE, n_trials=10, n_workers=2, seed=0)
+    assert len(slow) == 1 and states(best) == ["observed"] * 10
+    assert max(best.trials, key=lambda trial: trial.delay).params == slow[0]
+
+
+def test_suggestions_know_all_that_has_come_in():
+    hand, known = ManualExecutor({2: [0], 5: [3, 4, 5]}), []
+
+    def watch(optimizer, trial):
+        known.append((trial.number, optimizer.n_trials))
+        if trial.number == 0:
+            hand.evaluate(1, 2)
+
+    bl.maximize(f, SPACE, n_trials=6, executor=hand, n_workers=3, callbacks=[watch])
+    assert known == [(0, 3), (1, 3), (2, 3), (3, 6), (4, 6), (5, 6)]
+
+
+@pytest.mark.parametrize("n_workers", [1, 4])
+def test_long_runs_end(n_workers):
+    best = bl.maximize(f, optimizer=bl.RandomSearch(SPACE), n_trials=20_000, n_workers=n_workers)
+    assert best.stop_reason == "n_trials" and len(best.trials) == 20_000
+
+
+def test_own_threads_end_with_the_run():
+    bl.maximize(f, SPACE, n_trials=8, n_workers=4)
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("belated")]
+
+
+def test_an_executor_stays_open_and_says_its_size():
+    barrier = threading.Barrier(3)
+
+    def together(params):
+        barrier.wait(SECONDS)
+        return f(params)
+
+    with ThreadPoolExecutor(3) as pool:
+        assert states(bl.maximize(together, SPACE, n_trials=6, executor=pool)) == ["observed"] * 6
+        assert pool.submit(int, "7").result(SECONDS) == 7
+    with pytest.raises(bl.InvalidSetting, match="^n_workers is missing: ManualExecutor"):
+        bl.maximize(f, SPACE, n_trials=3, executor=ManualExecutor())
+
+
+def value_and_process(params):
+    if params["x"] < 0:
+        raise ValueError(f"x={params['x']}")
+    return os.getpid()
+
+
+@METHODS
+@forks
+@failures_expected
+def test_processes(method):
+    with ProcessPoolExecutor(2, multiprocessing.get_context(method)) as pool:
+        best = bl.maximize(value_and_process, SPACE, n_trials=20, executor=pool, seed=0)
+        children = {int(trial.value) for trial in best.trials if trial.value is not None}
+        assert children and os.getpid() not in children
+        assert states(best) == ["failed" if trial.params["x"] < 0 else "observed" for trial in best.trials]
+        assert pool.submit(int, "7").result(SECONDS) == 7
+
+
+# The end.
+
+
+@pytest.fixture
+def endless(monkeypatch):
+    """An objective that ends with the test, an optimizer, and a way to have the time be up once so many trials run."""
+    running, go_on = threading.Semaphore(0), threading.Event()
+    opt = bl.RandomSearch(SPACE)
+
+    def objective(params):
+        running.release()
+        wait_for(go_on)
+        return f(params)
+
+    def ends_when(n_trials, n_running):
+        def clock():
+            if opt.n_trials < n_trials:
+                return 0.0
+            for _ in range(n_running):
+                assert running.acquire(timeout=SECONDS)
+            for _ in range(n_running):
+                running.release()
+            return 1e9
+
+        monkeypatch.setattr("belated.run.evaluations.monotonic", clock)
+
+    yield objective, opt, ends_when
+    go_on.set()
+
+
+def test_the_time_is_up(endless):
+    objective, opt, ends_when = endless
+    ends_when(n_trials=2, n_running=2)
+    with pytest.warns(bl.BelatedWarning, match="^trials 0, 1 still ran at the timeout and are pending") as warned:
+        best = bl.maximize(objective, optimizer=opt, n_workers=2, timeout=60)
+    assert len(warned) == 1 and warned[0].filename == __file__
+    assert best.stop_reason == "timeout" and states(best) == ["pending"] * 2 and best.best_value_ is None
+    assert best.n_pending_ == 2 and "n_pending_=2" in repr(best)
+    opt.observe(best.trials[0], 3.0)
+    assert best.best_value_ == 3.0
+
+
+def test_one_worker_does_not_hold_up_the_end(endless):
+    objective, opt, ends_when = endless
+    ends_when(n_trials=1, n_running=1)
+    with pytest.warns(bl.BelatedWarning, match="^trial 0 still ran at the timeout and is pending"):
+        assert states(bl.maximize(objective, optimizer=opt, n_trials=9, timeout=60)) == ["pending"]
+
+
+def test_what_has_not_begun_is_abandoned(endless):
+    objective, opt, ends_when = endless
+    pool = ThreadPoolExecutor(1)
+    ends_when(n_trials=3, n_running=1)
+    with pytest.warns(bl.BelatedWarning, match="^trial 0 still ran"):
+        best = bl.maximize(objective, optimizer=opt, executor=pool, n_workers=3, timeout=60)
+    assert states(best) == ["pending", "abandoned", "abandoned"]
+
+
+@failures_expected
+@pytest.mark.filterwarnings("ignore:trial 1 still ran:belated.BelatedWarning")
+def test_a_run_that_only_failed_until_the_end(endless):
+    objective, opt, ends_when = endless
+    opt.enqueue([{"x": 0.5, "n": n} for n in (8, 1)])
+    ends_when(n_trials=2, n_running=1)
+    with pytest.raises(bl.RunError, match="none of 2 trials succeeded, and 1 failed: the last time f raised KeyError"):
+        bl.maximize(lambda p: {}[0] if p["n"] == 8 else objective(p), optimizer=opt, n_trials=9, timeout=60)
+
+
+def test_a_time_that_is_not_needed():
+    assert bl.maximize(f, SPACE, n_trials=5, timeout=SECONDS, n_workers=2).stop_reason == "n_trials"
+
+
+def test_callbacks_see_each_trial_that_is_over():
+    seen, here = [], threading.get_ident()
+    opt = bl.BayesOpt(SPACE, seed=0)
+
+    def note_trial(optimizer, trial):
+        assert optimizer is opt and threading.get_ident() == here
+        seen.append((trial.number, trial.state))
+
+    with pytest.warns(bl.BelatedWarning):
+        best = bl.maximize(by_params, optimizer=opt, n_trials=12, n_workers=3, callbacks=[note_trial, note_trial])
+    assert seen[::2] == seen[1::2] and sorted(seen[::2]) == list(enumerate(states(best)))
+
+
+@pytest.mark.parametrize("workers", [{}, {"n_workers": 3}])
+def test_a_callback_ends_the_run(workers):
+    def enough(optimizer, trial):
+        if trial.number == 4:
+            raise bl.StopRun
+
+    best = bl.maximize(f, optimizer=bl.RandomSearch(SPACE), timeout=SECONDS, callbacks=[enough], **workers)
+    assert best.stop_reason == "stopped" and best.trials[4].state == "observed"
+
+
+def test_what_has_arrived_by_the_end_is_reported():
+    hand = ManualExecutor({3: [0]})
+
+    def stop(optimizer, trial):
+        hand.evaluate(2)
+        raise bl.StopRun
+
+    best = bl.maximize(f, SPACE, n_trials=9, executor=hand, n_workers=4, callbacks=[stop])
+    assert best.stop_reason == "stopped" and states(best) == ["observed", "abandoned", "observed", "abandoned"]
+
+
+def test_an_error_of_a_callback_surfaces():
+    opt = bl.BayesOpt(SPACE, seed=0)
+    with pytest.raises(ZeroDivisionError) as raised:
+        bl.maximize(f, optimizer=opt, n_trials=9, n_workers=2, callbacks=[lambda optimizer, trial: 1 / 0])
+    assert "observed" in [trial.state for trial in opt.trials]
+    assert raised.value.result.optimizer is opt and raised.value.result.stop_reason == "error"
+
+
+SCRIPT = """
+import os, sys, threading, time
+import belated as bl
+
+go_on = threading.Event()
+
+def f(params):
+    if params["n"] == 1:
+        return 1.0
+    os.write(1, b"running\\n")
+    # In short waits: a signal that arrives just before a call that waits is handled only after it.
+    while not go_on.is_set():
+        {wait}
+
+opt = bl.RandomSearch({{"n": (1, 8)}}, seed=0)
+opt.enqueue([{{"n": 1}}, {{"n": 8}}, {{"n": 8}}])
+{prompt}
+try:
+    best = bl.maximize(f, optimizer=opt, n_trials=50, {workers})
+    print("returned", flush=True)
+except KeyboardInterrupt as interrupt:
+    best = interrupt.result
+    raise
+finally:
+    go_on.set()
+    print(best.stop_reason, best.best_value_, *[trial.state for trial in best.trials], flush=True)
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="sends a signal to another process")
+@pytest.mark.parametrize(
+    ("workers", "wait", "end"),
+    [
+        ("n_workers=1", "time.sleep(0.01)", "interrupted 1.0 observed pending"),
+        ("n_workers=2", "go_on.wait(0.01)", "interrupted 1.0 observed pending pending"),
+        ("timeout=1000", "go_on.wait(0.01)", "interrupted 1.0 observed pending"),
+    ],
+)
+@pytest.mark.parametrize("prompt", [False, True])
+def test_ctrl_c(workers, wait, end, prompt):
+    script = SCRIPT.format(workers=workers, wait=wait, prompt="sys.ps1 = '>>> '" if prompt else "")
+    child = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        for _ in range(end.count("pending")):
+            assert child.stdout.readline() == "running\n"
+        child.send_signal(signal.SIGINT)
+        out, err = child.communicate(timeout=SECONDS)
+    finally:
+        child.kill()
+        child.wait()
+    if prompt:
+        assert (child.returncode, err) == (0, "") and out == f"returned\n{end}\n"
+    else:
+        # As Python ends at any Ctrl-C that is not handled; a shell shows 130.
+        assert child.returncode == -signal.SIGINT and err.endswith("KeyboardInterrupt\n") and out == end + "\n"
+
+
+PROCESSES = """
+import multiprocessing, os, time
+from concurrent.futures import ProcessPoolExecutor
+import belated as bl
+
+def f(params):
+    os.write(1, b"running\\n")
+    while True:  # short: a signal that arrives just before a call that waits is handled only after it
+        time.sleep(0.01)
+
+if __name__ == "__main__":
+    pool = ProcessPoolExecutor(2, multiprocessing.get_context("{method}"))
+    try:
+        bl.maximize(f, {{"n": (1, 8)}}, n_trials=50, executor=pool)
+    except KeyboardInterrupt as interrupt:
+        best = interrupt.result
+    print(best.stop_reason, *[trial.state for trial in best.trials], flush=True)
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="sends a signal to a group of processes")
+@METHODS
+def test_ctrl_c_with_processes(method, tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(PROCESSES.format(method=method))
+    # A terminal sends Ctrl-C to all of its foreground processes.
+    child = subprocess.Popen(
+        [sys.executable, str(script)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+    try:
+        for _ in range(2):
+            assert child.stdout.readline() == "running\n"
+        os.killpg(child.pid, signal.SIGINT)
+        out, _ = child.communicate(timeout=SECONDS)
+    finally:
+        child.kill()
+        child.wait()
+    assert out == "interrupted pending pending\n"
+
+
+def test_a_second_ctrl_c_is_raised():
+    class Pressed(Future):
+        def cancel(self):
+            raise KeyboardInterrupt("the second")
+
+    class Presses(Executor):
+        def submit(self, fn, /, *args):
+            if opt.n_trials == 2:
+                raise KeyboardInterrupt("the first")
+            return Pressed()
+
+    opt = bl.RandomSearch(SPACE)
+    with pytest.raises(KeyboardInterrupt, match="the second") as raised:
+        bl.maximize(f, optimizer=opt, n_trials=9, executor=Presses(), n_workers=2)
+    assert len(opt.pending_) == 2 and states(raised.value.result) == ["pending"] * 2
+
+
+# Optimizers and studies that go on.
+
+
+def test_trials_of_others_are_left_alone():
+    opt = bl.BayesOpt(SPACE, seed=0)
+    earlier = opt.suggest(n=3)
+    earlier[0].observe(0.5)
+    best = bl.maximize(f, optimizer=opt, n_trials=4, n_workers=2)
+    assert [trial.number for trial in best.trials] == [3, 4, 5, 6]
+    assert best.best_value_ == 0.5 and best.best_trial_ == earlier[0]
+    assert opt.pending_ == earlier[1:]
+    assert len(bl.maximize(f, optimizer=opt, n_trials=2).trials) == 2 and opt.n_trials == 9
+
+
+def test_a_value_reported_elsewhere_stays():
+    hand = ManualExecutor({2: [0]})
+
+    def meddle(optimizer, trial):
+        if trial.number == 0:
+            for other in optimizer.pending_:
+                other.observe(7)
+            hand.evaluate(1, 2)
+
+    with pytest.warns(bl.BelatedWarning, match="has the value 7.0 already.*that value stays") as warned:
+        best = bl.maximize(f, SPACE, n_trials=3, executor=hand, n_workers=3, callbacks=[meddle])
+    assert len(warned) == 1 and [trial.value for trial in best.trials][1:] == [7, 7]
+
+
+CRASH = """
+import os, sys
+import belated as bl
+
+def f(params):
+    if study.n_trials == 6:
+        os._exit(9)
+    return params["x"]
+
+study = bl.Study("s", sys.argv[1], bl.BayesOpt({"x": (0.0, 1.0)}, seed=0))
+bl.maximize(f, optimizer=study, n_trials=50)
+"""
+
+
+@pytest.mark.parametrize("kind", ["optimizer", "study"])
+def test_pending_trials_of_a_process_that_died_are_named_and_evaluated_again(kind, tmp_path):
+    opt = bl.RandomSearch(SPACE, seed=0)
+    if kind == "study":
+        store = f"sqlite:///{tmp_path / 'studies.db'}"
+        opt = bl.Study("s", store, opt)
+    before = opt.suggest(n=3)
+    before[1].observe(0.0)
+    if kind == "study":
+        opt = bl.Study.load("s", store)
+    with pytest.warns(bl.BelatedWarning, match="^trials 0, 2 were pending before this run.*retry_pending=True"):
+        best = bl.maximize(f, optimizer=opt, n_trials_total=8)
+    # They count, and so only five of the eight were left to start.
+    assert len(best.trials) == 5 and best.pending_ == [] and best.n_pending_ == 2
+    params = {trial.number: trial.params for trial in opt.pending_}
+    best = bl.maximize(f, optimizer=opt, n_trials_total=8, retry_pending=True)
+    assert {trial.number: trial.params for trial in best.trials} == params and best.n_pending_ == 0
+    assert opt.n_trials == 8 and all(trial.value == f(trial.params) for trial in opt.trials[2:])
+
+
+def test_pending_trials_are_evaluated_besides_n_trials_unless_they_end_meanwhile():
+    opt = bl.RandomSearch(SPACE, seed=0)
+    opt.suggest(n=3)
+
+    def meddle(optimizer, trial):
+        if trial.number == 0:
+            optimizer.observe(1, 7.0)
+
+    result = bl.maximize(f, optimizer=opt, n_trials=2, retry_pending=True, callbacks=[meddle])
+    assert [trial.number for trial in result.trials] == [0, 2, 3, 4] and opt.trial(1).value == 7.0
+    assert bl.maximize(f, optimizer=opt, n_trials=0, retry_pending=True).trials == []
+    opt.suggest(n=2)
+    result = bl.maximize(f, optimizer=opt, n_trials=0, retry_pending=True, n_workers=2)
+    assert [trial.number for trial in result.trials] == [5, 6] and states(result) == ["observed"] * 2
+
+
+def test_a_total_reached_by_runs_side_by_side_is_no_reason_to_warn(recwarn):
+    opt = bl.RandomSearch(SPACE, seed=0)
+
+    def other(optimizer, trial):
+        if trial.number == 0:
+            bl.maximize(f, optimizer=opt, n_trials_total=6)
+
+    bl.maximize(f, optimizer=opt, n_trials_total=6, n_workers=2, callbacks=[other])
+    assert [str(each.message) for each in recwarn if "pending" in str(each.message)] == []
+
+
+def test_a_study_goes_on_after_a_crash(tmp_path):
+    store = f"sqlite:///{tmp_path / 'studies.db'}"
+    crashed = subprocess.run([sys.executable, "-c", CRASH, store], timeout=SECONDS)
+    assert crashed.returncode == 9
+    study = bl.Study.load("s", store)
+    assert study.n_trials == 6 and [trial.number for trial in study.pending_] == [5]
+    best = bl.maximize(lambda params: params["x"], optimizer=study, n_trials=20 - study.n_trials, n_workers=3)
+    assert best.optimizer is study and study.n_trials == 20
+    assert bl.Study.load("s", store).best_value_ == best.best_value_ == max(t.value for t in study.trials if t.value)
+    study.observe(5, 2.0)
+    assert best.best_value_ == 2.0

@@ -1,0 +1,477 @@
+"""Studies: the optimizer's life cycle on a shared log, across objects, processes, threads and time."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import pickle
+import threading
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import belated as bl
+from belated.store import sqlite
+from tests.unit.study.forks import suggests_in_a_fork
+
+SPACE = {"x": (0.0, 1.0), "kind": ["a", None, 3, 2.5, True]}
+
+
+def random_search(**arguments):
+    return bl.RandomSearch(SPACE, seed=1, **arguments)
+
+
+@pytest.fixture
+def store(tmp_path):
+    return f"sqlite:///{tmp_path / 'studies.db'}"
+
+
+class Clock:
+    """A wall clock that tests set."""
+
+    def __init__(self) -> None:
+        self.now = 1e9
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def events(study):
+    return study._log.events(0)
+
+
+# The interface of an optimizer.
+
+
+def test_a_study_behaves_as_its_optimizer_does(store):
+    plain = bl.BayesOpt(SPACE, seed=3, direction="minimize", initial=4)
+    study = bl.Study("s", store, bl.BayesOpt(SPACE, seed=3, direction="minimize", initial=4))
+    for each in (plain, study):
+        each.add([{"x": 0.1, "kind": "a"}, {"x": 0.2, "kind": None}], [1.0, None])
+        each.enqueue({"x": 0.5, "kind": 3})
+        trials = each.suggest(n=6)
+        for trial in trials[:4]:
+            each.observe(trial, trial.params["x"])
+        trials[4].fail()
+        each.abandon(trials[5].number)
+        each.suggest().observe(0.5)
+        each.observe(1, 0.25)
+        each.observe(1, 0.125, amend=True)
+    assert [trial._facts() for trial in study.trials] == [trial._facts() for trial in plain.trials]
+    assert study.recommend() == plain.recommend()
+    assert (study.best_value_, study.best_params_) == (plain.best_value_, plain.best_params_)
+    assert study.best_trial_.number == plain.best_trial_.number
+    assert len(study.pending_) == len(plain.pending_)
+    here = {"x": 0.3, "kind": "a"}
+    for ours, theirs in zip(study.predict([here]), plain.predict([here]), strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+    assert study.trial(2) == study.trials[2]
+    assert "Study" in study._repr_html_() and repr(study).startswith("Study('s'")
+
+
+def test_trials_dataframe(store):
+    pytest.importorskip("pandas")
+    study = bl.Study("s", store, random_search())
+    study.suggest().observe(1.0)
+    assert study.trials_dataframe()["value"].tolist() == [1.0]
+
+
+def test_a_log_is_shared_in_both_directions(store):
+    one = bl.Study("s", store, random_search())
+    other = bl.Study.load("s", store)
+    trial = one.suggest()
+    other.observe(trial, 0.5)
+    assert one.best_value_ == 0.5 and trial.value == 0.5
+    assert other.suggest().number == 1 and one.suggest().number == 2
+    one.abandon(1)
+    assert [trial.state for trial in other.trials] == ["observed", "abandoned", "pending"]
+    assert other.sync() == 0
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: bl.RandomSearch({"n": bl.Integer(1, 10**6, log=True), "x": bl.Real(1e-300, 1e300, log=True)}),
+        lambda: bl.RandomSearch(candidates=np.arange(12).reshape(4, 3), context={"age": (0, 100)}),
+        lambda: bl.RandomSearch(candidates=np.array([[0.1, 1e-308], [np.nextafter(0.1, 1), 3.0]], dtype=np.float32)),
+        lambda: bl.BayesOpt(
+            {"x": (0.0, 1.0)}, surrogate=bl.GP(lengthscale=np.array([0.3]), initial_theta=(0.1, 1.0, 0.03))
+        ),
+        lambda: bl.BayesOpt({"x": (0.0, 1.0)}, pending=bl.Censor(np.float64(-1)), window=3, seed=2**64 - 1),
+        lambda: bl.algorithm("GP-UCB-SDF", {"x": (0.0, 1.0)}, window=5),
+    ],
+)
+def test_a_reopened_study_goes_on_bit_for_bit(store, make):
+    optimizer = make()
+    context = {"age": 7} if optimizer.context is not None else None
+    optimizer.suggest(2, context)
+    plain = pickle.loads(pickle.dumps(optimizer))
+    for k in range(12):
+        each = bl.Study("s", store, optimizer) if k == 0 else bl.Study.load("s", store)
+        trial, expected = each.suggest(context=context), plain.suggest(context=context)
+        trial.observe(k % 5)
+        expected.observe(k % 5)
+    assert events(bl.Study.load("s", store)) == plain._log.events(0)
+
+
+def test_opening_with_an_equal_optimizer_needs_no_seed_and_a_different_one_is_refused(store):
+    first = bl.Study("s", store, bl.RandomSearch(SPACE))
+    assert bl.Study("s", store, bl.RandomSearch(SPACE))._token == first._token
+    with pytest.raises(bl.InvalidSetting, match="direction is 'maximize' there and 'minimize' here"):
+        bl.Study("s", store, bl.RandomSearch(SPACE, direction="minimize"))
+    with pytest.raises(bl.InvalidSetting, match="optimizer is RandomSearch there and BayesOpt here"):
+        bl.Study("s", store, bl.BayesOpt(SPACE))
+    with pytest.raises(bl.InvalidSetting, match="seed"):
+        bl.Study("s", store, bl.RandomSearch(SPACE, seed=12))
+    used = bl.RandomSearch(SPACE)
+    used.suggest()
+    with pytest.raises(bl.InvalidSetting, match="trials of its own"):
+        bl.Study("s", store, used)
+
+
+@pytest.mark.parametrize(
+    "given, difference",
+    [
+        ({"acquisition": bl.UCB(beta=1.0)}, "acquisition.beta is 2.0 there and 1.0 here"),
+        ({"acquisition": "log_ei"}, "acquisition is 'UCB' there and 'LogEI' here"),
+        ({"pending": bl.Censor(-2, late="accept")}, "pending.floor is -1.0 there and -2.0 here"),
+        ({"pending": None}, "pending is 'Censor' there and None here"),
+        ({"surrogate": bl.GP(lengthscale=0.5)}, "surrogate.lengthscale is [0.5, 1.0] there and 0.5 here"),
+        ({"initial": 7}, "initial.n is 6 there and 7 here"),
+        ({"window": 9}, "window is 5.0 there and 9.0 here"),
+    ],
+    ids=str,
+)
+def test_differences_are_named_by_nested_name(store, given, difference):
+    space = {"x": (0.0, 1.0), "y": (0.0, 1.0)}
+    arguments = {"acquisition": "ucb", "pending": bl.Censor(-1), "window": 5, "initial": 6}
+    arguments |= {"surrogate": bl.GP(lengthscale=(0.5, 1))}
+    study = bl.Study("s", store, bl.BayesOpt(space, **arguments, direction="minimize"))
+    assert study.get_params()["pending"] == bl.Censor(-1.0)
+    assert study.optimizer["surrogate"] == bl.GP(lengthscale=[0.5, 1.0])
+    values = {"acquisition": bl.UCB(2), "pending": bl.Censor(-1.0, late="accept"), "initial": bl.Initial(6)}
+    bl.Study("s", store, bl.BayesOpt(space, **arguments | values, direction="minimize"))
+    with pytest.raises(bl.InvalidSetting) as caught:
+        bl.Study("s", store, bl.BayesOpt(space, **arguments | given, direction="minimize"))
+    assert f"other settings: {difference}; leave optimizer out" in str(caught.value)
+
+
+def test_an_optimizer_with_trials_becomes_a_study(store):
+    optimizer = random_search()
+    optimizer.suggest(3)
+    optimizer.observe(1, 2.0)
+    study = bl.Study("s", store, optimizer)
+    assert study.n_trials == 3 and study.best_value_ == 2.0
+
+
+def test_several_studies_share_a_store(store):
+    studies = [bl.Study(name, store, random_search()) for name in ("a", "b")]
+    trial = studies[0].suggest()
+    studies[1].suggest(2)
+    assert [study.n_trials for study in studies] == [1, 2]
+    with pytest.raises(bl.UnknownTrial, match="another study"):
+        studies[1].observe(trial, 1.0)
+
+
+# Nothing is lost, and nothing counts twice.
+
+
+def test_refusals_change_nothing(store):
+    study = bl.Study("s", store, random_search())
+    trial = study.suggest()
+    study.observe(trial, 1.0)
+    before = events(study)
+    study.observe(trial, 1.0)
+    for error, call in [
+        (bl.AlreadyObserved, lambda: study.observe(trial, 2.0)),
+        (bl.AlreadyObserved, lambda: study.fail(0)),
+        (bl.InvalidValue, lambda: study.observe(trial, float("nan"))),
+        (bl.UnknownTrial, lambda: study.observe(1, 1.0)),
+        (bl.InvalidSetting, lambda: study.observe(0, 1.0, amend=True, replicate=True)),
+        (bl.InvalidSetting, lambda: study.observe(0, 1.0, key=3)),
+        (bl.InvalidPoint, lambda: study.add([{"x": 0.5, "kind": "a"}, {"x": 2.0, "kind": "a"}])),
+        (bl.InvalidSetting, lambda: study.suggest(expires_after=-1)),
+        (bl.InvalidSetting, lambda: study.suggest(n=-1)),
+    ]:
+        with pytest.raises(error):
+            call()
+    assert study.sync() == 0 and events(study) == before
+    assert study.suggest(0) == []
+
+
+def test_a_key_gives_the_same_trials_again(store):
+    study, other = bl.Study("s", store, random_search()), bl.Study.load("s", store)
+    three = study.suggest(3, key="job 7")
+    study.suggest()
+    assert other.suggest(3, key="job 7") == three
+    assert bl.Study.load("s", store).suggest(3, key="job 7") == three
+    assert study.n_trials == 4
+    with pytest.raises(bl.InvalidSetting, match="job 7"):
+        study.suggest(2, key="job 7")
+
+
+def test_the_noise_of_a_value_is_stored_with_it(store):
+    study = bl.Study("s", store, optimizer=bl.BayesOpt({"x": (0.0, 1.0)}, initial=2, seed=0))
+    for value in (0.1, 0.4, 0.2):
+        study.observe(study.suggest(), value, std=0.05, key=f"v{value}")
+    study.add({"x": 0.5}, 0.3, std=0.1)
+    study.observe(0, 0.1, std=0.05, key="v0.1")
+    with pytest.raises(bl.InvalidSetting, match="v0.1"):
+        study.observe(0, 0.1, std=0.06, key="v0.1")
+    again = bl.Study.load("s", store)
+    assert [trial.std for trial in again.trials] == [0.05, 0.05, 0.05, 0.1]
+    assert again.suggest().params == study.trials[-1].params
+
+
+def test_replicates_are_trials_of_their_own_once_for_each_key(store):
+    study = bl.Study("s", store, random_search(direction="minimize"))
+    trial = study.suggest()
+    for value, key in [(1.0, "a"), (3.0, "b"), (3.0, "b"), (1.0, "c"), (1.0, "a")]:
+        bl.Study.load("s", store).observe(trial.number, value, replicate=True, key=key)
+    assert [t.value for t in study.trials] == [1.0, 3.0, 1.0]
+    assert {t.params["x"] for t in study.trials} == {trial.params["x"]}
+    with pytest.raises(bl.InvalidSetting, match="'b'"):
+        study.observe(trial, 9.0, replicate=True, key="b")
+
+
+def test_an_amendment_with_a_key_is_made_once(store):
+    study = bl.Study("s", store, random_search())
+    study.suggest().observe(1.0)
+    study.observe(0, 2.0, amend=True, key="correction")
+    study.observe(0, 3.0, amend=True)
+    study.observe(0, 2.0, amend=True, key="correction")
+    assert study.best_value_ == 3.0
+
+
+def test_a_value_400_days_after_a_lease_of_an_hour_is_accepted_and_used(store):
+    clock = Clock()
+    study = bl.Study("s", store, bl.BayesOpt({"x": (0.0, 1.0)}, initial=4, seed=0), time=clock)
+    late = study.suggest(expires_after=3600)
+    for trial in study.suggest(5):
+        trial.observe(trial.params["x"])
+    assert late.state == "pending"
+    clock.now += 400 * 86400
+    study.suggest()
+    before, _ = study.predict([late.params])
+    late = bl.Study.load("s", store, time=clock).trial(late.number)
+    late.observe(100.0)
+    assert study.best_trial_ == late
+    study.suggest()
+    after, _ = study.predict([late.params])
+    assert after[0] > before[0] + 10
+
+
+def test_an_expired_lease_changes_what_is_suggested(store):
+    def next_after(seconds, name):
+        clock = Clock()
+        study = bl.Study(name, store, bl.BayesOpt({"x": (0.0, 1.0)}, initial=4, seed=0), time=clock)
+        for trial in study.suggest(6):
+            trial.observe(-((trial.params["x"] - 0.4) ** 2))
+        study.suggest(expires_after=60)
+        clock.now += seconds
+        return study.suggest().params
+
+    assert next_after(1, "a") == next_after(59, "b") != next_after(61, "c")
+
+
+def test_predictions_count_expired_leases(store):
+    clock = Clock()
+    settings = {"pending": "hallucinate", "initial": 4, "seed": 0}
+    study = bl.Study("s", store, bl.BayesOpt({"x": (0.0, 1.0)}, **settings), time=clock)
+    for trial in study.suggest(6):
+        trial.observe(-((trial.params["x"] - 0.4) ** 2) + 0.1 * trial.number)
+    params = [study.suggest(expires_after=60).params]
+    without = study.predict(params)[1]
+    during = study.predict(params, pending=True)[1]
+    clock.now += 61
+    after = study.predict(params, pending=True)[1]
+    assert during < without
+    np.testing.assert_array_equal(after, without)
+
+
+def test_seconds_are_those_of_the_clock_given(store):
+    clock = Clock()
+    study = bl.Study("s", store, random_search(clock="seconds"), time=clock)
+    trial = study.suggest()
+    clock.now += 99.5
+    bl.Study.load("s", store, time=clock).observe(trial.number, 1.0)
+    study.sync()
+    assert trial.delay == 99.5
+
+
+STEPS = st.lists(st.tuples(st.integers(0, 8), st.integers(0, 12), st.integers(-2, 2)), max_size=40)
+
+
+@settings(max_examples=30)
+@given(STEPS)
+def test_histories_fold_to_the_same_whatever_was_repeated_or_reopened(tmp_path_factory, steps):
+    """Two studies take turns and are reopened; an optimizer alone, given each report once, agrees with both."""
+    store = f"sqlite:///{tmp_path_factory.mktemp('history') / 'a.db'}"
+    plain = random_search()
+    both = [bl.Study("s", store, random_search()), bl.Study.load("s", store)]
+    for step, (kind, number, value) in enumerate(steps):
+        mine = both[step % 2]
+        for each in (plain, mine):
+            try:
+                if kind <= 2:
+                    each.suggest()
+                elif kind <= 5:
+                    each.observe(number, value, amend=kind == 5)
+                elif kind == 6:
+                    each.fail(number)
+                elif kind == 7:
+                    each.abandon(number)
+            except (bl.UnknownTrial, bl.AlreadyObserved):
+                pass
+        if kind == 8:
+            both[step % 2] = pickle.loads(pickle.dumps(mine))
+    for each in [*both, bl.Study.load("s", store)]:
+        each.sync()
+        assert events(each) == plain._log.events(0)
+    assert both[0].suggest().params == plain.suggest().params
+
+
+# Processes, threads, forks.
+
+
+def worker(study, seed, n, out):
+    random = np.random.default_rng(seed)
+    for k in range(n):
+        trial = study.suggest(key=f"{seed}/{k}")
+        study.observe(trial, random.normal())
+    out.put(seed)
+
+
+@pytest.mark.parametrize("method", ["spawn", "fork"])
+def test_processes_write_every_call_exactly_once(store, method):
+    if method not in multiprocessing.get_all_start_methods():
+        pytest.skip(f"no {method} here")
+    study = bl.Study("s", store, random_search())
+    context = multiprocessing.get_context(method)
+    out = context.Queue()
+    processes = [context.Process(target=worker, args=(study, seed, 10, out)) for seed in range(4)]
+    for process in processes:
+        process.start()
+    assert sorted(out.get(timeout=120) for _ in processes) == [0, 1, 2, 3]
+    for process in processes:
+        process.join(30)
+        assert process.exitcode == 0
+    assert study.n_trials == 40 and len(events(study)) == 80 and not study.pending_
+    points = [trial.params["x"] for trial in study.trials]
+    assert len(set(points)) == 40
+
+
+def test_threads_share_a_study_object(store):
+    study = bl.Study("s", store, bl.BayesOpt({"x": (0.0, 1.0)}, initial=4, seed=0))
+    failures = []
+
+    def run():
+        try:
+            for _ in range(5):
+                study.suggest().observe(0.5)
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=run) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert not failures and study.n_trials == 30 and not study.pending_
+
+
+@pytest.mark.parametrize("quick", [0.0, 1e9])
+def test_suggesting_at_the_same_moment_gives_what_one_process_would(store, monkeypatch, quick):
+    """While a proposal is made, another study suggests: it is made again with the other's point pending."""
+    monkeypatch.setattr("belated.study.shared_log._QUICK", quick)
+
+    def make():
+        return bl.BayesOpt({"x": (0.0, 1.0), "y": (0.0, 1.0)}, initial=4, seed=0)
+
+    plain, one = make(), bl.Study("s", store, make())
+    for each in (plain, one):
+        for trial in each.suggest(6):
+            each.observe(trial, trial.params["x"] - trial.params["y"] ** 2)
+    other = bl.Study.load("s", store)
+    seconds, asked = other._problem.now, 0
+
+    def now():
+        nonlocal asked
+        asked += 1
+        if other._log.uncommitted is None:  # the write lock is not held: others may write
+            one.suggest()
+        return seconds()
+
+    other._problem.now = now
+    trial = other.suggest()
+    assert asked == (4 if quick == 0.0 else 2)
+    plain.suggest(asked)
+    assert trial.params == plain.trials[-1].params
+    assert [trial.params for trial in other.pending_] == [trial.params for trial in plain.pending_]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_child_opens_its_own_connection(store):
+    study = bl.Study("s", store, random_search())
+    trial = study.suggest()
+    connection = study._store._connection
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            assert study._store._connection is None
+            study.observe(trial, 1.0)
+            study.suggest()
+            code = 0
+        finally:
+            os._exit(code)
+    assert os.waitpid(child, 0)[1] == 0
+    assert study._store._connection is connection
+    study.suggest()
+    assert trial.value == 1.0 and study.n_trials == 3
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_fork_while_a_thread_is_at_work_leaves_a_usable_child(store):
+    study = bl.Study("s", store, random_search())
+    study.suggest()
+    assert suggests_in_a_fork(study, study._log.lock)
+    assert study.n_trials == 2
+
+
+def test_studies_and_trials_travel(store):
+    study = bl.Study("s", store, random_search())
+    trial = pickle.loads(pickle.dumps(study.suggest()))
+    trial.observe(2.0)
+    assert study.best_trial_ == trial and len(pickle.dumps(study)) < 500
+
+
+def test_a_failed_write_leaves_what_the_store_has(store, monkeypatch):
+    study = bl.Study("s", store, random_search())
+    trial = study.suggest()
+    monkeypatch.setattr(sqlite._Transaction, "append", lambda self, records: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        study.observe(trial, 1.0)
+    with pytest.raises(ZeroDivisionError):
+        study.add([{"x": 0.5, "kind": "a"}] * 2)
+    monkeypatch.undo()
+    assert study.sync() == 0 and trial.state == "pending"
+    study.observe(trial, 2.0)
+    assert bl.Study.load("s", store).best_value_ == 2.0
+
+
+def test_what_cannot_be_stored_is_refused(store):
+    with pytest.raises(bl.InvalidSpace, match="cannot be stored"):
+        bl.Study("s", store, bl.RandomSearch({"f": [np.sin, np.cos]}))
+    with pytest.raises(bl.InvalidSetting, match="one of"):
+        bl.Study("s", store, type("Mine", (bl.RandomSearch,), {})({"x": (0.0, 1.0)}))
+    with pytest.raises(bl.StoreError, match="optimizer="):
+        bl.Study("s", store)
+    for name in ("", 3, "a\nb"):
+        with pytest.raises(bl.InvalidSetting, match="name="):
+            bl.Study(name, store, random_search())
+    for bad in ("", "sqlite://", "sqlite:///:memory:", "postgres:///x", 3, "studies.db"):
+        with pytest.raises(bl.InvalidSetting, match="store="):
+            bl.Study("s", bad, random_search())
