@@ -13,10 +13,6 @@ pub(crate) const NOISELESS: f64 = 1e-6;
 /// As many rows more, as far off as predicted: what a few rows say counts in part.
 const AGREEING: f64 = 2.0;
 
-/// Where no rows are, f may differ more from what the model expects than where they are. With this factor 95 % intervals hold
-/// f at 91 % of random points in runs without noise; with larger ones the optimizer explores for longer.
-const CAUTION: f64 = 2.0;
-
 /// Whether there is hardly any noise.
 pub(super) fn is_noiseless(noise_variance: f64) -> bool {
     noise_variance <= NOISELESS
@@ -25,8 +21,10 @@ pub(super) fn is_noiseless(noise_variance: f64) -> bool {
 /// θ with a signal variance as large as errors suggest, where there is hardly any noise.
 ///
 /// Without noise the evidence of rows that are crowded in one place is about digits there, and θ is overconfident elsewhere.
-/// Of rows near to one another one is kept, and each of these is predicted from the others: the mean of the squared errors,
-/// in units of their variances, times [`CAUTION`] is the factor, if above 1.
+/// Of rows near to one another one is kept, and each of these is predicted from the others: the factor is the mean of the
+/// squared errors, in units of their variances, times the square root of the number of rows for each that is kept. It is at
+/// least 1. The root is measured: without it 95 % intervals hold f at 87 % of random points, with it at 90 %; twice the mean
+/// has the same effect on them, and costs Hartmann6, where few rows are crowded, 0.14 more in log10 of the regret.
 pub fn widened(
     found: &Found,
     data: Data,
@@ -37,6 +35,7 @@ pub fn widened(
     if settings.signal_variance.is_some() || !is_noiseless(theta.noise_variance) {
         return Ok(theta);
     }
+    let n_rows = data.y.len() as f64;
     let rows: Vec<_> = (0..data.y.len()).collect();
     let rows = spread_rows(data.x, &rows, settings.dimensions, NEAR);
     let part = Part::of(data, &rows);
@@ -62,7 +61,8 @@ pub fn widened(
     };
     let n = data.y.len();
     let squares = (0..n).map(|i| (data.y[i] - mean - means[i]).powi(2) / variances[i]);
-    let factor = CAUTION * (AGREEING + squares.sum::<f64>()) / (AGREEING + n as f64);
+    let mean_square = (AGREEING + squares.sum::<f64>()) / (AGREEING + n as f64);
+    let factor = mean_square * (n_rows / n as f64).sqrt();
     if factor > 1.0 && factor.is_finite() {
         theta.signal_variance *= factor;
     }
