@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::domain::Domain;
 use crate::error::{Error, Result, Stop, check};
-use crate::ledger::{Ledger, Point};
+use crate::ledger::{Ledger, Point, State};
 use crate::maximize::excluded::Excluded;
 use crate::maximize::feasible::Pool;
 use crate::random::Rng;
@@ -46,14 +46,21 @@ impl FromSettings for RandomSearch {
 }
 
 impl RandomSearch {
-    /// The points of all trials in this context, where they can be tried one and all.
+    /// The points of the trials in this context, if the domain has few members. An abandoned point counts as tried until
+    /// another result has arrived.
     fn tried(&self, log: &Ledger, query: Query) -> Excluded {
         if !self.domain.is_finite() || self.domain.combinations() > MAX_MEMBERS {
             return Excluded::default();
         }
         let trials = log.trials().iter().enumerate();
-        let here = trials.filter(|(number, _)| log.context(*number) == query.context);
-        let points = here.map(|(number, trial)| (log.x(number), trial.index.map(|i| i as usize)));
+        let tried = trials.filter(|(_, trial)| trial.state != State::Abandoned);
+        let tried = tried.map(|(number, _)| number).chain(log.recently_abandoned());
+        let points = tried
+            .filter(|&number| log.context(number) == query.context)
+            .map(|number| {
+                let index = log.trials()[number].index;
+                (log.x(number), index.map(|i| i as usize))
+            });
         Excluded::new(&self.domain, points)
     }
 

@@ -181,3 +181,12 @@ def test_a_deterministic_function_is_not_asked_twice_once_no_noise_is_seen():
         seen.add(key(trial))
         trial.observe(-((trial.params["a"] - 7.0) ** 2) - (trial.params["b"] - 3) ** 2 - (trial.params["c"] == "p"))
     assert repeats <= 8
+
+
+def test_random_search_tries_an_abandoned_point_before_it_repeats_another():
+    for seed in range(8):
+        opt = bl.RandomSearch({"n": (0, 3)}, seed=seed)
+        opt.abandon(opt.suggest())
+        failed = opt.suggest()
+        failed.fail()
+        assert {*map(key, opt.suggest(3)), key(failed)} == {(0,), (1,), (2,), (3,)}
