@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import belated
+from tests.system.docs.pages import DOCS
 
 _MODULES = ["belated"] + [module.name for module in pkgutil.walk_packages(belated.__path__, "belated.")]
 _README = Path(__file__).parents[3] / "README.md"
@@ -35,13 +36,22 @@ def test_examples_of_module(name):
     assert doctest.testmod(module, optionflags=_FLAGS).failed == 0
 
 
-def test_examples_of_readme():
+def test_examples_of_readme(capsys):
     if not _README.exists():
         pytest.skip("the installed package comes without its README")
-    blocks = re.findall(r"^```python\n(.*?)^```", _README.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+    text = _README.read_text(encoding="utf-8")
+    # A block of Python, and the output that is shown below it.
+    blocks = re.findall(r"^```python\n(.*?)^```\n(?:\n```text\n(.*?)^```)?", text, flags=re.MULTILINE | re.DOTALL)
     assert blocks
-    for block in blocks:
-        exec(compile(block, str(_README), "exec"), {})
+    for code, output in blocks:
+        exec(compile(code, str(_README), "exec"), {})
+        assert capsys.readouterr().out == output
+
+
+def test_readme_has_at_most_900_words():
+    if not _README.exists():
+        pytest.skip("the installed package comes without its README")
+    assert len(_README.read_text(encoding="utf-8").split()) <= 900
 
 
 def test_every_public_name_is_documented():
@@ -49,12 +59,11 @@ def test_every_public_name_is_documented():
     assert undocumented == []
 
 
-def test_the_readme_names_the_papers_of_the_algorithms():
-    if not _README.exists():
-        pytest.skip("the installed package comes without its README")
-    rows = re.findall(
-        r"^ *\| `(.+)` \|.*\|.*\| (\w+).*? (\d{4}).*\|$", _README.read_text(encoding="utf-8"), re.MULTILINE
-    )
+def test_algorithms_page_names_the_papers():
+    page = DOCS / "algorithms.md"
+    if not page.exists():
+        pytest.skip("the installed package comes without its pages")
+    rows = re.findall(r"^\| `(.+)` \|.*\|.*\| (\w+).*? (\d{4}).*\|$", page.read_text(encoding="utf-8"), re.MULTILINE)
     assert {name for name, _, _ in rows} == set(belated.algorithms())
     for name, author, year in rows:
         assert author in belated.algorithms()[name] and year in belated.algorithms()[name]

@@ -12,6 +12,7 @@ from tests.system.docs.pages import COMPARISONS, DOCS, GUIDES, blocks, is_progra
 
 pytestmark = pytest.mark.skipif(not GUIDES, reason="the installed package comes without its pages")
 
+README = DOCS.parent / "README.md"
 # Libraries that a page is about.
 NEEDED = {"dask": "distributed", "processes": "loky", "ray": "ray.tune"}
 
@@ -55,7 +56,7 @@ def run_as_script(page, folder):
     assert run.returncode == 0, run.stderr
 
 
-@pytest.mark.parametrize("page", GUIDES + COMPARISONS, ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", [README, *GUIDES, *COMPARISONS], ids=lambda page: page.stem)
 def test_links_to_other_files_lead_somewhere(page):
     text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
     text = re.sub(r"`[^`]*`", "", text)
