@@ -4,9 +4,13 @@ from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal, TypeAlias
 
+import numpy as np
+
 from belated._core import InvalidSetting
 from belated.optimizers.optimizer import Optimizer
+from belated.optimizers.status import Round, round_from
 from belated.optimizers.values import Value, checks_keywords, in_units_of_f, takes
+from belated.space.candidates import Candidates
 
 DelayName: TypeAlias = Literal["estimated", "none"]
 
@@ -179,5 +183,23 @@ class BPEDelay(Optimizer, strategy="BPEDelay"):
         super().__post_init__()
 
     @property
-    def _status_of(self) -> str:
-        return "rounds"
+    def round_(self) -> int:
+        """The number of the round that the last suggestion belongs to, 1 before the first."""
+        return int(self._status()["round"])
+
+    @property
+    def rounds_(self) -> list[Round]:
+        """The rounds that have begun and, where delays are known, those that will follow."""
+        return [round_from(each) for each in self._status()["rounds"]]
+
+    @property
+    def surviving_(self) -> Any:
+        """The points that the round chooses from: all that were not eliminated.
+
+        An array of indices for candidates; for a space a list of params, out of the points that stand for it. The
+        next round decides anew when its first suggestion is asked for.
+        """
+        status, domain = self._status(), self._problem.domain
+        if isinstance(domain, Candidates):
+            return np.array(status["surviving"], dtype=np.int64)
+        return [domain.decode(np.array(point), None) for point in status["points"]]

@@ -55,11 +55,6 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
         return False
 
     @property
-    def _status_of(self) -> str | None:
-        """What can be looked at besides trials: "rounds" or a "tree"."""
-        return None
-
-    @property
     def _seed(self) -> int:
         """The seed of the optimizer, given or drawn."""
         raise NotImplementedError

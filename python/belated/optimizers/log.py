@@ -92,9 +92,6 @@ class Log(Protocol):
     def surrogate(self, now: float | None, pending: bool) -> tuple[GaussianProcess, float, float, float] | None:
         """(model, mean, scale, log slope), as the core has them; None while nothing is observed."""
 
-    def status(self) -> str | None:
-        """What can be looked at of a strategy that works in rounds, as JSON; None of others."""
-
     def leave_one_out(self, now: float | None) -> tuple[list[int], Array, Array] | None:
         """(trial numbers, mean, std) of values predicted from all others; None while nothing is observed."""
 

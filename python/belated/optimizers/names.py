@@ -32,9 +32,9 @@ _POINTS = (
 _STOPPERS = "pass callbacks=[bl.NoImprovement(n)] or callbacks=[bl.ValueReached(value)]"
 _STUDIES = "bl.Study(name, store, optimizer) keeps trials in a store: pass it as optimizer="
 
-# Names of arguments that other packages and the first edition have, and what to write here: an argument, a field of a
-# value as ``Class.field``, or advice in words. The packages are scikit-learn, scikit-optimize, bayesian-optimization,
-# Optuna, Ax, BoTorch, Ray Tune, Hyperopt and SciPy.
+# Names of arguments in other packages, and what to write here: an argument, a field of a value as ``Class.field``, or
+# advice in words. The packages are scikit-learn, scikit-optimize, bayesian-optimization, Optuna, Ax, BoTorch, Ray Tune,
+# Hyperopt and SciPy.
 ELSEWHERE = {
     **dict.fromkeys(("random_state", "rng", "random_seed", "rstate"), "seed"),
     **dict.fromkeys(("bounds", "pbounds", "dimensions", "search_space", "parameters", "param_space"), "space"),
@@ -75,16 +75,7 @@ ELSEWHERE = {
     "n_restarts_optimizer": "GP.n_restarts",
     "normalize_y": "GP.targets",
     "num_fantasies": "Integrate.n",
-    # The first edition.
     "noise": "GP.noise_std",
-    "variance": "GP.signal_std",
-    "n_initial": "initial",
-    "lie": "Liar.value",
-    "n_nearest": "Nearest.k",
-    "n_fantasies": "Integrate.n",
-    "thompson": "ThompsonSampling.draws",
-    "scale_draws": "ThompsonSampling.widen",
-    **dict.fromkeys(("maximizer", "n_raw", "n_starts"), "LogEI.multistart"),
 }
 
 # Attributes that optimizers, studies and results of other packages have, and what to use here.

@@ -135,6 +135,10 @@ class Optimizer(LifeCycle[_core.Optimizer]):
         fidelity: float | None = json.loads(event)["Suggested"].get("fidelity")
         return fidelity
 
+    def _status(self) -> Any:
+        """The state of a strategy that has rounds or trees, as JSON data."""
+        return json.loads(self._log.status() or "null")
+
     @property
     def _seed(self) -> int:
         return self.seed_

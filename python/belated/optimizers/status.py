@@ -1,4 +1,4 @@
-"""What can be looked at besides trials: the rounds of a search that has some, or its tree."""
+"""The rounds of `BPEDelay` and the trees of `TreeSearch`, as they can be read."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Round:
 
 
 def round_from(status: Mapping[str, Any]) -> Round:
-    """A round as the core tells of it."""
+    """A round from the core's status of it."""
     delay = status["delay"]
     return Round(**{**status, "delay": None if delay is None else (delay["mean"], delay["xi"], delay["b"])})
 
@@ -62,8 +62,3 @@ class Tree:
     rho: float
     n_cells: int
     depth: int
-
-
-def trees_from(status: Mapping[str, Any]) -> list[Tree]:
-    """The trees as the core tells of them."""
-    return [Tree(**instance) for instance in status["instances"]]

@@ -5,6 +5,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Literal, TypeAlias
 
 from belated.optimizers.optimizer import Optimizer
+from belated.optimizers.status import Tree
 from belated.optimizers.values import Value, checks_keywords, takes
 
 BoundName: TypeAlias = Literal["ducb1", "ducb1_sigma", "ducbv"]
@@ -136,5 +137,6 @@ class TreeSearch(Optimizer, strategy="TreeSearch"):
     refresh: Literal["frozen", "exact"] = "frozen"
 
     @property
-    def _status_of(self) -> str:
-        return "tree"
+    def trees_(self) -> list[Tree]:
+        """The tree of each value of rho: its smoothness parameters, number of cells and depth."""
+        return [Tree(**each) for each in self._status()["instances"]]

@@ -45,16 +45,12 @@ class Trial:
     ('observed', 0.25)
     """
 
-    __slots__ = ("_number", "_owner")
+    __slots__ = ("_owner", "number")
 
     def __init__(self, owner: LifeCycle[Any], number: int) -> None:
         self._owner = owner
-        self._number = number
-
-    @property
-    def number(self) -> int:
-        """The trial's number, counted from 0."""
-        return self._number
+        #: The trial's number, counted from 0.
+        self.number = number
 
     @property
     def params(self) -> dict[str, Any] | Any:

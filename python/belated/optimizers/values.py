@@ -214,9 +214,10 @@ class Value:
             return given
         if isinstance(given, str) and given in cls.shorthand:
             return cls.shorthand[given]()
-        values = ", ".join(f"{each.__name__}(…)" for each in cls.shorthand.values())
+        values = [f"{each.__name__}(…)" for each in cls.shorthand.values() if dataclasses.fields(each)]
         raise InvalidSetting(
-            f"{name}={short_repr(given)} is not usable: pass {' or '.join(map(repr, cls.shorthand))}, or {values}"
+            f"{name}={short_repr(given)} is not usable: pass {' or '.join(map(repr, cls.shorthand))}"
+            + (f", or {', '.join(values)}" if values else "")
             + nearest(given, cls.shorthand)
         )
 

@@ -117,8 +117,3 @@ class Store(ABC):
     def salvage(self) -> tuple[list[Header], list[tuple[int, Record]]]:
         """From a damaged store: the intact headers, and (study id, event) of all intact events, in order."""
         raise StoreError(f"store {self.url}: {type(self).__name__} cannot salvage anything from a damaged store")
-
-    def upgrade(self) -> bool:
-        """Change a store of an older layout to the present one; False where there is nothing to change."""
-        self.names()
-        return False

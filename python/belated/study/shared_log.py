@@ -417,10 +417,6 @@ class SharedLog:
         """(trial numbers, mean, std) of values predicted from all others; None while nothing is observed."""
         return self.core.leave_one_out(now, self.wall_time())
 
-    def status(self) -> str | None:
-        """What can be looked at of a strategy that works in rounds, as JSON; None of others."""
-        return self.core.status()
-
     def now(self, now: float | None) -> float:
         """The time on the study's clock."""
         return self.core.now(now)

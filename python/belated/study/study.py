@@ -278,10 +278,6 @@ class Study(LifeCycle[SharedLog]):
         return self._optimizer._has_model
 
     @property
-    def _status_of(self) -> str | None:
-        return self._optimizer._status_of
-
-    @property
     def _seed(self) -> int:
         return self._optimizer._seed
 
@@ -420,11 +416,6 @@ class Study(LifeCycle[SharedLog]):
     # What is known.
 
     @property
-    def optimizer(self) -> dict[str, Any]:
-        """The settings of the study's optimizer, as `Optimizer.get_params` gives them."""
-        return self._optimizer.get_params()
-
-    @property
     def store(self) -> str:
         """The URL of the store."""
         return self._store.url
@@ -432,10 +423,6 @@ class Study(LifeCycle[SharedLog]):
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The settings of the study's optimizer; see `Optimizer.get_params`."""
         return self._optimizer.get_params(deep)
-
-    def to_dataframe(self) -> Any:
-        """All trials as a pandas DataFrame, one row each: see `trials_dataframe`."""
-        return self.trials_dataframe()
 
     def __reduce__(self) -> tuple[Any, ...]:
         if not self._store.opens_by_url:

@@ -174,7 +174,6 @@ def test_help_names_every_command_with_its_arguments(capsys, monkeypatch):
         ("export", "all events, one line of JSON each"),
         ("import", "add studies that `export` wrote, all or none"),
         ("check", "verify that everything in the store is as it was written"),
-        ("upgrade", "change a store that an older belated made to what this one reads"),
     ):
         assert f"{name} {text}" in shown
         its = helped("study", name, "--help")

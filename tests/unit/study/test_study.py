@@ -150,7 +150,7 @@ def test_differences_are_named_by_nested_name(store, given, difference):
     arguments |= {"surrogate": bl.GP(lengthscale=(0.5, 1))}
     study = bl.Study("s", store, bl.BayesOpt(space, **arguments, direction="minimize"))
     assert study.get_params()["pending"] == bl.Censor(-1.0)
-    assert study.optimizer["surrogate"] == bl.GP(lengthscale=[0.5, 1.0])
+    assert study.get_params()["surrogate"] == bl.GP(lengthscale=[0.5, 1.0])
     values = {"acquisition": bl.UCB(2), "pending": bl.Censor(-1.0, late="accept"), "initial": bl.Initial(6)}
     bl.Study("s", store, bl.BayesOpt(space, **arguments | values, direction="minimize"))
     with pytest.raises(bl.InvalidSetting) as caught:
