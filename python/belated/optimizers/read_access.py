@@ -113,7 +113,7 @@ class ReadAccess(AttributeHints):
         Those that were really run, where `observe` was told of other ones than were suggested.
         """
         best = self.best_trial_
-        return None if best is None else self._source._run_point_of(best)
+        return None if best is None else best.params_run
 
     @property
     def best_value_(self) -> float | Any:

@@ -55,17 +55,19 @@ class Trial:
     @property
     def params(self) -> dict[str, Any] | Any:
         """Values by name; for candidates, which have no names, the row of shape (d,), as `x`."""
-        return self._owner._point_of(self)
+        record = self._owner._record_of(self)
+        return self._owner._problem.domain.decode(record.point, record.index, record.given)
 
     @property
     def params_run(self) -> dict[str, Any] | Any:
         """As `params`, where it was really run, as reported; `params` if nothing else was reported."""
-        return self._owner._run_point_of(self)
+        run = self._owner._record_of(self).run
+        return self.params if run is None else self._owner._problem.domain.decode(*run)
 
     @property
     def x(self) -> NDArray[Any] | None:
         """The candidate's row, shape (d,), as it was given; None in a space."""
-        point = self._owner._point_of(self)
+        point = self.params
         return None if isinstance(point, dict) else point
 
     @property
@@ -82,12 +84,13 @@ class Trial:
     @property
     def context(self) -> dict[str, Any] | None:
         """The context it was suggested in; None where none was declared."""
-        return self._owner._context_of(self)
+        contexts = self._owner._problem.context_space
+        return None if contexts is None else contexts.decode(self._owner._record_of(self).context)
 
     @property
     def fidelity(self) -> Any:
         """How much of a full evaluation it is, in the units of the `Fidelity` declared; None where none was."""
-        return self._owner._fidelity_of(self)
+        return self._owner._problem.decode_fidelity(self._owner._record_of(self).fidelity)
 
     @property
     def state(self) -> str:
@@ -97,7 +100,8 @@ class Trial:
     @property
     def value(self) -> float | None:
         """The observed value, None until there is one."""
-        return self._owner._value_of(self)
+        value = self._owner._record_of(self).value
+        return None if value is None else self._owner._problem.oriented(value)
 
     @property
     def std(self) -> float | None:
@@ -220,3 +224,22 @@ class Trial:
         more = {"cost": self.cost, "duration": self.duration, "delay": self.delay}
         facts = self._facts() | {name: fact for name, fact in more.items() if fact is not None}
         return html_table(["Trial", ""], facts.items())
+
+
+# Rows of the table that notebooks show of an optimizer or study.
+_ROWS_SHOWN = 10
+
+
+def trials_html(name: str, trials: Sequence[Trial], n_pending: int, best: Any) -> str:
+    """The last trials as HTML, the latest first, with a caption."""
+    import html
+
+    rows = []
+    for trial in reversed(trials[-_ROWS_SHOWN:]):
+        error = trial.error
+        point = trial.params if trial.index is None else trial.index
+        facts = (point, trial.context, trial.state, trial.value, error and headline(error))
+        rows.append([trial.number] + ["" if fact is None else fact for fact in facts])
+    caption = f"{name}: {len(trials)} trials, {n_pending} pending, best {best}"
+    table = html_table(["number", "point", "context", "state", "value", "error"], rows)
+    return f"<p>{html.escape(caption)}</p>{table}"

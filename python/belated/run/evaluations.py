@@ -168,7 +168,7 @@ class Evaluations:
         """Submit the evaluation of a trial."""
         fidelity = None if self.optimizer._problem.fidelity is None else trial.fidelity
         try:
-            future = self.executor.submit(evaluate, self.f, trial.number, self.optimizer._point_of(trial), fidelity)
+            future = self.executor.submit(evaluate, self.f, trial.number, trial.params, fidelity)
         except Exception as error:
             _abandon(trial)
             raise self.executor_error(trial, error) from error
