@@ -17,7 +17,7 @@ DelayName: TypeAlias = Literal["estimated", "none"]
 
 @dataclass(frozen=True, repr=False)
 class Delay(Value, argument=True):
-    """What is known of delays: `EstimatedDelay`, `NoDelay` or `SubExponential`."""
+    """The delay model: `EstimatedDelay`, `NoDelay` or `SubExponential`."""
 
     @classmethod
     def from_argument(cls, given: Any, name: str) -> Any:
@@ -80,13 +80,13 @@ class SubExponential(Delay):
 class BPEDelay(Optimizer, strategy="BPEDelay"):
     """Batched pure exploration with elimination, for results that come late (BPE-Delay, Vakili et al. 2023).
 
-    Suggestions come in rounds. Within a round they are the points where the least is known, whatever has been
-    observed, so that late results cost nothing there. A round lasts until its first results have most probably
-    arrived. At its end confidence bounds are drawn from the results of this round alone, and what cannot be the
-    maximum any more is eliminated for good. The kernel, the noise and the number of suggestions have to be known
+    Suggestions come in rounds. Within a round they are the points with the largest uncertainty, which does not depend
+    on the observed values, so that late results cost nothing there. A round lasts until its first results have most
+    probably arrived. At its end confidence bounds are computed from the results of this round alone, and points that
+    cannot be the maximum are eliminated for good. The kernel, the noise and the number of suggestions have to be known
     beforehand; then the regret has a bound to which delays add no more than a term that does not grow with time.
 
-    What comes after a round's end changes nothing of what it eliminated, and enqueued and added trials count for no
+    Results after the end of a round do not change what it eliminated, and enqueued and added trials count for no
     round. Points may be suggested more than once. A space is searched on a quasi-random set of points; contexts,
     conditions, constraints and fidelities are refused, as is ``clock="seconds"``: rounds count suggestions.
 
@@ -110,15 +110,15 @@ class BPEDelay(Optimizer, strategy="BPEDelay"):
         The covariance function.
     mean : float, default 0.0
         Prior mean of f, in units of f.
-    delay : EstimatedDelay, NoDelay, SubExponential or str, default "estimated"
-        What is known of delays, in suggestions; as strings "estimated", "none".
+    delay : {"estimated", "none"} or SubExponential, default "estimated"
+        The delay model, in suggestions: "estimated", "none", or a `SubExponential`.
     beta : float or "theory", default 2.5
         Multiplies the standard deviation in the bounds. The paper's experiments have sqrt(6). "theory" is the
         multiplier of Theorem 6.1 for candidates and for spaces of no more than `n_points` points: for N points in R
         rounds B + noise_std/regularization sqrt(2 log(4 R N/delta)). For other spaces it is the multiplier of Theorem
         6.2, whose bounds are so wide that little is ever eliminated.
     rkhs_bound : float, optional
-        B, needed with ``beta="theory"``: a bound on the norm of f - mean in the space of the kernel (that of
+        B, needed with ``beta="theory"``: a bound on the norm of f - mean in the space of the kernel (the norm of
         sum a_i k(., x_i) is the square root of sum a_i a_j k(x_i, x_j)).
     delta : float, default 0.1
         What the theory promises holds with probability 1 - delta.
@@ -132,7 +132,7 @@ class BPEDelay(Optimizer, strategy="BPEDelay"):
             Of the two terms of the bound on delays (Eq. 6) the larger one, or as printed the smaller one, which is no
             bound: with delays of mean 50 some is longer with probability 0.31.
         lengths : {"paper", "code"}, default "paper"
-            Lengths of rounds: those of Algorithm 1, the last one cut to the horizon; or those of the authors' code,
+            Lengths of rounds: as in Algorithm 1, the last one cut to the horizon; or as in the authors' code,
             whose last round is whole and ends beyond the horizon.
 
     Raises

@@ -61,7 +61,7 @@ class Constraints:
         return None
 
     def params_of(self, place: Location | Record) -> dict[str, Any]:
-        """The params at a place, or those of a trial."""
+        """The params at a place, or of a trial."""
         return self._space.decode(place.point, None, place.given)
 
     def check(self, place: Location, what: str) -> None:
@@ -84,7 +84,7 @@ class Constraints:
         return f"constraints[{i}] ({name_of(self.functions[i])})"
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Constraints:
-        return self  # nothing of it ever changes
+        return self  # immutable
 
     def __reduce__(self) -> tuple[Any, ...]:
         check_picklable(self.functions)

@@ -33,14 +33,14 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
 
     _problem: Problem
     _log: AnyLog
-    # Tells trials of this optimizer or study, and of its copies, from those of any other.
+    # Identifies the trials of this optimizer or study, and of its copies.
     _token: str
 
     @property
     def _source(self) -> LifeCycle[AnyLog]:
         return self
 
-    # What a subclass may have otherwise.
+    # Members that a subclass may override.
 
     @property
     def _strategy_name(self) -> str:
@@ -113,7 +113,7 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
             Values by name, where a context was declared; it then must be given.
         fidelity : int or float, optional
             The fidelity that is wanted, in your units, where one was declared. Default None: the optimizer chooses it.
-            An enqueued point that has a fidelity of its own keeps that.
+            An enqueued point keeps a fidelity that it was given.
 
         Returns
         -------
@@ -163,10 +163,11 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
         value : float
             One finite real number (a 0-d array will do).
         std : float, optional
-            The standard deviation of this value's noise, where you know it (of a mean over n repetitions that of one
-            divided by sqrt(n)). The model then takes it at its word, and fits the noise of the other values.
+            The standard deviation of this value's noise, where you know it (of a mean over n repetitions: the standard
+            deviation of one divided by sqrt(n)). The model then uses it as it is, and fits the noise of the other
+            values.
         cost : float, optional
-            What the evaluation cost, >= 0, in a unit of yours. It is kept, and no model uses it; a run with a budget
+            What the evaluation cost, >= 0, in any unit. It is kept, and no model uses it; a run with a budget
             charges it.
         duration : float, optional
             The seconds that the evaluation took.
@@ -177,13 +178,13 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
             Anything else to keep with the trial: strings for keys; None, booleans, finite numbers, strings, and lists
             and dicts of these for values. Merged over what the trial has already.
         fidelity : int or float, optional
-            That of the trial, as a check: a value at another one belongs to a trial of its own (see `add`).
+            The fidelity of the trial, as a check: a value at another one belongs to another trial (see `add`).
         amend : bool, default False
             Replace a value that is there already, and its std. Cost, duration and the point that was run stay as they
             are where they are not given anew.
         replicate : bool, default False
-            Where there is a value already, record another measurement of the same point (or of `params`), as a trial
-            of its own.
+            Where there is a value already, record another measurement of the same point (or of `params`), as another
+            trial.
 
         Raises
         ------
@@ -197,8 +198,9 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
         UnknownTrial
             A number never given out, or a trial of another optimizer.
         AlreadyObserved
-            Another value is there, and neither amend nor replicate is True. The same again (value, and whatever is
-            given of std, cost, duration and params) changes nothing: the attrs of such a repetition are not kept.
+            Another value is there, and neither amend nor replicate is True. Reporting the same again (value, and those
+            of std, cost, duration and params that are given) changes nothing: the attrs of such a repetition are not
+            kept.
         InvalidSetting
             Both amend and replicate are True.
 
@@ -352,7 +354,7 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
         attrs: Any = None,
         fidelity: Any = None,
     ) -> Any:
-        """Add trials that were not suggested: earlier data, or points of one's own.
+        """Add trials that were not suggested: earlier data, or points that you chose.
 
         Parameters
         ----------
@@ -361,7 +363,7 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
             `predict` takes it. Constants may be left out, other names not: see `enqueue`.
             For candidates: an index or a row; rows of shape (n, d), or, where `value` is a list too, indices.
             Or a table of trials alone, as `trials_dataframe` makes it, also when it comes back from a CSV file: each
-            trial is added in the state that it has there, where it was really run, at the time of now.
+            trial is added in its state, where it was really run, at the present time.
         value : float or sequence of float, optional
             The observed value of each point. None, also within the sequence: the trial is pending.
         context : mapping, list of mappings or DataFrame, optional

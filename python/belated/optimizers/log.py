@@ -74,7 +74,7 @@ class Log(Protocol):
     """A log of trials and the strategy that proposes the next one, in the core's terms."""
 
     def record(self, action: Action, now: float | None) -> int | None:
-        """Log an action; the number of the trial that it starts or concerns, None where nothing is logged of any."""
+        """Log an action; the number of the trial that it starts or concerns, None where nothing is logged."""
 
     def recommend(
         self, context: Array | None, now: float | None, feasible: Feasible | None = None
@@ -99,7 +99,7 @@ class Log(Protocol):
         """The time on the optimizer's clock."""
 
     def trial(self, number: int) -> Record:
-        """What is known of a trial."""
+        """A trial as it stands."""
 
     def numbers(self, state: str | None) -> list[int]:
         """The numbers of the trials in a state, or of all."""

@@ -17,7 +17,7 @@ class UnknownArgument(InvalidSetting, TypeError):
     """An argument that a function or class does not have; the message says what to write instead."""
 
 
-# The arguments of `maximize` and `minimize` that are not those of the optimizer.
+# The arguments of `maximize` and `minimize` that are not arguments of the optimizer.
 RUN_ARGUMENTS = (
     *("f", "space", "candidates", "optimizer", "n_trials", "n_trials_total", "timeout", "budget"),
     *("n_workers", "executor", "processes", "retries", "retry_pending", "catch", "callbacks", "progress"),
@@ -126,7 +126,7 @@ def checks_arguments(method: Method) -> Method:
 
 def family_of(cls: type, argument: str) -> Any:
     """The base of the values that an argument takes, None where it takes plain ones."""
-    # Not found: a class that is no dataclass, or has no such argument.
+    # None for a class that is not a dataclass, or does not have the argument.
     fields = {field.name: field for field in dataclasses.fields(cls)} if dataclasses.is_dataclass(cls) else {}
     return fields[argument].metadata.get("takes") if argument in fields else None
 

@@ -67,7 +67,7 @@ class ReadAccess(AttributeHints):
 
     @property
     def direction(self) -> Literal["maximize", "minimize"]:
-        """What is wanted of f."""
+        """Whether f is maximized or minimized."""
         return "minimize" if self._source._problem.minimizes else "maximize"
 
     @property
@@ -78,12 +78,12 @@ class ReadAccess(AttributeHints):
     # Trials.
 
     def trial(self, number: int) -> Trial:
-        """The trial with this number; UnknownTrial if there is none."""
+        """The trial with this number; UnknownTrial if it does not exist."""
         return Trial(self._source, self._source._number_of(number))
 
     @property
     def n_trials(self) -> int:
-        """Number of trials, whatever their state."""
+        """Number of trials in any state."""
         return len(self._source._current_log())
 
     @property
@@ -96,8 +96,8 @@ class ReadAccess(AttributeHints):
         """The trials without a result so far."""
         return [Trial(self._source, number) for number in self._numbers("pending")]
 
-    # `X | Any` for X or None: whoever has observed values can go on with X without asking, and a wrong name of an
-    # attribute of X is still an error to type checkers.
+    # `X | Any` for X or None: code that has observed values can use X without a check for None, and a wrong name of
+    # an attribute of X is still an error to type checkers.
 
     @property
     def best_trial_(self) -> Trial | Any:
@@ -229,7 +229,7 @@ class ReadAccess(AttributeHints):
         """The acquisition that the next suggestion would maximise, pending trials included.
 
         Reading it changes nothing: suggestions afterwards are the same. Points that violate constraints have a value
-        too; none of them is suggested.
+        too, but are not suggested.
 
         Parameters
         ----------
@@ -241,10 +241,10 @@ class ReadAccess(AttributeHints):
         ndarray of shape (n,)
             Larger is better in either direction. Where trials have failed, -inf at points that are excluded because
             success is less likely than failure. `LogEI`: the logarithm of the expected improvement in units of f, and
-            where trials have failed plus that of the chance of success.
+            where trials have failed plus the logarithm of the chance of success.
             `UCB`: the upper bound of f, or of -f where f is minimized. `MaxVariance`: the variance of f.
-            `UCBPE`: that of `UCB` with nothing in flight; otherwise the variance of f, or below 0 by how much the upper
-            bound is too low for a point to be explored.
+            `UCBPE`: as `UCB` with nothing in flight; with points in flight the variance of f, or below 0 by
+            how much the upper bound is too low for a point to be explored.
 
         Raises
         ------

@@ -1,6 +1,6 @@
 """The values that BayesOpt is set up with: acquisitions, pending policies, the surrogate and the initial design.
 
-Their defaults are those of the core, and a test holds the two together.
+A test compares their defaults with the core.
 """
 
 from collections.abc import Sequence
@@ -31,12 +31,12 @@ __all__ = [
 AcquisitionName: TypeAlias = Literal["log_ei", "ucb", "thompson", "max_variance", "ucb_pe"]
 PendingName: TypeAlias = Literal["integrate", "hallucinate", "ignore", "censor", "liar", "nearest"]
 
-# Acquisitions: what is maximised to choose a point.
+# Acquisitions.
 
 
 @dataclass(frozen=True, repr=False)
 class Acquisition(Value, argument=True):
-    """What is maximised to choose a point: `LogEI`, `UCB`, `ThompsonSampling`, `MaxVariance` or `UCBPE`."""
+    """The function that is maximised: `LogEI`, `UCB`, `ThompsonSampling`, `MaxVariance` or `UCBPE`."""
 
     multistart: tuple[int, int] | None = field(default=None, kw_only=True)
     direct: int | None = field(default=None, kw_only=True)

@@ -87,7 +87,7 @@ def _rounded(value: Any) -> str:
 def surrogate_of(problem: Problem, model: GaussianProcess, mean: float, scale: float, log_slope: float) -> Surrogate:
     """A model of targets, which are 0 at the prior mean of f and in units of `scale`, in the problem's units.
 
-    log_slope is that of the log density of the values over that of their targets.
+    log_slope is the log density of the values minus the log density of their targets.
     """
     domain, contexts = problem.domain, problem.context_space
     lengthscale = model.lengthscale

@@ -1,4 +1,4 @@
-"""A trial: one numbered point, what became of it, and the way to report that."""
+"""A trial: one numbered point, its state, and the methods that report it."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class Trial:
 
     @property
     def index_run(self) -> int | None:
-        """The row number of the candidate that was really run; `index` if nothing else was said."""
+        """The row number of the candidate that was really run; `index` if nothing else was reported."""
         record = self._owner._record_of(self)
         return record.index if record.run is None else record.run[1]
 
@@ -120,12 +120,12 @@ class Trial:
 
     @property
     def attrs(self) -> dict[str, Any]:
-        """What was reported beside values and failures: later ones merged over earlier ones; a copy."""
+        """The attributes that were reported, later ones merged over earlier ones; a copy."""
         return merged_attrs(self._owner._record_of(self).attrs)
 
     @property
     def error(self) -> TrialError | None:
-        """Why it failed, the latest time that this was said; None if it never failed, or nobody said why."""
+        """The last error that was reported; None if it never failed, or failed without an error."""
         error = self._owner._record_of(self).error
         return None if error is None else TrialError(*error)
 
@@ -191,7 +191,7 @@ class Trial:
         self._owner.abandon(self)
 
     def _facts(self) -> dict[str, Any]:
-        """What identifies the trial and what is known about it, in the order it is shown."""
+        """The facts about the trial that have a value, in the order in which they are shown."""
         x, context, error = self.x, self.context, self.error
         record = self._owner._record_of(self)
         facts: dict[str, Any] = {"number": self.number}

@@ -49,7 +49,7 @@ def is_intact(study: int, record: Record) -> bool:
 
 
 def verified(name: str, study: int, start: int, records: Iterable[Record]) -> list[Record]:
-    """Records from number `start` on, each checked; StoreError at the first that is not what was written."""
+    """Records from number `start` on, each checked; StoreError at the first that is damaged."""
     checked = []
     for seq, record in enumerate(records, start):
         what = f"event {seq} of study {name!r}"

@@ -21,7 +21,7 @@ T = TypeVar("T")
 LAYOUT = 1
 
 # A writer commits without waiting for the disk, so that the next one can go on, and then waits for all that was logged
-# until now: those who wait at a time are served by one sync. A standby logs nothing.
+# until now: one sync serves all writers that wait. A standby logs nothing.
 _SYNC = "SELECT CASE WHEN NOT pg_is_in_recovery() THEN pg_logical_emit_message(true, 'belated', '') END"
 _WITHOUT_WAITING = "SET LOCAL synchronous_commit TO OFF; "
 # The same for users without the right to that: a lock is logged, too.
@@ -102,7 +102,7 @@ class PostgresStore(Store):
         return [name for (name,) in rows]
 
     def header(self, name: str) -> Header | None:
-        """The study of this name; None where there is none."""
+        """The study of this name; None if there is no such study."""
         with self._server.lock:
             if not self._has_tables():
                 return None
@@ -326,7 +326,7 @@ class _Transaction:
         self._added.extend(records)
 
     def commit(self) -> None:
-        """Write what was appended, exactly once, even where the connection is lost meanwhile."""
+        """Write the appended events exactly once, even if the connection is lost meanwhile."""
         if not self._added:
             return
         # `before` is the checksum of the event before the first one. `sent`: whether there may have been a commit whose
@@ -377,7 +377,7 @@ class _Transaction:
         self._store._noted(self._study, self._added)
 
     def _send(self, connection: Any, key: bytes) -> None:
-        """Send what was appended, the commit and the wait for the disk, in one message."""
+        """Send the appended events, the commit and the wait for the disk in one message."""
         n, later = self._added[-1].seq + 1, self._store._server.may_sync_later
         rows = ", ".join(["(%s, %s, %s, %s, %s, %s, %s, %s)"] * len(self._added))
         driver().ClientCursor(connection).execute(
@@ -417,7 +417,7 @@ class _Transaction:
             found.nextset()
         n = found.fetchone()
         found.nextset()
-        # Where events are gone that were read before, whoever asks for them is told so.
+        # An error if events that were read before are gone.
         gone = n is not None and n[0] < start
         self._stored = [] if gone else _complete(found.fetchall(), start, None if n is None else n[0])
         self._start = n[0] if gone else start

@@ -44,7 +44,7 @@ def add_to(commands: Any) -> None:
         if name in ("show", "export", "import"):
             action.add_argument("name", metavar="NAME", nargs="?", help="which study (default: all)")
         if name == "export":
-            action.add_argument("--salvage", action="store_true", help="from a damaged file: whatever is intact")
+            action.add_argument("--salvage", action="store_true", help="from a damaged file: all that is intact")
         action.set_defaults(command=command)
 
 
@@ -126,7 +126,7 @@ def export_command(arguments: argparse.Namespace) -> int:
 
 
 def _as_utf8(stream: Any) -> None:
-    """Have a standard stream read or write UTF-8, whatever the terminal does."""
+    """Have a standard stream read or write UTF-8 with any terminal."""
     if isinstance(stream, io.TextIOWrapper):
         stream.reconfigure(encoding="utf-8", errors="strict", newline="\n")
 

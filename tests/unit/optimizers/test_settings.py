@@ -163,7 +163,7 @@ def test_a_refused_change_changes_nothing():
 )
 def test_an_unknown_keyword_is_refused_with_the_nearest_name(make, name, advice):
     message = refusal(lambda: make(**{name: 1}))
-    assert message == f"{name}=1 is no argument of {make.__name__}: did you mean {advice}?"
+    assert message == f"{name}=1 is not an argument of {make.__name__}: did you mean {advice}?"
 
 
 def test_an_unknown_keyword_without_a_near_name_is_refused_with_all_names():

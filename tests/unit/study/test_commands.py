@@ -181,4 +181,4 @@ def test_help_names_every_command_with_its_arguments(capsys, monkeypatch):
         assert "STORE sqlite:///file.db, the path of the file, or postgresql://user@host/database" in its
         assert ("NAME which study (default: all)" in its) == (name in ("show", "export", "import"))
         assert ("FILE what `export` printed; - for standard input" in its) == (name == "import")
-        assert ("--salvage from a damaged file: whatever is intact" in its) == (name == "export")
+        assert ("--salvage from a damaged file: all that is intact" in its) == (name == "export")

@@ -127,7 +127,7 @@ def test_opening_with_an_equal_optimizer_needs_no_seed_and_a_different_one_is_re
         bl.Study("s", store, bl.RandomSearch(SPACE, seed=12))
     used = bl.RandomSearch(SPACE)
     used.suggest()
-    with pytest.raises(bl.InvalidSetting, match="trials of its own"):
+    with pytest.raises(bl.InvalidSetting, match="has trials: pass one without"):
         bl.Study("s", store, used)
 
 
