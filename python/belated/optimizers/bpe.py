@@ -34,8 +34,8 @@ class Delay(Value, argument=True):
 class EstimatedDelay(Delay, name="estimated"):
     """Delays are estimated from the results that have arrived, trials in flight counted with their ages.
 
-    A round then goes on until the estimate says that its first results have arrived; without any result so far it goes
-    on until there is one. Results that never come have no part in it.
+    A round then lasts until, by the estimate, its first results have arrived; without any result it lasts until the
+    first. Results that never come are not counted.
     """
 
 
@@ -100,8 +100,8 @@ class BPEDelay(Optimizer, strategy="BPEDelay"):
     lengthscale : float or list of float
         Of the kernel, in encoded units, in which columns range over [0, 1]: one for all columns, or one for each.
     noise_std : float
-        Standard deviation of the observations' noise, in units of f, 0 for none; values that come with a ``std`` of
-        their own have that one.
+        Standard deviation of the observations' noise, in units of f, 0 for none; values with a ``std`` use
+        that instead.
     regularization : float, optional
         λ of Theorem 6.1, a standard deviation: what the model takes for the noise. Default None: `noise_std`.
     signal_std : float, default 1.0

@@ -9,8 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from belated._core import InvalidPoint, InvalidSetting
-from belated.optimizers.log import Record
+from belated._core import InvalidPoint, InvalidSetting, TrialRecord
 from belated.short_repr import short_repr
 from belated.space.candidates import Candidates
 from belated.space.space import Location, Space
@@ -60,7 +59,7 @@ class Constraints:
                 return i
         return None
 
-    def params_of(self, place: Location | Record) -> dict[str, Any]:
+    def params_of(self, place: Location | TrialRecord) -> dict[str, Any]:
         """The params at a place, or of a trial."""
         return self._space.decode(place.point, None, place.given)
 

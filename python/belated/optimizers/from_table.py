@@ -129,7 +129,7 @@ def _read_space(space: Space, row: Mapping[str, Any], prefix: str, i: int) -> di
     """Values by name from the cells of a row; parameters that are not active have empty ones."""
     cells = {name: row[f"{prefix}{name}"] for name in space if f"{prefix}{name}" in row}
     values = {name: _read_cell(space[name], cell, f"{prefix}{name}", i) for name, cell in cells.items()}
-    # A choice may read as empty as well (None): where its parameter is active, which may make others active in turn.
+    # A choice such as None reads as empty, too, where its parameter is active; that may make further parameters active.
     empty = [name for name in space if name not in cells and None in map(_as_read, choices_of(space[name]) or ())]
     for _ in empty:
         for name in empty:

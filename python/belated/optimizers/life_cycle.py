@@ -8,11 +8,11 @@ from typing import Any, Generic, TypeVar, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from belated._core import Action, AlreadyObserved, InvalidSetting, InvalidValue, UnknownTrial
+from belated._core import Action, AlreadyObserved, InvalidSetting, InvalidValue, TrialRecord, UnknownTrial
 from belated.optimizers.additions import added_actions, check_same_fidelity, enqueued_actions
 from belated.optimizers.constraints import Constraints
 from belated.optimizers.from_table import add_trials_table, is_trials_table
-from belated.optimizers.log import Array, Log, Record, Report
+from belated.optimizers.log import Array, Log, Report
 from belated.optimizers.names import checks_arguments
 from belated.optimizers.observations import in_words, report_of
 from belated.optimizers.problem import Problem
@@ -85,7 +85,7 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
         """Whether a trial comes from here."""
         return trial._owner._token == self._token
 
-    def _record_of(self, trial: Trial) -> Record:
+    def _record_of(self, trial: Trial) -> TrialRecord:
         """What the log knows about a trial, in the core's terms."""
         return self._log.trial(trial.number)
 

@@ -6,7 +6,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from belated._core import Action, GaussianProcess
+from belated._core import Action, GaussianProcess, TrialRecord
 from belated.space.space import Location
 
 Array = NDArray[np.float64]
@@ -25,49 +25,6 @@ class Report(NamedTuple):
     place: Location | None = None
     # The user's attributes, as JSON.
     attrs: str | None = None
-
-
-class Record(Protocol):
-    """One trial as the log knows it, in the core's terms: `_core.TrialRecord`."""
-
-    @property
-    def number(self) -> int: ...
-    @property
-    def point(self) -> Array: ...
-    @property
-    def index(self) -> int | None: ...
-    @property
-    def given(self) -> list[float] | None: ...
-    @property
-    def run(self) -> tuple[Array, int | None, list[float] | None] | None: ...
-    @property
-    def context(self) -> Array: ...
-    @property
-    def state(self) -> str: ...
-    @property
-    def value(self) -> float | None: ...
-    @property
-    def std(self) -> float | None: ...
-    @property
-    def cost(self) -> float | None: ...
-    @property
-    def duration(self) -> float | None: ...
-    @property
-    def fidelity(self) -> float | None: ...
-    @property
-    def attrs(self) -> list[str]: ...
-    @property
-    def error(self) -> tuple[str, str, str | None] | None: ...
-    @property
-    def suggested(self) -> bool: ...
-    @property
-    def suggested_at(self) -> float: ...
-    @property
-    def observed_at(self) -> float | None: ...
-    @property
-    def ended_at(self) -> float | None: ...
-    @property
-    def expires_at(self) -> float | None: ...
 
 
 class Log(Protocol):
@@ -98,7 +55,7 @@ class Log(Protocol):
     def now(self, now: float | None) -> float:
         """The time on the optimizer's clock."""
 
-    def trial(self, number: int) -> Record:
+    def trial(self, number: int) -> TrialRecord:
         """A trial as it stands."""
 
     def numbers(self, state: str | None) -> list[int]:

@@ -125,7 +125,7 @@ def checks_arguments(method: Method) -> Method:
 
 
 def family_of(cls: type, argument: str) -> Any:
-    """The base of the values that an argument takes, None where it takes plain ones."""
+    """The base class of the values that an argument takes, None where it takes plain data."""
     # None for a class that is not a dataclass, or does not have the argument.
     fields = {field.name: field for field in dataclasses.fields(cls)} if dataclasses.is_dataclass(cls) else {}
     return fields[argument].metadata.get("takes") if argument in fields else None
@@ -204,7 +204,7 @@ def _written(argument: str, kind: str, field: str, nested: bool) -> str:
 
 
 class AttributeHints:
-    """A base whose unknown attributes are answered by what to use here; names that start with "_" are not."""
+    """A base whose unknown attributes are answered by the member to use here, except names that start with "_"."""
 
     # Type checkers would allow any attribute of a class that has this method.
     if not TYPE_CHECKING:
@@ -225,6 +225,6 @@ def _attribute_advice(name: str, known: set[str]) -> str:
     if advice is None:
         near = difflib.get_close_matches(name, sorted(known), n=1)
         return f": did you mean {near[0]}?" if near else ""
-    # A result has some only at its optimizer.
+    # Some members of an optimizer are missing from a result.
     own = "." in advice or advice.partition("(")[0] in known or "optimizer" not in known
     return f": use {'' if own else 'optimizer.'}{advice}"

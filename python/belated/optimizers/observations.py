@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from belated.optimizers.log import Record, Report
+from belated._core import TrialRecord
+from belated.optimizers.log import Report
 from belated.optimizers.problem import Problem
 from belated.optimizers.report import attrs_as_json, check_amount
 from belated.short_repr import short_repr
@@ -10,7 +11,14 @@ from belated.space.space import Location, Space
 
 
 def report_of(
-    problem: Problem, number: int, started: Record | None, std: Any, cost: Any, duration: Any, params: Any, attrs: Any
+    problem: Problem,
+    number: int,
+    started: TrialRecord | None,
+    std: Any,
+    cost: Any,
+    duration: Any,
+    params: Any,
+    attrs: Any,
 ) -> Report | None:
     """The report of a trial, None where only its value is given; `started` is the trial's record, for `params`."""
     if std is None and cost is None and duration is None and params is None and attrs is None:
@@ -25,7 +33,7 @@ def report_of(
     )
 
 
-def _run_location(problem: Problem, started: Record, params: Any) -> Location | None:
+def _run_location(problem: Problem, started: TrialRecord, params: Any) -> Location | None:
     """Where a trial was really run; None if that is where it was started and no other place was reported before."""
     domain = problem.domain
     place = domain.locate(params)

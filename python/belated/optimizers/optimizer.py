@@ -34,11 +34,11 @@ from belated.space.fidelity import Fidelity
 @checks_keywords
 @dataclass(eq=False, repr=False)
 class Optimizer(LifeCycle[_core.Optimizer]):
-    """What all optimizers have in common; use a subclass.
+    """The base of all optimizers; use a subclass.
 
     Constructor arguments are readable under their names and fixed once there is a trial.
     Methods may be called from several threads. An optimizer can be pickled at any moment, with
-    trials pending; the copy goes on exactly as the original would.
+    trials pending; the copy continues exactly as the original would.
     """
 
     # The optimizers that a study can keep, by the names of their strategies in the core.
@@ -101,7 +101,7 @@ class Optimizer(LifeCycle[_core.Optimizer]):
         return settings
 
     def _definition(self) -> dict[str, Any]:
-        """All that the core has to know, as JSON data in its orientation; the domain apart."""
+        """The definition for the core, as JSON data in its orientation, without the domain."""
         reverse = self.direction == "minimize"
         units = {field.name for field in fields(self) if field.metadata.get("in_units_of_f", False)}
         strategy = {

@@ -26,7 +26,7 @@ def html_table(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
 
 
 class Trial:
-    """One trial of an optimizer, as it stands now.
+    """A trial of an optimizer.
 
     Trials come from ``suggest``, ``add`` and ``trials``; they are views that read the optimizer's
     log at each access, so they are never out of date. Two are equal when they have the same number in

@@ -116,7 +116,7 @@ def load(storage: Any, name: str) -> Any:
     Raises
     ------
     InvalidSetting
-        There is none.
+        There is no such study.
     """
     try:
         import optuna

@@ -307,7 +307,7 @@ class SharedLog:
         wanted = np.zeros(0) if context is None else context
         same = len(numbers) == n and all(np.array_equal(self.core.trial(i).context, wanted) for i in numbers)
         if fidelity is not None:
-            # Enqueued points may have fidelities of their own.
+            # Enqueued points may have another fidelity.
             chosen = [facts for _, event in self.keyed("suggest", key) for facts in json.loads(event).values()]
             same = same and all(facts["queued"] or _near(facts.get("fidelity"), fidelity) for facts in chosen)
         if not same:

@@ -50,8 +50,8 @@ class Study(LifeCycle[SharedLog]):
     time : callable, optional
         A function that returns seconds, default `time.time`: for time stamps, leases and ``clock="seconds"``.
     constraints : list of callable, optional
-        The constraints of a study that was created with an optimizer that has some: functions are not stored, only how
-        many there are. They must be the same ones, in the same order. Without them the study can do everything but
+        The constraints of a study that was created with constraints: only the number of functions is stored.
+        They must be the same ones, in the same order. Without them the study can do everything but
         suggest, enqueue and recommend.
 
     Raises
@@ -111,7 +111,7 @@ class Study(LifeCycle[SharedLog]):
         *,
         constraints: Sequence[Constraint] | None = None,
     ) -> "Study":
-        """Open a study that exists; `constraints` are the constraints of its optimizer, if it has some.
+        """Open a study that exists; `constraints` are the constraints of its optimizer, if any.
 
         Raises
         ------
