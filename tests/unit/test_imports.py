@@ -186,3 +186,19 @@ def test_dir_lists_the_public_names_alone():
     assert [name for name in dir(belated) if not name.startswith("__")] == sorted(
         set(belated.__all__) - {"__version__"}
     )
+
+
+def test_files_are_short_and_import_no_underscore_names_of_others():
+    """The imports inside functions are part of `test_there_is_no_circle`."""
+    wrong = []
+    for name, path in MODULES.items():
+        source = path.read_text(encoding="utf-8")
+        n_lines = source.count("\n")
+        if n_lines > 500:
+            wrong.append(f"{name} has {n_lines} lines")
+        for node in ast.walk(ast.parse(source)):
+            if isinstance(node, ast.ImportFrom) and node.module.split(".")[0] == "belated":
+                private = [alias.name for alias in node.names if alias.name.startswith("_") and alias.name != "_core"]
+                private = [each for each in private if not each.startswith("__")]
+                wrong += [f"{name}:{node.lineno} imports {each} of {node.module}" for each in private]
+    assert not wrong, "\n".join(wrong)

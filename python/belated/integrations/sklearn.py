@@ -83,7 +83,7 @@ class BelatedSearchCV(BaseSearchCV):  # type: ignore[misc]
     Attributes
     ----------
     optimizer_ : Optimizer or Study
-        What chose the candidates, with one trial for each: for plots, `recommend`, `to_dataframe`.
+        What chose the candidates, with one trial for each: for plots, `recommend`, `trials_dataframe`.
     cv_results_ : dict
         As for `RandomizedSearchCV`; candidates stand in the order in which they were chosen.
     best_estimator_, best_score_, best_params_, best_index_, scorer_, n_splits_, refit_time_, multimetric_

@@ -2,13 +2,11 @@
 
 from belated.optimizers.algorithms import algorithm, algorithms
 from belated.optimizers.bayes import BayesOpt
-from belated.optimizers.bpe import BPEDelay, EstimatedDelay, NoDelay, SubExponential
+from belated.optimizers.bpe import BPEDelay, SubExponential
 from belated.optimizers.names import UnknownArgument
 from belated.optimizers.optimizer import Optimizer
 from belated.optimizers.random_search import RandomSearch
 from belated.optimizers.read_access import NotFitted
-from belated.optimizers.report import TrialError
-from belated.optimizers.surrogate import Surrogate
 from belated.optimizers.tree import DUCB1, DUCBV, DUCB1Sigma, TreeSearch
 from belated.optimizers.trial import Trial
 
@@ -18,16 +16,12 @@ __all__ = [
     "BPEDelay",
     "BayesOpt",
     "DUCB1Sigma",
-    "EstimatedDelay",
-    "NoDelay",
     "NotFitted",
     "Optimizer",
     "RandomSearch",
     "SubExponential",
-    "Surrogate",
     "TreeSearch",
     "Trial",
-    "TrialError",
     "UnknownArgument",
     "algorithm",
     "algorithms",

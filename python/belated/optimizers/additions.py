@@ -1,4 +1,4 @@
-"""Reading the arguments of `add` and `enqueue`: points of one's own, with what is known of them."""
+"""Reading the arguments of `add` and `enqueue`: points with their values and facts."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -46,7 +46,7 @@ def added_actions(
         None if sd is None and cost is None and text is None else Report(sd, cost, attrs=text)
         for sd, cost, text in zip(deviations, costs, texts, strict=True)
     ]
-    # Where nothing is said, a value is that of a full evaluation.
+    # By default a value comes from a full evaluation.
     shares = _fidelities(problem, owner, facts["fidelity"], n, None if problem.fidelity is None else 1.0)
     actions = [
         Action.add(place, z, y, report, share)
@@ -93,7 +93,7 @@ def enqueued_actions(
 
 
 def check_same_fidelity(problem: Problem, owner: str, number: int, given: Any, known: float | None) -> None:
-    """Refuse a fidelity that is not that of a trial, which is `known` in [0, 1]."""
+    """Refuse a fidelity that differs from the trial's, which is `known` in [0, 1]."""
     wanted = problem.decode_fidelity(problem.encode_fidelity(given, owner))
     started = problem.decode_fidelity(known)
     if wanted != started:

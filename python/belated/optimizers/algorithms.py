@@ -79,8 +79,8 @@ _DISCARD = {"pending__late": "discard"}
 # Nothing in the papers keeps a point in flight from being chosen again.
 _REPEATS = {"pending__repeats": True}
 # The experiments of Kandasamy et al. give all their methods the same model (appendix C.1): random initial points, how
-# many is not said; the median as prior mean; a fit every 25 iterations; and UCB beta_j = 0.2 d log(2j + 1). Whether a
-# run is synchronous is for who runs it: the names say what points in flight mean, those of a batch or of workers.
+# many is not said; the median as prior mean; a fit every 25 iterations; and UCB beta_j = 0.2 d log(2j + 1). The caller
+# decides whether a run is synchronous: the names fix the pending policy, for a batch or for workers.
 _WORKERS = _SE | {"surrogate__mean": "median", "surrogate__refit_every": 25, "initial__how": "uniform"}
 _SCHEDULE = {"acquisition__beta": "kandasamy"}
 # A quarter of the usual search for the maximum of a draw takes a third of the time, 10 ms at n = 360 and d = 6; what it
@@ -176,7 +176,7 @@ def algorithm(name: str, space: SpaceLike | None = None, **kwargs: Any) -> Optim
     for argument in kwargs:
         if argument.partition("__")[0] not in arguments_of(made):
             raise UnknownArgument(
-                f"{argument}={short_repr(kwargs[argument])} is no argument of {name}: "
+                f"{argument}={short_repr(kwargs[argument])} is not an argument of {name}: "
                 f"{advice_on(argument, made, nested=True)}"
             )
     for argument, kind in known.essence.items():

@@ -11,7 +11,7 @@ from belated.optimizers.values import checks_keywords, takes
 @checks_keywords
 @dataclass(eq=False, repr=False)
 class BayesOpt(Optimizer, strategy="BayesOpt"):
-    """Bayesian optimisation with a Gaussian process that knows which results are still to come.
+    """Bayesian optimisation with a Gaussian process that accounts for results that are still to come.
 
     Parameters
     ----------
@@ -20,10 +20,10 @@ class BayesOpt(Optimizer, strategy="BayesOpt"):
     fidelity
         Not supported.
     acquisition : LogEI, UCB, ThompsonSampling, MaxVariance, UCBPE or str, default "log_ei"
-        What is maximised to choose a point. A string is the value with its defaults: "log_ei", "ucb", "thompson",
-        "max_variance", "ucb_pe".
+        The function that is maximised to choose a point. A string is the value with its defaults: "log_ei", "ucb",
+        "thompson", "max_variance", "ucb_pe".
     pending : Integrate, Hallucinate, Ignore, Censor, Liar, Nearest or str, optional
-        What a trial without a result means to the model; as strings "integrate", "hallucinate", "ignore", "censor",
+        How the model treats a trial without a result; as strings "integrate", "hallucinate", "ignore", "censor",
         "liar", "nearest". Default None: `Integrate` with `LogEI`, `Hallucinate` with the others.
     surrogate : GP or str, default "gp"
         The model of f.
@@ -32,7 +32,7 @@ class BayesOpt(Optimizer, strategy="BayesOpt"):
         many as there are parameters, but from 4 to 10.
     window : float, optional
         How long a pending trial counts as arriving, in units of the clock. Twice the expected delay is a good choice;
-        larger is safe, small is harmful. Default None: for ever.
+        larger is safe, small is harmful. Default None: without limit.
 
     Raises
     ------

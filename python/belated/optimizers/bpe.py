@@ -4,16 +4,20 @@ from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal, TypeAlias
 
+import numpy as np
+
 from belated._core import InvalidSetting
 from belated.optimizers.optimizer import Optimizer
+from belated.optimizers.status import Round, round_from
 from belated.optimizers.values import Value, checks_keywords, in_units_of_f, takes
+from belated.space.candidates import Candidates
 
 DelayName: TypeAlias = Literal["estimated", "none"]
 
 
 @dataclass(frozen=True, repr=False)
 class Delay(Value, argument=True):
-    """What is known of delays: `EstimatedDelay`, `NoDelay` or `SubExponential`."""
+    """The delay model: `EstimatedDelay`, `NoDelay` or `SubExponential`."""
 
     @classmethod
     def from_argument(cls, given: Any, name: str) -> Any:
@@ -30,8 +34,8 @@ class Delay(Value, argument=True):
 class EstimatedDelay(Delay, name="estimated"):
     """Delays are estimated from the results that have arrived, trials in flight counted with their ages.
 
-    A round then goes on until the estimate says that its first results have arrived; without any result so far it goes
-    on until there is one. Results that never come have no part in it.
+    A round then lasts until, by the estimate, its first results have arrived; without any result it lasts until the
+    first. Results that never come are not counted.
     """
 
 
@@ -76,13 +80,13 @@ class SubExponential(Delay):
 class BPEDelay(Optimizer, strategy="BPEDelay"):
     """Batched pure exploration with elimination, for results that come late (BPE-Delay, Vakili et al. 2023).
 
-    Suggestions come in rounds. Within a round they are the points where the least is known, whatever has been
-    observed, so that late results cost nothing there. A round lasts until its first results have most probably
-    arrived. At its end confidence bounds are drawn from the results of this round alone, and what cannot be the
-    maximum any more is eliminated for good. The kernel, the noise and the number of suggestions have to be known
+    Suggestions come in rounds. Within a round they are the points with the largest uncertainty, which does not depend
+    on the observed values, so that late results cost nothing there. A round lasts until its first results have most
+    probably arrived. At its end confidence bounds are computed from the results of this round alone, and points that
+    cannot be the maximum are eliminated for good. The kernel, the noise and the number of suggestions have to be known
     beforehand; then the regret has a bound to which delays add no more than a term that does not grow with time.
 
-    What comes after a round's end changes nothing of what it eliminated, and enqueued and added trials count for no
+    Results after the end of a round do not change what it eliminated, and enqueued and added trials count for no
     round. Points may be suggested more than once. A space is searched on a quasi-random set of points; contexts,
     conditions, constraints and fidelities are refused, as is ``clock="seconds"``: rounds count suggestions.
 
@@ -96,8 +100,8 @@ class BPEDelay(Optimizer, strategy="BPEDelay"):
     lengthscale : float or list of float
         Of the kernel, in encoded units, in which columns range over [0, 1]: one for all columns, or one for each.
     noise_std : float
-        Standard deviation of the observations' noise, in units of f, 0 for none; values that come with a ``std`` of
-        their own have that one.
+        Standard deviation of the observations' noise, in units of f, 0 for none; values with a ``std`` use
+        that instead.
     regularization : float, optional
         λ of Theorem 6.1, a standard deviation: what the model takes for the noise. Default None: `noise_std`.
     signal_std : float, default 1.0
@@ -106,15 +110,15 @@ class BPEDelay(Optimizer, strategy="BPEDelay"):
         The covariance function.
     mean : float, default 0.0
         Prior mean of f, in units of f.
-    delay : EstimatedDelay, NoDelay, SubExponential or str, default "estimated"
-        What is known of delays, in suggestions; as strings "estimated", "none".
+    delay : {"estimated", "none"} or SubExponential, default "estimated"
+        The delay model, in suggestions: "estimated", "none", or a `SubExponential`.
     beta : float or "theory", default 2.5
         Multiplies the standard deviation in the bounds. The paper's experiments have sqrt(6). "theory" is the
         multiplier of Theorem 6.1 for candidates and for spaces of no more than `n_points` points: for N points in R
         rounds B + noise_std/regularization sqrt(2 log(4 R N/delta)). For other spaces it is the multiplier of Theorem
         6.2, whose bounds are so wide that little is ever eliminated.
     rkhs_bound : float, optional
-        B, needed with ``beta="theory"``: a bound on the norm of f - mean in the space of the kernel (that of
+        B, needed with ``beta="theory"``: a bound on the norm of f - mean in the space of the kernel (the norm of
         sum a_i k(., x_i) is the square root of sum a_i a_j k(x_i, x_j)).
     delta : float, default 0.1
         What the theory promises holds with probability 1 - delta.
@@ -128,7 +132,7 @@ class BPEDelay(Optimizer, strategy="BPEDelay"):
             Of the two terms of the bound on delays (Eq. 6) the larger one, or as printed the smaller one, which is no
             bound: with delays of mean 50 some is longer with probability 0.31.
         lengths : {"paper", "code"}, default "paper"
-            Lengths of rounds: those of Algorithm 1, the last one cut to the horizon; or those of the authors' code,
+            Lengths of rounds: as in Algorithm 1, the last one cut to the horizon; or as in the authors' code,
             whose last round is whole and ends beyond the horizon.
 
     Raises
@@ -179,5 +183,23 @@ class BPEDelay(Optimizer, strategy="BPEDelay"):
         super().__post_init__()
 
     @property
-    def _status_of(self) -> str:
-        return "rounds"
+    def round_(self) -> int:
+        """The number of the round that the last suggestion belongs to, 1 before the first."""
+        return int(self._status()["round"])
+
+    @property
+    def rounds_(self) -> list[Round]:
+        """The rounds that have begun and, where delays are known, those that will follow."""
+        return [round_from(each) for each in self._status()["rounds"]]
+
+    @property
+    def surviving_(self) -> Any:
+        """The points that the round chooses from: all that were not eliminated.
+
+        An array of indices for candidates; for a space a list of params, out of the points that stand for it. The
+        next round decides anew when its first suggestion is asked for.
+        """
+        status, domain = self._status(), self._problem.domain
+        if isinstance(domain, Candidates):
+            return np.array(status["surviving"], dtype=np.int64)
+        return [domain.decode(np.array(point), None) for point in status["points"]]

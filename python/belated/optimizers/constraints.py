@@ -9,8 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from belated._core import InvalidPoint, InvalidSetting
-from belated.optimizers.log import Record
+from belated._core import InvalidPoint, InvalidSetting, TrialRecord
 from belated.short_repr import short_repr
 from belated.space.candidates import Candidates
 from belated.space.space import Location, Space
@@ -60,8 +59,8 @@ class Constraints:
                 return i
         return None
 
-    def params_of(self, place: Location | Record) -> dict[str, Any]:
-        """The params at a place, or those of a trial."""
+    def params_of(self, place: Location | TrialRecord) -> dict[str, Any]:
+        """The params at a place, or of a trial."""
         return self._space.decode(place.point, None, place.given)
 
     def check(self, place: Location, what: str) -> None:
@@ -84,7 +83,7 @@ class Constraints:
         return f"constraints[{i}] ({name_of(self.functions[i])})"
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Constraints:
-        return self  # nothing of it ever changes
+        return self  # immutable
 
     def __reduce__(self) -> tuple[Any, ...]:
         check_picklable(self.functions)

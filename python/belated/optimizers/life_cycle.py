@@ -8,23 +8,21 @@ from typing import Any, Generic, TypeVar, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from belated._core import Action, AlreadyObserved, InvalidSetting, InvalidValue, UnknownTrial
+from belated._core import Action, AlreadyObserved, InvalidSetting, InvalidValue, TrialRecord, UnknownTrial
 from belated.optimizers.additions import added_actions, check_same_fidelity, enqueued_actions
 from belated.optimizers.constraints import Constraints
 from belated.optimizers.from_table import add_trials_table, is_trials_table
-from belated.optimizers.log import Array, Log, Record, Report
+from belated.optimizers.log import Array, Log, Report
 from belated.optimizers.names import checks_arguments
+from belated.optimizers.observations import in_words, report_of
 from belated.optimizers.problem import Problem
 from belated.optimizers.read_access import ReadAccess
-from belated.optimizers.report import attrs_as_json, check_amount, error_facts, headline
-from belated.optimizers.trial import Trial, html_table
+from belated.optimizers.report import attrs_as_json, error_facts
+from belated.optimizers.trial import Trial, trials_html
 from belated.short_repr import short_repr
 from belated.space.arguments import whole_number
-from belated.space.space import Location, Space
 
 AnyLog = TypeVar("AnyLog", bound=Log)
-
-_ROWS_SHOWN = 10
 
 
 class LifeCycle(ReadAccess, Generic[AnyLog]):
@@ -35,14 +33,14 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
 
     _problem: Problem
     _log: AnyLog
-    # Tells trials of this optimizer or study, and of its copies, from those of any other.
+    # Identifies the trials of this optimizer or study, and of its copies.
     _token: str
 
     @property
     def _source(self) -> LifeCycle[AnyLog]:
         return self
 
-    # What a subclass may have otherwise.
+    # Members that a subclass may override.
 
     @property
     def _strategy_name(self) -> str:
@@ -53,11 +51,6 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
     def _has_model(self) -> bool:
         """Whether there is a posterior to predict with."""
         return False
-
-    @property
-    def _status_of(self) -> str | None:
-        """What can be looked at besides trials: "rounds" or a "tree"."""
-        return None
 
     @property
     def _seed(self) -> int:
@@ -92,36 +85,9 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
         """Whether a trial comes from here."""
         return trial._owner._token == self._token
 
-    def _record_of(self, trial: Trial) -> Record:
+    def _record_of(self, trial: Trial) -> TrialRecord:
         """What the log knows about a trial, in the core's terms."""
         return self._log.trial(trial.number)
-
-    # What trials ask for.
-
-    def _point_of(self, trial: Trial) -> Any:
-        """A trial's params, or its row for candidates."""
-        record = self._record_of(trial)
-        return self._problem.domain.decode(record.point, record.index, record.given)
-
-    def _run_point_of(self, trial: Trial) -> Any:
-        """As `_point_of`, where the trial was really run."""
-        record = self._record_of(trial)
-        run = (record.point, record.index, record.given) if record.run is None else record.run
-        return self._problem.domain.decode(*run)
-
-    def _context_of(self, trial: Trial) -> dict[str, Any] | None:
-        """A trial's context by name, None where none was declared."""
-        contexts = self._problem.context_space
-        return None if contexts is None else contexts.decode(self._record_of(trial).context)
-
-    def _fidelity_of(self, trial: Trial) -> Any:
-        """A trial's fidelity in the user's units, None where none was declared."""
-        return self._problem.decode_fidelity(self._record_of(trial).fidelity)
-
-    def _value_of(self, trial: Trial) -> float | None:
-        """A trial's value, None until there is one."""
-        value = self._record_of(trial).value
-        return None if value is None else self._problem.oriented(value)
 
     # The life cycle.
 
@@ -147,7 +113,7 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
             Values by name, where a context was declared; it then must be given.
         fidelity : int or float, optional
             The fidelity that is wanted, in your units, where one was declared. Default None: the optimizer chooses it.
-            An enqueued point that has a fidelity of its own keeps that.
+            An enqueued point keeps a fidelity that it was given.
 
         Returns
         -------
@@ -197,10 +163,11 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
         value : float
             One finite real number (a 0-d array will do).
         std : float, optional
-            The standard deviation of this value's noise, where you know it (of a mean over n repetitions that of one
-            divided by sqrt(n)). The model then takes it at its word, and fits the noise of the other values.
+            The standard deviation of this value's noise, where you know it (of a mean over n repetitions: the standard
+            deviation of one divided by sqrt(n)). The model then uses it as it is, and fits the noise of the other
+            values.
         cost : float, optional
-            What the evaluation cost, >= 0, in a unit of yours. It is kept, and no model uses it; a run with a budget
+            What the evaluation cost, >= 0, in any unit. It is kept, and no model uses it; a run with a budget
             charges it.
         duration : float, optional
             The seconds that the evaluation took.
@@ -211,13 +178,13 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
             Anything else to keep with the trial: strings for keys; None, booleans, finite numbers, strings, and lists
             and dicts of these for values. Merged over what the trial has already.
         fidelity : int or float, optional
-            That of the trial, as a check: a value at another one belongs to a trial of its own (see `add`).
+            The fidelity of the trial, as a check: a value at another one belongs to another trial (see `add`).
         amend : bool, default False
             Replace a value that is there already, and its std. Cost, duration and the point that was run stay as they
             are where they are not given anew.
         replicate : bool, default False
-            Where there is a value already, record another measurement of the same point (or of `params`), as a trial
-            of its own.
+            Where there is a value already, record another measurement of the same point (or of `params`), as another
+            trial.
 
         Raises
         ------
@@ -231,8 +198,9 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
         UnknownTrial
             A number never given out, or a trial of another optimizer.
         AlreadyObserved
-            Another value is there, and neither amend nor replicate is True. The same again (value, and whatever is
-            given of std, cost, duration and params) changes nothing: the attrs of such a repetition are not kept.
+            Another value is there, and neither amend nor replicate is True. Reporting the same again (value, and those
+            of std, cost, duration and params that are given) changes nothing: the attrs of such a repetition are not
+            kept.
         InvalidSetting
             Both amend and replicate are True.
 
@@ -286,16 +254,16 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
             known = self._current_log().trial(number).fidelity
             check_same_fidelity(self._problem, self._strategy_name, number, fidelity, known)
         oriented = self._problem.check_value(value, f"trial {number}")
-        std, cost, duration, params, attrs = facts
-        plain = std is None and cost is None and duration is None and params is None and attrs is None
-        report = None if plain else self._report(number, std, cost, duration, params, attrs)
+        std, cost, duration, params, _ = facts
+        started = None if params is None else self._current_log().trial(number)
+        report = report_of(self._problem, number, started, *facts)
         try:
             self._log_value(number, oriented, report, bool(amend), bool(replicate), key)
         except AlreadyObserved:
             # Raised anew, because the core knows values in its own orientation only.
             raise AlreadyObserved(
-                f"trial {number} has the value {self._value_of(Trial(self, number))!r} already, and now "
-                f"value={value!r}{_others(std=std, cost=cost, duration=duration, params=params)}; "
+                f"trial {number} has the value {Trial(self, number).value!r} already, and now "
+                f"value={value!r}{in_words(std=std, cost=cost, duration=duration, params=params)}; "
                 "pass amend=True to replace it, or replicate=True to keep both"
             ) from None
 
@@ -304,31 +272,6 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
     ) -> None:
         """Log an oriented value; only studies have keys."""
         self._log.record(Action.observe(number, value, report, amend, replicate), self._problem.now())
-
-    def _report(self, number: int, std: Any, cost: Any, duration: Any, params: Any, attrs: Any) -> Report:
-        what = f"trial {number}"
-        return Report(
-            None if std is None else self._problem.check_std(std, what),
-            None if cost is None else check_amount("cost", cost, what),
-            None if duration is None else check_amount("duration", duration, what),
-            None if params is None else self._run_location(number, params),
-            None if attrs is None else attrs_as_json(attrs),
-        )
-
-    def _run_location(self, number: int, params: Any) -> Location | None:
-        """Where a trial was really run; None if that is where it was started, as far as is known."""
-        domain = self._problem.domain
-        place = domain.locate(params)
-        record = self._current_log().trial(number)
-        started = Location(record.point, record.index, record.given)
-        # Compared as users see them: encoding what was decoded may move the last bit.
-        if isinstance(domain, Space):
-            same = domain.decode(place.point, None, place.given) == domain.decode(record.point, None, record.given)
-        else:
-            same = place.index == record.index
-        if not same:
-            return place
-        return None if record.run is None else started
 
     @checks_arguments
     def fail(
@@ -396,7 +339,7 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
         try:
             self._log.record(action, self._problem.now())
         except AlreadyObserved:
-            value = self._value_of(Trial(self, number))
+            value = Trial(self, number).value
             raise AlreadyObserved(f"trial {number} has the value {value!r} already and cannot {verb}") from None
 
     @checks_arguments
@@ -411,7 +354,7 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
         attrs: Any = None,
         fidelity: Any = None,
     ) -> Any:
-        """Add trials that were not suggested: earlier data, or points of one's own.
+        """Add trials that were not suggested: earlier data, or points that you chose.
 
         Parameters
         ----------
@@ -420,7 +363,7 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
             `predict` takes it. Constants may be left out, other names not: see `enqueue`.
             For candidates: an index or a row; rows of shape (n, d), or, where `value` is a list too, indices.
             Or a table of trials alone, as `trials_dataframe` makes it, also when it comes back from a CSV file: each
-            trial is added in the state that it has there, where it was really run, at the time of now.
+            trial is added in its state, where it was really run, at the present time.
         value : float or sequence of float, optional
             The observed value of each point. None, also within the sequence: the trial is pending.
         context : mapping, list of mappings or DataFrame, optional
@@ -532,21 +475,4 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
         return number
 
     def _repr_html_(self) -> str:
-        import html
-
-        trials = self.trials
-        rows = []
-        for trial in reversed(trials[-_ROWS_SHOWN:]):
-            error = trial.error
-            point = trial.params if trial.index is None else trial.index
-            facts = (point, trial.context, trial.state, trial.value, error and headline(error))
-            rows.append([trial.number] + ["" if fact is None else fact for fact in facts])
-        n_pending = len(self._log.numbers("pending"))
-        caption = f"{self._strategy_name}: {len(trials)} trials, {n_pending} pending, best {self.best_value_}"
-        table = html_table(["number", "point", "context", "state", "value", "error"], rows)
-        return f"<p>{html.escape(caption)}</p>{table}"
-
-
-def _others(**facts: Any) -> str:
-    """What was given beside a value, for messages."""
-    return "".join(f", {name}={short_repr(fact)}" for name, fact in facts.items() if fact is not None)
+        return trials_html(self._strategy_name, self.trials, len(self._log.numbers("pending")), self.best_value_)

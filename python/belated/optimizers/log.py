@@ -6,7 +6,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from belated._core import Action, GaussianProcess
+from belated._core import Action, GaussianProcess, TrialRecord
 from belated.space.space import Location
 
 Array = NDArray[np.float64]
@@ -27,54 +27,11 @@ class Report(NamedTuple):
     attrs: str | None = None
 
 
-class Record(Protocol):
-    """One trial as the log knows it, in the core's terms: `_core.TrialRecord`."""
-
-    @property
-    def number(self) -> int: ...
-    @property
-    def point(self) -> Array: ...
-    @property
-    def index(self) -> int | None: ...
-    @property
-    def given(self) -> list[float] | None: ...
-    @property
-    def run(self) -> tuple[Array, int | None, list[float] | None] | None: ...
-    @property
-    def context(self) -> Array: ...
-    @property
-    def state(self) -> str: ...
-    @property
-    def value(self) -> float | None: ...
-    @property
-    def std(self) -> float | None: ...
-    @property
-    def cost(self) -> float | None: ...
-    @property
-    def duration(self) -> float | None: ...
-    @property
-    def fidelity(self) -> float | None: ...
-    @property
-    def attrs(self) -> list[str]: ...
-    @property
-    def error(self) -> tuple[str, str, str | None] | None: ...
-    @property
-    def suggested(self) -> bool: ...
-    @property
-    def suggested_at(self) -> float: ...
-    @property
-    def observed_at(self) -> float | None: ...
-    @property
-    def ended_at(self) -> float | None: ...
-    @property
-    def expires_at(self) -> float | None: ...
-
-
 class Log(Protocol):
     """A log of trials and the strategy that proposes the next one, in the core's terms."""
 
     def record(self, action: Action, now: float | None) -> int | None:
-        """Log an action; the number of the trial that it starts or concerns, None where nothing is logged of any."""
+        """Log an action; the number of the trial that it starts or concerns, None where nothing is logged."""
 
     def recommend(
         self, context: Array | None, now: float | None, feasible: Feasible | None = None
@@ -92,17 +49,14 @@ class Log(Protocol):
     def surrogate(self, now: float | None, pending: bool) -> tuple[GaussianProcess, float, float, float] | None:
         """(model, mean, scale, log slope), as the core has them; None while nothing is observed."""
 
-    def status(self) -> str | None:
-        """What can be looked at of a strategy that works in rounds, as JSON; None of others."""
-
     def leave_one_out(self, now: float | None) -> tuple[list[int], Array, Array] | None:
         """(trial numbers, mean, std) of values predicted from all others; None while nothing is observed."""
 
     def now(self, now: float | None) -> float:
         """The time on the optimizer's clock."""
 
-    def trial(self, number: int) -> Record:
-        """What is known of a trial."""
+    def trial(self, number: int) -> TrialRecord:
+        """A trial as it stands."""
 
     def numbers(self, state: str | None) -> list[int]:
         """The numbers of the trials in a state, or of all."""

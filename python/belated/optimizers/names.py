@@ -17,7 +17,7 @@ class UnknownArgument(InvalidSetting, TypeError):
     """An argument that a function or class does not have; the message says what to write instead."""
 
 
-# The arguments of `maximize` and `minimize` that are not those of the optimizer.
+# The arguments of `maximize` and `minimize` that are not arguments of the optimizer.
 RUN_ARGUMENTS = (
     *("f", "space", "candidates", "optimizer", "n_trials", "n_trials_total", "timeout", "budget"),
     *("n_workers", "executor", "processes", "retries", "retry_pending", "catch", "callbacks", "progress"),
@@ -32,9 +32,9 @@ _POINTS = (
 _STOPPERS = "pass callbacks=[bl.NoImprovement(n)] or callbacks=[bl.ValueReached(value)]"
 _STUDIES = "bl.Study(name, store, optimizer) keeps trials in a store: pass it as optimizer="
 
-# Names of arguments that other packages and the first edition have, and what to write here: an argument, a field of a
-# value as ``Class.field``, or advice in words. The packages are scikit-learn, scikit-optimize, bayesian-optimization,
-# Optuna, Ax, BoTorch, Ray Tune, Hyperopt and SciPy.
+# Names of arguments in other packages, and what to write here: an argument, a field of a value as ``Class.field``, or
+# advice in words. The packages are scikit-learn, scikit-optimize, bayesian-optimization, Optuna, Ax, BoTorch, Ray Tune,
+# Hyperopt and SciPy.
 ELSEWHERE = {
     **dict.fromkeys(("random_state", "rng", "random_seed", "rstate"), "seed"),
     **dict.fromkeys(("bounds", "pbounds", "dimensions", "search_space", "parameters", "param_space"), "space"),
@@ -75,16 +75,7 @@ ELSEWHERE = {
     "n_restarts_optimizer": "GP.n_restarts",
     "normalize_y": "GP.targets",
     "num_fantasies": "Integrate.n",
-    # The first edition.
     "noise": "GP.noise_std",
-    "variance": "GP.signal_std",
-    "n_initial": "initial",
-    "lie": "Liar.value",
-    "n_nearest": "Nearest.k",
-    "n_fantasies": "Integrate.n",
-    "thompson": "ThompsonSampling.draws",
-    "scale_draws": "ThompsonSampling.widen",
-    **dict.fromkeys(("maximizer", "n_raw", "n_starts"), "LogEI.multistart"),
 }
 
 # Attributes that optimizers, studies and results of other packages have, and what to use here.
@@ -134,8 +125,8 @@ def checks_arguments(method: Method) -> Method:
 
 
 def family_of(cls: type, argument: str) -> Any:
-    """The base of the values that an argument takes, None where it takes plain ones."""
-    # Not found: a class that is no dataclass, or has no such argument.
+    """The base class of the values that an argument takes, None where it takes plain data."""
+    # None for a class that is not a dataclass, or does not have the argument.
     fields = {field.name: field for field in dataclasses.fields(cls)} if dataclasses.is_dataclass(cls) else {}
     return fields[argument].metadata.get("takes") if argument in fields else None
 
@@ -213,7 +204,7 @@ def _written(argument: str, kind: str, field: str, nested: bool) -> str:
 
 
 class AttributeHints:
-    """A base whose unknown attributes are answered by what to use here; names that start with "_" are not."""
+    """A base whose unknown attributes are answered by the member to use here, except names that start with "_"."""
 
     # Type checkers would allow any attribute of a class that has this method.
     if not TYPE_CHECKING:
@@ -234,6 +225,6 @@ def _attribute_advice(name: str, known: set[str]) -> str:
     if advice is None:
         near = difflib.get_close_matches(name, sorted(known), n=1)
         return f": did you mean {near[0]}?" if near else ""
-    # A result has some only at its optimizer.
+    # Some members of an optimizer are missing from a result.
     own = "." in advice or advice.partition("(")[0] in known or "optimizer" not in known
     return f": use {'' if own else 'optimizer.'}{advice}"

@@ -34,11 +34,11 @@ from belated.space.fidelity import Fidelity
 @checks_keywords
 @dataclass(eq=False, repr=False)
 class Optimizer(LifeCycle[_core.Optimizer]):
-    """What all optimizers have in common; use a subclass.
+    """The base of all optimizers; use a subclass.
 
     Constructor arguments are readable under their names and fixed once there is a trial.
     Methods may be called from several threads. An optimizer can be pickled at any moment, with
-    trials pending; the copy goes on exactly as the original would.
+    trials pending; the copy continues exactly as the original would.
     """
 
     # The optimizers that a study can keep, by the names of their strategies in the core.
@@ -64,7 +64,7 @@ class Optimizer(LifeCycle[_core.Optimizer]):
 
     def __post_init__(self) -> None:
         if self._strategy is None:
-            raise InvalidSetting("Optimizer has no strategy of its own: use BayesOpt or RandomSearch")
+            raise InvalidSetting("Optimizer is the base class: use BayesOpt or RandomSearch")
         self._problem = Problem(
             self.space, self.candidates, self.context, self.fidelity, self.clock, self.direction, self.time
         )
@@ -101,7 +101,7 @@ class Optimizer(LifeCycle[_core.Optimizer]):
         return settings
 
     def _definition(self) -> dict[str, Any]:
-        """All that the core has to know, as JSON data in its orientation; the domain apart."""
+        """The definition for the core, as JSON data in its orientation, without the domain."""
         reverse = self.direction == "minimize"
         units = {field.name for field in fields(self) if field.metadata.get("in_units_of_f", False)}
         strategy = {
@@ -134,6 +134,10 @@ class Optimizer(LifeCycle[_core.Optimizer]):
         [event] = self._log.propose(1, None, self._problem.now(), feasible=self._constraints)
         fidelity: float | None = json.loads(event)["Suggested"].get("fidelity")
         return fidelity
+
+    def _status(self) -> Any:
+        """The state of a strategy that has rounds or trees, as JSON data."""
+        return json.loads(self._log.status() or "null")
 
     @property
     def _seed(self) -> int:
@@ -187,7 +191,7 @@ class Optimizer(LifeCycle[_core.Optimizer]):
     def __getstate__(self) -> dict[str, Any]:
         state = vars(self) | {"_log": self._log.to_bytes()}
         if self._constraints is not None:
-            # The functions are in there, and what is listed as the argument would be pickled without a check.
+            # `_constraints` holds the functions and checks them; the argument would be pickled without a check.
             del state["constraints"]
         return state
 
@@ -210,7 +214,7 @@ def with_nested(cls: type[Optimizer], arguments: Mapping[str, Any], params: Mapp
         argument, separator, field = name.partition("__")
         if argument not in known or (separator and family_of(cls, argument) is None):
             raise UnknownArgument(
-                f"{name}={short_repr(value)} is no argument of {cls.__name__}: {advice_on(name, cls, nested=True)}"
+                f"{name}={short_repr(value)} is not an argument of {cls.__name__}: {advice_on(name, cls, nested=True)}"
             )
         if separator:
             nested.setdefault(argument, {})[field] = value
@@ -227,12 +231,12 @@ def with_nested(cls: type[Optimizer], arguments: Mapping[str, Any], params: Mapp
         for field, change in changes.items():
             if field not in arguments_of(type(value)):
                 family = spec.metadata["takes"].shorthand.values()
-                # The very name, of another value, rather than a near one.
+                # The same name of another value is preferred to a near one.
                 elsewhere = any(field in arguments_of(kind) for kind in family)
                 own = None if elsewhere else nearest_argument(field, type(value))
                 advice = f"did you mean {argument}__{own}?" if own else advice_on(f"{argument}__{field}", cls)
                 raise UnknownArgument(
-                    f"{argument}__{field}={short_repr(change)} is no field of {type(value).__name__}: {advice}"
+                    f"{argument}__{field}={short_repr(change)} is not a field of {type(value).__name__}: {advice}"
                 )
         result[argument] = replace(value, **changes)
     return result

@@ -22,7 +22,7 @@ LATEST = 1e300
 
 
 class Problem:
-    """What is optimised, as far as every optimizer has to know it.
+    """The problem that an optimizer solves, for any strategy.
 
     What comes in is checked, encoded and oriented here, what goes out decoded and oriented back: the core maximises,
     over encoded points.
@@ -116,7 +116,7 @@ class Problem:
         return self.fidelity.high if z is None else self.fidelity.decode(z)
 
     def check_value(self, value: Any, what: str) -> float:
-        """An observed value in the core's orientation; `what` is what it was observed of."""
+        """An observed value in the core's orientation; `what` names the trial in messages."""
         number = finite(value)
         if number is None:
             raise InvalidValue(

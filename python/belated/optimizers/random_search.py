@@ -19,7 +19,7 @@ class RandomSearch(Optimizer, strategy="RandomSearch"):
         Name → `Real`, `Integer`, `Ordinal`, `Categorical`, a constant, or their shorthand; or pairs of bounds (see
         `Space`).
     context : mapping, optional
-        What is given rather than chosen at each suggestion, declared like a space. Default None: nothing.
+        Variables that are given with each suggestion rather than chosen, declared like a space. Default None: none.
     candidates : array-like of shape (N, d), optional
         Suggest rows of this array instead. Exactly one of space and candidates is given.
     constraints : list of callable, optional
@@ -30,8 +30,8 @@ class RandomSearch(Optimizer, strategy="RandomSearch"):
         `RandomSearch` and `BayesOpt` draw from where they find no other. To be
         pickled they must be defined at the top level of a module. Default None: none.
     fidelity : Fidelity, optional
-        That trials may be less than full evaluations. Those for which no fidelity is asked are at the highest. Default
-        None: there is no such choice.
+        Allows trials that are less than full evaluations. The default of a trial is the highest fidelity. Default None:
+        every trial is a full evaluation.
     clock : {"iterations", "seconds"}, default "iterations"
         What times and delays count: suggestions started, or seconds.
     direction : {"maximize", "minimize"}, default "maximize"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -12,7 +11,6 @@ from numpy.typing import NDArray
 from belated._core import BelatedError, GaussianProcess, InvalidSetting
 from belated.optimizers.log import Array, Log
 from belated.optimizers.names import AttributeHints
-from belated.optimizers.status import Round, Tree, round_from, trees_from
 from belated.optimizers.surrogate import Surrogate, surrogate_of
 from belated.optimizers.table import trials_dataframe
 from belated.optimizers.trial import Trial
@@ -27,8 +25,24 @@ class NotFitted(BelatedError, ValueError):
     """Something was asked of the model before it had values to learn from."""
 
 
+# Members that one class of optimizers has: studies and results of runs read them from their optimizer.
+_OF_ONE_CLASS = ("round_", "rounds_", "surviving_", "trees_")
+
+
 class ReadAccess(AttributeHints):
     """The members that read, and change nothing; a subclass says what they read."""
+
+    # Type checkers would allow any attribute of a class that has this method.
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            if name in _OF_ONE_CLASS and not isinstance(getattr(type(self), name, None), property):
+                source = self._source
+                source._current_log()
+                optimizer = getattr(source, "_optimizer", source)
+                if optimizer is not self and hasattr(type(optimizer), name):
+                    return getattr(optimizer, name)
+            return super().__getattr__(name)
 
     @property
     def _source(self) -> LifeCycle[Any]:
@@ -53,7 +67,7 @@ class ReadAccess(AttributeHints):
 
     @property
     def direction(self) -> Literal["maximize", "minimize"]:
-        """What is wanted of f."""
+        """Whether f is maximized or minimized."""
         return "minimize" if self._source._problem.minimizes else "maximize"
 
     @property
@@ -64,12 +78,12 @@ class ReadAccess(AttributeHints):
     # Trials.
 
     def trial(self, number: int) -> Trial:
-        """The trial with this number; UnknownTrial if there is none."""
+        """The trial with this number; UnknownTrial if it does not exist."""
         return Trial(self._source, self._source._number_of(number))
 
     @property
     def n_trials(self) -> int:
-        """Number of trials, whatever their state."""
+        """Number of trials in any state."""
         return len(self._source._current_log())
 
     @property
@@ -82,8 +96,8 @@ class ReadAccess(AttributeHints):
         """The trials without a result so far."""
         return [Trial(self._source, number) for number in self._numbers("pending")]
 
-    # `X | Any` for X or None: whoever has observed values can go on with X without asking, and a wrong name of an
-    # attribute of X is still an error to type checkers.
+    # `X | Any` for X or None: code that has observed values can use X without a check for None, and a wrong name of
+    # an attribute of X is still an error to type checkers.
 
     @property
     def best_trial_(self) -> Trial | Any:
@@ -99,7 +113,7 @@ class ReadAccess(AttributeHints):
         Those that were really run, where `observe` was told of other ones than were suggested.
         """
         best = self.best_trial_
-        return None if best is None else self._source._run_point_of(best)
+        return None if best is None else best.params_run
 
     @property
     def best_value_(self) -> float | Any:
@@ -215,7 +229,7 @@ class ReadAccess(AttributeHints):
         """The acquisition that the next suggestion would maximise, pending trials included.
 
         Reading it changes nothing: suggestions afterwards are the same. Points that violate constraints have a value
-        too; none of them is suggested.
+        too, but are not suggested.
 
         Parameters
         ----------
@@ -227,10 +241,10 @@ class ReadAccess(AttributeHints):
         ndarray of shape (n,)
             Larger is better in either direction. Where trials have failed, -inf at points that are excluded because
             success is less likely than failure. `LogEI`: the logarithm of the expected improvement in units of f, and
-            where trials have failed plus that of the chance of success.
+            where trials have failed plus the logarithm of the chance of success.
             `UCB`: the upper bound of f, or of -f where f is minimized. `MaxVariance`: the variance of f.
-            `UCBPE`: that of `UCB` with nothing in flight; otherwise the variance of f, or below 0 by how much the upper
-            bound is too low for a point to be explored.
+            `UCBPE`: as `UCB` with nothing in flight; with points in flight the variance of f, or below 0 by
+            how much the upper bound is too low for a point to be explored.
 
         Raises
         ------
@@ -272,47 +286,6 @@ class ReadAccess(AttributeHints):
             The optimizer has no model, as `RandomSearch`.
         """
         return surrogate_of(self._source._problem, *self._fitted("surrogate_"))
-
-    # Rounds.
-
-    @property
-    def round_(self) -> int:
-        """The number of the round that the last suggestion belongs to, 1 before the first (`BPEDelay`)."""
-        return int(self._status("round_", "rounds")["round"])
-
-    @property
-    def rounds_(self) -> list[Round]:
-        """The rounds that have begun and, where delays are known, those that will follow (`BPEDelay`)."""
-        return [round_from(each) for each in self._status("rounds_", "rounds")["rounds"]]
-
-    @property
-    def surviving_(self) -> Any:
-        """The points that the round chooses from: all that was not eliminated (`BPEDelay`).
-
-        An array of indices for candidates; for a space a list of params, out of the points that stand for it. The
-        next round decides anew when its first suggestion is asked for.
-        """
-        status, domain = self._status("surviving_", "rounds"), self._source._problem.domain
-        if isinstance(domain, Candidates):
-            return np.array(status["surviving"], dtype=np.int64)
-        return [domain.decode(np.array(point), None) for point in status["points"]]
-
-    # Trees.
-
-    @property
-    def trees_(self) -> list[Tree]:
-        """The tree of each value of rho: its smoothness parameters, number of cells and depth (`TreeSearch`)."""
-        return trees_from(self._status("trees_", "tree"))
-
-    def _status(self, what: str, kind: str) -> dict[str, Any]:
-        """What is known of the rounds, or the tree, of a source; InvalidSetting that names `what` where it has none."""
-        source = self._source
-        status = source._current_log().status() if source._status_of == kind else None
-        if status is None:
-            of, use = {"rounds": ("rounds", "BPEDelay"), "tree": ("a tree", "TreeSearch")}[kind]
-            raise InvalidSetting(f"{what} is of {of}, and {source._strategy_name} has none: use {use}")
-        known: dict[str, Any] = json.loads(status)
-        return known
 
     def _fitted(self, what: str) -> tuple[GaussianProcess, float, float, float]:
         """(model, mean, scale, log slope): the posterior of the targets in the core's terms, for `what`."""

@@ -1,4 +1,4 @@
-"""Reading what is reported about a trial: cost and duration, attributes, errors; and what is known of them later."""
+"""Reading what is reported about a trial: cost and duration, attributes and errors."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -12,7 +12,7 @@ from belated.space.arguments import finite
 if TYPE_CHECKING:
     from traceback import TracebackException
 
-# What is kept of an error, in bytes of UTF-8.
+# The longest message and traceback that are kept, in bytes of UTF-8.
 _LONGEST_MESSAGE = 2048
 _LONGEST_TRACEBACK = 8192
 
@@ -144,7 +144,7 @@ def _end(text: str) -> str:
 
 
 def check_amount(name: str, amount: Any, what: str) -> float | None:
-    """A cost or duration of an evaluation, None where it is not known; `what` is what it was reported of."""
+    """A cost or duration of an evaluation, None where it is not known; `what` names the trial in messages."""
     number = None if amount is None else finite(amount)
     if amount is not None and (number is None or number < 0):
         unit = "the seconds that the evaluation took" if name == "duration" else "what the evaluation cost"

@@ -1,6 +1,6 @@
 """The values that BayesOpt is set up with: acquisitions, pending policies, the surrogate and the initial design.
 
-Their defaults are those of the core, and a test holds the two together.
+A test compares their defaults with the core.
 """
 
 from collections.abc import Sequence
@@ -31,12 +31,12 @@ __all__ = [
 AcquisitionName: TypeAlias = Literal["log_ei", "ucb", "thompson", "max_variance", "ucb_pe"]
 PendingName: TypeAlias = Literal["integrate", "hallucinate", "ignore", "censor", "liar", "nearest"]
 
-# Acquisitions: what is maximised to choose a point.
+# Acquisitions.
 
 
 @dataclass(frozen=True, repr=False)
 class Acquisition(Value, argument=True):
-    """What is maximised to choose a point: `LogEI`, `UCB`, `ThompsonSampling`, `MaxVariance` or `UCBPE`."""
+    """The function that is maximised: `LogEI`, `UCB`, `ThompsonSampling`, `MaxVariance` or `UCBPE`."""
 
     multistart: tuple[int, int] | None = field(default=None, kw_only=True)
     direct: int | None = field(default=None, kw_only=True)
@@ -64,7 +64,7 @@ class LogEI(Acquisition, name="log_ei"):
             How the acquisition is maximised in a space: the best of n_raw uniform points and of L-BFGS-B runs from
             n_starts others. Default None: belated's own search.
         direct : int, optional
-            The same by DIRECT (dividing rectangles: without gradients, and nothing in it is random), with about so many
+            The same by DIRECT (dividing rectangles: without gradients and deterministic), with about this number of
             evaluations. Default None.
     """
 
@@ -191,7 +191,7 @@ class UCBPE(Acquisition, name="ucb_pe"):
     A batch's first point is one that is suggested with nothing in flight. Each other has the largest standard deviation
     s, given that the points in flight have the values predicted for them (`Hallucinate`, which it needs), in the region
     where the maximum may be: {x : mu(x) + 2 beta sigma(x) > max mu - beta sigma}, mu and sigma from the observed values
-    alone. It is made for synchronous batches: where results come one by one, it goes on exploring.
+    alone. It is made for synchronous batches: where results come one by one, it keeps exploring.
 
     Parameters
     ----------
@@ -340,14 +340,14 @@ class GP(Surrogate, name="gp"):
     with dimension. *Encoded* columns lie in [0, 1], see `Space`; the *unit of the targets* is that of f for raw
     targets, else about the standard deviation of the observed values.
 
-    Where networks diverge, or a loss is 1e6, what is left of the differences between good points is small against the
-    distance of the bad ones. Robust targets therefore are monotone in the values, but may bring those that are worse
+    Where networks diverge, or a loss is 1e6, the differences between good points are small against the
+    distance to the bad ones. Robust targets therefore are monotone in the values, but may bring those that are worse
     than the median nearer: with k the median, the ones below it (above, where f is minimised) become
     k - w log(1 + (k - y)/w), for one of three widths w or none, whichever explains the values best (the evidence, with
     the slope of the transformation, has to be larger by 3 nats); values far beyond count as equal. Predictions are
     transformed back: `predict` and `recommend` then give the median of f and, as ``std``, the width of its central 95 %
     interval divided by 2 · 1.96. The transformation and the unit of the targets stay until the next fit. A fit comes
-    early if the data are no longer those of the last one: after an outlier or the correction of a wrong value.
+    early if the data have changed since the last one: after an outlier or the correction of a wrong value.
 
     Parameters
     ----------
@@ -355,7 +355,7 @@ class GP(Surrogate, name="gp"):
         "auto" is "matern52", or "matern32" where a parameter is discrete; "squared_exponential" instead at fits where
         that explains the observations clearly better.
     ard : bool, default True
-        One lengthscale for each dimension, whatever its choices, or one for all.
+        One lengthscale for each dimension, with any number of choices, or one for all.
     lengthscale : float or list of float, optional
         In encoded units: one for all columns, or one for each of the point and then of the context. Default None:
         fitted, as are the two below.
@@ -363,7 +363,7 @@ class GP(Surrogate, name="gp"):
         Standard deviation of f around its mean, in the unit of the targets.
     noise_std : float, optional
         Standard deviation of the observations' noise, in the unit of the targets, 0 for none; values that come with a
-        ``std`` of their own have that one.
+        ``std`` use that instead.
     mean : {"auto", "estimated", "zero", "median"} or float, default "auto"
         Prior mean of f, a number in units of f. "zero" is that after rescaling: the mean of the observed values, or
         the floor under `Censor`. "estimated": a constant fitted with the hyperparameters; as "zero" under `Censor` and

@@ -1,4 +1,4 @@
-"""What can be looked at besides trials: the rounds of a search that has some, or its tree."""
+"""The rounds of `BPEDelay` and the trees of `TreeSearch`, as they can be read."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ class Round:
     n_explored : int
         q_r: how many suggestions its bounds wait for.
     length : int, optional
-        t_r: how many suggestions it has; None for a round that goes on until it is known how long delays are.
+        t_r: how many suggestions it has; None for a round that lasts until the delays are known.
     n_suggested : int
-        How many of them there are so far.
+        How many of them were started so far.
     n_arrived : int
         How many results its bounds are drawn from; so far, in the last round.
     n_surviving : int, optional
         How many points it chooses from; None for a planned one.
     delay : tuple (mean, xi, b), optional
-        What its length follows from, as given or as estimated; None before there is any result.
+        The delay model that its length follows from, as given or as estimated; None before there is any result.
     """
 
     number: int
@@ -39,19 +39,19 @@ class Round:
 
 
 def round_from(status: Mapping[str, Any]) -> Round:
-    """A round as the core tells of it."""
+    """A round from its status in the core."""
     delay = status["delay"]
     return Round(**{**status, "delay": None if delay is None else (delay["mean"], delay["xi"], delay["b"])})
 
 
 @dataclass(frozen=True)
 class Tree:
-    """What the tree of a `TreeSearch` looks like.
+    """A tree of a `TreeSearch`.
 
     Attributes
     ----------
     nu, rho : float
-        The smoothness that it assumes: f varies by nu rho**h at most in a cell of depth h; nu is in units of f.
+        The assumed smoothness: f varies by nu rho**h at most in a cell of depth h; nu is in units of f.
     n_cells : int
         How many cells were visited.
     depth : int
@@ -62,8 +62,3 @@ class Tree:
     rho: float
     n_cells: int
     depth: int
-
-
-def trees_from(status: Mapping[str, Any]) -> list[Tree]:
-    """The trees as the core tells of them."""
-    return [Tree(**instance) for instance in status["instances"]]

@@ -31,12 +31,12 @@ class Surrogate:
         One for each parameter and context by name. In the parameter's own units; with ``log=True`` in decades, so that
         1.0 is a factor of ten. For an `Ordinal` in steps from one value to the next. For a `Categorical` one number: a
         change from one choice to another is a step of 1 in the columns of both; where its choices were given
-        lengthscales of their own, a dict with one for each (a tuple in the order of the choices, where these cannot be
+        different lengthscales, a dict with one for each (a tuple in the order of the choices, where these cannot be
         keys). The columns of candidates have the names x0, x1, ….
     signal_std : float
         Standard deviation of f around its mean, in units of f; where bad values are compressed, in units of good ones.
     noise_std : float
-        Standard deviation of the noise of values that came without a ``std`` of their own, in the same units.
+        Standard deviation of the noise of values that came without a ``std``, in the same units.
     mean : float
         Prior mean of f: what the model falls back to far from all data.
     log_evidence : float
@@ -87,7 +87,7 @@ def _rounded(value: Any) -> str:
 def surrogate_of(problem: Problem, model: GaussianProcess, mean: float, scale: float, log_slope: float) -> Surrogate:
     """A model of targets, which are 0 at the prior mean of f and in units of `scale`, in the problem's units.
 
-    log_slope is that of the log density of the values over that of their targets.
+    log_slope is the log density of the values minus the log density of their targets.
     """
     domain, contexts = problem.domain, problem.context_space
     lengthscale = model.lengthscale

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from belated.optimizers.log import Record
+from belated._core import TrialRecord
 from belated.optimizers.problem import Problem
 from belated.optimizers.report import TrialError, merged_attrs
 from belated.space.space import Space
@@ -21,7 +21,7 @@ def run_prefix(space: Space) -> str:
     return f"params_{prefix}"
 
 
-def trials_dataframe(problem: Problem, records: Sequence[Record]) -> Any:
+def trials_dataframe(problem: Problem, records: Sequence[TrialRecord]) -> Any:
     """The DataFrame that `Optimizer.trials_dataframe` returns, of these trials."""
     try:
         import pandas

@@ -5,6 +5,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Literal, TypeAlias
 
 from belated.optimizers.optimizer import Optimizer
+from belated.optimizers.status import Tree
 from belated.optimizers.values import Value, checks_keywords, takes
 
 BoundName: TypeAlias = Literal["ducb1", "ducb1_sigma", "ducbv"]
@@ -68,12 +69,12 @@ class TreeSearch(Optimizer, strategy="TreeSearch"):
     upper bound from the whole space down to a cell without children, suggests a point of it, and halves it at once, so
     that results may come in any order and as late as they like (Wang et al. 2022, Algorithm 1). By default every other
     suggestion halves the best cell of a random size instead (Jones et al. 1993; Munos 2011), so that the search does
-    not stay in a small cell that its bounds have closed in on. There is no model to
-    fit: a suggestion takes microseconds after a million trials as after ten.
+    not stay in one small cell. No model is fitted: a suggestion takes microseconds after a million trials as after
+    ten.
 
     A failed trial leaves the mean of its cell unchanged. The cell is halved further, and a low rate of success lowers
     its bound. An abandoned trial is left out. Where all parameters are discrete a point may be suggested more than
-    once, though not while it is in flight in a cell of its own. Candidates and contexts are refused.
+    once, though not while it is in flight in its cell. Candidates and contexts are refused.
 
     Parameters
     ----------
@@ -99,13 +100,13 @@ class TreeSearch(Optimizer, strategy="TreeSearch"):
 
     front : bool, optional
         Whether every other suggestion leaves the bounds aside and halves the best cell among those down to a random
-        depth: the best cells of every size, whatever nu and rho are. Default None: where nu, rho and horizon are not
+        depth: the best cells of every size, for any nu and rho. Default None: where nu, rho and horizon are not
         given, and there is no fidelity.
 
     For replays
         refresh : {"frozen", "exact"}, default "frozen"
-            Whether log t in the bounds is that of the next power of two, so that a step costs no more than the depth of
-            the tree; or exact, so that every cell changes at every suggestion.
+            Whether t in log t of the bounds is rounded up to a power of two, so that a step costs no more than the
+            depth of the tree; or exact, so that every cell changes at every suggestion.
 
     Raises
     ------
@@ -136,5 +137,6 @@ class TreeSearch(Optimizer, strategy="TreeSearch"):
     refresh: Literal["frozen", "exact"] = "frozen"
 
     @property
-    def _status_of(self) -> str:
-        return "tree"
+    def trees_(self) -> list[Tree]:
+        """The tree of each value of rho: its smoothness parameters, number of cells and depth."""
+        return [Tree(**each) for each in self._status()["instances"]]

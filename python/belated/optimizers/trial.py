@@ -1,4 +1,4 @@
-"""A trial: one numbered point, what became of it, and the way to report that."""
+"""A trial: one numbered point, its state, and the methods that report it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def html_table(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
 
 
 class Trial:
-    """One trial of an optimizer, as it stands now.
+    """A trial of an optimizer.
 
     Trials come from ``suggest``, ``add`` and ``trials``; they are views that read the optimizer's
     log at each access, so they are never out of date. Two are equal when they have the same number in
@@ -45,31 +45,29 @@ class Trial:
     ('observed', 0.25)
     """
 
-    __slots__ = ("_number", "_owner")
+    __slots__ = ("_owner", "number")
 
     def __init__(self, owner: LifeCycle[Any], number: int) -> None:
         self._owner = owner
-        self._number = number
-
-    @property
-    def number(self) -> int:
-        """The trial's number, counted from 0."""
-        return self._number
+        #: The trial's number, counted from 0.
+        self.number = number
 
     @property
     def params(self) -> dict[str, Any] | Any:
         """Values by name; for candidates, which have no names, the row of shape (d,), as `x`."""
-        return self._owner._point_of(self)
+        record = self._owner._record_of(self)
+        return self._owner._problem.domain.decode(record.point, record.index, record.given)
 
     @property
     def params_run(self) -> dict[str, Any] | Any:
         """As `params`, where it was really run, as reported; `params` if nothing else was reported."""
-        return self._owner._run_point_of(self)
+        run = self._owner._record_of(self).run
+        return self.params if run is None else self._owner._problem.domain.decode(*run)
 
     @property
     def x(self) -> NDArray[Any] | None:
         """The candidate's row, shape (d,), as it was given; None in a space."""
-        point = self._owner._point_of(self)
+        point = self.params
         return None if isinstance(point, dict) else point
 
     @property
@@ -79,19 +77,20 @@ class Trial:
 
     @property
     def index_run(self) -> int | None:
-        """The row number of the candidate that was really run; `index` if nothing else was said."""
+        """The row number of the candidate that was really run; `index` if nothing else was reported."""
         record = self._owner._record_of(self)
         return record.index if record.run is None else record.run[1]
 
     @property
     def context(self) -> dict[str, Any] | None:
         """The context it was suggested in; None where none was declared."""
-        return self._owner._context_of(self)
+        contexts = self._owner._problem.context_space
+        return None if contexts is None else contexts.decode(self._owner._record_of(self).context)
 
     @property
     def fidelity(self) -> Any:
         """How much of a full evaluation it is, in the units of the `Fidelity` declared; None where none was."""
-        return self._owner._fidelity_of(self)
+        return self._owner._problem.decode_fidelity(self._owner._record_of(self).fidelity)
 
     @property
     def state(self) -> str:
@@ -101,7 +100,8 @@ class Trial:
     @property
     def value(self) -> float | None:
         """The observed value, None until there is one."""
-        return self._owner._value_of(self)
+        value = self._owner._record_of(self).value
+        return None if value is None else self._owner._problem.oriented(value)
 
     @property
     def std(self) -> float | None:
@@ -120,12 +120,12 @@ class Trial:
 
     @property
     def attrs(self) -> dict[str, Any]:
-        """What was reported beside values and failures: later ones merged over earlier ones; a copy."""
+        """The attributes that were reported, later ones merged over earlier ones; a copy."""
         return merged_attrs(self._owner._record_of(self).attrs)
 
     @property
     def error(self) -> TrialError | None:
-        """Why it failed, the latest time that this was said; None if it never failed, or nobody said why."""
+        """The last error that was reported; None if it never failed, or failed without an error."""
         error = self._owner._record_of(self).error
         return None if error is None else TrialError(*error)
 
@@ -191,7 +191,7 @@ class Trial:
         self._owner.abandon(self)
 
     def _facts(self) -> dict[str, Any]:
-        """What identifies the trial and what is known about it, in the order it is shown."""
+        """The facts about the trial that have a value, in the order in which they are shown."""
         x, context, error = self.x, self.context, self.error
         record = self._owner._record_of(self)
         facts: dict[str, Any] = {"number": self.number}
@@ -224,3 +224,22 @@ class Trial:
         more = {"cost": self.cost, "duration": self.duration, "delay": self.delay}
         facts = self._facts() | {name: fact for name, fact in more.items() if fact is not None}
         return html_table(["Trial", ""], facts.items())
+
+
+# Rows of the table that notebooks show of an optimizer or study.
+_ROWS_SHOWN = 10
+
+
+def trials_html(name: str, trials: Sequence[Trial], n_pending: int, best: Any) -> str:
+    """The last trials as HTML, the latest first, with a caption."""
+    import html
+
+    rows = []
+    for trial in reversed(trials[-_ROWS_SHOWN:]):
+        error = trial.error
+        point = trial.params if trial.index is None else trial.index
+        facts = (point, trial.context, trial.state, trial.value, error and headline(error))
+        rows.append([trial.number] + ["" if fact is None else fact for fact in facts])
+    caption = f"{name}: {len(trials)} trials, {n_pending} pending, best {best}"
+    table = html_table(["number", "point", "context", "state", "value", "error"], rows)
+    return f"<p>{html.escape(caption)}</p>{table}"

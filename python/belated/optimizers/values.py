@@ -73,7 +73,7 @@ def shown(value: Any, **replaced: Any) -> str:
 
 
 def checked(value: Any, annotation: Any, name: str) -> Any:
-    """`value` as its annotation has it; InvalidSetting saying what to pass where it is nothing of the kind."""
+    """`value` converted by its annotation; InvalidSetting that says what to pass where it does not fit."""
     found = _conform(value, annotation)
     if found is not _NOTHING:
         return found
@@ -166,7 +166,7 @@ def checks_keywords(cls: type[T]) -> type[T]:
         for name in kwargs:
             if name not in signature.parameters:
                 raise UnknownArgument(
-                    f"{name}={short_repr(kwargs[name])} is no argument of {type(self).__name__}: "
+                    f"{name}={short_repr(kwargs[name])} is not an argument of {type(self).__name__}: "
                     f"{advice_on(name, type(self))}"
                 )
         made(self, *args, **kwargs)
@@ -186,7 +186,7 @@ class Value:
 
     # Every value by its class's name.
     kinds: ClassVar[dict[str, "type[Value]"]] = {}
-    # The strings that stand for a value with its defaults: those of one argument.
+    # The strings that stand for a value with its defaults, for one argument.
     shorthand: ClassVar[dict[str, "type[Value]"]] = {}
 
     def __init_subclass__(cls, *, argument: bool = False, name: str | None = None) -> None:
@@ -214,15 +214,16 @@ class Value:
             return given
         if isinstance(given, str) and given in cls.shorthand:
             return cls.shorthand[given]()
-        values = ", ".join(f"{each.__name__}(…)" for each in cls.shorthand.values())
+        values = [f"{each.__name__}(…)" for each in cls.shorthand.values() if dataclasses.fields(each)]
         raise InvalidSetting(
-            f"{name}={short_repr(given)} is not usable: pass {' or '.join(map(repr, cls.shorthand))}, or {values}"
+            f"{name}={short_repr(given)} is not usable: pass {' or '.join(map(repr, cls.shorthand))}"
+            + (f", or {', '.join(values)}" if values else "")
             + nearest(given, cls.shorthand)
         )
 
 
 def as_data(value: Any, reverse: bool = False) -> Any:
-    """A value as JSON data: ``{"kind": class, **fields}``; with `reverse`, numbers in units of f are those of -f."""
+    """A value as JSON data: ``{"kind": class, **fields}``; with `reverse`, numbers in units of f change sign."""
     if dataclasses.is_dataclass(value):
         data: dict[str, Any] = {"kind": type(value).__name__}
         for field in dataclasses.fields(value):

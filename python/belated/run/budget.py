@@ -1,4 +1,4 @@
-"""The budget of a run: what its trials have cost, and what those that are running are declared to cost."""
+"""The budget of a run: the costs of its trials, and the declared costs of the running ones."""
 
 import math
 
@@ -9,7 +9,7 @@ from belated.study.study import Study
 
 
 class Budget:
-    """What a run may spend: a trial costs what is reported of it, else what is declared for its fidelity, else 1."""
+    """The sum that a run may spend: a trial has its reported cost, else the declared cost of its fidelity, else 1."""
 
     def __init__(self, optimizer: Optimizer | Study, limit: float) -> None:
         self._optimizer = optimizer

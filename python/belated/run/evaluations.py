@@ -33,7 +33,7 @@ LOGGER = logger()
 # Seconds. On Windows, Ctrl-C is not answered during a wait, so none is longer.
 _MAX_WAIT = 0.5
 
-# A run ends when so many evaluations, or as many as it has workers, have all failed in the same way.
+# A run ends when this number of evaluations, or as many as it has workers, have all failed in the same way.
 _MIN_SAME_ERRORS = 3
 
 # Advice on functions that cannot be pickled.
@@ -107,7 +107,7 @@ class Evaluations:
     waiting: list[Trial] = field(default_factory=list)
     trials: list[Trial] = field(default_factory=list)
     running: dict[Future[Outcome], Trial] = field(default_factory=dict)
-    # Not a SimpleQueue: in some releases of Python its get may wait for ever when the timeout is tiny.
+    # Not a SimpleQueue: in some releases of Python its get may wait without end when the timeout is tiny.
     finished: queue.Queue[Future[Outcome]] = field(default_factory=queue.Queue)
     # How often the evaluation of a trial was started again, by number.
     n_retried: Counter[int] = field(default_factory=Counter)
@@ -168,7 +168,7 @@ class Evaluations:
         """Submit the evaluation of a trial."""
         fidelity = None if self.optimizer._problem.fidelity is None else trial.fidelity
         try:
-            future = self.executor.submit(evaluate, self.f, trial.number, self.optimizer._point_of(trial), fidelity)
+            future = self.executor.submit(evaluate, self.f, trial.number, trial.params, fidelity)
         except Exception as error:
             _abandon(trial)
             raise self.executor_error(trial, error) from error
@@ -176,7 +176,7 @@ class Evaluations:
         future.add_done_callback(self.finished.put)
 
     def next_finished(self, wait: bool) -> Future[Outcome] | None:
-        """A finished evaluation; None if there is none now or, with `wait`, until the deadline."""
+        """A finished evaluation; None if no evaluation has finished, with `wait` until the deadline."""
         if not wait and self.finished.empty():  # by far the most frequent, and an exception takes longer
             return None
         while True:
@@ -222,7 +222,7 @@ class Evaluations:
 
     def may_retry(self, trial: Trial, error: Exception) -> bool:
         """Whether an evaluation that the executor lost may be started again."""
-        # What is broken, or cancelled, or cannot be started or pickled would be so again.
+        # A call that is cancelled, or cannot be started or pickled, and a broken executor would fail again.
         lasts = isinstance(error, (BrokenExecutor, CancelledError, WorkersDoNotStart)) or _is_of_pickling(error)
         return self.n_retried[trial.number] < self.retries and not (lasts and worker_died(error) is None)
 
@@ -348,7 +348,7 @@ class Evaluations:
                 elif not isinstance(error, BrokenExecutor):
                     _abandon(trial)
 
-    def tell_of_pending(self) -> None:
+    def warn_pending(self) -> None:
         """Warn of evaluations that the timeout left running."""
         numbers = [trial.number for trial in self.running.values() if trial.state == "pending"]
         if numbers:
@@ -368,7 +368,7 @@ def _is_of_pickling(error: Exception) -> bool:
 
 
 def _outcome_of_lost(died: WorkerDied) -> Outcome:
-    """The outcome of an evaluation whose worker died: a failure, whatever may be caught."""
+    """The outcome of an evaluation whose worker died: a failure for any `catch`."""
     return Outcome(error=died, caught=True, place=Place(WorkerDied.__qualname__, "", 0))
 
 

@@ -121,7 +121,7 @@ def _optimize(
     outcome = result(stop_reason)
     LOGGER.info("the run ended by %s: %r", stop_reason, outcome)
     if stop_reason == "timeout":
-        evaluations.tell_of_pending()
+        evaluations.warn_pending()
     if stop_reason == "n_trials" and total is not None:
         total.warn_pending([trial.number for trial in evaluations.trials])
     if interrupt is not None and not _is_at_a_prompt():
@@ -194,7 +194,7 @@ def maximize(*args: Any, **kwargs: Any) -> Result:
     n_trials : int, optional
         How many trials to start, besides those that the optimizer has; 0 returns at once. None: until another end.
     n_trials_total : int, optional
-        Start trials until so many have been suggested, counting those that the optimizer has and those that other
+        Start trials until this number has been suggested, counting those that the optimizer has and those that other
         processes of a study suggest, but not abandoned ones: for going on with an interrupted run. Pending ones count,
         also those of a process that died: see `retry_pending`.
     timeout : float, optional
@@ -202,8 +202,8 @@ def maximize(*args: Any, **kwargs: Any) -> Result:
     budget : float, optional
         What the trials of this run may cost together. A trial is charged the cost that f returns with its value, else
         what the `Fidelity` of the optimizer declares, else 1; a failed one, too. One is started only if its declared
-        cost fits in beside those of the trials that run. So the budget is exceeded only by trials that report more than
-        is declared.
+        cost fits in beside the costs of the running trials. So the budget is exceeded only by trials that report
+        more than is declared.
     n_workers : int, optional
         How many evaluations run at a time. By default as many as the executor has workers; without an executor 1,
         and f is called in this thread unless there is a timeout. More than 1 calls f in threads.
@@ -215,7 +215,7 @@ def maximize(*args: Any, **kwargs: Any) -> Result:
         import f: it is defined in a module, or in a script that calls this under ``if __name__ == "__main__":``.
     retries : int
         How often the evaluation of a trial is started again, under the same number, where its worker dies or the
-        executor loses it otherwise. After that, a trial whose worker died has failed, whatever `catch` is, and any
+        executor loses it otherwise. After that, a trial whose worker died has failed for any `catch`, and any
         other error of the executor ends the run. What f raises is not tried again.
     retry_pending : bool, default False
         Evaluate first, under their numbers, the trials that the optimizer has pending when the run begins, besides

@@ -1,4 +1,4 @@
-"""The function of a run: how people write it, how it is called, and how what it returns is read."""
+"""The function of a run: its signatures, its call, and the reading of what it returns."""
 
 import inspect
 import math
@@ -92,7 +92,7 @@ class Outcome:
     error: BaseException | None = None
     #: Whether the error is one that the run shall survive.
     caught: bool = False
-    #: The type of the error and the line of the user that raised it, or the type of what was returned.
+    #: The type of the error and the line of the user that raised it, or the type of the returned value.
     place: Place | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -242,7 +242,7 @@ def _signature(f: Any) -> inspect.Signature | None:
 
 
 class _Unusable(Exception):
-    """What is wrong with a value that f returned, as it goes on after its repr."""
+    """The problem with a value that f returned, as the end of a message."""
 
 
 def read_returned(returned: Any, written: dict[str, Any], duration: float) -> Outcome:
@@ -289,7 +289,7 @@ def _read(returned: Any) -> tuple[float, float | None, float | None, Mapping[str
 
 
 def _amount(name: str, given: Any) -> float | None:
-    """A std or cost; None where there is none."""
+    """A std or cost; None where it is missing."""
     amount = None if given is None else _number(given)
     if given is not None and (amount is None or amount < 0):
         raise _Unusable(f" with {name}={one_line(given)}, which is not a finite number >= 0")

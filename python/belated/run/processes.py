@@ -1,8 +1,8 @@
 """The worker processes that a run owns, replaced where they die.
 
-Each is the only process of an executor of its own: one that dies takes no other's evaluation with it, and it is known
+Each is the only process of its executor: one that dies takes no other's evaluation with it, and it is known
 which evaluation was lost. They are started by "spawn", as new interpreters: a fork of a process that has threads may
-find locks taken for ever, and the server of "forkserver" keeps the environment in which it was once started.
+find locks that are never released, and the server of "forkserver" keeps the environment in which it was once started.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ _MAX_END = 5.0
 
 
 class WorkerProcesses(Executor):
-    """As many processes as there are calls at a time; a future raises `WorkerDied` where that of its call died."""
+    """As many processes as there are calls at a time; a future raises `WorkerDied` where its process died."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._workers: set[_Worker] = set()
         self._idle: list[_Worker] = []
-        # Kept until the threads of their executors have ended: in Python 3.13 such a thread waits for ever, for a lock
-        # that it holds, where it is the last that has the executor.
+        # Kept until the threads of their executors have ended: in Python 3.13 such a thread waits without end for
+        # a lock that it holds, where it is the last that has the executor.
         self._dead: list[_Worker] = []
         self._is_shut_down = False
 
@@ -202,7 +202,7 @@ def _prepare() -> None:
 
 
 def _keep_pipes_from_children() -> None:
-    """Keep the pipes to the run's process from whatever f starts.
+    """Keep the pipes to the run's process from the processes that f starts.
 
     One of them tells the run that this process has ended, by being closed: it would stay open as long as a program that
     f has started.
@@ -216,7 +216,7 @@ def _keep_pipes_from_children() -> None:
 
 
 def _open_fds() -> list[int]:
-    """The file descriptors of this process, and that of the folder that was read for them."""
+    """The file descriptors of this process, and the descriptor of the folder that lists them."""
     try:
         return [int(name) for name in os.listdir("/dev/fd")]
     except OSError:

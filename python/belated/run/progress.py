@@ -22,7 +22,7 @@ class Progress:
         shown = {name: fact for name, fact in self._facts.items() if fact is not None}
         if left < math.inf:
             shown["left"] = f"{max(left, 0.0):.0f}s"
-        # Drawn by update where trials are done, otherwise at once.
+        # Drawn by update where trials are done, at once where none are.
         self._bar.set_postfix(shown, refresh=not done)
         if done:
             self._bar.update(done)

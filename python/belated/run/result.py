@@ -19,9 +19,9 @@ StopReason: TypeAlias = Literal["n_trials", "timeout", "budget", "interrupted", 
 class Result(ReadAccess):
     """The result of a run. It reads the optimizer, and so includes values that are reported to it later.
 
-    It has all that can be read of an optimizer: what lists trials (`trials`, `n_trials`, `pending_`,
-    `trials_dataframe`) lists those of the run, the rest (`best_value_`, `n_pending_`, `recommend`, `predict`, …) is
-    the optimizer's.
+    It has the members of an optimizer that read. Those that list trials (`trials`, `n_trials`, `pending_`,
+    `trials_dataframe`) list the trials of the run; the others (`best_value_`, `n_pending_`, `recommend`, `predict`, …)
+    read the optimizer.
 
     Attributes
     ----------
@@ -49,7 +49,7 @@ class Result(ReadAccess):
 
     @property
     def n_trials(self) -> int:
-        """Number of trials that the run started, whatever their state."""
+        """Number of trials that the run started, in any state."""
         return len(self._trials)
 
     @property

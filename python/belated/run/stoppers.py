@@ -20,7 +20,7 @@ class StopRun(Exception):
 
 
 class Stopper:
-    """The base of callbacks that end a run; each run uses a copy of its own, as it was made."""
+    """The base of callbacks that end a run; each run uses a new copy."""
 
     def __call__(self, optimizer: Optimizer | Study, trial: Trial) -> None:
         """Raise `StopRun` if the run is to end after this trial."""

@@ -39,7 +39,7 @@ def whole_number(value: Any) -> int | None:
 
 
 def one_line(value: Any) -> str:
-    """A short repr of a value, for messages: those of arrays and tables have several lines."""
+    """A short repr of a value in one line, for messages: arrays and tables have reprs of several lines."""
     return re.sub(r"\s*\n\s*", " ", short_repr(value))
 
 

@@ -88,7 +88,7 @@ def _places(values: Sequence[Any]) -> dict[Any, int]:
 
 
 def _place(values: Sequence[Any], places: Mapping[Any, int], value: Any) -> int:
-    """The number of a value among others; ValueError saying what is expected where it is not among them."""
+    """The number of a value among others; ValueError with the expected values if it is not among them."""
     key = _key(value)
     if key in places:
         return places[key]
@@ -113,7 +113,7 @@ class Ordinal:
     Raises
     ------
     InvalidSpace
-        Fewer than two values, the same one twice, a dimension among them, or something that has no order.
+        Fewer than two values, the same one twice, a dimension among them, or something other than a sequence.
 
     Examples
     --------
@@ -161,7 +161,7 @@ class Ordinal:
         return self.values[level]
 
     def check(self, value: Any) -> Any:
-        """The value of this dimension equal to `value`; ValueError saying what is expected otherwise."""
+        """The value of this dimension equal to `value`; ValueError with the expected values if there is none."""
         return self.values[self.level(value)]
 
     def to_number(self, value: Any) -> float:
@@ -196,7 +196,7 @@ class Categorical:
     Raises
     ------
     InvalidSpace
-        No choices, the same choice twice, a dimension among them, or something that has no order.
+        No choices, the same choice twice, a dimension among them, or something other than a sequence.
 
     Examples
     --------
@@ -243,7 +243,7 @@ class Categorical:
         return self.choices[level]
 
     def check(self, value: Any) -> Any:
-        """The choice equal to `value`; ValueError saying what is expected otherwise."""
+        """The choice equal to `value`; ValueError with the expected values if there is none."""
         return self.choices[self.level(value)]
 
     def to_number(self, value: Any) -> float:

@@ -31,7 +31,7 @@ class Conditions:
     """
 
     def __init__(self, dimensions: Mapping[str, Dimension], argument: str) -> None:
-        # The levels of each parent at which a child is active: of parents that are constants nothing is left.
+        # The levels of each parent at which a child is active; parents that are constants are resolved away.
         self.levels: dict[str, dict[str, frozenset[int]]] = {}
         # Parents stand before their children.
         self.order: list[str] = _ordered(dimensions, argument)
@@ -55,11 +55,11 @@ class Conditions:
         return found
 
     def holds(self, name: str, levels: Mapping[str, int]) -> bool:
-        """Whether a parameter is active, where `levels` has those of the parents that are active."""
+        """Whether a parameter is active, given the `levels` of its active parents."""
         return all(levels.get(parent) in allowed for parent, allowed in self.levels[name].items())
 
     def may_hold(self, name: str, levels: Mapping[str, int], unsettled: Set[str]) -> bool:
-        """Whether a parameter could be active, where nothing is known of the `unsettled` ones."""
+        """Whether a parameter could be active if the `unsettled` parents may have any value."""
         own = self.levels[name].items()
         return all(parent in unsettled or levels.get(parent) in allowed for parent, allowed in own)
 
@@ -89,8 +89,8 @@ def _levels(parent: Dimension, name: str, values: list[Any], what: str) -> froze
                     f"constant {parent.member(0)!r}; correct the value, or leave the parameter out"
                 ) from None
             raise InvalidSpace(
-                f"{what} has when={{{name!r}: {short_repr(value)}}}, which is no value of {name!r}: name {expected}, "
-                "several of them in a list"
+                f"{what} has when={{{name!r}: {short_repr(value)}}}, which is not a value of {name!r}: name "
+                f"{expected}, several of them in a list"
             ) from None
     return frozenset(levels)
 
@@ -104,7 +104,7 @@ def _ordered(dimensions: Mapping[str, Dimension], argument: str) -> list[str]:
                 near = difflib.get_close_matches(parent, [other for other in dimensions if other != name], n=1)
                 advice = f"did you mean {near[0]!r}?" if near else f"name one of {list(dimensions)}"
                 raise InvalidSpace(
-                    f"{argument}[{name!r}] has when={{{parent!r}: …}}, which is no parameter of {argument}: {advice}"
+                    f"{argument}[{name!r}] has when={{{parent!r}: …}}, which is not a parameter of {argument}: {advice}"
                 )
     order: list[str] = []
     while waiting:

@@ -29,8 +29,8 @@ class PowerCost:
     exponent : float, default 1.0
         Above 0; 1 is a straight line.
     full : float, default 1.0
-        The cost at the highest fidelity, above 0. The default counts costs in full evaluations; otherwise it is in the
-        unit of the costs that are reported, and of the budget of a run.
+        The cost at the highest fidelity, above 0. The default counts costs in full evaluations; pass another value to
+        use the unit of the reported costs and of the budget of a run.
 
     Raises
     ------
@@ -79,7 +79,7 @@ class Fidelity:
     """What can be chosen besides the params: how much of a full evaluation a trial is.
 
     Low fidelities (few samples, few epochs, a coarse grid) are cheap and give a biased value. Trials then have a
-    `fidelity`, and what is best (`best_params_`, `recommend`) is meant at the highest. For optimizers that can use one.
+    `fidelity`, and `best_params_` and `recommend` refer to the highest. For optimizers that can use one.
 
     Parameters
     ----------
@@ -98,9 +98,9 @@ class Fidelity:
     Raises
     ------
     InvalidSpace
-        Ends that are no finite numbers, or in the wrong order; low <= 0 on a logarithmic scale.
+        Ends that are not finite numbers, or in the wrong order; low <= 0 on a logarithmic scale.
     InvalidSetting
-        Any other argument that is not usable; a cost that is no finite number >= 0 at low or at high.
+        Any other argument that is not usable; a cost that is not a finite number >= 0 at low or at high.
 
     Examples
     --------
@@ -169,7 +169,7 @@ class Fidelity:
         return {"axis": self._axis.coordinate, "bias": self.bias, "cost": cost}
 
     def check(self, value: Any) -> float:
-        """A fidelity in your units as an int or float; InvalidFidelity where it is none of the range."""
+        """A fidelity in your units as an int or float; InvalidFidelity if it is not in the range."""
         try:
             return self._axis.check(value)
         except ValueError as expected:
@@ -222,7 +222,7 @@ class Fidelity:
         return f"Fidelity({', '.join(parts)})"
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "Fidelity":
-        return self  # nothing of it ever changes
+        return self  # immutable
 
     def __getstate__(self) -> dict[str, Any]:
         try:

@@ -17,7 +17,7 @@ from belated.space import grid
 from belated.space.arguments import real_number, whole_number
 from belated.space.declarations import Columns, clip, numbered, read_when, shown
 
-# Up to here every integer of a range, linear or logarithmic, keeps a column value of its own.
+# Up to here the integers of a range, linear or logarithmic, have different column values.
 LARGEST_INTEGER = 2**40
 
 
@@ -153,7 +153,7 @@ class Real:
         return grid.nearest_index(self.low, self.step, value)
 
     def member(self, level: int) -> float:
-        """The value of a number, where there is a step; that of a constant."""
+        """The value of a number, where there is a step, or of a constant."""
         if self.low == self.high:
             return self.low
         assert self.step is not None
@@ -162,7 +162,7 @@ class Real:
     def check(self, value: Any) -> float:
         """`value` as a float in [low, high], with a step as the member that it is but for rounding.
 
-        Anything else is a ValueError that says what is expected.
+        Anything else is a ValueError with the expected values.
         """
         number = real_number(value)
         if self.step is None:
@@ -184,7 +184,7 @@ class Real:
         return value
 
     def from_number(self, number: float) -> float:
-        """The value whose number this is, exactly as it was given; that of a constant."""
+        """The value of a number, exactly as it was given; the value of a constant."""
         return number if self.low < self.high else self.low
 
     def encode(self, value: float) -> NDArray[np.float64]:
@@ -314,7 +314,7 @@ class Integer:
         return self.low + level * (self.step or 1)
 
     def check(self, value: Any) -> int:
-        """`value` as an int in range (3.0 counts as 3); ValueError saying what is expected otherwise."""
+        """`value` as an int in range (3.0 counts as 3); ValueError with the expected values for anything else."""
         number = whole_number(value)
         if number is None:
             # Tables turn a column of integers into floats as soon as one entry is missing.
@@ -334,7 +334,7 @@ class Integer:
         return float(value)
 
     def from_number(self, number: float) -> int:
-        """The value whose number this is; that of a constant."""
+        """The value of a number; the value of a constant."""
         return int(number) if self.low < self.high else self.low
 
     def encode(self, value: float) -> NDArray[np.float64]:

@@ -18,12 +18,12 @@ _SCALES = ["uniform", "log-uniform", "loguniform", "log_uniform", "log"]
 
 
 def read(given: Any, argument: str) -> dict[str, Dimension]:
-    """Name → dimension of a space as it was given; `argument` is what it is called in messages.
+    """Name → dimension of a space as it was given; `argument` is its name in messages.
 
     Raises
     ------
     InvalidSpace
-        No parameters, a name that is not a string or comes twice, or something that is no dimension.
+        No parameters, a name that is not a string or comes twice, or something that is not a dimension.
     """
     dimensions: dict[str, Dimension] = {}
     shorthand = {}
@@ -96,7 +96,7 @@ def _dimension(given: Any, what: str) -> Dimension:
 
 
 def _advice(given: Any) -> str:
-    """What to write for something that is no dimension."""
+    """What to write for something that is not a dimension."""
     if isinstance(given, range):
         return f"write {_of_range(given)}"
     if isinstance(given, tuple):

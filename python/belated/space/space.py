@@ -101,7 +101,7 @@ class Space(Mapping[str, Dimension]):
             )
 
     def _check_may_be_conditional(self, names: list[str]) -> None:
-        """Refuse conditions where there cannot be any."""
+        """Refuse conditions in a space that does not support them."""
 
     def __getitem__(self, name: str) -> Dimension:
         return self._dimensions[name]
@@ -137,7 +137,7 @@ class Space(Mapping[str, Dimension]):
         try:
             return _core.Domain.box(json.dumps(self.coordinates))
         except InvalidSpace as error:
-            # Parameters are checked one by one: what is left is the number of columns.
+            # Parameters are checked one by one: only the number of columns can be wrong here.
             widest = max(self, key=lambda name: self[name].width)
             if self[widest].width == 1:
                 raise
@@ -218,7 +218,7 @@ class Space(Mapping[str, Dimension]):
         return {name: values[name] for name in active}
 
     def _check_names(self, params: Mapping[str, Any], names: list[str]) -> None:
-        """Refuse params that have not exactly these names."""
+        """Refuse params with other names than these."""
         if params.keys() != set(names):
             missing = [name for name in names if name not in params]
             unknown = [name for name in params if name not in names]
@@ -260,7 +260,7 @@ class Space(Mapping[str, Dimension]):
         return values if self._conditions is None else {name: values[name] for name in self.active_names(values)}
 
     def active_names(self, values: Mapping[str, Any]) -> list[str]:
-        """The names that are active, given values in range; none of those whose parents are missing."""
+        """The names that are active, given values in range; names whose parents are missing are inactive."""
         if self._conditions is None:
             return list(self)
         active: set[str] = set()
@@ -289,7 +289,7 @@ class Space(Mapping[str, Dimension]):
                 continue
             if self._conditions.holds(name, levels):
                 if name in self._conditions.parents:
-                    # What is no value of a parent is refused when the row is read.
+                    # An invalid value of a parent is refused when the row is read.
                     with contextlib.suppress(ValueError):
                         levels[name] = self[name].level(self[name].check(record[name]))
             elif record[name] is None or record[name] != record[name]:

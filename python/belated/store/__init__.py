@@ -19,7 +19,7 @@ STORES = {
 def open_store(store: "str | os.PathLike[str] | Store") -> Store:
     """The store at a URL (``sqlite:///relative.db``, ``sqlite:////absolute.db``, ``postgresql://user@host/database``).
 
-    A path is that of an SQLite file.
+    A path is the path of an SQLite file.
     """
     if isinstance(store, Store):
         return store

@@ -3,8 +3,7 @@
 The checksum of a record covers everything else in it and the study it belongs to, so that no record can change,
 move or be mistaken for another unnoticed.
 
-Databases do not keep the sign of zero. Times are written without it, and a stored time of zero may have either sign in
-its checksum: earlier versions wrote times of -0.0.
+Databases do not keep the sign of zero, so times are written without it.
 """
 
 import json
@@ -30,11 +29,6 @@ def _checksum(study: int, seq: int, version: int, key: str | None, at: float, bo
     return blake2b(text.encode(errors="surrogatepass"), digest_size=16).digest()
 
 
-def _as_written(at: float) -> tuple[float, ...]:
-    """The times that may have been written where this one is stored."""
-    return (0.0, -0.0) if at == 0.0 else (at,)
-
-
 def with_checksum(study: int, seq: int, key: str | None, at: float, body: str) -> Record:
     """The record of an event of the study with this id."""
     at += 0.0  # 0.0 where it is -0.0
@@ -50,12 +44,12 @@ def is_intact(study: int, record: Record) -> bool:
         and type(version) is int
         and type(at) is float
         and (key is None or type(key) is str)
-        and any(checksum == _checksum(study, seq, version, key, time, body) for time in _as_written(at))
+        and checksum == _checksum(study, seq, version, key, at, body)
     )
 
 
 def verified(name: str, study: int, start: int, records: Iterable[Record]) -> list[Record]:
-    """Records from number `start` on, each checked; StoreError at the first that is not what was written."""
+    """Records from number `start` on, each checked; StoreError at the first that is damaged."""
     checked = []
     for seq, record in enumerate(records, start):
         what = f"event {seq} of study {name!r}"
@@ -95,8 +89,7 @@ def read_header(stored: Header) -> dict[str, Any]:
         type(study) is int and type(name) is str and type(text) is str and type(at) is float and type(version) is int
     )
     try:
-        digests = (_digest(study, name, text, time, version) for time in _as_written(at))
-        if not has_types or checksum not in digests:
+        if not has_types or checksum != _digest(study, name, text, at, version):
             raise ValueError("its checksum does not fit")
         if version != VERSION:
             raise _other_version(f"study {name!r}", version)

@@ -1,4 +1,4 @@
-"""What is told of a fork, in the child and before anything else runs there."""
+"""Studies and connections that act in a forked child before anything else runs there."""
 
 import os
 import weakref
@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 
 class Forked(Protocol):
-    """What has something that a forked child must not use as it is, such as a connection or a lock."""
+    """An object with something that a forked child must not use, such as a connection or a lock."""
 
     def _after_fork(self) -> None: ...
 
@@ -16,13 +16,13 @@ _CONNECTIONS: "weakref.WeakSet[Forked]" = weakref.WeakSet()
 _STUDIES: "weakref.WeakSet[Forked]" = weakref.WeakSet()
 
 
-def tell_connection(connection: Forked) -> None:
-    """From now on call its `_after_fork` in every forked child."""
+def register_connection(connection: Forked) -> None:
+    """Call `_after_fork` of a connection in every forked child from now on."""
     _CONNECTIONS.add(connection)
 
 
-def tell_study(study: Forked) -> None:
-    """From now on call its `_after_fork` in every forked child, after those of all connections."""
+def register_study(study: Forked) -> None:
+    """Call `_after_fork` of a study in every forked child from now on, after all connections."""
     _STUDIES.add(study)
 
 

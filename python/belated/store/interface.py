@@ -1,4 +1,4 @@
-"""The interface of a store: what is kept of a study, and how it is read and written."""
+"""The interface of a store: the records of a study, and the operations that read and write them."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -56,7 +56,7 @@ class Store(ABC):
     """A place for the logs of studies; it keeps records and leaves their meaning to the study.
 
     An operation that does not succeed raises StoreError, and then nothing has been written, unless the message says so.
-    A new store is a subclass in a file of its own and a line in `belated.store.STORES`.
+    A new store is a subclass in a new file and a line in `belated.store.STORES`.
     """
 
     #: What `open_store` opens this store from, in any process.
@@ -91,7 +91,7 @@ class Store(ABC):
 
     @abstractmethod
     def header(self, name: str) -> Header | None:
-        """The study of this name; None where there is none."""
+        """The study of this name; None if there is no such study."""
 
     @abstractmethod
     def events(self, name: str, start: int) -> list[Record]:
@@ -101,7 +101,7 @@ class Store(ABC):
     def writing(self, name: str) -> AbstractContextManager[Transaction]:
         """The only writer of a study, for the length of a ``with``.
 
-        What was appended is durable when the ``with`` ends, and was never written when it ends with an exception.
+        Appended events are durable when the ``with`` ends, and are not written when it ends with an exception.
         ``__exit__`` may be called again, since an interrupt may keep the ``with`` from calling it; as of a function
         with `contextlib.contextmanager`, it then ends what is not ended yet.
         """
@@ -117,8 +117,3 @@ class Store(ABC):
     def salvage(self) -> tuple[list[Header], list[tuple[int, Record]]]:
         """From a damaged store: the intact headers, and (study id, event) of all intact events, in order."""
         raise StoreError(f"store {self.url}: {type(self).__name__} cannot salvage anything from a damaged store")
-
-    def upgrade(self) -> bool:
-        """Change a store of an older layout to the present one; False where there is nothing to change."""
-        self.names()
-        return False

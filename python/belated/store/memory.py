@@ -8,7 +8,7 @@ from belated.store.interface import Header, Record, Store, StoreError, Transacti
 
 
 class MemoryStore(Store):
-    """Studies in memory; each instance is a store of its own, and cannot be opened by its URL.
+    """Studies in memory; each instance is a separate store, and cannot be opened by its URL.
 
     Examples
     --------
@@ -44,7 +44,7 @@ class MemoryStore(Store):
             return True
 
     def header(self, name: str) -> Header | None:
-        """The study of this name; None where there is none."""
+        """The study of this name; None if there is no such study."""
         return self._studies[name][0] if name in self._studies else None
 
     def events(self, name: str, start: int) -> list[Record]:

@@ -17,11 +17,11 @@ from belated.store.urls import split_passwords
 
 T = TypeVar("T")
 
-#: The number of the layout below. Another one is refused; `upgrade` changes an older one.
+#: The number of the layout below. Another one is refused.
 LAYOUT = 1
 
 # A writer commits without waiting for the disk, so that the next one can go on, and then waits for all that was logged
-# until now: those who wait at a time are served by one sync. A standby logs nothing.
+# until now: one sync serves all writers that wait. A standby logs nothing.
 _SYNC = "SELECT CASE WHEN NOT pg_is_in_recovery() THEN pg_logical_emit_message(true, 'belated', '') END"
 _WITHOUT_WAITING = "SET LOCAL synchronous_commit TO OFF; "
 # The same for users without the right to that: a lock is logged, too.
@@ -43,9 +43,6 @@ SCHEMA = (
     "PRIMARY KEY (study, seq))",
     "CREATE UNIQUE INDEX keys ON belated.events (study, key) WHERE key IS NOT NULL",
 )
-
-#: Layout → the statements that change it to the next one.
-UPGRADES: dict[int, Sequence[str]] = {}
 
 _EVENTS = (
     "SELECT n, seq, version, key, at, body, checksum FROM belated.heads LEFT JOIN belated.events "
@@ -105,7 +102,7 @@ class PostgresStore(Store):
         return [name for (name,) in rows]
 
     def header(self, name: str) -> Header | None:
-        """The study of this name; None where there is none."""
+        """The study of this name; None if there is no such study."""
         with self._server.lock:
             if not self._has_tables():
                 return None
@@ -227,25 +224,6 @@ class PostgresStore(Store):
                 events.append((study, Record(*row)))
         return headers, events
 
-    def upgrade(self) -> bool:
-        """Change the tables of an older layout to this one; False where there is nothing to change."""
-
-        def change(connection: Any) -> bool:
-            with connection.transaction():
-                layout = _layout(connection, lock=True)
-                if layout == LAYOUT:
-                    return False
-                self._check_layout(layout, upgrading=True)
-                assert layout is not None
-                for step in range(layout, LAYOUT):
-                    for statement in UPGRADES[step]:
-                        connection.execute(statement)
-                connection.execute("UPDATE belated.layout SET layout = %s", (LAYOUT,))
-                return True
-
-        with self._server.lock:
-            return self._server.run(change)
-
     # What the methods above share.
 
     def _id(self, name: str) -> int:
@@ -286,18 +264,14 @@ class PostgresStore(Store):
 
         return self._server.run(checked)
 
-    def _check_layout(self, layout: int | None, upgrading: bool = False) -> None:
+    def _check_layout(self, layout: int | None) -> None:
         if layout is None:
             raise self._server.error("it has no tables of belated: create a study there first, or pass another URL")
-        if layout > LAYOUT:
+        if layout != LAYOUT:
+            is_newer = layout > LAYOUT
+            age, advice = ("a newer", "upgrade belated") if is_newer else ("an older", "read it with that version")
             raise self._server.error(
-                f"it was written by a newer belated than this one (layout {layout}, this one has {LAYOUT}): "
-                "upgrade belated"
-            )
-        if layout < LAYOUT and (not upgrading or any(step not in UPGRADES for step in range(layout, LAYOUT))):
-            advice = "no upgrade is known" if upgrading else "change it with: belated study upgrade STORE"
-            raise self._server.error(
-                f"it was written by an older belated than this one (layout {layout}, this one has {LAYOUT}): {advice}"
+                f"it was written by {age} belated than this one (layout {layout}, this one has {LAYOUT}): {advice}"
             )
 
     def _create_tables(self, connection: Any) -> None:
@@ -352,7 +326,7 @@ class _Transaction:
         self._added.extend(records)
 
     def commit(self) -> None:
-        """Write what was appended, exactly once, even where the connection is lost meanwhile."""
+        """Write the appended events exactly once, even if the connection is lost meanwhile."""
         if not self._added:
             return
         # `before` is the checksum of the event before the first one. `sent`: whether there may have been a commit whose
@@ -403,7 +377,7 @@ class _Transaction:
         self._store._noted(self._study, self._added)
 
     def _send(self, connection: Any, key: bytes) -> None:
-        """Send what was appended, the commit and the wait for the disk, in one message."""
+        """Send the appended events, the commit and the wait for the disk in one message."""
         n, later = self._added[-1].seq + 1, self._store._server.may_sync_later
         rows = ", ".join(["(%s, %s, %s, %s, %s, %s, %s, %s)"] * len(self._added))
         driver().ClientCursor(connection).execute(
@@ -443,7 +417,7 @@ class _Transaction:
             found.nextset()
         n = found.fetchone()
         found.nextset()
-        # Where events are gone that were read before, whoever asks for them is told so.
+        # An error if events that were read before are gone.
         gone = n is not None and n[0] < start
         self._stored = [] if gone else _complete(found.fetchall(), start, None if n is None else n[0])
         self._start = n[0] if gone else start
@@ -480,12 +454,12 @@ def _complete(rows: list[Any], start: int, n: int | None) -> list[Record]:
     return [Record._make(row) for row in rows]
 
 
-def _layout(connection: Any, lock: bool = False) -> int | None:
+def _layout(connection: Any) -> int | None:
     """The number of the layout that the database has; None where it has none."""
     [(there,)] = connection.execute("SELECT to_regclass('belated.layout') IS NOT NULL").fetchall()
     if not there:
         return None
-    found = connection.execute(f"SELECT layout FROM belated.layout{' FOR UPDATE' if lock else ''}").fetchall()
+    found = connection.execute("SELECT layout FROM belated.layout").fetchall()
     if len(found) != 1:
         raise StoreError("the table belated.layout does not have one row: the store is damaged; restore a backup")
     return int(found[0][0])

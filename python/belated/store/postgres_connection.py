@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from belated.store.forks import never_collect, tell_connection
+from belated.store.forks import never_collect, register_connection
 from belated.store.interface import StoreError
 
 T = TypeVar("T")
@@ -19,7 +19,7 @@ _SILENCE = 30
 RECONNECT_TIMEOUT = 60.0
 _MAX_PAUSE = 1.0
 
-# Of a connection, where the URL does not say otherwise: seconds, but the last one in milliseconds.
+# Defaults of a connection, which the URL may override: in seconds, the last one in milliseconds.
 _CONNECTION = {
     "connect_timeout": 10,
     "keepalives_idle": 30,
@@ -35,7 +35,7 @@ _MAY_SYNC_LATER = (
     "WHERE proname = 'pg_logical_emit_message'"
 )
 
-# Acknowledged means synced, whatever the server's default; a stricter setting, for standby servers, is kept. No other
+# Acknowledged means synced, with any default of the server; a stricter setting, for standby servers, is kept. No other
 # limits than these two end a call, times are read as they were written, to the last bit, and whoever may write can.
 _SESSION = (
     "SELECT set_config('lock_timeout', %s, false), set_config('idle_in_transaction_session_timeout', %s, false), "
@@ -98,7 +98,7 @@ class Server:
         self._was_connected = False
         # Of the connection that there is.
         self.may_sync_later = False
-        tell_connection(self)
+        register_connection(self)
 
     def __del__(self) -> None:
         self.close()
@@ -121,7 +121,7 @@ class Server:
                 if again:
                     self.close()
                 if not again or now > end:
-                    # Without its cause, whose frames hold what was passed to connect.
+                    # Without its cause, whose frames hold the password.
                     raise problem
                 time.sleep(random.uniform(pause / 2, pause))
                 pause = min(max(2 * pause, 0.05), _MAX_PAUSE)
@@ -148,7 +148,7 @@ class Server:
             self.close()
 
     def _is_lost(self, error: Exception) -> bool:
-        """Whether an error is that of a connection that a new one may replace."""
+        """Whether an error means that the connection is lost and a new one may succeed."""
         if self._connection is not None:
             return bool(self._connection.closed)
         text = str(error)

@@ -103,14 +103,14 @@ class _Pages:
             self.latest[number] = start + 24
 
     def page(self, number: int) -> memoryview:
-        """The last version of a page, numbered from 1; empty where there is none."""
+        """The last version of a page, numbered from 1; empty if there is no such page."""
         start = self.latest.get(number)
         if start is not None:
             return self.log[start : start + self.size]
         return self.data[(number - 1) * self.size : number * self.size] if number > 0 else self.data[:0]
 
     def record(self, in_log: bool, offset: int, columns: int, of_table: bool = False) -> tuple[Any, ...] | None:
-        """The columns of what may be a record of so many, in the database or the log; None if it is none."""
+        """The columns of a possible record with this number of them, in the database or the log; None if invalid."""
         content = self.log if in_log else self.data
         start = (offset - 32) % (24 + self.size) - 24 if in_log else offset % self.size
         if start < 0 or (in_log and offset < 56):

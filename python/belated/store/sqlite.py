@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 
 from belated._core import InvalidSetting
 from belated.short_repr import short_repr
-from belated.store.forks import never_collect, tell_connection
+from belated.store.forks import never_collect, register_connection
 from belated.store.interface import EventsGone, Header, Record, Store, StoreError, Transaction
 from belated.store.mounts import SHARED, file_system, is_mount_point
 from belated.warn import warn
@@ -46,7 +46,7 @@ BUSY_TIMEOUT = 60.0
 _MAX_PAUSE = 0.02
 _PAUSE_HALVED_AFTER = 0.03
 
-# Bytes. Whatever belated writes, a million candidates included, fits into a cell of this size.
+# Bytes. Everything that belated writes, also a million candidates, fits into a cell of this size.
 _MAX_CELL = 1 << 28
 
 # SQLite's primary result codes; and words of their messages, for Python 3.10, whose exceptions lack the codes.
@@ -84,7 +84,7 @@ class SqliteStore(Store):
         self.url = f"sqlite:///{self.path}"
         self._lock = threading.RLock()
         self._connection: sqlite3.Connection | None = None
-        tell_connection(self)
+        register_connection(self)
         self._file: tuple[int, int] | None = None
         # Of the connection that there is: whether the file is mounted by itself; whether it is for reading only.
         self._is_mounted = self._reads_only = False
@@ -125,7 +125,7 @@ class SqliteStore(Store):
         )
 
     def header(self, name: str) -> Header | None:
-        """The study of this name; None where there is none."""
+        """The study of this name; None if there is no such study."""
         if not os.path.exists(self.path):
             return None
         return self._run(lambda connection: self._header(connection, name))

@@ -45,7 +45,7 @@ def split_passwords(location: str) -> tuple[str, dict[str, str]]:
 
 
 def shown(store: Any) -> str:
-    """What was given as a store, for a message: short, and with asterisks where a password may stand."""
+    """A store argument for a message: short, and with asterisks in place of passwords."""
     if not isinstance(store, str):
         return _SHORT.repr(store)
     scheme, separator, rest = store.rpartition("://")

@@ -1,4 +1,4 @@
-"""`belated study`: list, show, check, export and import the studies of a store, or upgrade it."""
+"""`belated study`: list, show, check, export and import the studies of a store."""
 
 from __future__ import annotations
 
@@ -34,7 +34,6 @@ def add_to(commands: Any) -> None:
         ("export", export_command, "all events, one line of JSON each"),
         ("import", import_command, "add studies that `export` wrote, all or none"),
         ("check", check_command, "verify that everything in the store is as it was written"),
-        ("upgrade", upgrade_command, "change a store that an older belated made to what this one reads"),
     ):
         action = actions.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.")
         if name == "import":
@@ -45,7 +44,7 @@ def add_to(commands: Any) -> None:
         if name in ("show", "export", "import"):
             action.add_argument("name", metavar="NAME", nargs="?", help="which study (default: all)")
         if name == "export":
-            action.add_argument("--salvage", action="store_true", help="from a damaged file: whatever is intact")
+            action.add_argument("--salvage", action="store_true", help="from a damaged file: all that is intact")
         action.set_defaults(command=command)
 
 
@@ -127,7 +126,7 @@ def export_command(arguments: argparse.Namespace) -> int:
 
 
 def _as_utf8(stream: Any) -> None:
-    """Have a standard stream read or write UTF-8, whatever the terminal does."""
+    """Have a standard stream read or write UTF-8 with any terminal."""
     if isinstance(stream, io.TextIOWrapper):
         stream.reconfigure(encoding="utf-8", errors="strict", newline="\n")
 
@@ -196,14 +195,6 @@ def check_command(arguments: argparse.Namespace) -> int:
             print(f"{name}: {study}")
             code = FAILED
     return code
-
-
-def upgrade_command(arguments: argparse.Namespace) -> int:
-    """Change a store of an older layout to the present one; its events stay as they are."""
-    store = _store(arguments.store)
-    changed = store.upgrade()
-    print(f"{store.url}: {'upgraded' if changed else 'nothing to upgrade'}")
-    return DONE
 
 
 def _help(parser: argparse.ArgumentParser) -> int:

@@ -147,7 +147,7 @@ def definition_of(optimizer: Optimizer) -> dict[str, Any]:
 
 
 def differences(stored: Mapping[str, Any], given: Optimizer) -> list[str]:
-    """What a given optimizer has otherwise than the stored definition, in words; a seed left out agrees with any."""
+    """Differences of a given optimizer from the stored definition, in words; a missing seed agrees with any."""
     definition = definition_of(given)
     if stored["optimizer"] != definition["optimizer"]:
         return [f"optimizer is {stored['optimizer']} there and {definition['optimizer']} here"]
@@ -186,7 +186,7 @@ def _differences(name: str, there: Any, here: Any) -> Iterator[tuple[str, Any, A
 
 
 def _kind(data: Any) -> Any:
-    """The class of a value, None for other data (candidates have a kind too, but that of their numbers)."""
+    """The class of a value, None for other data (the kind of candidates is the type of their numbers)."""
     return data["kind"] if isinstance(data, dict) and "rows" not in data else None
 
 

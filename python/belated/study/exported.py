@@ -21,7 +21,7 @@ _BODY = re.compile(r', "(definition|event)": ')
 # The call, the number within the call, and the key that the caller chose.
 _KEY = re.compile(r"(suggest|observe):[0-9]{1,9}:(.+)", flags=re.DOTALL)
 
-# Ids are drawn as so many random bits.
+# Number of random bits of an id.
 _ID_BITS = 48
 
 _HEADER_FACTS = {"study": (str,), "id": (int,), "version": (int,), "at": (float,), "checksum": (str,)}
@@ -76,7 +76,7 @@ def read_exported(lines: Iterable[str], name: str | None, store: Store) -> list[
                 known = events.setdefault(study, {})
                 what, same = f"event {found.seq} of a study", known.setdefault(found.seq, found) == found
             if not same:
-                raise StoreError(f"line {number} has {what} that an earlier line has otherwise: export it again")
+                raise StoreError(f"line {number} has {what} that differs from an earlier line: export it again")
             if isinstance(found, Record) and found.key is not None:
                 first = keys.setdefault((study, found.key), found.seq)
                 if first != found.seq:
@@ -127,7 +127,7 @@ def _checked(header: Header, events: dict[int, Record], n_events: int, store: St
         raise StoreError(
             f"the file was cut off: it has {len(events)} of {n_events} events of study {header.name!r}: export it again"
         )
-    # As a study does that is opened: what it could not open is not written.
+    # Opening a study makes the same check: a study that could not be opened is not written.
     optimizer = optimizer_from(definition, lambda: header.at)
     SharedLog(optimizer._log, store, header.name, header.id, lambda: header.at).apply(records)
     return Exported(header, records)

@@ -116,7 +116,7 @@ def load(storage: Any, name: str) -> Any:
     Raises
     ------
     InvalidSetting
-        There is none.
+        There is no such study.
     """
     try:
         import optuna
@@ -139,7 +139,7 @@ def space_of(trials: Sequence[Any]) -> Space:
     Raises
     ------
     InvalidSpace
-        There is no parameter; one that cannot be searched, has several distributions, or is in some trials without a
+        There are no parameters; one that cannot be searched, has several distributions, or is in some trials without a
         condition that tells in which.
     """
     distributions: dict[str, Any] = {}
@@ -298,7 +298,7 @@ def _encodable(text: str) -> str:
 
 
 def _on_clock(optimizer: Optimizer, at: datetime | None) -> float | None:
-    """A time on the optimizer's clock; that of now where it is not known, None where the core counts suggestions."""
+    """A time on the optimizer's clock; the present if it is unknown, None where the core counts suggestions."""
     return optimizer._problem.now() if at is None or optimizer.clock == "iterations" else at.timestamp()
 
 

@@ -24,7 +24,7 @@ from belated.warn import logger
 
 T = TypeVar("T")
 
-# (event, key) of what is to be written.
+# The events to be written, each with its key.
 Events: TypeAlias = list[tuple[str, str | None]]
 
 LOGGER = logger()
@@ -38,16 +38,16 @@ _ATTEMPTS = 3
 # How often a call is made again whose connection was lost before anything was written, while others wrote.
 _LOST_CONNECTIONS = 20
 
-# A log that was not read for so long, in seconds, is read before the write lock is taken: nobody else can write while
-# many events are on their way.
+# After this time without a read, in seconds, the log is read before the write lock is taken: no other process can write
+# while many events are transferred.
 _LONG_AGO = 1.0
 
 
 class SharedLog:
-    """What a core is to an optimizer, with a store between: the log there is the truth.
+    """The log of a study: a core whose events are kept in a store. The stored log is authoritative.
 
-    The core here holds a prefix of it. Whatever is written is validated against the whole log with the store's write
-    lock held, and is applied to the core once it is committed.
+    The core here holds a prefix of it. Events are validated against the whole log with the store's write
+    lock held, and applied to the core once they are committed.
     """
 
     def __init__(self, core: _core.Optimizer, store: Store, name: str, id: int, wall_time: Callable[[], float]) -> None:
@@ -58,7 +58,7 @@ class SharedLog:
         self.wall_time = wall_time
         self.history = History()
         self.lock = threading.RLock()
-        # (event, key) of what the writer in charge is about to commit; None while there is none.
+        # The events that the present writer is about to commit, each with its key; None while there are none.
         self.uncommitted: Events | None = None
         # How many events were noted here, and the checksum of the last one.
         self._n_applied = core.n_events()
@@ -71,8 +71,8 @@ class SharedLog:
         # Whether trials may be started: asked with the write lock held. None: always.
         self.may_start: Callable[[], bool] | None = None
         # What calls with a key wrote: "call:i:key" → the number of the event. Strings and integers alone, which the
-        # garbage collector does not visit. With other objects, its long pauses come after so many events, and so in all
-        # processes of a study at the same time, one after another behind the lock.
+        # garbage collector does not visit. With other objects, its long pauses would come after the same number of
+        # events in all processes of a study, one after another behind the lock.
         self._keyed: dict[str, int] = {}
 
     # Reading and writing the store.
@@ -86,7 +86,7 @@ class SharedLog:
         """Apply the events that are not known yet, given how to read them from a number on; how many they were."""
         known = self.core.n_events()
         if self._n_applied != known:
-            # The last call was interrupted between the core and what is noted here.
+            # The last call was interrupted after the core changed and before it was noted here.
             return self._read_anew(read_from)
         try:
             # With the last one that is known, which must still be there.
@@ -208,7 +208,7 @@ class SharedLog:
         return StoreError(f"the server of {self.store.url} crashes again and again: call again once it runs")
 
     def sync_to_disk(self) -> int:
-        """As `sync`; what is known then is on disk, so that no crash undoes it."""
+        """As `sync`; the events read are then on disk, so that no crash undoes them."""
         with self.lock:
             for _ in range(_LOST_CONNECTIONS):
                 n_new = self.sync()
@@ -307,7 +307,7 @@ class SharedLog:
         wanted = np.zeros(0) if context is None else context
         same = len(numbers) == n and all(np.array_equal(self.core.trial(i).context, wanted) for i in numbers)
         if fidelity is not None:
-            # Enqueued points may have fidelities of their own.
+            # Enqueued points may have another fidelity.
             chosen = [facts for _, event in self.keyed("suggest", key) for facts in json.loads(event).values()]
             same = same and all(facts["queued"] or _near(facts.get("fidelity"), fidelity) for facts in chosen)
         if not same:
@@ -380,7 +380,7 @@ class SharedLog:
         wanted = started if place is None else (place.point.tolist(), place.index)
         found = started if point is None else _place_in(point)
         if kind == "Added" and place is None:
-            # A replicate, a trial of its own: it is where trial `number` was at that time.
+            # A replicate, which is a separate trial: it is where trial `number` was at that time.
             return found == started or found in self._places_run(number)
         return found == wanted and (kind == "Added" or other == number)
 
@@ -417,16 +417,12 @@ class SharedLog:
         """(trial numbers, mean, std) of values predicted from all others; None while nothing is observed."""
         return self.core.leave_one_out(now, self.wall_time())
 
-    def status(self) -> str | None:
-        """What can be looked at of a strategy that works in rounds, as JSON; None of others."""
-        return self.core.status()
-
     def now(self, now: float | None) -> float:
         """The time on the study's clock."""
         return self.core.now(now)
 
     def trial(self, number: int) -> _core.TrialRecord:
-        """What is known of a trial."""
+        """A trial as it stands."""
         with self.lock:
             return self.core.trial(number)
 

@@ -20,7 +20,7 @@ from belated.short_repr import short_repr
 from belated.space.arguments import finite, whole_number
 from belated.store import Store, StoreError, open_store
 from belated.store.checksums import header, read_header, with_checksum
-from belated.store.forks import tell_study
+from belated.store.forks import register_study
 from belated.store.memory import MemoryStore
 from belated.study.definition import definition_of, differences, optimizer_from, stored_constraints
 from belated.study.from_optuna import optimizer_with_trials
@@ -33,9 +33,9 @@ LONGEST_NAME = 2500
 class Study(LifeCycle[SharedLog]):
     """An optimizer whose log is kept in a store: it outlives the process, and many processes can share it.
 
-    Suggesting and reporting work as with an optimizer, and a report is safe once the call returns. Any process
-    may report on any trial; whatever arrives is accepted: late, twice, in any order, after `fail` or a lease.
-    Every method takes in first what others wrote; a `Trial` shows what its study knew when that was last done.
+    Suggesting and reporting work as with an optimizer, and a report is stored once the call returns. Any process
+    may report on any trial; every report is accepted: late, twice, in any order, after `fail` or a lease.
+    Every method first reads what others wrote; a `Trial` shows the state at the last such read.
 
     Parameters
     ----------
@@ -50,8 +50,8 @@ class Study(LifeCycle[SharedLog]):
     time : callable, optional
         A function that returns seconds, default `time.time`: for time stamps, leases and ``clock="seconds"``.
     constraints : list of callable, optional
-        The constraints of a study that was created with an optimizer that has some: functions are not stored, only how
-        many there are. They must be the same ones, in the same order. Without them the study can do everything but
+        The constraints of a study that was created with constraints: only the number of functions is stored.
+        They must be the same ones, in the same order. Without them the study can do everything but
         suggest, enqueue and recommend.
 
     Raises
@@ -100,7 +100,7 @@ class Study(LifeCycle[SharedLog]):
         self._wall_time = partial(seconds, time or clocks.time)
         self._store = open_store(store)
         self._open(optimizer)
-        tell_study(self)
+        register_study(self)
 
     @classmethod
     def load(
@@ -111,12 +111,12 @@ class Study(LifeCycle[SharedLog]):
         *,
         constraints: Sequence[Constraint] | None = None,
     ) -> "Study":
-        """Open a study that exists; `constraints` are those of its optimizer, if it has some.
+        """Open a study that exists; `constraints` are the constraints of its optimizer, if any.
 
         Raises
         ------
         StoreError
-            There is none of this name, or it cannot be read.
+            There is no study of this name, or it cannot be read.
         InvalidSetting
             The number of constraints is wrong, or a point that was suggested before violates one.
         """
@@ -144,7 +144,7 @@ class Study(LifeCycle[SharedLog]):
             Where the new study is kept; see `Study`. Default None: in this process's memory.
         optimizer : Optimizer, optional
             One without trials and with the same direction; it is copied, and stays without. Its space may leave
-            parameters out. Default None: `BayesOpt`, whose space is that of Optuna's distributions; a parameter that
+            parameters out. Default None: `BayesOpt`, whose space has Optuna's distributions; a parameter that
             only some of the completed trials have gets a condition (``when=``), where one other parameter tells which
             trials have it.
         study_name : str, optional
@@ -153,8 +153,8 @@ class Study(LifeCycle[SharedLog]):
         Raises
         ------
         InvalidSetting
-            There is no such study, it has several objectives, or its direction is not that of `optimizer`; the new
-            study exists already.
+            There is no such study, it has several objectives, or another direction than `optimizer`; the new study
+            exists already.
         InvalidSpace
             A distribution that belated cannot search, or a parameter with several; no condition tells which trials have
             a parameter.
@@ -214,7 +214,7 @@ class Study(LifeCycle[SharedLog]):
                     f"name={short_repr(self.name)} has {len(self.name.encode())} bytes in UTF-8: pass a printable "
                     f"string of at most {LONGEST_NAME}"
                 )
-            # Drawn at random, so that no event of one study passes for one of another.
+            # Drawn at random, so that an event of one study is not taken for an event of another.
             new, at = int.from_bytes(os.urandom(6), "big"), self._wall_time()
             records = [with_checksum(new, seq, None, at, body) for seq, body in enumerate(given._log.events(0))]
             created = self._store.create(header(new, self.name, definition_of(given), at), records)
@@ -263,7 +263,7 @@ class Study(LifeCycle[SharedLog]):
             )
         if given.n_trials:
             raise InvalidSetting(
-                f"study {self.name!r} exists, and the optimizer given has trials of its own: "
+                f"study {self.name!r} exists, and the optimizer given has trials: "
                 "pass one without, and add them with study.add"
             )
 
@@ -276,10 +276,6 @@ class Study(LifeCycle[SharedLog]):
     @property
     def _has_model(self) -> bool:
         return self._optimizer._has_model
-
-    @property
-    def _status_of(self) -> str | None:
-        return self._optimizer._status_of
 
     @property
     def _seed(self) -> int:
@@ -313,7 +309,7 @@ class Study(LifeCycle[SharedLog]):
             return super()._number_of(trial)
 
     def sync(self) -> int:
-        """Take in what other processes wrote, as every method does; the number of events that were new."""
+        """Read what other processes wrote, as every method does; the number of new events."""
         return self._log.sync()
 
     # The life cycle.
@@ -404,7 +400,7 @@ class Study(LifeCycle[SharedLog]):
         amend : bool, default False
             Replace a value that is there already.
         replicate : bool, default False
-            Where there is a value already, record another measurement of the same point, as a trial of its own.
+            Where there is a value already, record another measurement of the same point, as another trial.
         key : str, optional
             A name for this report: a second one with it changes nothing. It must agree with the first in value, std,
             cost and params, or `InvalidSetting` is raised; duration and attrs may differ.
@@ -417,12 +413,7 @@ class Study(LifeCycle[SharedLog]):
     ) -> None:
         self._log.observe(number, value, report, amend, replicate, self._problem.now(), key)
 
-    # What is known.
-
-    @property
-    def optimizer(self) -> dict[str, Any]:
-        """The settings of the study's optimizer, as `Optimizer.get_params` gives them."""
-        return self._optimizer.get_params()
+    # Facts about the study.
 
     @property
     def store(self) -> str:
@@ -432,10 +423,6 @@ class Study(LifeCycle[SharedLog]):
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The settings of the study's optimizer; see `Optimizer.get_params`."""
         return self._optimizer.get_params(deep)
-
-    def to_dataframe(self) -> Any:
-        """All trials as a pandas DataFrame, one row each: see `trials_dataframe`."""
-        return self.trials_dataframe()
 
     def __reduce__(self) -> tuple[Any, ...]:
         if not self._store.opens_by_url:

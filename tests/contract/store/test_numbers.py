@@ -95,21 +95,3 @@ def test_records_of_any_time_are_intact_when_they_are_read(stores, at):
     assert checksums.read_header(again.header(name))
     found = checksums.verified(name, id, 0, again.events(name, 0))
     assert [bits(record.at + 0.0) for record in found] == [bits(at + 0.0)] * 3
-
-
-def test_a_study_whose_times_lost_the_sign_of_zero_is_read(stores):
-    # Checksums over -0.0, beside the 0.0 that a database makes of it.
-    opened = stores[0]
-    definition = '{"optimizer":"none","arguments":{}}'
-    digest = checksums._digest(7, "s", definition, -0.0, checksums.VERSION)
-    header = checksums.Header(7, "s", definition, 0.0, checksums.VERSION, digest)
-    digest = checksums._checksum(7, 0, checksums.VERSION, None, -0.0, "{}")
-    record = checksums.Record(0, checksums.VERSION, None, 0.0, "{}", digest)
-    for found in (header, header._replace(at=-0.0)):
-        assert checksums.read_header(found)
-        with pytest.raises(bl.StoreError):
-            checksums.read_header(found._replace(at=5e-324))
-    for found in (record, record._replace(at=-0.0)):
-        assert checksums.is_intact(7, found) and not checksums.is_intact(7, found._replace(at=5e-324))
-    opened.create(header, [record])
-    assert len(lines_of(opened, "s")) == 2

@@ -397,7 +397,7 @@ def test_candidates_may_come_from_a_study(tmp_path):
     second = search_of(optimizer=study, n_iter=4).fit(X, Y)
     trials = second.optimizer_.trials
     assert [trial.params for trial in trials] == first.cv_results_["params"] + second.cv_results_["params"]
-    assert len(second.optimizer_.to_dataframe()) == 8
+    assert len(second.optimizer_.trials_dataframe()) == 8
 
 
 def test_no_candidate_is_started_after_the_timeout(monkeypatch):

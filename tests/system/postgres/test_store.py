@@ -54,7 +54,7 @@ def test_a_password_is_used_and_appears_nowhere(locked, capsys, caplog):
         bl.Study.load("other", with_password(locked))
     shown = [repr(study), repr(store), study._repr_html_(), str(vars(store)), str(vars(store._server))]
     shown += [*map(str, (pickle.dumps(study), pickle.dumps(store))), "".join(traceback.format_exception(caught.value))]
-    for command in ("list", "show", "export", "check", "upgrade"):
+    for command in ("list", "show", "export", "check"):
         assert cli.main(["study", command, with_password(locked)]) == cli.DONE
     assert cli.main(["study", "show", with_password(locked), "other"]) == cli.FAILED
     out, err = capsys.readouterr()
@@ -160,7 +160,6 @@ def test_a_database_without_tables_is_no_store_and_reading_makes_none(postgres, 
     with pytest.raises(bl.StoreError, match="there is no study 's' in .*, which has .*: bl.Study"):
         bl.Study.load("s", url)
     assert postgres.execute("SELECT to_regnamespace('belated')") == [(None,)]
-    assert cli.main(["study", "upgrade", url]) == cli.FAILED
 
 
 def test_an_unknown_database_or_user_is_an_error(postgres):
@@ -179,29 +178,17 @@ def test_another_encoding_is_refused(postgres):
 
 def test_a_newer_layout_is_refused(opened, url, postgres, capsys):
     postgres.execute("UPDATE belated.layout SET layout = layout + 1")
-    for call in (lambda: bl.Study.load("s", url), lambda: bl.Study("t", url, random_search()), open_store(url).upgrade):
+    for call in (lambda: bl.Study.load("s", url), lambda: bl.Study("t", url, random_search())):
         with pytest.raises(bl.StoreError, match="it was written by a newer belated .*layout 2.* 1.*: upgrade belated"):
             call()
-    for command in ("list", "show", "check", "export", "upgrade"):
+    for command in ("list", "show", "check", "export"):
         assert cli.main(["study", command, url]) == cli.FAILED
 
 
-def test_an_older_layout_is_changed_by_the_command_alone(opened, url, postgres, capsys, monkeypatch):
-    assert cli.main(["study", "upgrade", url]) == cli.DONE and "nothing to upgrade" in capsys.readouterr().out
+def test_an_older_layout_is_refused(opened, url, monkeypatch):
     monkeypatch.setattr(module, "LAYOUT", 3)
-    with pytest.raises(bl.StoreError, match="older belated .*: no upgrade is known"):
-        open_store(url).upgrade()
-    steps = {k: [f"ALTER TABLE belated.studies ADD COLUMN new{k} integer DEFAULT 0"] for k in (1, 2)}
-    monkeypatch.setattr(module, "UPGRADES", steps | {2: [*steps[2], "SELECT 1 / 0"]})
-    with pytest.raises(bl.StoreError, match="older belated .*change it with: belated study upgrade STORE"):
+    with pytest.raises(bl.StoreError, match="older belated .*layout 1.* 3.*: read it with that version"):
         open_store(url).names()
-    assert cli.main(["study", "upgrade", url]) == cli.FAILED and "division by zero" in capsys.readouterr().err
-    assert postgres.execute("SELECT layout FROM belated.layout") == [(1,)]  # all of the change, or nothing
-    monkeypatch.setattr(module, "UPGRADES", steps)
-    assert cli.main(["study", "upgrade", url]) == cli.DONE and f"{url}: upgraded" in capsys.readouterr().out
-    assert open_store(url).header("s") == header() and open_store(url).events("s", 1) == [record(1)]
-    columns = "SELECT count(*) FROM information_schema.columns WHERE table_schema = 'belated' AND column_name ~ '^new'"
-    assert postgres.execute(columns) == [(2,)]
 
 
 @pytest.mark.parametrize(

@@ -152,13 +152,13 @@ def test_unknown_names():
 @pytest.mark.parametrize(
     "name, argument, advice",
     [
-        ("GP-UCB-SDF", {"windw": 20}, "windw=20 is no argument of GP-UCB-SDF: did you mean window"),
+        ("GP-UCB-SDF", {"windw": 20}, "windw=20 is not an argument of GP-UCB-SDF: did you mean window"),
         ("GP-UCB", {"random_state": 0}, "did you mean seed"),
         ("GP-UCB", {"beta": 2.0}, "did you mean acquisition__beta"),
         ("GP-UCB", {"noise": 2.0}, "did you mean surrogate__noise_std"),
         ("GP-UCB", {"surrogate__krnel": 2.0}, "did you mean surrogate__kernel"),
-        ("GP-UCB", {"pending__floor": 2.0}, r"no field of Ignore: did you mean pending=bl.Censor\(floor="),
-        ("GP-UCB", {"window__m": 2.0}, "window__m=2.0 is no argument of"),
+        ("GP-UCB", {"pending__floor": 2.0}, r"not a field of Ignore: did you mean pending=bl.Censor\(floor="),
+        ("GP-UCB", {"window__m": 2.0}, "window__m=2.0 is not an argument of"),
         ("asyRAND", {"window": 20}, "asyRAND"),
     ],
     ids=str,

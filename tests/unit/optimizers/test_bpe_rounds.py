@@ -287,7 +287,7 @@ def test_without_any_result_everything_survives():
 
 def test_rounds_are_those_of_optimizers_that_have_some():
     for what in ("round_", "rounds_", "surviving_"):
-        assert f"{what} is of rounds" in refusal(lambda what=what: getattr(bl.RandomSearch({"x": (0.0, 1.0)}), what))
+        assert not hasattr(bl.RandomSearch({"x": (0.0, 1.0)}), what)
     opt = make(60, delay=bl.SubExponential(3))
     assert (opt.round_, len(opt.surviving_)) == (1, 60)
     assert [r.n_surviving for r in opt.rounds_] == [None] * len(opt.rounds_)

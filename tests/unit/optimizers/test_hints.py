@@ -67,7 +67,7 @@ def test_each_argument_of_a_run_is_listed_once(run):
 @pytest.mark.parametrize(("name", "meant"), MEANT.items())
 def test_arguments_of_bayes_opt(name, meant):
     message = message_of(lambda: bl.BayesOpt(BOX, **{name: 3}))
-    assert message == f"{name}=3 is no argument of BayesOpt: did you mean {meant}?"
+    assert message == f"{name}=3 is not an argument of BayesOpt: did you mean {meant}?"
 
 
 @OPTIMIZERS
@@ -116,11 +116,11 @@ def test_the_direction_of_a_run_is_its_name(name):
             lambda: bl.maximize(f, BOX, n_trials=3, kappa=2.0),
             r"did you mean acquisition=bl.UCB\(beta=…\)\?",
         ),
-        (lambda: bl.UCB(kappa=2.0), r"kappa=2.0 is no argument of UCB: did you mean beta\?"),
-        (lambda: bl.GP(alpha=2.0), r"alpha=2.0 is no argument of GP: did you mean noise_std\?"),
+        (lambda: bl.UCB(kappa=2.0), r"kappa=2.0 is not an argument of UCB: did you mean beta\?"),
+        (lambda: bl.GP(alpha=2.0), r"alpha=2.0 is not an argument of GP: did you mean noise_std\?"),
         (
             lambda: bl.algorithm("GP-UCB", BOX, random_state=0),
-            r"random_state=0 is no argument of GP-UCB: did you mean",
+            r"random_state=0 is not an argument of GP-UCB: did you mean",
         ),
         (
             lambda: bl.algorithm("GP-UCB", BOX, n_calls=0),
@@ -131,7 +131,7 @@ def test_the_direction_of_a_run_is_its_name(name):
             "random_state=0 .*BayesOpt: did you mean seed",
         ),
         (lambda: bl.BayesOpt(BOX).set_params(surrogate__krnel=0), "did you mean surrogate__kernel"),
-        (lambda: bl.BayesOpt(BOX, zzz=3), "zzz=3 is no argument of BayesOpt: it has space, acquisition"),
+        (lambda: bl.BayesOpt(BOX, zzz=3), "zzz=3 is not an argument of BayesOpt: it has space, acquisition"),
         (lambda: bl.maximize(f, BOX, n_trials=3, zzz=3), "zzz=3 is not an argument of maximize: it has f, space"),
     ],
 )

@@ -6,9 +6,8 @@ import pytest
 import belated as bl
 from belated.optimizers.read_access import ReadAccess
 
-# Of optimizers that work in rounds, of those that search a tree, and of those that have a model.
-ROUNDS, TREES = ["round_", "rounds_", "surviving_"], ["trees_"]
-MEMBERS = [name for name in vars(ReadAccess) if not name.startswith("_") and name not in ROUNDS + TREES]
+ROUNDS = ["round_", "rounds_", "surviving_"]
+MEMBERS = [name for name in vars(ReadAccess) if not name.startswith("_")]
 CALLS = {
     "acquisition_at": lambda member: member({"x": 0.5}).tolist(),
     "predict": lambda member: [each.tolist() for each in member([{"x": 0.5}])],

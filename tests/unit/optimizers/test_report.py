@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import belated as bl
+from belated.optimizers.report import TrialError
 from tests.unit.optimizers.problem import BOX, ROWS, both
 
 # What UTF-8 cannot encode is refused.
@@ -157,7 +158,7 @@ def test_a_failed_trial_keeps_its_error(kind):
     opt, trial = one(kind)
     assert trial.error is None and trial.ended_at is None
     trial.fail(error=raised(ValueError("no such kernel: <b>")), attrs={"worker": 3})
-    assert isinstance(trial.error, bl.TrialError) and trial.state == "failed"
+    assert isinstance(trial.error, TrialError) and trial.state == "failed"
     assert (trial.error.type, trial.error.message) == ("ValueError", "no such kernel: <b>")
     assert "in raised" in trial.error.traceback and trial.error.traceback.startswith("Traceback")
     assert str(trial.error) == "ValueError: no such kernel: <b>"
@@ -179,10 +180,10 @@ def test_errors_of_every_kind():
         return trial.error
 
     assert kept(None) is None
-    assert kept("diverged") == bl.TrialError("", "diverged") and str(kept("diverged")) == "diverged"
-    assert kept(KeyError("lr")) == bl.TrialError("KeyError", "'lr'")
+    assert kept("diverged") == TrialError("", "diverged") and str(kept("diverged")) == "diverged"
+    assert kept(KeyError("lr")) == TrialError("KeyError", "'lr'")
     assert str(kept(TimeoutError())) == "TimeoutError"
-    assert kept(bl.TrialError("E", "m", "t")) == bl.TrialError("E", "m", "t")
+    assert kept(TrialError("E", "m", "t")) == TrialError("E", "m", "t")
     assert kept(KeyboardInterrupt()).type == "KeyboardInterrupt"
     # A file name that is not UTF-8, as os.listdir gives it.
     assert kept(OSError("\udcff.csv")).message == "\\udcff.csv"
@@ -191,7 +192,7 @@ def test_errors_of_every_kind():
         def __str__(self):
             raise RuntimeError
 
-    assert kept(Mute()) == bl.TrialError("Mute", "(its message raised RuntimeError)")
+    assert kept(Mute()) == TrialError("Mute", "(its message raised RuntimeError)")
     assert kept(raised(Mute())).traceback is not None
     cause = raised(ZeroDivisionError("first"))
     error = ValueError("second")
@@ -209,7 +210,7 @@ def test_errors_of_every_kind():
 def test_long_errors_are_cut(letter):
     _, trial = one()
     text = letter * 30_000 + "END"
-    trial.fail(error=bl.TrialError("ValueError", text, f"{text}\n"))
+    trial.fail(error=TrialError("ValueError", text, f"{text}\n"))
     message, trace = trial.error.message, trial.error.traceback
     assert 2000 < len(message.encode()) <= 2048 and message.startswith(letter * 370)
     assert message.endswith(letter * 100 + "END")

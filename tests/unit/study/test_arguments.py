@@ -141,7 +141,7 @@ def test_an_optimizer_with_trials_does_not_replace_the_study_that_is_there(store
     bl.Study("s", store, optimizer())
     used = optimizer()
     used.suggest()
-    message = "^study 's' exists, and the optimizer given has trials of its own: pass one without, and add them"
+    message = "^study 's' exists, and the optimizer given has trials: pass one without, and add them"
     with pytest.raises(bl.InvalidSetting, match=message):
         bl.Study("s", store, used)
 
@@ -179,7 +179,7 @@ def test_who_comes_second_opens_what_the_first_created(store):
     assert mine.trials == bl.Study.load("s", store).trials
 
 
-@pytest.mark.parametrize(("given", "message"), [({"seed": 6}, "seed is 5 there and 6 here"), ({"n": 1}, "of its own")])
+@pytest.mark.parametrize(("given", "message"), [({"seed": 6}, "seed is 5 there and 6 here"), ({"n": 1}, "has trials")])
 def test_who_comes_second_with_something_else_is_refused(store, given, message):
     opt = optimizer(seed=given.get("seed", 5))
     if "n" in given:

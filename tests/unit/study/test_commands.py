@@ -174,7 +174,6 @@ def test_help_names_every_command_with_its_arguments(capsys, monkeypatch):
         ("export", "all events, one line of JSON each"),
         ("import", "add studies that `export` wrote, all or none"),
         ("check", "verify that everything in the store is as it was written"),
-        ("upgrade", "change a store that an older belated made to what this one reads"),
     ):
         assert f"{name} {text}" in shown
         its = helped("study", name, "--help")
@@ -182,4 +181,4 @@ def test_help_names_every_command_with_its_arguments(capsys, monkeypatch):
         assert "STORE sqlite:///file.db, the path of the file, or postgresql://user@host/database" in its
         assert ("NAME which study (default: all)" in its) == (name in ("show", "export", "import"))
         assert ("FILE what `export` printed; - for standard input" in its) == (name == "import")
-        assert ("--salvage from a damaged file: whatever is intact" in its) == (name == "export")
+        assert ("--salvage from a damaged file: all that is intact" in its) == (name == "export")

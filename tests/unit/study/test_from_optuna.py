@@ -120,11 +120,11 @@ def test_it_is_the_study_that_one_would_have_made(storage):
     theirs.optimize(lambda t: t.suggest_float("x", -1.0, 2.0) ** 2 + t.suggest_int("n", 1, 9), 12)
     study = bl.Study.from_optuna(storage, "theirs", optimizer=None)
     reference = bl.BayesOpt(
-        {"x": (-1.0, 2.0), "n": bl.Integer(1, 9)}, direction="minimize", seed=study.optimizer["seed"]
+        {"x": (-1.0, 2.0), "n": bl.Integer(1, 9)}, direction="minimize", seed=study.get_params()["seed"]
     )
     for trial in theirs.trials:
         reference.observe(reference.add(trial.params), trial.value)
-    assert dict(study.optimizer["space"]) == dict(reference.domain_)
+    assert dict(study.get_params()["space"]) == dict(reference.domain_)
     np.testing.assert_array_equal(study.predict([{"x": 0.5, "n": 3}]), reference.predict([{"x": 0.5, "n": 3}]))
 
 
@@ -159,7 +159,7 @@ def test_conditions_are_found_where_one_parameter_tells(storage):
     theirs = create(storage, sampler=optuna.samplers.RandomSampler(seed=0))
     theirs.optimize(conditional, 40)
     study = bl.Study.from_optuna(storage, "theirs")
-    space = study.optimizer["space"]
+    space = study.get_params()["space"]
     assert space["C"].when == {"model": ("svc",)} or dict(space["C"].when) == {"model": ["svc"]}
     for i in (1, 2, 3):
         [(parent, values)] = space[f"units_{i}"].when.items()
@@ -180,7 +180,7 @@ def test_a_threshold_covers_numbers_that_no_trial_had(storage):
         for n in (1, 3, 4, 7)
     ]
     create(storage, trials)
-    assert list(bl.Study.from_optuna(storage, "theirs").optimizer["space"]["x"].when["n"]) == [4, 5, 6, 7, 8, 9]
+    assert list(bl.Study.from_optuna(storage, "theirs").get_params()["space"]["x"].when["n"]) == [4, 5, 6, 7, 8, 9]
 
 
 def test_a_parameter_that_nothing_tells_of_is_refused_without_a_space(storage):
@@ -209,7 +209,7 @@ def test_all_kinds_of_distributions_are_read(storage):
     study = create(storage)
     for _ in range(3):
         study.tell(study.ask(distributions), 1.0)
-    assert dict(bl.Study.from_optuna(storage, "theirs").optimizer["space"]) == {
+    assert dict(bl.Study.from_optuna(storage, "theirs").get_params()["space"]) == {
         "a": bl.Real(0.0, 1.0, step=0.25),
         "b": bl.Real(1e-3, 1.0, log=True),
         "c": bl.Integer(0, 10, step=5),
@@ -311,7 +311,7 @@ def test_an_optimizer_is_taken_over_with_its_clock_and_its_constraints(storage):
         seed=5,
     )
     study = bl.Study.from_optuna(storage, "theirs", optimizer=given)
-    assert study.optimizer["seed"] == 5 and study.optimizer["acquisition"] == bl.UCB(3.0)
+    assert study.get_params()["seed"] == 5 and study.get_params()["acquisition"] == bl.UCB(3.0)
     trial = study.suggest()
     assert trial.params["rate"] < 0.1 and trial.suggested_at == 2e9
 

@@ -127,7 +127,7 @@ def test_opening_with_an_equal_optimizer_needs_no_seed_and_a_different_one_is_re
         bl.Study("s", store, bl.RandomSearch(SPACE, seed=12))
     used = bl.RandomSearch(SPACE)
     used.suggest()
-    with pytest.raises(bl.InvalidSetting, match="trials of its own"):
+    with pytest.raises(bl.InvalidSetting, match="has trials: pass one without"):
         bl.Study("s", store, used)
 
 
@@ -150,7 +150,7 @@ def test_differences_are_named_by_nested_name(store, given, difference):
     arguments |= {"surrogate": bl.GP(lengthscale=(0.5, 1))}
     study = bl.Study("s", store, bl.BayesOpt(space, **arguments, direction="minimize"))
     assert study.get_params()["pending"] == bl.Censor(-1.0)
-    assert study.optimizer["surrogate"] == bl.GP(lengthscale=[0.5, 1.0])
+    assert study.get_params()["surrogate"] == bl.GP(lengthscale=[0.5, 1.0])
     values = {"acquisition": bl.UCB(2), "pending": bl.Censor(-1.0, late="accept"), "initial": bl.Initial(6)}
     bl.Study("s", store, bl.BayesOpt(space, **arguments | values, direction="minimize"))
     with pytest.raises(bl.InvalidSetting) as caught:

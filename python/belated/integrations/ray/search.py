@@ -10,6 +10,7 @@ from ray.tune.result import DEFAULT_METRIC
 from ray.tune.search import Searcher
 
 from belated._core import AlreadyObserved, BelatedError, HorizonReached, InvalidSetting, InvalidSpace
+from belated.integrations.ray.arguments import DIRECTIONS, check_made, check_metric, check_optimizer
 from belated.integrations.ray.checkpoint import DamagedFile, SavedSearch, TuneTrial, enqueued, tune_trials
 from belated.integrations.ray.space import TuneSpace, searched_part, space_as_data, space_from_data
 from belated.optimizers.bayes import BayesOpt
@@ -21,8 +22,6 @@ from belated.space.space import Space
 from belated.warn import logger, warn
 
 LOGGER = logger()
-
-_DIRECTIONS = {"max": "maximize", "min": "minimize"}
 
 
 class BelatedSearch(Searcher):  # type: ignore[misc]
@@ -101,7 +100,7 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
         points_to_evaluate: Sequence[Mapping[str, Any]] | None = None,
         seed: int | None = None,
     ) -> None:
-        _check_metric(metric, mode)
+        check_metric(metric, mode)
         super().__init__(metric=metric, mode=mode)
         self._seed = seed
         self._points = [] if points_to_evaluate is None else list(points_to_evaluate)
@@ -158,7 +157,7 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
 
         Returns False, from which Tune makes an error, where there is a space and the configuration has one too.
         """
-        _check_metric(metric, mode)
+        check_metric(metric, mode)
         for name, given, own in (("metric", metric, self._metric), ("mode", mode, self._mode)):
             if given is not None and own is not None and given != own:
                 raise InvalidSetting(f"{name}={given!r} in Tune's configuration, and {own!r} in the searcher")
@@ -315,11 +314,9 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
     def _new_optimizer(self, seed: int | None) -> Optimizer:
         """The optimizer with its first points; `seed` is that of the search that it shall go on with."""
         assert self._space is not None and self._mode is not None
-        space, direction = self._space.space, _DIRECTIONS[self._mode]
+        space, direction = self._space.space, DIRECTIONS[self._mode]
         if not isinstance(self._make, Optimizer):
-            made = self._make(space, direction=direction, seed=self._seed if seed is None else seed)
-            if not isinstance(made, Optimizer):
-                raise InvalidSetting(f"optimizer returned {short_repr(made)}, which is not an optimizer of belated")
+            made = check_made(self._make(space, direction=direction, seed=self._seed if seed is None else seed))
         elif seed is None:
             made = self._make
         else:
@@ -327,14 +324,7 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
             if self._make.seed is None:
                 arguments["seed"] = seed
             made = type(self._make)(**arguments)
-        settings = made.get_params(deep=False)
-        if settings["direction"] != direction:
-            raise InvalidSetting(f"optimizer has direction={settings['direction']!r}: pass on the one that it is given")
-        if made.domain_ != space:
-            raise InvalidSetting("optimizer does not search the space that it is given: pass space on to it")
-        for name in ("context", "fidelity"):
-            if settings[name] is not None:
-                raise InvalidSetting(f"optimizer has a {name}, which trials of Tune do not have: leave it out")
+        check_optimizer(made, direction, space)
         if self._points and seed is None:
             made.enqueue([self._space.params(point) for point in self._points])
         return made
@@ -507,13 +497,3 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
             ):
                 self._report(row.id, number, row.result, row.status == "ERROR")
         self._unstarted = unstarted
-
-
-def _check_metric(metric: Any, mode: Any) -> None:
-    for name, given in (("metric", metric), ("mode", mode)):
-        if isinstance(given, (list, tuple)):
-            raise InvalidSetting(f"{name}={short_repr(given)}: belated optimises one metric, pass that one")
-    if metric is not None and not isinstance(metric, str):
-        raise InvalidSetting(f"metric={short_repr(metric)} is not usable: pass the name of a metric")
-    if mode not in (None, "max", "min"):
-        raise InvalidSetting(f"mode={short_repr(mode)} is not usable: pass 'max' or 'min'")
