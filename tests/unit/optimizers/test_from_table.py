@@ -146,7 +146,7 @@ def test_a_table_of_trials_comes_alone():
 
 
 @pytest.mark.parametrize("way", [lambda table: table, through_csv])
-def test_what_was_reported_comes_back_too(way):
+def test_reported_fields_come_back(way):
     opt = bl.RandomSearch({"x": (0.0, 1.0), "n": bl.Integer(0, 9)}, seed=0)
     run, plain, failed, pending = opt.suggest(4)
     run.observe(1.0, std=0.5, cost=2.0, params={"x": 0.25, "n": 7}, attrs={"lab": "B", "n": 3})

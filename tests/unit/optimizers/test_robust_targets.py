@@ -40,7 +40,7 @@ def last_warp(opt):
 
 
 @pytest.mark.parametrize("seed", [21, 22, 23])
-def test_what_is_compressed_stays_so_from_fit_to_fit(seed):
+def test_compressed_values_stay_compressed_from_fit_to_fit(seed):
     """A search that starts from the hyperparameters of the plain values alone ends in a poor optimum."""
     opt = bl.BayesOpt(HARTMANN6.space, seed=seed)
     bad = 0
@@ -93,7 +93,7 @@ def test_one_scale_of_bad_values_is_as_good_as_another(bad):
     np.testing.assert_allclose(*targets, atol=1e-9)
 
 
-def test_what_has_no_tail_is_left_alone():
+def test_values_without_a_tail_are_not_transformed():
     opt = bl.BayesOpt(SPACE, seed=0)
     rng = np.random.default_rng(0)
     for trial in opt.suggest(40):

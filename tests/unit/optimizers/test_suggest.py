@@ -103,7 +103,7 @@ def test_the_clock_in_seconds_is_asked():
             opt.suggest()
 
 
-def test_where_warnings_are_errors_no_trial_is_left_behind():
+def test_a_warning_raised_as_an_error_leaves_no_trial():
     optimizer = bl.BayesOpt({"x": (0.0, 1.0)}, initial=2, surrogate=bl.GP(targets="raw"), seed=0)
     for trial in optimizer.suggest(4):
         trial.observe(1.7e308 * (-1) ** trial.number)
