@@ -151,7 +151,7 @@ def test_events_that_were_changed_are_refused(filled, statement):
         "PRAGMA user_version = 2",
     ],
 )
-def test_databases_of_another_make_are_refused(filled, statement):
+def test_databases_of_other_programs_are_refused(filled, statement):
     edit(filled, statement)
     for optimizer in (None, random_search()):
         with pytest.raises(bl.StoreError, match="newer" if statement.endswith("= 2") else "store"):
@@ -262,7 +262,7 @@ def test_an_older_format_is_refused_by_its_number_although_its_checksums_fit(pat
 # The file and its place.
 
 
-def test_files_that_are_no_stores(path, tmp_path):
+def test_files_that_are_not_stores(path, tmp_path):
     with pytest.raises(bl.StoreError, match="no study"):
         load(path)
     assert not os.path.exists(path)
