@@ -199,7 +199,7 @@ def test_parameters_named_like_the_columns_of_runs_elsewhere(way, space, prefix)
     assert [each for each in other.trials_dataframe() if each.startswith("params_")] == columns[: len(space)]
 
 
-def test_columns_of_what_was_run_are_those_of_the_space():
+def test_columns_of_points_run_elsewhere_belong_to_the_space():
     opt, table = table_of(X, **GOOD, params_run_x=[0.125, None])
     assert [trial.params for trial in opt.add(table)] == [{"x": 0.125}, {"x": 0.25}]
     opt, table = table_of(X, **GOOD, params_run_y=[0.125, None])

@@ -15,7 +15,7 @@ from tests.unit.optimizers.problem import BOX, both
 @pytest.mark.parametrize(
     "value", [1.5, 2, np.float32(1.5), np.int64(2), np.array(1.5), Decimal("1.5"), -0.0, 1e308, -5e-324]
 )
-def test_values_that_are_numbers(kind, value):
+def test_numbers_of_any_type_are_values(kind, value):
     opt = kind(BOX, seed=0)
     trial = opt.suggest()
     trial.observe(value)

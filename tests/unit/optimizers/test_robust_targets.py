@@ -110,7 +110,7 @@ def test_values_without_a_tail_are_not_transformed():
         {"acquisition": "ucb", "pending": bl.Censor(-1e7), "window": 5.0},
     ],
 )
-def test_it_can_be_turned_off_and_is_under_a_floor(arguments):
+def test_robust_targets_can_be_turned_off(arguments):
     opt = searched(n=14, **arguments)
     opt.suggest()
     assert last_warp(opt) is None

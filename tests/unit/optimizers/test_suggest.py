@@ -11,15 +11,6 @@ from tests.unit.optimizers.problem import BOX, ROWS, both, run
 
 
 @both
-def test_suggestions_lie_in_the_space(kind):
-    opt = kind({"a": bl.Real(1e-4, 100, log=True), "b": (1, 4), "c": ["u", "v", None]}, seed=1)
-    for trial in opt.suggest(n=3) + [opt.suggest() for _ in range(12)]:
-        params = trial.params
-        assert 1e-4 <= params["a"] <= 100 and params["b"] in (1, 2, 3, 4) and params["c"] in ("u", "v", None)
-        trial.observe(params["b"] + math.log(params["a"]))
-
-
-@both
 def test_suggestions_are_candidates(kind):
     opt = kind(candidates=ROWS, seed=1)
     for _ in range(15):

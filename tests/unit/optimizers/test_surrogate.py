@@ -89,7 +89,7 @@ def test_reading_the_surrogate_changes_nothing(tmp_path):
         opt.surrogate_.mean = 0.0
 
 
-def test_it_reads_well():
+def test_repr_of_the_surrogate():
     found = filled(surrogate=bl.GP(**GIVEN)).surrogate_
     assert repr(found).startswith("Surrogate(kernel='matern52', lengthscales={'x': 3, 'c': 1.2, 'n': 3, 'k': 0.3}, ")
     page = found._repr_html_()

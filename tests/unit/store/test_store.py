@@ -240,7 +240,7 @@ def test_hostile_events_are_refused(path, bodies):
         load(path)
 
 
-def test_newer_studies_and_events_say_so(path, filled):
+def test_newer_formats_are_refused_by_name(path, filled):
     edit(filled, f"UPDATE events SET version = {form.VERSION + 1} WHERE seq = 7")
     with pytest.raises(bl.StoreError, match="newer"):
         load(filled)
