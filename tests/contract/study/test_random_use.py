@@ -187,7 +187,7 @@ class RandomUse(RuleBasedStateMachine):
         self.folder.cleanup()
 
 
-def test_what_is_acknowledged_is_stored_under_random_use(capsys):
+def test_acknowledged_calls_are_stored_under_random_use(capsys):
     run_state_machine_as_test(
         RandomUse,
         settings=settings(

@@ -267,7 +267,7 @@ def test_a_key_makes_a_suggestion_and_a_report_once(client, study, path):
     assert synced(study)._log.n_events() == 5
 
 
-def test_what_is_not_there_is_404(client, study, path):
+def test_unknown_studies_and_trials_are_404(client, study, path):
     study.suggest()
     for method, where in (
         ("GET", ""),
@@ -286,7 +286,7 @@ def test_what_is_not_there_is_404(client, study, path):
     refused(client.put(path), 405)
 
 
-def test_a_value_that_is_there_is_409(client, create, path):
+def test_a_second_value_is_409(client, create, path):
     study = create(bl.RandomSearch({"x": (0.0, 1.0)}, direction="minimize", seed=0))
     study.observe(study.suggest(), 1.0)
     ok(client.post(f"{path}/trials/0/observe", json={"value": 1.0}))
@@ -429,7 +429,7 @@ def test_a_query_that_cannot_be_used_is_422(client, study, path, query):
     refused(client.get(f"{path}/trials?{query}"), 422, f"query.{query.split('=')[0]}")
 
 
-def test_what_studies_hold_comes_out_as_it_went_in(client, study, path):
+def test_contents_of_studies_round_trip(client, study, path):
     study.suggest(n=2)
     attrs = {"text": "ü\u2028\U0001f600<b>", "deep": [[[{"a": None}]]], "n": 2**63, "f": 5e-324, "t": True}
     assert ok(client.post(f"{path}/trials/0/observe", json={"value": -0.0, "attrs": attrs}))["attrs"] == attrs

@@ -33,7 +33,7 @@ def test_the_space_is_what_all_completed_trials_have():
     assert all(("only_a" in trial.params) is (trial.params["kind"] == "a") for trial in study.trials)
 
 
-def test_the_first_trial_tells_the_space_to_those_that_start_beside_it():
+def test_the_space_of_the_first_trial_is_used_by_parallel_trials():
     study = study_of(search_space=None)
     first = study.ask(DISTRIBUTIONS)
     own = bl.BayesOpt(SPACE, direction="minimize", seed=3)

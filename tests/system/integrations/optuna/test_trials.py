@@ -70,7 +70,7 @@ def test_trials_that_sample_in_another_order_have_the_points_of_their_numbers(op
     st.lists(st.tuples(st.sampled_from(["start", "start", "sample", "fail", "wait"]), st.integers(0, 9)), max_size=30)
 )
 @settings(max_examples=20)
-def test_no_point_is_suggested_twice_whoever_samples_when(optimizer, n_results, steps):
+def test_no_point_is_suggested_twice_in_any_order_of_sampling(optimizer, n_results, steps):
     """In a space of infinitely many points, also where a draft was for nothing, or was not made any more."""
     study = study_of(optimizer=optimizer)
     for _ in range(n_results):
