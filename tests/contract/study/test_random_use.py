@@ -191,7 +191,7 @@ def test_acknowledged_calls_are_stored_under_random_use(capsys):
     run_state_machine_as_test(
         RandomUse,
         settings=settings(
-            max_examples=2000 if FULL else 60,
+            max_examples=2000 if FULL else 40,
             stateful_step_count=20,
             database=None,
             phases=[Phase.explicit, Phase.generate, Phase.shrink],
