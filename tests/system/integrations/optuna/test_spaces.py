@@ -99,7 +99,7 @@ def distributions(draw):
 
 
 @given(distribution=distributions(), seed=st.integers(0, 99), u=st.floats(0.0, 1.0))
-@settings(max_examples=100)
+@settings(max_examples=60)
 def test_values_pass_between_distributions_and_dimensions(distribution, seed, u):
     dimension = dimension_of("x", distribution)
     # Theirs are accepted here, and keep what they are.
