@@ -11,16 +11,6 @@ from tests.unit.optimizers.problem import BOX, ROWS, both, run
 
 
 @both
-def test_suggestions_are_candidates(kind):
-    opt = kind(candidates=ROWS, seed=1)
-    for _ in range(15):
-        trial = opt.suggest()
-        assert (trial.x == ROWS[trial.index]).all()
-        trial.observe(-trial.x[0])
-    assert (opt.best_params_ == ROWS[opt.best_trial_.index]).all()
-
-
-@both
 def test_one_or_many(kind):
     opt = kind(BOX, seed=0)
     assert isinstance(opt.suggest(), bl.Trial)

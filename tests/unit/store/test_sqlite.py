@@ -339,23 +339,6 @@ def test_wrong_counts_of_events_are_refused(opened, path, statement, start, mess
         log.events(start)
 
 
-@pytest.mark.parametrize(
-    ("statement", "message"),
-    [
-        ("PRAGMA application_id = 77", "it is not a store of belated"),
-        ("PRAGMA user_version = 2", "newer belated than this one: upgrade"),
-        ("PRAGMA user_version = 0", "its tables are not those that belated makes"),
-        ("DROP INDEX keys", "its tables are not those that belated makes"),
-    ],
-)
-def test_unknown_layouts_are_refused(path, opened, statement, message):
-    opened._disconnect()
-    edit(path, statement)
-    for call in (opened.names, lambda: opened.create(header("t", 8), [])):
-        with pytest.raises(bl.StoreError, match=re.escape(message)):
-            call()
-
-
 # Damage that SQLite itself finds.
 
 

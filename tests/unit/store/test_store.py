@@ -276,21 +276,6 @@ def test_files_that_are_not_stores(path, tmp_path):
         bl.Study("s", f"sqlite:///{tmp_path}/none/a.db", random_search())
 
 
-def test_a_file_that_was_replaced_is_noticed(filled):
-    study = load(filled)
-    os.rename(filled, filled + ".old")
-    with pytest.raises(bl.StoreError, match="moved"):
-        study.suggest()
-    os.rename(filled + ".old", filled)
-    study.suggest()
-
-
-def test_network_file_systems_are_refused(path, monkeypatch):
-    monkeypatch.setattr(sqlite, "file_system", lambda path: "nfs4")
-    with pytest.raises(bl.StoreError, match="nfs4"):
-        bl.Study("s", f"sqlite:///{path}", random_search())
-
-
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
 def test_the_file_system_is_found(path):
     assert sqlite.file_system("/proc/self/x") == "proc"
