@@ -87,7 +87,7 @@ def test_trials_are_started_and_reported_as_with_a_study(client, create, path):
     assert about["counts"] == {"pending": 0, "observed": 2, "failed": 1, "abandoned": 1}
     assert (about["trials"], about["events"], about["best"]) == (4, synced(study)._log.n_events(), best)
     assert ok(client.get(f"{path}/trials/1")) == page["trials"][1]
-    # A value that comes late is accepted, whatever became of the trial.
+    # A late value is accepted in every state of the trial.
     for number in (2, 3):
         assert ok(client.post(f"{path}/trials/{number}/observe", json={"value": 9.0}))["state"] == "observed"
     assert [trial.value for trial in study.trials] == [1.5, 2.5, 9.0, 9.0]
@@ -140,7 +140,7 @@ def test_the_time_may_be_given_where_the_clock_shows_seconds(client, create, pat
     assert synced(study).trial(1).suggested_at > 1e9
 
 
-def test_times_of_writing_are_the_servers_whatever_time_is_given(client, create, path):
+def test_times_of_writing_are_the_servers(client, create, path):
     study = create(bl.RandomSearch({"x": (0.0, 1.0)}, clock="seconds", seed=0))
     start = time.time()
     (trial,) = ok(client.post(f"{path}/suggest", json={"now": 100}))["trials"]

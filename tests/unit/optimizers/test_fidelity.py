@@ -239,7 +239,7 @@ def test_recommendations_are_of_the_highest_fidelity():
         assert opt.recommend() == opt.best_params_ == {"x": 0.2}
         opt.add({"x": 0.9}, 0.0)
     assert anywhere.recommend() == {"x": 0.9}
-    # What violates the constraints is not recommended, whatever its fidelity.
+    # Points that violate the constraints are not recommended at any fidelity.
     assert below.recommend() == {"x": 0.2}
     below.add({"x": 0.4}, -5.0)
     assert below.recommend() == {"x": 0.4}

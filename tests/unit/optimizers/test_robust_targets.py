@@ -35,7 +35,7 @@ def last_note(opt):
 
 
 def last_warp(opt):
-    """The transformation in the note of the last fit; None where there is none."""
+    """The transformation in the note of the last fit, or None."""
     return last_note(opt).get("warp")
 
 

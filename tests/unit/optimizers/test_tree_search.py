@@ -233,7 +233,7 @@ def test_value_counts_where_the_trial_was_run():
     optimizer = bl.TreeSearch({"x": (0.0, 1.0)}, nu=1e-3, bound=bl.DUCBV(b=0.0), seed=0)
     for _ in range(40):
         trial = optimizer.suggest()
-        # Whatever is suggested is run at the mirrored point; the better ones are the larger.
+        # Every suggestion is run at the mirrored point; larger x are better.
         x = 1.0 - trial.params["x"]
         optimizer.observe(trial, x, params={"x": x})
     later = [t.params["x"] for t in optimizer.trials[20:]]

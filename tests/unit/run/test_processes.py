@@ -288,7 +288,7 @@ def test_a_script_that_every_worker_would_run(tmp_path):
     script.write_text(UNGUARDED.format(condition="True"))
     run = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=SECONDS)
     assert run.returncode == 1 and 'under if __name__ == "__main__"' in run.stderr.splitlines()[-1]
-    # Three workers are tried, whatever retries is: each shows where its program begins.
+    # Three workers are tried for any value of retries; each shows where its program begins.
     assert run.stderr.count('File "<string>", line 1, in <module>') == 3
     script.write_text(UNGUARDED.format(condition='__name__ == "__main__"'))
     run = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=SECONDS)

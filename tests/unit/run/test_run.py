@@ -198,7 +198,7 @@ def test_processes(method):
 
 @pytest.fixture
 def endless(monkeypatch):
-    """An objective that ends with the test, an optimizer, and a way to have the time be up once so many trials run."""
+    """An objective that ends with the test, an optimizer, and a function that sets when the timeout passes."""
     running, go_on = threading.Semaphore(0), threading.Event()
     opt = bl.RandomSearch(SPACE)
 

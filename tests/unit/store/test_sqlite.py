@@ -146,7 +146,7 @@ BUSY = [(5, "database is locked"), (6, "database table is locked"), (5 | 1 << 8,
 
 
 def busy(code, words, times):
-    """An action that finds the file locked so many times."""
+    """An action that finds the file locked `times` times."""
     left = [times]
 
     def action():
