@@ -48,7 +48,7 @@ def test_replay_without_a_name_lists_the_replays(capsys):
         ["svm", "--data", "/no/such/folder"],
     ],
 )
-def test_arguments_that_cannot_be_read_are_refused(arguments, capsys):
+def test_unusable_arguments_are_refused(arguments, capsys):
     with pytest.raises(SystemExit) as end:
         run("replay", *arguments)
     assert end.value.code == 2
@@ -157,7 +157,7 @@ def stream(encoding, data=b""):
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "cp1252", "utf-16"])
-def test_output_is_complete_whatever_the_encoding_of_the_terminal(tmp_path, monkeypatch, capsys, encoding):
+def test_output_is_complete_in_every_encoding_of_the_terminal(tmp_path, monkeypatch, capsys, encoding):
     store, other = tmp_path / "s.db", tmp_path / "other.db"
     study = bl.Study("naïve 研究", store, bl.RandomSearch({"x": (0.0, 1.0)}, seed=0))
     for trial in study.suggest(n=3, key="鍵"):
@@ -184,7 +184,7 @@ def test_output_is_complete_whatever_the_encoding_of_the_terminal(tmp_path, monk
 
 @pytest.mark.skipif(os.name != "posix", reason="closes file descriptors in a shell")
 @pytest.mark.parametrize("closed", [">&-", "2>&-", "<&-"])
-def test_closed_standard_streams_end_a_command_with_an_error_or_not_at_all(tmp_path, closed):
+def test_closed_standard_streams(tmp_path, closed):
     store = tmp_path / "s.db"
     bl.Study("s", store, bl.RandomSearch({"x": (0.0, 1.0)}, seed=0)).suggest(n=2)
     command = ["study", "import", "-", tmp_path / "other.db"] if closed == "<&-" else ["study", "export", store]

@@ -79,7 +79,7 @@ def strategies():
 
 
 def variants():
-    """(class, arguments) for every strategy and every combination of its families of values that it takes."""
+    """(class, arguments) for every strategy and every combination of values that it takes."""
     for name, cls in strategies():
         quick = REQUIRED.get(name, {}) | QUICK.get(name, {})
         families = {field.name: family_of(cls, field.name) for field in fields(cls)}
@@ -203,7 +203,7 @@ def a_context(opt, rng):
 
 
 def a_fidelity(opt, rng):
-    """One, or None, of which half the trials are; nothing is drawn where there is none."""
+    """A fidelity for half of the trials, else None; draws nothing where none is declared."""
     if opt._problem.fidelity is None:
         return None
     return int(rng.integers(2, 51)) if rng.random() < 0.5 else None

@@ -1,4 +1,4 @@
-"""Suggestions are worth their price: after 60 trials on a bowl every strategy is ahead of random search."""
+"""After 60 trials on a bowl every strategy has a smaller regret than random search."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,7 @@ import pytest
 import belated as bl
 
 SPACE = {"x": (0.0, 1.0), "y": (0.0, 1.0)}
-SEEDS = range(6)
+SEEDS = range(4)
 STRATEGIES = {
     "random": lambda seed: bl.RandomSearch(SPACE, seed=seed),
     "tree": lambda seed: bl.TreeSearch(SPACE, seed=seed),
@@ -35,7 +35,7 @@ def regret(strategy, seed, failing):
 
 @pytest.mark.parametrize("failing", [0.0, 0.1])
 @pytest.mark.parametrize("strategy", [name for name in STRATEGIES if name != "random"])
-def test_a_strategy_is_ahead_of_random_search(strategy, failing):
+def test_strategies_beat_random_search(strategy, failing):
     ours, random = (np.log10([regret(name, seed, failing) + 1e-12 for seed in SEEDS]) for name in (strategy, "random"))
     ahead = random - ours
     assert ahead.mean() > 2 * ahead.std(ddof=1) / np.sqrt(len(SEEDS))

@@ -206,7 +206,7 @@ def plans(draw):
 
 moments = st.sets(st.integers(0, LONGEST), max_size=LONGEST // 3)
 few = settings(
-    max_examples=1500 if FULL else 80,
+    max_examples=1500 if FULL else 60,
     phases=[phase for phase in Phase if phase != Phase.explain],
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example],
 )
@@ -214,11 +214,9 @@ few = settings(
 
 @few
 @given(plan=plans(), readings=moments, travels=moments)
-def test_neither_copies_nor_readings_change_what_is_suggested(plan, readings, travels):
+def test_copies_and_readings_do_not_change_suggestions(plan, readings, travels):
     plain = record(run(make(plan), plan, plan["steps"]))
-    assert record(run(make(plan), plan, plan["steps"])) == plain
     assert record(run(make(plan), plan, plan["steps"], readings=readings)) == plain
-    assert record(run(make(plan), plan, plan["steps"], travels=travels)) == plain
     assert record(run(make(plan), plan, plan["steps"], readings=readings, travels=travels)) == plain
 
 
@@ -257,7 +255,7 @@ def lattice_indices(settings, readings=False, travels=False, rounds=30):
 @pytest.mark.parametrize("acquisition", ["ucb", "thompson"])
 @pytest.mark.parametrize("context", [None, {"age": (0.0, 1.0)}], ids=["", "context"])
 def test_scores_that_tie_up_to_rounding(pending, acquisition, context):
-    for seed in range(20 if FULL else 4):
+    for seed in range(20 if FULL else 2):
         for kernel in ("matern52", "squared_exponential"):
             settings = {"seed": seed, "surrogate__kernel": kernel, "pending": pending, "acquisition": acquisition}
             settings |= {"context": context} | ({"pending__floor": 0.0} if pending == "censor" else {})
@@ -267,15 +265,17 @@ def test_scores_that_tie_up_to_rounding(pending, acquisition, context):
 
 
 @pytest.mark.parametrize("n", [60, 150, 290, 600] if FULL else [150])
-@pytest.mark.parametrize("pending", ["hallucinate", "censor"])
-@pytest.mark.parametrize("acquisition", ["ucb", "thompson", "log_ei"])
+@pytest.mark.parametrize(
+    ("acquisition", "pending"),
+    [("ucb", "hallucinate"), ("ucb", "censor"), ("thompson", "hallucinate"), ("log_ei", "censor")],
+)
 @pytest.mark.parametrize("domain", ["box", "lattice"])
 @pytest.mark.parametrize(
     "theta",
     [{}, {"surrogate__lengthscale": 0.3, "surrogate__signal_std": 1.0, "surrogate__noise_std": 0.1}],
     ids=["fitted", "given"],
 )
-def test_many_rows(n, pending, acquisition, domain, theta):
+def test_copies_with_many_rows_go_on_bit_for_bit(n, pending, acquisition, domain, theta):
     # A copy's factor has other room to grow, and so other strides, than one that grew: that must not show.
     plan = {"domain": domain, "context": False, "arguments": {"acquisition": acquisition, "pending": pending}}
     plan["arguments"] |= {"seed": 1, "initial": 1, "surrogate__n_restarts": 2, **theta}
@@ -295,7 +295,7 @@ def in_another_process(jobs):
 
 @settings(few, max_examples=40 if FULL else 2)
 @given(plans=st.lists(plans(), min_size=5, max_size=5), cut=st.floats(0, 1))
-def test_another_process(plans, cut):
+def test_another_process_goes_on_bit_for_bit(plans, cut):
     jobs, here = [], []
     for plan in plans:
         steps = plan["steps"]

@@ -38,14 +38,14 @@ class Stopped(Exception):
 
 
 @every_strategy
-def test_a_space_is_searched(cls):
+def test_every_strategy_takes_every_kind_of_space(cls):
     for name in ("mixed", "continuous", "discrete"):
         made(cls, **DOMAINS[name])
 
 
 @every_strategy
 @pytest.mark.parametrize("feature", FEATURES)
-def test_what_is_not_supported_is_refused_by_name(cls, feature):
+def test_unsupported_features_are_refused_by_name(cls, feature):
     asked, words = FEATURES[feature]
     if supported(cls, feature):
         opt = made(cls, **asked, seed=0)
@@ -72,7 +72,7 @@ def assert_same(one, other):
     assert core_of(one).events(0) == core_of(other).events(0)
 
 
-@histories(3)
+@histories(2)
 def test_copies_made_at_any_moment_go_on_bit_for_bit(make, steps, data):
     opt = make()
     moment = data.draw(st.integers(0, len(steps)))
@@ -86,8 +86,8 @@ def test_copies_made_at_any_moment_go_on_bit_for_bit(make, steps, data):
         assert_same(twin_of(opt), copy)
 
 
-@histories(2)
-def test_what_was_only_looked_at_leaves_no_trace(make, steps, data):
+@histories(1)
+def test_recommend_and_predict_leave_no_trace(make, steps, data):
     opt, never = make(), make()
     for step in steps:
         play(opt, *step)
@@ -96,7 +96,7 @@ def test_what_was_only_looked_at_leaves_no_trace(make, steps, data):
     assert_same(opt, never)
 
 
-@histories(2)
+@histories(1)
 def test_a_study_goes_on_in_another_instance(make, steps, data):
     goes_on_in_another_instance(make, steps, MemoryStore("here"))
 
@@ -137,7 +137,7 @@ def goes_on_in_another_instance(make, steps, store):
     assert core_of(studies[0]).to_bytes() == core_of(third).to_bytes() == core_of(opt).to_bytes()
 
 
-@histories(2)
+@histories(1)
 def test_a_batch_is_its_drafts_one_by_one(make, steps, data):
     opt = make()
     for what, number in steps:
@@ -202,7 +202,7 @@ def cut_short(opt, how, number):
 
 
 @in_main_thread
-@histories(4)
+@histories(2)
 def test_a_batch_that_is_cut_short_leaves_no_trace(make, steps, data):
     opt, never = make(), make()
     cuts = data.draw(st.lists(st.tuples(st.sampled_from(CUTS), st.integers(0, 10**6)), min_size=1, max_size=4))
@@ -218,7 +218,7 @@ def test_a_batch_that_is_cut_short_leaves_no_trace(make, steps, data):
     assert_same(opt, never)
 
 
-@histories(2)
+@histories(1)
 def test_suggestions_lie_in_the_domain_and_queued_points_come_first(make, steps, data):
     opt = make()
     queue = []
@@ -285,7 +285,7 @@ def test_a_study_goes_on_in_another_process(cls, kept, tmp_path, request):
 
 
 @every_strategy
-def test_a_note_that_is_not_its_own_is_refused(cls):
+def test_notes_of_another_form_are_refused(cls):
     opt = made(cls, **DOMAINS["mixed"], seed=0)
     [event] = opt._log.propose(1, None, None)
     facts = json.loads(event)

@@ -31,7 +31,7 @@ def record(seq, body="{}", key=None, study=7):
     return checksums.with_checksum(study, seq, key, 2.5, body)
 
 
-def test_what_was_written_is_read(url):
+def test_written_records_are_read_back(url):
     opened = store.open_store(url)
     assert opened.url == url and opened.header("s") is None
     assert opened.create(header(), [record(0), record(1, '{"é":"\\n"}', "suggest:0:k")])
@@ -213,7 +213,7 @@ def test_salvage_is_there_or_refused(url):
 @pytest.mark.parametrize(
     "given", ["studies.db", "mysql:///x", "sqlite:x.db", "sqlite://", "sqlite:///", "sqlite:///:memory:", 3, None]
 )
-def test_what_is_not_a_store_is_refused(given):
+def test_objects_that_are_not_stores_are_refused(given):
     with pytest.raises(bl.InvalidSetting, match=r"^store=.*sqlite:///"):
         store.open_store(given)
 

@@ -14,7 +14,7 @@ from belated.store import mounts, sqlite
 
 
 @pytest.mark.parametrize("given", ["sqlite", "studies.db", "mysql:///x", "", "://x", 3, None, b"sqlite:///x"])
-def test_what_is_no_url_of_a_store_is_refused_with_those_that_are(given):
+def test_unknown_urls_are_refused_with_the_known_schemes(given):
     message = f"store={given!r} is not usable: pass a URL 'sqlite://…' or 'postgresql://…', as in 'sqlite:///file.db'"
     with pytest.raises(bl.InvalidSetting, match=f"^{re.escape(message)}$"):
         store.open_store(given)

@@ -187,11 +187,11 @@ class RandomUse(RuleBasedStateMachine):
         self.folder.cleanup()
 
 
-def test_what_is_acknowledged_is_stored_under_random_use(capsys):
+def test_acknowledged_calls_are_stored_under_random_use(capsys):
     run_state_machine_as_test(
         RandomUse,
         settings=settings(
-            max_examples=2000 if FULL else 60,
+            max_examples=2000 if FULL else 40,
             stateful_step_count=20,
             database=None,
             phases=[Phase.explicit, Phase.generate, Phase.shrink],

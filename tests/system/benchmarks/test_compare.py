@@ -158,7 +158,7 @@ def test_cma_takes_results_that_come_late_and_out_of_order(compare, workers):
     assert np.min(peer.points) >= 0 and np.max(peer.points) <= 1
 
 
-def test_boxes_only_are_searched_by_those_that_cannot_more(compare):
+def test_peers_for_boxes_refuse_other_spaces(compare):
     pytest.importorskip("cma")
     with pytest.raises(compare.peers.Unavailable, match="a=.* is not a Real: this adapter of CMA-ES"):
         compare.peers.make("cma", {"a": [1, 2, 3]}, 0)
@@ -225,7 +225,7 @@ def test_a_run_goes_on_where_it_stopped_and_is_shown(compare, tmp_path, capsys):
     assert (tmp_path / "figure.png").stat().st_size > 0
 
 
-def test_what_cannot_be_run_is_said_and_not_recorded(compare, tmp_path, capsys):
+def test_optimizers_that_cannot_run_are_not_recorded(compare, tmp_path, capsys):
     out = tmp_path / "results.jsonl"
     with pytest.raises(compare.peers.Unavailable, match="'nobody' is not an optimizer"):
         compare.main(["run", "--settings", "branin-uniform", "--out", str(out), "--optimizers", "nobody"])

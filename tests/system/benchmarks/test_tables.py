@@ -272,7 +272,7 @@ def test_optimizers_search_mixed_and_conditional_grids(compare, tables, space, t
         assert not set(rows[:10]) & set(late) and len(set(late)) == len(late)
 
 
-def test_tables_of_ours_fit_their_grids_and_the_held_out_ones_are_apart(compare):
+def test_own_tables_fit_their_grids(compare):
     ours = compare.sklearn_tables
     assert not set(ours.OPEN) & set(ours.HELD_OUT) and len(ours.HELD_OUT) == 2
     for name in ours.MADE:
@@ -284,7 +284,7 @@ def test_tables_of_ours_fit_their_grids_and_the_held_out_ones_are_apart(compare)
 
 
 @pytest.mark.parametrize(("name", "seed"), [("knn-digits", 3), ("forest-diabetes", 1)])
-def test_a_row_of_ours_is_what_scikit_learn_gives(compare, name, seed):
+def test_rows_of_own_tables_equal_scikit_learn(compare, name, seed):
     pytest.importorskip("sklearn")
     ours = compare.sklearn_tables
     table, task = ours.table(name), ours.TASKS[name]

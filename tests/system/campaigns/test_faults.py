@@ -1,4 +1,4 @@
-"""The fault programs of campaigns at small counts: what must hold in full must hold in little.
+"""The fault programs of campaigns, at small counts.
 
 Times are not judged here, because they measure the machine.
 """
@@ -28,8 +28,8 @@ def clean(figures):
 
 
 def test_killed_writers_lose_nothing_that_was_acknowledged(program):
-    figures = clean(program("kill").run(kills=12, workers=4, kills_per_study=3, longest=3.0))
-    assert figures["acknowledged"] > 0 and figures["kills"] >= 12
+    figures = clean(program("kill").run(kills=6, workers=4, kills_per_study=3, longest=3.0))
+    assert figures["acknowledged"] > 0 and figures["kills"] >= 6
 
 
 @pytest.fixture
@@ -41,8 +41,8 @@ def postgresql(program):
 
 
 def test_killed_writers_lose_nothing_in_postgresql(program, postgresql):
-    figures = clean(program("kill").run(kills=8, workers=4, kills_per_study=4, longest=3.0, store="postgresql"))
-    assert figures["acknowledged"] > 0 and figures["kills"] >= 8
+    figures = clean(program("kill").run(kills=4, workers=4, kills_per_study=4, longest=3.0, store="postgresql"))
+    assert figures["acknowledged"] > 0 and figures["kills"] >= 4
 
 
 def test_a_server_that_is_stopped_at_once_loses_and_doubles_nothing(program, postgresql):
@@ -54,8 +54,8 @@ def test_a_service_that_is_killed_under_its_clients_loses_and_doubles_nothing(pr
     reason = program("service").missing()
     if reason is not None:
         pytest.skip(reason)
-    figures = clean(program("serve").run(requests=0, kills=3, clients=4, calls=400))
-    assert figures["stops"] == 3 and figures["events"] >= 1600
+    figures = clean(program("serve").run(requests=0, kills=3, clients=4, calls=200))
+    assert figures["stops"] == 3 and figures["events"] >= 800
 
 
 def test_a_crowd_makes_every_call_exactly_once_in_postgresql(program, postgresql):
@@ -77,8 +77,8 @@ def test_a_full_disk_is_a_store_error_and_loses_nothing(program):
 
 
 def test_a_damaged_file_gives_right_data_or_a_store_error(program):
-    figures = clean(program("damage").run(damages=150, logs=50))
-    assert figures["file"]["damages"] == 150 and figures["log"]["damages"] == 50
+    figures = clean(program("damage").run(damages=90, logs=30))
+    assert figures["file"]["damages"] == 90 and figures["log"]["damages"] == 30
     for damaged in figures.values():
         assert damaged["salvaged_events"] == damaged["intact_events"] > 0
 
@@ -94,7 +94,7 @@ def test_points_that_are_pending_together_lie_apart(program):
 
 
 def test_the_order_of_arrival_does_not_matter(program):
-    assert clean(program("histories").run(histories=150))["histories"] == 150
+    assert clean(program("histories").run(histories=90))["histories"] == 90
 
 
 def test_a_value_long_after_its_lease_is_accepted_and_used(program):

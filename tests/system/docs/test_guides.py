@@ -8,6 +8,7 @@ from doctest import ELLIPSIS, NORMALIZE_WHITESPACE, DocTest, DocTestParser, DocT
 
 import pytest
 
+from belated import plotting
 from tests.system.docs.pages import COMPARISONS, DOCS, GUIDES, blocks, is_program, is_session
 
 pytestmark = pytest.mark.skipif(not GUIDES, reason="the installed package comes without its pages")
@@ -62,6 +63,12 @@ def test_links_to_other_files_lead_somewhere(page):
     text = re.sub(r"`[^`]*`", "", text)
     links = re.findall(r"\]\((?!https?:)([^)#]+)", text)
     assert [link for link in links if not (page.parent / link).exists()] == []
+
+
+def test_every_plot_is_on_the_page_of_plots():
+    text = (DOCS / "plots.md").read_text(encoding="utf-8")
+    plots = [name for name in plotting.__all__ if name.startswith("plot_")]
+    assert [name for name in plots if f"`{name}`" not in text] == ["plot_curves"]
 
 
 def test_the_index_leads_to_every_page():

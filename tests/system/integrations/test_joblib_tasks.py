@@ -61,7 +61,7 @@ def test_what_a_task_raises_is_raised(n_jobs):
 
 @pytest.mark.filterwarnings("ignore:.*unconsumed|.*still being processed")
 @pytest.mark.parametrize("n_jobs", [1, 2])
-def test_whoever_asks_may_stop(n_jobs):
+def test_the_source_of_tasks_may_stop(n_jobs):
     with joblib.parallel_config(backend="threading"):
         results = completed(lambda: (square, (1,), {}), n_jobs, n_jobs)
         assert [next(results) for _ in range(5)] == [(1, 1)] * 5

@@ -119,7 +119,7 @@ def write_table(folder, rows, name="experiment_state-2026.json", **state):
     (folder / name).write_text(json.dumps({"trial_data": trials}))
 
 
-def test_what_only_tunes_table_has_is_taken_over(tmp_path):
+def test_trials_only_in_the_table_of_tune_are_taken_over(tmp_path):
     search = searched()
     configs = {trial_id: search.suggest(trial_id) for trial_id in "ab"}
     search.save_to_dir(str(tmp_path), "1")
@@ -256,7 +256,7 @@ def test_a_table_that_never_reached_the_storage_is_not_the_one_that_tune_restore
     assert restored.suggest("c") == configs["b"]
 
 
-def test_without_a_file_that_is_whole_the_table_has_to_do(tmp_path):
+def test_the_table_is_used_where_no_file_is_intact(tmp_path):
     search = searched()
     configs = {trial_id: search.suggest(trial_id) for trial_id in "ab"}
     search.save_to_dir(str(tmp_path), "1")

@@ -61,7 +61,7 @@ def test_domains(domain, dimension):
     st.sampled_from([1, 2, 5]),
 )
 def test_tune_draws_what_the_space_has_and_the_space_suggests_what_tune_could_draw(domain, low, width, q):
-    # To some releases of Ray a step of 1 is none.
+    # Some releases of Ray treat a step of 1 as no step.
     assume(domain is not tune.quniform or q > 1)
     low, high = low * q, (low + width) * q
     drawn = domain(low, high, q) if domain in (tune.quniform, tune.qrandint) else domain(low, high)

@@ -121,7 +121,7 @@ def test_a_metric_that_is_never_reported(tmp_path):
     assert [trial.state for trial in search.optimizer_.trials] == ["pending"]
 
 
-def test_what_tune_says_of_two_spaces_and_of_grids(tmp_path):
+def test_errors_of_tune_for_two_spaces_and_for_grids(tmp_path):
     with pytest.raises(ValueError, match="already instantiated with a search space"):
         tuner_of(train, BelatedSearch({"x": (0.0, 1.0)}), tmp_path, 2).fit()
     with pytest.raises(Exception, match="grid_search"):

@@ -215,7 +215,7 @@ class Waiting(ClassifierMixin, BaseEstimator):
         return np.full(len(X), self.classes_[0])
 
 
-def test_no_worker_waits_for_a_slow_candidate():
+def test_a_slow_candidate_does_not_block_other_workers():
     Waiting.others_are_done.clear()
     Waiting.others.clear()
 
@@ -297,7 +297,7 @@ def test_a_candidate_that_raises_is_a_failed_trial(n_jobs):
     assert search.best_params_["depth"] <= 5
 
 
-def test_failed_fits_are_warned_of():
+def test_failed_fits_warn():
     with pytest.warns(FitFailedWarning, match="too deep"):
         search_of(Fragile(), DEPTHS).fit(X, Y)
 
@@ -324,7 +324,7 @@ def test_errors_are_raised_where_wanted_and_candidates_given_up(n_jobs):
     assert {trial.state for trial in search.optimizer_.trials} <= {"observed", "abandoned"}
 
 
-def test_a_search_in_which_all_fails_says_so():
+def test_a_search_whose_fits_all_fail_is_an_error():
     with pytest.raises(ValueError, match="All the 6 fits failed"):
         search_of(Fragile(depth=9), {"fails_when_scored": [False], "depth": (6, 9)}, n_iter=2).fit(X, Y)
 

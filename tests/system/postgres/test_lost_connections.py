@@ -146,7 +146,7 @@ def test_a_commit_whose_answer_was_lost_is_recognised(opened, url, lose_answers)
     assert not lose_answers and [each.seq for each in opened.events("s", 0)] == list(range(6))
 
 
-def test_a_call_whose_outcome_is_not_known_says_so(opened, lose_answers, monkeypatch):
+def test_error_for_a_call_of_unknown_outcome(opened, lose_answers, monkeypatch):
     lock, lost = module._Transaction._lock, []
 
     def lock_once(log, connection):

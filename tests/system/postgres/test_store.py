@@ -142,7 +142,7 @@ def test_a_worker_can_neither_change_nor_remove_what_was_written(roles, postgres
             connection.execute(statement)
 
 
-def test_a_user_who_may_not_create_the_tables_is_told(postgres, roles):
+def test_error_for_a_user_who_may_not_create_tables(postgres, roles):
     postgres.empty()
     with pytest.raises(bl.StoreError, match="the user lacks a privilege"):
         bl.Study("s", postgres.url(user="worker"), random_search())
@@ -228,7 +228,7 @@ def test_salvage_leaves_out_what_is_damaged(opened, url, postgres, capsys):
 # Writers, threads, forks.
 
 
-def test_a_writer_that_waits_too_long_is_told(opened, url, postgres, monkeypatch):
+def test_error_for_a_writer_that_waits_too_long(opened, url, postgres, monkeypatch):
     monkeypatch.setattr(postgres_connection, "LOCK_TIMEOUT", 0.2)
     message = "other processes have been writing to the study for"
     with opened.writing("s") as log:
@@ -260,7 +260,7 @@ def test_a_transaction_within_another_is_refused(opened):
     assert opened.events("s", 2) == [record(2)]
 
 
-def test_writing_is_synced_whatever_the_servers_default(opened, url, postgres):
+def test_writing_is_synced_with_any_default_of_the_server(opened, url, postgres):
     for default, wanted in (("off", "on"), ("remote_apply", "remote_apply"), ("on", "on")):
         postgres.execute(f"ALTER DATABASE postgres SET synchronous_commit = {default}")
         try:

@@ -60,7 +60,7 @@ def test_synchronous_workers_wait_for_the_slowest():
     assert sorted(found.values) == pytest.approx(sorted(0.5 - 0.01 * abs(n - 2) for n in range(7)))
 
 
-def test_asynchronous_workers_wait_for_nobody():
+def test_asynchronous_workers_start_at_once():
     diary = Diary(first_waits_for=threading.Event())
     with ThreadPoolExecutor(3) as pool:
         found = cifar.search(random_search(), diary, pool, None, 60.0, 12)

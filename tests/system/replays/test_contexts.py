@@ -78,7 +78,7 @@ def test_a_table_that_cannot_be_used_is_refused(rows, what, tmp_path):
     assert "--data" in str(error.value)
 
 
-def test_without_data_the_replays_say_what_to_put_where(tmp_path):
+def test_error_for_missing_data_names_the_file(tmp_path):
     for folder, what in [(None, "no folder was given"), (tmp_path, "there is no .*tst_svm.csv.gz")]:
         with pytest.raises(MissingData, match=rf"{what}.*multitask --data"):
             multitask.run(Options(data=folder))

@@ -92,7 +92,7 @@ def test_the_10000_digits_are_mnists():
 
 
 @pytest.mark.parametrize("present", [(), OTHER_DIGITS[:1], OTHER_DIGITS[1:], (*TRAINING_DIGITS, OTHER_DIGITS[0])])
-def test_where_files_are_missing_the_message_says_what_to_put_where(tmp_path, present):
+def test_error_for_missing_files_names_them_and_the_folder(tmp_path, present):
     for name in present:
         (tmp_path / name).write_bytes(idx(np.zeros((5, 28, 28) if "images" in name else 5)))
     with pytest.raises(bl.BelatedError, match=r"t10k-images-idx3-ubyte.*--data FOLDER"):
@@ -135,7 +135,7 @@ def test_cifar_is_taken_where_its_files_are(tmp_path):
     assert used[2] == set(map(bytes, test[0]))
 
 
-def test_otherwise_digits_stand_in_and_that_is_said(tmp_path):
+def test_digits_stand_in_for_a_missing_cifar(tmp_path):
     *parts, which = images.cifar_or_digits(folder_of_digits(tmp_path, 40), (1000, 5, 1000))
     assert which == (
         "MNIST's 40 test digits, which stand in for CIFAR-10 (test_batch.bin is not there): "

@@ -102,7 +102,7 @@ def test_names_of_kept_runs_of_cifar_tell_them_apart():
     assert len({each.name("digits30") for each in (task, *others)} | {task.name("cifar30")}) == 9
 
 
-def test_what_is_no_number_stays_so(tmp_path):
+def test_nan_and_none_survive_keeping(tmp_path):
     nothing = cifar.Search(7.0, [], [], [])
     some = cifar.Search(7.0, [1.0, 2.5], [0.5, 0.1], [1.0, math.nan], 0.25)
     for found in (nothing, some):

@@ -172,7 +172,7 @@ def test_the_digits_come_by_torchvision_where_there_is_no_folder(tmp_path, monke
     assert which.startswith("MNIST's 20 test digits, which stand in for CIFAR-10")
 
 
-def test_without_a_folder_and_a_network_the_message_says_what_to_put_where(monkeypatch):
+def test_error_without_folder_and_network_names_the_files(monkeypatch):
     datasets = pytest.importorskip("torchvision.datasets", reason="torchvision is not installed")
 
     def no_network(*args, **kwargs):

@@ -161,7 +161,7 @@ def test_co_kriging_adds_independent_increments():
     np.testing.assert_allclose(model.covariance(rows, level, rows, level), expected, atol=0.02)
 
 
-def test_what_is_evaluated_tells_more_of_the_highest_level_the_higher_it_is():
+def test_higher_levels_correlate_more_with_the_highest():
     model = co_kriging(3, [0.4, 1.0, 0.3, 0.2, 1e-6], np.random.default_rng(6), n=4)
     far = np.array([[3.0, 3.0]])
     found = [float(model.correlation(far, level)[0]) for level in range(3)]
@@ -176,7 +176,7 @@ def test_expected_improvement_is_the_mean_of_draws():
         assert ours == pytest.approx(np.maximum(mean + std * draws - 0.2, 0).mean(), rel=0.02)
 
 
-def test_mf_sko_asks_below_where_that_is_cheap():
+def test_mf_sko_uses_lower_fidelities_where_they_are_cheap():
     pytest.importorskip("scipy")
     evaluate = wait_and_act(rivals.mf_sko, clock(bump, 20), 1, np.random.default_rng(0), cost=lambda z: 0.01 + z**8)
     dear = wait_and_act(rivals.mf_sko, clock(bump, 20), 1, np.random.default_rng(0), cost=lambda z: 1.0)
@@ -199,7 +199,7 @@ def test_ascent_reaches_the_maximum_of_a_concave_function():
     assert len(evaluate.values) == 400
 
 
-def test_without_delays_to_speak_of_dbgd_is_ogd():
+def test_dbgd_with_tiny_delays_is_ogd():
     """Values that come at the end of their slot: the same points."""
     waiting = wait_and_act(rivals.ogd, clock(bump, 300), 2, np.random.default_rng(3))
     delayed = WaitAndAct(bump, itertools.repeat(1.0), 300.0)

@@ -79,7 +79,7 @@ def test_a_result_comes_when_the_evaluation_and_then_the_delay_have_passed():
     assert diary.events[-1] == ("observe", 6)  # at 10, the end
 
 
-def test_what_waits_and_acts_has_one_in_flight():
+def test_wait_and_act_has_one_evaluation_in_flight():
     diary = Diary()
     found = searched(diary, waits=True)
     assert diary.events == [(what, number) for number in range(2) for what in ("suggest", "observe")] + [("suggest", 2)]
@@ -253,7 +253,7 @@ def test_every_beginning_has_its_share_of_each_class(classes):
         assert not unfinished.any() or counts.max() - counts[unfinished].min() <= 1
 
 
-def test_without_a_network_the_bundled_digits_stand_in_and_say_so(no_network):
+def test_bundled_digits_stand_in_without_a_network(no_network):
     for wanted, name in (("newsgroups", "20 newsgroups"), ("mnist", "MNIST")):
         source = tuning_data.find(wanted, None)
         assert source.is_stand_in
@@ -271,7 +271,7 @@ def test_digits_of_a_folder_stand_in_before_the_bundled_ones(no_network, tmp_pat
     assert tuning_data.find("mnist", tmp_path, bundled=True).words == "scikit-learn's 1,797 bundled digits"
 
 
-def test_a_damaged_file_of_digits_is_an_error_and_no_reason_for_others(no_network, tmp_path):
+def test_a_damaged_file_of_digits_is_an_error(no_network, tmp_path):
     (folder_of_digits(tmp_path, 50) / f"{images.OTHER_DIGITS[0]}.gz").write_bytes(b"no gzip")
     with pytest.raises(MissingData, match="get it again"):
         tuning_data.find("mnist", tmp_path)

@@ -87,7 +87,7 @@ def test_trials_are_started_and_reported_as_with_a_study(client, create, path):
     assert about["counts"] == {"pending": 0, "observed": 2, "failed": 1, "abandoned": 1}
     assert (about["trials"], about["events"], about["best"]) == (4, synced(study)._log.n_events(), best)
     assert ok(client.get(f"{path}/trials/1")) == page["trials"][1]
-    # A value that comes late is accepted, whatever became of the trial.
+    # A late value is accepted in every state of the trial.
     for number in (2, 3):
         assert ok(client.post(f"{path}/trials/{number}/observe", json={"value": 9.0}))["state"] == "observed"
     assert [trial.value for trial in study.trials] == [1.5, 2.5, 9.0, 9.0]
@@ -140,7 +140,7 @@ def test_the_time_may_be_given_where_the_clock_shows_seconds(client, create, pat
     assert synced(study).trial(1).suggested_at > 1e9
 
 
-def test_times_of_writing_are_the_servers_whatever_time_is_given(client, create, path):
+def test_times_of_writing_are_the_servers(client, create, path):
     study = create(bl.RandomSearch({"x": (0.0, 1.0)}, clock="seconds", seed=0))
     start = time.time()
     (trial,) = ok(client.post(f"{path}/suggest", json={"now": 100}))["trials"]
@@ -267,7 +267,7 @@ def test_a_key_makes_a_suggestion_and_a_report_once(client, study, path):
     assert synced(study)._log.n_events() == 5
 
 
-def test_what_is_not_there_is_404(client, study, path):
+def test_unknown_studies_and_trials_are_404(client, study, path):
     study.suggest()
     for method, where in (
         ("GET", ""),
@@ -286,7 +286,7 @@ def test_what_is_not_there_is_404(client, study, path):
     refused(client.put(path), 405)
 
 
-def test_a_value_that_is_there_is_409(client, create, path):
+def test_a_second_value_is_409(client, create, path):
     study = create(bl.RandomSearch({"x": (0.0, 1.0)}, direction="minimize", seed=0))
     study.observe(study.suggest(), 1.0)
     ok(client.post(f"{path}/trials/0/observe", json={"value": 1.0}))
@@ -429,7 +429,7 @@ def test_a_query_that_cannot_be_used_is_422(client, study, path, query):
     refused(client.get(f"{path}/trials?{query}"), 422, f"query.{query.split('=')[0]}")
 
 
-def test_what_studies_hold_comes_out_as_it_went_in(client, study, path):
+def test_contents_of_studies_round_trip(client, study, path):
     study.suggest(n=2)
     attrs = {"text": "ü\u2028\U0001f600<b>", "deep": [[[{"a": None}]]], "n": 2**63, "f": 5e-324, "t": True}
     assert ok(client.post(f"{path}/trials/0/observe", json={"value": -0.0, "attrs": attrs}))["attrs"] == attrs

@@ -41,7 +41,7 @@ def refusal(capsys, monkeypatch, *arguments, token=None):
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "0.0.0.0"])
-def test_without_a_token_it_does_not_start(capsys, monkeypatch, url, host):
+def test_the_server_does_not_start_without_a_token(capsys, monkeypatch, url, host):
     said = refusal(capsys, monkeypatch, url, "--host", host)
     assert "there is no token" in said and "secrets.token_urlsafe" in said
 
@@ -73,7 +73,7 @@ def test_the_token_of_the_file_goes_before_that_of_the_environment(monkeypatch, 
 
 @pytest.mark.skipif(os.name != "posix", reason="files have no mode of this kind")
 @pytest.mark.parametrize(("mode", "warned"), [(0o600, False), (0o400, False), (0o640, True), (0o644, True)])
-def test_a_token_that_others_can_read_is_said(capsys, tmp_path, mode, warned):
+def test_a_token_file_readable_by_others_warns(capsys, tmp_path, mode, warned):
     file = tmp_path / "token"
     file.write_text(TOKEN)
     file.chmod(mode)
@@ -83,21 +83,21 @@ def test_a_token_that_others_can_read_is_said(capsys, tmp_path, mode, warned):
 
 
 @pytest.mark.parametrize("port", ["-1", "65536", "http", "1.5"])
-def test_a_port_that_is_none_is_refused(capsys, url, port):
+def test_unusable_ports_are_refused(capsys, url, port):
     with pytest.raises(SystemExit) as end:
         cli.main(["serve", url, "--port", port])
     assert end.value.code == 2 and "is not a port" in capsys.readouterr().err
 
 
 @needs_framework
-def test_a_port_that_is_taken_is_said(capsys, monkeypatch, url):
+def test_error_names_a_port_in_use(capsys, monkeypatch, url):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         said = refusal(capsys, monkeypatch, url, "--port", taken.getsockname()[1], token=TOKEN)
     assert "cannot be listened at" in said
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "10.0.0.1", "fe80::1%eth0"])
-def test_what_is_no_loopback_is_known(host):
+def test_addresses_other_than_the_loopback_are_recognised(host):
     assert not command._is_loopback(host)
 
 
@@ -113,7 +113,7 @@ def test_other_addresses_of_the_loopback_are_served_without_a_notice(url, host):
         assert running.stop() == (0, "")
 
 
-def test_what_is_missing_is_named_with_the_extra_that_brings_it(capsys, monkeypatch, url):
+def test_missing_libraries_are_named_with_their_extra(capsys, monkeypatch, url):
     monkeypatch.setattr(command, "find_spec", lambda name: None)
     assert "pip install 'belated[serve]'" in refusal(capsys, monkeypatch, url, token=TOKEN)
 

@@ -14,7 +14,7 @@ PATHS = ["/v1/studies", "/v1/studies/none", "/v1/studies/none/trials", "/v1", "/
 
 @pytest.mark.parametrize("path", PATHS)
 @pytest.mark.parametrize("method", ["GET", "POST", "PUT", "DELETE", "HEAD", "OPTIONS"])
-def test_without_the_token_everything_is_401(running, client, method, path):
+def test_every_path_is_401_without_the_token(running, client, method, path):
     for headers in ({}, {"Authorization": f"Bearer {running.token}x"}):
         answer = client.request(method, path, headers={"Authorization": ""} | headers)
         assert answer.status_code == 401 and answer.headers["www-authenticate"] == "Bearer"
@@ -101,7 +101,7 @@ def test_a_length_that_is_too_large_is_refused_before_anything_is_read(running, 
 
 
 @pytest.mark.parametrize("kind", [None, "text/plain", "application/x-www-form-urlencoded", "application/jsonx", ""])
-def test_what_is_not_declared_as_json_is_415(client, study, path, kind):
+def test_bodies_not_declared_as_json_are_415(client, study, path, kind):
     headers = {} if kind is None else {"Content-Type": kind}
     refused(client.post(f"{path}/suggest", content=b"{}", headers=headers), 415, "application/json")
     assert study.n_trials == 0
@@ -138,7 +138,7 @@ def test_json_may_have_a_charset_and_a_body_may_be_absent(client, study, path):
         (b'{"value": 1, "attrs": {"\\ud800": 1}}', 422),
     ],
 )
-def test_what_is_no_json_or_no_request_is_refused_and_changes_nothing(client, study, path, body, status):
+def test_malformed_requests_are_refused_and_change_nothing(client, study, path, body, status):
     study.suggest()
     headers = {"Content-Type": "application/json"}
     answer = client.post(f"{path}/trials/0/observe", content=body, headers=headers)
@@ -209,7 +209,7 @@ def test_a_body_is_given_to_the_application_once():
 
 
 @pytest.mark.parametrize(("closing", "started"), [(True, False), (True, True), (False, False)])
-def test_what_is_given_up_at_the_end_is_503_unless_its_answer_has_begun(closing, started):
+def test_calls_cancelled_at_the_end_are_503(closing, started):
     sent = []
 
     async def app(scope, receive, send):

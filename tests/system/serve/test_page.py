@@ -134,7 +134,7 @@ def test_html_in_a_study_is_text(browser, served):
     assert browser.execute_script("return window.hit") is None
 
 
-def test_a_wrong_token_is_said_and_the_right_one_is_kept_in_no_storage(browser, served):
+def test_a_wrong_token_shows_an_error_and_tokens_are_not_stored(browser, served):
     running, _ = served
     log_in(browser, running, "not-the-token-0123")
     wait(browser, lambda: text(browser, "message") == "The token is wrong.")

@@ -42,7 +42,7 @@ def study(tmp_path_factory):
     return study
 
 
-@settings(max_examples=150)
+@settings(max_examples=100)
 @given(st.dictionaries(st.sampled_from([*SPACE, "y"]), values, max_size=3), values)
 def test_params_and_contexts_are_right_or_an_error_of_belated(study, changes, day):
     n = study._log.n_events()
@@ -83,7 +83,7 @@ def replaced(data, path, value):
     return copy
 
 
-@settings(max_examples=250)
+@settings(max_examples=150)
 @given(st.data())
 def test_a_changed_definition_makes_an_optimizer_or_an_error_of_belated(data):
     definition = data.draw(st.sampled_from(DEFINITIONS))

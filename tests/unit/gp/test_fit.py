@@ -74,7 +74,7 @@ def test_optimize_never_lowers_the_evidence(seed):
             assert gp.log_marginal_likelihood() >= before - 1e-6
 
 
-def test_priors_keep_theta_sober_where_there_is_nothing_to_learn_from():
+def test_priors_bound_theta_where_the_data_say_nothing():
     rng = np.random.default_rng(0)
     gp = GaussianProcess(noise=0.1)
     x = rng.random((4, 3))
@@ -84,7 +84,7 @@ def test_priors_keep_theta_sober_where_there_is_nothing_to_learn_from():
 
 
 @pytest.mark.parametrize("priors", [True, False])
-def test_what_a_known_function_ignores_is_all_but_left_out(priors):
+def test_irrelevant_columns_get_long_lengthscales(priors):
     """By the other column f is known to less than a thousandth of its range; more must not be left to this one."""
     x = np.random.default_rng(0).random((60, 2))
     y = np.sin(5 * x[:, 0])

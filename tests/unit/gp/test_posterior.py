@@ -67,7 +67,7 @@ def test_extended_is_the_same_as_fresh(problem, cuts):
 
 
 @both
-def test_without_data_it_is_the_prior(kernel):
+def test_posterior_without_data_is_the_prior(kernel):
     z = np.random.default_rng(0).random((4, 3))
     for prior in (GaussianProcess(kernel, 0.5, 2.0, 0.1), GaussianProcess(kernel, [0.5] * 3, 2.0, 0.1)):
         mean, std = prior.predict(z)

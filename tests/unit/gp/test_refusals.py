@@ -86,7 +86,7 @@ def test_settings_that_are_refused(name, call):
 
 
 @pytest.mark.parametrize("call", ["log_marginal_likelihood", "log_marginal_likelihood_gradient", "optimize"])
-def test_what_needs_data(call):
+def test_calls_that_need_data_are_refused_without(call):
     gp = GaussianProcess()
     with pytest.raises(bl.InvalidPoint, match="fit"):
         getattr(gp, call)()
@@ -95,7 +95,7 @@ def test_what_needs_data(call):
             make(gp)
 
 
-def test_arrays_of_other_types_are_no_arrays_of_doubles():
+def test_arrays_of_other_types_are_refused():
     for z in ([[0.0, 0.0]], X.astype(np.float32), X[0], X[None], "x"):
         with pytest.raises(TypeError):
             fitted().predict(z)

@@ -66,7 +66,7 @@ POLICIES = [
 
 
 @pytest.mark.parametrize("settings", POLICIES)
-def test_it_changes_nothing_that_follows(settings):
+def test_acquisition_at_changes_no_suggestion(settings):
     context = {"z": 0.5} if "context" in settings else None
     plain, watched = (bl.BayesOpt(BOX, seed=3, **settings) for _ in range(2))
     for i in range(14):

@@ -86,7 +86,7 @@ def test_essence(name, acquisition, pending):
             bl.algorithm(name, SPACE, window=7, pending=other)
 
 
-def test_what_a_paper_happens_to_use_can_be_changed():
+def test_incidental_settings_of_a_paper_can_be_changed():
     plain = bl.algorithm("GP-UCB-SDF", SPACE, window=5)
     assert plain.surrogate.kernel == "squared_exponential" and plain.acquisition == bl.UCB(beta=1.0)
     changed = bl.algorithm(
@@ -118,7 +118,7 @@ def test_sdf_discards_late_values_as_its_paper_does(name):
 
 
 @pytest.mark.parametrize("name", NEEDED)
-def test_what_an_algorithm_needs_is_asked_for(name):
+def test_missing_arguments_of_an_algorithm_are_named(name):
     for argument in NEEDED[name]:
         others = {other: value for other, value in NEEDED[name].items() if other != argument}
         for option in ({}, {argument: None}):

@@ -57,7 +57,7 @@ def test_spaces_that_cannot_be_searched(kind, arguments):
     + [{"time": 3, "clock": "seconds"}, {"time": lambda: 0.0}],
     ids=str,
 )
-def test_settings_of_all_that_are_refused(kind, argument):
+def test_unusable_settings_of_every_optimizer(kind, argument):
     with pytest.raises(bl.InvalidSetting, match=next(iter(argument))):
         kind(BOX, **argument)
 
@@ -92,7 +92,7 @@ ARGUMENT_OF |= dict.fromkeys((bl.Integrate, bl.Hallucinate, bl.Ignore, bl.Censor
 
 
 @pytest.mark.parametrize("name, value", REFUSED, ids=str)
-def test_settings_of_bayes_opt_that_are_refused(name, value):
+def test_unusable_settings_of_bayes_opt(name, value):
     kind, _, field = name.rpartition(".")
     with pytest.raises(bl.InvalidSetting, match=field):
         if kind:
@@ -102,7 +102,7 @@ def test_settings_of_bayes_opt_that_are_refused(name, value):
             bl.BayesOpt(BOX, **{field: value})
 
 
-def test_settings_of_bayes_opt_that_are_not():
+def test_usable_settings_of_bayes_opt():
     opt = bl.BayesOpt(
         BOX,
         window=np.int64(20),

@@ -231,7 +231,7 @@ def test_direct_has_no_randomness_and_finds_the_maximum():
     assert bound[12] >= bound[13:].max() - 1e-3
 
 
-def test_direct_serves_spaces_of_every_kind():
+def test_direct_searches_every_kind_of_space():
     space = {
         "kernel": ["rbf", "poly"],
         "degree": bl.Integer(2, 5, when={"kernel": "poly"}),

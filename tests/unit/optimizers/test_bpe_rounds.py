@@ -51,7 +51,7 @@ def test_a_round_is_decided_once():
         assert_array_equal(pickle.loads(pickle.dumps(other)).surviving_, expected)
 
 
-def test_what_comes_before_the_end_of_a_round_counts():
+def test_results_before_the_end_of_a_round_count():
     f, _ = rkhs_function(np.random.default_rng(0))
     base = make(60)
     trials = base.suggest(n=8)
@@ -67,7 +67,7 @@ def test_what_comes_before_the_end_of_a_round_counts():
     assert not np.array_equal(base.surviving_, amended.surviving_)
 
 
-def test_added_and_enqueued_trials_count_for_no_round():
+def test_added_and_enqueued_trials_do_not_count_in_rounds():
     f, _ = rkhs_function(np.random.default_rng(1))
     plain, other = make(60), make(60)
     rng = np.random.default_rng(5)
@@ -269,7 +269,7 @@ def test_kernels_too_rough_for_theorem_6_2_are_refused_on_boxes_alone():
     assert "SubExponential" in refusal(lambda: make(delay="exponential"))
 
 
-def test_where_no_bound_is_a_number_nothing_is_eliminated():
+def test_overflowing_bounds_eliminate_nothing():
     opt = make(60)
     for trial in opt.suggest(n=8):
         trial.observe(1.7e308 * (-1) ** trial.number)
@@ -279,13 +279,13 @@ def test_where_no_bound_is_a_number_nothing_is_eliminated():
     assert_array_equal(strategies.replayed(opt).surviving_, opt.surviving_)
 
 
-def test_without_any_result_everything_survives():
+def test_all_candidates_survive_without_results():
     opt = make(60)
     opt.suggest(n=60)
     assert len(opt.surviving_) == len(X) and opt.round_ == 3
 
 
-def test_rounds_are_those_of_optimizers_that_have_some():
+def test_rounds_are_shown_by_optimizers_that_have_them():
     for what in ("round_", "rounds_", "surviving_"):
         assert not hasattr(bl.RandomSearch({"x": (0.0, 1.0)}), what)
     opt = make(60, delay=bl.SubExponential(3))

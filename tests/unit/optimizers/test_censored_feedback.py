@@ -66,7 +66,7 @@ def test_a_value_counts_up_to_a_delay_of_exactly_the_window(clock, window, late,
 
 
 @clocks
-def test_a_pending_trial_is_given_up_for_good_only_beyond_the_window(clock):
+def test_a_pending_trial_is_discarded_only_beyond_the_window(clock):
     """Rows for good stay; a trial aged exactly the window may still bring its value."""
     window = 3
     for age in range(1, window + 3):

@@ -71,7 +71,7 @@ def test_suggestions_avoid_where_trials_fail(arguments):
     assert max(best) <= 0 and min(best) > -2e-3
 
 
-def test_a_single_failure_is_no_wall():
+def test_a_single_failure_leaves_its_surroundings_open():
     """The best point has failed once, by accident; the search comes back to it, and close."""
     opt = bl.BayesOpt(SQUARE, seed=0)
     opt.add({"x": 0.6, "y": 0.4})
@@ -105,7 +105,7 @@ def test_a_failure_says_nothing_about_f(acquisition, pending):
 
 @pytest.mark.parametrize("acquisition", ["ucb", "max_variance", "ucb_pe"])
 @pytest.mark.parametrize("arguments", [{"space": SQUARE}, {"candidates": GRID}], ids=["box", "candidates"])
-def test_the_others_are_maximised_where_success_is_as_likely_as_not(acquisition, arguments):
+def test_other_acquisitions_are_maximised_where_success_is_likely(acquisition, arguments):
     """The best of a grid by the twin that knows no failure, among the points where P is at least 1/2."""
     opt, twin = (bl.BayesOpt(**arguments, acquisition=acquisition, surrogate=GIVEN, initial=0) for _ in range(2))
     rng = np.random.default_rng(1)

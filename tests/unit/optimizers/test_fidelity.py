@@ -29,18 +29,18 @@ def refused(call, message, error=bl.InvalidFidelity):
 # What is asked for.
 
 
-def test_without_a_wish_trials_are_full_evaluations():
+def test_default_fidelity_is_full():
     opt, plain = search(), search(fidelity=None)
     trials = [opt.suggest(), *opt.suggest(n=2), opt.add({"x": 0.5}, 1.0), opt.add({"x": 0.5})]
     assert [trial.fidelity for trial in trials] == [7000] * 5
     assert [type(trial.fidelity) for trial in trials] == [int] * 5
     # The points are those without a fidelity, which trials there do not have.
     assert [trial.params for trial in trials[:3]] == [trial.params for trial in plain.suggest(n=3)]
-    assert plain.trial(0).fidelity is None and plain._log.trial(0).fidelity is None
+    assert plain.trial(0).fidelity is None
     assert "fidelity" not in repr(plain.trial(0)) and "fidelity" not in plain.trials_dataframe()
 
 
-def test_trials_have_the_fidelity_that_was_asked_for():
+def test_requested_fidelity_is_the_trials_fidelity():
     opt = search()
     assert opt.suggest(fidelity=500).fidelity == 500
     assert [trial.fidelity for trial in opt.suggest(n=2, fidelity=np.int64(100))] == [100, 100]
@@ -51,7 +51,7 @@ def test_trials_have_the_fidelity_that_was_asked_for():
     assert [real.suggest(fidelity=z).fidelity for z in (0.1, 0.3, 1)] == [0.1, 0.3, 1.0]
 
 
-def test_a_queued_point_keeps_its_own_and_else_has_what_is_asked_for():
+def test_fidelity_of_an_enqueued_point_goes_before_the_requested_one():
     opt = search()
     opt.enqueue([{"x": 0.1}, {"x": 0.2}, {"x": 0.3}], fidelity=[300, None, None])
     opt.enqueue({"x": 0.4}, fidelity=400)
@@ -60,7 +60,7 @@ def test_a_queued_point_keeps_its_own_and_else_has_what_is_asked_for():
     assert [trial.params["x"] for trial in trials[:4]] == [0.1, 0.2, 0.3, 0.4]
 
 
-def test_another_measurement_is_at_the_same_fidelity():
+def test_replicates_have_the_fidelity_of_their_trial():
     opt = search()
     trial = opt.suggest(fidelity=500)
     trial.observe(1.0, fidelity=500)
@@ -69,7 +69,7 @@ def test_another_measurement_is_at_the_same_fidelity():
     assert [each.fidelity for each in opt.trials] == [500, 500] and trial.params_run == {"x": 0.25}
 
 
-def test_a_strategy_gets_what_there_is():
+def test_fidelity_is_rounded_to_a_member_of_its_range():
     opt = search(fidelity=bl.Fidelity(1, 4))
     opt._log.suggest(1, None, None, None, 0.4)
     assert opt._log.trial(0).fidelity == 1 / 3 and opt.trial(0).fidelity == 2
@@ -85,7 +85,7 @@ def test_a_strategy_gets_what_there_is():
 def test_fidelities_outside_the_range_are_refused(wrong):
     opt = search()
     opt.suggest()
-    before = opt._log.events(0)
+    before = pickle.dumps(opt)
     for call in (
         lambda: opt.suggest(fidelity=wrong),
         lambda: opt.suggest(n=2, fidelity=wrong),
@@ -95,31 +95,28 @@ def test_fidelities_outside_the_range_are_refused(wrong):
         lambda: opt.enqueue([{"x": 0.5}] * 2, fidelity=[500, wrong]),
         lambda: opt.observe(0, 1.0, fidelity=wrong),
     ):
-        refused(call, r"^fidelity=.* is not usable: pass an integer in \[100, 7000\] \(nothing was changed\)$")
-    assert opt._log.events(0) == before
+        refused(call, r"^fidelity=.*an integer in \[100, 7000\]")
+    assert pickle.dumps(opt) == before
 
 
 def test_a_fidelity_that_was_not_declared_is_refused():
     opt = search(fidelity=None)
     opt.suggest()
-    before = opt._log.events(0)
+    before = pickle.dumps(opt)
     for call in (
         lambda: opt.suggest(fidelity=500),
         lambda: opt.add({"x": 0.5}, 1.0, fidelity=500),
         lambda: opt.enqueue({"x": 0.5}, fidelity=500),
         lambda: opt.observe(0, 1.0, fidelity=500),
     ):
-        refused(call, r"^fidelity=500 was not declared: pass fidelity=bl.Fidelity\(low, high\) to RandomSearch, or")
-    assert opt._log.events(0) == before
+        refused(call, r"^fidelity=500 was not declared.*bl.Fidelity\(low, high\)")
+    assert pickle.dumps(opt) == before
 
 
 def test_a_value_at_another_fidelity_than_the_trial_s_is_refused():
     opt = search()
     trial = opt.suggest(fidelity=500)
-    message = (
-        r"^fidelity=400 for trial 0, which was started at 500: report a value at another fidelity by "
-        r"add\(params, value, fidelity=400\) \(nothing was changed\)$"
-    )
+    message = r"^fidelity=400 for trial 0, which was started at 500.*add\(params, value, fidelity=400\)"
     refused(lambda: trial.observe(1.0, fidelity=400), message)
     refused(lambda: opt.observe(0, 1.0, fidelity=400), message)
     assert trial.state == "pending"
@@ -130,7 +127,7 @@ def test_a_value_at_another_fidelity_than_the_trial_s_is_refused():
 
 
 @pytest.mark.parametrize("cost", [-1.0, math.nan, math.inf, "1"])
-def test_costs_that_are_none_are_refused(cost):
+def test_unusable_costs_are_refused(cost):
     opt = search()
     trial = opt.suggest(fidelity=500)
     refused(lambda: trial.observe(1.0, cost=cost), r"^cost=.* for trial 0 is not a finite number >= 0", bl.InvalidValue)
@@ -138,7 +135,7 @@ def test_costs_that_are_none_are_refused(cost):
     assert trial.state == "pending" and opt.n_trials == 1
 
 
-def test_what_is_no_fidelity_is_refused_to_the_constructor():
+def test_the_constructor_takes_a_fidelity_alone():
     for wrong in ((100, 7000), 500, bl.Integer(1, 2), {"low": 1, "high": 2}):
         refused(lambda wrong=wrong: search(fidelity=wrong), r"^fidelity=.* pass bl\.Fidelity\(low", bl.InvalidSetting)
 
@@ -152,18 +149,19 @@ def test_what_is_no_fidelity_is_refused_to_the_constructor():
         lambda: bl.maximize(lambda p, trial: 0.0, SPACE, fidelity=SAMPLES, n_trials=1),
     ],
 )
-def test_optimizers_that_can_use_none_refuse_one(make):
+def test_optimizers_without_support_refuse_a_fidelity(make):
     refused(
         make, r"^\w+ does not support a fidelity: leave it out, or use RandomSearch or TreeSearch$", bl.InvalidSetting
     )
 
 
-def test_fidelities_for_other_numbers_of_points_are_refused():
+def test_as_many_fidelities_as_points():
     opt = search()
+    before = pickle.dumps(opt)
     message = "^fidelity has 2 entries for 3 points: pass one for each, or one for all$"
     refused(lambda: opt.add([{"x": 0.5}] * 3, [1, 2, 3], fidelity=[500, 600]), message, bl.InvalidValue)
     refused(lambda: opt.enqueue([{"x": 0.5}] * 3, fidelity=[500, 600]), message, bl.InvalidValue)
-    assert opt._log.n_events() == 0
+    assert pickle.dumps(opt) == before
 
 
 # The core, which is given z in [0, 1].
@@ -211,12 +209,6 @@ def test_definitions_of_the_core_are_checked(changed, message):
         _core.Optimizer(opt.domain_.domain(), json.dumps(definition))
 
 
-def test_definitions_without_a_fidelity_are_as_they_were():
-    opt = search(fidelity=None)
-    assert list(opt._definition()) == ["context", "clock", "seed", "strategy"]
-    assert b"fidelity" not in opt._log.to_bytes() and b"fidelity" in search()._log.to_bytes()
-
-
 # The best.
 
 
@@ -247,13 +239,13 @@ def test_recommendations_are_of_the_highest_fidelity():
         assert opt.recommend() == opt.best_params_ == {"x": 0.2}
         opt.add({"x": 0.9}, 0.0)
     assert anywhere.recommend() == {"x": 0.9}
-    # What violates the constraints is not recommended, whatever its fidelity.
+    # Points that violate the constraints are not recommended at any fidelity.
     assert below.recommend() == {"x": 0.2}
     below.add({"x": 0.4}, -5.0)
     assert below.recommend() == {"x": 0.4}
 
 
-def test_stoppers_and_pending_trials_do_not_mistake_a_cheap_value():
+def test_a_value_at_full_fidelity_replaces_a_cheap_best_value():
     opt = search()
     opt.suggest()
     opt.suggest(fidelity=100).observe(5.0)
@@ -276,7 +268,9 @@ def test_copies_have_the_same_fidelities():
     for each in (opt, again):
         each.enqueue({"x": 0.75}, fidelity=700)
         each.suggest(n=3)
-    assert again._log.to_bytes() == opt._log.to_bytes()
+    assert [(trial.params, trial.fidelity) for trial in again.trials] == [
+        (trial.params, trial.fidelity) for trial in opt.trials
+    ]
 
 
 def test_parameters_are_read_and_set():

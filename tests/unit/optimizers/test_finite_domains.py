@@ -76,7 +76,7 @@ def test_other_contexts_are_other_points():
         assert {trial.params["k"] for trial in batch} == {0, 1, 2, 3}
 
 
-def test_what_has_expired_may_be_suggested_again():
+def test_expired_points_may_be_suggested_again():
     opt = bl.BayesOpt({"k": bl.Integer(0, 3)}, window=2.0, seed=0)
     opt.add({"k": 0}, 0.0)
     seen = [opt.suggest().params["k"] for _ in range(12)]
@@ -85,7 +85,7 @@ def test_what_has_expired_may_be_suggested_again():
     assert len(set(seen)) <= 4
 
 
-def test_algorithms_of_the_literature_repeat_as_theirs_do():
+def test_named_algorithms_may_repeat_points():
     for name in ("GP-UCB", "GP-BUCB", "GP-UCB-SDF"):
         window = {"window": 5.0} if name.endswith("SDF") else {}
         opt = bl.algorithm(name, {"k": bl.Integer(0, 3)}, seed=0, **window)
@@ -171,7 +171,7 @@ def test_an_exhausted_domain_warns_once_and_repeats_the_largest_mean():
     assert again == [best.index] * 4 and len(caught) == 1
 
 
-def test_a_deterministic_function_is_not_asked_twice_once_no_noise_is_seen():
+def test_points_are_not_repeated_once_no_noise_is_seen():
     space = {"a": bl.Integer(0, 20), "b": bl.Integer(1, 8), "c": ["p", "q"]}
     opt = bl.BayesOpt(space, seed=0)
     repeats, seen = 0, set()

@@ -146,7 +146,7 @@ def test_a_table_of_trials_comes_alone():
 
 
 @pytest.mark.parametrize("way", [lambda table: table, through_csv])
-def test_what_was_reported_comes_back_too(way):
+def test_reported_fields_come_back(way):
     opt = bl.RandomSearch({"x": (0.0, 1.0), "n": bl.Integer(0, 9)}, seed=0)
     run, plain, failed, pending = opt.suggest(4)
     run.observe(1.0, std=0.5, cost=2.0, params={"x": 0.25, "n": 7}, attrs={"lab": "B", "n": 3})
@@ -199,7 +199,7 @@ def test_parameters_named_like_the_columns_of_runs_elsewhere(way, space, prefix)
     assert [each for each in other.trials_dataframe() if each.startswith("params_")] == columns[: len(space)]
 
 
-def test_columns_of_what_was_run_are_those_of_the_space():
+def test_columns_of_points_run_elsewhere_belong_to_the_space():
     opt, table = table_of(X, **GOOD, params_run_x=[0.125, None])
     assert [trial.params for trial in opt.add(table)] == [{"x": 0.125}, {"x": 0.25}]
     opt, table = table_of(X, **GOOD, params_run_y=[0.125, None])

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import belated as bl
-from belated.optimizers import names
 from belated.optimizers.names import ELSEWHERE, RUN_ARGUMENTS
 from tests.unit.optimizers.problem import BOX
 
@@ -47,18 +46,14 @@ MEANT_BY_RUNS = {
 NEAREST = {"callback": "callbacks", "timeout_seconds": "timeout", "study": "optimizer"}
 
 
-@pytest.mark.parametrize("run", [bl.maximize, bl.minimize])
 @pytest.mark.parametrize(("name", "meant"), (MEANT | MEANT_BY_RUNS | NEAREST).items())
-def test_arguments_of_runs(run, name, meant):
-    message = message_of(lambda: run(f, BOX, n_trials=3, **{name: 3}))
-    assert message == f"{name}=3 is not an argument of {run.__name__}: did you mean {meant}?"
+def test_arguments_of_runs(name, meant):
+    message = message_of(lambda: bl.minimize(f, BOX, n_trials=3, **{name: 3}))
+    assert message.startswith(f"{name}=3 ") and f"minimize: did you mean {meant}?" in message
 
 
-@pytest.mark.parametrize("run", [bl.maximize, bl.minimize])
-def test_each_argument_of_a_run_is_listed_once(run):
-    message = message_of(lambda: run(f, BOX, n_trials=3, qqqq=3))
-    start, _, listed = message.partition(": it has ")
-    assert start == f"qqqq=3 is not an argument of {run.__name__}"
+def test_each_argument_of_a_run_is_listed_once():
+    _, _, listed = message_of(lambda: bl.maximize(f, BOX, n_trials=3, qqqq=3)).partition(": it has ")
     assert listed.split(", ") == list(dict.fromkeys(listed.split(", ")))
     of_optimizer = set(inspect.signature(bl.BayesOpt).parameters) - {"direction"}
     assert of_optimizer | set(RUN_ARGUMENTS) <= set(listed.split(", "))
@@ -67,7 +62,7 @@ def test_each_argument_of_a_run_is_listed_once(run):
 @pytest.mark.parametrize(("name", "meant"), MEANT.items())
 def test_arguments_of_bayes_opt(name, meant):
     message = message_of(lambda: bl.BayesOpt(BOX, **{name: 3}))
-    assert message == f"{name}=3 is not an argument of BayesOpt: did you mean {meant}?"
+    assert message.startswith(f"{name}=3 ") and f"BayesOpt: did you mean {meant}?" in message
 
 
 @OPTIMIZERS
@@ -92,7 +87,7 @@ def test_arguments_of_runs_given_to_an_optimizer(make, name):
         ("xi", "LogEI has no margin"),
     ],
 )
-def test_what_belated_has_no_argument_for(make, name, advice):
+def test_arguments_without_counterpart_are_answered_with_advice(make, name, advice):
     assert advice in message_of(lambda: bl.minimize(f, BOX, n_trials=3, **{name: 3}))
     assert advice in message_of(lambda: make(BOX, **{name: 3}))
 
@@ -107,20 +102,14 @@ def test_the_direction_of_a_run_is_its_name(name):
     ("call", "message"),
     [
         (
-            lambda: bl.maximize(f, BOX, 30),
-            r"maximize takes f and space by position, and got 30 besides: .*n_trials",
-        ),
-        (lambda: bl.minimize(space=BOX, n_trials=3), r"f is missing: call minimize\(f, space, n_trials=…\)"),
-        (lambda: bl.minimize(f, BOX, n_trials=3, direction="minimize"), "direction is fixed by the name of minimize"),
-        (
             lambda: bl.maximize(f, BOX, n_trials=3, kappa=2.0),
             r"did you mean acquisition=bl.UCB\(beta=…\)\?",
         ),
-        (lambda: bl.UCB(kappa=2.0), r"kappa=2.0 is not an argument of UCB: did you mean beta\?"),
-        (lambda: bl.GP(alpha=2.0), r"alpha=2.0 is not an argument of GP: did you mean noise_std\?"),
+        (lambda: bl.UCB(kappa=2.0), r"kappa=2.0 .*UCB: did you mean beta\?"),
+        (lambda: bl.GP(alpha=2.0), r"alpha=2.0 .*GP: did you mean noise_std\?"),
         (
             lambda: bl.algorithm("GP-UCB", BOX, random_state=0),
-            r"random_state=0 is not an argument of GP-UCB: did you mean",
+            r"random_state=0 .*GP-UCB: did you mean",
         ),
         (
             lambda: bl.algorithm("GP-UCB", BOX, n_calls=0),
@@ -131,8 +120,7 @@ def test_the_direction_of_a_run_is_its_name(name):
             "random_state=0 .*BayesOpt: did you mean seed",
         ),
         (lambda: bl.BayesOpt(BOX).set_params(surrogate__krnel=0), "did you mean surrogate__kernel"),
-        (lambda: bl.BayesOpt(BOX, zzz=3), "zzz=3 is not an argument of BayesOpt: it has space, acquisition"),
-        (lambda: bl.maximize(f, BOX, n_trials=3, zzz=3), "zzz=3 is not an argument of maximize: it has f, space"),
+        (lambda: bl.BayesOpt(BOX, zzz=3), "zzz=3 .*BayesOpt: it has space, acquisition"),
     ],
 )
 def test_other_calls(call, message):
@@ -145,7 +133,7 @@ def test_an_unknown_argument_leaves_no_trial():
     assert opt.n_trials == 0
 
 
-def test_the_table_names_what_there_is():
+def test_the_table_of_hints_names_arguments_that_exist():
     assert tuple(inspect.signature(bl.maximize).parameters)[: len(RUN_ARGUMENTS)] == RUN_ARGUMENTS
     own = {*inspect.signature(bl.BayesOpt).parameters, *RUN_ARGUMENTS, "constraints"}
     assert not set(ELSEWHERE) & own and all(name == name.lower() for name in ELSEWHERE)
@@ -160,7 +148,6 @@ def test_the_table_names_what_there_is():
 # Attributes.
 
 
-@OPTIMIZERS
 @pytest.mark.parametrize(
     ("name", "advice"),
     [
@@ -180,13 +167,14 @@ def test_the_table_names_what_there_is():
         ("sugest", "did you mean suggest?"),
     ],
 )
-def test_attributes(make, name, advice, tmp_path):
-    study = bl.Study("s", f"sqlite:///{tmp_path / 'studies.db'}", make(BOX))
-    for optimizer in (make(BOX), study):
-        with pytest.raises(AttributeError) as raised:
+def test_attributes(name, advice, tmp_path):
+    study = bl.Study("s", f"sqlite:///{tmp_path / 'studies.db'}", bl.RandomSearch(BOX))
+    for optimizer in (bl.BayesOpt(BOX), bl.RandomSearch(BOX), study):
+        with pytest.raises(AttributeError, match=f"^'{type(optimizer).__name__}' .*'{name}': {re.escape(advice)}$"):
             getattr(optimizer, name)
-        assert str(raised.value) == f"{type(optimizer).__name__!r} object has no attribute {name!r}: {advice}"
-        assert not hasattr(optimizer, name)
+        # What is advised exists.
+        there = re.search(r"(bl\.)?(\w+)(\(.*\))?\??$", advice)
+        assert hasattr(bl if there[1] else optimizer, there[2])
 
 
 @pytest.mark.parametrize(
@@ -207,15 +195,8 @@ def test_attributes_of_results(name, advice):
     assert str(raised.value).endswith(f": {advice}")
 
 
-def test_every_advice_on_attributes_names_what_there_is():
-    for answer in names._ATTRIBUTES_ELSEWHERE.values():
-        root, _, _ = answer.partition("(")
-        assert hasattr(bl, root[3:]) if root.startswith("bl.") else hasattr(bl.RandomSearch, root)
-    assert not any(hasattr(bl.BayesOpt, name) for name in names._ATTRIBUTES_ELSEWHERE)
-
-
 @OPTIMIZERS
-def test_hints_do_not_get_in_the_way(make):
+def test_copies_and_private_names_are_not_affected_by_hints(make):
     opt = make(BOX, seed=0)
     opt.suggest()
     for copied in (copy.copy(opt), copy.deepcopy(opt), pickle.loads(pickle.dumps(opt))):
@@ -257,7 +238,7 @@ def test_ipython_shows_optimizers_and_results():
         ("pending", "fantasies", "integrate"),
     ],
 )
-def test_values_by_their_names_elsewhere_are_named(argument, given, wanted):
+def test_value_names_of_other_packages_are_answered_with_advice(argument, given, wanted):
     with pytest.raises(bl.InvalidSetting, match=f"did you mean '{wanted}'"):
         bl.BayesOpt({"x": (0.0, 1.0)}, **{argument: given})
     assert bl.BayesOpt({"x": (0.0, 1.0)}, **{argument: wanted})
@@ -327,7 +308,7 @@ KINDS = {
     ],
     ids=lambda asked: next(iter(asked)),
 )
-def test_optimizers_that_are_named_instead_support_what_was_refused(asked):
+def test_optimizers_named_in_a_refusal_support_what_was_refused(asked):
     supported, named = set(), set()
     for name, kind in KINDS.items():
         try:

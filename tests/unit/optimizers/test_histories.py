@@ -73,8 +73,10 @@ def scores(opt, dense, recent, z, context):
     here[:, here.shape[1] - len(context) :] = context
     incumbent = dense.predict(here)[0].max() if len(here) else 0.0
     sigma = np.sqrt(np.maximum(variance, 1e-24))
-    return np.log(sigma) + log_improvement((mean - incumbent) / sigma) + (
-        success[0] + (1e6 * success[1] if success[2] else 0.0) if success else 0.0
+    return (
+        np.log(sigma)
+        + log_improvement((mean - incumbent) / sigma)
+        + (success[0] + (1e6 * success[1] if success[2] else 0.0) if success else 0.0)
     )
 
 

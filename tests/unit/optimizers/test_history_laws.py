@@ -102,7 +102,7 @@ def test_without_delay_all_policies_are_one(space, acquisition, theta):
 @policies
 @pytest.mark.parametrize("targets", ["standardized", "raw"])
 @pytest.mark.parametrize("fate", ["fail", "abandon", "fail, then abandon", "abandon, then fail", "window passes"])
-def test_a_value_is_used_whatever_came_before_it(pending, targets, fate):
+def test_a_late_value_is_used_from_every_state(pending, targets, fate):
     """In the end the model is that of a twin to which the value came at once."""
     opt, twin = (
         make(space=BOX, pending=pending, window=4, surrogate__targets=targets, seed=0, **GIVEN) for _ in range(2)
@@ -133,7 +133,7 @@ def test_a_value_is_used_whatever_came_before_it(pending, targets, fate):
     assert np.array_equal(predictions(again, False), predictions(opt, False))
 
 
-def test_a_value_that_came_too_late_is_kept_but_not_used_where_that_is_asked_for():
+def test_late_values_are_kept_and_not_used_with_late_discard():
     arguments = {
         "pending": "censor",
         "window": 2,

@@ -1,9 +1,7 @@
 """The life cycle of trials under any order of reports, in copies of an optimizer, and from several threads."""
 
-import copy
 import math
 import pickle
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from hypothesis import settings
@@ -11,7 +9,6 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 import belated as bl
-from tests.unit.optimizers.problem import BOX, both, objective, run
 
 
 class LifeCycle(RuleBasedStateMachine):
@@ -88,36 +85,3 @@ class LifeCycle(RuleBasedStateMachine):
 
 TestLifeCycle = LifeCycle.TestCase
 TestLifeCycle.settings = settings(max_examples=50, stateful_step_count=30, deadline=None)
-
-
-@both
-@pytest.mark.parametrize("travel", [lambda opt: pickle.loads(pickle.dumps(opt)), copy.deepcopy], ids=["pickle", "copy"])
-@pytest.mark.parametrize("after", [0, 2, 9, 14])
-def test_a_copy_goes_on_as_the_original(kind, travel, after):
-    opt = kind(BOX, direction="minimize", seed=2)
-    run(opt, after, sign=-1.0)
-    opt.enqueue({"x": 0.25, "n": 2})
-    twin = travel(opt)
-    assert twin.get_params() == opt.get_params() and twin.seed_ == opt.seed_
-    assert [(t.number, t.params, t.state, t.value, t.suggested_at, t.observed_at) for t in twin.trials] == [
-        (t.number, t.params, t.state, t.value, t.suggested_at, t.observed_at) for t in opt.trials
-    ]
-    for one in (opt, twin):
-        for trial in one.pending_:
-            trial.observe(-objective(trial.params))
-    assert run(twin, 8, sign=-1.0) == run(opt, 8, sign=-1.0)
-
-
-@both
-def test_threads(kind):
-    opt = kind({"x": (0.0, 1.0)}, seed=0)
-
-    def work(_):
-        trial = opt.suggest()
-        trial.observe(trial.params["x"])
-        return trial.number
-
-    with ThreadPoolExecutor(4) as pool:
-        numbers = sorted(pool.map(work, range(40)))
-    assert numbers == list(range(40)) and not opt.pending_
-    assert all(trial.value == trial.params["x"] for trial in opt.trials)

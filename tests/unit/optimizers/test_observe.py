@@ -15,7 +15,7 @@ from tests.unit.optimizers.problem import BOX, both
 @pytest.mark.parametrize(
     "value", [1.5, 2, np.float32(1.5), np.int64(2), np.array(1.5), Decimal("1.5"), -0.0, 1e308, -5e-324]
 )
-def test_values_that_are_numbers(kind, value):
+def test_numbers_of_any_type_are_values(kind, value):
     opt = kind(BOX, seed=0)
     trial = opt.suggest()
     trial.observe(value)
@@ -28,7 +28,7 @@ def test_values_that_are_numbers(kind, value):
     [math.nan, math.inf, -math.inf, 1j, np.complex128(1), "1", b"1", True, np.bool_(True), None, [1.0], (1.0, 2.0)]
     + [np.array([1.0]), np.zeros((1, 1)), np.array("1"), {}, 10**400, Decimal("NaN"), np.timedelta64(1, "s")],
 )
-def test_values_that_are_not(kind, value):
+def test_unusable_values_are_refused(kind, value):
     opt = kind(BOX, seed=0)
     trial = opt.suggest()
     with pytest.raises(bl.InvalidValue, match="trial 0"):
@@ -77,7 +77,7 @@ def test_unknown_trials(kind):
     assert opt.trial(0).state == "pending"
 
 
-def test_a_copy_that_went_its_own_way_is_foreign():
+def test_trials_of_a_diverged_copy_are_foreign():
     opt = bl.RandomSearch(BOX, seed=0)
     away = pickle.loads(pickle.dumps(opt))
     away.enqueue({"x": 0.125, "n": 2})
@@ -90,7 +90,7 @@ def test_a_copy_that_went_its_own_way_is_foreign():
 
 
 @pytest.mark.parametrize("std", [-1.0, math.nan, math.inf, "0.1", 1j, [0.1, 0.2]])
-def test_a_std_that_cannot_be_one_is_refused(std):
+def test_unusable_stds_are_refused(std):
     opt = bl.BayesOpt({"x": (0.0, 1.0)}, seed=0)
     trial = opt.suggest()
     for report in (lambda: opt.observe(trial, 1.0, std=std), lambda: opt.add([{"x": 0.5}] * 3, [1.0] * 3, std=std)):

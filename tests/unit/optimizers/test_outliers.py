@@ -102,7 +102,7 @@ def test_predictions_hold_elsewhere_when_trials_crowd_near_the_optimum():
     assert np.mean(covered) >= 0.9
 
 
-def test_a_value_that_is_nothing_but_noise_does_not_set_the_unit():
+def test_a_value_of_pure_noise_does_not_set_the_scale():
     x = np.random.default_rng(0).random(25)
     f = np.sin(6 * x) + 0.3 * x
     grid = np.linspace(0, 1, 101)[:, None]

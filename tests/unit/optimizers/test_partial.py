@@ -84,7 +84,7 @@ def test_the_rest_depends_on_the_seed_and_the_history(kind, tmp_path):
 
 
 @both
-def test_a_point_that_is_not_known_gets_no_value(kind):
+def test_a_partial_point_is_not_added_with_a_value(kind):
     opt = kind(SPACE, seed=0)
     for part in ({"x": 0.5}, {"x": 0.5, "n": 1, "kernel": "poly"}, {}):
         for value in (1.0, None):

@@ -27,7 +27,7 @@ def test_predict_fits_after_add_alone():
     assert abs(best["x"] - 0.3) < 0.15 and abs(best["y"] - 0.8) < 0.15
 
 
-def test_without_values_there_is_nothing_to_predict():
+def test_predict_without_values_is_refused():
     opt = bl.BayesOpt({"x": (0.0, 1.0)}, seed=0)
     opt.suggest(3)
     with pytest.raises(bl.NotFitted):

@@ -12,7 +12,7 @@ import belated as bl
 
 ROWS = np.random.default_rng(0).random((200, 3))
 KINDS = [bl.RandomSearch, bl.BayesOpt]
-SECONDS = 120  # a child that waits for threads it does not have waits for ever
+SECONDS = 120  # a child that waits for threads it does not have never ends
 
 METHODS = pytest.mark.parametrize("method", multiprocessing.get_all_start_methods())
 
@@ -37,7 +37,7 @@ def add(opt, rows):
 def test_children_suggest_after_the_parent_did(method):
     opt = observed(160)
     opt.suggest()  # the threads exist from here on
-    add(opt, ROWS[160:])  # so many that the next suggestion fits again
+    add(opt, ROWS[160:])  # enough that the next suggestion fits again
     with multiprocessing.get_context(method).Pool(2) as pool:
         results = [pool.apply_async(opt.suggest) for _ in range(2)]
         suggested = [result.get(timeout=SECONDS) for result in results]

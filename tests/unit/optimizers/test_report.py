@@ -85,9 +85,9 @@ endless["self"] = endless
         (endless, r".* levels deep"),
     ],
 )
-def test_attrs_that_are_no_json_are_refused(attrs, named):
+def test_attrs_that_are_not_json_are_refused(attrs, named):
     opt, trial = one()
-    before = opt._log.to_bytes()
+    before = pickle.dumps(opt)
     for report in (
         lambda: trial.observe(1.0, attrs=attrs),
         lambda: trial.fail(attrs=attrs),
@@ -95,20 +95,20 @@ def test_attrs_that_are_no_json_are_refused(attrs, named):
     ):
         with pytest.raises(bl.InvalidValue, match=rf"^attrs(\[1\])?{named}"):
             report()
-        assert opt._log.to_bytes() == before
+        assert pickle.dumps(opt) == before
 
 
 @pytest.mark.parametrize("name", ["cost", "duration"])
 @pytest.mark.parametrize("amount", [-1.0, math.nan, math.inf, "0.1", 1j, True, [0.1, 0.2]])
-def test_amounts_that_cannot_be_are_refused(name, amount):
+def test_unusable_costs_and_durations_are_refused(name, amount):
     opt, trial = one()
-    before = opt._log.to_bytes()
+    before = pickle.dumps(opt)
     with pytest.raises(bl.InvalidValue, match=f"^{name}=.* for trial 0 is not a finite number >= 0"):
         trial.observe(1.0, **{name: amount})
     if name == "cost":
         with pytest.raises(bl.InvalidValue, match="cost"):
             opt.add([{"x": 0.5, "n": 1}] * 3, [1.0] * 3, cost=amount)
-    assert opt._log.to_bytes() == before
+    assert pickle.dumps(opt) == before
 
 
 @both
@@ -219,14 +219,14 @@ def test_long_errors_are_cut(letter):
     assert len(repr(trial)) < 300
 
 
-def test_what_went_wrong_may_become_known_later():
+def test_an_error_may_be_added_to_a_failed_trial_once():
     opt, trial = one()
     trial.fail()
     trial.fail(error="diverged")
-    n = opt._log.n_events()
+    before = pickle.dumps(opt)
     trial.fail()
     trial.fail(error="something else")
-    assert opt._log.n_events() == n and trial.error.message == "diverged"
+    assert pickle.dumps(opt) == before and trial.error.message == "diverged"
 
 
 def test_when_a_trial_ended():
@@ -258,13 +258,13 @@ def test_a_replicate_is_a_trial_of_its_own(kind, direction):
         ({"x": 0.5, "n": 2}, 3.0, None),
     ]
     assert opt.trial(1).attrs == {"run": 2} and not opt.pending_
-    before = opt._log.to_bytes()
+    before = pickle.dumps(opt)
     for report in (trial.observe, lambda *a, **k: opt.observe(trial, *a, **k)):
         with pytest.raises(bl.InvalidSetting, match="amend and replicate exclude each other"):
             report(2.0, amend=True, replicate=True)
     with pytest.raises(bl.AlreadyObserved, match="replicate=True to keep both"):
         trial.observe(2.0)
-    assert opt._log.to_bytes() == before
+    assert pickle.dumps(opt) == before
 
 
 def test_a_replicate_has_the_context_of_its_trial():
@@ -275,7 +275,7 @@ def test_a_replicate_has_the_context_of_its_trial():
     assert opt.trial(1).context == {"age": 7}
 
 
-def test_dataframe_of_all_facts():
+def test_dataframe_has_all_fields():
     opt = bl.RandomSearch({"x": (0.0, 1.0)}, context={"age": (0, 9)}, direction="minimize", seed=0)
     first, second = opt.suggest(n=2, context={"age": 1})
     facts = ["number", "state", "value", "std", "cost", "duration", "suggested_at", "observed_at", "delay", "error"]

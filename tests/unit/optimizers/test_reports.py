@@ -50,16 +50,14 @@ def test_a_trial_that_failed_and_was_then_abandoned_is_forgotten(arguments, betw
     for ours, theirs in zip(opt.predict(POINTS, pending=pending), never.predict(POINTS, pending=pending), strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-9)
     # Its point is as unknown as if nothing had been tried there.
-    model, *_ = opt._log.surrogate(None, pending)
-    assert model.n_observed == len(model.x) == 4
+    assert opt.surrogate_.n_observed == 4
 
 
 @policies
 def test_a_failed_trial_counts_until_it_is_abandoned(arguments):
     opt, trial = history(["fail"], False, **arguments)
-    model, *_ = opt._log.surrogate(None, False)
     # Failures have a model of their own: they count where points are chosen, not as values.
-    assert model.n_observed == 4 and trial.state == "failed"
+    assert opt.surrogate_.n_observed == 4 and trial.state == "failed"
     if not arguments:
         never, _ = history(["abandon"], False)
         lost = never.acquisition_at(POINTS) - opt.acquisition_at(POINTS)

@@ -35,12 +35,12 @@ def last_note(opt):
 
 
 def last_warp(opt):
-    """The transformation in the note of the last fit; None where there is none."""
+    """The transformation in the note of the last fit, or None."""
     return last_note(opt).get("warp")
 
 
 @pytest.mark.parametrize("seed", [21, 22, 23])
-def test_what_is_compressed_stays_so_from_fit_to_fit(seed):
+def test_compressed_values_stay_compressed_from_fit_to_fit(seed):
     """A search that starts from the hyperparameters of the plain values alone ends in a poor optimum."""
     opt = bl.BayesOpt(HARTMANN6.space, seed=seed)
     bad = 0
@@ -93,7 +93,7 @@ def test_one_scale_of_bad_values_is_as_good_as_another(bad):
     np.testing.assert_allclose(*targets, atol=1e-9)
 
 
-def test_what_has_no_tail_is_left_alone():
+def test_values_without_a_tail_are_not_transformed():
     opt = bl.BayesOpt(SPACE, seed=0)
     rng = np.random.default_rng(0)
     for trial in opt.suggest(40):
@@ -110,7 +110,7 @@ def test_what_has_no_tail_is_left_alone():
         {"acquisition": "ucb", "pending": bl.Censor(-1e7), "window": 5.0},
     ],
 )
-def test_it_can_be_turned_off_and_is_under_a_floor(arguments):
+def test_robust_targets_can_be_turned_off(arguments):
     opt = searched(n=14, **arguments)
     opt.suggest()
     assert last_warp(opt) is None

@@ -3,7 +3,6 @@
 import pickle
 
 import numpy as np
-import pytest
 
 import belated as bl
 
@@ -24,24 +23,6 @@ def test_a_trial_is_never_out_of_date():
     assert trial.value == 1.5
 
 
-@pytest.mark.parametrize("method, state", [("fail", "failed"), ("abandon", "abandoned")])
-def test_a_value_is_accepted_after(method, state):
-    trial = optimizer().suggest()
-    getattr(trial, method)()
-    assert trial.state == state and trial.value is None
-    trial.observe(2.0)
-    assert trial.state == "observed" and trial.value == 2.0
-
-
-def test_amend():
-    trial = optimizer().suggest()
-    trial.observe(1.0)
-    with pytest.raises(bl.AlreadyObserved):
-        trial.observe(2.0)
-    trial.observe(2.0, amend=True)
-    assert trial.value == 2.0
-
-
 def test_params_or_row():
     trial = optimizer().suggest()
     assert set(trial.params) == set(BOX) and trial.x is None and trial.index is None and trial.context is None
@@ -58,14 +39,6 @@ def test_changing_what_a_trial_shows_changes_nothing():
     before = dict(trial.params)
     trial.params.clear()
     assert trial.params == before
-
-
-def test_times_in_seconds():
-    now = [10.0]
-    trial = optimizer(clock="seconds", time=lambda: now[0]).suggest()
-    now[0] = 17.5
-    trial.observe(1.0)
-    assert (trial.suggested_at, trial.observed_at, trial.delay) == (10.0, 17.5, 7.5)
 
 
 def test_delay_in_suggestions_started():

@@ -9,7 +9,7 @@ from tests.unit.optimizers.problem import BOX, ROWS, both
 
 
 @both
-def test_nothing_is_known_at_first(kind):
+def test_views_of_a_new_optimizer(kind):
     opt = kind(BOX, seed=0)
     assert (opt.best_trial_, opt.best_params_, opt.best_value_) == (None, None, None)
     assert (opt.trials, opt.pending_, opt.n_trials) == ([], [], 0)

@@ -167,7 +167,7 @@ def test_late_and_expired_trials_are_marked(tmp_path):
 
 
 @given(st.lists(st.integers(1, 8), min_size=1, max_size=12), st.lists(st.integers(1, 9), max_size=8))
-def test_delays_are_those_of_kaplan_and_meier(known, ages):
+def test_delays_are_kaplan_meier_estimates(known, ages):
     at, arrived, error = arrived_within(known, ages)
     reference = ecdf(CensoredData.right_censored(known + ages, [False] * len(known) + [True] * len(ages)))
     steps = reference.cdf.quantiles.tolist()
@@ -302,7 +302,7 @@ def conditional():
     return opt
 
 
-def test_slices_leave_out_what_is_not_active(conditional):
+def test_slices_leave_out_inactive_parameters(conditional):
     axes = {ax.get_xlabel(): ax for ax in plotting.plot_slice(conditional)}
     assert list(axes) == ["kernel", "degree", "width", "C"]
     n_poly = sum("degree" in trial.params for trial in conditional.trials)
@@ -387,7 +387,7 @@ def test_predictions_leave_failed_trials_out(opt):
 
 
 @pytest.mark.parametrize("plot", PLOTS)
-def test_what_is_no_search_is_refused(plot):
+def test_objects_without_trials_are_refused(plot):
     with pytest.raises(bl.InvalidSetting, match=r"search=\[\] is nothing that plot_\w+ draws: pass the result of"):
         plot([])
 

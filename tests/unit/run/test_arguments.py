@@ -1,7 +1,6 @@
 """The arguments of runs: which there are, what they may be, and what is said about others."""
 
 import inspect
-import re
 from concurrent.futures import Executor, ThreadPoolExecutor
 
 import numpy as np
@@ -31,38 +30,25 @@ def test_a_run_has_its_own_arguments_and_those_of_bayes_opt(run):
 
 @RUNS
 @pytest.mark.parametrize(
-    ("given", "named", "message"),
+    ("given", "named", "parts"),
     [
-        (
-            (f, SPACE, 50),
-            {},
-            "{} takes f and space by position, and got 50 besides: name the others, as in n_trials=50",
-        ),
-        ((f, SPACE, [1], 2), {}, "{} takes f and space by position, and got [1] besides: name the others"),
-        ((), {"space": SPACE}, "f is missing: call {}(f, space, n_trials=…), with a function of the params"),
-        ((), {}, "f is missing: call {}(f, "),
-        (
-            (f, SPACE),
-            {"direction": "minimize"},
-            "direction is fixed by the name of {}: leave it out, or call the other one",
-        ),
-        (
-            (f, SPACE),
-            {"mode": "max"},
-            "mode='max' is not an argument of {}: call bl.maximize or bl.minimize, by what you want",
-        ),
-        (
-            (f, SPACE),
-            {"Maximize": True},
-            "Maximize=True is not an argument of {}: call bl.maximize or bl.minimize, by what you want",
-        ),
-        ((f, SPACE), {"n_trial": 3}, "n_trial=3 is not an argument of {}: did you mean n_trials?"),
+        ((f, SPACE, 50), {}, ("50", "name the others")),
+        ((f, SPACE, [1], 2), {}, ("[1]", "name the others")),
+        ((), {"space": SPACE}, ("f is missing", "(f, space, n_trials=…)")),
+        ((), {}, ("f is missing",)),
+        ((f, SPACE), {"direction": "minimize"}, ("direction is fixed",)),
+        ((f, SPACE), {"mode": "max"}, ("mode='max'", "bl.maximize or bl.minimize")),
+        ((f, SPACE), {"Maximize": True}, ("Maximize=True", "bl.maximize or bl.minimize")),
+        ((f, SPACE), {"n_trial": 3}, ("n_trial=3", "did you mean n_trials?")),
+        ((f, SPACE), {"random_state": 3}, ("random_state=3", "did you mean seed?")),
+        ((f, SPACE), {"windw": 4}, ("windw=4", "did you mean window")),
+        ((f, SPACE), {"zzz": 3}, ("zzz=3", "it has f, space")),
     ],
 )
-def test_names_that_a_run_does_not_have(run, given, named, message):
+def test_unknown_names_are_refused_with_advice(run, given, named, parts):
     with pytest.raises(bl.UnknownArgument) as raised:
         run(*given, **({"n_trials": 1} | named))
-    assert str(raised.value).startswith(message.format(run.__name__))
+    assert all(part in str(raised.value) for part in (*parts, run.__name__))
 
 
 def test_f_and_space_may_be_given_by_name():
@@ -74,82 +60,67 @@ def test_f_and_space_may_be_given_by_name():
 
 
 @pytest.mark.parametrize(
-    ("argument", "message"),
+    ("arguments", "parts"),
     [
-        ({"n_trials": -1}, "n_trials=-1 is not usable: pass an integer >= 0"),
-        ({"n_trials_total": 1.0}, "n_trials_total=1.0 is not usable: pass an integer >= 0"),
-        ({"n_workers": 0}, "n_workers=0 is not usable: pass an integer >= 1"),
-        ({"timeout": 0.0}, "timeout=0.0 is not usable: pass seconds > 0, or None"),
-        ({"timeout": float("inf")}, "timeout=inf is not usable: pass seconds > 0, or None"),
-        ({"budget": 0}, "budget=0 is not usable: pass a finite number > 0, or None"),
-        ({"budget": -1.5}, "budget=-1.5 is not usable: pass a finite number > 0, or None"),
-        ({"budget": float("nan")}, "budget=nan is not usable: pass a finite number > 0, or None"),
-        ({"budget": float("inf")}, "budget=inf is not usable: pass a finite number > 0, or None"),
-        ({"budget": "all"}, "budget='all' is not usable: pass a finite number > 0, or None"),
-        ({"timeout": "60"}, "timeout='60' is not usable: pass seconds > 0, or None"),
+        ({"n_trials": -1}, ("n_trials=-1", "integer >= 0")),
+        ({"n_trials": 2.5}, ("n_trials=2.5", "integer >= 0")),
+        ({"n_trials_total": 1.0}, ("n_trials_total=1.0", "integer >= 0")),
+        ({"n_trials_total": "5"}, ("n_trials_total='5'", "integer >= 0")),
+        ({"n_workers": 0}, ("n_workers=0", "integer >= 1")),
+        ({"n_workers": True}, ("n_workers=True", "integer >= 1")),
+        ({"timeout": 0.0}, ("timeout=0.0", "seconds > 0")),
+        ({"timeout": np.nan}, ("timeout=nan", "seconds > 0")),
+        ({"timeout": float("inf")}, ("timeout=inf", "seconds > 0")),
+        ({"timeout": "60"}, ("timeout='60'", "seconds > 0")),
+        ({"budget": 0}, ("budget=0", "finite number > 0")),
+        ({"budget": float("nan")}, ("budget=nan", "finite number > 0")),
+        ({"budget": float("inf")}, ("budget=inf", "finite number > 0")),
+        ({"budget": "all"}, ("budget='all'", "finite number > 0")),
+        ({"executor": 4}, ("executor=4", "concurrent.futures.Executor", "get_executor(pure=False)")),
+        ({"processes": 4}, ("processes=4", "True or False")),
+        ({"processes": True, "executor": ThreadPoolExecutor(1)}, ("processes=True", "executor=<concurrent.")),
+        ({"retries": -1}, ("retries=-1", "integer >= 0")),
+        ({"retries": None}, ("retries=None", "integer >= 0")),
+        ({"retry_pending": 1}, ("retry_pending=1", "True or False")),
+        ({"catch": None}, ("catch=None", "exception classes")),
+        ({"catch": "ValueError"}, ("catch='ValueError'", "exception classes")),
+        ({"catch": [ValueError()]}, ("catch=[ValueError()]", "exception classes")),
+        ({"catch": int}, ("catch=<class 'int'>", "exception classes")),
+        ({"callbacks": 3}, ("callbacks=3", "callback(optimizer, trial)")),
+        ({"callbacks": print}, ("callbacks=<built-in function print>", "callback(optimizer, trial)")),
+        ({"callbacks": [print, 3]}, ("callbacks=[<built-in function print>, 3]", "callback(optimizer, trial)")),
+        ({"callbacks": [bl.NoImprovement]}, ("callbacks", "NoImprovement(")),
+        ({"n_trials": None}, ("n_trials, n_trials_total, timeout and budget",)),
+        ({"f": {}}, ("f={}",)),
+        ({"optimizer": "GP-EI"}, ("optimizer='GP-EI'",)),
+        ({"optimizer": bl.RandomSearch}, ("optimizer=<class", "an optimizer or a Study")),
+        ({"space": SPACE}, ("['space'] would make",)),
         (
-            {"executor": 4},
-            "executor=4 is not usable: pass a concurrent.futures.Executor "
-            "(of a Dask client: client.get_executor(pure=False))",
+            {"space": SPACE, "candidates": ROWS, "seed": 0, "window": 3},
+            ("['space', 'candidates', 'seed', 'window'] would make",),
         ),
-        ({"processes": 4}, "processes=4 is not usable: pass True or False, and their number as n_workers"),
-        (
-            {"processes": True, "executor": ThreadPoolExecutor(1)},
-            "processes=True starts workers, and executor=<concurrent.",
-        ),
-        ({"retries": -1}, "retries=-1 is not usable: pass an integer >= 0"),
-        ({"retries": None}, "retries=None is not usable: pass an integer >= 0"),
-        ({"retries": True}, "retries=True is not usable: pass an integer >= 0"),
-        ({"catch": None}, "catch=None is not usable: pass exception classes, () for none"),
-        ({"catch": [ValueError()]}, "catch=[ValueError()] is not usable: pass exception classes, () for none"),
-        ({"catch": int}, "catch=<class 'int'> is not usable: pass exception classes, () for none"),
-        ({"callbacks": 3}, "callbacks=3 is not usable: pass a list of functions callback(optimizer, trial)"),
-        ({"callbacks": [print, 3]}, "callbacks=[<built-in function print>, 3] is not usable: pass a list of functions"),
-        ({"callbacks": [bl.NoImprovement]}, "callbacks has the class NoImprovement: pass one made of it, NoImprov"),
-        (
-            {"n_trials": None},
-            "n_trials, n_trials_total, timeout and budget are all missing: pass one, or the run would never end",
-        ),
+        ({"space": bl.RandomSearch(SPACE)}, ("space=", "pass it as optimizer=")),
+        ({"optimizer": None, "space": SPACE, "window": -1}, ("window",)),
+        ({"optimizer": None}, ("neither of space and candidates",)),
+        ({"optimizer": bl.BayesOpt(SPACE, direction="minimize")}, ("direction='minimize'", "call minimize")),
+        ({"optimizer": bl.RandomSearch(SPACE, context={"age": (0, 9)})}, ("context", "use suggest and observe")),
     ],
     ids=str,
 )
-def test_values_that_are_refused(argument, message):
+def test_unusable_values_are_refused(arguments, parts):
     opt = bl.RandomSearch(SPACE)
-    with pytest.raises(bl.InvalidSetting) as raised:
-        bl.maximize(f, **({"optimizer": opt, "n_trials": 1} | argument))
-    assert str(raised.value).startswith(message)
-    assert opt.n_trials == 0
+    with pytest.raises((bl.InvalidSetting, bl.InvalidSpace)) as raised:
+        bl.maximize(**({"f": f, "optimizer": opt, "n_trials": 1} | arguments))
+    assert all(part in str(raised.value) for part in parts) and opt.n_trials == 0
 
 
-@pytest.mark.parametrize(
-    ("made", "message"),
-    [
-        ({"direction": "minimize"}, "optimizer has direction='minimize': call minimize, or pass another one"),
-        (
-            {"context": {"age": (0, 9)}},
-            "optimizer has a context, which maximize cannot give with its suggestions: use suggest and observe",
-        ),
-    ],
-)
-def test_optimizers_that_a_run_cannot_use(made, message):
-    with pytest.raises(bl.InvalidSetting, match=f"^{re.escape(message)}$"):
-        bl.maximize(f, optimizer=bl.RandomSearch(SPACE, **made), n_trials=1)
-    with pytest.raises(bl.InvalidSetting, match=r"^optimizer has direction='maximize': call maximize, or pass another"):
+def test_settings_of_none_may_stand_beside_an_optimizer():
+    assert bl.maximize(f, optimizer=bl.RandomSearch(SPACE), n_trials=1, seed=None, window=None).n_trials == 1
+
+
+def test_minimize_refuses_an_optimizer_that_maximizes():
+    with pytest.raises(bl.InvalidSetting, match="direction='maximize': call maximize"):
         bl.minimize(f, optimizer=bl.RandomSearch(SPACE), n_trials=1)
-
-
-def test_settings_beside_an_optimizer_are_named():
-    opt = bl.RandomSearch(SPACE)
-    message = "^['space', 'candidates', 'seed', 'window'] would make a new optimizer, and one is given: leave them out$"
-    with pytest.raises(bl.InvalidSetting, match=message.replace("[", r"\[").replace("]", r"\]")):
-        bl.maximize(f, SPACE, candidates=[[1]], optimizer=opt, n_trials=1, seed=0, window=3)
-    assert bl.maximize(f, optimizer=opt, n_trials=1, seed=None, window=None).n_trials == 1
-    with pytest.raises(bl.InvalidSetting, match="^space=.* is not usable: pass it as optimizer=$"):
-        bl.maximize(f, opt, n_trials=1)
-    with pytest.raises(
-        bl.InvalidSetting, match="^optimizer=.* is not usable: pass an optimizer or a Study of belated$"
-    ):
-        bl.maximize(f, optimizer=bl.RandomSearch, n_trials=1)
 
 
 def test_callbacks_may_be_any_iterable():
@@ -215,60 +186,7 @@ def test_no_more_evaluations_are_submitted_than_there_are_workers(n_workers, mos
     assert arguments.size(n_workers, None) == most
 
 
-def test_the_pool_of_a_run():
-    calling = arguments.own_pool(1, None)
-    assert calling.submit(divmod, 7, 2).result() == (3, 1) and not isinstance(calling, ThreadPoolExecutor)
-    for size, timeout in ((1, 5.0), (3, None), (3, 5.0)):
-        with arguments.own_pool(size, timeout) as pool:
-            assert isinstance(pool, ThreadPoolExecutor) and pool._max_workers == size
-
-
-# Values.
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"n_trials": None}, "^n_trials, n_trials_total, timeout and budget"),
-        ({"n_trials": -1}, "^n_trials=-1"),
-        ({"n_trials_total": -1}, "^n_trials_total=-1"),
-        ({"retry_pending": 1}, "^retry_pending=1 is not usable: pass True or False"),
-        ({"n_trials_total": "5"}, "^n_trials_total=.5"),
-        ({"n_trials": 2.5}, "^n_trials=2.5"),
-        ({"timeout": 0}, "^timeout=0"),
-        ({"timeout": np.nan}, "^timeout=nan"),
-        ({"n_workers": 0}, "^n_workers=0"),
-        ({"n_workers": True}, "^n_workers=True"),
-        ({"executor": 4}, "^executor=4.*concurrent.futures"),
-        ({"catch": "ValueError"}, "^catch='ValueError'"),
-        ({"catch": (ValueError, 3)}, "^catch="),
-        ({"callbacks": print}, "^callbacks="),
-        ({"callbacks": [None]}, "^callbacks="),
-        ({"progress": "yes"}, "^progress='yes'"),
-        ({"f": {}}, "^f={}"),
-        ({"optimizer": "GP-EI"}, "^optimizer='GP-EI'"),
-        ({"space": SPACE}, r"^\['space'\] would make"),
-        ({"seed": 3}, r"^\['seed'\] would make"),
-        ({"candidates": ROWS}, r"^\['candidates'\] would make"),
-        ({"direction": "maximize"}, "^direction is fixed"),
-        ({"n_trial": 3}, "^n_trial=3 is not an argument of maximize: did you mean n_trials?"),
-        ({"random_state": 3}, "^random_state=3 is not an argument of maximize: did you mean seed?"),
-        ({"zzz": 3}, "^zzz=3 is not an argument of maximize: it has f, space"),
-        ({"optimizer": None, "space": bl.BayesOpt(SPACE)}, "pass it as optimizer="),
-        ({"optimizer": None, "space": SPACE, "direction": "minimize"}, "^direction is fixed"),
-        ({"optimizer": None, "space": SPACE, "windw": 4}, "^windw=4.*did you mean window"),
-        ({"optimizer": None, "space": SPACE, "window": -1}, "window"),
-        ({"optimizer": None}, "neither of space and candidates"),
-        ({"optimizer": bl.BayesOpt(SPACE, direction="minimize")}, "^optimizer has direction='minimize': call minimize"),
-        ({"optimizer": bl.BayesOpt(SPACE, context={"age": (0, 9)})}, "^optimizer has a context"),
-    ],
-)
-def test_bad_arguments(arguments, message):
-    opt = bl.BayesOpt(SPACE)
-    call = {"f": f, "optimizer": opt, "n_trials": 3} | arguments
-    with pytest.raises((bl.InvalidSetting, bl.InvalidSpace), match=message):
-        bl.maximize(**call)
-    assert opt.n_trials == 0
+# Studies and callbacks.
 
 
 def test_the_direction_of_a_study_counts(tmp_path):

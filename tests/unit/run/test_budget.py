@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import belated as bl
-from belated.run.budget import Budget
 from tests.unit.run.runs import SECONDS, SPACE, ManualExecutor, f, failures_expected, states
 
 SAMPLES = bl.Fidelity(100, 7000, cost=bl.PowerCost(0.02))
@@ -75,7 +74,7 @@ def test_functions_that_do_not_take_the_trial_are_refused():
 
 
 @pytest.mark.parametrize(("budget", "n"), [(3, 3), (3.5, 3), (1, 1), (0.3, 0), (2.9999, 2)])
-def test_an_evaluation_costs_one_where_nothing_is_said(budget, n):
+def test_an_evaluation_costs_one_by_default(budget, n):
     for opt in (search(None), search(bl.Fidelity(1, 3))):
         result = bl.maximize(lambda params, trial: 0.0, optimizer=opt, budget=budget)
         assert (len(result.trials), result.stop_reason, opt.n_trials) == (n, "budget", n)
@@ -112,7 +111,7 @@ def test_functions_of_the_fidelity_are_charged():
         bl.maximize(at_fidelity, optimizer=broken, budget=8)
 
 
-def test_a_tenth_ten_times_is_one():
+def test_ten_costs_of_a_tenth_fill_a_budget_of_one():
     result = bl.maximize(costing(*[0.1] * 20), SPACE, budget=1.9, seed=0)
     # Declared is 1: after nine of 0.1 there is room for another one.
     assert len(result.trials) == 10
@@ -198,11 +197,3 @@ def test_a_study_has_budgets(tmp_path):
     assert study.suggest(n=4) == study.trials[2:] and [t.params for t in opt.suggest(n=4)] == [
         trial.params for trial in study.trials[2:]
     ]
-
-
-def test_looking_ahead_changes_nothing():
-    opt, never = search(), search()
-    budget = Budget(opt, 0.5)
-    before = opt._log.to_bytes()
-    assert not budget.has_room() and opt._log.to_bytes() == before
-    assert [trial.params for trial in opt.suggest(n=3)] == [trial.params for trial in never.suggest(n=3)]

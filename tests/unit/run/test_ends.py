@@ -15,9 +15,9 @@ import pytest
 import belated as bl
 from belated.run import total
 from belated.run.result import Result
-from tests.unit.run.runs import METHODS, SECONDS, SPACE, by_params, f, forks, states
+from tests.unit.run.runs import SECONDS, SPACE, by_params, f, forks, states
 
-# No trials.
+# Runs of no trials.
 
 
 @pytest.mark.parametrize("arguments", [{"n_trials": 0}, {"n_trials_total": 0}, {"n_trials": 0, "timeout": SECONDS}])
@@ -63,7 +63,7 @@ def test_a_total_and_workers():
 
 @total_names_pending
 @pytest.mark.parametrize("abandoned", [0, 1, 2, 3])
-def test_each_abandoned_suggestion_counts_no_more(abandoned):
+def test_abandoned_suggestions_do_not_count_towards_a_total(abandoned):
     opt = bl.RandomSearch(SPACE, seed=0)
     opt.suggest(n=3)
     opt.add({"x": 0.5, "n": 1}, 1.0)
@@ -114,6 +114,12 @@ def slow_proposals(study):
     return study
 
 
+# Each way to start a process, with quick and with slow proposals.
+METHODS_AND_SPEEDS = [
+    pair for pair in (("fork", False), ("spawn", True)) if pair[0] in multiprocessing.get_all_start_methods()
+]
+
+
 def to_the_total(store, slow, barrier):
     study = bl.Study.load("s", store)
     if slow:
@@ -122,8 +128,7 @@ def to_the_total(store, slow, barrier):
     return len(bl.maximize(f, optimizer=study, n_trials_total=25).trials)
 
 
-@pytest.mark.parametrize("slow", [False, True])
-@METHODS
+@pytest.mark.parametrize(("method", "slow"), METHODS_AND_SPEEDS)
 @forks
 def test_processes_never_exceed_a_total(method, slow, tmp_path):
     study = open_optimizer("study", tmp_path)
@@ -136,7 +141,7 @@ def test_processes_never_exceed_a_total(method, slow, tmp_path):
     assert study.n_trials == suggested(study) == 25
 
 
-def test_a_suggestion_is_not_made_where_another_process_reached_the_total_meanwhile(tmp_path):
+def test_no_suggestion_once_another_process_has_reached_the_total(tmp_path):
     study = open_optimizer("study", tmp_path)
     other = bl.Study.load("s", study.store)
     before = study._log.core.n_events()
@@ -257,12 +262,12 @@ def test_no_improvement(values, n, length):
 
 
 @pytest.mark.filterwarnings("ignore::belated.BelatedWarning")
-def test_failed_trials_are_no_results():
+def test_no_improvement_ignores_failed_trials():
     best = run_values([1.0, None, None, None, 0.5, None, 0.5, 0.0], bl.NoImprovement(2))
     assert states(best) == ["observed", *["failed"] * 3, "observed", "failed", "observed"]
 
 
-def test_earlier_values_have_to_be_improved_on():
+def test_no_improvement_counts_values_from_before_the_run():
     opt = bl.RandomSearch(SPACE)
     opt.add({"x": 0.5, "n": 1}, 100.0)
     assert len(bl.maximize(f, optimizer=opt, n_trials=9, callbacks=[bl.NoImprovement(3)]).trials) == 3
@@ -281,7 +286,7 @@ def test_value_reached():
 
 @pytest.mark.parametrize("run", [bl.maximize, bl.minimize])
 @pytest.mark.filterwarnings("ignore::belated.BelatedWarning")
-def test_a_value_is_waited_for_while_all_fail(run):
+def test_value_reached_waits_while_all_trials_fail(run):
     given = iter([None, None, 5.0, 5.0])
     assert len(run(lambda params: next(given), SPACE, n_trials=4, callbacks=[bl.ValueReached(5)]).trials) == 3
 
@@ -358,7 +363,7 @@ def test_the_reason_of_a_stopper_is_logged(caplog, stop, reason):
     assert lines[-2] == f"a callback ended the run: {reason}" and lines[-1].startswith("the run ended by stopped: ")
 
 
-def test_what_is_known_of_a_value_is_logged_with_it(caplog):
+def test_std_and_cost_are_logged_with_a_value(caplog):
     caplog.set_level(logging.INFO, "belated")
     bl.maximize(lambda params: {"value": 2.0, "std": 0.25, "cost": 3.0}, SPACE, n_trials=1)
     message = caplog.records[0].getMessage()

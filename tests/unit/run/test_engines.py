@@ -205,8 +205,7 @@ def test_a_broken_pool_ends_the_run_and_leaves_the_study(engine, tmp_path):
     # What had not begun is abandoned.
     assert set(first) <= {"observed", "pending", "abandoned"} and last == "abandoned"
     left = [trial.number for trial in study.pending_]
-    with pool_of(engine) as pool:
-        result = bl.maximize(kills, optimizer=study, n_trials=5, executor=pool)
+    result = bl.maximize(kills, optimizer=study, n_trials=5)
     assert states(result) == ["observed"] * 5 and [trial.number for trial in study.pending_] == left
     study.observe(3, 1.0)
 

@@ -81,7 +81,7 @@ def test_callbacks_see_failed_trials_without_a_value():
 
 @failures_expected
 @pytest.mark.parametrize(("n_workers", "n_first"), [(1, 3), (2, 3), (5, 5)])
-def test_a_typo_does_not_burn_all_trials(n_workers, n_first):
+def test_equal_first_errors_end_the_run(n_workers, n_first):
     message = f"^the first {n_first} evaluations all failed in the same way: f raised KeyError: 'lr' at .*test_errors"
     with pytest.raises(bl.RunError, match=message) as raised:
         bl.maximize(typo, SPACE, n_trials=40, n_workers=n_workers, seed=0)
@@ -98,7 +98,7 @@ def test_a_typo_does_not_burn_all_trials(n_workers, n_first):
     ids=repr,
 )
 @pytest.mark.parametrize(("n_workers", "n_first"), [(1, 3), (5, 5)])
-def test_unusable_values_do_not_burn_all_trials(bad, n_workers, n_first):
+def test_equal_first_unusable_values_end_the_run(bad, n_workers, n_first):
     calls = []
 
     def f_returning(params):
@@ -111,7 +111,7 @@ def test_unusable_values_do_not_burn_all_trials(bad, n_workers, n_first):
 
 
 @failures_expected
-def test_unusable_values_in_processes_do_not_burn_all_trials():
+def test_equal_first_unusable_values_in_processes_end_the_run():
     message = "^the first 3 evaluations all failed in the same way: f left attrs"
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(1, context) as pool, pytest.raises(bl.RunError, match=message):
@@ -133,7 +133,7 @@ def test_unusable_values_of_several_types_do_not_end_a_run():
 @METHODS
 @forks
 @failures_expected
-def test_a_typo_in_processes(method):
+def test_equal_first_errors_in_processes_end_the_run(method):
     with ProcessPoolExecutor(2, multiprocessing.get_context(method)) as pool:
         with pytest.raises(bl.RunError, match=f"^the first 3 .*line {line_of('# the typo')}") as raised:
             bl.maximize(typo, SPACE, n_trials=40, executor=pool)
@@ -169,7 +169,7 @@ def test_errors_of_several_types_do_not_end_a_run():
 
 
 @failures_expected
-def test_a_run_goes_on_where_something_has_a_value():
+def test_equal_errors_do_not_end_a_run_where_a_trial_has_a_value():
     opt = bl.RandomSearch(SPACE, seed=0)
     opt.add({"x": 0.5, "n": 1}, 1.0)
     with pytest.raises(bl.RunError, match="^none of 9 trials succeeded"):
@@ -179,7 +179,7 @@ def test_a_run_goes_on_where_something_has_a_value():
 
 
 @failures_expected
-def test_only_the_first_ones_count():
+def test_equal_errors_after_another_one_do_not_end_a_run():
     returns = iter([np.nan])
 
     def fails(params):

@@ -88,7 +88,7 @@ def test_exceptions_from_processes_say_where_they_come_from(monkeypatch):
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, None, "0.5", 1j, True, [1.0], np.zeros(2), np.zeros(0)])
-def test_what_is_no_finite_number_fails(value):
+def test_values_that_are_not_finite_numbers_fail(value):
     opt = bl.BayesOpt(SPACE, seed=0)
     opt.enqueue([{"x": 0.5, "n": n} for n in (8, 7, 1)])
     with pytest.warns(bl.BelatedWarning, match="^trial 0 failed: f returned ") as warned:
@@ -111,7 +111,7 @@ def test_a_run_without_a_success_is_an_error(workers):
 
 
 @failures_expected
-def test_a_failure_blocks_nobody():
+def test_a_failure_does_not_block_other_workers():
     fail_now = threading.Event()
 
     def fails(params):
@@ -182,7 +182,7 @@ def test_an_executor_that_was_shut_down():
         bl.maximize(f, SPACE, n_trials=3, executor=pool)
 
 
-def test_an_evaluation_that_somebody_cancels():
+def test_an_evaluation_that_is_cancelled_elsewhere():
     hand = ManualExecutor({1: [0]})
     with pytest.raises(bl.RunError, match="trial 1.*was cancelled") as raised:
         bl.maximize(f, SPACE, n_trials=2, executor=hand, n_workers=2, callbacks=[lambda *_: hand.futures[1].cancel()])

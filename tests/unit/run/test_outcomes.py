@@ -6,6 +6,7 @@ import importlib
 import inspect
 import operator
 import pickle
+import re
 import traceback
 from concurrent.futures import BrokenExecutor, CancelledError, Future
 
@@ -22,49 +23,11 @@ from tests.unit.run.runs import SPACE, ManualExecutor, f, failures_expected, sta
 # Values.
 
 
-def test_what_is_not_given_is_none():
+def test_missing_fields_are_none():
     assert read_returned(1.0, {}, 0.5) == Outcome(1.0, None, None, None, 0.5)
     assert read_returned({"value": 1.0, "attrs": {}}, {}, 0.5) == Outcome(1.0, None, None, None, 0.5)
     assert read_returned({"value": 1.0, "attrs": {"a": 1}}, {"b": 2}, 0.5).attrs == {"b": 2, "a": 1}
     assert read_returned(None, {}, 0.5).attrs is None and read_returned(None, {"b": 2}, 0.5).attrs == {"b": 2}
-
-
-class Shaped:
-    """Not a number, with a shape that no array has, or with one and without an item."""
-
-    def __init__(self, shape):
-        self.shape = shape
-
-    def __repr__(self):
-        return "Shaped"
-
-
-ACCEPTED = ": return a number, or a mapping with value and optionally std, cost and attrs"
-
-
-@pytest.mark.parametrize(
-    ("returned", "problem"),
-    [
-        (np.nan, "f returned nan, which is not one finite number"),
-        (Shaped(1), "f returned Shaped, which is not one finite number"),
-        (Shaped((1,)), "f returned Shaped, which is not one finite number"),
-        (Shaped(None), "f returned Shaped, which is not one finite number"),
-        (np.ones(3), "f returned array([1., 1., 1.]), which is not one finite number"),
-        ([1.0], f"f returned [1.0], which is not one finite number{ACCEPTED}"),
-        ({"value": "a"}, "f returned {'value': 'a'} with value='a', which is not one finite number"),
-        ({}, f"f returned {{}}, a mapping without the key 'value'{ACCEPTED}"),
-        ({"value": 1, "x": 2}, f"f returned {{'value': 1, 'x': 2}}, a mapping with the unknown key 'x'{ACCEPTED}"),
-        (
-            {"value": 1, "cost": -1},
-            "f returned {'cost': -1, 'value': 1} with cost=-1, which is not a finite number >= 0",
-        ),
-        ({"value": 1, "attrs": [1]}, "f returned {'attrs': [1], 'value': 1} with attrs=[1], which is not a mapping"),
-    ],
-    ids=repr,
-)
-def test_what_is_wrong_with_a_value_is_said_whole(returned, problem):
-    outcome = read_returned(returned, {}, 0.5)
-    assert outcome == Outcome(duration=0.5, problem=problem, place=outcome.place)
 
 
 # Errors and their way between processes.
@@ -132,7 +95,7 @@ def test_the_place_of_an_error_is_the_last_line_that_is_not_of_a_library():
     assert nowhere == Place("builtins.KeyError", "", 0) and str(nowhere) == ""
 
 
-def test_the_machinery_of_imports_is_no_line_of_the_user():
+def test_frames_of_importlib_are_not_lines_of_the_user():
     error = raised(lambda: importlib.import_module("no_such_module"))
     assert "<frozen importlib._bootstrap>" in [frame.filename for frame in traceback.extract_tb(error.__traceback__)]
     assert last_line_of_user(error).file == __file__
@@ -157,7 +120,7 @@ def test_an_interrupt_is_never_caught(catch):
 
 
 @failures_expected
-def test_other_exceptions_that_are_no_errors_can_be_caught():
+def test_system_exit_can_be_caught():
     def exits(params):
         if params["n"] > 4:
             raise SystemExit(3)
@@ -194,23 +157,18 @@ def test_a_function_of_the_trial_and_the_rest_gets_both():
 @pytest.mark.parametrize(
     ("names", "advice"),
     [
-        (
-            "suggest_float suggest_int suggest_categorical suggest_uniform suggest_loguniform",
-            "declare the space as an argument of the run, and read trial.params[name]",
-        ),
-        ("set_user_attr set_metric_names", "write trial.attrs[name] = value"),
-        ("user_attrs", "use trial.attrs"),
-        ("report should_prune", "belated does not prune by intermediate values"),
+        ("suggest_float suggest_int suggest_categorical suggest_uniform suggest_loguniform", "trial.params[name]"),
+        ("set_user_attr set_metric_names", "trial.attrs[name] = value"),
+        ("user_attrs", "trial.attrs"),
+        ("report should_prune", "does not prune"),
     ],
 )
-def test_a_trial_says_what_to_use_in_place_of_what_others_have(names, advice):
+def test_names_of_trials_elsewhere_are_answered_with_advice(names, advice):
     for name in names.split():
-        with pytest.raises(AttributeError) as caught:
+        with pytest.raises(AttributeError, match=f"{name!r}: .*{re.escape(advice)}"):
             getattr(bl.RunningTrial(0, {}), name)
-        assert str(caught.value) == f"'RunningTrial' object has no attribute {name!r}: {advice}"
-    with pytest.raises(AttributeError) as caught:
+    with pytest.raises(AttributeError, match="no attribute 'other'$"):
         _ = bl.RunningTrial(0, {}).other
-    assert str(caught.value) == "'RunningTrial' object has no attribute 'other'"
 
 
 # Errors of executors.
@@ -233,70 +191,39 @@ class FailsWith(ManualExecutor):
 
 
 @pytest.mark.parametrize(
-    ("error", "text", "state"),
+    ("error", "parts", "state"),
     [
-        (
-            BrokenExecutor("all gone."),
-            "concurrent.futures._base.BrokenExecutor: all gone; a worker was killed, ran out of memory, or could not "
-            "import f (which must be defined in a module, not in a notebook or at the prompt); the trials that were "
-            "running are still pending; processes=True, in place of executor, replaces workers that die",
-            "pending",
-        ),
-        (
-            CancelledError(),
-            "concurrent.futures._base.CancelledError; the future was cancelled, or the executor shut down, from "
-            "elsewhere",
-            "abandoned",
-        ),
-        (TypeError("cannot Pickle it"), f"TypeError: cannot Pickle it; {PICKLING_ADVICE}", "abandoned"),
-        (TypeError("not SERIALIZABLE"), f"TypeError: not SERIALIZABLE; {PICKLING_ADVICE}", "abandoned"),
-        (AttributeError("no f"), f"AttributeError: no f; {PICKLING_ADVICE}", "abandoned"),
-        (ModuleNotFoundError("no m"), f"ModuleNotFoundError: no m; {PICKLING_ADVICE}", "abandoned"),
-        (ConnectionError("the cluster is gone."), "ConnectionError: the cluster is gone", "abandoned"),
-        (
-            WorkersDoNotStart("3 in a row"),
-            "belated.run.lost.WorkersDoNotStart: 3 in a row; where f is in a notebook or in no file, "
-            f"{PICKLING_ADVICE}",
-            "abandoned",
-        ),
+        (BrokenExecutor("all gone."), ("BrokenExecutor: all gone;", "still pending", "processes=True"), "pending"),
+        (CancelledError(), ("CancelledError;", "cancelled"), "abandoned"),
+        (TypeError("cannot Pickle it"), ("TypeError: cannot Pickle it;", PICKLING_ADVICE), "abandoned"),
+        (TypeError("not SERIALIZABLE"), ("TypeError: not SERIALIZABLE;", PICKLING_ADVICE), "abandoned"),
+        (AttributeError("no f"), ("AttributeError: no f;", PICKLING_ADVICE), "abandoned"),
+        (ModuleNotFoundError("no m"), ("ModuleNotFoundError: no m;", PICKLING_ADVICE), "abandoned"),
+        (ConnectionError("the cluster is gone."), ("ConnectionError: the cluster is gone",), "abandoned"),
+        (WorkersDoNotStart("3 in a row"), ("WorkersDoNotStart: 3 in a row;", PICKLING_ADVICE), "abandoned"),
         (
             OSError(errno.EMFILE, "Too many open files"),
-            f"OSError: [Errno {errno.EMFILE}] Too many open files; a worker process takes about 8 files: pass a "
-            "smaller n_workers than 1, or raise the limit with ulimit -n",
+            ("Too many open files;", "smaller n_workers than 1", "ulimit -n"),
             "abandoned",
         ),
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, Exception) else None,
 )
-def test_an_error_of_the_executor_ends_the_run_with_advice(error, text, state):
-    with pytest.raises(bl.RunError) as caught:
+def test_error_of_the_executor_ends_the_run_with_advice(error, parts, state):
+    with pytest.raises(bl.RunError, match="^FailsWith could not evaluate trial 1: ") as caught:
         bl.maximize(f, SPACE, n_trials=9, executor=FailsWith(error), n_workers=1)
-    assert str(caught.value) == f"FailsWith could not evaluate trial 1: {text}"
+    assert all(part in str(caught.value) for part in parts)
     assert caught.value.__cause__ is error and states(caught.value.result) == ["observed", state]
 
 
 # What is said about trials that are left.
 
 
-@pytest.mark.parametrize(
-    ("n", "text"),
-    [
-        (
-            1,
-            "trial 0 still ran at the timeout and is pending: report a value with observe when it is known, or abandon",
-        ),
-        (
-            2,
-            "trials 0, 1 still ran at the timeout and are pending: report a value with observe when it is known, or "
-            "abandon",
-        ),
-    ],
-)
-def test_trials_that_still_run_at_the_timeout_are_named(n, text):
-    with pytest.warns(bl.BelatedWarning) as warned:
+@pytest.mark.parametrize(("n", "named"), [(1, "trial 0 still ran"), (2, "trials 0, 1 still ran")])
+def test_trials_that_still_run_at_the_timeout_are_named(n, named):
+    with pytest.warns(bl.BelatedWarning, match=f"^{named}.*pending") as warned:
         best = bl.maximize(f, SPACE, executor=Running(), n_workers=n, timeout=0.05)
-    assert [str(each.message) for each in warned] == [text]
-    assert best.stop_reason == "timeout" and states(best) == ["pending"] * n
+    assert len(warned) == 1 and best.stop_reason == "timeout" and states(best) == ["pending"] * n
 
 
 class Running(ManualExecutor):

@@ -102,7 +102,7 @@ def test_the_work_for_an_evaluation_does_not_grow(arguments, monkeypatch):
     assert all(after <= at_most * before for before, after in zip(few, many, strict=True))
 
 
-def test_nor_does_it_where_each_value_is_logged(caplog):
+def test_the_work_does_not_grow_where_values_are_logged(caplog):
     with caplog.at_level(logging.INFO, logger="belated"):
         few, many = (work(random_search(), n) for n in (100, 1000))
     assert all(after <= 11 * before for before, after in zip(few, many, strict=True))
@@ -116,7 +116,7 @@ def test_a_total_reads_earlier_trials_once():
     assert after <= before + 1000  # the earlier events
 
 
-def test_a_function_gets_no_trial_that_it_does_not_take(monkeypatch):
+def test_a_trial_is_made_only_for_functions_that_take_one(monkeypatch):
     made = []
     monkeypatch.setattr("belated.run.objective.RunningTrial", lambda *given, fidelity: made.append(given))
     point = {"x": 1.0}
@@ -129,7 +129,7 @@ steps = st.lists(st.tuples(st.sampled_from(["suggest", "add", "observe", "fail",
 
 
 @given(steps)
-def test_a_total_is_what_counting_all_trials_gives(steps):
+def test_a_total_equals_a_count_of_all_trials(steps):
     opt = random_search()
     total, suggested = Total(opt, 5), []
     for what, i in steps:

@@ -107,7 +107,7 @@ def test_evaluations_run_in_processes_of_the_run():
 
 def test_candidates_and_studies(tmp_path):
     study = bl.Study("s", f"sqlite:///{tmp_path / 's.db'}", bl.RandomSearch(candidates=ROWS, seed=0))
-    result = bl.maximize(np.sum, optimizer=study, n_trials=5, n_workers=2, processes=True)
+    result = bl.maximize(np.sum, optimizer=study, n_trials=5, processes=True)
     expected = bl.maximize(np.sum, optimizer=bl.RandomSearch(candidates=ROWS, seed=0), n_trials=5)
     assert [trial.value for trial in result.trials] == [trial.value for trial in expected.trials]
 
@@ -119,19 +119,19 @@ def test_candidates_and_studies(tmp_path):
 def test_a_worker_that_dies_takes_its_own_trial_alone(tmp_path):
     dies = Dies(tmp_path / "begun", {1: 1, 4: 1})
     with pytest.warns(bl.BelatedWarning, match="^trial [14] failed: its worker process was killed by SIGKILL, as"):
-        result = bl.maximize(dies, SPACE, n_trials=12, n_workers=3, processes=True)
-    assert states(result) == ["failed" if number in (1, 4) else "observed" for number in range(12)]
+        result = bl.maximize(dies, SPACE, n_trials=8, n_workers=2, processes=True)
+    assert states(result) == ["failed" if number in (1, 4) else "observed" for number in range(8)]
     assert {result.trials[number].error.type for number in (1, 4)} == {"WorkerDied"}
-    assert dies.begun() == Counter(range(12)) and running() == []
+    assert dies.begun() == Counter(range(8)) and running() == []
 
 
 @posix
 @pytest.mark.filterwarnings("ignore::belated.BelatedWarning")
-def test_a_trial_that_its_worker_lost_runs_again(tmp_path):
-    dies = Dies(tmp_path / "begun", {0: 2, 3: 1, 5: 3})
-    result = bl.maximize(dies, SPACE, n_trials=8, n_workers=2, processes=True, retries=2)
-    assert states(result) == ["failed" if number == 5 else "observed" for number in range(8)]
-    assert dies.begun() == Counter({number: {0: 3, 3: 2, 5: 3}.get(number, 1) for number in range(8)})
+def test_a_trial_whose_worker_died_is_retried(tmp_path):
+    dies = Dies(tmp_path / "begun", {0: 1, 3: 2})
+    result = bl.maximize(dies, SPACE, n_trials=5, n_workers=2, processes=True, retries=1)
+    assert states(result) == ["failed" if number == 3 else "observed" for number in range(5)]
+    assert dies.begun() == Counter({number: {0: 2, 3: 2}.get(number, 1) for number in range(5)})
 
 
 @failures_expected
@@ -237,7 +237,7 @@ except bl.RunError as error:
 """
 
 
-def test_a_function_that_is_in_no_module():
+def test_a_function_defined_at_the_prompt():
     run = subprocess.run([sys.executable, "-c", PROMPT], capture_output=True, text=True, timeout=SECONDS)
     assert (run.returncode, run.stderr) == (0, "") and run.stdout.endswith("for threads abandoned\n")
     assert "a worker process cannot read it: AttributeError: Can't get attribute 'f'" in run.stdout
@@ -288,7 +288,7 @@ def test_a_script_that_every_worker_would_run(tmp_path):
     script.write_text(UNGUARDED.format(condition="True"))
     run = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=SECONDS)
     assert run.returncode == 1 and 'under if __name__ == "__main__"' in run.stderr.splitlines()[-1]
-    # Three workers are tried, whatever retries is: each shows where its program begins.
+    # Three workers are tried for any value of retries; each shows where its program begins.
     assert run.stderr.count('File "<string>", line 1, in <module>') == 3
     script.write_text(UNGUARDED.format(condition='__name__ == "__main__"'))
     run = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=SECONDS)
@@ -358,7 +358,7 @@ def test_ctrl_c_while_processes_end_kills_them(tmp_path):
 
 
 class StartsAnother:
-    """Starts a process that outlives it, and then goes on for ever, or is killed."""
+    """Starts a process that outlives it, and then sleeps, or is killed."""
 
     def __init__(self, how, is_killed):
         self.how, self.is_killed = how, is_killed
@@ -377,7 +377,7 @@ class StartsAnother:
 @posix
 @pytest.mark.parametrize("how", ["os.system", "os.fork"])
 @pytest.mark.filterwarnings("ignore:trial 0:belated.BelatedWarning")
-def test_what_a_function_started_does_not_hold_the_run(how):
+def test_a_run_does_not_wait_for_programs_that_f_started(how):
     # The run would take as long as what was started: 60 s.
     begin = time.monotonic()
     result = bl.maximize(StartsAnother(how, False), SPACE, timeout=2.0, n_trials=1, processes=True)

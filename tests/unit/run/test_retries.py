@@ -88,7 +88,7 @@ def test_a_trial_whose_worker_died_too_often_has_failed(catch):
     ]
 
 
-def test_without_retries_it_has_failed_at_once():
+def test_without_retries_a_lost_evaluation_has_failed():
     pool = Loses({0: [KilledWorker("Attempted to run it.")]})
     with pytest.warns(
         bl.BelatedWarning, match="^trial 0 failed: its worker died: Attempted to run it; further ones do not warn$"
@@ -118,7 +118,7 @@ def test_other_errors_of_the_executor_end_the_run_after_the_retries():
     ],
     ids=lambda value: type(value).__name__,
 )
-def test_what_would_happen_again_is_not_tried_again(error, state):
+def test_errors_that_would_repeat_are_not_retried(error, state):
     pool = Loses({1: [error]})
     with pytest.raises(bl.RunError, match="^Loses could not evaluate trial 1: ") as raised:
         bl.maximize(f, SPACE, n_trials=4, executor=pool, n_workers=1, retries=5)
@@ -141,7 +141,7 @@ def test_a_trial_is_charged_once_however_often_it_is_started():
 
 
 @pytest.mark.filterwarnings("ignore:the evaluation of trial:belated.BelatedWarning")
-def test_a_total_counts_it_once():
+def test_a_total_counts_a_restarted_trial_once():
     pool = Loses({0: lost(2), 1: lost(1)})
     result = bl.maximize(f, SPACE, n_trials_total=3, executor=pool, n_workers=1, retries=2)
     assert states(result) == ["observed"] * 3 and pool.numbers == [0, 0, 0, 1, 1, 2]
@@ -149,7 +149,7 @@ def test_a_total_counts_it_once():
 
 @pytest.mark.filterwarnings("ignore::belated.BelatedWarning")
 @pytest.mark.parametrize(("retries", "state"), [(0, "failed"), (1, "abandoned")])
-def test_a_run_that_ends_meanwhile_starts_nothing_again(retries, state):
+def test_an_ended_run_restarts_nothing(retries, state):
     hand = ManualExecutor({1: [0]})
 
     def stop(optimizer, trial):

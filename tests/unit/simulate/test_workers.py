@@ -99,7 +99,7 @@ def test_workers_start_when_they_are_free_and_know_what_has_arrived(times, worke
     assert list(recorder.observed) == sorted(arrived, key=lambda s: (history.arrivals[s], s))
 
 
-def test_a_free_worker_starts_at_once_and_none_does_two_things():
+def test_free_workers_start_at_once_and_run_one_trial_at_a_time():
     _, history = run(sim.Exponential(), workers=3, n_trials=300)
     busy = np.sum((history.started <= history.started[:, None]) & (history.arrivals > history.started[:, None]), axis=1)
     assert np.all(busy[3:] == 3) and np.all(history.started[:3] == 0)
@@ -121,7 +121,7 @@ def test_no_trial_starts_at_the_end_of_the_duration_and_a_result_at_the_end_coun
     np.testing.assert_array_equal(sim.n_converted(history, at=[0.0, 0.9, 1.0, 2.5, 3.0]), [0, 0, 2, 4, 6])
 
 
-def test_whichever_limit_comes_first_ends_the_run():
+def test_the_first_limit_that_is_reached_ends_the_run():
     assert len(run(1.0, workers=2, duration=3.0, n_trials=4)[1]) == 4
     assert len(run(1.0, workers=2, duration=3.0, n_trials=40)[1]) == 6
 
@@ -146,7 +146,7 @@ def test_times_may_depend_on_the_point(wrapped):
 # Randomness.
 
 
-def test_trial_k_has_the_same_time_and_noise_whatever_the_mode_and_the_noise():
+def test_times_and_noise_do_not_depend_on_the_mode():
     runs = {
         (mode, noise): run(
             sim.HalfNormal(), 1 if mode == "sequential" else 4, mode=mode, noise=noise, n_trials=600, seed=5
@@ -233,7 +233,7 @@ def in_workers(name, clock, times, **kwargs):
 @each_clock
 @each_optimizer
 def test_one_worker_is_the_same_in_all_modes(name, clock):
-    times = [0.5, 2.0, 1.0, 0.7, 1.2, 0.4, 2.2, 1.1, 0.3]
+    times = [0.5, 2.0, 1.0, 0.7, 1.2, 0.4, 2.2]
     sequential, synchronous, asynchronous = (
         in_workers(name, clock, times, workers=1, mode=mode) for mode in MODES[::-1]
     )
@@ -246,9 +246,9 @@ def test_one_worker_is_the_same_in_all_modes(name, clock):
 @each_optimizer
 def test_a_batch_whose_results_arrive_together_before_the_next_is_one_of_suggest_n(name, clock):
     times = [1.0] * 11
-    points = by_hand(name, clock, times, 3)
-    np.testing.assert_equal(in_workers(name, clock, times, workers=3, mode="asynchronous"), points)
-    np.testing.assert_equal(in_workers(name, clock, times, workers=3, mode="synchronous"), points)
+    np.testing.assert_equal(
+        in_workers(name, clock, times, workers=3, mode="asynchronous"), by_hand(name, clock, times, 3)
+    )
 
 
 @each_clock
@@ -292,7 +292,7 @@ def test_at_the_end_of_a_run_its_last_result_is_in_or_its_duration_over():
         assert opt.suggest().suggested_at == end
 
 
-def test_a_window_is_one_of_simulated_seconds():
+def test_windows_are_in_simulated_seconds():
     """GP-UCB-SDF discards what took longer than its window, so that it suggests as if that were not known."""
 
     def points(values, window):
@@ -312,7 +312,7 @@ def test_a_window_is_one_of_simulated_seconds():
 
 
 @pytest.mark.parametrize("direction", ["maximize", "minimize"])
-def test_regret_is_that_of_the_results_in_by_each_time_and_the_largest_before(direction):
+def test_regret_counts_the_results_that_have_arrived(direction):
     opt = bl.RandomSearch({"x": (-1.0, 1.0)}, direction=direction, seed=2)
     sign = 1.0 if direction == "maximize" else -1.0
     history = sim.simulate_workers(opt, lambda p: sign * p["x"], workers=3, times=sim.Pareto(), duration=9.0, noise=0.4)
@@ -376,9 +376,8 @@ def test_times_of_simulated_seconds_must_be_given():
         ({"times": 0.0, "n_trials": None, "duration": 3.0}, "times gave 0.0 for trial 0, so that the run might never"),
     ],
 )
-@each_clock
-def test_what_cannot_be_run_is_refused_and_nothing_is_changed(arguments, message, clock):
-    opt = bl.RandomSearch(BOX, clock=clock, seed=0)
+def test_unusable_arguments_are_refused_and_change_nothing(arguments, message):
+    opt = bl.RandomSearch(BOX, clock="seconds", seed=0)
     with pytest.raises(bl.InvalidSetting, match=re.escape(message)):
         sim.simulate_workers(
             opt, bowl, initial=[{"x": 0.0, "y": 0.0}], **({"workers": 2, "times": 1.0, "n_trials": 4} | arguments)
@@ -401,7 +400,7 @@ class Broken(sim.DelayDistribution):
 
 @pytest.mark.parametrize("bad", [-1.0, math.nan, math.inf])
 @pytest.mark.parametrize("by_point", [True, False])
-def test_a_time_that_cannot_be_ends_the_run_with_an_error(bad, by_point):
+def test_an_unusable_time_ends_the_run_with_an_error(bad, by_point):
     times = (lambda p: bad if p["x"] == 2 else 1.0) if by_point else Broken(bad)
     message = f"for trial 2: an evaluation takes a finite time|must be numbers ≥ 0, got {bad}"
     with pytest.raises(bl.InvalidSetting, match=message):

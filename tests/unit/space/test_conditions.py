@@ -94,7 +94,7 @@ def test_impossible_conditions_are_refused(child, message):
 
 
 @pytest.mark.parametrize("when", ["kernel", {}, ["kernel"], {"kernel": []}, {"kernel": {"rbf"}}, {1: 2}, 3, True])
-def test_conditions_that_are_no_mapping_are_refused(when):
+def test_conditions_that_are_not_mappings_are_refused(when):
     for make in (
         lambda: Real(0, 1, when=when),
         lambda: Integer(0, 1, when=when),
@@ -183,7 +183,7 @@ def test_encoding_is_idempotent_and_inactive_differences_vanish(dimensions, data
 
 
 @given(conditional_spaces(), st.data())
-def test_what_is_missing_or_superfluous_is_refused(dimensions, data):
+def test_missing_and_superfluous_params_are_refused(dimensions, data):
     space = Space(dimensions)
     params = space.decode(np.array(data.draw(st.lists(st.floats(0, 1), min_size=space.width, max_size=space.width))))
     space.encode(params)

@@ -59,7 +59,7 @@ def test_integers_stay_integers(one, other, share, log):
 
 
 @given(thousandths=st.integers(0, 100_000), log=st.booleans())
-def test_what_a_person_writes_comes_back_as_written(thousandths, log):
+def test_decimal_fidelities_come_back_as_written(thousandths, log):
     value = 0.01 + thousandths / 1000
     written = float(f"{value:.3f}")
     fidelity = bl.Fidelity(0.01, 101, log=log)
@@ -74,7 +74,7 @@ def test_a_range_is_of_integers_only_where_both_ends_are():
 
 
 @pytest.mark.parametrize("value", [99, 7001, 100.5, math.nan, math.inf, "500", None, True, [500], 500j])
-def test_what_is_no_fidelity_of_the_range_is_refused(value):
+def test_unusable_fidelities_are_refused(value):
     fidelity = bl.Fidelity(100, 7000)
     for call in (fidelity.check, fidelity.encode, fidelity.cost_of):
         with pytest.raises(bl.InvalidFidelity, match=r"^fidelity=.* is not usable: pass an integer in \[100, 7000\]"):

@@ -55,7 +55,7 @@ def test_a_stepped_integer_ends_at_the_last_member_within(low, step, n, part):
         (Categorical([3, 4]), 5, r"one of \[3, 4\]"),
     ],
 )
-def test_what_is_no_member_is_refused(space, value, expected):
+def test_values_that_are_not_members_are_refused(space, value, expected):
     with pytest.raises(InvalidPoint, match=r"params\['n'\].*pass .*" + expected):
         Space({"n": space}).encode({"n": value})
 
@@ -134,7 +134,7 @@ def test_constants_alone_are_refused(dimensions):
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, Decimal(3), Fraction(1, 2), 1j, b"x", object(), print])
-def test_other_objects_are_no_constants(value):
+def test_objects_that_cannot_be_constants_are_refused(value):
     with pytest.raises(InvalidSpace, match=r"space\['a'\]=.*constants as bl.Categorical\(\[object\]\)"):
         Space({"x": (0.0, 1.0), "a": value})
 

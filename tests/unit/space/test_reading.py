@@ -46,7 +46,7 @@ def test_pairs_of_numbers_are_called_x0_x1():
         (Real, r"write bl.Real\(low, high\)"),
     ],
 )
-def test_what_is_no_dimension_is_refused_with_what_to_write(given, advice):
+def test_unknown_dimensions_are_refused_with_advice(given, advice):
     with pytest.raises(InvalidSpace, match=r"space\['p'\]=.* is not a dimension: .*" + advice):
         Space({"p": given, "x": (0.0, 1.0)})
 
@@ -63,7 +63,7 @@ def test_what_is_no_dimension_is_refused_with_what_to_write(given, advice):
         ([("a", (0.0, 1.0), 3)], "pass a dict"),
     ],
 )
-def test_what_is_no_space_is_refused_with_what_to_write(given, message):
+def test_unknown_spaces_are_refused_with_advice(given, message):
     with pytest.raises(InvalidSpace, match=f"space.*{message}"):
         Space(given)
 
@@ -159,7 +159,7 @@ SILENT = [
 
 
 @pytest.mark.parametrize(("given", "message"), MISREAD)
-def test_misreadings_are_warned_of_at_the_line_that_made_the_space(given, message):
+def test_ambiguous_dimensions_warn_at_the_line_of_the_space(given, message):
     for make in (Space, bl.BayesOpt, bl.RandomSearch):
         with pytest.warns(BelatedWarning, match=message) as caught:
             make(given)
@@ -169,13 +169,13 @@ def test_misreadings_are_warned_of_at_the_line_that_made_the_space(given, messag
 
 
 @pytest.mark.parametrize("given", SILENT)
-def test_what_is_explicit_or_clear_is_silent(given):
+def test_explicit_dimensions_do_not_warn(given):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         Space(given)
 
 
-def test_misreadings_are_warned_of_once(tmp_path):
+def test_ambiguous_dimensions_warn_once(tmp_path):
     with pytest.warns(BelatedWarning):
         opt = bl.BayesOpt({"x": [0.0, 1.0], "y": (0.0, 1.0)}, context={"z": [0.0, 1.0]}, seed=0)
     store = f"sqlite:///{tmp_path}/s.db"

@@ -123,7 +123,7 @@ def test_categorical_round_trip(choices):
         assert dimension.decode(columns) is dimension.choices[i]
 
 
-def test_what_a_user_gave_is_kept_to_the_bit():
+def test_given_params_are_kept_bit_for_bit():
     # Encoded and decoded, 45 of 76 plain decimals change on this scale.
     space = Space({"C": Real(1e-4, 100, log=True), "n": Integer(1, 10**6, log=True), "c": [None, (1, 2), "u", 1.5]})
     for C in [m * 10.0**k for k in range(-4, 2) for m in (1, 1.1, 1.2, 1.5, 2, 2.5, 3, 5, 7, 9)]:
@@ -136,7 +136,7 @@ def test_what_a_user_gave_is_kept_to_the_bit():
 
 
 @pytest.mark.parametrize("choice", [Real(0.0, 1.0), Integer(1, 3), Categorical(["a", "b"])])
-def test_a_dimension_is_no_choice(choice):
+def test_a_dimension_is_not_a_choice(choice):
     for choices in ([choice, 3], ["a", choice]):
         with pytest.raises(InvalidSpace, match=r"write the dimension itself, as in \{\"x\""):
             Space({"x": choices})
@@ -157,7 +157,7 @@ def test_categorical_tells_one_from_true():
     assert [int(np.argmax(dimension.encode(choice))) for choice in (0, 1, False, True)] == [0, 1, 2, 3]
 
 
-def test_categorical_holds_what_cannot_be_hashed_or_compared():
+def test_choices_may_be_unhashable():
     array, layers = np.array([1, 2]), [64, 64]
     dimension = Categorical([array, layers, math.sin])
     assert dimension.decode(dimension.encode([64, 64])) is layers

@@ -1,7 +1,6 @@
 """Records and headers: every change to them is noticed, whoever made it, and named."""
 
 import json
-import re
 
 import pytest
 
@@ -52,7 +51,7 @@ def test_a_changed_record_is_not_intact(change):
         form.verified("s", STUDY, 3, [RECORD._replace(**change)])
 
 
-def test_no_key_is_not_an_empty_key():
+def test_a_missing_key_differs_from_an_empty_key():
     assert not form.is_intact(STUDY, forged(RECORD, key="")._replace(key=None))
     assert form.is_intact(STUDY, forged(RECORD, key="")) and form.is_intact(STUDY, forged(RECORD, key=None))
 
@@ -90,22 +89,13 @@ def test_intact_events_at_the_wrong_place_are_refused():
             form.verified("s", STUDY, start, records)
 
 
-NEWER = (
-    f" was written by a newer belated than this one (format {form.VERSION + 1}, this one reads {form.VERSION}): "
-    "upgrade belated"
-)
-OLDER = (
-    f" was written by an older belated than this one (format {form.VERSION - 1}, this one reads {form.VERSION}): "
-    "read it with that version"
-)
-
-
-@pytest.mark.parametrize(("step", "message"), [(1, NEWER), (-1, OLDER)])
-def test_another_format_is_refused_by_name_with_what_to_do(step, message):
+@pytest.mark.parametrize(("step", "age"), [(1, "newer"), (-1, "older")])
+def test_another_format_is_refused_by_its_number(step, age):
     version = form.VERSION + step
-    with pytest.raises(bl.StoreError, match="^event 3 of study 's'" + re.escape(message) + "$"):
+    match = rf"{age} belated .*format {version}, this one reads {form.VERSION}\)"
+    with pytest.raises(bl.StoreError, match="^event 3 of study 's' .*" + match):
         form.verified("s", STUDY, 3, [forged(RECORD, version=version)])
-    with pytest.raises(bl.StoreError, match="^study 's'" + re.escape(message) + "$"):
+    with pytest.raises(bl.StoreError, match="^study 's' .*" + match):
         form.read_header(forged(HEADER, version=version))
 
 
@@ -121,7 +111,7 @@ def test_a_newer_format_may_have_other_checksums_and_an_older_one_may_not():
         form.read_header(HEADER._replace(**older))
 
 
-def test_a_definition_with_numbers_that_are_none_is_not_written():
+def test_a_definition_with_nan_is_not_written():
     with pytest.raises(ValueError):
         form.header(STUDY, "s", {"optimizer": "none", "arguments": {"x": float("nan")}}, 1.5)
 
@@ -149,7 +139,7 @@ def test_a_definition_with_numbers_that_are_none_is_not_written():
         ({"definition": "[" * 100_000}, "recursion"),
     ],
 )
-def test_what_is_not_a_definition_is_refused_although_its_checksum_fits(change, problem):
+def test_malformed_definitions_are_refused_although_their_checksum_fits(change, problem):
     stored = forged(HEADER, **change)
     with pytest.raises(bl.StoreError, match=f"the definition of study .* is damaged .*{problem}.*: restore a copy"):
         form.read_header(stored)

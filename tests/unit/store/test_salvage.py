@@ -87,7 +87,7 @@ def test_keys_and_texts_of_every_kind_are_found(path):
     assert_all_is_found(path, 2, len(events))
 
 
-def test_what_comes_out_is_in_order_and_what_is_no_event_stays_out(path):
+def test_salvaged_events_are_in_order_and_checked(path):
     headers = [form.header(id, f"s{id}", DEFINITION, 0.5) for id in (300, 200)]
     events = [(id, form.with_checksum(id, seq, None, 0.5, "{}")) for id in (300, 200) for seq in (2, 0)]
     strange = ["nonsense", "", "[" * 100_000, "1\n"]  # with right checksums
@@ -179,7 +179,7 @@ def like_records(generator, n):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_bytes_that_look_like_records_are_none_and_do_no_harm(path, seed):
+def test_bytes_that_look_like_records_are_left_out(path, seed):
     noise = like_records(random.Random(seed), 500)
     store = SqliteStore(path)
     store.create(form.header(5, "first", DEFINITION, 0.5), [form.with_checksum(5, 0, None, 0.5, "{}")])

@@ -74,14 +74,14 @@ def failing(store, error):
 
 
 ERRORS = [
-    (13, "database or disk is full", "the disk is full: free some space and call again"),
-    (8, "attempt to write a readonly database", "it is read-only: give this user the right to write to the file and "),
-    (3, "access permission denied", "it is not accessible: give this user the right to read and write"),
-    (14, "unable to open database file", "it cannot be opened: does its folder exist, and may this user write there?"),
-    (26, "file is not a database", "it is not a database: is the path right? If it is, restore a copy of the file"),
-    (11, "database disk image is malformed", "it is damaged: restore a copy, or save what is intact with: belated stu"),
-    (0, "Could not decode to UTF-8 column", "it is damaged: restore a copy, or save what is intact with: belated stud"),
-    (10, "disk I/O error", "disk I/O error: is the disk full, or failing? Then call again"),
+    (13, "database or disk is full", "the disk is full"),
+    (8, "attempt to write a readonly database", "it is read-only"),
+    (3, "access permission denied", "it is not accessible"),
+    (14, "unable to open database file", "it cannot be opened"),
+    (26, "file is not a database", "it is not a database"),
+    (11, "database disk image is malformed", "it is damaged"),
+    (0, "Could not decode to UTF-8 column", "it is damaged"),
+    (10, "disk I/O error", "disk I/O error"),
     (18, "string or blob too big", "it holds a field larger than any that belated writes"),
     (21, "bad parameter or other API misuse", "SQLite refused: bad parameter or other API misuse"),
 ]
@@ -146,7 +146,7 @@ BUSY = [(5, "database is locked"), (6, "database table is locked"), (5 | 1 << 8,
 
 
 def busy(code, words, times):
-    """An action that finds the file locked so many times."""
+    """An action that finds the file locked `times` times."""
     left = [times]
 
     def action():
@@ -173,12 +173,6 @@ def test_a_locked_file_is_tried_again_in_shorter_and_shorter_pauses(opened, wait
     assert waited[-1] > 1.0
 
 
-def test_pauses_are_half_as_long_after_the_time_that_is_declared(opened, waits):
-    waits["step"] = sqlite._PAUSE_HALVED_AFTER - sqlite._MAX_PAUSE
-    assert opened._when_free(busy(5, "database is locked", 2)) == "done"
-    assert waits["pauses"] == pytest.approx([sqlite._MAX_PAUSE, sqlite._MAX_PAUSE / 2])
-
-
 def test_after_the_longest_wait_the_error_is_raised(opened, waits):
     waits["step"] = 25.0
     with pytest.raises(sqlite3.OperationalError):
@@ -190,14 +184,12 @@ def test_after_the_longest_wait_the_error_is_raised(opened, waits):
     assert len(waits["waited"]) == 3
 
 
-def test_who_keeps_the_file_locked_is_asked_for(opened, waits):
+def test_error_names_other_processes_that_hold_the_lock(opened, waits):
     waits["step"] = 25.0
     failing(opened, sqlite3.OperationalError("database is locked"))
     if sys.version_info >= (3, 11):
         opened._connection.error.sqlite_errorcode = 5
-    with pytest.raises(
-        bl.StoreError, match="other processes have been writing to it for 60 s: is one of them stopped?"
-    ):
+    with pytest.raises(bl.StoreError, match="other processes have been writing to it for 60 s"):
         opened.names()
 
 
@@ -248,7 +240,7 @@ def test_a_file_that_was_replaced_while_in_use_is_refused_until_it_is_back(opene
     other._disconnect()
     os.rename(path, path + ".old")
     for _ in range(2):
-        with pytest.raises(bl.StoreError, match="the file was moved, removed or replaced while in use, so that other"):
+        with pytest.raises(bl.StoreError, match="the file was moved, removed or replaced while in use"):
             opened.names()
         if not os.path.exists(path):
             # Another file of that name is not the one that was opened.
@@ -273,8 +265,7 @@ osxfs fuse.osxfs prl_fs"""
 def test_every_file_system_that_machines_share_is_refused(path, monkeypatch):
     for kind in NETWORK.split():
         monkeypatch.setattr(sqlite, "file_system", lambda given, kind=kind: kind if given == path else "ext4")
-        message = f"^store {re.escape(path)}: it is on {kind}, a file system shared between machines, where locks are"
-        with pytest.raises(bl.StoreError, match=message):
+        with pytest.raises(bl.StoreError, match=f"^store {re.escape(path)}: .* {kind}, a file system shared"):
             SqliteStore(path).create(header(), [])
     for kind in ("ext4", "xfs", "btrfs", "tmpfs", "overlay", "apfs", "fuse", ""):
         monkeypatch.setattr(sqlite, "file_system", lambda given, kind=kind: kind)
@@ -292,11 +283,10 @@ def test_a_store_travels_by_its_path(opened, path, monkeypatch):
 
 
 @pytest.mark.parametrize("location", ["", "x.db", "/", "/:memory:", "/a\0b"])
-def test_what_names_no_file_is_refused(location):
-    message = (
-        f"^store={re.escape(short(f'sqlite://{location}'))} names no file: pass 'sqlite:///file.db', since a study"
-    )
-    with pytest.raises(bl.InvalidSetting, match=message):
+def test_locations_without_a_file_are_refused(location):
+    with pytest.raises(
+        bl.InvalidSetting, match=f"^store={re.escape(short(f'sqlite://{location}'))} .*sqlite:///file.db"
+    ):
         SqliteStore.from_location(location)
 
 
@@ -321,8 +311,7 @@ def test_events_that_do_not_follow_the_last_one_are_refused_whole(opened):
         with pytest.raises(bl.StoreError), opened.writing("s") as log:
             log.append([record(2)])
             log.append([record(wrong)])
-    message = "^the store's count of events changed within a transaction: it is damaged; restore a copy$"
-    with pytest.raises(bl.StoreError, match=message), opened.writing("s") as log:
+    with pytest.raises(bl.StoreError, match="changed within a transaction"), opened.writing("s") as log:
         log.append([record(5)])
     assert opened.events("s", 0) == [record(0), record(1)]
     with opened.writing("s") as log:
@@ -333,49 +322,21 @@ def test_events_that_do_not_follow_the_last_one_are_refused_whole(opened):
 @pytest.mark.parametrize(
     ("statement", "start", "message"),
     [
-        ("DELETE FROM heads", 0, "the study's count of events is missing: the store is damaged; restore a copy"),
-        ("UPDATE heads SET n = 'two'", 0, "the study's count of events is missing: the store is damaged"),
-        (
-            "UPDATE heads SET n = 3",
-            1,
-            "the store has 1 of the 2 events from number 1 on: it is damaged; restore a copy, or save what is intact",
-        ),
+        ("DELETE FROM heads", 0, "the study's count of events is missing"),
+        ("UPDATE heads SET n = 'two'", 0, "the study's count of events is missing"),
+        ("UPDATE heads SET n = 3", 1, "the store has 1 of the 2 events from number 1 on"),
         ("UPDATE heads SET n = 3", 0, "the store has 2 of the 3 events from number 0 on"),
         ("DELETE FROM events", 1, "the store has 0 of the 1 events from number 1 on"),
-        (
-            "SELECT 1",
-            3,
-            "the store has 2 events of a study of which this process knows 3: it was replaced by an earlier copy; open",
-        ),
+        ("SELECT 1", 3, "the store has 2 events of a study of which this process knows 3"),
     ],
 )
-def test_counts_that_do_not_fit_are_refused(opened, path, statement, start, message):
+def test_wrong_counts_of_events_are_refused(opened, path, statement, start, message):
     opened.events("s", 0)
     edit(path, statement)
     with pytest.raises(bl.StoreError, match=f"^{re.escape(message)}"):
         opened.events("s", start)
     with pytest.raises(bl.StoreError, match=f"^{re.escape(message)}"), opened.writing("s") as log:
         log.events(start)
-
-
-@pytest.mark.parametrize(
-    ("statement", "message"),
-    [
-        ("PRAGMA application_id = 77", "it is not a store of belated: pass another path"),
-        ("PRAGMA user_version = 2", "it was written by a newer belated than this one: upgrade belated"),
-        ("PRAGMA user_version = 0", "its tables are not those that belated makes: another program changed it, or it"),
-        (
-            "DROP INDEX keys",
-            "its tables are not those that belated makes: another program changed it, or it is damaged",
-        ),
-    ],
-)
-def test_a_layout_of_another_make_is_named(path, opened, statement, message):
-    opened._disconnect()
-    edit(path, statement)
-    for call in (opened.names, lambda: opened.create(header("t", 8), [])):
-        with pytest.raises(bl.StoreError, match=re.escape(message)):
-            call()
 
 
 # Damage that SQLite itself finds.
@@ -396,7 +357,7 @@ def lose_the_name(path, name):
         file.write(data.replace(name.encode(), name[::-1].encode()))
 
 
-def test_a_study_that_damage_hides_is_not_created_again(path):
+def test_a_study_hidden_by_damage_is_not_created_again(path):
     store = SqliteStore(path)
     store.create(header("dose-finding"), [record(0)])
     store._disconnect()

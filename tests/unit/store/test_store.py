@@ -151,7 +151,7 @@ def test_events_that_were_changed_are_refused(filled, statement):
         "PRAGMA user_version = 2",
     ],
 )
-def test_databases_of_another_make_are_refused(filled, statement):
+def test_databases_of_other_programs_are_refused(filled, statement):
     edit(filled, statement)
     for optimizer in (None, random_search()):
         with pytest.raises(bl.StoreError, match="newer" if statement.endswith("= 2") else "store"):
@@ -240,7 +240,7 @@ def test_hostile_events_are_refused(path, bodies):
         load(path)
 
 
-def test_newer_studies_and_events_say_so(path, filled):
+def test_newer_formats_are_refused_by_name(path, filled):
     edit(filled, f"UPDATE events SET version = {form.VERSION + 1} WHERE seq = 7")
     with pytest.raises(bl.StoreError, match="newer"):
         load(filled)
@@ -262,7 +262,7 @@ def test_an_older_format_is_refused_by_its_number_although_its_checksums_fit(pat
 # The file and its place.
 
 
-def test_files_that_are_no_stores(path, tmp_path):
+def test_files_that_are_not_stores(path, tmp_path):
     with pytest.raises(bl.StoreError, match="no study"):
         load(path)
     assert not os.path.exists(path)
@@ -274,21 +274,6 @@ def test_files_that_are_no_stores(path, tmp_path):
         bl.Study("s", f"sqlite:///{tmp_path}", random_search())
     with pytest.raises(bl.StoreError, match="folder"):
         bl.Study("s", f"sqlite:///{tmp_path}/none/a.db", random_search())
-
-
-def test_a_file_that_was_replaced_is_noticed(filled):
-    study = load(filled)
-    os.rename(filled, filled + ".old")
-    with pytest.raises(bl.StoreError, match="moved"):
-        study.suggest()
-    os.rename(filled + ".old", filled)
-    study.suggest()
-
-
-def test_network_file_systems_are_refused(path, monkeypatch):
-    monkeypatch.setattr(sqlite, "file_system", lambda path: "nfs4")
-    with pytest.raises(bl.StoreError, match="nfs4"):
-        bl.Study("s", f"sqlite:///{path}", random_search())
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")

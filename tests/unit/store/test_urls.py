@@ -67,7 +67,7 @@ def test_an_ambiguous_url_is_refused_and_not_shown(location):
         "mysql://me:s3cr3t/@host/s3cr3t@host/db",
     ],
 )
-def test_what_is_no_url_of_a_store_is_refused_without_its_password(given):
+def test_unknown_urls_are_refused_without_their_password(given):
     with pytest.raises(bl.InvalidSetting, match=r"^store=.* is not usable: pass a URL ") as caught:
         store.open_store(given)
     assert "s3cr3t" not in str(caught.value) and "it is" not in str(caught.value) and "***" in shown(given)

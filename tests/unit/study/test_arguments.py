@@ -35,14 +35,14 @@ def test_printable_strings_are_names_and_keys(store, name):
 
 
 @pytest.mark.parametrize("given", [*UNUSABLE, None], ids=ascii)
-def test_what_is_no_name_is_refused(store, tmp_path, given):
+def test_unusable_names_are_refused(store, tmp_path, given):
     with pytest.raises(bl.InvalidSetting, match="^name=.*: pass a printable string"):
         bl.Study(given, store, optimizer())
     assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("given", UNUSABLE, ids=ascii)
-def test_what_is_no_key_is_refused(store, given):
+def test_unusable_keys_are_refused(store, given):
     study = bl.Study("s", store, optimizer())
     study.suggest()
     message = "^key=.* is not usable: pass a printable string of at most 2500 bytes"
@@ -91,7 +91,7 @@ def test_a_lease_ends_so_many_seconds_after_it_began(store, seconds):
 
 
 @pytest.mark.parametrize("seconds", [-1e-9, float("nan"), float("inf"), 1.7e308, "3", True, [3.0]])
-def test_what_is_no_lease_is_refused(store, seconds):
+def test_unusable_leases_are_refused(store, seconds):
     study = bl.Study("s", store, optimizer())
     with pytest.raises(bl.InvalidSetting, match="^expires_after=.* is not usable: pass seconds >= 0"):
         study.suggest(expires_after=seconds)
@@ -105,7 +105,7 @@ def five_past():
     return 300.0
 
 
-def test_an_optimizers_clock_is_its_studys(store):
+def test_a_study_uses_the_clock_of_its_optimizer(store):
     study = bl.Study("s", store, optimizer(clock="seconds", time=five_past))
     assert study.suggest(expires_after=10.0).expires_at == 310.0 and study.trial(0).suggested_at == 300.0
     again = pickle.loads(pickle.dumps(study))
@@ -173,14 +173,14 @@ def late(store, other):
     return made
 
 
-def test_who_comes_second_opens_what_the_first_created(store):
+def test_the_second_process_opens_the_study_of_the_first(store):
     mine = bl.Study("s", late(store, optimizer(seed=5)), optimizer(seed=None))
     assert mine.n_trials == 2 and mine.get_params()["seed"] == 5
     assert mine.trials == bl.Study.load("s", store).trials
 
 
 @pytest.mark.parametrize(("given", "message"), [({"seed": 6}, "seed is 5 there and 6 here"), ({"n": 1}, "has trials")])
-def test_who_comes_second_with_something_else_is_refused(store, given, message):
+def test_a_second_process_with_another_optimizer_is_refused(store, given, message):
     opt = optimizer(seed=given.get("seed", 5))
     if "n" in given:
         opt.suggest()

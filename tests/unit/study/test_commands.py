@@ -135,7 +135,7 @@ def test_a_list_has_the_optimizer_and_the_counts(path, capsys):
 
 
 @pytest.mark.parametrize("command", ["show", "export"])
-def test_a_name_that_is_not_there_is_answered_with_those_that_are(path, capsys, command):
+def test_error_for_an_unknown_name_lists_the_studies(path, capsys, command):
     assert cli.main(["study", command, path, "third"]) == cli.FAILED
     out, err = capsys.readouterr()
     assert out == "" and f"there is no study 'third' in sqlite:///{path}: it has ['first', 'second']" in err

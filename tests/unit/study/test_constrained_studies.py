@@ -103,7 +103,7 @@ def test_the_wrong_number_is_refused(study, store):
         bl.Study.load("s", store, constraints=below_one)
 
 
-def test_others_than_the_study_was_made_with_are_held_against_its_suggestions(study, store):
+def test_other_constraints_are_checked_against_the_suggestions(study, store):
     # Trial 0 was added: it violates the first one, and may.
     with pytest.raises(bl.InvalidSetting, match=r"trial 1 .*violates constraints\[1\] \(never_half\) with params="):
         bl.Study.load("s", store, constraints=[below_one, never_half])

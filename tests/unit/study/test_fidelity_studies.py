@@ -5,7 +5,7 @@ import multiprocessing
 import pytest
 
 import belated as bl
-from belated.study.definition import definition_of, differences, optimizer_from
+from belated.study.definition import definition_of, optimizer_from
 
 SPACE = {"x": (0.0, 1.0)}
 SAMPLES = bl.Fidelity(100, 7000, log=True, cost=bl.PowerCost(0.02, 1.5, full=3), bias=0.5)
@@ -48,7 +48,7 @@ def test_a_study_goes_on_as_its_optimizer_does(store):
     assert study.n_trials == 9 and study._log.events(0) == opt._log.events(0)
 
 
-def test_refusals_leave_a_study_as_it_is(store):
+def test_refusals_change_nothing(store):
     study = bl.Study("s", store, search())
     trial = study.suggest(fidelity=500)
     before = study._log.events(0)
@@ -75,17 +75,12 @@ def test_a_key_is_for_one_fidelity(store):
     assert [trial.fidelity for trial in trials] == [300, 500]
     for each in (study, bl.Study.load("s", store)):
         assert each.suggest(n=2, fidelity=500, key="k") == trials == each.suggest(n=2, key="k")
-        with pytest.raises(bl.InvalidSetting, match="^key='k' started 2 trials before, in a request other than this"):
+        with pytest.raises(bl.InvalidSetting, match="^key='k' started 2 trials before"):
             each.suggest(n=2, fidelity=501, key="k")
     assert study.n_trials == 2
 
 
 # Definitions.
-
-
-def test_definitions_without_a_fidelity_are_as_they_were():
-    assert "fidelity" not in definition_of(search(None))["arguments"]
-    assert differences(definition_of(search(None)), search(None)) == []
 
 
 @pytest.mark.parametrize(
@@ -99,17 +94,16 @@ def test_definitions_without_a_fidelity_are_as_they_were():
         ),
     ],
 )
-def test_what_differs_is_named(store, other, difference):
+def test_differences_are_named(store, other, difference):
     bl.Study("s", store, search(other))
     with pytest.raises(bl.InvalidSetting) as raised:
         bl.Study("s", store, search())
-    assert str(raised.value).startswith(f"study 's' exists with other settings: {difference}; leave optimizer out")
+    assert "study 's'" in str(raised.value) and difference in str(raised.value)
     assert bl.Study("s", store, search(other)).name == "s"
 
 
 def test_a_function_for_the_cost_is_refused(store):
-    message = r"^Fidelity\(1, 3, cost=.*\) has a function for its cost, which a study cannot store: pass a bl.PowerCost"
-    with pytest.raises(bl.InvalidSetting, match=message):
+    with pytest.raises(bl.InvalidSetting, match=r"^Fidelity\(1, 3, cost=.*a function for its cost.*bl.PowerCost"):
         bl.Study("s", store, search(bl.Fidelity(1, 3, cost=double)))
     with pytest.raises(bl.StoreError, match="there is no study 's'"):
         bl.Study.load("s", store)

@@ -115,7 +115,7 @@ def test_user_attributes_that_are_not_json_data_are_changed_with_a_warning(stora
         assert attrs[4] == {"whole": {"n": [1, None, "é"]}}
 
 
-def test_it_is_the_study_that_one_would_have_made(storage):
+def test_converted_study_equals_one_made_by_hand(storage):
     theirs = create(storage)
     theirs.optimize(lambda t: t.suggest_float("x", -1.0, 2.0) ** 2 + t.suggest_int("n", 1, 9), 12)
     study = bl.Study.from_optuna(storage, "theirs", optimizer=None)
@@ -128,7 +128,7 @@ def test_it_is_the_study_that_one_would_have_made(storage):
     np.testing.assert_array_equal(study.predict([{"x": 0.5, "n": 3}]), reference.predict([{"x": 0.5, "n": 3}]))
 
 
-def test_it_is_kept_where_one_wants(storage, tmp_path):
+def test_converted_study_is_kept_in_the_given_store(storage, tmp_path):
     url = f"sqlite:///{tmp_path / 'optuna.db'}"
     create(url).optimize(lambda trial: trial.suggest_float("x", 0.0, 1.0), 4)
     store = f"sqlite:///{tmp_path / 'belated.db'}"
@@ -183,7 +183,7 @@ def test_a_threshold_covers_numbers_that_no_trial_had(storage):
     assert list(bl.Study.from_optuna(storage, "theirs").get_params()["space"]["x"].when["n"]) == [4, 5, 6, 7, 8, 9]
 
 
-def test_a_parameter_that_nothing_tells_of_is_refused_without_a_space(storage):
+def test_parameters_of_unknown_condition_are_refused_without_a_space(storage):
     both = RATE | {"x": FloatDistribution(0.0, 1.0)}
     trials = [trial_of({"rate": 0.1}, 1.0), trial_of({"rate": 0.1, "x": 0.5}, 2.0, distributions=both)]
     create(storage, trials)
@@ -235,7 +235,7 @@ def test_a_study_that_does_not_exist_is_refused(storage, tmp_path):
         bl.Study.from_optuna(storage, "theirs")
 
 
-def test_it_says_that_it_needs_optuna(storage, monkeypatch):
+def test_error_names_optuna_where_it_is_missing(storage, monkeypatch):
     monkeypatch.setitem(sys.modules, "optuna", None)
     with pytest.raises(ImportError, match=r"from_optuna needs optuna: pip install 'belated\[optuna\]'"):
         bl.Study.from_optuna(storage, "theirs")
@@ -280,7 +280,7 @@ def test_a_study_without_trials_needs_a_space(storage):
     assert bl.Study.from_optuna(storage, "theirs", optimizer=optimizer).n_trials == 0
 
 
-def test_an_optimizer_stays_without_trials_whatever_happens(storage, tmp_path):
+def test_the_given_optimizer_keeps_no_trials(storage, tmp_path):
     study = create(storage, [trial_of({"rate": 0.5}, 1.0), trial_of({"rate": 0.25}, 2.0)])
     store = f"sqlite:///{tmp_path / 'belated.db'}"
     given = bl.BayesOpt({"rate": bl.Real(1e-3, 1.0, log=True)}, direction="minimize", seed=1)

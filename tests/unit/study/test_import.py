@@ -214,7 +214,7 @@ def test_lines_that_are_made_here_are_those_of_an_export(run, exported, tmp_path
         *[({"keys": (key,)}, 2, "key") for key in ("", "k", "suggest", "suggest:0", "fail:0:k", "suggest:x:k")],
     ],
 )
-def test_what_no_study_can_have_is_refused_by_file_and_line(run, exported, tmp_path, facts, line, fact):
+def test_impossible_records_are_refused_by_file_and_line(run, exported, tmp_path, facts, line, fact):
     other = tmp_path / "other.db"
     file = exported(study_as_lines(**facts))
     code, printed, errors = run("import", file, other)
@@ -253,7 +253,7 @@ def test_a_definition_that_is_nested_too_deeply_is_refused(run, exported, tmp_pa
     assert code == cli.FAILED and f"{tmp_path / 'export.json'}: " in errors and len(errors) < 1000
 
 
-def test_standard_input_that_is_no_text_is_refused(run, tmp_path, monkeypatch):
+def test_standard_input_that_is_not_text_is_refused(run, tmp_path, monkeypatch):
     lines = "".join(study_as_lines()).replace('"now"', '"\udcff"')
     monkeypatch.setattr("sys.stdin", io.StringIO(lines))
     code, _, errors = run("import", "-", tmp_path / "other.db")
@@ -273,7 +273,7 @@ def test_events_that_cannot_have_happened_are_refused(run, exported, tmp_path):
     assert not (tmp_path / "other.db").exists()
 
 
-def test_names_and_files_that_are_not_there_are_said(run, exported, tmp_path):
+def test_missing_names_and_files_are_named(run, exported, tmp_path):
     other = tmp_path / "other.db"
     code, _, errors = run("import", exported(), other, "three")
     assert code == cli.FAILED and "there is no study 'three' in the file" in errors

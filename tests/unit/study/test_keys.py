@@ -51,7 +51,7 @@ class Overtaken(SqliteStore):
 
 @pytest.mark.parametrize("seconds", [0.0, 10.0], ids=["quick", "slow"])
 @pytest.mark.parametrize("turn", [1, 2, 3, 4])
-def test_who_asks_at_the_same_moment_with_the_same_key_gets_the_same_trials(url, monkeypatch, seconds, turn):
+def test_simultaneous_calls_with_one_key_get_the_same_trials(url, monkeypatch, seconds, turn):
     """Between a proposal and the write lock others write; the one of this turn makes the same request."""
     other = bl.Study("s", url, optimizer())
     store = Overtaken.from_location(url.removeprefix("sqlite://"))
@@ -113,7 +113,7 @@ def test_a_key_holds_for_the_cost_and_for_where_a_trial_was_run_but_not_for_attr
     assert study._log.n_events() == n and trial.attrs == {"a": 1} and trial.duration == 3.0
 
 
-def test_a_key_agrees_whatever_the_trial_became_since(url):
+def test_a_key_agrees_after_later_changes_of_its_trial(url):
     study = bl.Study("s", url, optimizer())
     trial = study.suggest()
     study.observe(trial, 1.0, key="plain")

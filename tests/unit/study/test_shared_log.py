@@ -62,7 +62,7 @@ def test_a_log_that_was_not_read_for_long_is_read_before_the_write_lock_is_taken
     assert read == [5, 0]
 
 
-def test_known_events_are_no_work_for_the_garbage_collector(tmp_path):
+def test_known_events_are_not_tracked_by_the_garbage_collector(tmp_path):
     store = f"sqlite:///{tmp_path / 's.db'}"
     study = bl.Study("s", store, bl.RandomSearch({"x": (0.0, 1.0)}, seed=0))
     other = bl.Study.load("s", store)

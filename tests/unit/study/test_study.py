@@ -155,7 +155,7 @@ def test_differences_are_named_by_nested_name(store, given, difference):
     bl.Study("s", store, bl.BayesOpt(space, **arguments | values, direction="minimize"))
     with pytest.raises(bl.InvalidSetting) as caught:
         bl.Study("s", store, bl.BayesOpt(space, **arguments | given, direction="minimize"))
-    assert f"other settings: {difference}; leave optimizer out" in str(caught.value)
+    assert difference in str(caught.value)
 
 
 def test_an_optimizer_with_trials_becomes_a_study(store):
@@ -306,7 +306,7 @@ STEPS = st.lists(st.tuples(st.integers(0, 8), st.integers(0, 12), st.integers(-2
 
 @settings(max_examples=30)
 @given(STEPS)
-def test_histories_fold_to_the_same_whatever_was_repeated_or_reopened(tmp_path_factory, steps):
+def test_histories_agree_after_repeated_and_reopened_calls(tmp_path_factory, steps):
     """Two studies take turns and are reopened; an optimizer alone, given each report once, agrees with both."""
     store = f"sqlite:///{tmp_path_factory.mktemp('history') / 'a.db'}"
     plain = random_search()
@@ -383,7 +383,7 @@ def test_threads_share_a_study_object(store):
 
 
 @pytest.mark.parametrize("quick", [0.0, 1e9])
-def test_suggesting_at_the_same_moment_gives_what_one_process_would(store, monkeypatch, quick):
+def test_simultaneous_suggestions_equal_sequential_ones(store, monkeypatch, quick):
     """While a proposal is made, another study suggests: it is made again with the other's point pending."""
     monkeypatch.setattr("belated.study.shared_log._QUICK", quick)
 
@@ -462,7 +462,7 @@ def test_a_failed_write_leaves_what_the_store_has(store, monkeypatch):
     assert bl.Study.load("s", store).best_value_ == 2.0
 
 
-def test_what_cannot_be_stored_is_refused(store):
+def test_optimizers_that_cannot_be_stored_are_refused(store):
     with pytest.raises(bl.InvalidSpace, match="cannot be stored"):
         bl.Study("s", store, bl.RandomSearch({"f": [np.sin, np.cos]}))
     with pytest.raises(bl.InvalidSetting, match="one of"):

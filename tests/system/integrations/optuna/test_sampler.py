@@ -152,7 +152,7 @@ def test_a_sampler_forgets_the_space_of_a_study_of_the_same_name():
 # The rest.
 
 
-def test_it_says_when_it_samples_independently_and_leaves_it_to_another_sampler(caplog):
+def test_independent_sampling_warns_and_uses_the_other_sampler(caplog):
     optuna.logging.enable_propagation()
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     own = optuna.samplers.RandomSampler(seed=1)

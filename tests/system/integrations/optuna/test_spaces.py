@@ -33,7 +33,7 @@ def test_the_space_is_what_all_completed_trials_have():
     assert all(("only_a" in trial.params) is (trial.params["kind"] == "a") for trial in study.trials)
 
 
-def test_the_first_trial_tells_the_space_to_those_that_start_beside_it():
+def test_the_space_of_the_first_trial_is_used_by_parallel_trials():
     study = study_of(search_space=None)
     first = study.ask(DISTRIBUTIONS)
     own = bl.BayesOpt(SPACE, direction="minimize", seed=3)
@@ -99,7 +99,7 @@ def distributions(draw):
 
 
 @given(distribution=distributions(), seed=st.integers(0, 99), u=st.floats(0.0, 1.0))
-@settings(max_examples=100)
+@settings(max_examples=60)
 def test_values_pass_between_distributions_and_dimensions(distribution, seed, u):
     dimension = dimension_of("x", distribution)
     # Theirs are accepted here, and keep what they are.

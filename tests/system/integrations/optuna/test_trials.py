@@ -70,7 +70,7 @@ def test_trials_that_sample_in_another_order_have_the_points_of_their_numbers(op
     st.lists(st.tuples(st.sampled_from(["start", "start", "sample", "fail", "wait"]), st.integers(0, 9)), max_size=30)
 )
 @settings(max_examples=20)
-def test_no_point_is_suggested_twice_whoever_samples_when(optimizer, n_results, steps):
+def test_no_point_is_suggested_twice_in_any_order_of_sampling(optimizer, n_results, steps):
     """In a space of infinitely many points, also where a draft was for nothing, or was not made any more."""
     study = study_of(optimizer=optimizer)
     for _ in range(n_results):
@@ -109,7 +109,7 @@ def test_objectives_that_work_before_they_ask_have_points_of_their_own():
 
 @pytest.mark.parametrize("hours", [-5, 0, 5])
 def test_a_trial_without_a_point_is_drafted_for_a_minute_only(monkeypatch, hours):
-    """By the clock of this process, whatever that of the trial's machine says."""
+    """By the clock of this process, not of the machine of the trial."""
     seconds = 1000.0
     monkeypatch.setattr(optuna_log, "monotonic", lambda: seconds)
     study, own = study_of(), bl.BayesOpt(SPACE, direction="minimize", seed=3)
@@ -187,7 +187,7 @@ STEPS = st.sampled_from(["ask", "ask", "start", "sample", "complete", "complete"
 @given(st.lists(st.tuples(STEPS, st.integers(0, 9), st.booleans()), max_size=30))
 @settings(max_examples=40)
 def test_a_log_that_is_followed_is_the_one_derived_at_once(steps):
-    """Whatever happens in which order, and whichever of two processes samples."""
+    """In any order of events, with either of two processes sampling."""
     ends = {"complete": TrialState.COMPLETE, "fail": TrialState.FAIL, "prune": TrialState.PRUNED}
     study = study_of(optimizer=functools.partial(bl.BayesOpt, initial=3))
     samplers = [study.sampler, sampler_of(optimizer=functools.partial(bl.BayesOpt, initial=3))]

@@ -1,0 +1,125 @@
+"""Ctrl-C during a run: the result is attached to the exception, or returned at a prompt."""
+
+import os
+import signal
+import subprocess
+import sys
+from concurrent.futures import Executor, Future
+
+import pytest
+
+import belated as bl
+from tests.unit.run.runs import METHODS, SECONDS, SPACE, f, states
+
+SCRIPT = """
+import os, sys, threading, time
+import belated as bl
+
+go_on = threading.Event()
+
+def f(params):
+    if params["n"] == 1:
+        return 1.0
+    os.write(1, b"running\\n")
+    # In short waits: a signal that arrives just before a call that waits is handled only after it.
+    while not go_on.is_set():
+        {wait}
+
+opt = bl.RandomSearch({{"n": (1, 8)}}, seed=0)
+opt.enqueue([{{"n": 1}}, {{"n": 8}}, {{"n": 8}}])
+{prompt}
+try:
+    best = bl.maximize(f, optimizer=opt, n_trials=50, {workers})
+    print("returned", flush=True)
+except KeyboardInterrupt as interrupt:
+    best = interrupt.result
+    raise
+finally:
+    go_on.set()
+    print(best.stop_reason, best.best_value_, *[trial.state for trial in best.trials], flush=True)
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="sends a signal to another process")
+@pytest.mark.parametrize(
+    ("workers", "wait", "end", "prompt"),
+    [
+        ("n_workers=1", "time.sleep(0.01)", "interrupted 1.0 observed pending", False),
+        ("n_workers=2", "go_on.wait(0.01)", "interrupted 1.0 observed pending pending", False),
+        ("timeout=1000", "go_on.wait(0.01)", "interrupted 1.0 observed pending", False),
+        ("n_workers=2", "go_on.wait(0.01)", "interrupted 1.0 observed pending pending", True),
+    ],
+)
+def test_ctrl_c(workers, wait, end, prompt):
+    script = SCRIPT.format(workers=workers, wait=wait, prompt="sys.ps1 = '>>> '" if prompt else "")
+    child = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        for _ in range(end.count("pending")):
+            assert child.stdout.readline() == "running\n"
+        child.send_signal(signal.SIGINT)
+        out, err = child.communicate(timeout=SECONDS)
+    finally:
+        child.kill()
+        child.wait()
+    if prompt:
+        assert (child.returncode, err) == (0, "") and out == f"returned\n{end}\n"
+    else:
+        # As Python ends at any Ctrl-C that is not handled; a shell shows 130.
+        assert child.returncode == -signal.SIGINT and err.endswith("KeyboardInterrupt\n") and out == end + "\n"
+
+
+PROCESSES = """
+import multiprocessing, os, time
+from concurrent.futures import ProcessPoolExecutor
+import belated as bl
+
+def f(params):
+    os.write(1, b"running\\n")
+    while True:  # short: a signal that arrives just before a call that waits is handled only after it
+        time.sleep(0.01)
+
+if __name__ == "__main__":
+    pool = ProcessPoolExecutor(2, multiprocessing.get_context("{method}"))
+    try:
+        bl.maximize(f, {{"n": (1, 8)}}, n_trials=50, executor=pool)
+    except KeyboardInterrupt as interrupt:
+        best = interrupt.result
+    print(best.stop_reason, *[trial.state for trial in best.trials], flush=True)
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="sends a signal to a group of processes")
+@METHODS
+def test_ctrl_c_with_processes(method, tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(PROCESSES.format(method=method))
+    # A terminal sends Ctrl-C to all of its foreground processes.
+    child = subprocess.Popen(
+        [sys.executable, str(script)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+    try:
+        for _ in range(2):
+            assert child.stdout.readline() == "running\n"
+        os.killpg(child.pid, signal.SIGINT)
+        out, _ = child.communicate(timeout=SECONDS)
+    finally:
+        child.kill()
+        child.wait()
+    assert out == "interrupted pending pending\n"
+
+
+def test_a_second_ctrl_c_is_raised():
+    class Pressed(Future):
+        def cancel(self):
+            raise KeyboardInterrupt("the second")
+
+    class Presses(Executor):
+        def submit(self, fn, /, *args):
+            if opt.n_trials == 2:
+                raise KeyboardInterrupt("the first")
+            return Pressed()
+
+    opt = bl.RandomSearch(SPACE)
+    with pytest.raises(KeyboardInterrupt, match="the second") as raised:
+        bl.maximize(f, optimizer=opt, n_trials=9, executor=Presses(), n_workers=2)
+    assert len(opt.pending_) == 2 and states(raised.value.result) == ["pending"] * 2
