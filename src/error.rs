@@ -35,7 +35,7 @@ pub enum Error {
 
     /// A cost that is negative or not finite.
     #[error(
-        "cost={got} for trial {number} is not a finite number of 0 or above; give what the evaluation cost (the trial is unchanged)"
+        "cost={got} for trial {number} is not a finite number of 0 or above; give the cost of the evaluation (the trial is unchanged)"
     )]
     InvalidCost { number: usize, got: f64 },
 
@@ -110,13 +110,13 @@ pub enum Error {
 
     /// A suggestion beyond the horizon of the strategy.
     #[error(
-        "the horizon of {horizon} suggestions leaves none after these {steps}: ask for fewer at once, or make another optimizer, with a longer horizon"
+        "the horizon of {horizon} suggestions is reached after {steps} suggestions: ask for fewer at once, or make an optimizer with a longer horizon"
     )]
     HorizonReached { horizon: usize, steps: usize },
 
     /// Saved bytes in another version of the format.
     #[error(
-        "the saved optimizer has format {found}, and this belated reads format {known}: use the version that wrote it"
+        "the saved optimizer has format {found}, but this version of belated reads format {known}: use the version that wrote it"
     )]
     UnknownFormat { found: u8, known: u8 },
 

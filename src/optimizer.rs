@@ -40,10 +40,12 @@ pub struct Settings {
 }
 
 impl Settings {
+    /// The settings as JSON.
     pub fn to_json(&self) -> Result<String> {
         serde_json::to_string(self).map_err(|error| Error::Corrupt(error.to_string()))
     }
 
+    /// The settings of a JSON text. Unknown fields are refused with [`Error::InvalidDefinition`].
     pub fn from_json(text: &str) -> Result<Self> {
         serde_json::from_str(text).map_err(|error| Error::InvalidDefinition {
             got: text.to_string(),
@@ -53,6 +55,7 @@ impl Settings {
 }
 
 impl Definition {
+    /// The problem that a strategy is made for.
     pub fn setup(&self) -> Setup {
         Setup {
             domain: self.domain.clone(),
@@ -119,6 +122,7 @@ pub struct Optimizer {
 }
 
 impl Optimizer {
+    /// An optimizer with an empty log. Invalid settings are refused; each kind has an [`Error`] variant.
     pub fn new(definition: Definition) -> Result<Self> {
         let strategy = definition.strategy()?;
         let width = definition.domain.width();
@@ -130,10 +134,12 @@ impl Optimizer {
         })
     }
 
+    /// The definition.
     pub fn definition(&self) -> &Definition {
         &self.definition
     }
 
+    /// The log.
     pub fn ledger(&self) -> &Ledger {
         &self.ledger
     }

@@ -68,7 +68,7 @@ impl Optimizer {
         let (format, rest) = bytes
             .strip_prefix(NAME)
             .and_then(<[u8]>::split_first)
-            .ok_or_else(|| refuse("it does not begin as a saved optimizer does"))?;
+            .ok_or_else(|| refuse("it does not begin with the header of a saved optimizer"))?;
         if *format != FORMAT {
             return Err(Error::UnknownFormat {
                 found: *format,
@@ -77,9 +77,9 @@ impl Optimizer {
         }
         let (sum, body) = rest
             .split_first_chunk()
-            .ok_or_else(|| refuse("it is cut off"))?;
+            .ok_or_else(|| refuse("it is truncated"))?;
         if checksum(body) != u64::from_le_bytes(*sum) {
-            return Err(refuse("its checksum does not fit"));
+            return Err(refuse("its checksum does not match"));
         }
         let (preamble, mut rest): (Preamble, _) =
             postcard::take_from_bytes(body).map_err(corrupt)?;

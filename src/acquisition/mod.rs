@@ -222,6 +222,7 @@ pub struct Scorer<'a> {
 }
 
 impl<'a> Scorer<'a> {
+    /// The objective of `acquisition` on `gp`. `context` has the columns of a row of `gp` behind those of the domain.
     pub fn new(gp: &'a GaussianProcess, acquisition: &'a Acquisition, context: &'a [f64]) -> Self {
         let width = gp.kernel().width();
         let mut row = vec![0.0; width];

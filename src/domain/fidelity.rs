@@ -82,21 +82,6 @@ impl Fidelity {
             _ => self.axis.position(self.axis.index(&[z])),
         }
     }
-
-    /// ζ(z); None if no bias is declared.
-    pub fn bias_at(&self, z: f64) -> Option<f64> {
-        Some(self.bias? * (1.0 - z))
-    }
-
-    /// λ(z); None if no cost is declared.
-    pub fn cost_at(&self, z: f64) -> Option<f64> {
-        let PowerCost {
-            base,
-            exponent,
-            full,
-        } = self.cost?;
-        Some(base + (full - base) * z.powf(exponent))
-    }
 }
 
 #[cfg(test)]
@@ -142,33 +127,6 @@ mod tests {
             bias: Some(bias),
             ..Fidelity::default()
         }
-    }
-
-    /// Hartmann's 0.05 + 0.95·z³ and Currin's 0.1 + z² (Wang et al. 2022, appendix D.2), by hand at z = 1/2.
-    #[test]
-    fn costs_equal_the_formulas_of_the_paper() {
-        let hartmann = cost(0.05, 3.0, 1.0);
-        let currin = cost(0.1, 2.0, 1.1);
-        for (fidelity, z, expected) in [
-            (&hartmann, 0.0, 0.05),
-            (&hartmann, 0.5, 0.16875),
-            (&hartmann, 1.0, 1.0),
-            (&currin, 0.0, 0.1),
-            (&currin, 0.5, 0.35),
-            (&currin, 1.0, 1.1),
-        ] {
-            let found = fidelity.cost_at(z).unwrap();
-            assert!((found - expected).abs() < 1e-15, "{fidelity:?} at {z}");
-        }
-        assert_eq!(Fidelity::default().cost_at(0.5), None);
-    }
-
-    #[test]
-    fn the_bias_is_zero_at_full_fidelity() {
-        assert_eq!(bias(2.0).bias_at(0.0), Some(2.0));
-        assert_eq!(bias(2.0).bias_at(0.75), Some(0.5));
-        assert_eq!(bias(2.0).bias_at(1.0), Some(0.0));
-        assert_eq!(Fidelity::default().bias_at(0.5), None);
     }
 
     #[test]

@@ -48,6 +48,7 @@ pub struct Evidence<'d> {
 }
 
 impl<'d> Evidence<'d> {
+    /// Allocates the workspace for these data.
     pub fn new(data: Data<'d>) -> Self {
         let n = data.y.len();
         Self {

@@ -36,6 +36,7 @@ impl GaussianProcess {
 }
 
 impl Fantasies {
+    /// The number of fantasies m.
     pub fn len(&self) -> usize {
         self.shifts.nrows()
     }

@@ -20,6 +20,7 @@ pub struct Hyperparameters {
 }
 
 impl Hyperparameters {
+    /// The kernel of a family with these hyperparameters.
     pub fn kernel(&self, family: KernelFamily) -> Kernel {
         Kernel {
             family,

@@ -57,6 +57,7 @@ impl GaussianProcess {
         self
     }
 
+    /// θ.
     pub fn hyperparameters(&self) -> Hyperparameters {
         Hyperparameters {
             lengthscale: self.kernel.lengthscale.clone(),
@@ -66,6 +67,7 @@ impl GaussianProcess {
         }
     }
 
+    /// The kernel of θ.
     pub fn kernel(&self) -> &Kernel {
         &self.kernel
     }
@@ -94,6 +96,7 @@ impl GaussianProcess {
         self.len() == 0
     }
 
+    /// The factor L of all rows, tail included.
     pub fn factor(&self) -> &GrowingCholesky {
         &self.factor
     }

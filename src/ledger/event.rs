@@ -31,6 +31,7 @@ pub struct Point {
 }
 
 impl Point {
+    /// A point without the coordinates as the user gave them.
     pub fn new(x: Vec<f64>, index: Option<usize>) -> Self {
         Self {
             x,
@@ -275,6 +276,7 @@ pub enum Action {
 }
 
 impl Action {
+    /// Observe a value with a noise standard deviation, without other data.
     pub fn observe(number: TrialNumber, value: f64, std: Option<f64>, amend: bool) -> Self {
         Action::Observe {
             number,
@@ -284,6 +286,7 @@ impl Action {
         }
     }
 
+    /// Report a failure without its error.
     pub fn fail(number: TrialNumber) -> Self {
         Action::Fail {
             number,
@@ -292,6 +295,7 @@ impl Action {
         }
     }
 
+    /// Add a trial at full fidelity, without other data.
     pub fn add(point: Point, context: Vec<f64>, value: Option<f64>, std: Option<f64>) -> Self {
         Action::Add {
             point,
@@ -302,6 +306,7 @@ impl Action {
         }
     }
 
+    /// Enqueue a point without a fidelity.
     pub fn enqueue(point: Point) -> Self {
         Action::Enqueue {
             point,

@@ -80,6 +80,7 @@ impl Ledger {
             .reserve(n_trials * (self.widths.0 + self.widths.1));
     }
 
+    /// The unit of time.
     pub fn clock(&self) -> Clock {
         self.clock
     }
@@ -108,6 +109,7 @@ impl Ledger {
         &self.trials
     }
 
+    /// The trial of this number, or [`Error::UnknownTrial`].
     pub fn trial(&self, number: TrialNumber) -> Result<&Trial> {
         self.trials.get(number).ok_or(Error::UnknownTrial {
             number,
@@ -177,6 +179,7 @@ impl Ledger {
         numbers
     }
 
+    /// The number of trials with a value.
     pub fn n_observed(&self) -> usize {
         self.n_observed
     }
@@ -420,7 +423,7 @@ impl Ledger {
             self.n_observed += 1;
         }
         if let Some(point) = &report.point {
-            self.move_to(number, point.clone());
+            self.set_run_point(number, point.clone());
         }
         self.trials[number].value = Some(value);
         self.trials[number].set_report(report);
@@ -428,7 +431,7 @@ impl Ledger {
     }
 
     /// Sets the point where a trial was run.
-    fn move_to(&mut self, number: TrialNumber, point: Point) {
+    fn set_run_point(&mut self, number: TrialNumber, point: Point) {
         let started = self.started_point(number);
         let first = number * (self.widths.0 + self.widths.1);
         self.rows[first..first + self.widths.0].copy_from_slice(&point.x);

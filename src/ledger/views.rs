@@ -24,6 +24,7 @@ impl State {
         State::Abandoned,
     ];
 
+    /// The name in Python and in messages.
     pub fn name(self) -> &'static str {
         match self {
             State::Pending => "pending",
@@ -99,6 +100,7 @@ impl Trial {
         self.details.as_ref()?.std
     }
 
+    /// The cost of the evaluation, if reported.
     pub fn cost(&self) -> Option<f64> {
         self.details.as_ref()?.cost
     }
@@ -108,6 +110,7 @@ impl Trial {
         self.reported()?.duration
     }
 
+    /// The fidelity z in [0, 1], if given.
     pub fn fidelity(&self) -> Option<f64> {
         self.details.as_ref()?.fidelity
     }
@@ -247,6 +250,7 @@ impl Ranking {
         }
     }
 
+    /// The trial with the best value.
     pub fn best(&self) -> Option<TrialNumber> {
         self.heap.peek().map(|top| top.number as usize)
     }

@@ -23,9 +23,9 @@ const MIN_SPREAD: usize = 64;
 /// The number of the best starting points that are checked, besides the pool.
 const MAX_CHECKED_STARTS: usize = 96;
 /// The number of spread points that are checked in addition. Each infeasible one is bisected to a point on the
-/// boundary, and so are at most `MAX_WAYS_TO_BEST` of the best infeasible points.
+/// boundary, and so are at most `MAX_SEGMENTS_TO_BEST` of the best infeasible points.
 const MAX_CHECKED_SPREAD: usize = 192;
-const MAX_WAYS_TO_BEST: usize = 64;
+const MAX_SEGMENTS_TO_BEST: usize = 64;
 const BISECTIONS: usize = 8;
 /// The smallest numbers of local searches that start, and that run to convergence.
 const MIN_STARTS: usize = 12;
@@ -122,7 +122,7 @@ struct End {
 }
 
 /// The segment from an allowed member to the end of its local search.
-struct Way {
+struct Segment {
     start: End,
     end: Vec<f64>,
     value: f64,
@@ -168,7 +168,7 @@ impl Constrained<'_, '_> {
         for (k, (i, passed)) in unknown.into_iter().zip(checked).enumerate() {
             allowed[i] = passed;
             n_outside_best += usize::from(!passed && k < n_best);
-            if !passed && (k >= n_best || n_outside_best <= MAX_WAYS_TO_BEST) {
+            if !passed && (k >= n_best || n_outside_best <= MAX_SEGMENTS_TO_BEST) {
                 outside.push(i);
             }
         }
@@ -184,36 +184,36 @@ impl Constrained<'_, '_> {
 
         let mut starts = distinct(points, &order, plan.n_starts);
         (self.search).add_combinations(&mut starts, points, &order, plan.n_combinations);
-        let mut ways = Vec::with_capacity(starts.len());
+        let mut segments = Vec::with_capacity(starts.len());
         for i in starts {
             check(self.search.stop)?;
             let (x, value) = (points.row(i).to_vec(), values[i]);
             let (end, reached) =
                 (self.search).local_search(x.clone(), value, true, &plan.coarse)?;
-            ways.push(Way::new(x, value, end, reached));
+            segments.push(Segment::new(x, value, end, reached));
         }
-        let mut ends = self.last_allowed(ways, 1)?;
+        let mut ends = self.last_allowed(segments, 1)?;
         ends.sort_by(|a, b| b.value.total_cmp(&a.value));
 
-        let mut ways: Vec<Way> = Vec::new();
+        let mut segments: Vec<Segment> = Vec::new();
         for End { x, value, cut } in ends {
-            if ways.len() >= plan.n_converged {
+            if segments.len() >= plan.n_converged {
                 break;
             }
-            if ways
+            if segments
                 .iter()
-                .all(|way| distance(&way.start.x, &x) >= SAME_END)
+                .all(|segment| distance(&segment.start.x, &x) >= SAME_END)
             {
                 check(self.search.stop)?;
                 // Use the coarse tolerance once the path leaves the feasible set.
                 let tolerance = if cut { &plan.coarse } else { &plan.fine };
                 let (end, reached) =
                     (self.search).local_search(x.clone(), value, false, tolerance)?;
-                ways.push(Way::new(x, value, end, reached));
+                segments.push(Segment::new(x, value, end, reached));
             }
         }
-        let mut ends = self.last_allowed(ways, MAX_PASSES)?;
-        self.walk(&mut ends, effort, rng)?;
+        let mut ends = self.last_allowed(segments, MAX_PASSES)?;
+        self.random_steps(&mut ends, effort, rng)?;
         let best = ends
             .into_iter()
             .max_by(|a, b| a.value.total_cmp(&b.value))
@@ -274,27 +274,27 @@ impl Constrained<'_, '_> {
 
     /// The end of each segment if it is allowed, else the last point before the first one that is not, located in
     /// `passes` passes. The start is returned where it is better.
-    fn last_allowed(&mut self, mut ways: Vec<Way>, passes: usize) -> Result<Vec<End>> {
+    fn last_allowed(&mut self, mut segments: Vec<Segment>, passes: usize) -> Result<Vec<End>> {
         let width = self.domain.width();
-        let mut rows = Array2::zeros((ways.len(), width));
-        for (way, mut row) in ways.iter_mut().zip(rows.rows_mut()) {
-            self.domain.snap(&mut way.end);
-            row.assign(&ArrayView1::from(&way.end));
+        let mut rows = Array2::zeros((segments.len(), width));
+        for (segment, mut row) in segments.iter_mut().zip(rows.rows_mut()) {
+            self.domain.snap(&mut segment.end);
+            row.assign(&ArrayView1::from(&segment.end));
         }
         let reached = self.allowed(rows.view())?;
         // Fractions of the segment: the first one is allowed, the second one is not.
-        let mut cut: Vec<(usize, f64, f64)> = (0..ways.len())
+        let mut cut: Vec<(usize, f64, f64)> = (0..segments.len())
             .filter(|&i| !reached[i])
             .map(|i| (i, 0.0, 1.0))
             .collect();
-        let mut last: Vec<Option<Vec<f64>>> = vec![None; ways.len()];
+        let mut last: Vec<Option<Vec<f64>>> = vec![None; segments.len()];
         for _ in 0..passes {
             check(self.search.stop)?;
             let mut rows = Array2::zeros((cut.len() * CUTS, width));
             for (k, mut row) in rows.rows_mut().into_iter().enumerate() {
                 let (i, low, high) = cut[k / CUTS];
                 let share = low + (high - low) * (k % CUTS + 1) as f64 / (CUTS + 1) as f64;
-                let ends = ways[i].start.x.iter().zip(&ways[i].end);
+                let ends = segments[i].start.x.iter().zip(&segments[i].end);
                 let mut x: Vec<f64> = ends.map(|(a, b)| a + share * (b - a)).collect();
                 self.domain.snap(&mut x);
                 row.assign(&ArrayView1::from(&x));
@@ -311,7 +311,7 @@ impl Constrained<'_, '_> {
                 *high = *low + step;
             }
         }
-        let scored: Vec<usize> = (0..ways.len()).filter(|&i| last[i].is_some()).collect();
+        let scored: Vec<usize> = (0..segments.len()).filter(|&i| last[i].is_some()).collect();
         let rows: Vec<f64> = scored
             .iter()
             .flat_map(|&i| last[i].clone())
@@ -319,23 +319,23 @@ impl Constrained<'_, '_> {
             .collect();
         let values = self.search.score(as_rows(rows, width)?.view())?;
         let mut values = values.into_iter();
-        let ends = ways.into_iter().zip(last).zip(reached);
+        let ends = segments.into_iter().zip(last).zip(reached);
         Ok(ends
-            .map(|((way, last), reached)| {
+            .map(|((segment, last), reached)| {
                 let (x, value) = match last {
-                    _ if reached => (way.end, way.value),
+                    _ if reached => (segment.end, segment.value),
                     Some(x) => (x, values.next().unwrap_or(f64::NAN)),
-                    None => return way.start,
+                    None => return segment.start,
                 };
                 let end = End {
                     x,
                     value,
                     cut: !reached,
                 };
-                if end.value >= way.start.value {
+                if end.value >= segment.start.value {
                     end
                 } else {
-                    way.start
+                    segment.start
                 }
             })
             .collect())
@@ -343,7 +343,7 @@ impl Constrained<'_, '_> {
 
     /// Improve the ends that the constraints have cut (all ends if there are discrete coordinates), by random steps to
     /// better allowed members.
-    fn walk(&mut self, ends: &mut [End], effort: f64, rng: &mut Rng) -> Result<()> {
+    fn random_steps(&mut self, ends: &mut [End], effort: f64, rng: &mut Rng) -> Result<()> {
         let (least, most) = STEPS_OF_ONE;
         let n_steps = (N_STEPS * effort / ends.len() as f64).clamp(least, most) as usize;
         let mut lengths = vec![FIRST_LENGTH; ends.len()];
@@ -484,7 +484,7 @@ impl Constrained<'_, '_> {
     }
 }
 
-impl Way {
+impl Segment {
     fn new(x: Vec<f64>, value: f64, end: Vec<f64>, reached: f64) -> Self {
         let cut = true;
         Self {

@@ -32,7 +32,7 @@ const MIN_START_DISTANCE: f64 = 0.05;
 pub(super) const SAME_END: f64 = 1e-3;
 
 /// The probability that a coordinate is redrawn in a perturbation.
-const ELSEWHERE: f64 = 0.3;
+const REDRAW_PROBABILITY: f64 = 0.3;
 
 /// The numbers of points and searches, and the tolerances.
 pub(super) struct Plan {
@@ -52,8 +52,8 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    /// `anew`: whether searches start from perturbations if there are discrete coordinates.
-    pub fn new(coordinates: &[Coordinate], effort: f64, anew: bool) -> Result<Plan> {
+    /// `perturb`: whether searches start from perturbations if there are discrete coordinates.
+    pub fn new(coordinates: &[Coordinate], effort: f64, perturb: bool) -> Result<Plan> {
         if !(effort > 0.0 && effort.is_finite()) {
             return Err(Error::InvalidSetting {
                 name: "effort",
@@ -65,22 +65,22 @@ impl Plan {
         let d = coordinates.len() as f64;
         let (n_even, n_starts) = ((256.0 + 128.0 * d).min(1280.0), (8.0 + 2.0 * d).min(32.0));
         let discrete = coordinates.iter().any(|c| c.levels() > Some(1));
-        let anew = anew && discrete;
+        let perturb = perturb && discrete;
         // Maxima of different combinations are unrelated, and few evenly spread points have a good combination. Part of
         // their cost is spent on searches from perturbations instead.
-        let n_converged = match (discrete, anew) {
+        let n_converged = match (discrete, perturb) {
             (false, _) => 2.0,
             (true, false) => 6.0,
             (true, true) => 3.0,
         };
         Ok(Plan {
-            n_even: scaled(if anew { 0.5 * n_even } else { n_even }),
+            n_even: scaled(if perturb { 0.5 * n_even } else { n_even }),
             n_corners: scaled(32.0),
             n_steps: scaled(128.0),
-            n_starts: scaled(if anew { 0.4 * n_starts } else { n_starts }),
+            n_starts: scaled(if perturb { 0.4 * n_starts } else { n_starts }),
             n_combinations: if discrete { scaled(20.0) } else { 0 },
             n_converged: scaled(n_converged),
-            n_restarts: if anew { scaled(8.0 * effort) } else { 0 },
+            n_restarts: if perturb { scaled(8.0 * effort) } else { 0 },
             coarse: Tolerance {
                 projected_gradient: 1e-3,
                 relative_reduction: 1e-3,
@@ -206,7 +206,7 @@ impl<'a, 's> Search<'a, 's> {
             converged.push(x);
         }
         if plan.n_restarts > 0 && best.1.is_finite() {
-            self.search_anew(&mut best, plan, rng)?;
+            self.search_from_perturbations(&mut best, plan, rng)?;
         }
         if !self.excluded.is_empty() {
             return Ok(self.best_left.take().map(argmax));
@@ -231,14 +231,14 @@ impl<'a, 's> Search<'a, 's> {
     }
 
     /// Short searches from perturbations of the best end, then a long search from the best member that is not excluded.
-    fn search_anew(
+    fn search_from_perturbations(
         &mut self,
         best: &mut (Vec<f64>, f64),
         plan: &Plan,
         rng: &mut Rng,
     ) -> Result<()> {
         for _ in 0..plan.n_restarts {
-            let mut x = self.elsewhere(&best.0, rng);
+            let mut x = self.perturbed(&best.0, rng);
             let mut value = self.score(ArrayView1::from(&x).insert_axis(Axis(0)))?[0];
             if value.is_finite() {
                 self.converge(&mut x, &mut value, &plan.coarse)?;
@@ -253,13 +253,13 @@ impl<'a, 's> Search<'a, 's> {
         self.converge(&mut best.0, &mut best.1, &plan.fine)
     }
 
-    /// A perturbation of `x`: one coordinate is redrawn, and each other one with probability [`ELSEWHERE`].
-    fn elsewhere(&self, x: &[f64], rng: &mut Rng) -> Vec<f64> {
+    /// A perturbation of `x`: one coordinate is redrawn, and each other one with probability [`REDRAW_PROBABILITY`].
+    fn perturbed(&self, x: &[f64], rng: &mut Rng) -> Vec<f64> {
         let spans: Vec<_> = columns(self.product).collect();
         let always = rng.random_range(0..spans.len());
         let mut y = x.to_vec();
         for (i, (coordinate, at)) in spans.into_iter().enumerate() {
-            if i == always || rng.random::<f64>() < ELSEWHERE {
+            if i == always || rng.random::<f64>() < REDRAW_PROBABILITY {
                 match coordinate.levels() {
                     Some(levels) => coordinate.write(rng.random_range(0..levels), &mut y[at]),
                     None => y[at.start] = rng.random(),

@@ -42,6 +42,7 @@ impl Excluded {
         })
     }
 
+    /// Whether no member is excluded.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -51,6 +52,7 @@ impl Excluded {
         self.0.extend(other.0);
     }
 
+    /// Whether the member `x` is excluded.
     pub fn contains(&self, domain: &Domain, x: &[f64]) -> bool {
         match domain {
             Domain::Candidates(_) => self.contains_row(ArrayView1::from(x)),

@@ -35,10 +35,12 @@ impl<'a> Feasible<'a> {
     /// No constraints.
     pub const EVERYWHERE: Feasible<'static> = Feasible(None);
 
+    /// Constraints given by a check of rows.
     pub fn by(check: &'a Check<'a>) -> Self {
         Self(Some(check))
     }
 
+    /// Whether there are constraints.
     pub fn is_constrained(self) -> bool {
         self.0.is_some()
     }
@@ -62,6 +64,7 @@ impl<'a> Feasible<'a> {
         Ok(found)
     }
 
+    /// Whether the point `x` satisfies the constraints.
     pub fn holds(self, x: &[f64]) -> Result<bool> {
         let rows = ArrayView1::from(x).insert_axis(Axis(0));
         Ok(self.of_rows(rows)?.first() == Some(&true))
@@ -187,6 +190,7 @@ impl Pool {
         })
     }
 
+    /// The feasible members (n, width).
     pub fn points(&self) -> ArrayView2<'_, f64> {
         self.points.view()
     }
@@ -196,6 +200,7 @@ impl Pool {
         self.points.nrows() as f64 / self.tried as f64
     }
 
+    /// Whether the pool has every feasible member of the box.
     pub fn is_complete(&self) -> bool {
         self.complete
     }

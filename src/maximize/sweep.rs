@@ -72,12 +72,12 @@ impl Search<'_, '_> {
         // Keep the best change of each coordinate.
         let mut seen = HashSet::from([moved[best]]);
         better.retain(|&k| seen.insert(moved[k]));
-        self.take_together(x, value, &better, &moves, &moved)?;
+        self.apply_together(x, value, &better, &moves, &moved)?;
         Ok(true)
     }
 
     /// Apply the best of the first one, the first two, … of these changes of discrete coordinates, if it improves a.
-    fn take_together(
+    fn apply_together(
         &mut self,
         x: &mut [f64],
         value: &mut f64,

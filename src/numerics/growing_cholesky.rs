@@ -9,7 +9,7 @@ use super::simd::{dot, substitute_backward, substitute_forward};
 use crate::error::{Error, Result, Stop, check};
 
 /// The jitters that are tried in turn until the factorisation succeeds, as multiples of the mean diagonal entry.
-const JITTER_LADDER: [f64; 6] = [0.0, 1e-12, 1e-10, 1e-8, 1e-6, 1e-4];
+const JITTERS: [f64; 6] = [0.0, 1e-12, 1e-10, 1e-8, 1e-6, 1e-4];
 
 /// A pivot below this multiple of the mean diagonal entry is a rounding error. Solves against it may return entries of
 /// any size, and the next row would then fail even with the largest jitter.
@@ -32,6 +32,7 @@ pub struct GrowingCholesky {
 }
 
 impl GrowingCholesky {
+    /// A factor without rows.
     pub fn new() -> Self {
         Self::default()
     }
@@ -130,8 +131,8 @@ impl GrowingCholesky {
             pivot: 0,
             jitter: 0.0,
         };
-        for (attempt, rung) in JITTER_LADDER.into_iter().enumerate() {
-            let jitter = rung * scale;
+        for (attempt, factor) in JITTERS.into_iter().enumerate() {
+            let jitter = factor * scale;
             if attempt > 0 {
                 for (j, mut column) in a.rows_mut().into_iter().enumerate() {
                     let start = (n + j) * self.capacity + n;

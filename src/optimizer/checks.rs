@@ -21,7 +21,7 @@ impl Optimizer {
         }
         match rows.iter().find(|x| !x.is_finite()) {
             Some(bad) => Err(Error::InvalidPoint(format!(
-                "the rows hold {bad}; all entries must be finite"
+                "the rows contain {bad}; all entries must be finite"
             ))),
             None => Ok(()),
         }

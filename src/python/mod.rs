@@ -52,7 +52,7 @@ fn check_finite<'a>(name: &str, mut values: impl Iterator<Item = &'a f64>) -> Re
     match values.find(|v| !v.is_finite()) {
         None => Ok(()),
         Some(bad) => Err(Error::InvalidPoint(format!(
-            "{name} holds {bad}; all its entries must be finite"
+            "{name} contains {bad}; all its entries must be finite"
         ))),
     }
 }

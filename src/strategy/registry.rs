@@ -89,7 +89,7 @@ fn unknown(kind: &str) -> Error {
     Error::InvalidSetting {
         name: "strategy",
         got: kind.to_string(),
-        expected: "this belated knows no strategy of this kind",
+        expected: "this version of belated has no strategy of this kind",
     }
 }
 

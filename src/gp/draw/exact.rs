@@ -62,6 +62,7 @@ pub struct PriorFactor {
 }
 
 impl PriorFactor {
+    /// Factorises the covariance matrix of `points` (N, d): O(N³).
     pub fn new(kernel: &Kernel, points: Array2<f64>) -> Result<Self> {
         let mut root = GrowingCholesky::new();
         root.extend(
@@ -112,6 +113,7 @@ impl PriorFactor {
         self.points = self.points.slice(s![..n, ..]).to_owned();
     }
 
+    /// The number of points N.
     pub fn len(&self) -> usize {
         self.points.nrows()
     }

@@ -18,6 +18,7 @@ pub struct ScaledPoints {
 }
 
 impl ScaledPoints {
+    /// The number of points.
     pub fn len(&self) -> usize {
         self.n
     }

@@ -20,6 +20,7 @@ pub struct Datum {
     pub x: Vec<f64>,
 }
 
+/// A round that has begun.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Round {
     /// The index of the log entry that begins the round.
@@ -52,6 +53,7 @@ impl Rounds {
         }
     }
 
+    /// The rounds that have begun.
     pub fn all(&self) -> &[Round] {
         &self.all
     }
@@ -86,6 +88,7 @@ impl Rounds {
         self.steps() >= last.saturating_add(1usize << n_failures.min(62))
     }
 
+    /// Folds the new entries of the log.
     pub fn catch_up(&mut self, log: &Ledger) -> Result<()> {
         for (i, entry) in log.entries().iter().enumerate().skip(self.folded) {
             match entry {

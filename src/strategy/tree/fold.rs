@@ -16,7 +16,7 @@ use crate::strategy::tree::settings::Refresh;
 
 /// The cell and the state of a trial.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Known {
+struct Placed {
     /// The cell that the trial counts in.
     node: u32,
     state: State,
@@ -68,7 +68,7 @@ pub struct Forest {
     pub partition: Partition,
     pub instances: Vec<Instance>,
     refresh: Refresh,
-    trials: Vec<Known>,
+    trials: Vec<Placed>,
     n_observed: u64,
     /// The number of values at which the scale is computed again.
     next_scale: u64,
@@ -128,7 +128,7 @@ impl Forest {
                 let steps = log.trials()[number].note().map(note::from_text);
                 self.begin();
                 let node = match steps.transpose()? {
-                    Some(steps) => self.take(&steps)?,
+                    Some(steps) => self.apply(&steps)?,
                     None => self.settle_new(&log.started_point(number).x),
                 };
                 self.start(node, log.trials()[number].z());
@@ -170,7 +170,7 @@ impl Forest {
     }
 
     /// Applies the steps of a suggestion and returns its cell.
-    fn take(&mut self, steps: &[Step]) -> Result<u32> {
+    fn apply(&mut self, steps: &[Step]) -> Result<u32> {
         let mut last = ROOT;
         for step in steps {
             match *step {
@@ -184,9 +184,9 @@ impl Forest {
     /// Refuses steps that are not valid for the next suggestion.
     pub fn check(&mut self, steps: &[Step]) -> Result<()> {
         self.begin();
-        let taken = self.take(steps);
-        self.take_back();
-        taken.map(drop)
+        let applied = self.apply(steps);
+        self.undo();
+        applied.map(drop)
     }
 
     /// The next instance visits a cell.
@@ -349,7 +349,7 @@ impl Forest {
     }
 
     /// Undoes the changes of the last suggestion.
-    pub fn take_back(&mut self) {
+    pub fn undo(&mut self) {
         while let Some(change) = self.changes.pop() {
             match change {
                 Change::Begin { n_turns } => {
@@ -390,7 +390,7 @@ impl Forest {
     pub fn rewind(&mut self, log: &Ledger) {
         self.folded = self.folded.min(log.len());
         while self.trials.len() > log.trials().len() && !self.changes.is_empty() {
-            self.take_back();
+            self.undo();
         }
         self.bias.rewind(log);
     }

@@ -55,10 +55,12 @@ impl Own {
 }
 
 impl Node {
+    /// The parent; None for the root.
     pub fn parent(&self) -> Option<u32> {
         (self.parent != NONE).then_some(self.parent)
     }
 
+    /// The half on this side, if it exists.
     pub fn child(&self, side: Side) -> Option<u32> {
         (self.children[side] != NONE).then_some(self.children[side])
     }

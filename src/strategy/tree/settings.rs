@@ -31,8 +31,8 @@ pub struct Settings {
     pub sample: Sample,
     pub recommendation: Recommended,
     pub refresh: Refresh,
-    /// Whether the front is used every second turn; None uses it if neither ν nor a constant of the variation of f is
-    /// given.
+    /// Whether the front is used every second turn; None uses it if ν, ρ and the horizon are not given and there is no
+    /// fidelity.
     pub front: Option<bool>,
 }
 

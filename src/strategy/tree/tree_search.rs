@@ -336,7 +336,7 @@ impl Strategy for TreeSearch {
         self.forest.begin();
         let advanced = self.advance(log, query, rng, stop);
         // The steps are applied again from the note, once the suggestion is logged.
-        self.forest.take_back();
+        self.forest.undo();
         let Advanced { steps, x, z } = advanced?;
         Ok(Proposal {
             fidelity: self.fidelity.is_some().then(|| query.fidelity.unwrap_or(z)),

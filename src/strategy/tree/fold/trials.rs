@@ -4,7 +4,7 @@ use crate::ledger::{Ledger, TrialNumber};
 use crate::strategy::tree::bounds::scale_of;
 use crate::strategy::tree::instance::Instance;
 
-use super::{Change, Forest, Known, State};
+use super::{Change, Forest, Placed, State};
 
 /// The scale is computed again after every increase of the number of values by 1/8. That is often enough to follow the
 /// search, and the update of all B values costs at most eight nodes per value.
@@ -13,7 +13,7 @@ const SCALE_SHARE: u64 = 8;
 impl Forest {
     /// Adds a new trial to a cell.
     pub(super) fn start(&mut self, node: u32, z: f64) {
-        self.trials.push(Known {
+        self.trials.push(Placed {
             node,
             state: State::InFlight,
         });
@@ -39,7 +39,7 @@ impl Forest {
 
     /// Sets the state of a trial.
     pub(super) fn set(&mut self, number: TrialNumber, state: State, log: &Ledger) {
-        let Known {
+        let Placed {
             node,
             state: before,
         } = self.trials[number];
