@@ -2,17 +2,18 @@
 //!
 //! A tour, from the ground up:
 //!
-//! * [`error`]: every way to be wrong; [`random`]: one stream a suggestion; [`numerics`]: the doors to other libraries
-//! * [`domain`]: where a trial may be
-//! * [`ledger`]: the append-only log of what happened to trials
+//! * [`error`]: the error type, one variant per kind; [`random`]: one random stream per suggestion; [`numerics`]:
+//!   wrappers of numerical libraries
+//! * [`domain`]: the set of points that a trial may have
+//! * [`ledger`]: the append-only log of the events of trials
 //! * [`gp`]: Gaussian processes: covariance, posterior with its tail of pending trials, fits, draws
 //! * [`acquisition`] → [`maximize`]: the value of a point, the best point
-//! * [`strategy`]: what proposes the next trial from the log
-//! * [`optimizer`]: a log and its strategy together; [`snapshot`]: their bytes
-//! * `python`: the bindings, behind the feature of that name
+//! * [`strategy`]: algorithms that propose the next trial from the log
+//! * [`optimizer`]: a log together with its strategy; [`snapshot`]: saved optimizers
+//! * `python`: the Python bindings, compiled with the feature `python`
 //!
-//! Everything maximises. State is the log: an optimizer restored from its events suggests the same points, bit for
-//! bit.
+//! Strategies maximise. The log is the whole state: an optimizer restored from its events suggests the same points, bit
+//! for bit.
 
 pub mod acquisition;
 pub mod domain;

@@ -1,4 +1,4 @@
-//! The optimizer: a log, and the strategy that reads it, with what is checked before anything is logged.
+//! The optimizer: a log, the strategy that reads it, and the checks before an event is logged.
 
 mod checks;
 
@@ -17,33 +17,35 @@ use crate::strategy::bayes::Surrogate;
 use crate::strategy::registry;
 use crate::strategy::{Proposal, Query, Recommendation, Setup, Strategy};
 
-/// Everything about an optimizer that does not change.
+/// The definition of an optimizer, which does not change.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Definition {
     pub domain: Arc<Domain>,
     pub settings: Settings,
 }
 
-/// The definition but for the domain, as JSON has it.
+/// The definition without the domain, as in JSON.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
-    /// Coordinates of the context, empty where none is declared.
+    /// The coordinates of the context; empty if none is declared.
     #[serde(default)]
     pub context: Vec<Coordinate>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fidelity: Option<Fidelity>,
     pub clock: Clock,
     pub seed: u64,
-    /// `{"kind": …}` and the settings of a strategy of the registry.
+    /// The strategy in JSON: `{"kind": name, …settings}`.
     pub strategy: Value,
 }
 
 impl Settings {
+    /// The settings as JSON.
     pub fn to_json(&self) -> Result<String> {
         serde_json::to_string(self).map_err(|error| Error::Corrupt(error.to_string()))
     }
 
+    /// The settings of a JSON text. Unknown fields are refused with [`Error::InvalidDefinition`].
     pub fn from_json(text: &str) -> Result<Self> {
         serde_json::from_str(text).map_err(|error| Error::InvalidDefinition {
             got: text.to_string(),
@@ -53,6 +55,7 @@ impl Settings {
 }
 
 impl Definition {
+    /// The problem that a strategy is made for.
     pub fn setup(&self) -> Setup {
         Setup {
             domain: self.domain.clone(),
@@ -68,7 +71,7 @@ impl Definition {
         let width = columns.fold(0, usize::saturating_add);
         if width > MAX_COLUMNS {
             return Err(Error::InvalidContext(format!(
-                "a context of {width} columns is more than {MAX_COLUMNS}; merge some choices",
+                "the context has {width} columns, more than {MAX_COLUMNS}; merge some choices",
             )));
         }
         if !context.is_empty() {
@@ -82,12 +85,12 @@ impl Definition {
     }
 }
 
-/// How long new trials count as arriving, by the wall clock.
+/// The lease of new trials: how long they count as arriving, on the wall clock.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Lease {
-    /// The time in seconds; without it no trial expires.
+    /// The present wall-clock time in seconds; without it trials do not expire.
     pub wall_time: Option<f64>,
-    /// Seconds from then on.
+    /// The length of the lease in seconds.
     pub seconds: Option<f64>,
 }
 
@@ -97,17 +100,17 @@ impl Lease {
     }
 }
 
-/// What a suggestion is asked for.
+/// The request for a suggestion.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Request<'a> {
-    /// Encoded, empty where none is declared.
+    /// The encoded context; empty if none is declared.
     pub context: &'a [f64],
-    /// In [0, 1]; None leaves it to the strategy, and where none is declared.
+    /// The fidelity in [0, 1]; None lets the strategy choose, or if no fidelity is declared.
     pub fidelity: Option<f64>,
-    /// Seconds, where the clock counts these.
+    /// The time in seconds, if the clock counts seconds.
     pub now: Option<f64>,
     pub lease: Lease,
-    /// Enqueued points are not held against it.
+    /// The constraints. Enqueued points are not checked.
     pub feasible: Feasible<'a>,
 }
 
@@ -119,6 +122,7 @@ pub struct Optimizer {
 }
 
 impl Optimizer {
+    /// An optimizer with an empty log. Invalid settings are refused; each kind has an [`Error`] variant.
     pub fn new(definition: Definition) -> Result<Self> {
         let strategy = definition.strategy()?;
         let width = definition.domain.width();
@@ -130,17 +134,19 @@ impl Optimizer {
         })
     }
 
+    /// The definition.
     pub fn definition(&self) -> &Definition {
         &self.definition
     }
 
+    /// The log.
     pub fn ledger(&self) -> &Ledger {
         &self.ledger
     }
 
-    /// Starts n trials, each with the ones before it pending; their numbers, and warnings.
+    /// Starts n trials, each with the ones before it pending. Returns their numbers, and warnings.
     ///
-    /// Either all n are logged, or none: on an error, and when the caller stops it.
+    /// On an error, or if the caller stops it, no trial is logged.
     pub fn suggest(
         &mut self,
         n: usize,
@@ -152,8 +158,8 @@ impl Optimizer {
         Ok(((first..self.ledger.trials().len()).collect(), warnings))
     }
 
-    /// The events that would start n trials, and warnings. Nothing is logged: that is for `extend`, unless
-    /// somebody else's events come first.
+    /// The events that would start n trials, and warnings. They are not logged: the caller passes them to `extend`,
+    /// unless another process has logged events before.
     pub fn propose(
         &mut self,
         n: usize,
@@ -167,7 +173,7 @@ impl Optimizer {
         Ok((events, warnings))
     }
 
-    /// Appends n suggestions to the log, all or none.
+    /// Appends n suggestions to the log, or none on an error.
     fn draft(&mut self, n: usize, request: Request, stop: &mut Stop) -> Result<Vec<String>> {
         self.check_context(request.context)?;
         self.check_fidelity(request.fidelity)?;
@@ -239,15 +245,15 @@ impl Optimizer {
         Ok(proposal.warning)
     }
 
-    /// Takes back the suggestions that were drafted since the log had `len` events.
+    /// Removes the drafted suggestions after the first `len` events.
     fn truncate(&mut self, len: usize) {
         self.ledger.truncate(len);
         self.strategy.rewind(&self.ledger);
     }
 
-    /// Logs events that anybody may have written, checked one by one; those before a bad one are logged.
+    /// Checks and logs events from any source, one by one. The events before an invalid one are logged.
     ///
-    /// For each the number of the trial that it starts or concerns; None for an enqueued point.
+    /// Returns the number of the trial of each event; None for an enqueued point.
     pub fn extend(&mut self, events: Vec<Event>) -> Result<Vec<Option<TrialNumber>>> {
         let mut numbers = Vec::with_capacity(events.len());
         for event in events {
@@ -264,7 +270,7 @@ impl Optimizer {
         self.ledger.reserve(n_events);
     }
 
-    /// Logs an event after the checks that the log cannot make.
+    /// Logs an event after the checks that need the definition or the strategy.
     pub(crate) fn append(&mut self, event: Event) -> Result<()> {
         if let Some(point) = event.point() {
             self.check_point(point)?;
@@ -282,7 +288,7 @@ impl Optimizer {
         self.ledger.append(event)
     }
 
-    /// The event that an action amounts to; None where it changes nothing. Nothing is logged.
+    /// The event of an action; None if the action changes nothing. The log is not changed.
     pub fn validate(&self, action: Action, now: Option<f64>) -> Result<Option<Event>> {
         match &action {
             Action::Add {
@@ -307,7 +313,7 @@ impl Optimizer {
                 .map_or(Ok(()), |point| self.check_point(point))?,
             Action::Fail { .. } | Action::Abandon { .. } => {}
         }
-        // When a point was enqueued is of no account to anything.
+        // The time of an enqueued point is not used.
         let now = match action {
             Action::Enqueue { .. } => 0.0,
             _ => self.ledger.now(now)?,
@@ -315,7 +321,7 @@ impl Optimizer {
         self.ledger.validate(action, now)
     }
 
-    /// Logs an action; the number of the trial that it starts or concerns, None where nothing is logged of any.
+    /// Logs an action. Returns the number of its trial; None for an enqueued point or if nothing is logged.
     pub fn record(&mut self, action: Action, now: Option<f64>) -> Result<Option<TrialNumber>> {
         let Some(event) = self.validate(action, now)? else {
             return Ok(None);
@@ -325,7 +331,7 @@ impl Optimizer {
         Ok(number)
     }
 
-    /// The best point as the strategy sees it; None while nothing is observed.
+    /// The recommended point; None before the first observation.
     pub fn recommend(
         &mut self,
         context: &[f64],
@@ -348,8 +354,8 @@ impl Optimizer {
         self.strategy.recommend(&self.ledger, query, &mut rng, stop)
     }
 
-    /// The posterior, of strategies that have one; with `pending`, as the next suggestion would see it, leases
-    /// counted by the wall clock if there are any.
+    /// The posterior, for strategies with a model. With `pending`, it is the posterior of the next suggestion; leases
+    /// end by the given wall-clock time.
     pub fn surrogate(
         &mut self,
         now: Option<f64>,
@@ -375,8 +381,8 @@ impl Optimizer {
         }
     }
 
-    /// The acquisition that the next suggestion would maximise, at points of the domain (feasible or not) and in units
-    /// of f; None without a model, and while nothing is observed. Nothing that follows is changed.
+    /// The acquisition of the next suggestion, in units of f, at points of the domain (feasible or not). None without a
+    /// model and before the first observation. Later suggestions do not change.
     pub fn acquisition(
         &mut self,
         points: ArrayView2<f64>,
@@ -413,7 +419,7 @@ impl Optimizer {
         values
     }
 
-    /// What can be looked at of a strategy that works in rounds, as JSON; None of others.
+    /// The status of a strategy that works in rounds, as JSON; None for other strategies.
     pub fn status(&mut self, stop: &mut Stop) -> Result<Option<Value>> {
         self.strategy.catch_up(&self.ledger)?;
         self.strategy.status(&self.ledger, stop)

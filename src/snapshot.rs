@@ -1,4 +1,4 @@
-//! Optimizers as bytes: a header that names the format, a checksum, the definition, and the log event by event.
+//! Saved optimizers: a header with the number of the format, a checksum, the definition, and the events of the log.
 
 use std::sync::Arc;
 
@@ -9,13 +9,13 @@ use crate::error::{Error, Result};
 use crate::ledger::Event;
 use crate::optimizer::{Definition, Optimizer, Settings};
 
-/// First bytes of a saved optimizer; the number of the format and eight bytes of checksum follow.
+/// The first bytes of a saved optimizer. The number of the format and eight bytes of checksum follow.
 const NAME: &[u8] = b"belated";
 
-/// The format that is written, and the only one that is read.
+/// The number of the format; other formats are refused.
 pub const FORMAT: u8 = 4;
 
-/// What comes before the events.
+/// The data before the events.
 #[derive(Serialize, Deserialize)]
 struct Preamble {
     /// [`Settings`] as JSON.
@@ -24,8 +24,8 @@ struct Preamble {
     n_events: usize,
 }
 
-/// FNV-1a over words of 8 bytes: every step is a bijection, so that no change of one word goes unnoticed, and other
-/// changes with a chance of 2⁻⁶⁴.
+/// FNV-1a over words of 8 bytes. Every step is a bijection, so that a change of one word is always detected, and other
+/// changes are missed with probability 2⁻⁶⁴.
 fn checksum(bytes: &[u8]) -> u64 {
     let step = |hash: u64, word: u64| (hash ^ word).wrapping_mul(0x0000_0100_0000_01B3);
     let (words, rest) = bytes.as_chunks::<8>();
@@ -43,7 +43,7 @@ fn corrupt(error: postcard::Error) -> Error {
 }
 
 impl Optimizer {
-    /// Definition and log: all there is to know.
+    /// The definition and the log as bytes.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
         let definition = self.definition();
         let preamble = Preamble {
@@ -62,13 +62,13 @@ impl Optimizer {
         Ok(bytes)
     }
 
-    /// The optimizer whose bytes these are: its log is replayed, every event checked.
+    /// Restores an optimizer from bytes. The log is replayed, and every event is checked.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
         let refuse = |what: &str| Error::Corrupt(what.to_string());
         let (format, rest) = bytes
             .strip_prefix(NAME)
             .and_then(<[u8]>::split_first)
-            .ok_or_else(|| refuse("it does not begin as a saved optimizer does"))?;
+            .ok_or_else(|| refuse("it does not begin with the header of a saved optimizer"))?;
         if *format != FORMAT {
             return Err(Error::UnknownFormat {
                 found: *format,
@@ -77,9 +77,9 @@ impl Optimizer {
         }
         let (sum, body) = rest
             .split_first_chunk()
-            .ok_or_else(|| refuse("it is cut off"))?;
+            .ok_or_else(|| refuse("it is truncated"))?;
         if checksum(body) != u64::from_le_bytes(*sum) {
-            return Err(refuse("its checksum does not fit"));
+            return Err(refuse("its checksum does not match"));
         }
         let (preamble, mut rest): (Preamble, _) =
             postcard::take_from_bytes(body).map_err(corrupt)?;
@@ -87,7 +87,7 @@ impl Optimizer {
             domain: preamble.domain,
             settings: Settings::from_json(&preamble.settings)?,
         })?;
-        // An event takes more than four bytes; a count that is damaged asks for no more than that.
+        // An event takes more than four bytes, so that a damaged count does not reserve too much.
         optimizer.reserve(preamble.n_events.min(rest.len() / 4));
         for _ in 0..preamble.n_events {
             let event: Event;

@@ -37,16 +37,16 @@ __all__ = [
 __version__: str
 
 class BelatedError(Exception):
-    """Base class of every error that belated raises on purpose."""
+    """Base class of all exceptions that belated raises."""
 
 class InvalidSpace(BelatedError, ValueError):
     """A search space, candidate set or context space that cannot be searched."""
 
 class InvalidSetting(BelatedError, ValueError):
-    """An optimizer setting outside its documented range, or two that contradict each other."""
+    """An optimizer setting outside its documented range, or two settings that contradict each other."""
 
 class InvalidValue(BelatedError, ValueError):
-    """A value that is not one finite real number, or something with it that cannot be. Nothing was changed."""
+    """A value that is not a finite real number, or an invalid ``std``, ``cost`` or ``duration``. Nothing was changed."""
 
 class InvalidPoint(BelatedError, ValueError):
     """A point (or the parameters of one) that does not belong to the space."""
@@ -55,22 +55,22 @@ class InvalidContext(BelatedError, ValueError):
     """A context that is missing, undeclared or outside its space."""
 
 class InvalidFidelity(BelatedError, ValueError):
-    """A fidelity that was not declared, outside its range, or other than the trial's. Nothing was changed."""
+    """A fidelity that was not declared, is outside its range, or differs from that of the trial. Nothing was changed."""
 
 class UnknownTrial(BelatedError, KeyError):
-    """A trial number that this optimizer never gave out."""
+    """A trial number that does not exist in this optimizer."""
 
 class AlreadyObserved(BelatedError, ValueError):
-    """A trial that has a value already; another value needs ``amend=True`` or ``replicate=True``."""
+    """A trial that already has a value; another value needs ``amend=True`` or ``replicate=True``."""
 
 class NumericalError(BelatedError, ArithmeticError):
     """A covariance matrix that could not be factorised, even with jitter."""
 
 class HorizonReached(BelatedError, RuntimeError):
-    """A suggestion was asked for beyond the horizon that the optimizer was made for. Nothing was changed."""
+    """A suggestion beyond the horizon of the optimizer. Nothing was changed."""
 
 class BelatedWarning(UserWarning):
-    """Something that may not be what was meant, or went wrong without stopping the optimizer."""
+    """A warning about a likely mistake, or about an error that did not stop the optimizer."""
 
 def defaults() -> str:
     """Every value that optimizers are set up with, by its class's name, with all its defaults, as JSON."""

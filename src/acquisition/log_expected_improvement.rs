@@ -1,7 +1,7 @@
-//! The logarithm of expected improvement on an incumbent (Ament et al. 2023).
+//! The logarithm of the expected improvement over an incumbent (Ament et al. 2023).
 //!
 //! Notation: u = (mu − f*)/sigma; φ and Φ the standard normal density and distribution; R(a) = Φ(−a)/φ(a) Mills' ratio;
-//! h(u) = φ(u) + u Φ(u) = E max(0, u + N(0, 1)), so that expected improvement is sigma h(u).
+//! h(u) = φ(u) + u Φ(u) = E max(0, u + N(0, 1)), so that the expected improvement is sigma h(u).
 
 use std::f64::consts::{FRAC_1_SQRT_2, PI};
 
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn expected_improvement_is_the_mean_over_draws() {
+    fn expected_improvement_equals_the_mean_over_draws() {
         let gp = model(KernelFamily::Matern52, 6);
         let x = wave(1, 2, 30.0);
         let incumbent = gp.mean(x.view())[0] - 0.2;

@@ -1,8 +1,8 @@
-//! The logarithm of expected improvement averaged over fantasies, each with its own incumbent: noisy expected improvement
-//! (Letham et al. 2019), with pending points (Balandat et al. 2020), in logarithms (Ament et al. 2023).
+//! The logarithm of the expected improvement averaged over fantasies, each with its incumbent: noisy expected
+//! improvement (Letham et al. 2019), with pending points (Balandat et al. 2020), in logarithms (Ament et al. 2023).
 //!
-//! Notation: m fantasies; mu_i and f*_i mean and incumbent under fantasy i; u_i = (mu_i − f*_i)/sigma; h, φ, Φ and Mills'
-//! ratio R as in [`super::log_expected_improvement`].
+//! Notation: m fantasies; mu_i and f*_i the mean and incumbent under fantasy i; u_i = (mu_i − f*_i)/sigma; h, φ, Φ and
+//! Mills' ratio R as in [`super::log_expected_improvement`].
 
 use multiversion::multiversion;
 use ndarray::Array2;
@@ -17,7 +17,7 @@ use crate::numerics::special::{exp_nonpositive, mills_ratio};
 #[derive(Debug, Clone)]
 pub struct LogNoisyExpectedImprovement {
     pub fantasies: Fantasies,
-    /// f*_i, one per fantasy.
+    /// f*_i (m,), one per fantasy.
     pub incumbents: Vec<f64>,
 }
 
@@ -60,7 +60,7 @@ impl Formula for LogNoisyExpectedImprovement {
         self.fantasies.means_at(mean, workspace.whitened(), means);
         let (value, by_std) = log_mean_improvement(means, variance, &self.incumbents, scratch);
         let by_means = &*means;
-        // Every mu_i is mu plus what the fantasy adds by v at the tail.
+        // mu_i is mu plus a product of δ_i and the v of the tail.
         self.fantasies.blend(by_means, by_tail);
         // ∇sigma = ∇var / (2 sigma)
         let by_variance = by_std / (2.0 * floored_std(variance));
@@ -69,12 +69,11 @@ impl Formula for LogNoisyExpectedImprovement {
     }
 }
 
-/// log (1/m) Σ_i sigma h(u_i), and its derivative by sigma. The means mu_i are overwritten by the derivatives by them;
-/// `scratch` is a buffer.
+/// Returns log (1/m) Σ_i sigma h(u_i) and its derivative by sigma. The means mu_i are overwritten by the derivatives by
+/// mu_i; `scratch` is a buffer.
 ///
-/// With r = −min u_i²/2 over u_i < 0, or 0 if there is a u_i ≥ 0, everything is counted in units of exp(r). For a = |u| and
-/// R = R(a), Φ(−a) = φ R and h(−a) = φ (1 − a R); on the other side Φ(a) = 1 − Φ(−a) and h(a) = a + h(−a).
-/// d(sigma h)/d sigma = φ.
+/// All terms are in units of exp(r), with r = −min u_i²/2 if all u_i < 0, else 0. For a = |u| and R = R(a), Φ(−a) = φ R
+/// and h(−a) = φ (1 − a R); for u ≥ 0, Φ(a) = 1 − Φ(−a) and h(a) = a + h(−a). d(sigma h)/d sigma = φ.
 fn log_mean_improvement(
     means: &mut [f64],
     variance: f64,
@@ -83,8 +82,8 @@ fn log_mean_improvement(
 ) -> (f64, f64) {
     let (m, std) = (means.len(), floored_std(variance));
     let leads = means.iter().zip(incumbents).map(|(mean, f)| mean - f);
-    // The same product as for u_i: a quotient may differ from it by more than the exponent of e^r bears. Beyond the
-    // bound squares would overflow.
+    // The same product as for u_i, because the rounding error of a quotient would be too large in the exponent of e^r.
+    // Beyond the bound, squares would overflow.
     let precision = 1.0 / std;
     let largest = (leads.fold(f64::MIN, f64::max) * precision).clamp(-1e150, 0.0);
     let reference = -0.5 * largest * largest;
@@ -105,7 +104,7 @@ fn log_mean_improvement(
     (value, sum(densities) * slope)
 }
 
-/// h(u_i) and φ(u_i) in units of exp(reference), and Φ(u_i) in place of the means.
+/// Writes h(u_i) and φ(u_i) in units of exp(reference), and replaces the means by Φ(u_i).
 #[multiversion(targets = "simd")]
 fn improve(
     means: &mut [f64],
@@ -195,7 +194,7 @@ mod tests {
             let by_mean: f64 = means.iter().sum();
             assert!((by_mean * sigma / slope - 1.0).abs() < 1e-10, "{u}");
             let expected = (1.0 - slope * u) / sigma;
-            // Here both terms are large and nearly equal.
+            // Both terms are large and nearly equal.
             assert!(
                 (by_sigma - expected).abs() < 1e-9 * (slope * u).abs().max(1.0),
                 "{u}"

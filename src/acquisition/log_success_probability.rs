@@ -1,18 +1,18 @@
-//! The logarithm of the chance that a trial succeeds, by a Gaussian process of labels: 1 where a trial was observed, −1
-//! where it failed (least-squares classification, Rasmussen & Williams 2006, section 6.5).
+//! The logarithm of the probability that a trial succeeds, from a Gaussian process of labels: 1 where a trial was
+//! observed, −1 where it failed (least-squares classification, Rasmussen & Williams 2006, section 6.5).
 //!
-//! Notation: mu and sigma² the posterior mean and variance of the label at x less its prior mean, which is 1: everything
-//! succeeds until shown otherwise; u = (1 + mu)/sqrt(sigma² + c); φ and Φ the standard normal density and distribution.
+//! Notation: mu and sigma² the posterior mean and variance of (label at x) − 1, where 1 is the prior mean of labels:
+//! trials succeed by default; u = (1 + mu)/sqrt(sigma² + c); φ and Φ the standard normal density and distribution.
 
 use std::f64::consts::{FRAC_1_SQRT_2, PI};
 
 use super::{Moments, OfMoments};
 use crate::numerics::special::mills_ratio;
 
-/// c: however many trials failed around a point, log P is no less than log Φ(−1/√c), about −53.
+/// c: it bounds log P from below by log Φ(−1/√c), about −53, for any number of failures around a point.
 const MIN_VARIANCE: f64 = 0.01;
 
-/// log P, P = Φ(u): the chance that the label is positive; with a penalty as well where P < ½.
+/// log P plus a penalty where P < ½; P = Φ(u) is the probability that the label is positive.
 #[derive(Debug, Clone, Copy)]
 pub struct LogSuccessProbability {
     pub penalty: ShortfallOfSuccess,
@@ -52,13 +52,13 @@ fn log_cdf(u: f64) -> (f64, f64) {
 }
 
 /// weight · min(0, 1 + mu): a penalty where a trial is more likely to fail than to succeed. Added to an acquisition, it
-/// keeps the maximum to P ≥ ½; where there is no such point, P is largest at the maximum.
+/// restricts the maximum to P ≥ ½; if there is no such point, the maximum is where P is largest.
 #[derive(Debug, Clone, Copy)]
 pub struct ShortfallOfSuccess {
     pub weight: f64,
 }
 
-/// Half of the labels may be failures: rounding must not decide then.
+/// The tolerance of 1 + mu: where half of the labels are failures, rounding must not decide.
 const ROUNDING: f64 = 1e-9;
 
 impl OfMoments for ShortfallOfSuccess {

@@ -1,4 +1,4 @@
-//! The variance itself, which is largest where least is known: pure exploration.
+//! The posterior variance as an acquisition: pure exploration.
 
 use super::{Moments, OfMoments};
 

@@ -1,11 +1,12 @@
-//! Acquisitions: what an evaluation at a point is worth, given the posterior; their values and gradients.
+//! Acquisitions: the utility of an evaluation at a point, given the posterior. Their values and gradients.
 //!
-//! * [`upper_confidence_bound`], [`log_expected_improvement`], [`max_variance`]: functions of the posterior's moments at x
-//! * [`log_noisy_expected_improvement`]: one of the moments under each of several fantasies
-//! * [`log_success_probability`]: one of the moments of another model, that of failures
-//! * [`pure_exploration`]: one of the moments with and without the pending rows
+//! * [`upper_confidence_bound`], [`log_expected_improvement`], [`max_variance`]: functions of the posterior moments at
+//!   x
+//! * [`log_noisy_expected_improvement`]: a function of the moments under each of several fantasies
+//! * [`log_success_probability`]: a function of the moments of another model, the model of success
+//! * [`pure_exploration`]: a function of the moments with and without the pending rows
 //! * [`thompson`]: a draw from the posterior
-//! * [`Scorer`]: any of them as the objective of a search; [`Sum`]: two of them
+//! * [`Scorer`]: an acquisition as the objective of a search; [`Sum`]: the sum of two
 //!
 //! Notation: x a row of the model, context included; X its n rows; mu and sigma the posterior mean and standard deviation
 //! of f(x), without noise; v = L⁻¹k(X, x); a(x) the acquisition; f* the incumbent.
@@ -31,7 +32,7 @@ pub use max_variance::MaxVariance;
 pub use pure_exploration::PureExploration;
 pub use upper_confidence_bound::UpperConfidenceBound;
 
-/// The formula that is maximised.
+/// An acquisition function with its settings.
 #[derive(Debug, Clone)]
 pub enum Acquisition {
     UpperConfidenceBound(UpperConfidenceBound),
@@ -58,26 +59,27 @@ impl Acquisition {
         }
     }
 
-    /// How much a search of a box should spend on it, as a part of the default, for a model of n rows.
+    /// The effort of a search of a box for this acquisition, relative to the default, for a model of n rows.
     pub fn effort(&self, n: usize) -> f64 {
         self.formula().effort(n)
     }
 
-    /// A value for f where the one given is for targets in units of `scale`; `value_of` is the f of a target.
+    /// Converts a value of the acquisition of targets, whose unit is `scale`, to the acquisition of f. `value_of` maps
+    /// a target to f.
     pub fn in_units_of_f(&self, value: f64, scale: f64, value_of: &dyn Fn(f64) -> f64) -> f64 {
         match self {
             Self::UpperConfidenceBound(_) | Self::Thompson(_) => value_of(value),
             Self::LogExpectedImprovement(_) | Self::LogNoisyExpectedImprovement(_) => {
                 value + scale.ln()
             }
-            // Below 0 it is a difference of values, else a variance.
+            // A negative value is a difference of values, else a variance.
             Self::PureExploration(_) if value < 0.0 => scale * value,
             Self::MaxVariance(_) | Self::PureExploration(_) => scale * scale * value,
             Self::LogSuccessProbability(_) | Self::ShortfallOfSuccess(_) => value,
         }
     }
 
-    /// a at `rows` of the model whose v are known, in the rows of `v`.
+    /// a at `rows` (N, d) of the model, given their `v` (N, n).
     pub fn values_of_solved(
         &self,
         gp: &GaussianProcess,
@@ -96,12 +98,12 @@ impl Acquisition {
     }
 }
 
-/// What every acquisition provides.
+/// The interface of acquisitions.
 trait Formula {
-    /// a at every row of the block.
+    /// Writes a at every row of the block to `out`.
     fn values(&self, block: &Block, buffers: &mut Buffers, out: &mut [f64]);
 
-    /// a(x), and da/dx in `gradient`.
+    /// Returns a(x) and writes da/dx to `gradient`.
     fn value_and_gradient(
         &self,
         gp: &GaussianProcess,
@@ -110,13 +112,14 @@ trait Formula {
         gradient: &mut [f64],
     ) -> f64;
 
-    /// As [`Acquisition::effort`]. An evaluation costs O(n²), with many rows out of cache; the surface is smooth.
+    /// As [`Acquisition::effort`]. An evaluation costs O(n²) and with many rows exceeds the cache; the surface is
+    /// smooth.
     fn effort(&self, n: usize) -> f64 {
         (300.0 / n as f64).clamp(0.1, 0.4)
     }
 }
 
-/// Points to be scored: rows of the model, and their v where these are known already.
+/// Points to score: rows of the model, and their v if already computed.
 struct Block<'a> {
     gp: &'a GaussianProcess,
     rows: ArrayView2<'a, f64>,
@@ -139,12 +142,12 @@ impl Block<'_> {
     }
 }
 
-/// Memory that is used again at every evaluation.
+/// Buffers for evaluations.
 #[derive(Default)]
 struct Buffers {
     workspace: Workspace,
     path: path::Workspace,
-    /// One mean per fantasy, and two more numbers each.
+    /// Three numbers per fantasy: a mean and two buffers.
     means: Vec<f64>,
     scratch: Vec<f64>,
     /// Derivatives by v at the tail.
@@ -159,7 +162,7 @@ pub struct Moments {
 }
 
 impl Moments {
-    /// sigma, kept away from 0, where logarithms and derivatives of it end.
+    /// sigma, at least 1e-12, because logarithms and derivatives of sigma do not exist at 0.
     pub fn std(self) -> f64 {
         floored_std(self.variance)
     }
@@ -170,7 +173,7 @@ fn floored_std(variance: f64) -> f64 {
     variance.max(1e-24).sqrt()
 }
 
-/// An acquisition that is a function of the moments at x alone.
+/// An acquisition that depends only on the moments at x.
 pub trait OfMoments {
     /// a(x).
     fn value(&self, at: Moments) -> f64;
@@ -205,13 +208,13 @@ impl<F: OfMoments> Formula for F {
     }
 }
 
-/// An acquisition on a posterior, in one context: what is maximised over a domain.
+/// An acquisition on a posterior in one context, as the objective of a search over a domain.
 pub struct Scorer<'a> {
     gp: &'a GaussianProcess,
     formula: &'a dyn Formula,
     /// Context columns that follow those of the domain in a row of the model.
     context: &'a [f64],
-    /// Rows of the model, and a single one, with the context in place.
+    /// Buffers for rows of the model, with the context filled in.
     rows: Array2<f64>,
     row: Vec<f64>,
     gradient: Vec<f64>,
@@ -219,6 +222,7 @@ pub struct Scorer<'a> {
 }
 
 impl<'a> Scorer<'a> {
+    /// The objective of `acquisition` on `gp`. `context` has the columns of a row of `gp` behind those of the domain.
     pub fn new(gp: &'a GaussianProcess, acquisition: &'a Acquisition, context: &'a [f64]) -> Self {
         let width = gp.kernel().width();
         let mut row = vec![0.0; width];
@@ -270,11 +274,11 @@ impl Objective for Scorer<'_> {
     }
 }
 
-/// The sum of an acquisition and of one on another posterior, if there is one.
+/// The sum of an acquisition and an optional second one on another posterior.
 pub struct Sum<'a> {
     first: Scorer<'a>,
     second: Option<Scorer<'a>>,
-    /// What the second gives.
+    /// Values of the second acquisition.
     buffer: Vec<f64>,
 }
 

@@ -1,15 +1,16 @@
-//! The exploring points of GP-UCB-PE: where least is known, in the region where the maximum may be (Contal et al. 2013).
+//! The exploration points of GP-UCB-PE: the largest variance in the region that may contain the maximum (Contal et al.
+//! 2013).
 //!
-//! Notation: n observed rows, then the tail of pending ones; sigma the standard deviation given all rows, s that given the
-//! observed ones alone; β a multiplier; y• = max_x mu(x) − β·s(x) a lower bound of the maximum. The tail has z = 0, so mu
-//! is that of the observed rows. The region is {x : mu(x) + 2β·s(x) > y•}.
+//! Notation: n observed rows, then the tail of pending ones; sigma the standard deviation given all rows, s the one
+//! given the observed rows; β a multiplier; y• = max_x mu(x) − β·s(x) a lower bound of the maximum. The tail has z = 0,
+//! so that mu is the mean given the observed rows. The region is {x : mu(x) + 2β·s(x) > y•}.
 
 use ndarray::ArrayView1;
 
 use super::{Block, Buffers, Formula, floored_std};
 use crate::gp::{GaussianProcess, contiguous, dot_row, variance_left};
 
-/// sigma² inside the region, which is never below 0; outside it what the bound lacks, which never is above.
+/// sigma² ≥ 0 inside the region; outside, the margin mu + 2β·s − y• ≤ 0.
 #[derive(Debug, Clone)]
 pub struct PureExploration {
     /// β.
@@ -25,7 +26,7 @@ impl PureExploration {
     }
 }
 
-/// s²: v at the observed rows is the same without the tail.
+/// s². The v at the observed rows does not depend on the tail.
 fn observed_variance(gp: &GaussianProcess, x: ArrayView1<f64>, v: &[f64]) -> f64 {
     let observed = ArrayView1::from(&v[..gp.n_observed()]);
     variance_left(gp.kernel().prior_variance(x), observed)

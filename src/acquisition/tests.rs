@@ -1,4 +1,4 @@
-//! Tests of all acquisitions: gradients by finite differences, and the same value by every route.
+//! Tests of all acquisitions: gradients against finite differences, and equal values from blocks and single points.
 
 use super::*;
 use crate::gp::Target;
@@ -16,7 +16,7 @@ pub(super) fn value(gp: &GaussianProcess, acquisition: &Acquisition, x: &[f64]) 
 }
 
 #[test]
-fn gradients_are_finite_differences() {
+fn gradients_equal_finite_differences() {
     let gp = model(KernelFamily::Matern52, 15);
     let mut rng = Rng::seed_from_u64(1);
     let mut with_tail = model(KernelFamily::Matern52, 15);
@@ -123,7 +123,7 @@ fn a_solved_block_gives_the_values_of_its_rows() {
 }
 
 #[test]
-fn exploration_keeps_to_the_region_of_the_observed_rows_alone() {
+fn the_region_of_exploration_depends_on_observed_rows_only() {
     let observed = model(KernelFamily::Matern52, 15);
     let mut gp = observed.clone();
     gp.set_tail(wave(3, 2, 5.0).view(), &[Target::PosteriorMean; 3])
@@ -148,7 +148,7 @@ fn exploration_keeps_to_the_region_of_the_observed_rows_alone() {
 }
 
 #[test]
-fn a_sum_is_that_of_values_and_of_gradients_on_two_posteriors() {
+fn a_sum_adds_values_and_gradients_on_two_posteriors() {
     let gp = model(KernelFamily::Matern52, 15);
     let mut other = model(KernelFamily::SquaredExponential, 6);
     other

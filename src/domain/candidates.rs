@@ -5,7 +5,7 @@ use ndarray::{Array2, ArrayView2};
 use super::TOLERANCE;
 use crate::error::{Error, Result};
 
-/// The rows as they are kept, if they are a domain: not empty, finite, in row order.
+/// Checks that the rows are not empty and finite, and returns them in row-major order.
 pub(super) fn checked(points: Array2<f64>) -> Result<Array2<f64>> {
     let (rows, width) = points.dim();
     if rows == 0 || width == 0 {
@@ -18,18 +18,18 @@ pub(super) fn checked(points: Array2<f64>) -> Result<Array2<f64>> {
             "candidate {row} has the entry {value} in column {column}; all entries must be finite numbers"
         )));
     }
-    // Blocks of rows are read as slices.
+    // Row-major order, because blocks of rows are read as slices.
     Ok(points.as_standard_layout().into_owned())
 }
 
-/// Whether `x` is one of the rows, up to the tolerance.
+/// Whether `x` equals one of the rows, up to the tolerance.
 pub(super) fn contains(points: ArrayView2<f64>, x: &[f64]) -> bool {
     points
         .outer_iter()
         .any(|row| row.iter().zip(x).all(|(&a, &b)| (a - b).abs() <= TOLERANCE))
 }
 
-/// The number of the row nearest to `x`, the first of several.
+/// The index of the row nearest to `x`; the first one in case of ties.
 pub(super) fn nearest(points: ArrayView2<f64>, x: &[f64]) -> usize {
     let (mut nearest, mut least) = (0, f64::INFINITY);
     for (i, row) in points.outer_iter().enumerate() {
@@ -50,7 +50,7 @@ mod tests {
     use rand::SeedableRng;
 
     #[test]
-    fn empty_lists_and_entries_that_are_not_finite_are_refused() {
+    fn empty_lists_and_non_finite_entries_are_refused() {
         for points in [
             array![[0.0, f64::NAN]],
             Array2::zeros((0, 2)),

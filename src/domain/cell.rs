@@ -1,4 +1,4 @@
-//! Cells: parts of one coordinate, which are halved and drawn from.
+//! Cells: parts of one coordinate, which can be halved and sampled.
 
 use super::Coordinate;
 use super::coordinate::clip;
@@ -6,14 +6,14 @@ use super::coordinate::clip;
 /// A part of one coordinate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Cell {
-    /// Of a continuous one: u from low to high, without high unless that is 1.
+    /// Part of a continuous coordinate: low ≤ u < high, or low ≤ u ≤ 1 if high = 1.
     Interval { low: f64, high: f64 },
-    /// Of a discrete one: the indices from first to last.
+    /// Part of a discrete coordinate: the indices from first to last, both included.
     Range { first: u64, last: u64 },
 }
 
 impl Coordinate {
-    /// The cell that is all of it.
+    /// The cell that contains the whole coordinate.
     pub fn whole(&self) -> Cell {
         match self.levels() {
             None => Cell::Interval {
@@ -27,7 +27,7 @@ impl Coordinate {
         }
     }
 
-    /// The two halves of a cell, of a logarithmic integer on its logarithmic axis; None where there is nothing to halve.
+    /// The two halves of a cell, on the logarithmic axis for a logarithmic integer. None if the cell cannot be halved.
     pub fn split(&self, cell: Cell) -> Option<(Cell, Cell)> {
         match cell {
             Cell::Interval { low, high } => {
@@ -60,7 +60,7 @@ impl Coordinate {
         }
     }
 
-    /// The probability of a cell under the uniform (with `log`, log-uniform) law.
+    /// The probability of a cell under the uniform (with `log`, log-uniform) distribution.
     pub fn share(&self, cell: Cell) -> f64 {
         match (self, cell) {
             (_, Cell::Interval { low, high }) => high - low,
@@ -72,7 +72,7 @@ impl Coordinate {
                 },
                 Cell::Range { first, last },
             ) => {
-                // As in `write_within`, every integer owns ± ½ around itself.
+                // As in `write_within`, integer i has the interval [i − ½, i + ½].
                 let below = |level: f64| libm::log(level - 0.5);
                 let level = |index: u64| low.wrapping_add_unsigned(index) as f64;
                 let (bottom, top) = (below(*low as f64), below(*high as f64 + 1.0));
@@ -85,7 +85,7 @@ impl Coordinate {
         }
     }
 
-    /// Write the member at the quantile u ∈ [0, 1] of the uniform (with `log`, log-uniform) law on a cell.
+    /// Write the member at the quantile u ∈ [0, 1] of the uniform (with `log`, log-uniform) distribution on a cell.
     pub fn write_within(&self, cell: Cell, u: f64, columns: &mut [f64]) {
         let u = clip(u);
         match (self, cell) {
@@ -97,7 +97,7 @@ impl Coordinate {
                     false => drawn,
                 };
             }
-            // Every integer owns the interval of ± ½ around itself, so that the ends count in full.
+            // Integer i has the interval [i − ½, i + ½], so that both ends have their full probability.
             (Coordinate::Integer { low, log: true, .. }, Cell::Range { first, last }) => {
                 let level = |index: u64| low.wrapping_add_unsigned(index) as f64;
                 let (bottom, top) = (libm::log(level(first) - 0.5), libm::log(level(last) + 0.5));
@@ -156,7 +156,8 @@ mod tests {
                 let Some((a, b)) = coordinate.split(cell) else {
                     break;
                 };
-                // Every member of the cell is in exactly one half: they meet, and share both ends with the cell.
+                // Every member of the cell is in exactly one half; the halves are adjacent and together have the ends
+                // of the cell.
                 let gap = if kind == 0 { 0.0 } else { 1.0 };
                 prop_assert_eq!((ends(a).0, ends(b).1), ends(cell));
                 prop_assert_eq!(ends(a).1 + gap, ends(b).0);
@@ -184,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn one_value_and_one_ulp_are_not_split() {
+    fn a_single_value_and_an_interval_of_one_ulp_are_not_split() {
         let single = Cell::Range { first: 3, last: 3 };
         assert_eq!(integer(0, 9, false).split(single), None);
         let ulp = Cell::Interval {

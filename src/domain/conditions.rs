@@ -1,7 +1,8 @@
-//! Conditions: which coordinates of a box are active, given the indices of others.
+//! Conditions: which coordinates of a box are active, given the indices of other coordinates.
 //!
-//! A coordinate with conditions is a *child* of the coordinates that these name. It is active where all of its conditions
-//! hold: where each of its *parents* is active itself, with an index among the levels of the condition.
+//! A coordinate with conditions is a *child*; the coordinates in its conditions are its *parents*. The child is active
+//! where all of its conditions hold. A condition holds where the parent is active and its index is among the levels of
+//! the condition.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,25 +11,26 @@ use serde::{Deserialize, Serialize};
 use super::{Cell, Coordinate};
 use crate::error::{Error, Result};
 
-/// Members are counted by going through so many combinations of parents at most: more are too many to be used up.
+/// The largest number of combinations of parents that are enumerated to count members. Above it the count is
+/// `u64::MAX`.
 const MAX_VISITS: usize = 1 << 16;
 
-/// The number of a parent, and those of its indices at which the condition holds; in JSON `[parent, [levels…]]`.
+/// The number of a parent, and the indices of the parent at which the condition holds; in JSON `[parent, [levels…]]`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Condition(pub usize, pub Vec<u64>);
 
-/// The conditions of a box in which at least one coordinate has one.
+/// The conditions of a box in which at least one coordinate has a condition.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Conditions {
-    /// Those of each coordinate, the levels in ascending order.
+    /// The conditions of each coordinate, with their levels in ascending order.
     pub when: Vec<Vec<Condition>>,
     pub is_parent: Vec<bool>,
-    /// The coordinates' numbers, parents before their children.
+    /// The numbers of the coordinates, parents before their children.
     pub order: Vec<usize>,
 }
 
 impl Conditions {
-    /// `when` has a list for each coordinate; None where all of them are empty.
+    /// `when` has one list per coordinate. Returns None if all lists are empty.
     pub fn new(coordinates: &[Coordinate], mut when: Vec<Vec<Condition>>) -> Result<Option<Self>> {
         if when.iter().all(Vec::is_empty) {
             return Ok(None);
@@ -61,7 +63,7 @@ impl Conditions {
         }))
     }
 
-    /// Which coordinates are active; only the indices of active parents matter.
+    /// Whether each coordinate is active. Only the indices of active parents are read.
     pub fn active(&self, indices: &[u64]) -> Vec<bool> {
         let mut active = vec![false; self.when.len()];
         for &i in &self.order {
@@ -70,27 +72,28 @@ impl Conditions {
         active
     }
 
-    /// Whether coordinate i is active, where `active` and `indices` are known of its parents.
+    /// Whether coordinate i is active, given `active` and `indices` of its parents.
     fn holds(&self, i: usize, active: &[bool], indices: &[u64]) -> bool {
         self.when[i].iter().all(|Condition(parent, levels)| {
             active[*parent] && levels.binary_search(&indices[*parent]).is_ok()
         })
     }
 
-    /// Whether coordinate i is active whatever its parents' indices are, as long as these are in the cells.
+    /// Whether coordinate i is active for all indices of its parents in the cells.
     pub fn hold_throughout(&self, i: usize, cells: &[Cell]) -> bool {
         self.when[i].iter().all(|Condition(parent, levels)| {
             let Cell::Range { first, last } = cells[*parent] else {
                 return false;
             };
-            // Levels are sorted, without gaps where their last one is as far away as the cell's.
+            // The levels are sorted and unique: they contain all of first..=last if `last` is at offset last − first.
             let at = levels.binary_search(&first).unwrap_or(levels.len());
             levels.get(at + (last - first) as usize) == Some(&last)
                 && self.hold_throughout(*parent, cells)
         })
     }
 
-    /// The number of combinations of active discrete coordinates: exact, or `u64::MAX` where there are very many.
+    /// The number of combinations of active discrete coordinates. It is exact, or `u64::MAX` if there are too many to
+    /// count.
     pub fn combinations(&self, coordinates: &[Coordinate]) -> u64 {
         let classes = (0..coordinates.len()).map(|i| match self.is_parent[i] {
             true => self.classes(i, coordinates[i].levels().unwrap_or(1)),
@@ -104,7 +107,7 @@ impl Conditions {
             indices: vec![0; coordinates.len()],
             n_visits: 0,
         };
-        // What is not connected by conditions is independent.
+        // Coordinates that no conditions connect are independent.
         let components = self.components();
         components.iter().fold(1, |product: u64, component| {
             count.n_visits = 0;
@@ -112,7 +115,7 @@ impl Conditions {
         })
     }
 
-    /// The levels of a parent, sorted into classes that the same conditions hold at: one level of each, and their number.
+    /// The classes of the levels of a parent at which the same conditions hold: one level of each class, and its size.
     fn classes(&self, parent: usize, n_levels: u64) -> Vec<(u64, u64)> {
         let conditions = self.when.iter().flatten();
         let lists: Vec<&Vec<u64>> = conditions
@@ -133,9 +136,9 @@ impl Conditions {
         classes
     }
 
-    /// Sets of coordinates between which there are no conditions, each in the order of `self.order`.
+    /// The connected components of the conditions, each in the order of `self.order`.
     fn components(&self) -> Vec<Vec<usize>> {
-        // Every coordinate points to one of its component with a smaller number, the smallest to itself.
+        // Each coordinate links to a smaller coordinate of its component; the smallest one links to itself.
         let mut link: Vec<usize> = (0..self.when.len()).collect();
         fn smallest(link: &[usize], mut i: usize) -> usize {
             while link[i] != i {
@@ -157,11 +160,11 @@ impl Conditions {
     }
 }
 
-/// The count of members while coordinates are gone through, parents first.
+/// The state of the count of members: coordinates are enumerated with parents first.
 struct Count<'a> {
     coordinates: &'a [Coordinate],
     conditions: &'a Conditions,
-    /// Of each parent, see [`Conditions::classes`].
+    /// The classes of each parent; see [`Conditions::classes`].
     classes: Vec<Vec<(u64, u64)>>,
     active: Vec<bool>,
     indices: Vec<u64>,
@@ -169,7 +172,7 @@ struct Count<'a> {
 }
 
 impl Count<'_> {
-    /// The number of combinations of these coordinates, where the parents before them stand.
+    /// The number of combinations of these coordinates, given the present indices of the parents before them.
     fn members(&mut self, order: &[usize]) -> u64 {
         self.n_visits += 1;
         if self.n_visits > MAX_VISITS {
@@ -197,7 +200,7 @@ impl Count<'_> {
     }
 }
 
-/// What makes a condition impossible, if anything.
+/// An error if the condition cannot hold.
 fn check(coordinates: &[Coordinate], condition: &Condition) -> std::result::Result<(), String> {
     let Condition(parent, levels) = condition;
     let n = match coordinates.get(*parent) {
@@ -205,7 +208,7 @@ fn check(coordinates: &[Coordinate], condition: &Condition) -> std::result::Resu
         Some(parent) => parent.levels(),
     };
     match (n, levels.iter().max()) {
-        (None, _) => Err("which is continuous; only discrete ones can be depended on".into()),
+        (None, _) => Err("which is continuous; conditions need a discrete coordinate".into()),
         (_, None) => Err("at no level; name at least one".into()),
         (Some(n), Some(last)) if *last >= n => {
             Err(format!("at level {last} of {n}; name levels below {n}"))
@@ -214,7 +217,7 @@ fn check(coordinates: &[Coordinate], condition: &Condition) -> std::result::Resu
     }
 }
 
-/// The coordinates' numbers in ascending order as far as parents can stand before their children.
+/// The numbers of the coordinates, parents before children, and otherwise in ascending order.
 fn order(when: &[Vec<Condition>]) -> Result<Vec<usize>> {
     let mut order = Vec::with_capacity(when.len());
     let mut n_waited_for: Vec<usize> = when.iter().map(Vec::len).collect();
@@ -238,7 +241,7 @@ fn order(when: &[Vec<Condition>]) -> Result<Vec<usize>> {
     match (0..when.len()).find(|&i| n_waited_for[i] > 0) {
         None => Ok(order),
         Some(i) => Err(Error::InvalidSpace(format!(
-            "coordinate {i} depends on itself, by way of others perhaps; remove one of these conditions"
+            "coordinate {i} depends on itself, directly or through other coordinates; remove one of these conditions"
         ))),
     }
 }
@@ -297,7 +300,7 @@ mod tests {
         }
     }
 
-    /// Every combination of all discrete coordinates, moved to the member that it stands for.
+    /// The members of all combinations of the discrete coordinates.
     fn members(domain: &Domain) -> HashSet<Vec<u64>> {
         let product = product(domain);
         let levels = product.iter().map(|c| c.levels().unwrap_or(1));
@@ -317,7 +320,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn combinations_are_counted_and_gone_through_once(seed: u64) {
+        fn combinations_are_counted_and_enumerated_once(seed: u64) {
             let domain = random_box(&mut Rng::seed_from_u64(seed));
             let expected = members(&domain);
             prop_assert_eq!(domain.combinations(), expected.len() as u64);
@@ -332,7 +335,7 @@ mod tests {
         }
 
         #[test]
-        fn what_differs_in_inactive_columns_alone_is_the_same_row(seed: u64) {
+        fn points_that_differ_only_in_inactive_columns_are_the_same_row(seed: u64) {
             let mut rng = Rng::seed_from_u64(seed);
             let domain = random_box(&mut rng);
             let (x, _) = domain.sample_uniform(&mut rng);
@@ -358,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn independent_conditions_are_counted_at_once_and_very_many_saturate() {
+    fn independent_conditions_are_counted_separately_and_large_counts_saturate() {
         let mut coordinates = Vec::new();
         let mut when = Vec::new();
         for i in 0..40 {
@@ -373,7 +376,7 @@ mod tests {
         };
         assert_eq!((count(1), count(20)), (6, 6u64.pow(20)));
         assert_eq!(count(40), u64::MAX);
-        // One child of 30 parents: 2^30 combinations of them and 4 more, too many to go through.
+        // One child of 30 parents: 2^30 combinations of them and 4 more, too many to enumerate.
         let mut coordinates = vec![Coordinate::Categorical { n: 2 }; 30];
         coordinates.push(integer(1, 5, false));
         let mut when = vec![vec![]; 30];
@@ -420,7 +423,7 @@ mod tests {
     }
 
     #[test]
-    fn json_has_conditions_beside_the_coordinate_and_refuses_what_is_unknown() {
+    fn json_has_conditions_beside_the_coordinate_and_refuses_unknown_fields() {
         let text = r#"[{"kind":"Categorical","n":2},{"kind":"Continuous","when":[[0,[1]]]}]"#;
         let domain = Domain::box_from_json(text).unwrap();
         assert_eq!(product(&domain).to_json(), text);

@@ -1,20 +1,20 @@
-//! One coordinate of a box: the columns it owns, and its members if it is discrete.
+//! One coordinate of a box: its columns, and its members if it is discrete.
 //!
 //! Notation: the members of a discrete coordinate are numbered 0, 1, …, levels − 1; the number is the *index*
 //! (i − low for the integer i). u is an entry of a continuous or integer column.
 
 use serde::{Deserialize, Serialize};
 
-/// Indices up to this are exact in a double and survive the division by (high − low).
+/// Indices up to this value are exact in a double, and are recovered after the division by (high − low).
 const MAX_INDEX: u64 = 1 << 52;
 
-/// Up to here the logarithms of neighbouring integers differ by far more than rounding.
+/// Up to this value the logarithms of neighbouring integers differ by much more than the rounding error.
 const MAX_LOG_INTEGER: i64 = 1 << 40;
 
 /// One coordinate of a box.
 ///
 /// In JSON `{"kind": "Continuous"}`, `{"kind": "Integer", "low": 1, "high": 5, "log": false}` or
-/// `{"kind": "Categorical", "n": 3}`; [`super::Domain::new_box`] refuses the impossible ones.
+/// `{"kind": "Categorical", "n": 3}`; [`super::Domain::new_box`] refuses coordinates without members.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", deny_unknown_fields)]
 pub enum Coordinate {
@@ -22,18 +22,18 @@ pub enum Coordinate {
     Integer {
         low: i64,
         high: i64,
-        /// Whether distances are those of the logarithms.
+        /// Whether the axis is logarithmic.
         #[serde(default)]
         log: bool,
     },
-    /// n choices.
+    /// n choices without an order.
     Categorical {
         n: usize,
     },
 }
 
 impl Coordinate {
-    /// The number of encoded columns that it owns.
+    /// The number of encoded columns.
     pub fn width(&self) -> usize {
         match self {
             Coordinate::Categorical { n } => *n,
@@ -41,7 +41,7 @@ impl Coordinate {
         }
     }
 
-    /// What its columns hold where it is inactive.
+    /// The value of its columns where it is inactive.
     pub(super) fn inactive(&self) -> f64 {
         match self {
             Coordinate::Categorical { .. } => 0.0,
@@ -49,7 +49,7 @@ impl Coordinate {
         }
     }
 
-    /// How many members it has; `None` if continuous.
+    /// The number of members; `None` if continuous.
     pub fn levels(&self) -> Option<u64> {
         match self {
             Coordinate::Continuous => None,
@@ -58,7 +58,8 @@ impl Coordinate {
         }
     }
 
-    /// The encoded column of member `index` of an integer; exactly 0.0 and 1.0 at the ends, 0.0 if low = high.
+    /// The encoded column, in [0, 1], of member `index` of an integer. It is exactly 0.0 and 1.0 at the ends, and 0.0
+    /// if low = high.
     pub fn position(&self, index: u64) -> f64 {
         match self {
             Coordinate::Integer { low, high, .. } if low == high => 0.0,
@@ -75,7 +76,7 @@ impl Coordinate {
         }
     }
 
-    /// The index of the member nearest to these columns (for a one-hot group its first largest entry).
+    /// The index of the member nearest to these columns; for a one-hot group, the first of its largest entries.
     pub fn index(&self, columns: &[f64]) -> u64 {
         match self {
             Coordinate::Continuous => 0,
@@ -89,7 +90,7 @@ impl Coordinate {
                 let level = libm::exp(bottom + u * (top - bottom));
                 let below = ((level - *low as f64).max(0.0) as u64).min(last);
                 let above = (below + 1).min(last);
-                // Nearest on the logarithmic axis, where √(i(i+1)) is half way.
+                // Nearest on the logarithmic axis: √(i(i+1)) is half way between i and i + 1.
                 let distance = |index| (self.position(index) - u).abs();
                 if distance(above) < distance(below) {
                     above
@@ -109,7 +110,7 @@ impl Coordinate {
         }
     }
 
-    /// The integer itself that these columns stand for; for a categorical the number of the choice.
+    /// The integer that these columns encode; for a categorical, the number of the choice.
     pub fn level(&self, columns: &[f64]) -> i64 {
         match self {
             Coordinate::Integer { low, .. } => low.wrapping_add_unsigned(self.index(columns)),
@@ -129,12 +130,12 @@ impl Coordinate {
         }
     }
 
-    /// Write the member at the quantile u ∈ [0, 1] of the uniform (with `log`, log-uniform) law.
+    /// Write the member at the quantile u ∈ [0, 1] of the uniform (with `log`, log-uniform) distribution.
     pub(super) fn write_quantile(&self, u: f64, columns: &mut [f64]) {
         self.write_within(self.whole(), u, columns);
     }
 
-    /// What makes it impossible, if anything.
+    /// An error if the coordinate has no members or too many.
     pub(super) fn check(&self) -> std::result::Result<(), String> {
         match *self {
             Coordinate::Continuous => Ok(()),
@@ -164,7 +165,7 @@ impl Coordinate {
     }
 }
 
-/// u clipped to [0, 1]; NaN becomes the middle, −0.0 becomes 0.0.
+/// u clipped to [0, 1]; NaN becomes 0.5, and −0.0 becomes 0.0.
 pub(super) fn clip(u: f64) -> f64 {
     if u.is_nan() {
         0.5
@@ -181,7 +182,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_integer_comes_back(low in 1..1_000_000i64, n in 1..(1i64 << 39), part in 0.0..=1.0f64, log: bool) {
+        fn every_integer_is_decoded_from_its_column(low in 1..1_000_000i64, n in 1..(1i64 << 39), part in 0.0..=1.0f64, log: bool) {
             let c = integer(low, low + n, log);
             let index = (part * n as f64) as u64;
             prop_assert_eq!(c.index(&[c.position(index)]), index);
@@ -207,7 +208,7 @@ mod tests {
 
     #[test]
     fn quantiles_of_a_logarithmic_integer_change_half_way_between_members() {
-        // Member i owns [i − ½, i + ½]: up to it lies ln((i + ½)/(low − ½)) of ln((high + ½)/(low − ½)).
+        // Member i owns [i − ½, i + ½]: its cumulative probability is ln((i + ½)/(low − ½)) / ln((high + ½)/(low − ½)).
         let c = integer(1, 4, true);
         for i in 1..4 {
             let quantile = ((f64::from(i) + 0.5) / 0.5).ln() / 9f64.ln();
@@ -220,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn json_names_the_kind_and_refuses_what_is_unknown() {
+    fn json_names_the_kind_and_refuses_unknown_fields() {
         for (coordinate, text) in [
             (Coordinate::Continuous, r#"{"kind":"Continuous"}"#),
             (

@@ -1,4 +1,4 @@
-//! Fidelity: how much of a full evaluation a trial is, what that costs, and how far its value may be off.
+//! Fidelity: the share of a full evaluation that a trial runs, its cost, and a bound on its bias.
 //!
 //! Notation: z ∈ [0, 1] is the fidelity, 1 a full evaluation; λ(z) its cost; ζ(z) a bound on |f_z(x) − f(x)| at every x.
 
@@ -7,14 +7,14 @@ use serde::{Deserialize, Serialize};
 use crate::domain::{Coordinate, Domain};
 use crate::error::{Error, Result};
 
-/// Fidelities that are no further apart count as the same (the authors' code of Wang et al. 2022 reuses values so).
+/// Fidelities with at most this difference count as equal (the code of Wang et al. 2022 reuses values in the same way).
 pub const TOLERANCE: f64 = 1e-3;
 
-/// What is known of evaluations at less than full fidelity; None where nothing was declared.
+/// The declared properties of evaluations below full fidelity; an undeclared property is None.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Fidelity {
-    /// The z there are: all of [0, 1], or the positions of integers.
+    /// The possible z: all of [0, 1], or the positions of integers.
     pub axis: Coordinate,
     /// C > 0 of ζ(z) = C·(1 − z), in units of f.
     pub bias: Option<f64>,
@@ -25,11 +25,11 @@ pub struct Fidelity {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PowerCost {
-    /// The cost at z = 0, from 0 to `full`.
+    /// The cost at z = 0; 0 ≤ base ≤ full.
     pub base: f64,
-    /// Above 0.
+    /// The exponent; above 0.
     pub exponent: f64,
-    /// The cost at z = 1, above 0.
+    /// The cost at z = 1; above 0.
     pub full: f64,
 }
 
@@ -44,7 +44,7 @@ impl Default for Fidelity {
 }
 
 impl Fidelity {
-    /// Refuses numbers that cannot be a bias or a cost.
+    /// Refuses numbers that are not a valid bias or cost.
     pub fn check(&self) -> Result<()> {
         let positive = |x: f64| x > 0.0 && x.is_finite();
         let refuse = |name, got: f64, expected| {
@@ -55,10 +55,10 @@ impl Fidelity {
             })
         };
         if let Some(got) = self.bias.filter(|bias| !positive(*bias)) {
-            return refuse("bias", got, "give a finite number above 0, or none");
+            return refuse("bias", got, "give a finite number above 0, or leave it out");
         }
         if matches!(self.axis, Coordinate::Categorical { .. }) {
-            let text = "a fidelity is a number, and this one has choices; give a range of numbers";
+            let text = "a fidelity is a number, not a choice; give a range of numbers";
             return Err(Error::InvalidSpace(text.to_string()));
         }
         Domain::new_box(vec![self.axis.clone()])?;
@@ -67,7 +67,7 @@ impl Fidelity {
             return refuse("full", cost.full, "give a finite cost above 0");
         }
         if !(0.0..=cost.full).contains(&cost.base) {
-            return refuse("base", cost.base, "give a cost from 0 to that at full");
+            return refuse("base", cost.base, "give a cost from 0 to `full`");
         }
         if !positive(cost.exponent) {
             return refuse("exponent", cost.exponent, "give a finite number above 0");
@@ -75,27 +75,12 @@ impl Fidelity {
         Ok(())
     }
 
-    /// The z that is there and nearest to this one.
+    /// The possible z nearest to this one.
     pub fn nearest(&self, z: f64) -> f64 {
         match self.axis {
             Coordinate::Continuous => z,
             _ => self.axis.position(self.axis.index(&[z])),
         }
-    }
-
-    /// ζ(z), where a bias is declared.
-    pub fn bias_at(&self, z: f64) -> Option<f64> {
-        Some(self.bias? * (1.0 - z))
-    }
-
-    /// λ(z), where a cost is declared.
-    pub fn cost_at(&self, z: f64) -> Option<f64> {
-        let PowerCost {
-            base,
-            exponent,
-            full,
-        } = self.cost?;
-        Some(base + (full - base) * z.powf(exponent))
     }
 }
 
@@ -106,9 +91,9 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// On a grid no other integer is nearer, and what is there stays as it is.
+        /// On a grid no other integer is nearer, and a possible z is returned unchanged.
         #[test]
-        fn the_nearest_is_there_and_no_other_is_nearer(low in 1..50i64, n in 1..50i64, z in 0.0..=1.0f64, log: bool) {
+        fn the_nearest_is_possible_and_no_other_is_nearer(low in 1..50i64, n in 1..50i64, z in 0.0..=1.0f64, log: bool) {
             let axis = integer(low, low + n, log);
             let found = on(axis.clone()).nearest(z);
             let least = (0..=n as u64).map(|i| (axis.position(i) - z).abs()).fold(1.0, f64::min);
@@ -144,35 +129,8 @@ mod tests {
         }
     }
 
-    /// Hartmann's 0.05 + 0.95·z³ and Currin's 0.1 + z² (Wang et al. 2022, appendix D.2), by hand at z = 1/2.
     #[test]
-    fn costs_are_those_of_the_paper() {
-        let hartmann = cost(0.05, 3.0, 1.0);
-        let currin = cost(0.1, 2.0, 1.1);
-        for (fidelity, z, expected) in [
-            (&hartmann, 0.0, 0.05),
-            (&hartmann, 0.5, 0.16875),
-            (&hartmann, 1.0, 1.0),
-            (&currin, 0.0, 0.1),
-            (&currin, 0.5, 0.35),
-            (&currin, 1.0, 1.1),
-        ] {
-            let found = fidelity.cost_at(z).unwrap();
-            assert!((found - expected).abs() < 1e-15, "{fidelity:?} at {z}");
-        }
-        assert_eq!(Fidelity::default().cost_at(0.5), None);
-    }
-
-    #[test]
-    fn a_bias_falls_to_nothing_at_full_fidelity() {
-        assert_eq!(bias(2.0).bias_at(0.0), Some(2.0));
-        assert_eq!(bias(2.0).bias_at(0.75), Some(0.5));
-        assert_eq!(bias(2.0).bias_at(1.0), Some(0.0));
-        assert_eq!(Fidelity::default().bias_at(0.5), None);
-    }
-
-    #[test]
-    fn numbers_that_are_no_bias_or_cost_are_refused_by_name() {
+    fn invalid_biases_and_costs_are_refused_by_name() {
         for good in [
             Fidelity::default(),
             bias(1e-300),

@@ -1,12 +1,12 @@
-//! Where a trial may lie: a finite list of candidates, or a box of continuous, integer and categorical coordinates.
+//! The search space: a finite list of candidates, or a box of continuous, integer and categorical coordinates.
 //!
 //! * [`coordinate`]: one coordinate; [`cell`]: parts of one; [`product`]: boxes of them, [`conditions`] under which they are
 //!   active; [`candidates`]: finite lists
 //! * [`sampling`]: uniform and evenly spread members; [`objective`]: functions over a domain
-//! * [`fidelity`]: how much of a full evaluation a trial is
+//! * [`fidelity`]: the share of a full evaluation that a trial runs
 //!
-//! Notation: a point is a row of `width` numbers, the encoded *columns*; in a box every *coordinate*, that is every named
-//! parameter, owns one or more of them, in order:
+//! Notation: a point is a row of `width` numbers, the encoded *columns*. In a box each *coordinate* (a named parameter)
+//! has one or more columns, in the order of the coordinates:
 //!
 //! | coordinate | columns | values |
 //! |---|---|---|
@@ -38,7 +38,7 @@ pub(crate) use product::{MAX_COLUMNS, indices};
 pub use product::{Product, columns};
 pub(crate) use sampling::{hold_inactive, unit_sequence, write_quantiles};
 
-/// How far an entry may be from the exact one and still belong to the domain.
+/// The largest difference of an entry of a member from the exact entry.
 const TOLERANCE: f64 = 1e-9;
 
 /// The set of points that may be suggested.
@@ -70,12 +70,12 @@ impl Domain {
         Product::new(coordinates, when).map(Domain::Box)
     }
 
-    /// A box from a JSON list of coordinates, of which each may have its conditions under "when".
+    /// A box from a JSON list of coordinates; each may have its conditions in the field `when`.
     pub fn box_from_json(text: &str) -> Result<Domain> {
         Product::from_json(text).map(Domain::Box)
     }
 
-    /// Whether it has finitely many members.
+    /// Whether the domain has finitely many members.
     pub fn is_finite(&self) -> bool {
         match self {
             Domain::Candidates(_) => true,
@@ -83,7 +83,7 @@ impl Domain {
         }
     }
 
-    /// The number of encoded columns: how many numbers a point has.
+    /// The number of encoded columns, which is the length of a point.
     pub fn width(&self) -> usize {
         match self {
             Domain::Candidates(points) => points.ncols(),
@@ -91,7 +91,7 @@ impl Domain {
         }
     }
 
-    /// d, the number of named parameters: of coordinates of a box, of columns of candidates.
+    /// d, the number of named parameters: the coordinates of a box, or the columns of candidates.
     pub fn dimensions(&self) -> usize {
         match self {
             Domain::Candidates(points) => points.ncols(),
@@ -99,7 +99,7 @@ impl Domain {
         }
     }
 
-    /// Whether some members have no active continuous coordinate, so that the same one can be suggested twice.
+    /// Whether some members have no active continuous coordinate, so that the same member can be suggested twice.
     pub fn can_repeat(&self) -> bool {
         match self {
             Domain::Candidates(_) => true,
@@ -110,7 +110,7 @@ impl Domain {
         }
     }
 
-    /// How many members the active discrete coordinates have together (saturating); for candidates their number.
+    /// The number of combinations of the active discrete coordinates (saturating); the number of rows for candidates.
     pub fn combinations(&self) -> u64 {
         match self {
             Domain::Candidates(points) => points.nrows() as u64,
@@ -127,7 +127,7 @@ impl Domain {
             }
     }
 
-    /// Move `x` (of the right width) to the nearest member; for candidates also which row that is.
+    /// Replace `x`, which has `width` entries, by the nearest member. For candidates, returns the number of its row.
     pub fn snap(&self, x: &mut [f64]) -> Option<usize> {
         match self {
             Domain::Candidates(points) => {
@@ -145,14 +145,14 @@ impl Domain {
     }
 }
 
-/// A domain as it is saved: decoding goes through the checked constructors.
+/// The saved form of a domain. Decoding calls the constructors, which check it.
 #[derive(Serialize, Deserialize)]
 enum Stored {
     Candidates {
         width: usize,
         entries: Vec<f64>,
     },
-    /// The coordinates in JSON: their tagged form is none that binary formats can read.
+    /// The coordinates as JSON, because binary formats cannot read their tagged form.
     Box(String),
 }
 

@@ -1,12 +1,12 @@
-//! A function over the points of a domain, as searches ask for it.
+//! The interface of an objective over the points of a domain.
 
 use ndarray::ArrayView2;
 
-/// A function a(x) to be maximised: an acquisition over a posterior, as a rule.
+/// A function a(x) that a search maximises, such as an acquisition.
 pub trait Objective {
-    /// a at every row of `points`.
+    /// Writes a at every row of `points` (N, width) to `out` (N,).
     fn values(&mut self, points: ArrayView2<f64>, out: &mut [f64]);
 
-    /// a(x), and da/dx in `gradient`.
+    /// Returns a(x) and writes da/dx to `gradient` (width,).
     fn value_and_gradient(&mut self, x: &[f64], gradient: &mut [f64]) -> f64;
 }

@@ -1,7 +1,8 @@
-//! Boxes: products of coordinates, whose columns follow one another in a row.
+//! Boxes: products of coordinates. The columns of the coordinates follow one another in a row.
 //!
-//! Coordinates may have conditions. Where these do not hold a coordinate is *inactive*: its columns then have fixed values
-//! (½ in a single column, zeros in a one-hot group), so that points which differ only in what is inactive are the same row.
+//! Coordinates may have conditions. Where these do not hold, a coordinate is *inactive* and its columns have fixed
+//! values (½ in a single column, zeros in a one-hot group). Points that differ only in inactive coordinates are
+//! therefore the same row.
 
 use std::ops::{Deref, Range};
 
@@ -12,10 +13,10 @@ use super::coordinate::clip;
 use super::{Cell, Coordinate, TOLERANCE};
 use crate::error::{Error, Result};
 
-/// A row of more columns than this is a mistake rather than a search space.
+/// The largest number of columns of a box.
 pub(crate) const MAX_COLUMNS: usize = 4096;
 
-/// The coordinates of a box, and the conditions under which they are active.
+/// The coordinates of a box, and their conditions.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Product {
     coordinates: Vec<Coordinate>,
@@ -24,7 +25,7 @@ pub struct Product {
     combinations: u64,
 }
 
-/// A coordinate and its conditions, as JSON has them.
+/// A coordinate and its conditions, as in JSON.
 #[derive(Serialize, Deserialize)]
 struct Entry {
     #[serde(flatten)]
@@ -42,7 +43,7 @@ impl Deref for Product {
 }
 
 impl Product {
-    /// `when` has the conditions of each coordinate.
+    /// A box; `when` has the conditions of each coordinate.
     pub(super) fn new(coordinates: Vec<Coordinate>, when: Vec<Vec<Condition>>) -> Result<Self> {
         check(&coordinates)?;
         let conditions = Conditions::new(&coordinates, when)?;
@@ -60,7 +61,7 @@ impl Product {
         })
     }
 
-    /// From a JSON list of coordinates, of which each may have its conditions under "when".
+    /// A box from a JSON list of coordinates; each may have its conditions in the field `when`.
     pub(super) fn from_json(text: &str) -> Result<Self> {
         let entries: Vec<Entry> = serde_json::from_str(text)
             .map_err(|error| Error::InvalidSpace(format!("{text}: {error}")))?;
@@ -89,7 +90,7 @@ impl Product {
         self.conditions.is_some()
     }
 
-    /// Whether coordinate i is active under conditions alone.
+    /// Whether coordinate i has conditions.
     pub fn has_conditions(&self, i: usize) -> bool {
         self.conditions
             .as_ref()
@@ -103,12 +104,12 @@ impl Product {
             .is_some_and(|conditions| conditions.is_parent[i])
     }
 
-    /// How many combinations of active discrete coordinates there are (saturating).
+    /// The number of combinations of the active discrete coordinates (saturating).
     pub fn combinations(&self) -> u64 {
         self.combinations
     }
 
-    /// Which coordinates are active at `x`; None where all of them always are.
+    /// Whether each coordinate is active at `x`; None if no coordinate has conditions.
     pub fn active(&self, x: &[f64]) -> Option<Vec<bool>> {
         let conditions = self.conditions.as_ref()?;
         let parents = columns(self).zip(&conditions.is_parent);
@@ -121,7 +122,7 @@ impl Product {
         Some(conditions.active(&indices))
     }
 
-    /// Whether coordinate i is active at all points whose coordinates are in these cells.
+    /// Whether coordinate i is active at all points in these cells.
     pub fn is_active_throughout(&self, i: usize, cells: &[Cell]) -> bool {
         self.conditions
             .as_ref()
@@ -139,7 +140,7 @@ impl Product {
         }
     }
 
-    /// Give the inactive columns of `x`, which is a member of every coordinate, their fixed values.
+    /// Write the fixed values to the inactive columns of `x`; each coordinate of `x` must be a member.
     pub fn hold_inactive(&self, x: &mut [f64]) {
         if let Some(active) = self.active(x) {
             for ((coordinate, at), active) in columns(self).zip(active) {
@@ -150,7 +151,7 @@ impl Product {
         }
     }
 
-    /// Move `x` to the nearest member: what becomes active starts in the middle, or from its first choice.
+    /// Replace `x` by the nearest member. A coordinate that becomes active takes the middle, or its first choice.
     pub fn snap(&self, x: &mut [f64]) {
         for (coordinate, at) in columns(self) {
             let own = &mut x[at];
@@ -162,10 +163,10 @@ impl Product {
         self.hold_inactive(x);
     }
 
-    /// Move the discrete coordinates of `x` to their next combination, after the last to the first.
+    /// Replace the discrete coordinates of `x` by their next combination; the first follows the last.
     pub fn next_combination(&self, x: &mut [f64]) {
         let Some(conditions) = &self.conditions else {
-            // Add one to a number whose digits are the indices, the levels being the bases.
+            // Add one to the mixed-radix number whose digits are the indices; the levels are the bases.
             for (coordinate, at) in columns(self) {
                 let Some(levels) = coordinate.levels() else {
                     continue;
@@ -179,7 +180,8 @@ impl Product {
             }
             return;
         };
-        // Likewise over the active ones, children being the lower digits: they start anew where a parent has moved.
+        // The same for the active coordinates, with children as the lower digits; children restart when a parent
+        // changes.
         let spans: Vec<(&Coordinate, Range<usize>)> = columns(self).collect();
         let active = self.active(x).unwrap_or_default();
         let mut first_changed = 0;
@@ -209,7 +211,7 @@ pub fn columns(coordinates: &[Coordinate]) -> impl Iterator<Item = (&Coordinate,
     })
 }
 
-/// An error unless these coordinates make a box: at least one, each with members, not too many columns.
+/// An error unless there is at least one coordinate, each one has members, and the columns are not too many.
 fn check(coordinates: &[Coordinate]) -> Result<()> {
     if coordinates.is_empty() {
         return Err(Error::InvalidSpace(
@@ -252,8 +254,8 @@ pub(super) fn contains(product: &Product, x: &[f64]) -> bool {
     })
 }
 
-/// The index of every coordinate at `x`, 0 where it is continuous or inactive: what tells the combinations of discrete
-/// coordinates apart.
+/// The index of every coordinate at `x`, 0 where it is continuous or inactive. The indices identify the combination of
+/// the discrete coordinates.
 pub(crate) fn indices(product: &Product, x: &[f64]) -> Vec<u64> {
     let mut indices: Vec<u64> = columns(product)
         .map(|(coordinate, at)| coordinate.index(&x[at]))
@@ -272,7 +274,7 @@ mod tests {
     use super::super::{Coordinate, Domain, Stored};
     use crate::random::Rng;
     use proptest::prelude::*;
-    // By name as well: proptest's prelude has an `Rng` of its own.
+    // Imported by name, because proptest's prelude has another `Rng`.
     use rand::{RngExt, SeedableRng};
 
     fn coordinate() -> impl Strategy<Value = Coordinate> {
@@ -286,7 +288,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whatever_is_drawn_or_snapped_belongs(
+        fn drawn_and_snapped_points_are_members(
             coordinates in prop::collection::vec(coordinate(), 1..6), seed: u64, noise in -3.0..3.0f64,
         ) {
             let domain = Domain::new_box(coordinates).unwrap();
@@ -311,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn each_way_to_be_wrong_has_its_message() {
+    fn each_invalid_coordinate_has_its_message() {
         let of = |c| Domain::new_box(vec![c]).unwrap_err().to_string();
         for (text, part) in [
             (of(integer(3, 2, false)), "swap"),

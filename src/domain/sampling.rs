@@ -1,4 +1,4 @@
-//! Members of a domain drawn uniformly, and sequences that fill it evenly.
+//! Uniform draws from a domain, and space-filling sequences.
 //!
 //! Notation: n points in d coordinates; u ∈ [0, 1]^d has one entry per *coordinate*, not per column.
 
@@ -9,12 +9,13 @@ use rand::seq::SliceRandom;
 use super::{Coordinate, Domain, Product, columns};
 use crate::random::Rng;
 
-/// Up to so many coordinates R_d is used, beyond Latin squares: R_d then has steps so close to a simple fraction that
-/// whole slices of a coordinate stay empty for hundreds of points (first at d = 9, half of all slices at d = 20).
+/// The largest d for which R_d is used; above it Latin squares are used. For large d the steps of R_d are so close to
+/// simple fractions that whole slices of a coordinate stay empty for hundreds of points (first at d = 9, half of all
+/// slices at d = 20).
 const MAX_GOLDEN: usize = 8;
 
 impl Domain {
-    /// A member drawn uniformly (logarithmic integers log-uniformly); for candidates also which row it is.
+    /// A uniform draw (log-uniform for logarithmic integers). For candidates, the number of its row is returned too.
     pub fn sample_uniform(&self, rng: &mut Rng) -> (Vec<f64>, Option<usize>) {
         match self {
             Domain::Candidates(points) => {
@@ -32,8 +33,8 @@ impl Domain {
         }
     }
 
-    /// `n` members spread evenly: for a box a randomly shifted R_d sequence (a Latin square if
-    /// d > 8), for candidates rows without repetition until all are used.
+    /// `n` evenly spread members, shape (n, width): for a box a randomly shifted R_d sequence (a Latin square if d >
+    /// 8), for candidates a random permutation of the rows, repeated if n is larger.
     pub fn quasi_random(&self, n: usize, rng: &mut Rng) -> Array2<f64> {
         let mut points = Array2::zeros((n, self.width()));
         match self {
@@ -53,10 +54,10 @@ impl Domain {
         points
     }
 
-    /// `n` evenly spread points as from `quasi_random`, then `n_extra` that continue them.
+    /// `n` evenly spread points as from `quasi_random`, then `n_extra` points that continue the sequence.
     pub fn quasi_random_and_more(&self, n: usize, n_extra: usize, rng: &mut Rng) -> Array2<f64> {
         match self {
-            // A Latin square is even only as a whole.
+            // A Latin square is evenly spread only as a whole.
             Domain::Box(coordinates) if coordinates.len() > MAX_GOLDEN => concatenate![
                 Axis(0),
                 self.quasi_random(n, rng),
@@ -67,7 +68,8 @@ impl Domain {
     }
 }
 
-/// Rows of the unit cube (one column per *coordinate*) → rows of the box, inactive coordinates not yet held.
+/// Rows of the unit cube (one column per *coordinate*) → rows of the box. Inactive columns do not have their fixed
+/// values yet.
 pub(crate) fn write_quantiles(
     coordinates: &[Coordinate],
     unit: ArrayView2<f64>,
@@ -84,7 +86,7 @@ pub(crate) fn write_quantiles(
     }
 }
 
-/// Give the inactive columns of every row their fixed values.
+/// Write the fixed values to the inactive columns of every row.
 pub(crate) fn hold_inactive(product: &Product, points: &mut Array2<f64>) {
     if product.is_conditional() {
         for mut row in points.outer_iter_mut() {
@@ -104,7 +106,7 @@ pub(crate) fn unit_sequence(n: usize, d: usize, rng: &mut Rng) -> Array2<f64> {
     }
 }
 
-/// Each column is a random order of n equal cells, with a uniform place in each cell.
+/// A Latin hypercube: each column is a random permutation of n equal cells, with a uniform draw in each cell.
 fn latin_square(n: usize, d: usize, rng: &mut Rng) -> Array2<f64> {
     let mut unit = Array2::zeros((n, d));
     let mut cells: Vec<usize> = (0..n).collect();
@@ -117,8 +119,8 @@ fn latin_square(n: usize, d: usize, rng: &mut Rng) -> Array2<f64> {
     unit
 }
 
-/// R_d, Roberts' generalised golden ratio: row i is frac(s + i α) with α_j = φ^(−j), where φ > 1 solves
-/// φ^(d+1) = φ + 1, and s is a uniform shift.
+/// R_d, the sequence of Roberts (2018) from the generalised golden ratio: row i is frac(s + i α) with α_j = φ^(−j),
+/// where φ > 1 solves φ^(d+1) = φ + 1, and s is a uniform shift.
 fn golden_sequence(n: usize, d: usize, rng: &mut Rng) -> Array2<f64> {
     let mut unit = Array2::zeros((n, d));
     // The fixed point of φ = (1 + φ)^(1/(d+1)); the map contracts by 1/(2(d+1)) or better.

@@ -1,4 +1,4 @@
-//! The evidence log p(y | X, θ) of fixed data and its gradient, with the workspace that many evaluations share.
+//! The log evidence log p(y | X, θ) of fixed data and its gradient, with a workspace for many evaluations.
 //!
 //! Notation: A = K(X, X) + Λ = L Lᵀ with the noise variances on the diagonal of Λ, z = L⁻¹y, α = A⁻¹y and
 //! W = α αᵀ − A⁻¹, so that ∂ log p(y) / ∂p = ½ tr(W ∂A/∂p) (Rasmussen & Williams 2006, eq. 5.9).
@@ -13,33 +13,34 @@ use crate::numerics::cholesky::{LowerFactor, factor_in_place};
 use crate::numerics::simd::{difference_to_multiple, dot, multiply};
 use crate::numerics::threads::parallel_map;
 
-/// Rows that one thread handles at once. Sums over them are added up in their order, whichever thread made them.
+/// The number of rows in a strip, the unit of work of a thread. Sums of strips are added in the order of the rows, so
+/// that the bits do not depend on the threads.
 const STRIP: usize = 64;
 
-/// From this many rows on strips are shared among threads.
+/// The number of rows from which several threads share the strips.
 const THREADS_FROM: usize = 300;
 
-/// The data that θ is fitted to.
+/// The data of a fit of θ.
 #[derive(Debug, Clone, Copy)]
 pub struct Data<'a> {
     /// Rows (n, d).
     pub x: ArrayView2<'a, f64>,
-    /// Their targets (n,).
+    /// Targets (n,).
     pub y: &'a [f64],
-    /// The noise variance of each row where it is known, λ elsewhere; empty if all are λ.
+    /// The known noise variance of each row; None means λ. Empty if it is λ for all rows.
     pub noise: &'a [Option<f64>],
-    /// Whether y has the prior mean m ~ N(0, 1), which is set to its best value for each θ; otherwise 0.
+    /// Whether the prior mean is a constant m ~ N(0, 1), set to its best value for each θ; else it is 0.
     pub about_mean: bool,
 }
 
 impl Data<'_> {
-    /// The noise variance of a row where it is known.
+    /// The known noise variance of a row, if any.
     pub(super) fn known_noise(&self, row: usize) -> Option<f64> {
         self.noise.get(row).copied().flatten()
     }
 }
 
-/// The evidence of fixed data as a function of θ, with its workspace: two matrices, half of each used.
+/// The evidence of fixed data as a function of θ, with a workspace of two matrices, half of each used.
 pub struct Evidence<'d> {
     data: Data<'d>,
     factor: Array2<f64>,
@@ -47,6 +48,7 @@ pub struct Evidence<'d> {
 }
 
 impl<'d> Evidence<'d> {
+    /// Allocates the workspace for these data.
     pub fn new(data: Data<'d>) -> Self {
         let n = data.y.len();
         Self {
@@ -56,7 +58,7 @@ impl<'d> Evidence<'d> {
         }
     }
 
-    /// log p(y); −∞ where A cannot be factorised, and once it is `cancelled`.
+    /// log p(y); −∞ if A cannot be factorised or if `cancelled` returns true.
     pub fn value(
         &mut self,
         kernel: &Kernel,
@@ -68,10 +70,10 @@ impl<'d> Evidence<'d> {
             .map_or(f64::NEG_INFINITY, |(z, mean)| self.value_of(&z, mean))
     }
 
-    /// log p(y), and its derivatives by log ℓ (one per column), log σ_f² and log λ in `gradient`.
+    /// Returns log p(y) and writes its derivatives by log ℓ (one per column), log σ_f² and log λ to `gradient`.
     ///
-    /// All matrices are symmetric: sums run over j ≥ i, entries off the diagonal counting twice. Rows of K are cheap,
-    /// and are computed again for the gradient rather than kept.
+    /// All matrices are symmetric: sums run over j ≥ i, and entries off the diagonal count twice. Rows of K are cheap,
+    /// so they are not stored but computed again for the gradient.
     pub fn value_and_gradient(
         &mut self,
         kernel: &Kernel,
@@ -116,9 +118,10 @@ impl<'d> Evidence<'d> {
         value
     }
 
-    /// Leaves L in the workspace and returns z = L⁻¹(y − m) as a row, and m; None where that fails or is cancelled.
+    /// Writes L to the workspace and returns z = L⁻¹(y − m) as a row, and m. None if A cannot be factorised or the
+    /// caller cancels.
     ///
-    /// As m maximises the evidence for this θ, derivatives are those with m fixed.
+    /// As m maximises the evidence for this θ, the derivatives by θ are the partial derivatives at fixed m.
     fn factorise(
         &mut self,
         kernel: &Kernel,
@@ -165,7 +168,7 @@ impl<'d> Evidence<'d> {
     }
 }
 
-/// The factors of the derivatives of the evidence.
+/// The factors of the derivatives of the log evidence.
 struct GradientSums<'a, 'd> {
     data: Data<'d>,
     kernel: &'a Kernel,
@@ -176,7 +179,7 @@ struct GradientSums<'a, 'd> {
 }
 
 impl GradientSums<'_, '_> {
-    /// The terms of the gradient that belong to these rows.
+    /// The sum of the terms of the gradient over these rows.
     fn over(&self, rows: Range<usize>) -> Vec<f64> {
         let (n, d) = self.data.x.dim();
         let mut sums = vec![0.0; d + 2];
@@ -186,11 +189,12 @@ impl GradientSums<'_, '_> {
             let (k, slope, w) = (&mut k[..n - i], &mut slope[..n - i], &mut w[..n - i]);
             let x = contiguous(self.data.x.row(i));
             self.kernel.row_with_slope_from(x, self.points, i, k, slope);
-            // −W_ij = A⁻¹_ij − α_i α_j, the diagonal counting half of the rest.
+            // −W_ij = A⁻¹_ij − α_i α_j, and the diagonal has half the weight of the other entries.
             let inverse = &contiguous(self.inverse.row(i))[i..];
             difference_to_multiple(inverse, self.alpha[i], &self.alpha[i..], w);
             w[0] *= 0.5;
-            // ½ W_ij dK_ij/d log σ_f², with dK/d log σ_f² = K; ½ W_ii λ for the noise, where it is λ.
+            // ½ W_ij dK_ij/d log σ_f², with dK/d log σ_f² = K; ½ W_ii λ for the noise of rows whose noise variance is
+            // λ.
             sums[d] -= dot(w, k);
             if self.data.known_noise(i).is_none() {
                 sums[d + 1] -= self.noise_variance * w[0];

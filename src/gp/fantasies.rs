@@ -1,8 +1,8 @@
-//! Fantasies: posteriors that differ only in the values of the pending trials.
+//! Fantasies: posteriors that differ only in the values of pending trials.
 //!
 //! Notation: L z = y over all rows, the tail last; v(x) = L⁻¹k(X, x). With z of the tail standard normal, y of the tail is
-//! a joint draw from its predictive distribution. In fantasy i the z of the tail differ by δ_i, and so its mean is
-//! mu_i(x) = mu(x) + v(x)ᵀ(0, δ_i); the variance is the same for all, as it does not depend on values.
+//! a joint draw from its predictive distribution. In fantasy i the z of the tail are shifted by δ_i, so that its mean
+//! is mu_i(x) = mu(x) + v(x)ᵀ(0, δ_i). The variance does not depend on the values and is the same for all fantasies.
 
 use ndarray::{Array2, ArrayView2, ArrayViewMut2, s};
 
@@ -11,15 +11,15 @@ use crate::error::{Error, Result};
 use crate::numerics::cholesky::multiply_transposed;
 use crate::numerics::simd::add_multiple;
 
-/// Several sets of values of the tail.
+/// Several sets of values of the tail, represented by their shifts of z.
 #[derive(Debug, Clone)]
 pub struct Fantasies {
-    /// δ, one row per fantasy: (m, rows of the tail).
+    /// δ, shape (m fantasies, rows of the tail).
     shifts: Array2<f64>,
 }
 
 impl GaussianProcess {
-    /// Fantasies with these z of the tail, one row each: (m, rows of the tail).
+    /// Fantasies from the z of the tail, shape (m fantasies, rows of the tail).
     pub fn fantasies(&self, z: Array2<f64>) -> Result<Fantasies> {
         let tail = &self.whitened_targets()[self.n_observed()..];
         if z.ncols() != tail.len() {
@@ -36,6 +36,7 @@ impl GaussianProcess {
 }
 
 impl Fantasies {
+    /// The number of fantasies m.
     pub fn len(&self) -> usize {
         self.shifts.nrows()
     }
@@ -44,7 +45,7 @@ impl Fantasies {
         self.len() == 0
     }
 
-    /// Posterior means under every fantasy, one column each, for the rows of points that have this mean and v.
+    /// Writes the posterior means under each fantasy to `out` (N, m), given the `mean` (N,) and `v` of N points.
     pub fn means(&self, mean: &[f64], v: ArrayView2<f64>, mut out: ArrayViewMut2<f64>) {
         let tail = v.ncols() - self.shifts.ncols();
         multiply_transposed(v.slice(s![.., tail..]), self.shifts.view(), out.view_mut());
@@ -53,7 +54,7 @@ impl Fantasies {
         }
     }
 
-    /// Posterior means at the rows of `points`, one column per fantasy, and variances.
+    /// Posterior means (N, m) and variances (N,) at the rows of `points`.
     pub fn predict(
         &self,
         gp: &GaussianProcess,
@@ -72,7 +73,7 @@ impl Fantasies {
         (means, variance)
     }
 
-    /// As `means`, for a single point.
+    /// As `means`, for one point.
     pub fn means_at(&self, mean: f64, v: &[f64], out: &mut [f64]) {
         let tail = &v[v.len() - self.shifts.ncols()..];
         for (out, shift) in out.iter_mut().zip(self.shifts.rows()) {
@@ -80,7 +81,7 @@ impl Fantasies {
         }
     }
 
-    /// Σ_i weight_i δ_i, by which Σ_i weight_i mu_i depends on v of the tail.
+    /// Writes Σ_i weight_i δ_i to `out`: the derivative of Σ_i weight_i mu_i by the v of the tail.
     pub fn blend(&self, weights: &[f64], out: &mut Vec<f64>) {
         out.clear();
         out.resize(self.shifts.ncols(), 0.0);
@@ -97,7 +98,7 @@ mod tests {
     use crate::gp::kernel::KernelFamily;
 
     #[test]
-    fn a_fantasy_is_the_posterior_that_its_values_would_give() {
+    fn a_fantasy_equals_the_posterior_given_its_values() {
         for family in KernelFamily::ALL {
             let (tail, points) = (wave(3, 2, 8.8), wave(300, 2, 3.3));
             let mut gp = model(family, 12);

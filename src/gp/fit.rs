@@ -1,4 +1,5 @@
-//! Hyperparameters that maximise the evidence (times prior): several starts, from few rows to all of them.
+//! Hyperparameters that maximise the evidence (times prior), by local searches from several starts and on increasing
+//! numbers of rows.
 //!
 //! Notation: p = (log ℓ…, log σ_f², log λ).
 
@@ -20,16 +21,17 @@ use crate::random::Rng;
 pub use super::fit_settings::FitSettings;
 pub use super::starts::Draws;
 
-/// Nats by which a kernel has to be better than those before it in the list, and what is transformed than what is not:
-/// strong evidence, after Kass & Raftery 1995.
+/// The log Bayes factor, in nats, by which a kernel must beat the earlier kernels in the list, and a transform the
+/// identity. It is strong evidence after Kass & Raftery 1995.
 pub(super) const MIN_LOG_BAYES_FACTOR: f64 = 3.0;
 
-/// Rows so near to one another, in the units of [`NEAR`](super::spread::NEAR), are crowded.
+/// Rows with a smaller distance, in the units of [`NEAR`](super::spread::NEAR), are crowded.
 const CROWDED: f64 = 0.03;
 
-/// The θ of the largest evidence (times prior) that L-BFGS-B finds from `start` and from random draws.
+/// The θ with the largest evidence (times prior) that L-BFGS-B finds from `start` and from random draws.
 ///
-/// With many rows the starts compete on a part of them, and only the winner and the first start are run on more.
+/// With many rows the starts compete on a subset of the rows; only the winner and the first start continue on more
+/// rows.
 pub fn fit(
     x: ArrayView2<f64>,
     y: &[f64],
@@ -53,17 +55,17 @@ pub fn fit(
     Ok(fit_best(&[variant], starts, settings, &families, rng, stop)?.theta)
 }
 
-/// The same rows with their values under one transformation t(y).
+/// The data with the values under one transform t(y).
 #[derive(Debug, Clone, Copy)]
 pub struct Variant<'a> {
     pub data: Data<'a>,
-    /// log dt/dy of each row, up to a constant that the variants share; empty if 0. With it the evidence is a density of y,
-    /// whatever t.
+    /// log dt/dy of each row, up to a constant that the variants share; empty if 0. It turns the evidence into a
+    /// density of y, so that transforms can be compared.
     pub log_slope: &'a [f64],
 }
 
 impl Variant<'_> {
-    /// log dt/dy summed over some of the rows.
+    /// The sum of log dt/dy over these rows.
     fn log_slope(&self, rows: &[usize]) -> f64 {
         match self.log_slope {
             [] => 0.0,
@@ -72,7 +74,7 @@ impl Variant<'_> {
     }
 }
 
-/// What was found to explain the data best.
+/// The result of a fit over kernels and variants.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Found {
     /// The number of the variant.
@@ -81,12 +83,13 @@ pub struct Found {
     pub theta: Hyperparameters,
 }
 
-/// As `fit`, over several kernels and variants of the values as well. They compete where the starts do, on the coarsest
-/// level: the kernels on the first variant, where a later one needs strong evidence to replace an earlier one; then the
-/// other variants under that kernel; then maps of single columns under that variant.
+/// As `fit`, over several kernels and variants of the values too. All compete on the coarsest level, as the starts do.
+/// The kernels are compared first, on the first variant; a later kernel needs strong evidence to replace an earlier
+/// one. The other variants are compared under the best kernel, and input warps of single columns under the best
+/// variant.
 ///
-/// The first of the `known` θ is the main start. Where there is hardly any noise, crowded rows compete as one:
-/// the evidence of crowded rows would be about their last digits, and prefer what smooths f or shrinks its range elsewhere.
+/// The first of the `known` θ is the main start. If the data are noiseless, one row of each crowd is used: the evidence
+/// of crowded rows depends on their last digits, and prefers transforms that smooth f or shrink its range elsewhere.
 pub fn fit_best(
     variants: &[Variant],
     known: &[Hyperparameters],
@@ -115,7 +118,7 @@ pub fn fit_best(
     let levels = levels(data.y.len(), settings.n_lengthscales());
     let mut rows = chosen(data.y.len(), levels[0]);
     let mut coarsest = Part::of(data, &rows);
-    // θ starts under its own warp.
+    // The search starts with the input warp of the first θ.
     let settings = FitSettings {
         input_warp: known[0].input_warp.clone(),
         ..settings.clone()
@@ -140,7 +143,8 @@ pub fn fit_best(
             coarsest = Part::of(data, &rows);
             of_all_rows = Some(p.clone());
             starts.insert(0, p);
-            // The crowded rows have shown that there is no noise: without them noise could explain all that f does.
+            // All rows show that there is no noise. The remaining rows alone could be explained by noise, so it is
+            // bounded.
             if let Some(upper) = bounds_of_part.1.last_mut() {
                 *upper = upper.min(NOISELESS.ln());
             }
@@ -153,7 +157,7 @@ pub fn fit_best(
         }
     }
     let mut chosen = settings.clone();
-    // Where the evidence is finite from no start, all starts are kept.
+    // If the evidence is infinite from every start, all starts are kept.
     if let Some((family, end)) = winner {
         chosen.family = family;
         let problem = Problem {
@@ -170,7 +174,7 @@ pub fn fit_best(
         };
         chosen.input_warp = problem.best_input_warp(&p, stop)?;
         (variant, starts) = (best, vec![p]);
-        // Where nothing competes, the evidence of all rows alone decides.
+        // With one variant and one kernel, only the evidence of all rows decides.
         if variants.len() == 1 && families.len() == 1 {
             starts.extend(of_all_rows);
         }
@@ -188,8 +192,9 @@ pub fn fit_best(
     })
 }
 
-/// The variant of the largest evidence on some of the rows, and its p. The first one has the `end` given. The searches of the
-/// others start there, or at one of the known starts if that is better: a long tail may lead the first one far astray.
+/// The variant with the largest evidence on these rows, and its p. The search of the first variant has ended at `(p,
+/// value)`. The searches of the others start there, or at a known start with a larger evidence, because a heavy tail of
+/// the values may mislead the first search.
 fn best_variant(
     problem: Problem,
     variants: &[Variant],
@@ -197,7 +202,7 @@ fn best_variant(
     ((p, value), known_starts): (End, &[Vec<f64>]),
     stop: &mut Stop,
 ) -> Result<(usize, Vec<f64>)> {
-    // What replaces the first one needs strong evidence as well.
+    // Another variant also needs strong evidence to replace the first one.
     let bound = value - variants[0].log_slope(rows) - MIN_LOG_BAYES_FACTOR;
     let (mut variant, mut least, mut top) = (0, bound, p.clone());
     for (i, other) in variants.iter().enumerate().skip(1) {
@@ -221,9 +226,9 @@ fn best_variant(
     Ok((variant, top))
 }
 
-/// The family of the largest evidence on these rows, and where its search ended; None if no evidence is finite.
+/// The family with the largest evidence on these rows, and the end of its search; None if no evidence is finite.
 ///
-/// The first family is run from every start, the others from where it ended and from the last start.
+/// The search of the first family runs from every start, the others from its end and from the last start.
 fn best_family(
     problem: Problem,
     families: &[KernelFamily],
@@ -233,7 +238,7 @@ fn best_family(
     let mut top: Option<(KernelFamily, End)> = None;
     for (i, &family) in families.iter().enumerate() {
         if let Some((_, (p, _))) = top.as_ref().filter(|_| i == 1) {
-            // A fit with few starts has a good one among them: then the end of the first kernel is enough.
+            // A fit with few starts has a good start among them, so that the end of the first kernel is enough.
             let last = starts.pop().filter(|_| starts.len() > 1);
             starts = [p.clone()].into_iter().chain(last).collect();
         }
@@ -257,9 +262,10 @@ fn best_family(
     Ok(top)
 }
 
-/// The end of searches from `starts` on more and more rows, or on all rows once more where there is only one level.
+/// The end of searches from `starts` on increasing numbers of rows, or of one more search on all rows if there is only
+/// one level.
 ///
-/// As a part of the rows may lack what the others show, `first`, where the fit started, is tried again beside the others.
+/// A subset of the rows may mislead the search, so `first`, the start of the fit, is tried again too.
 fn refine(
     problem: Problem,
     levels: &[usize],
@@ -286,7 +292,7 @@ fn refine(
                 starts.push(first.clone());
             }
             let ends = problem.with_more_noise(starts, stop)?;
-            // A search over all rows is expensive: only one, unless the evidence is finite at no start.
+            // A search over all rows is expensive: run only one, unless the evidence is infinite at every start.
             let top = best(ends.clone()).filter(|_| i > 0 && whole);
             starts = match top {
                 Some((p, _)) => vec![p],
@@ -331,11 +337,11 @@ mod tests {
     }
 
     #[test]
-    fn evidence_is_the_factor_s_and_its_gradient_the_finite_difference() {
+    fn evidence_equals_that_of_the_posterior_and_its_gradient_the_finite_difference() {
         for family in KernelFamily::ALL {
             let plain = model(family, 25);
             let y = plain.targets();
-            // Every third row has a noise of its own.
+            // Every third row has a known noise variance.
             let noise: Vec<_> = (0..25)
                 .map(|i| (i % 3 == 0).then_some(0.02 * i as f64 + 0.013))
                 .collect();
@@ -387,7 +393,7 @@ mod tests {
     }
 
     #[test]
-    fn fitting_does_not_lower_the_evidence_and_keeps_what_is_given() {
+    fn fitting_does_not_lower_the_evidence_and_keeps_given_parts() {
         for n in [30, PARALLEL_FROM + 10] {
             let x = wave(n, 2, 1.1);
             let y: Vec<f64> = x.rows().into_iter().map(|r| (3.0 * r[0]).sin()).collect();
@@ -407,7 +413,7 @@ mod tests {
                 gp.log_marginal_likelihood()
             };
             assert!(evidence(&theta) > evidence(&start) + 1.0);
-            // The second column does not matter to y.
+            // y does not depend on the second column.
             assert!(theta.lengthscale[1] > 3.0 * theta.lengthscale[0]);
         }
     }

@@ -1,4 +1,4 @@
-//! What a fit of the hyperparameters searches, and how.
+//! The settings of a fit of the hyperparameters, and the parametrisation p of θ.
 //!
 //! Notation: p = (log ℓ…, log σ_f², log λ), d columns; columns of one group share an entry of the first part of p.
 
@@ -10,34 +10,34 @@ use super::kernel::{InputWarp, Kernel, KernelFamily};
 use super::priors::{self, kind};
 use super::starts::Draws;
 
-/// Bounds on ℓ, σ_f² and λ, wide enough never to matter to data of unit scale in a unit cube. What f ignores needs an ℓ far
-/// above 1e3 once f is known to 1e-4 of its range.
+/// Bounds on ℓ, σ_f² and λ, wide enough to be inactive for data of unit scale in a unit cube. A column that f ignores
+/// needs an ℓ far above 1e3 once f is known to 1e-4 of its range.
 const BOUNDS: [(f64, f64); 3] = [(1e-3, 1e6), (1e-6, 1e6), (1e-8, 1e4)];
 
-/// What is fitted, and how.
+/// The settings of a fit.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FitSettings {
     pub family: KernelFamily,
     /// The group of each column, 0, 1, …: columns of one group have the same lengthscale.
     pub groups: Vec<usize>,
-    /// The columns of categories, each of which are of one group.
+    /// The columns of each category; they share a group.
     pub categories: Vec<Range<usize>>,
-    /// Parts of θ that are given, not fitted.
+    /// The parts of θ that are given; None is fitted.
     pub lengthscale: Option<Vec<f64>>,
     pub signal_variance: Option<f64>,
     pub noise_variance: Option<f64>,
-    /// Maximum a posteriori instead of maximum likelihood.
+    /// Whether the fit is maximum a posteriori instead of maximum likelihood.
     pub priors: bool,
-    /// Local searches: the first from `start`, the others from random draws.
+    /// The number of local searches: the first from `start`, the others from random draws.
     pub n_restarts: usize,
-    /// The distribution of these where there are no priors.
+    /// The distribution of the random draws if there are no priors.
     pub draws: Draws,
-    /// d of the priors: named parameters, of which one may have several columns.
+    /// d of the priors: the number of named parameters, which may have several columns each.
     pub dimensions: usize,
-    /// What the prior of each group's lengthscale is in units of: how far apart random points are in its columns, 1 if
-    /// these are uniform on [0, 1].
+    /// The unit of the lengthscale prior of each group: the typical distance of random points in its columns, 1 if they
+    /// are uniform on [0, 1].
     pub spreads: Vec<f64>,
-    /// w, under which θ is searched: that of the start, until the data choose another one.
+    /// The input warp w of the search: that of the start, until the data select another one.
     pub input_warp: InputWarp,
     /// The columns that may be warped.
     pub warpable: Vec<usize>,
@@ -73,7 +73,7 @@ impl FitSettings {
         self.groups.iter().max().map_or(0, |last| last + 1)
     }
 
-    /// p of θ, with given variances in place of those of θ.
+    /// p of θ, with the given variances instead of those of θ.
     pub(super) fn encode(&self, theta: &Hyperparameters) -> Vec<f64> {
         let mut p = vec![0.0; self.n_lengthscales()];
         for (&group, l) in self.groups.iter().zip(&theta.lengthscale) {
@@ -96,7 +96,7 @@ impl FitSettings {
         }
     }
 
-    /// Lower and upper bounds of p; a given part has both at its value.
+    /// The lower and upper bounds of p; both equal the value of a given part.
     pub(super) fn bounds(&self, start: &[f64]) -> (Vec<f64>, Vec<f64>) {
         let n = self.n_lengthscales();
         let free = [
@@ -125,7 +125,7 @@ impl FitSettings {
         theta.kernel(self.family).with_categories(&self.categories)
     }
 
-    /// The log evidence, with the log prior if there is one, and its gradient with respect to p.
+    /// The log evidence, plus the log prior if there are priors, and its gradient with respect to p.
     pub(super) fn value_and_gradient(
         &self,
         evidence: &mut Evidence,
@@ -147,7 +147,7 @@ impl FitSettings {
         value + self.add_priors(p, gradient)
     }
 
-    /// The log prior density if there are priors, its gradient added to `gradient`.
+    /// The log prior density, or 0 without priors. Its gradient is added to `gradient`.
     pub(super) fn add_priors(&self, p: &[f64], gradient: &mut [f64]) -> f64 {
         if self.priors {
             priors::add_log_density(p, self.dimensions, &self.spreads, gradient)

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, Result};
 use crate::gp::kernel::{InputWarp, Kernel, KernelFamily};
 
-/// θ: everything that is fitted.
+/// θ: all fitted parameters of a posterior.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Hyperparameters {
     /// ℓ, one per column.
@@ -14,12 +14,13 @@ pub struct Hyperparameters {
     pub signal_variance: f64,
     /// λ.
     pub noise_variance: f64,
-    /// w; as a rule none.
+    /// w; the identity by default.
     #[serde(default, skip_serializing_if = "InputWarp::is_identity")]
     pub input_warp: InputWarp,
 }
 
 impl Hyperparameters {
+    /// The kernel of a family with these hyperparameters.
     pub fn kernel(&self, family: KernelFamily) -> Kernel {
         Kernel {
             family,
@@ -30,7 +31,7 @@ impl Hyperparameters {
         }
     }
 
-    /// Refuses values that no posterior can have.
+    /// Refuses invalid values.
     pub(super) fn check(&self) -> Result<()> {
         let positive = |value: f64| value > 0.0 && value.is_finite();
         let invalid = |name, got: String, expected| {

@@ -1,4 +1,4 @@
-//! Which columns a fit warps: those where a map of their values explains the data clearly better.
+//! The choice of the columns that a fit warps: a column is warped if a map of its values has strong evidence.
 
 use std::ops::ControlFlow;
 
@@ -9,11 +9,12 @@ use super::kernel::{InputWarp, Kumaraswamy};
 use super::search::Problem;
 use crate::error::{Result, Stop, check};
 
-/// A map of all of [0, 1] is not chosen by values from a part of it that is narrower than this.
+/// The smallest range of the values of a warped column. Values from a narrower part of [0, 1] cannot choose a map of
+/// all of it.
 const MIN_SPAN: f64 = 0.8;
 
-/// What is tried for each column: powers that stretch one of its ends, a mild one, and a strong one if that is better than
-/// none.
+/// The maps that are tried for each column: powers that stretch one of its ends. Each pair has a mild map, and a strong
+/// map that is tried if the mild one is better than the identity.
 const MAPS: [[Kumaraswamy; 2]; 4] = [
     [Kumaraswamy(0.5, 1.0), Kumaraswamy(0.25, 1.0)],
     [Kumaraswamy(2.0, 1.0), Kumaraswamy(4.0, 1.0)],
@@ -22,10 +23,10 @@ const MAPS: [[Kumaraswamy; 2]; 4] = [
 ];
 
 impl Problem<'_, '_> {
-    /// The input warp that changes of one column after another lead to from that of the settings, with p as it is.
+    /// The input warp after changing one column after another, starting from that of the settings, with p fixed.
     ///
-    /// A column is warped if the evidence is larger by [`MIN_LOG_BAYES_FACTOR`] than without, after a penalty for their
-    /// number, and stays so as long.
+    /// A column is warped while the log evidence with the warp is larger by [`MIN_LOG_BAYES_FACTOR`], after a penalty
+    /// for the number of maps.
     pub(super) fn best_input_warp(&self, p: &[f64], stop: &mut Stop) -> Result<InputWarp> {
         let now = &self.settings.input_warp;
         if self.settings.warpable.is_empty() {
@@ -44,7 +45,7 @@ impl Problem<'_, '_> {
             check(stop)?;
             Ok(value)
         };
-        // Each of the maps is as likely beforehand as the others.
+        // The maps have equal prior probabilities.
         let log_maps = (MAPS.as_flattened().len() as f64).ln();
         let needed = |map: Kumaraswamy| match map {
             Kumaraswamy::IDENTITY => 0.0,
@@ -159,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_stretched_is_found_and_stays() {
+    fn stretched_columns_are_found_and_stay_warped() {
         let mut rng = Rng::seed_from_u64(8);
         let mut go_on = || ControlFlow::Continue(());
         for map in [Kumaraswamy(4.0, 1.0), Kumaraswamy(1.0, 0.25)] {
@@ -172,9 +173,9 @@ mod tests {
         }
     }
 
-    /// Of 60 columns that are not stretched few are, although 8 maps are tried for each.
+    /// Few of 60 columns that are not stretched are warped, although 8 maps are tried for each.
     #[test]
-    fn what_is_not_stretched_is_seldom_warped() {
+    fn columns_that_are_not_stretched_are_seldom_warped() {
         let mut rng = Rng::seed_from_u64(9);
         let mut go_on = || ControlFlow::Continue(());
         let warped: usize = (0..30)

@@ -1,4 +1,4 @@
-//! Predictions of each observed target from all the others, without fitting anything anew.
+//! Leave-one-out predictions: each observed target is predicted from all others, with fixed θ.
 //!
 //! Notation as in [`crate::gp::posterior`]: A = K(X, X) + diag(λ_i) = L Lᵀ, α = A⁻¹y.
 
@@ -8,7 +8,8 @@ use crate::error::{Result, Stop, check};
 use crate::gp::{BLOCK, GaussianProcess, contiguous, dot_row};
 
 impl GaussianProcess {
-    /// Mean and variance of each target, noise included, given all others and θ; for a posterior without a tail.
+    /// Means and variances, both (n,), of each target given all others and θ. The variance includes the noise. The
+    /// posterior must not have a tail.
     ///
     /// mu_i = y_i − α_i/[A⁻¹]_ii,  var_i = 1/[A⁻¹]_ii  (Rasmussen & Williams 2006, eq. 5.12). O(n³).
     pub fn leave_one_out(&self, stop: &mut Stop) -> Result<(Vec<f64>, Vec<f64>)> {

@@ -1,18 +1,19 @@
-//! Fits from coarse to fine: how many rows each level has, and which.
+//! The levels of a fit from coarse to fine: the number of rows of each level, and the subset of rows.
 
 use ndarray::{Array2, Axis};
 
 use super::evidence::Data;
 
-/// Up to this many rows every start is run on all of them; above, starts compete on a part.
+/// Up to this number of rows every start runs on all rows; above it the starts compete on a subset.
 const ALL_ROWS: usize = 150;
 
-/// A level has this many times the rows of the one below it, which has no fewer than `COARSEST`, or this many a column.
+/// The ratio of the rows of successive levels. The coarsest level has at least `COARSEST` rows, and at least
+/// `COARSEST_PER_COLUMN` rows per column.
 const REFINEMENT: usize = 2;
 const COARSEST: usize = 100;
 const COARSEST_PER_COLUMN: usize = 15;
 
-/// Numbers of rows to fit to in turn, for d columns, ending with n.
+/// The numbers of rows of the levels for n rows and d columns. The last one is n.
 pub(super) fn levels(n: usize, d: usize) -> Vec<usize> {
     let coarsest = COARSEST.max(COARSEST_PER_COLUMN * d);
     let mut levels = vec![n];
@@ -25,12 +26,12 @@ pub(super) fn levels(n: usize, d: usize) -> Vec<usize> {
     levels
 }
 
-/// The numbers of n of these many rows, evenly spread over the order of their arrival.
+/// The indices of n of `rows` rows, evenly spread over their order of arrival.
 pub(super) fn chosen(rows: usize, n: usize) -> Vec<usize> {
     (0..n).map(|i| i * rows / n).collect()
 }
 
-/// Some of the rows.
+/// The data of a subset of the rows.
 pub(super) struct Part {
     x: Array2<f64>,
     y: Vec<f64>,
@@ -39,7 +40,7 @@ pub(super) struct Part {
 }
 
 impl Part {
-    /// These rows.
+    /// The data of the chosen rows.
     pub(super) fn of(data: Data, chosen: &[usize]) -> Self {
         Self {
             x: data.x.select(Axis(0), chosen),

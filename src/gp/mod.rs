@@ -1,12 +1,13 @@
-//! Gaussian-process regression over observed rows and a tail of pending ones.
+//! Gaussian-process regression on observed rows and a tail of pending rows.
 //!
 //! * [`posterior`]: the posterior of rows and targets; [`hyperparameters`]: θ
-//! * [`tail`]: rows of pending trials; [`fantasies`]: possible values of pending trials
-//! * `leave_one_out`: each target predicted from the others; [`calibration`]: wider predictions where these are too sure
-//! * [`spread`]: rows that are spread over space
+//! * [`tail`]: rows of pending trials; [`fantasies`]: sampled values of pending trials
+//! * `leave_one_out`: each target predicted from the others; [`calibration`]: a larger signal variance where
+//!   predictions are overconfident
+//! * [`spread`]: a subset of rows without crowded rows
 //! * [`evidence`]: log p(y | X, θ) and its gradient; [`priors`]: priors on θ
-//! * [`fit`]: the largest evidence times prior, and what is fitted ([`fit_settings`]); its [`starts`], the [`levels`] of
-//!   rows it goes through, its [`search`], the maps of columns that it chooses ([`input_warps`])
+//! * [`fit`]: θ by maximum a posteriori, with its settings ([`fit_settings`]), its [`starts`], its [`levels`] of rows,
+//!   its local [`search`], and the choice of [`input_warps`]
 //! * [`kernel`]: covariance functions; [`draw`]: draws at points, and draws as functions
 
 pub mod calibration;

@@ -1,4 +1,4 @@
-//! The posterior of observed rows and a tail of pending ones, and its predictions.
+//! The posterior given observed rows and a tail of pending rows, and its predictions.
 //!
 //! Notation: X (n, d) one row per point, λ the noise variance, A = K(X, X) + λI = L Lᵀ, z = L⁻¹y, α = A⁻¹y; for a point x,
 //! k = k(X, x) and v = L⁻¹k.
@@ -15,17 +15,17 @@ use crate::gp::kernel::{Kernel, KernelFamily, ScaledPoints};
 use crate::numerics::growing_cholesky::GrowingCholesky;
 use crate::numerics::simd::{add_multiple, dot};
 
-/// Test points are handled in blocks of this many, so that a block and its solve stay in cache.
+/// The number of test points in a block, so that a block and its solve stay in the cache.
 pub(crate) const BLOCK: usize = 256;
 
-/// A posterior: observed rows in the order of their arrival, then the pending tail.
+/// A Gaussian-process posterior: observed rows in order of arrival, then the pending tail.
 #[derive(Debug, Clone)]
 pub struct GaussianProcess {
     kernel: Kernel,
     noise_variance: f64,
     rows: Array2<f64>,
     scaled: ScaledPoints,
-    /// The noise variance of each row: λ, unless another one was given with it.
+    /// The noise variance of each row: λ, unless it was given.
     row_noise: Vec<f64>,
     factor: GrowingCholesky,
     n_observed: usize,
@@ -51,12 +51,13 @@ impl GaussianProcess {
         })
     }
 
-    /// As yet without rows, with these columns of categories.
+    /// The posterior, which must not have rows yet, with these columns of categories.
     pub fn with_categories(mut self, categories: &[Range<usize>]) -> Self {
         self.kernel = self.kernel.with_categories(categories);
         self
     }
 
+    /// θ.
     pub fn hyperparameters(&self) -> Hyperparameters {
         Hyperparameters {
             lengthscale: self.kernel.lengthscale.clone(),
@@ -66,6 +67,7 @@ impl GaussianProcess {
         }
     }
 
+    /// The kernel of θ.
     pub fn kernel(&self) -> &Kernel {
         &self.kernel
     }
@@ -80,12 +82,12 @@ impl GaussianProcess {
         self.rows.view()
     }
 
-    /// Number of rows that hold data; those after them belong to pending trials.
+    /// The number of observed rows; the rows after them belong to pending trials.
     pub fn n_observed(&self) -> usize {
         self.n_observed
     }
 
-    /// Number of rows, tail included.
+    /// The number of rows, tail included.
     pub fn len(&self) -> usize {
         self.factor.len()
     }
@@ -94,6 +96,7 @@ impl GaussianProcess {
         self.len() == 0
     }
 
+    /// The factor L of all rows, tail included.
     pub fn factor(&self) -> &GrowingCholesky {
         &self.factor
     }
@@ -108,12 +111,12 @@ impl GaussianProcess {
         &self.row_noise
     }
 
-    /// Appends observed rows as one block, and drops the tail. Their targets come with `set_targets`.
+    /// Appends observed rows (m, d) as one block, and drops the tail. Call `set_targets` afterwards.
     pub fn append_rows(&mut self, x: ArrayView2<f64>) -> Result<()> {
         self.append_noisy_rows(x, &vec![None; x.nrows()])
     }
 
-    /// As `append_rows`, with the noise variance of rows where it is known; λ for the others.
+    /// As `append_rows`, with the known noise variances of rows; None means λ.
     pub fn append_noisy_rows(&mut self, x: ArrayView2<f64>, noise: &[Option<f64>]) -> Result<()> {
         if noise.len() != x.nrows() {
             return Err(Error::Shape(format!(
@@ -133,7 +136,7 @@ impl GaussianProcess {
     }
 
     /// Appends observed rows one by one, each with its target, and drops the tail. On an error, or when stopped, the
-    /// posterior stays as it was.
+    /// posterior is unchanged.
     pub fn append_observations(
         &mut self,
         x: ArrayView2<f64>,
@@ -148,7 +151,7 @@ impl GaussianProcess {
             )));
         }
         if self.len() > self.n_observed {
-            // A tail cannot be put back.
+            // The tail cannot be restored.
             let mut without_tail = self.clone();
             without_tail.drop_tail();
             without_tail.append_observations(x, y, stop)?;
@@ -171,7 +174,7 @@ impl GaussianProcess {
         result
     }
 
-    /// Gives the observed rows their targets (n_observed,), and drops the tail: O(n²).
+    /// Sets the targets (n_observed,) of the observed rows, and drops the tail. O(n²).
     pub fn set_targets(&mut self, y: &[f64]) -> Result<()> {
         if y.len() != self.n_observed {
             return Err(Error::Shape(format!(
@@ -188,7 +191,8 @@ impl GaussianProcess {
         self.check_range(y.iter().copied())
     }
 
-    /// As `set_targets`, about a constant of prior N(0, 1) that is estimated and returned: mu = 1ᵀA⁻¹y / (1 + 1ᵀA⁻¹1).
+    /// As `set_targets`, for targets less a constant mean with prior N(0, 1). The mean is estimated and returned: m =
+    /// 1ᵀA⁻¹y / (1 + 1ᵀA⁻¹1).
     pub fn set_targets_about_mean(&mut self, y: &[f64]) -> Result<f64> {
         self.set_targets(y)?;
         let mut e = vec![1.0; y.len()];
@@ -199,12 +203,12 @@ impl GaussianProcess {
         Ok(mean)
     }
 
-    /// y = L z of all rows: the targets given, and the posterior mean at hallucinated rows.
+    /// y = L z of all rows: the given targets, and the posterior mean at hallucinated rows.
     pub fn targets(&self) -> Vec<f64> {
         self.factor.multiply(&self.z)
     }
 
-    /// Posterior mean and variance of f, without noise, at the rows of `points`.
+    /// Posterior means and variances of f, without noise, both (N,), at the rows of `points` (N, d).
     pub fn predict(&self, points: ArrayView2<f64>) -> (Vec<f64>, Vec<f64>) {
         let mut mean = Vec::with_capacity(points.nrows());
         let variance = self.predict_with(points, &mut |v| {
@@ -213,7 +217,7 @@ impl GaussianProcess {
         (mean, variance)
     }
 
-    /// Posterior variances at the rows of `points`; `each_block` is called with the v of every block of them, as rows.
+    /// Posterior variances at the rows of `points`. `each_block` is called with the v of each block of points, as rows.
     pub(crate) fn predict_with(
         &self,
         points: ArrayView2<f64>,
@@ -240,7 +244,7 @@ impl GaussianProcess {
         variance
     }
 
-    /// Posterior mean alone, at the rows of `points`: O(n) each.
+    /// Posterior means (N,) at the rows of `points`: O(n) each.
     pub fn mean(&self, points: ArrayView2<f64>) -> Vec<f64> {
         let mut k = vec![0.0; self.len()];
         let mut point = vec![0.0; self.kernel.width()];
@@ -252,7 +256,7 @@ impl GaussianProcess {
         points.rows().into_iter().map(row).collect()
     }
 
-    /// Posterior mean and variance at one point; the workspace keeps what `gradient` needs.
+    /// Posterior mean and variance at one point. The workspace stores the vectors that `gradient` needs.
     pub fn predict_at(&self, x: &[f64], workspace: &mut Workspace) -> (f64, f64) {
         let Workspace { v, slope, .. } = workspace;
         v.resize(self.len(), 0.0);
@@ -263,11 +267,11 @@ impl GaussianProcess {
         (dot(v, &self.z), variance_left(prior, ArrayView1::from(&*v)))
     }
 
-    /// by_mean·∇mu + by_variance·∇var + Σ_i by_tail_i ∇v_i at the point of the last `predict_at`, where v_i are the last
-    /// entries of v.
+    /// Writes by_mean·∇mu + by_variance·∇var + Σ_i by_tail_i ∇v_i, at the point of the last `predict_at`, to
+    /// `gradient`; v_i are the last entries of v.
     ///
-    /// With ∇mu = Σ_j α_j ∇k(x, x_j) and ∇v = L⁻¹∇k, all of it is Σ_j c_j ∇k(x, x_j) + by_variance·∇k(x, x) with
-    /// c = by_mean·α + L⁻ᵀ((0, by_tail) − 2 by_variance·v): one solve, one sum.
+    /// With ∇mu = Σ_j α_j ∇k(x, x_j) and ∇v = L⁻¹∇k, the sum is Σ_j c_j ∇k(x, x_j) + by_variance·∇k(x, x) with c =
+    /// by_mean·α + L⁻ᵀ((0, by_tail) − 2 by_variance·v): one solve, one sum.
     pub fn gradient(
         &self,
         x: &[f64],
@@ -323,7 +327,7 @@ impl GaussianProcess {
         let mut cross = Array2::zeros((x.nrows(), self.len()));
         self.kernel.cross(x, &self.scaled, cross.view_mut());
         let mut block = self.kernel.gram(x);
-        // A row of much noise must not set the jitter of the others.
+        // The jitter is in units of the prior variance, so that a row of large noise does not raise it.
         let prior = block.diag().sum() / x.nrows() as f64;
         let scale = prior + noise.iter().copied().fold(f64::INFINITY, f64::min);
         let diagonal = block.diag_mut().into_iter().zip(noise);
@@ -350,8 +354,8 @@ impl GaussianProcess {
         }
     }
 
-    /// Refuses `targets` that overflow. With K the largest k(x, x) of a row, all |k_i| ≤ K and |v_i| ≤ √K: means are
-    /// finite where K·Σ|α| and √K·Σ|z| are, with a factor of 2 for rounding.
+    /// Refuses `targets` that overflow. With K the largest k(x, x) of a row, all |k_i| ≤ K and |v_i| ≤ √K, so that
+    /// means are finite if K·Σ|α| and √K·Σ|z| are; a factor of 2 covers rounding.
     pub(super) fn check_range(&self, targets: impl Iterator<Item = f64>) -> Result<()> {
         let size = |weights: &[f64]| weights.iter().map(|w| w.abs()).sum::<f64>();
         let rows = self.rows.rows().into_iter();
@@ -369,7 +373,7 @@ impl GaussianProcess {
 
     pub(super) fn update_alpha(&mut self) {
         if self.z.len() != self.factor.len() {
-            return; // rows still wait for their targets
+            return; // some rows have no targets yet
         }
         let mut alpha = as_row(self.z.clone());
         self.factor.backward_substitution(alpha.view_mut());
@@ -377,7 +381,7 @@ impl GaussianProcess {
     }
 }
 
-/// The vectors that `predict_at` leaves for `gradient`: v, the slopes dk/dq, and the weights c; one entry per row each.
+/// The vectors that `predict_at` stores for `gradient`: v, the slopes dk/dq, and the weights c, all (n,).
 #[derive(Debug, Default)]
 pub struct Workspace {
     v: Vec<f64>,
@@ -392,7 +396,7 @@ impl Workspace {
     }
 }
 
-/// k(x, x) − |v|², never below 0: rounding may take it there.
+/// max(0, k(x, x) − |v|²): rounding may make the difference negative.
 pub(crate) fn variance_left(prior: f64, v: ArrayView1<f64>) -> f64 {
     let v = contiguous(v);
     (prior - dot(v, v)).max(0.0)

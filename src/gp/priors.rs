@@ -1,19 +1,19 @@
 //! Priors on the hyperparameters, for targets of unit scale.
 //!
-//! Notation: d columns; p = (log ℓ…, log σ_f², log λ), whose first part is one number per column or a single one.
+//! Notation: d columns; p = (log ℓ…, log σ_f², log λ), whose first part has one number per group of columns.
 
 /// A normal prior on one entry of p: mean and standard deviation.
 type NormalPrior = (f64, f64);
 
-/// Which of ℓ, σ_f² and λ entry i of p belongs to, for n lengthscales: 0, 1 or 2.
+/// The kind of entry i of p for n lengthscales: 0 for ℓ, 1 for σ_f², 2 for λ.
 pub(super) fn kind(i: usize, n_lengthscales: usize) -> usize {
     (i + 1).saturating_sub(n_lengthscales)
 }
 
 /// Priors on log ℓ, log σ_f² and log λ.
 ///
-/// ℓ ~ LogNormal(√2 + ½ log d, √3) grows with the dimension, because distances do (Hvarfner et al. 2024); the density
-/// over ℓ has its mode at exp(mean − variance), variance = 3, and so has the normal prior here. log σ_f² ~ N(0, 1).
+/// ℓ ~ LogNormal(√2 + ½ log d, √3) grows with the dimension, as distances do (Hvarfner et al. 2024). The density over ℓ
+/// has its mode at exp(mean − variance) with variance = 3; the normal prior here has the same mode. log σ_f² ~ N(0, 1).
 /// log λ ~ N(−5, 3) is wide enough for functions without noise and for values that are mostly noise.
 pub(super) fn priors(d: usize) -> [NormalPrior; 3] {
     let log_lengthscale = std::f64::consts::SQRT_2 + 0.5 * (d as f64).ln();
@@ -29,7 +29,7 @@ pub(super) fn modes(d: usize) -> [f64; 3] {
     priors(d).map(|(mean, _)| mean.exp())
 }
 
-/// The log prior density at p, up to a constant; its gradient is added to `gradient`. Lengthscales are in units of their
+/// The log prior density at p, up to a constant; its gradient is added to `gradient`. Lengthscales are divided by
 /// `spreads`.
 pub(super) fn add_log_density(p: &[f64], d: usize, spreads: &[f64], gradient: &mut [f64]) -> f64 {
     let n_lengthscales = p.len() - 2;

@@ -1,4 +1,4 @@
-//! The local searches of one level of a fit: L-BFGS-B from every start, side by side where that is faster.
+//! The local searches of one level of a fit: L-BFGS-B from every start, in parallel where that is faster.
 //!
 //! Notation: p = (log ℓ…, log σ_f², log λ).
 
@@ -13,34 +13,34 @@ use crate::error::{Error, Result, Stop, check};
 use crate::numerics::lbfgsb::{Tolerance, minimize};
 use crate::numerics::threads::pool;
 
-/// Searches run side by side from this many rows on; below, starting threads costs more than it gives.
+/// The number of rows from which searches run in parallel; below it, threads cost more than they save.
 pub(super) const PARALLEL_FROM: usize = 100;
 
-/// For all but the last level: enough to rank the starts.
+/// The tolerance of all levels but the last, sufficient to rank the starts.
 pub(super) const COARSE: Tolerance = Tolerance {
     projected_gradient: 1e-3,
     relative_reduction: 3e-4,
     max_iterations: 40,
 };
 
-/// For the last level, starting from the winner of a part. The next fit starts from the result.
+/// The tolerance of the last level, which starts from the winner on a subset. The next fit starts from the result.
 pub(super) const FINE: Tolerance = Tolerance {
     projected_gradient: 1e-3,
     relative_reduction: 1e-5,
     max_iterations: 15,
 };
 
-/// For the winner where its level is the only one.
+/// The tolerance for the winner if there is only one level.
 pub(super) const ONLY: Tolerance = Tolerance {
     projected_gradient: 1e-4,
     relative_reduction: 1e-7,
     max_iterations: 200,
 };
 
-/// Where a search ended: p, and minus the log evidence (times prior).
+/// The end of a search: p, and minus the log evidence (times prior).
 pub(super) type End = (Vec<f64>, f64);
 
-/// The first of the ends with the largest evidence, if any of them is finite.
+/// The first end with the largest evidence; None if none is finite.
 pub(super) fn best(ends: Vec<End>) -> Option<End> {
     let finite = ends.into_iter().filter(|(_, value)| value.is_finite());
     finite.min_by(|a, b| a.1.total_cmp(&b.1))
@@ -57,11 +57,11 @@ pub(super) struct Problem<'d, 'a> {
 }
 
 impl Problem<'_, '_> {
-    /// The end of one search; `cancelled` makes it end at once.
+    /// The end of one search; `cancelled` stops it.
     fn search(&self, start: &[f64], cancelled: &mut dyn FnMut() -> bool) -> End {
         let mut evidence = Evidence::new(self.data);
-        // The curvature of the evidence is proportional to the rows. In this unit the first step, which is as long as the
-        // gradient, does not end on a far bound.
+        // The curvature of the evidence is proportional to the number of rows. In this unit the first step, which has
+        // the length of the gradient, does not reach a distant bound.
         let unit = 0.5 * self.data.y.len() as f64;
         let mut objective = |p: &[f64], gradient: &mut [f64]| {
             if cancelled() {
@@ -78,7 +78,7 @@ impl Problem<'_, '_> {
         (p, minimum * unit)
     }
 
-    /// The end of a search from every start; the same whether or not they run side by side.
+    /// The end of a search from every start. The result does not depend on the number of threads.
     pub(super) fn search_all(&self, starts: &[Vec<f64>], stop: &mut Stop) -> Result<Vec<End>> {
         let Some(pool) = pool().filter(|_| self.data.y.len() >= PARALLEL_FROM) else {
             let mut ends = Vec::with_capacity(starts.len());
@@ -104,7 +104,7 @@ impl Problem<'_, '_> {
                 });
             }
             drop(sender);
-            // This thread waits, and checks `stop` now and then.
+            // This thread waits, and checks `stop` at intervals.
             loop {
                 match receiver.recv_timeout(Duration::from_millis(20)) {
                     Ok((i, end)) => ends[i] = end,

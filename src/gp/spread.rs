@@ -1,12 +1,12 @@
-//! Rows that are spread over space, among rows that an optimizer crowds near the optimum.
+//! Subsets and weights of rows that discount rows crowded near the optimum.
 
 use ndarray::{ArrayView1, ArrayView2};
 
-/// Points so near to one another, in units of the square root of the number of dimensions, count as one. Two random points
-/// are 0.41 apart in these units.
+/// Points with a smaller distance, divided by the square root of the number of dimensions, count as one. Two random
+/// points have distance 0.41 in these units.
 pub(super) const NEAR: f64 = 0.1;
 
-/// The weight of each row: one over the number of rows near it, itself included.
+/// The weight of each row: 1 / (number of rows near it, itself included).
 pub fn spread_weights(x: ArrayView2<f64>, dimensions: usize) -> Vec<f64> {
     let mut near = vec![1.0; x.nrows()];
     for i in 0..x.nrows() {
@@ -20,7 +20,8 @@ pub fn spread_weights(x: ArrayView2<f64>, dimensions: usize) -> Vec<f64> {
     near.into_iter().map(f64::recip).collect()
 }
 
-/// Those of the rows that are at least `distance` from all kept before them, in the units of [`NEAR`].
+/// A subset of the rows, chosen in order: a row is kept if its distance from all kept rows is at least `distance`, in
+/// the units of [`NEAR`].
 pub(super) fn spread_rows(
     x: ArrayView2<f64>,
     rows: &[usize],
@@ -50,7 +51,7 @@ mod tests {
     use ndarray::array;
 
     #[test]
-    fn points_near_to_one_another_share_the_weight_of_one() {
+    fn nearby_points_share_the_weight_of_one_point() {
         let x = array![[0.0, 0.0], [0.05, 0.0], [0.0, 0.1], [1.0, 1.0]];
         assert_eq!(
             spread_weights(x.view(), 2),

@@ -1,4 +1,4 @@
-//! Where the searches for θ start.
+//! The starts of the searches for θ.
 //!
 //! Notation: p = (log ℓ…, log σ_f², log λ).
 
@@ -15,26 +15,26 @@ use crate::error::{Result, Stop, check};
 use crate::numerics::threads::parallel_map;
 use crate::random::Rng;
 
-/// From this many rows on one evaluation of the evidence uses all threads, and as much memory as should be used.
+/// The number of rows from which evaluations of the evidence run one at a time: each uses all threads and much memory.
 const ONE_AT_A_TIME_FROM: usize = 700;
 
-/// λ of rather noisy data.
+/// The λ of noisy data that is tried as a start.
 const MUCH_NOISE: f64 = 0.05;
 
-/// The usual ranges of ℓ, σ_f² and λ, for data of unit scale in a unit cube.
+/// Typical ranges of ℓ, σ_f² and λ, for data of unit scale in a unit cube.
 const USUAL: [(f64, f64); 3] = [(0.05, 5.0), (0.3, 3.0), (1e-5, 1.0)];
 
-/// The distribution of random starts where there are no priors.
+/// The distribution of random starts if there are no priors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Draws {
-    /// Softplus of a standard normal, as in GPy: all of order one.
+    /// Softplus of a standard normal, as in GPy: all entries are of order one.
     Unit,
-    /// Log-uniform on the usual ranges: from short lengthscales without noise to long ones with much of it.
+    /// Log-uniform on typical ranges, from short lengthscales without noise to long ones with much noise.
     Wide,
 }
 
 impl FitSettings {
-    /// A random start: from the priors if there are any.
+    /// A random start, from the priors if there are any.
     pub(super) fn random_start(&self, rng: &mut Rng) -> Vec<f64> {
         let n = self.n_lengthscales();
         let priors = priors(self.dimensions);
@@ -59,10 +59,10 @@ impl FitSettings {
 }
 
 impl Problem<'_, '_> {
-    /// The starts, each with more noise where that is better, and minus the evidence there.
+    /// The starts, each with a larger λ if that is better, and minus the log evidence at each.
     ///
-    /// A fit to few rows often ends with little noise. As d log p(y) / d log λ is proportional to λ, a search over many
-    /// rows needs long to raise it again.
+    /// A fit to few rows often ends with a small λ. As d log p(y) / d log λ is proportional to λ, a search on many rows
+    /// takes many steps to raise it.
     pub(super) fn with_more_noise(
         &self,
         starts: Vec<Vec<f64>>,

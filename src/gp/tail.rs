@@ -1,4 +1,4 @@
-//! The rows of pending trials, which follow the observed ones and are replaced as a whole.
+//! The tail: rows of pending trials behind the observed rows, replaced as a whole.
 //!
 //! Notation: L z = y over all rows, the tail last.
 
@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 /// The target of a tail row.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Target {
-    /// A number, in the model's units.
+    /// A number, in the units of the model.
     Value(f64),
     /// The posterior mean at the point.
     PosteriorMean,
@@ -19,8 +19,8 @@ pub enum Target {
 }
 
 impl GaussianProcess {
-    /// Replaces the tail. A row with a value is treated as an observation of it; a row at the posterior
-    /// mean has z = 0, which leaves the mean as it is and shrinks the variance.
+    /// Replaces the tail. A row with a value counts as an observation. A row at the posterior mean has z = 0, which
+    /// leaves the mean unchanged and reduces the variance.
     pub fn set_tail(&mut self, x: ArrayView2<f64>, targets: &[Target]) -> Result<()> {
         if x.nrows() != targets.len() {
             return Err(Error::Shape(format!(
@@ -36,7 +36,7 @@ impl GaussianProcess {
         let targets = self.resolved(x, targets);
         self.extend(x, &vec![self.noise_variance(); x.nrows()])?;
         for (i, target) in (self.n_observed()..).zip(&targets) {
-            // Row i of L z = y, solved for z_i.
+            // z_i from row i of L z = y.
             let z = match target {
                 None => 0.0,
                 Some(y) => {
@@ -51,14 +51,14 @@ impl GaussianProcess {
         self.check_range(targets.into_iter().flatten())
     }
 
-    /// The numbers that rows of a tail would have as targets: the posterior mean, where that is their target.
+    /// The targets of a tail as numbers, with the posterior mean where it is the target.
     pub fn tail_means(&self, x: ArrayView2<f64>, targets: &[Target]) -> Vec<f64> {
         let resolved = self.resolved(x, targets).into_iter();
         let means = resolved.zip(self.mean(x));
         means.map(|(value, mean)| value.unwrap_or(mean)).collect()
     }
 
-    /// Replaces the tail by values of f itself, without noise, at the posterior mean.
+    /// Replaces the tail by noiseless values of f at the posterior mean.
     pub fn set_noiseless_tail(&mut self, x: ArrayView2<f64>) -> Result<()> {
         self.drop_tail();
         self.extend(x, &vec![0.0; x.nrows()])?;
@@ -67,7 +67,7 @@ impl GaussianProcess {
         Ok(())
     }
 
-    /// Targets of tail rows as numbers, given no tail; None is the posterior mean.
+    /// The targets of tail rows as numbers, computed without a tail; None is the posterior mean.
     fn resolved(&self, x: ArrayView2<f64>, targets: &[Target]) -> Vec<Option<f64>> {
         let mut observed = None;
         let targets = x.rows().into_iter().zip(targets);
@@ -83,8 +83,8 @@ impl GaussianProcess {
             .collect()
     }
 
-    /// The mean of those of `values` (n_observed,) that belong to the k observed rows nearest to x, distances
-    /// being measured in lengthscales, after a warp; 0, the prior mean, where nothing is observed.
+    /// The mean of `values` (n_observed,) at the k observed rows nearest to x. Distances are in lengthscales, after the
+    /// input warp. Without observed rows it is 0, the prior mean.
     fn mean_of_nearest(&self, k: usize, x: ArrayView1<f64>, values: &[f64]) -> f64 {
         let distance = |row: ArrayView1<f64>| -> f64 {
             let kernel = self.kernel();

@@ -1,4 +1,4 @@
-//! The posterior and its tail, tested against dense formulas, finite differences and each other.
+//! Tests of the posterior and its tail against dense formulas, finite differences and each other.
 
 use std::ops::ControlFlow;
 
@@ -30,8 +30,8 @@ fn targets_that_overflow_are_refused_and_large_ones_are_not() {
 }
 
 #[test]
-fn a_target_whose_mean_only_rounding_makes_infinite_is_refused() {
-    // v · (y / v) is y, but may round to infinity.
+fn a_target_whose_mean_rounds_to_infinity_is_refused() {
+    // v · (y / v) equals y, but may round to infinity.
     let (y, v) = (f64::MAX, 1.9613911470226837);
     let theta = Hyperparameters {
         lengthscale: vec![0.03],
@@ -78,7 +78,7 @@ pub(crate) fn model(family: KernelFamily, n: usize) -> GaussianProcess {
 }
 
 #[test]
-fn hallucinated_rows_leave_the_mean_and_shrink_the_variance() {
+fn hallucinated_rows_keep_the_mean_and_reduce_the_variance() {
     for family in KernelFamily::ALL {
         let mut gp = model(family, 20);
         let z = wave(9, 2, 3.3);
@@ -98,7 +98,7 @@ fn hallucinated_rows_leave_the_mean_and_shrink_the_variance() {
 }
 
 #[test]
-fn nearest_means_are_those_of_a_search_through_all_rows() {
+fn nearest_means_equal_a_search_through_all_rows() {
     let mut gp = model(KernelFamily::Matern52, 20);
     let tail = wave(4, 2, 8.8);
     let (rows, mean) = (gp.rows().to_owned(), gp.mean(gp.rows()));
@@ -125,7 +125,7 @@ fn nearest_means_are_those_of_a_search_through_all_rows() {
 }
 
 #[test]
-fn observations_are_appended_all_or_none() {
+fn observations_are_appended_all_or_not_at_all() {
     let (more, y) = (wave(4, 2, 5.0), [0.3, -0.8, 1.1, 0.2]);
     let probe = wave(9, 2, 3.3);
     let mut whole = model(KernelFamily::Matern52, 15);
@@ -181,7 +181,7 @@ fn observations_are_appended_all_or_none() {
 }
 
 #[test]
-fn a_tail_of_values_is_data_and_goes_away_again() {
+fn a_tail_of_values_acts_as_data_and_can_be_dropped() {
     let mut gp = model(KernelFamily::Matern52, 15);
     let (x, z) = (wave(2, 2, 5.0), wave(4, 2, 9.0));
     let before = gp.predict(z.view());
@@ -203,7 +203,7 @@ fn a_tail_of_values_is_data_and_goes_away_again() {
 }
 
 #[test]
-fn gradients_are_finite_differences() {
+fn gradients_equal_finite_differences() {
     for family in KernelFamily::ALL {
         let gp = model(family, 12);
         let x = [0.21, -0.33];
@@ -251,9 +251,9 @@ fn gradients_are_finite_differences() {
     }
 }
 
-/// A constant of prior N(0, 1) is a kernel that is 1 everywhere.
+/// A constant mean with prior N(0, 1) is equivalent to adding the constant kernel 1.
 #[test]
-fn an_estimated_mean_is_a_constant_covariance() {
+fn an_estimated_mean_equals_a_constant_kernel() {
     for family in KernelFamily::ALL {
         let mut gp = model(family, 12);
         let y: Vec<f64> = gp.targets().iter().map(|y| y + 3.0).collect();
@@ -278,7 +278,7 @@ fn an_estimated_mean_is_a_constant_covariance() {
 }
 
 #[test]
-fn bad_hyperparameters_are_refused() {
+fn invalid_hyperparameters_are_refused() {
     for (lengthscale, signal_variance, noise_variance) in [
         (0.0, 1.0, 1.0),
         (f64::NAN, 1.0, 1.0),
@@ -300,7 +300,7 @@ fn bad_hyperparameters_are_refused() {
 }
 
 #[test]
-fn the_nearest_row_is_the_one_the_fewest_lengthscales_away() {
+fn nearest_rows_are_measured_in_lengthscales() {
     let theta = Hyperparameters {
         lengthscale: vec![0.1, 10.0],
         signal_variance: 1.0,
@@ -308,7 +308,7 @@ fn the_nearest_row_is_the_one_the_fewest_lengthscales_away() {
         input_warp: Default::default(),
     };
     let mut gp = GaussianProcess::new(KernelFamily::Matern52, &theta).unwrap();
-    // From the origin: 3 lengthscales and 0.09.
+    // Distances from the origin: 3 lengthscales and 0.09 lengthscales.
     let rows = ndarray::array![[0.3, 0.0], [0.0, 0.9]];
     gp.append_rows(rows.view()).unwrap();
     gp.set_targets(&[5.0, -1.0]).unwrap();

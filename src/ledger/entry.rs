@@ -1,4 +1,4 @@
-//! Events as the log keeps them: what their trials started with stands in the trials and their rows.
+//! Events as the log stores them. The data that a trial started with is stored in the trial and its row.
 
 use crate::ledger::Ledger;
 use crate::ledger::Queued;
@@ -16,7 +16,7 @@ pub enum Entry {
         value: Option<f64>,
         report: Option<Box<Report>>,
     },
-    /// The point is number `position` of all that were ever enqueued.
+    /// The point has index `position` among all enqueued points.
     Enqueued {
         position: u32,
     },
@@ -42,7 +42,7 @@ pub enum Entry {
     },
 }
 
-/// What may come with a failure.
+/// Optional data of a failure.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Fault {
     pub error: Option<Failure>,
@@ -50,7 +50,7 @@ pub struct Fault {
 }
 
 impl Ledger {
-    /// Event number i, as it was appended.
+    /// Event number i, equal to the event that was appended.
     pub fn event(&self, i: usize) -> Event {
         let full = |report: &Option<Box<Report>>| report.as_deref().cloned().unwrap_or_default();
         match &self.entries[i] {

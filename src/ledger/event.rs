@@ -1,4 +1,4 @@
-//! What can happen to trials, as data: everything else is folded from a list of these.
+//! The events of trials, as data. All other state is computed from a list of events.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,7 +8,7 @@ use crate::ledger::json;
 /// Trials are numbered from 0 in the order in which they were suggested or added.
 pub type TrialNumber = usize;
 
-/// What time is counted in.
+/// The unit of time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Clock {
@@ -18,19 +18,20 @@ pub enum Clock {
     Seconds,
 }
 
-/// Encoded coordinates, and the row number where the domain is a list of candidates.
+/// The encoded coordinates of a point, and its row number if the domain is a list of candidates.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Point {
     pub x: Vec<f64>,
     #[serde(default)]
     pub index: Option<usize>,
-    /// The coordinates as the user gave them, one number for each named parameter; their meaning is the caller's.
+    /// The coordinates as the user gave them, one number per named parameter. The core does not interpret them.
     #[serde(default)]
     pub given: Option<Vec<f64>>,
 }
 
 impl Point {
+    /// A point without the coordinates as the user gave them.
     pub fn new(x: Vec<f64>, index: Option<usize>) -> Self {
         Self {
             x,
@@ -40,11 +41,11 @@ impl Point {
     }
 }
 
-/// Why a trial failed, in the words of whoever ran it.
+/// The error of a failed trial, as its caller reported it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Failure {
-    /// The kind of error, such as the name of an exception; empty where there is none.
+    /// The kind of error, such as the name of an exception; empty if not given.
     #[serde(rename = "type")]
     pub kind: String,
     pub message: String,
@@ -52,11 +53,11 @@ pub struct Failure {
     pub traceback: Option<String>,
 }
 
-/// One thing that happened. All `now` are on the optimizer's clock.
+/// One event. Every `now` is a time on the optimizer's clock.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub enum Event {
-    /// A trial was started, at a point that the strategy proposed or (`queued`) that was first in the queue.
+    /// A trial was started, at a point that the strategy proposed or, if `queued`, at the first point of the queue.
     Suggested {
         #[serde(deserialize_with = "json::named")]
         point: Point,
@@ -68,14 +69,14 @@ pub enum Event {
         #[serde(default)]
         expires_at: Option<f64>,
         queued: bool,
-        /// What only the strategy that wrote it reads.
+        /// Text that only the strategy that wrote it reads.
         #[serde(default)]
         note: Option<String>,
         /// The user's attributes, as JSON.
         #[serde(default)]
         attrs: Option<String>,
     },
-    /// A trial that was started elsewhere, with its value if that is known.
+    /// A trial that was started elsewhere, with its value if it is known.
     Added {
         #[serde(deserialize_with = "json::named")]
         point: Point,
@@ -83,7 +84,7 @@ pub enum Event {
         #[serde(default)]
         fidelity: Option<f64>,
         value: Option<f64>,
-        /// The standard deviation of the value's noise, where that is known.
+        /// The standard deviation of the noise of the value, if known.
         #[serde(default)]
         std: Option<f64>,
         #[serde(default)]
@@ -113,14 +114,14 @@ pub enum Event {
         cost: Option<f64>,
         #[serde(default)]
         duration: Option<f64>,
-        /// Where the trial was really run; None where it was started.
+        /// The point where the trial was run; None if it is the point where the trial was started.
         #[serde(default, deserialize_with = "json::named_if_any")]
         point: Option<Point>,
         #[serde(default)]
         attrs: Option<String>,
         now: f64,
     },
-    /// An observed value was replaced, with all that came with it; but without a point the earlier one stays.
+    /// An observed value was replaced, together with its report. Without a point, the earlier point is kept.
     Amended {
         number: TrialNumber,
         value: f64,
@@ -150,17 +151,17 @@ pub enum Event {
 }
 
 impl Event {
-    /// As one line of JSON without absent fields. Numbers are written so that they are read back to the same bits.
+    /// The event as one line of JSON without absent fields. Numbers are read back to the same bits.
     pub fn to_json(&self) -> Result<String> {
         json::write(self)
     }
 
-    /// From JSON; refuses anything that is not exactly an event.
+    /// The event of a JSON text. Unknown fields and wrong types are refused.
     pub fn from_json(text: &str) -> Result<Self> {
         json::read(text)
     }
 
-    /// The number of the trial that it starts or concerns, for a log of `n_trials`; None for an enqueued point.
+    /// The number of the trial of this event, in a log of `n_trials` trials; None for an enqueued point.
     pub fn trial_number(&self, n_trials: usize) -> Option<TrialNumber> {
         match self {
             Event::Suggested { .. } | Event::Added { .. } => Some(n_trials),
@@ -172,7 +173,7 @@ impl Event {
         }
     }
 
-    /// The point that it brings: where a trial starts, or where it was really run.
+    /// The point in this event: where a trial was started, or where it was run.
     pub fn point(&self) -> Option<&Point> {
         match self {
             Event::Suggested { point, .. }
@@ -183,7 +184,7 @@ impl Event {
         }
     }
 
-    /// The fidelity of the trial that it starts, or that an enqueued point is to have.
+    /// The fidelity of a started trial or of an enqueued point.
     pub fn fidelity(&self) -> Option<f64> {
         match self {
             Event::Suggested { fidelity, .. }
@@ -193,7 +194,7 @@ impl Event {
         }
     }
 
-    /// The context of the trial that it starts.
+    /// The context of a started trial.
     pub fn context(&self) -> Option<&[f64]> {
         match self {
             Event::Suggested { context, .. } | Event::Added { context, .. } => Some(context),
@@ -202,21 +203,21 @@ impl Event {
     }
 }
 
-/// What may come with a value.
+/// Optional data of an observed value.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Report {
     pub std: Option<f64>,
     pub cost: Option<f64>,
     /// Seconds that the evaluation took.
     pub duration: Option<f64>,
-    /// Where the trial was really run; None where it was started.
+    /// The point where the trial was run; None if it is the point where the trial was started.
     pub point: Option<Point>,
     /// The user's attributes, as JSON.
     pub attrs: Option<String>,
 }
 
 impl Report {
-    /// A value's noise alone.
+    /// A report with the standard deviation of the noise only.
     pub fn with_std(std: Option<f64>) -> Self {
         Self {
             std,
@@ -224,24 +225,24 @@ impl Report {
         }
     }
 
-    /// None where there is nothing to keep.
+    /// The report in a box; None if it is empty.
     pub(super) fn boxed(self) -> Option<Box<Self>> {
         (self != Self::default()).then(|| Box::new(self))
     }
 }
 
-/// What another value means for a trial that has one.
+/// How another value of an observed trial is treated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Again {
-    /// An error; the same value again changes nothing.
+    /// Another value is an error; the same value changes nothing.
     Refuse,
-    /// It replaces the value.
+    /// The new value replaces the old one.
     Amend,
-    /// It is another measurement of the point, as a trial of its own.
+    /// The value is another measurement of the point, logged as a new trial.
     Replicate,
 }
 
-/// What a caller wants recorded; the log decides whether it may be, and as which event.
+/// A request of the caller. The log checks it and turns it into an event.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Action {
     Observe {
@@ -250,15 +251,15 @@ pub enum Action {
         report: Report,
         again: Again,
     },
-    /// The trial crashed: a model keeps its point, as one where that happens.
+    /// The trial crashed. Models use its point as one where trials fail.
     Fail {
         number: TrialNumber,
         error: Option<Failure>,
         attrs: Option<String>,
     },
-    /// Nobody waits for the trial any more: the model drops its point.
+    /// The result of the trial is no longer expected. Models drop its point.
     Abandon { number: TrialNumber },
-    /// A trial that was started elsewhere, at `point`; that of the report is not used.
+    /// A trial that was started elsewhere, at `point`; the point of the report is not used.
     Add {
         point: Point,
         context: Vec<f64>,
@@ -275,6 +276,7 @@ pub enum Action {
 }
 
 impl Action {
+    /// Observe a value with a noise standard deviation, without other data.
     pub fn observe(number: TrialNumber, value: f64, std: Option<f64>, amend: bool) -> Self {
         Action::Observe {
             number,
@@ -284,6 +286,7 @@ impl Action {
         }
     }
 
+    /// Report a failure without its error.
     pub fn fail(number: TrialNumber) -> Self {
         Action::Fail {
             number,
@@ -292,6 +295,7 @@ impl Action {
         }
     }
 
+    /// Add a trial at full fidelity, without other data.
     pub fn add(point: Point, context: Vec<f64>, value: Option<f64>, std: Option<f64>) -> Self {
         Action::Add {
             point,
@@ -302,6 +306,7 @@ impl Action {
         }
     }
 
+    /// Enqueue a point without a fidelity.
     pub fn enqueue(point: Point) -> Self {
         Action::Enqueue {
             point,

@@ -1,4 +1,4 @@
-//! Events as JSON: what is written, and what is refused when it is read.
+//! Events as JSON: writing, and reading with checks.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -21,7 +21,7 @@ pub(super) fn write(event: &Event) -> Result<String> {
     serde_json::to_string(&value).map_err(corrupt)
 }
 
-/// An added trial without a value has `"value": null`, which must stay.
+/// Removes absent fields, except `"value": null` of an added trial without a value.
 fn drop_nulls(value: &mut Value) {
     let Value::Object(fields) = value else {
         return;
@@ -31,11 +31,11 @@ fn drop_nulls(value: &mut Value) {
 }
 
 pub(super) fn read(text: &str) -> Result<Event> {
-    // {"Kind": {…}}: serde takes a list of the fields, too. No kind has a colon in its name.
+    // {"Kind": {…}}: serde would also accept a list of the fields. No kind has a colon in its name.
     let fields = text.split_once(':').map(|(_, fields)| fields.trim_start());
     if fields.is_none_or(|fields| !fields.starts_with('{')) {
         return Err(Error::Corrupt(
-            "an event is an object of one kind, whose fields have names".to_string(),
+            "an event is an object {kind: {field: value, …}}".to_string(),
         ));
     }
     serde_json::from_str(text).map_err(corrupt)
@@ -46,7 +46,7 @@ pub(super) fn is_object(text: &str) -> bool {
     serde_json::from_str::<Map<String, Value>>(text).is_ok()
 }
 
-/// A structure that JSON must give as an object; serde takes a list of its fields, too.
+/// Reads a structure that must be an object in JSON; serde would also accept a list of its fields.
 pub(super) fn named<'de, D, T>(deserializer: D) -> std::result::Result<T, D::Error>
 where
     D: Deserializer<'de>,
@@ -55,7 +55,7 @@ where
     Named::deserialize(deserializer).map(|Named(structure)| structure)
 }
 
-/// As [`named`], where there may be none.
+/// As [`named`], for an optional structure.
 pub(super) fn named_if_any<'de, D, T>(deserializer: D) -> std::result::Result<Option<T>, D::Error>
 where
     D: Deserializer<'de>,
@@ -69,7 +69,7 @@ struct Named<T>(T);
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for Named<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
-        // Saved optimizers hold the fields without their names.
+        // Saved optimizers store the fields without their names.
         match deserializer.is_human_readable() {
             true => deserializer.deserialize_map(Fields(PhantomData)),
             false => T::deserialize(deserializer),
@@ -150,7 +150,7 @@ mod tests {
             }
         }
 
-        /// Almost no text is an event; a text that is one must be the event that it is written as.
+        /// A random text is refused, or it is an event that is written as the same text.
         #[test]
         fn other_text_is_refused(text in ".*") {
             prop_assert!(matches!(Event::from_json(&text), Err(Error::Corrupt(_))));
@@ -164,7 +164,7 @@ mod tests {
             text.replace_range(i..=i, &with);
             match Event::from_json(&text) {
                 Err(error) => prop_assert!(matches!(error, Error::Corrupt(_))),
-                // A digit for a digit.
+                // A digit was replaced by another digit.
                 Ok(other) => {
                     let written: serde_json::Value = serde_json::from_str(&text).unwrap();
                     let facts = &written["Observed"];
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn absent_fields_are_left_out_and_an_unknown_value_stands_as_null() {
+    fn absent_fields_are_left_out_and_an_unknown_value_is_null() {
         let event = Event::Added {
             point: Point::new(vec![0.5], None),
             context: vec![],

@@ -1,15 +1,14 @@
-//! The append-only log of what happened to trials, and the views that are folded from it; it knows no model.
+//! The append-only log of the events of trials, and the views that are computed from it. It does not depend on models.
 //!
-//! * [`event`]: what can happen, as data; [`json`]: events as text; [`entry`]: events as the log keeps them
-//! * [`rules`]: what may happen
-//! * [`views`]: what became of a trial
+//! * [`event`]: the events; [`json`]: events as text; [`entry`]: events as the log stores them
+//! * [`rules`]: which events are valid
+//! * [`views`]: the present state of a trial
 //!
-//! Everything the optimizer knows follows from the events; nothing that was accepted is ever removed, and a value
-//! that arrives is always accepted, whatever became of its trial meanwhile. Drafts of suggestions alone can be taken
-//! back, by [`Ledger::truncate`].
+//! The events are the whole state of the optimizer, and an accepted event is never removed. A value is accepted in
+//! every state of its trial. Only drafts of suggestions can be removed, by [`Ledger::truncate`].
 //!
-//! A trial's point and context are kept once, as a row of one array; the log itself keeps what an event adds. The row
-//! is where the trial was really run; where that is elsewhere than it was started, the trial keeps that point, too.
+//! The point and context of a trial are stored once, as a row of one array; the log stores the other data of an event.
+//! The row has the point where the trial was run. If the trial was started at another point, it stores that point too.
 
 mod entry;
 pub mod event;
@@ -27,7 +26,7 @@ use views::{Details, Ranking};
 
 use crate::error::{Error, Result};
 
-/// A point that waits to be suggested.
+/// An enqueued point.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Queued {
     pub point: Point,
@@ -35,19 +34,19 @@ pub struct Queued {
     pub attrs: Option<String>,
 }
 
-/// The log and its views.
+/// The log of events and the views of it.
 #[derive(Debug, Clone)]
 pub struct Ledger {
     clock: Clock,
-    /// Columns of an encoded point, and of a context.
+    /// The numbers of columns of an encoded point and of a context.
     widths: (usize, usize),
     entries: Vec<Entry>,
     trials: Vec<Trial>,
-    /// Point, then context of every trial.
+    /// The rows of all trials, each the point and then the context.
     rows: Vec<f64>,
     pending: BTreeSet<TrialNumber>,
     enqueued: Vec<Queued>,
-    /// How many of these were suggested.
+    /// The number of enqueued points that were suggested.
     n_dequeued: usize,
     n_suggested: usize,
     n_observed: usize,
@@ -55,7 +54,7 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// An empty log of points and contexts with so many columns.
+    /// An empty log. Points have `width` columns and contexts `context_width` columns.
     pub fn new(clock: Clock, width: usize, context_width: usize) -> Self {
         Self {
             clock,
@@ -72,7 +71,7 @@ impl Ledger {
         }
     }
 
-    /// Makes room for so many further events, half of which start trials, as a rule.
+    /// Reserves capacity for `n_events` further events; usually half of them start trials.
     pub fn reserve(&mut self, n_events: usize) {
         let n_trials = n_events / 2;
         self.entries.reserve(n_events);
@@ -81,16 +80,17 @@ impl Ledger {
             .reserve(n_trials * (self.widths.0 + self.widths.1));
     }
 
+    /// The unit of time.
     pub fn clock(&self) -> Clock {
         self.clock
     }
 
-    /// Columns of an encoded point, and of a context.
+    /// The numbers of columns of an encoded point and of a context.
     pub fn widths(&self) -> (usize, usize) {
         self.widths
     }
 
-    /// Number of events.
+    /// The number of events.
     pub fn len(&self) -> usize {
         self.entries.len()
     }
@@ -99,16 +99,17 @@ impl Ledger {
         self.entries.is_empty()
     }
 
-    /// The log, from its first event on.
+    /// All events of the log, in order.
     pub fn entries(&self) -> &[Entry] {
         &self.entries
     }
 
-    /// What became of the trials, by number.
+    /// All trials, by number.
     pub fn trials(&self) -> &[Trial] {
         &self.trials
     }
 
+    /// The trial of this number, or [`Error::UnknownTrial`].
     pub fn trial(&self, number: TrialNumber) -> Result<&Trial> {
         self.trials.get(number).ok_or(Error::UnknownTrial {
             number,
@@ -116,7 +117,7 @@ impl Ledger {
         })
     }
 
-    /// Encoded point, where it was run, and context of a trial: a row of the model.
+    /// The row of a trial for a model: the encoded point where it was run, then the context.
     pub fn row(&self, number: TrialNumber) -> &[f64] {
         let width = self.widths.0 + self.widths.1;
         &self.rows[number * width..(number + 1) * width]
@@ -132,7 +133,7 @@ impl Ledger {
         &self.row(number)[self.widths.0..]
     }
 
-    /// The point where a trial was run, as far as is known, with what belongs to it.
+    /// The point where a trial was run, or was started if no other point was reported.
     pub fn point(&self, number: TrialNumber) -> Point {
         let trial = &self.trials[number];
         Point {
@@ -148,7 +149,7 @@ impl Ledger {
         started.unwrap_or_else(|| self.point(number))
     }
 
-    /// The point where a trial was run, if that was said.
+    /// The point where a trial was run, if one was reported.
     pub fn run_point(&self, number: TrialNumber) -> Option<Point> {
         let moved = self.trials[number].started().is_some();
         moved.then(|| self.point(number))
@@ -159,8 +160,8 @@ impl Ledger {
         &self.pending
     }
 
-    /// Trials that were abandoned after the last value or failure was reported: strategies do not suggest their points
-    /// again before the next one.
+    /// Trials that were abandoned after the last value or failure. Strategies do not suggest their points again before
+    /// the next value or failure.
     pub fn recently_abandoned(&self) -> Vec<TrialNumber> {
         let mut numbers = Vec::new();
         for entry in self.entries.iter().rev() {
@@ -178,21 +179,22 @@ impl Ledger {
         numbers
     }
 
+    /// The number of trials with a value.
     pub fn n_observed(&self) -> usize {
         self.n_observed
     }
 
-    /// The trial of the largest value at the highest fidelity observed, the one of the smallest number among equals.
+    /// The trial with the largest value at the highest fidelity observed; the smallest number in case of ties.
     pub fn best(&self) -> Option<TrialNumber> {
         self.ranking.best()
     }
 
-    /// What was enqueued first and not suggested yet.
+    /// The first point of the queue.
     pub fn next_queued(&self) -> Option<&Queued> {
         self.enqueued.get(self.n_dequeued)
     }
 
-    /// The time: suggestions started so far, or the caller's seconds.
+    /// The present time: the number of suggestions started, or the seconds given by the caller.
     pub fn now(&self, seconds: Option<f64>) -> Result<f64> {
         match (self.clock, seconds) {
             (Clock::Iterations, _) => Ok(self.n_suggested as f64),
@@ -204,12 +206,12 @@ impl Ledger {
         }
     }
 
-    /// Events from number `start` on.
+    /// The events from number `start` on.
     pub fn events(&self, start: usize) -> impl Iterator<Item = Event> + '_ {
         (start..self.len()).map(|i| self.event(i))
     }
 
-    /// Appends an event; refuses one that could not have happened.
+    /// Appends an event. An event that is not valid after the present log is refused.
     pub fn append(&mut self, event: Event) -> Result<()> {
         if !self.allows(&event)? {
             return Err(Error::Corrupt(format!(
@@ -225,9 +227,9 @@ impl Ledger {
         Ok(())
     }
 
-    /// Takes back the suggestions that end the log, until it has `len` events.
+    /// Removes the suggestions at the end of the log until it has `len` events.
     ///
-    /// Only drafts of a batch that was cut short are taken back; other events end the log for good.
+    /// Only drafts of an interrupted batch are removed; the first other event stops the removal.
     pub fn truncate(&mut self, len: usize) {
         while self.len() > len
             && let Some(Entry::Suggested { queued, .. }) = self.entries.last()
@@ -242,7 +244,7 @@ impl Ledger {
         }
     }
 
-    /// The fold: the one place where the views change.
+    /// Updates the views with an event. No other function changes them.
     fn apply(&mut self, event: Event) -> Entry {
         match event {
             Event::Suggested {
@@ -414,22 +416,22 @@ impl Ledger {
         number as u32
     }
 
-    /// Gives a trial a value: its first one if there is a time, or another one.
+    /// Sets the value of a trial: its first value if `now` is given, else a replacement.
     fn set_value(&mut self, number: TrialNumber, value: f64, report: &Report, now: Option<f64>) {
         if let Some(now) = now {
             self.end(number, State::Observed, now);
             self.n_observed += 1;
         }
         if let Some(point) = &report.point {
-            self.move_to(number, point.clone());
+            self.set_run_point(number, point.clone());
         }
         self.trials[number].value = Some(value);
         self.trials[number].set_report(report);
         self.ranking.insert(number, &self.trials);
     }
 
-    /// Puts a trial where it was really run.
-    fn move_to(&mut self, number: TrialNumber, point: Point) {
+    /// Sets the point where a trial was run.
+    fn set_run_point(&mut self, number: TrialNumber, point: Point) {
         let started = self.started_point(number);
         let first = number * (self.widths.0 + self.widths.1);
         self.rows[first..first + self.widths.0].copy_from_slice(&point.x);
@@ -439,7 +441,7 @@ impl Ledger {
         trial.details.get_or_insert_default().given = point.given;
     }
 
-    /// Ends the wait for a trial; one that ended in this way before did so then.
+    /// Sets the state of a trial and its end time. A repeated report of the same state keeps the earlier time.
     fn end(&mut self, number: TrialNumber, state: State, now: f64) {
         self.pending.remove(&number);
         let trial = &mut self.trials[number];

@@ -1,11 +1,11 @@
-//! What may happen: which event an action amounts to, and which events a log can have.
+//! The rules of the log: which event an action becomes, and which events are valid.
 
 use crate::error::{Error, Result};
 use crate::ledger::event::{Action, Again, Event, Point, Report, TrialNumber};
 use crate::ledger::{Ledger, Queued, State, json};
 
 impl Ledger {
-    /// The event that an action amounts to; None where it changes nothing. Nothing is logged.
+    /// The event of an action; None if the action changes nothing. The log is not changed.
     pub fn validate(&self, action: Action, now: f64) -> Result<Option<Event>> {
         Ok(match action {
             Action::Observe {
@@ -39,7 +39,7 @@ impl Ledger {
             } => {
                 let failed = self.state_without_value(number)? == State::Failed;
                 check_attrs(attrs.as_deref())?;
-                // What went wrong may become known later.
+                // The error may be reported later than the failure.
                 let news = !failed || (error.is_some() && self.trial(number)?.error().is_none());
                 news.then_some(Event::Failed {
                     number,
@@ -59,7 +59,7 @@ impl Ledger {
                 value,
                 report,
             } => {
-                // Without a value there is nothing to report about.
+                // A report needs a value.
                 let report = match value {
                     Some(_) => Report {
                         point: None,
@@ -88,7 +88,7 @@ impl Ledger {
         })
     }
 
-    /// Whether a report of the same value says nothing new about a trial; attributes apart.
+    /// Whether a report of the same value adds nothing to a trial. Attributes are not compared.
     fn repeats(&self, number: TrialNumber, report: &Report) -> bool {
         let trial = &self.trials()[number];
         let Report {
@@ -117,7 +117,7 @@ impl Ledger {
         }
     }
 
-    /// Whether the event could have happened after those of the log.
+    /// Whether the event is valid after the events of the log.
     pub(super) fn allows(&self, event: &Event) -> Result<bool> {
         let has_value = |number: &TrialNumber| Ok(self.trial(*number)?.value.is_some());
         let finite = |x: &Option<f64>| x.is_none_or(f64::is_finite);
@@ -138,7 +138,7 @@ impl Ledger {
                 note,
                 attrs,
             } => {
-                // What was enqueued no strategy has chosen.
+                // A queued point has no note, because no strategy proposed it.
                 let is_next = |next: &Queued| {
                     let same = next.fidelity.is_none() || next.fidelity == *fidelity;
                     next.point == *point && same && note.is_none()
@@ -213,7 +213,7 @@ impl Ledger {
         })
     }
 
-    /// Whether a point, with its context, makes a row of this log.
+    /// Whether a point and its context have the widths of this log.
     fn fits(&self, point: &Point, context: Option<&Vec<f64>>) -> bool {
         let small = |index: usize| u32::try_from(index).is_ok();
         point.x.len() == self.widths().0
@@ -248,7 +248,7 @@ impl Report {
         }
     }
 
-    /// A trial of its own, where the report says, or else at this point.
+    /// A new trial, at the point of the report if it has one, else at `point`.
     fn added(
         self,
         point: Point,
@@ -295,7 +295,7 @@ fn check_attrs(attrs: Option<&str>) -> Result<()> {
     }
 }
 
-/// A deviation, a cost or a duration.
+/// Whether a standard deviation, a cost or a duration is valid.
 fn is_amount(amount: &f64) -> bool {
     *amount >= 0.0 && amount.is_finite()
 }

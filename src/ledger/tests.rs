@@ -17,7 +17,7 @@ fn replay(events: impl Iterator<Item = Event>) -> Result<Ledger> {
     Ok(ledger)
 }
 
-/// The best trial, found among all of them: one within 1e-3 of the highest fidelity with a value.
+/// The best trial by a search through all trials within 1e-3 of the highest fidelity observed.
 fn best_of_all(ledger: &Ledger) -> Option<TrialNumber> {
     let with_values = || ledger.trials().iter().filter(|trial| trial.value.is_some());
     let highest = with_values().map(Trial::z).fold(0.0, f64::max);
@@ -105,13 +105,13 @@ fn a_time_is_finite() {
         let refused = ledger.now(Some(seconds));
         assert!(matches!(refused, Err(Error::InvalidTime { .. })));
     }
-    // The other clock counts, whatever the time.
+    // The clock of iterations ignores the given time.
     let ledger = started(Clock::Iterations, 1);
     assert_eq!(ledger.now(Some(f64::INFINITY)), Ok(1.0));
 }
 
 #[test]
-fn all_that_a_start_carries_is_read_back() {
+fn all_data_of_a_start_is_read_back() {
     let point = r#""point":{"x":[0.5],"index":3,"given":[7.0]}"#;
     let rest = r#""fidelity":0.25,"attrs":"{\"a\":1}""#;
     let start = r#""context":[2.0],"now":0.0,"expires_at":9.0"#;
@@ -146,11 +146,11 @@ fn all_that_a_start_carries_is_read_back() {
 }
 
 #[test]
-fn refusals_leave_the_ledger_as_it_was() {
+fn refusals_leave_the_ledger_unchanged() {
     let mut ledger = started(Clock::Iterations, 2);
     observe(&mut ledger, 0, 1.0, 2.0, false).unwrap();
     let before = ledger.events(0).collect::<Vec<_>>();
-    observe(&mut ledger, 0, 1.0, 7.0, false).unwrap(); // the same again: nothing happens
+    observe(&mut ledger, 0, 1.0, 7.0, false).unwrap(); // the same value again changes nothing
     for (result, expected) in [
         (
             observe(&mut ledger, 0, 2.0, 2.0, false),
@@ -206,14 +206,14 @@ fn amending_the_best_value_finds_the_new_best() {
 }
 
 #[test]
-fn of_equal_values_the_first_is_the_best_whatever_the_sign_of_zero() {
+fn of_equal_values_the_first_is_the_best_and_signed_zeros_are_equal() {
     let mut ledger = started(Clock::Iterations, 2);
     observe(&mut ledger, 0, -0.0, 2.0, false).unwrap();
     observe(&mut ledger, 1, 0.0, 2.0, false).unwrap();
     assert_eq!(ledger.best(), Some(0));
 }
 
-/// What comes with a value, by chance.
+/// Random reports.
 fn reports() -> impl Strategy<Value = Report> {
     let amount = || prop::option::weighted(0.2, 0u8..4);
     let place = prop::option::weighted(0.3, (0u8..4, any::<bool>()));
@@ -273,7 +273,7 @@ proptest! {
                     suggest(&mut ledger, at, now, is_queued);
                 }
             }
-            // Wherever a trial was run, it stays on record where it was started.
+            // The point where a trial was started is kept when it was run elsewhere.
             for number in started.len()..ledger.trials().len() {
                 started.push(ledger.started_point(number));
             }
@@ -300,7 +300,7 @@ proptest! {
 }
 
 #[test]
-fn events_that_could_not_have_happened_are_refused() {
+fn invalid_events_are_refused() {
     let value = |number, value| Event::Observed {
         number,
         value,

@@ -1,4 +1,4 @@
-//! A trial as the log tells it, and the order of observed values.
+//! The state of a trial, and the ranking of observed values.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -7,7 +7,7 @@ use crate::domain::fidelity::TOLERANCE;
 use crate::ledger::Fault;
 use crate::ledger::event::{Failure, Point, Report, TrialNumber};
 
-/// Where a trial is in its life; `Observed` can be reached from every other state.
+/// The state of a trial; `Observed` can be reached from every other state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
     Pending,
@@ -24,6 +24,7 @@ impl State {
         State::Abandoned,
     ];
 
+    /// The name in Python and in messages.
     pub fn name(self) -> &'static str {
         match self {
             State::Pending => "pending",
@@ -34,71 +35,72 @@ impl State {
     }
 }
 
-/// What became of a trial. Its point and context are rows of the [`crate::ledger::Ledger`].
+/// A trial. Its point and context are stored as a row of the [`crate::ledger::Ledger`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct Trial {
     pub state: State,
-    /// Whether this optimizer suggested it, as against added.
+    /// Whether this optimizer suggested it; false if it was added.
     pub suggested: bool,
-    /// The row of the candidates where it was run, on such a domain.
+    /// The row number of the candidate where it was run, if the domain is a list of candidates.
     pub index: Option<u32>,
     pub value: Option<f64>,
-    /// On the clock; for an added trial, when it was added.
+    /// The time of the suggestion, or of the addition of an added trial.
     pub suggested_at: f64,
-    /// When it was observed, failed or abandoned, whichever was last.
+    /// The time of the last change of its state to observed, failed or abandoned.
     pub ended_at: Option<f64>,
-    /// What few trials have; a million trials without it take a quarter of the memory.
+    /// Data that few trials have. A million trials without it take a quarter of the memory.
     pub(super) details: Option<Box<Details>>,
 }
 
-/// Facts that most trials lack.
+/// Data that most trials do not have.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Details {
     pub given: Option<Vec<f64>>,
     pub fidelity: Option<f64>,
     pub expires_at: Option<f64>,
     pub note: Option<String>,
-    /// Attributes that it started with.
+    /// The attributes of the start.
     pub attrs: Option<String>,
     pub std: Option<f64>,
     pub cost: Option<f64>,
     pub reported: Option<Box<Reported>>,
 }
 
-/// What hardly any report brings.
+/// Data that very few reports have.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Reported {
     pub duration: Option<f64>,
-    /// Where it was started, once it is known that it was run elsewhere.
+    /// The point where it was started, if it was run elsewhere.
     pub started: Option<Point>,
-    /// Attributes, in the order in which they came.
+    /// The attributes of reports, in order of arrival.
     pub attrs: Vec<String>,
     pub error: Option<Failure>,
 }
 
 impl Details {
-    /// None where there is nothing to keep.
+    /// The details in a box; None if they are empty.
     pub(super) fn boxed(self) -> Option<Box<Self>> {
         (self != Self::default()).then(|| Box::new(self))
     }
 }
 
 impl Trial {
-    /// When its value came.
+    /// The time of the observation.
     pub fn observed_at(&self) -> Option<f64> {
         self.ended_at.filter(|_| self.state == State::Observed)
     }
 
-    /// Time from suggestion to observation.
+    /// The time from suggestion to observation.
     pub fn delay(&self) -> Option<f64> {
         self.observed_at().map(|at| at - self.suggested_at)
     }
 
-    /// The standard deviation of the value's noise, where it came with it.
+    /// The standard deviation of the noise of the value, if reported.
     pub fn std(&self) -> Option<f64> {
         self.details.as_ref()?.std
     }
 
+    /// The cost of the evaluation, if reported.
     pub fn cost(&self) -> Option<f64> {
         self.details.as_ref()?.cost
     }
@@ -108,26 +110,27 @@ impl Trial {
         self.reported()?.duration
     }
 
+    /// The fidelity z in [0, 1], if given.
     pub fn fidelity(&self) -> Option<f64> {
         self.details.as_ref()?.fidelity
     }
 
-    /// Its fidelity, 1 where nothing was said about it.
+    /// The fidelity z; 1 if none was given.
     pub fn z(&self) -> f64 {
         self.fidelity().unwrap_or(1.0)
     }
 
-    /// Wall-clock seconds after which it no longer counts as arriving.
+    /// The wall-clock time in seconds after which it no longer counts as arriving.
     pub fn expires_at(&self) -> Option<f64> {
         self.details.as_ref()?.expires_at
     }
 
-    /// What the strategy that suggested it wrote down.
+    /// The note of the strategy that suggested it.
     pub fn note(&self) -> Option<&str> {
         self.details.as_ref()?.note.as_deref()
     }
 
-    /// The user's attributes as JSON objects, each to be merged over those before it.
+    /// The user's attributes as JSON objects; each is merged over the earlier ones.
     pub fn attrs(&self) -> impl Iterator<Item = &str> {
         let reported = self.reported().map(|reported| &reported.attrs);
         let later = reported.into_iter().flatten().map(String::as_str);
@@ -139,7 +142,7 @@ impl Trial {
         self.details.as_ref()?.attrs.as_deref()
     }
 
-    /// What went wrong, where it failed and that was reported.
+    /// The error of a failed trial, if reported.
     pub fn error(&self) -> Option<&Failure> {
         self.reported()?.error.as_ref()
     }
@@ -149,7 +152,7 @@ impl Trial {
         self.details.as_ref()?.given.as_deref()
     }
 
-    /// Where it was started, if it was run elsewhere.
+    /// The point where it was started, if it was run elsewhere.
     pub(super) fn started(&self) -> Option<&Point> {
         self.reported()?.started.as_ref()
     }
@@ -163,8 +166,8 @@ impl Trial {
         details.reported.get_or_insert_default()
     }
 
-    /// Takes over what came with a value, the point apart. The noise is this value's; cost and duration stay where
-    /// they are not given anew.
+    /// Stores the report of a value, without its point. The noise is replaced; cost and duration are kept if the report
+    /// has none.
     pub(super) fn set_report(&mut self, report: &Report) {
         if self.std() != report.std {
             self.details.get_or_insert_default().std = report.std;
@@ -180,7 +183,7 @@ impl Trial {
         }
     }
 
-    /// Takes over why it failed. Without an error the earlier one stays.
+    /// Stores the error of a failure. Without an error, the earlier one is kept.
     pub(super) fn set_fault(&mut self, fault: &Fault) {
         if let Some(error) = &fault.error {
             self.reported_mut().error = Some(error.clone());
@@ -191,11 +194,10 @@ impl Trial {
     }
 }
 
-/// The largest of the current values at the highest fidelity observed, the smallest number among equals; values may be
-/// replaced.
+/// The ranking of the present values at the highest fidelity observed; ties go to the smallest number.
 ///
-/// A heap of the values there ever were. One that is not its trial's value any more, or is of a fidelity that was
-/// surpassed, is dropped when it reaches the top, so that replacing a value costs O(log n) rather than O(n).
+/// A heap of all values. An entry that is out of date or has a lower fidelity is dropped when it reaches the top, so
+/// that replacing a value costs O(log n) instead of O(n).
 #[derive(Debug, Clone, Default)]
 pub(super) struct Ranking {
     heap: BinaryHeap<Ranked>,
@@ -225,7 +227,7 @@ impl PartialOrd for Ranked {
 }
 
 impl Ranking {
-    /// Takes in the value that a trial has now.
+    /// Inserts the present value of a trial.
     pub fn insert(&mut self, number: TrialNumber, trials: &[Trial]) {
         let Some(value) = trials[number].value else {
             return;
@@ -248,6 +250,7 @@ impl Ranking {
         }
     }
 
+    /// The trial with the best value.
     pub fn best(&self) -> Option<TrialNumber> {
         self.heap.peek().map(|top| top.number as usize)
     }

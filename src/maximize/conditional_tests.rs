@@ -10,7 +10,8 @@ use super::{Argmax, Maximizer, maximize};
 use crate::domain::{Condition, Coordinate, Domain, Objective};
 use crate::random::Rng;
 
-/// Of columns: branch (3), u, n, v. With the first branch n is active, and v where n is not least; with the second u.
+/// Columns: branch (3), u, n, v. In the first branch n is active, and v unless n has its lowest level; in the second u
+/// is active.
 fn tree() -> Domain {
     let integer = Coordinate::Integer {
         low: 1,
@@ -109,7 +110,7 @@ fn the_best_of_all_branches_is_found_and_every_scored_row_is_a_member() {
 #[test]
 fn excluded_branches_without_continuous_coordinates_are_left_out() {
     let domain = tree();
-    // Of these the first and second have no active continuous coordinate, and the third has one.
+    // The first and second have no active continuous coordinate; the third has one.
     let third = [0.0, 0.0, 1.0, 0.5, 0.5, 0.5];
     let least = [1.0, 0.0, 0.0, 0.5, 0.0, 0.5];
     let second = [0.0, 1.0, 0.0, 0.1, 0.5, 0.5];
@@ -119,7 +120,7 @@ fn excluded_branches_without_continuous_coordinates_are_left_out() {
     assert!(excluded.contains(&domain, &third) && excluded.contains(&domain, &least));
     assert!(!excluded.contains(&domain, &second) && !excluded.is_all_of(&domain));
     for seed in 0..5 {
-        // Best in the third branch, and but for that as before: the search ends at the maximum to full precision.
+        // The third branch has the maximum; the search finds it to full precision.
         let f = |x: &[f64]| two_hills(x) + 9.0 * x[2];
         let found = search(f, &excluded, &Maximizer::default(), seed);
         assert!(found.value > 1.0 - 1e-5 && found.value < 2.0, "{found:?}");

@@ -1,9 +1,8 @@
-//! The search of a box under constraints: points are scored, and the best of them checked.
+//! The search of a box under constraints: points are scored, and the best points are checked.
 //!
-//! Checks are slow, scores are not. Step 1 of the search of [`super::default_search`] is followed by a check of the best
-//! starting points; a pool of members that are known to be feasible is among them. Local searches take no notice of the
-//! constraints: where one ends outside, the last feasible point on the way there is kept, and random steps lead from it
-//! along the boundary.
+//! Checks are slow and scores are fast. After step 1 of [`super::default_search`], the best starting points are
+//! checked; they include a pool of feasible members. Local searches ignore the constraints. If one ends outside, the
+//! last feasible point on its segment is kept, and random steps continue from there along the boundary.
 
 use ndarray::{Array2, ArrayView1, ArrayView2, Axis, concatenate};
 use rand::RngExt;
@@ -19,45 +18,47 @@ use crate::domain::{Coordinate, Domain, Objective, columns};
 use crate::error::{Error, Result, Stop, check};
 use crate::random::Rng;
 
-/// At least so many points are spread over the box, and are taken of the pool.
+/// The smallest number of points that are spread over the box, in addition to the pool.
 const MIN_SPREAD: usize = 64;
-/// So many of the best starting points are checked, besides the pool.
+/// The number of the best starting points that are checked, besides the pool.
 const MAX_CHECKED_STARTS: usize = 96;
-/// Of the points that are spread over the box, so many more are checked; those outside lead to points on the boundary, and
-/// so do at most so many of the best outside.
+/// The number of spread points that are checked in addition. Each infeasible one is bisected to a point on the
+/// boundary, and so are at most `MAX_SEGMENTS_TO_BEST` of the best infeasible points.
 const MAX_CHECKED_SPREAD: usize = 192;
-const MAX_WAYS_TO_BEST: usize = 64;
+const MAX_SEGMENTS_TO_BEST: usize = 64;
 const BISECTIONS: usize = 8;
-/// At least this many local searches start, and run to convergence.
+/// The smallest numbers of local searches that start, and that run to convergence.
 const MIN_STARTS: usize = 12;
 const MIN_CONVERGED: usize = 4;
-/// Points checked between a start and an end, first for all local searches, then again and again for the best.
+/// The number of points checked between a start and an end. All local searches take one pass, the best ones up to
+/// `MAX_PASSES`.
 const CUTS: usize = 7;
 const MAX_PASSES: usize = 3;
-/// Rounds of random steps; steps in each at an effort of 1, shared by all ends, and the most and least for one of them;
-/// one of so many goes in any direction; so many of the best for each end are checked.
+/// Rounds of random steps; steps per round at an effort of 1, shared by all ends; the bounds on the steps of one end;
+/// every n-th step has a random direction; the number of best steps per end that are checked.
 const ROUNDS: usize = 16;
 const N_STEPS: f64 = 72.0;
 const STEPS_OF_ONE: (f64, f64) = (12.0, 18.0);
 const FREE_STEP_EVERY: usize = 3;
 const MAX_CHECKED_STEPS: usize = 12;
-/// Moves of single discrete coordinates are tried once in so many rounds.
+/// Changes of single discrete coordinates are tried every N rounds.
 const SWEEP_EVERY: usize = 4;
-/// The length of the first steps, and what it is multiplied by when a step was taken and when none was.
+/// The length of the first steps, and its factors after a step was accepted and after none was.
 const FIRST_LENGTH: f64 = 0.1;
 const LONGER: f64 = 1.5;
 const SHORTER: f64 = 0.35;
 
-/// Which members of a domain may be the answer.
+/// The members of a domain that a search may return.
 #[derive(Debug, Clone, Copy)]
 pub struct Allowed<'a> {
     pub excluded: &'a Excluded,
     pub feasible: Feasible<'a>,
-    /// There if and only if there are constraints.
+    /// Present if and only if there are constraints.
     pub pool: Option<&'a Pool>,
 }
 
-/// The best feasible member that the search finds, `best_observed` being feasible; otherwise as [`super::maximize`].
+/// The best feasible member that the search finds. The rows of `best_observed` must be feasible; the rest is as in
+/// [`super::maximize`].
 pub(super) fn best_feasible(
     objective: &mut dyn Objective,
     domain: &Domain,
@@ -71,7 +72,7 @@ pub(super) fn best_feasible(
         return Err(Error::InvalidSetting {
             name: "constraints",
             got: "functions".into(),
-            expected: "candidates take none; leave out the rows that violate them",
+            expected: "candidates do not support constraints; leave out the rows that violate them",
         });
     };
     let (none, excluded) = (Excluded::default(), allowed.excluded);
@@ -82,10 +83,10 @@ pub(super) fn best_feasible(
         exhaustive::best_row(objective, pool.points(), &skip, rng, stop)?
     } else {
         let mut plan = Plan::new(product, effort, false)?;
-        // Maxima along a boundary are many and narrow, whatever the effort.
+        // Maxima along a boundary are many and narrow, so the minimum holds for every effort.
         plan.n_starts = plan.n_starts.max(MIN_STARTS);
         plan.n_converged = plan.n_converged.max(MIN_CONVERGED);
-        // Of the points that are spread over the box, the pool replaces those that will violate the constraints.
+        // The pool replaces the share of the spread points that will violate the constraints.
         plan.n_even = (plan.n_even as f64 * pool.share()) as usize + MIN_SPREAD;
         let spread = starting_points(domain, product, best_observed, &plan, rng);
         let n_unknown = spread.nrows();
@@ -112,7 +113,7 @@ pub(super) fn best_feasible(
     })
 }
 
-/// A member and its value; `cut` if the constraints ended the way there.
+/// A member and its value; `cut` if its segment was cut by the constraints.
 #[derive(Debug, Clone)]
 struct End {
     x: Vec<f64>,
@@ -120,8 +121,8 @@ struct End {
     cut: bool,
 }
 
-/// From an allowed member to where a local search would lead.
-struct Way {
+/// The segment from an allowed member to the end of its local search.
+struct Segment {
     start: End,
     end: Vec<f64>,
     value: f64,
@@ -135,8 +136,8 @@ struct Constrained<'a, 's> {
 }
 
 impl Constrained<'_, '_> {
-    /// The best allowed one of the points and of what is reached from them, if any; those from row `n_unknown` on are
-    /// known to be feasible.
+    /// The best allowed member among the points and the ends of searches from them, if any. Points from row `n_unknown`
+    /// on are known to be feasible.
     fn run(
         &mut self,
         points: &Array2<f64>,
@@ -167,12 +168,12 @@ impl Constrained<'_, '_> {
         for (k, (i, passed)) in unknown.into_iter().zip(checked).enumerate() {
             allowed[i] = passed;
             n_outside_best += usize::from(!passed && k < n_best);
-            if !passed && (k >= n_best || n_outside_best <= MAX_WAYS_TO_BEST) {
+            if !passed && (k >= n_best || n_outside_best <= MAX_SEGMENTS_TO_BEST) {
                 outside.push(i);
             }
         }
         order.retain(|&i| allowed[i]);
-        // The boundary often has the maximum, and hardly any of the points so far.
+        // The maximum is often on the boundary, where very few of the points are.
         let boundary = self.on_boundary(points, &order, &outside)?;
         let scored = self.search.score(boundary.view())?;
         let points = &concatenate![Axis(0), points.view(), boundary];
@@ -183,36 +184,36 @@ impl Constrained<'_, '_> {
 
         let mut starts = distinct(points, &order, plan.n_starts);
         (self.search).add_combinations(&mut starts, points, &order, plan.n_combinations);
-        let mut ways = Vec::with_capacity(starts.len());
+        let mut segments = Vec::with_capacity(starts.len());
         for i in starts {
             check(self.search.stop)?;
             let (x, value) = (points.row(i).to_vec(), values[i]);
             let (end, reached) =
                 (self.search).local_search(x.clone(), value, true, &plan.coarse)?;
-            ways.push(Way::new(x, value, end, reached));
+            segments.push(Segment::new(x, value, end, reached));
         }
-        let mut ends = self.last_allowed(ways, 1)?;
+        let mut ends = self.last_allowed(segments, 1)?;
         ends.sort_by(|a, b| b.value.total_cmp(&a.value));
 
-        let mut ways: Vec<Way> = Vec::new();
+        let mut segments: Vec<Segment> = Vec::new();
         for End { x, value, cut } in ends {
-            if ways.len() >= plan.n_converged {
+            if segments.len() >= plan.n_converged {
                 break;
             }
-            if ways
+            if segments
                 .iter()
-                .all(|way| distance(&way.start.x, &x) >= SAME_END)
+                .all(|segment| distance(&segment.start.x, &x) >= SAME_END)
             {
                 check(self.search.stop)?;
-                // What leads out again need not be followed to its end.
+                // Use the coarse tolerance once the path leaves the feasible set.
                 let tolerance = if cut { &plan.coarse } else { &plan.fine };
                 let (end, reached) =
                     (self.search).local_search(x.clone(), value, false, tolerance)?;
-                ways.push(Way::new(x, value, end, reached));
+                segments.push(Segment::new(x, value, end, reached));
             }
         }
-        let mut ends = self.last_allowed(ways, MAX_PASSES)?;
-        self.walk(&mut ends, effort, rng)?;
+        let mut ends = self.last_allowed(segments, MAX_PASSES)?;
+        self.random_steps(&mut ends, effort, rng)?;
         let best = ends
             .into_iter()
             .max_by(|a, b| a.value.total_cmp(&b.value))
@@ -224,8 +225,8 @@ impl Constrained<'_, '_> {
         Ok(best)
     }
 
-    /// For each of the points `outside` an allowed one near the boundary, by bisection of the way from the nearest one
-    /// `inside`.
+    /// An allowed point near the boundary for each of the points `outside`, by bisection of the segment from the
+    /// nearest point `inside`.
     fn on_boundary(
         &self,
         points: &Array2<f64>,
@@ -271,29 +272,29 @@ impl Constrained<'_, '_> {
         Ok(allowed)
     }
 
-    /// The end of each way if it is allowed, else the last point before the first that is not, found in so many passes;
-    /// the start where that is better.
-    fn last_allowed(&mut self, mut ways: Vec<Way>, passes: usize) -> Result<Vec<End>> {
+    /// The end of each segment if it is allowed, else the last point before the first one that is not, located in
+    /// `passes` passes. The start is returned where it is better.
+    fn last_allowed(&mut self, mut segments: Vec<Segment>, passes: usize) -> Result<Vec<End>> {
         let width = self.domain.width();
-        let mut rows = Array2::zeros((ways.len(), width));
-        for (way, mut row) in ways.iter_mut().zip(rows.rows_mut()) {
-            self.domain.snap(&mut way.end);
-            row.assign(&ArrayView1::from(&way.end));
+        let mut rows = Array2::zeros((segments.len(), width));
+        for (segment, mut row) in segments.iter_mut().zip(rows.rows_mut()) {
+            self.domain.snap(&mut segment.end);
+            row.assign(&ArrayView1::from(&segment.end));
         }
         let reached = self.allowed(rows.view())?;
-        // Shares of the way: the first number is allowed, the second is not.
-        let mut cut: Vec<(usize, f64, f64)> = (0..ways.len())
+        // Fractions of the segment: the first one is allowed, the second one is not.
+        let mut cut: Vec<(usize, f64, f64)> = (0..segments.len())
             .filter(|&i| !reached[i])
             .map(|i| (i, 0.0, 1.0))
             .collect();
-        let mut last: Vec<Option<Vec<f64>>> = vec![None; ways.len()];
+        let mut last: Vec<Option<Vec<f64>>> = vec![None; segments.len()];
         for _ in 0..passes {
             check(self.search.stop)?;
             let mut rows = Array2::zeros((cut.len() * CUTS, width));
             for (k, mut row) in rows.rows_mut().into_iter().enumerate() {
                 let (i, low, high) = cut[k / CUTS];
                 let share = low + (high - low) * (k % CUTS + 1) as f64 / (CUTS + 1) as f64;
-                let ends = ways[i].start.x.iter().zip(&ways[i].end);
+                let ends = segments[i].start.x.iter().zip(&segments[i].end);
                 let mut x: Vec<f64> = ends.map(|(a, b)| a + share * (b - a)).collect();
                 self.domain.snap(&mut x);
                 row.assign(&ArrayView1::from(&x));
@@ -310,7 +311,7 @@ impl Constrained<'_, '_> {
                 *high = *low + step;
             }
         }
-        let scored: Vec<usize> = (0..ways.len()).filter(|&i| last[i].is_some()).collect();
+        let scored: Vec<usize> = (0..segments.len()).filter(|&i| last[i].is_some()).collect();
         let rows: Vec<f64> = scored
             .iter()
             .flat_map(|&i| last[i].clone())
@@ -318,31 +319,31 @@ impl Constrained<'_, '_> {
             .collect();
         let values = self.search.score(as_rows(rows, width)?.view())?;
         let mut values = values.into_iter();
-        let ends = ways.into_iter().zip(last).zip(reached);
+        let ends = segments.into_iter().zip(last).zip(reached);
         Ok(ends
-            .map(|((way, last), reached)| {
+            .map(|((segment, last), reached)| {
                 let (x, value) = match last {
-                    _ if reached => (way.end, way.value),
+                    _ if reached => (segment.end, segment.value),
                     Some(x) => (x, values.next().unwrap_or(f64::NAN)),
-                    None => return way.start,
+                    None => return segment.start,
                 };
                 let end = End {
                     x,
                     value,
                     cut: !reached,
                 };
-                if end.value >= way.start.value {
+                if end.value >= segment.start.value {
                     end
                 } else {
-                    way.start
+                    segment.start
                 }
             })
             .collect())
     }
 
-    /// Improve the ends that the constraints have cut, and in boxes with discrete coordinates all of them, by steps to
+    /// Improve the ends that the constraints have cut (all ends if there are discrete coordinates), by random steps to
     /// better allowed members.
-    fn walk(&mut self, ends: &mut [End], effort: f64, rng: &mut Rng) -> Result<()> {
+    fn random_steps(&mut self, ends: &mut [End], effort: f64, rng: &mut Rng) -> Result<()> {
         let (least, most) = STEPS_OF_ONE;
         let n_steps = (N_STEPS * effort / ends.len() as f64).clamp(least, most) as usize;
         let mut lengths = vec![FIRST_LENGTH; ends.len()];
@@ -387,7 +388,7 @@ impl Constrained<'_, '_> {
                 let k = owners[i];
                 if allowed && !moved[k] {
                     moved[k] = true;
-                    // An end that was a local maximum has become a start.
+                    // An end that was a local maximum is a start of further steps.
                     ends[k] = End {
                         x: rows.row(i).to_vec(),
                         value: values[i],
@@ -403,8 +404,7 @@ impl Constrained<'_, '_> {
         Ok(())
     }
 
-    /// The direction of the gradient over the continuous coordinates, without what leads out of the box; zero if there
-    /// is none.
+    /// The direction of the projected gradient over the continuous coordinates; zero if the projection is zero.
     fn uphill(&mut self, x: &[f64]) -> Vec<f64> {
         let mut gradient = vec![0.0; x.len()];
         self.search.objective.value_and_gradient(x, &mut gradient);
@@ -420,7 +420,7 @@ impl Constrained<'_, '_> {
         direction
     }
 
-    /// A step in any direction, of about this length in every coordinate that is a number.
+    /// A step in a random direction, of about this length in every numerical coordinate.
     fn push_free_step(&self, x: &[f64], length: f64, rng: &mut Rng, rows: &mut Vec<f64>) {
         let mut y = x.to_vec();
         for (coordinate, at) in columns(self.search.product) {
@@ -437,8 +437,8 @@ impl Constrained<'_, '_> {
         rows.extend(y);
     }
 
-    /// A step of this length across the direction uphill and a little along it: near a boundary, better feasible points
-    /// lie in a narrow wedge there.
+    /// A step of this length orthogonal to the uphill direction, plus a small part along it: near a boundary the better
+    /// feasible points lie in a narrow wedge.
     fn push_step_across(
         &self,
         x: &[f64],
@@ -458,7 +458,7 @@ impl Constrained<'_, '_> {
             *a -= along * u;
         }
         normalise(&mut across);
-        // However narrow the wedge is, some steps hit it.
+        // Shares over three orders of magnitude, so that some steps hit narrow wedges.
         let share = libm::pow(10.0, -3.0 * rng.random::<f64>());
         let step = across
             .iter()
@@ -469,7 +469,7 @@ impl Constrained<'_, '_> {
         rows.extend(y);
     }
 
-    /// Moves of single discrete coordinates.
+    /// Appends changes of single discrete coordinates.
     fn push_other_levels(&self, x: &[f64], rows: &mut Vec<f64>) {
         for (coordinate, at) in columns(self.search.product) {
             if let Some(levels) = coordinate.levels() {
@@ -484,7 +484,7 @@ impl Constrained<'_, '_> {
     }
 }
 
-impl Way {
+impl Segment {
     fn new(x: Vec<f64>, value: f64, end: Vec<f64>, reached: f64) -> Self {
         let cut = true;
         Self {
@@ -495,7 +495,7 @@ impl Way {
     }
 }
 
-/// To length one, unless it is zero.
+/// Scales to length one, unless the direction is zero.
 fn normalise(direction: &mut [f64]) {
     let length = direction.iter().map(|u| u * u).sum::<f64>().sqrt();
     if length > 0.0 {

@@ -1,14 +1,13 @@
-//! The search of a box: many points are scored, local searches start from the best of them, moves of single coordinates
-//! follow.
+//! The search of a box: many points are scored, local searches start from the best points, and sweeps over single
+//! coordinates follow.
 //!
 //! 1. the starting points are scored in blocks;
 //! 2. a short local search runs from each of the best few that are not neighbours, and from the best of some further
-//!    combinations of the discrete coordinates; in it integers move as if continuous and are rounded afterwards, so a(x)
-//!    is evaluated between the members too;
-//! 3. the best ends are searched to convergence, local search over the continuous coordinates and sweep in turn, until
-//!    nothing improves;
-//! 4. where coordinates are discrete, further searches start from the best end with some of its coordinates elsewhere
-//!    (iterated local search, Lourenço et al. 2003); local searches are short until the last, from the best end of all.
+//! combinations of the discrete coordinates; it treats integers as continuous and rounds them afterwards, so that a(x)
+//! is evaluated between the members too;
+//! 3. searches from the best ends alternate local search over the continuous coordinates and sweeps until convergence;
+//! 4. if coordinates are discrete, further searches start from random perturbations of the best end (iterated local
+//! search, Lourenço et al. 2003); all local searches are short but the last one, from the best end of all.
 
 use std::collections::HashSet;
 
@@ -24,36 +23,37 @@ use crate::error::{Error, Result, Stop, check};
 use crate::numerics::lbfgsb::Tolerance;
 use crate::random::Rng;
 
-/// Local searches and sweeps of one start; a bound on what ends by itself long before.
+/// The largest number of rounds of local search and sweep from one start. Searches converge in far fewer rounds.
 const MAX_ROUNDS: usize = 50;
-/// Starts this near (root mean square over the columns) to a better one would lead to the same local maximum.
+/// The smallest distance (root mean square over the columns) of starts. Starts nearer to a better one usually reach the
+/// same local maximum.
 const MIN_START_DISTANCE: f64 = 0.05;
-/// Ends of local searches are the same if no column differs by more.
+/// Ends of local searches are equal if no column differs by more.
 pub(super) const SAME_END: f64 = 1e-3;
 
-/// The share of the coordinates that are elsewhere where a search starts anew.
-const ELSEWHERE: f64 = 0.3;
+/// The probability that a coordinate is redrawn in a perturbation.
+const REDRAW_PROBABILITY: f64 = 0.3;
 
-/// How many of everything.
+/// The numbers of points and searches, and the tolerances.
 pub(super) struct Plan {
     /// Evenly spread points, including the stretched ones.
     pub n_even: usize,
-    /// At most so many corners, and so many steps from the best observed points.
+    /// The largest number of corners, and the number of steps from the best observed points.
     pub n_corners: usize,
     pub n_steps: usize,
-    /// Starts of local searches, further ones in other combinations, and those of all that run to convergence.
+    /// Starts of local searches, starts in further combinations, and the number of searches that run to convergence.
     pub n_starts: usize,
     pub n_combinations: usize,
     pub n_converged: usize,
-    /// Searches that start anew from the best end with some of its coordinates elsewhere.
+    /// Searches from perturbations of the best end.
     pub n_restarts: usize,
     pub coarse: Tolerance,
     pub fine: Tolerance,
 }
 
 impl Plan {
-    /// `anew`: whether searches start anew, where coordinates are discrete.
-    pub fn new(coordinates: &[Coordinate], effort: f64, anew: bool) -> Result<Plan> {
+    /// `perturb`: whether searches start from perturbations if there are discrete coordinates.
+    pub fn new(coordinates: &[Coordinate], effort: f64, perturb: bool) -> Result<Plan> {
         if !(effort > 0.0 && effort.is_finite()) {
             return Err(Error::InvalidSetting {
                 name: "effort",
@@ -65,22 +65,22 @@ impl Plan {
         let d = coordinates.len() as f64;
         let (n_even, n_starts) = ((256.0 + 128.0 * d).min(1280.0), (8.0 + 2.0 * d).min(32.0));
         let discrete = coordinates.iter().any(|c| c.levels() > Some(1));
-        let anew = anew && discrete;
-        // The maxima of two combinations may have nothing in common, and few of the points that are spread evenly have a
-        // good combination: what they cost is spent on searches that start anew instead.
-        let n_converged = match (discrete, anew) {
+        let perturb = perturb && discrete;
+        // Maxima of different combinations are unrelated, and few evenly spread points have a good combination. Part of
+        // their cost is spent on searches from perturbations instead.
+        let n_converged = match (discrete, perturb) {
             (false, _) => 2.0,
             (true, false) => 6.0,
             (true, true) => 3.0,
         };
         Ok(Plan {
-            n_even: scaled(if anew { 0.5 * n_even } else { n_even }),
+            n_even: scaled(if perturb { 0.5 * n_even } else { n_even }),
             n_corners: scaled(32.0),
             n_steps: scaled(128.0),
-            n_starts: scaled(if anew { 0.4 * n_starts } else { n_starts }),
+            n_starts: scaled(if perturb { 0.4 * n_starts } else { n_starts }),
             n_combinations: if discrete { scaled(20.0) } else { 0 },
             n_converged: scaled(n_converged),
-            n_restarts: if anew { scaled(8.0 * effort) } else { 0 },
+            n_restarts: if perturb { scaled(8.0 * effort) } else { 0 },
             coarse: Tolerance {
                 projected_gradient: 1e-3,
                 relative_reduction: 1e-3,
@@ -95,15 +95,15 @@ impl Plan {
     }
 }
 
-/// An objective on a box while it is searched.
+/// The state of the search of an objective on a box.
 pub(super) struct Search<'a, 's> {
     pub objective: &'a mut dyn Objective,
     pub product: &'a Product,
     excluded: &'a Excluded,
-    /// The best member scored so far that is not excluded; kept only where something is.
+    /// The best member scored so far that is not excluded; used only if members are excluded.
     best_left: Option<(Vec<f64>, f64)>,
     pub stop: &'a mut Stop<'s>,
-    /// L-BFGS-B minimises (reference − a) / scale, so that its tolerances mean the same for every surface.
+    /// L-BFGS-B minimises (reference − a) / scale, so that its tolerances are relative to the range of a.
     pub reference: f64,
     pub scale: f64,
 }
@@ -126,7 +126,7 @@ impl<'a, 's> Search<'a, 's> {
         }
     }
 
-    /// a at every row, all of which are members of the box.
+    /// a at every row. All rows must be members of the box.
     pub fn score(&mut self, points: ArrayView2<f64>) -> Result<Vec<f64>> {
         let mut values = vec![0.0; points.nrows()];
         for (rows, out) in points
@@ -154,9 +154,9 @@ impl<'a, 's> Search<'a, 's> {
         }
     }
 
-    /// The best of the starting points and of what is reached from them; `None` if all values are NaN.
+    /// The best of the starting points and of the ends of searches from them; `None` if all values are NaN.
     ///
-    /// Excluded members are searched from like others, but the best of those left that were scored is the answer.
+    /// Searches also start from excluded members, but the best scored member that is not excluded is returned.
     pub fn run(
         &mut self,
         points: &Array2<f64>,
@@ -206,7 +206,7 @@ impl<'a, 's> Search<'a, 's> {
             converged.push(x);
         }
         if plan.n_restarts > 0 && best.1.is_finite() {
-            self.search_anew(&mut best, plan, rng)?;
+            self.search_from_perturbations(&mut best, plan, rng)?;
         }
         if !self.excluded.is_empty() {
             return Ok(self.best_left.take().map(argmax));
@@ -214,7 +214,7 @@ impl<'a, 's> Search<'a, 's> {
         Ok(Some(argmax(best)))
     }
 
-    /// Local search and sweep in turn until nothing improves.
+    /// Alternate local search and sweep until a sweep finds no improvement.
     fn converge(&mut self, x: &mut Vec<f64>, value: &mut f64, tolerance: &Tolerance) -> Result<()> {
         for _ in 0..MAX_ROUNDS {
             check(self.stop)?;
@@ -223,23 +223,22 @@ impl<'a, 's> Search<'a, 's> {
                 break;
             }
         }
-        // An end over continuous coordinates need not be among the points that were scored.
+        // The end of a continuous search may differ from all scored points.
         if !self.excluded.is_empty() && self.product.has_active_continuous(x) {
             self.keep_if_left(ArrayView1::from(&*x), *value);
         }
         Ok(())
     }
 
-    /// Short searches from the best end with some of its coordinates elsewhere, then a long one from the best of all that
-    /// are left.
-    fn search_anew(
+    /// Short searches from perturbations of the best end, then a long search from the best member that is not excluded.
+    fn search_from_perturbations(
         &mut self,
         best: &mut (Vec<f64>, f64),
         plan: &Plan,
         rng: &mut Rng,
     ) -> Result<()> {
         for _ in 0..plan.n_restarts {
-            let mut x = self.elsewhere(&best.0, rng);
+            let mut x = self.perturbed(&best.0, rng);
             let mut value = self.score(ArrayView1::from(&x).insert_axis(Axis(0)))?[0];
             if value.is_finite() {
                 self.converge(&mut x, &mut value, &plan.coarse)?;
@@ -254,13 +253,13 @@ impl<'a, 's> Search<'a, 's> {
         self.converge(&mut best.0, &mut best.1, &plan.fine)
     }
 
-    /// The member that has one coordinate of `x` elsewhere, and each other one with a probability.
-    fn elsewhere(&self, x: &[f64], rng: &mut Rng) -> Vec<f64> {
+    /// A perturbation of `x`: one coordinate is redrawn, and each other one with probability [`REDRAW_PROBABILITY`].
+    fn perturbed(&self, x: &[f64], rng: &mut Rng) -> Vec<f64> {
         let spans: Vec<_> = columns(self.product).collect();
         let always = rng.random_range(0..spans.len());
         let mut y = x.to_vec();
         for (i, (coordinate, at)) in spans.into_iter().enumerate() {
-            if i == always || rng.random::<f64>() < ELSEWHERE {
+            if i == always || rng.random::<f64>() < REDRAW_PROBABILITY {
                 match coordinate.levels() {
                     Some(levels) => coordinate.write(rng.random_range(0..levels), &mut y[at]),
                     None => y[at.start] = rng.random(),
@@ -271,12 +270,12 @@ impl<'a, 's> Search<'a, 's> {
         y
     }
 
-    /// Reference and scale from finite values, in this order best first.
+    /// Set reference and scale from finite values; `order` lists them best first.
     pub fn set_scale(&mut self, values: &[f64], order: &[usize]) {
         let Some(&first) = order.first() else {
             return;
         };
-        // The range of the upper tenth: far below it an acquisition may be anything.
+        // The range of the upper tenth, because the range of an acquisition far below it is not informative.
         let range = |rank: usize| values[first] - values[order[rank]];
         self.reference = values[first];
         self.scale = [range(order.len() / 10), range(order.len() - 1)]
@@ -285,8 +284,8 @@ impl<'a, 's> Search<'a, 's> {
             .unwrap_or(1.0);
     }
 
-    /// Add up to `count` of the rows in `order`, best first, whose categoricals and small integers are together like those
-    /// of no start before.
+    /// Add up to `count` rows of `order`, best first, whose combination of categoricals and small integers differs from
+    /// that of all starts before.
     pub fn add_combinations(
         &self,
         starts: &mut Vec<usize>,
@@ -330,7 +329,7 @@ pub(super) fn distance(x: &[f64], y: &[f64]) -> f64 {
         .fold(0.0, f64::max)
 }
 
-/// Up to `count` of the rows in `order`, best first, none too near to one taken before.
+/// Up to `count` rows of `order`, best first, each at a distance from the rows before it.
 pub(super) fn distinct(points: &Array2<f64>, order: &[usize], count: usize) -> Vec<usize> {
     let mut taken: Vec<usize> = Vec::with_capacity(count);
     for &i in order {

@@ -1,4 +1,4 @@
-//! DIRECT over a box: the literature's search without gradients and without randomness.
+//! DIRECT over a box: a deterministic search without gradients, for replays of the literature.
 
 use ndarray::ArrayView2;
 
@@ -12,7 +12,7 @@ const EVALUATIONS: usize = 64;
 
 /// The best of about `n_evaluations` members of the box; `None` if all values are NaN.
 ///
-/// The unit cube of all columns is divided, and a(x) of a point is that of the nearest member.
+/// The unit cube of all columns is divided; a point has the a(x) of the nearest member.
 pub(super) fn best_centre(
     objective: &mut dyn Objective,
     domain: &Domain,
@@ -28,7 +28,7 @@ pub(super) fn best_centre(
             interrupted = check(stop);
         }
         if interrupted.is_err() {
-            return f64::NAN; // what is left of the search costs nothing
+            return f64::NAN; // the rest of the search then costs nothing
         }
         let mut point = x.to_vec();
         domain.snap(&mut point);

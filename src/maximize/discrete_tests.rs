@@ -9,8 +9,8 @@ use crate::domain::{Coordinate, Domain};
 use crate::random::Rng;
 
 #[test]
-fn interacting_choices_are_found_as_by_trying_all_combinations() {
-    // Every pair of choices of five categories has a value of its own, and each combination its own best x.
+fn interacting_choices_are_found_as_by_enumeration() {
+    // Every pair of choices of five categories has a separate value, and every combination a separate best x.
     let mut coordinates = vec![Coordinate::Categorical { n: 5 }; 5];
     coordinates.push(Coordinate::Continuous);
     let domain = Domain::new_box(coordinates).unwrap();

@@ -1,4 +1,4 @@
-//! Members of a domain that are not to be the answer while others are left.
+//! Members of a domain that a search must not return while others are left.
 
 use std::collections::HashSet;
 
@@ -8,21 +8,22 @@ use rand::RngExt;
 use crate::domain::{Coordinate, Domain, Product, columns, indices};
 use crate::random::Rng;
 
-/// Uniform members drawn in search of one that is not excluded, before all are gone through in order.
+/// The number of uniform draws in search of a member that is not excluded. Members are then enumerated in order.
 const MAX_DRAWS: usize = 64;
 
 /// A set of members of a domain without an active continuous coordinate. Equal rows of candidates are one member.
 #[derive(Debug, Clone, Default)]
 pub struct Excluded(HashSet<Vec<u64>>);
 
-/// What tells the members of a list of candidates apart: equal rows have equal keys.
+/// The key of a candidate: equal rows have equal keys.
 fn key_of_row(row: ArrayView1<f64>) -> Vec<u64> {
-    // −0 + 0 is 0.
+    // Adding 0 turns −0 into 0.
     row.iter().map(|x| (x + 0.0).to_bits()).collect()
 }
 
 impl Excluded {
-    /// The points of the domain. A point of candidates is known by its row number; points without one are left out.
+    /// The set of these points of the domain. Candidates are identified by their row number; points without one are
+    /// ignored.
     pub fn new<'a>(
         domain: &Domain,
         points: impl IntoIterator<Item = (&'a [f64], Option<usize>)>,
@@ -41,6 +42,7 @@ impl Excluded {
         })
     }
 
+    /// Whether no member is excluded.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -50,6 +52,7 @@ impl Excluded {
         self.0.extend(other.0);
     }
 
+    /// Whether the member `x` is excluded.
     pub fn contains(&self, domain: &Domain, x: &[f64]) -> bool {
         match domain {
             Domain::Candidates(_) => self.contains_row(ArrayView1::from(x)),
@@ -69,13 +72,13 @@ impl Excluded {
     pub fn is_all_of(&self, domain: &Domain) -> bool {
         match domain {
             _ if self.is_empty() => false,
-            // Ends at the first row that is left.
+            // `all` stops at the first row that is left.
             Domain::Candidates(list) => list.rows().into_iter().all(|row| self.contains_row(row)),
             Domain::Box(_) => domain.is_finite() && self.0.len() as u64 >= domain.combinations(),
         }
     }
 
-    /// A uniformly random member that is left; any member if none is.
+    /// A random member that is not excluded; any member if all are excluded.
     pub fn sample_left(&self, domain: &Domain, rng: &mut Rng) -> (Vec<f64>, Option<usize>) {
         let (mut x, mut row) = domain.sample_uniform(rng);
         if self.is_all_of(domain) {
@@ -87,14 +90,14 @@ impl Excluded {
             }
             (x, row) = domain.sample_uniform(rng);
         }
-        // At most as many steps as members are excluded.
+        // This takes at most as many steps as there are excluded members.
         while self.contains(domain, &x) {
             next_member(domain, &mut x, &mut row);
         }
         if let Domain::Box(product) = domain
             && let Some(active) = product.active(&x)
         {
-            // What is continuous and became active on the way stands in the middle.
+            // Coordinates that became active are at the middle: draw the continuous ones.
             for ((coordinate, at), active) in columns(product).zip(active) {
                 if active && *coordinate == Coordinate::Continuous {
                     x[at.start] = rng.random();
@@ -105,7 +108,7 @@ impl Excluded {
     }
 }
 
-/// Move to the next member, after the last to the first.
+/// Advance to the next member; the first follows the last.
 fn next_member(domain: &Domain, x: &mut [f64], row: &mut Option<usize>) {
     match domain {
         Domain::Candidates(points) => {

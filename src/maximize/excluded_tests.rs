@@ -1,4 +1,4 @@
-//! Searches that pass over excluded members of a domain.
+//! Tests of searches with excluded members.
 
 use ndarray::Array2;
 
@@ -7,7 +7,7 @@ use super::excluded::Excluded;
 use super::tests::{cube, integer, search_without};
 use crate::domain::{Coordinate, Domain};
 
-/// Takes the best again and again, excluding what was taken; the values in the order that they were taken.
+/// Repeats the search n times, excluding the earlier results; returns the values in order.
 fn taken_in_turn(f: &dyn Fn(&[f64]) -> f64, domain: &Domain, n: usize) -> Vec<f64> {
     let mut taken: Vec<(Vec<f64>, Option<usize>)> = Vec::new();
     let mut values = Vec::new();
@@ -29,7 +29,7 @@ fn taken_in_turn(f: &dyn Fn(&[f64]) -> f64, domain: &Domain, n: usize) -> Vec<f6
 }
 
 #[test]
-fn excluded_members_of_finite_domains_are_passed_over_while_others_are_left() {
+fn excluded_members_of_finite_domains_are_not_returned_while_others_are_left() {
     let list = Domain::candidates(Array2::from_shape_fn((300, 1), |(i, _)| i as f64)).unwrap();
     let grid = Domain::new_box(vec![
         integer(0, 19, false),
@@ -53,8 +53,8 @@ fn excluded_members_of_finite_domains_are_passed_over_while_others_are_left() {
 }
 
 #[test]
-fn excluded_members_of_large_discrete_boxes_are_passed_over_while_others_are_left() {
-    // 1,200 members, more than are all scored, all taken in the end.
+fn excluded_members_of_large_discrete_boxes_are_not_returned_while_others_are_left() {
+    // 1,200 members, more than are enumerated; all are found in the end.
     let domain = Domain::new_box(vec![
         integer(0, 39, false),
         integer(0, 9, false),
@@ -77,7 +77,7 @@ fn excluded_members_of_large_discrete_boxes_are_passed_over_while_others_are_lef
 }
 
 #[test]
-fn where_all_members_are_excluded_none_is() {
+fn if_all_members_are_excluded_the_exclusion_is_ignored() {
     for (domain, width) in [
         (
             Domain::candidates(Array2::from_shape_fn((7, 1), |(i, _)| i as f64)).unwrap(),
@@ -106,7 +106,7 @@ fn where_all_members_are_excluded_none_is() {
         let last = |x: &[f64], _: &mut [f64]| x[width - 1];
         let found = search_without(last, &domain, &[], &Maximizer::default(), &excluded, 1);
         assert_eq!(found.point, all[6]);
-        // All but one, and no value is a number: the one.
+        // All but one are excluded and all values are NaN: the remaining one is returned.
         let excluded = Excluded::new(
             &domain,
             all[1..]
@@ -124,7 +124,7 @@ fn where_all_members_are_excluded_none_is() {
         );
         assert_eq!(found.point, all[0]);
     }
-    // A continuous coordinate is never used up.
+    // Members with an active continuous coordinate are not excluded.
     let line = cube(1);
     let excluded = Excluded::new(&line, [([0.5].as_slice(), None)]);
     assert!(excluded.is_empty() && !excluded.is_all_of(&line));

@@ -1,4 +1,4 @@
-//! Finite domains: every member is scored.
+//! Exhaustive search of finite domains: every member is scored.
 
 use ndarray::{Array2, ArrayView1, ArrayView2, Axis};
 use rand::RngExt;
@@ -10,10 +10,10 @@ use crate::domain::{Domain, Product, columns};
 use crate::error::{Result, Stop, check};
 use crate::random::Rng;
 
-/// Up to this many, the combinations of the discrete coordinates are all scored, or are all among the starting points.
+/// Up to this number, all combinations of the discrete coordinates are scored or are among the starting points.
 pub(super) const MAX_COMBINATIONS: u64 = 1000;
 
-/// The best row that is not to be skipped, exact ties broken uniformly at random; `None` if every value is NaN.
+/// The best row that `skip` allows, exact ties broken uniformly at random; `None` if every value is NaN.
 pub(super) fn best_row(
     objective: &mut dyn Objective,
     points: ArrayView2<f64>,
@@ -34,7 +34,7 @@ pub(super) fn best_row(
             if !(ahead || tied) || skip(rows.row(i)) {
                 continue;
             }
-            // The m-th of equals replaces the one held with probability 1/m.
+            // Reservoir sampling: the m-th tie replaces the present one with probability 1/m.
             n_ties = if ahead { 1 } else { n_ties + 1 };
             if ahead || rng.random_range(0..n_ties) == 0 {
                 best = Some((block * BLOCK + i, value));

@@ -1,4 +1,4 @@
-//! Known constraints: which members of a box may be suggested, and members that may, found by trying.
+//! Known constraints: the check of members of a box, and feasible members found by rejection sampling.
 
 use ndarray::{Array2, ArrayView1, ArrayView2, Axis, concatenate};
 use rand::RngExt;
@@ -10,18 +10,18 @@ use crate::domain::Domain;
 use crate::error::{Error, Result, Stop, check};
 use crate::random::Rng;
 
-/// So many points are tried before a search for a feasible one is given up.
+/// The number of points tried before the search for a feasible point ends.
 pub const MAX_TRIES: usize = 10_000;
-/// A pool is full with so many points; they are tried in batches of this size.
+/// The number of points of a full pool, and the size of the batches in which points are tried.
 const POOL: usize = 512;
 const BATCH: usize = 500;
-/// Random points are tried in batches that grow from the first size to the second.
+/// The sizes of the first and of the largest batch of random points.
 const BATCHES: (usize, usize) = (4, 512);
 
-/// Tells for each row, an encoded point, whether it satisfies the constraints.
+/// A function that returns for each row, an encoded point, whether it satisfies the constraints.
 pub type Check<'a> = dyn Fn(ArrayView2<f64>) -> Result<Vec<bool>> + 'a;
 
-/// The constraints, if there are any. The check is slow: it calls functions of the user.
+/// The optional constraints. A check is slow, because it calls functions of the user.
 #[derive(Clone, Copy, Default)]
 pub struct Feasible<'a>(Option<&'a Check<'a>>);
 
@@ -35,15 +35,17 @@ impl<'a> Feasible<'a> {
     /// No constraints.
     pub const EVERYWHERE: Feasible<'static> = Feasible(None);
 
+    /// Constraints given by a check of rows.
     pub fn by(check: &'a Check<'a>) -> Self {
         Self(Some(check))
     }
 
+    /// Whether there are constraints.
     pub fn is_constrained(self) -> bool {
         self.0.is_some()
     }
 
-    /// For each row, whether it satisfies the constraints.
+    /// Whether each row satisfies the constraints.
     pub fn of_rows(self, rows: ArrayView2<f64>) -> Result<Vec<bool>> {
         let Some(check) = self.0 else {
             return Ok(vec![true; rows.nrows()]);
@@ -62,12 +64,13 @@ impl<'a> Feasible<'a> {
         Ok(found)
     }
 
+    /// Whether the point `x` satisfies the constraints.
     pub fn holds(self, x: &[f64]) -> Result<bool> {
         let rows = ArrayView1::from(x).insert_axis(Axis(0));
         Ok(self.of_rows(rows)?.first() == Some(&true))
     }
 
-    /// The first `count` of these rows, in this order, that satisfy the constraints; the rest is not checked.
+    /// The first `count` rows of `order` that satisfy the constraints. The rows after them are not checked.
     pub fn first(self, count: usize, order: &[usize], rows: ArrayView2<f64>) -> Result<Vec<usize>> {
         if !self.is_constrained() {
             return Ok(order[..order.len().min(count)].to_vec());
@@ -86,7 +89,7 @@ impl<'a> Feasible<'a> {
     }
 }
 
-/// All members of a box that has few of them.
+/// All members of a box, if it is small enough to enumerate.
 fn all_members(domain: &Domain) -> Option<Array2<f64>> {
     match domain {
         Domain::Box(coordinates)
@@ -98,7 +101,7 @@ fn all_members(domain: &Domain) -> Option<Array2<f64>> {
     }
 }
 
-/// A uniformly random feasible member that is not excluded, if one is found.
+/// A uniform draw from the feasible members that are not excluded, if one is found.
 fn sample(
     domain: &Domain,
     feasible: Feasible,
@@ -138,7 +141,8 @@ fn sample(
     })
 }
 
-/// Feasible members of a box, found once: tight constraints cannot be met by trying at every suggestion.
+/// Feasible members of a box, found once, because finding them at every suggestion would be too slow under tight
+/// constraints.
 #[derive(Debug, Clone)]
 pub struct Pool {
     points: Array2<f64>,
@@ -148,7 +152,7 @@ pub struct Pool {
 }
 
 impl Pool {
-    /// Every feasible member if the box has few members, else the first feasible ones of evenly spread points.
+    /// All feasible members if the box can be enumerated, else the first feasible points of an evenly spread sequence.
     pub fn new(
         domain: &Domain,
         feasible: Feasible,
@@ -162,7 +166,7 @@ impl Pool {
         };
         if let Some(all) = all_members(domain) {
             let members = keep(&all)?;
-            // Any part of it is spread over the domain.
+            // Shuffled, so that every part of it is spread over the domain.
             let mut order: Vec<usize> = (0..members.nrows()).collect();
             order.shuffle(rng);
             return Ok(Self {
@@ -186,6 +190,7 @@ impl Pool {
         })
     }
 
+    /// The feasible members (n, width).
     pub fn points(&self) -> ArrayView2<'_, f64> {
         self.points.view()
     }
@@ -195,11 +200,12 @@ impl Pool {
         self.points.nrows() as f64 / self.tried as f64
     }
 
+    /// Whether the pool has every feasible member of the box.
     pub fn is_complete(&self) -> bool {
         self.complete
     }
 
-    /// A random feasible member that is not excluded; any feasible one if none is left.
+    /// A random feasible member that is not excluded; any feasible member if all are excluded.
     pub fn sample_left(
         &self,
         domain: &Domain,

@@ -11,8 +11,9 @@ use crate::numerics::lbfgsb::{self, Tolerance};
 const EVALUATIONS: usize = 16;
 
 impl Search<'_, '_> {
-    /// L-BFGS-B over the active continuous coordinates, the others held; if `relaxed`, active integers of three and more
-    /// levels on which no condition depends move too and end on the nearest member. Never worse than the `start` of this `value`.
+    /// L-BFGS-B over the active continuous coordinates, with the others fixed. If `relaxed`, active integers with three
+    /// or more levels that are not parents vary too, and are rounded to the nearest member. The result is never worse
+    /// than `start`, which has this `value`.
     pub fn local_search(
         &mut self,
         start: Vec<f64>,
@@ -44,7 +45,7 @@ impl Search<'_, '_> {
                 interrupted = check(stop);
             }
             if interrupted.is_err() {
-                return f64::NAN; // ends the solver at once
+                return f64::NAN; // stops the solver
             }
             let value = objective.value_and_gradient(x, gradient);
             for g in gradient.iter_mut() {
@@ -69,7 +70,7 @@ impl Search<'_, '_> {
     }
 }
 
-/// Whether values between the members tell where the best of them is.
+/// Whether a can be relaxed: values between the members are informative about the best member.
 fn can_be_relaxed(coordinate: &Coordinate) -> bool {
     matches!(coordinate, Coordinate::Integer { .. }) && coordinate.levels() > Some(2)
 }

@@ -1,10 +1,10 @@
 //! The argmax of an acquisition over a domain.
 //!
 //! * [`exhaustive`]: every member of a finite domain is scored
-//! * [`default_search`]: the search of a box: [`starting_points`], then [`local_search`] in turn with a [`sweep`]
-//! * [`multistart`], [`direct`]: the literature's searches of a box
-//! * [`constrained`]: the search of a box under constraints; [`feasible`]: what satisfies them
-//! * [`excluded`]: members of domains that are not to be the answer while others are left
+//! * [`default_search`]: the search of a box: [`starting_points`], then [`local_search`] alternating with a [`sweep`]
+//! * [`multistart`], [`direct`]: searches of a box as in the literature, for replays
+//! * [`constrained`]: the search of a box under constraints; [`feasible`]: their check, and feasible members
+//! * [`excluded`]: members that a search must not return while others are left
 //!
 //! Notation: a(x) the objective, larger is better; d coordinates; points are rows of the domain's columns.
 
@@ -40,16 +40,15 @@ pub struct Argmax {
     pub value: f64,
 }
 
-/// How a box is searched. Candidates are always scored one and all.
+/// The method of the search of a box. Candidates are always enumerated.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Maximizer {
-    /// The search of [`default_search`]; `effort` scales its counts, 1 being about 15 ms at d = 6.
+    /// The search of [`default_search`]. `effort` scales its counts; 1 takes about 15 ms at d = 6.
     Default { effort: f64 },
-    /// The literature's: `n_raw` uniform points, then `n_starts` L-BFGS-B runs from other uniform points.
-    /// For boxes only; the best observed points play no part.
+    /// `n_raw` uniform points, then `n_starts` L-BFGS-B runs from other uniform points, as in the literature. For boxes
+    /// only; the best observed points are not used.
     Multistart { n_raw: usize, n_starts: usize },
-    /// The literature's without gradients: about `n_evaluations` points that DIRECT chooses. For boxes only; nothing in
-    /// it is random.
+    /// About `n_evaluations` points that DIRECT chooses, without gradients or randomness. For boxes only.
     Direct { n_evaluations: usize },
 }
 
@@ -61,9 +60,10 @@ impl Default for Maximizer {
 
 /// The best member of `domain` that the search finds.
 ///
-/// `best_observed` are good observed points, best first; rows of the domain's width, possibly none. Members that are
-/// `excluded` are not the answer unless no others are left; the literature's searches take no notice of them. NaN never
-/// wins; where `objective` is nothing but NaN, the answer is a uniformly random member with value NaN.
+/// `best_observed` (N, width) has good observed points, best first; it may be empty. An `excluded` member is returned
+/// only if all members are excluded; `Multistart` and `Direct` ignore `excluded`. NaN counts as the smallest value; if
+/// all values of `objective` are NaN, a random member with value NaN is returned. Errors: [`Error::Shape`],
+/// [`Error::InvalidSetting`], [`Error::Interrupted`].
 pub fn maximize(
     objective: &mut dyn Objective,
     domain: &Domain,
@@ -94,7 +94,7 @@ pub fn maximize(
             return Err(Error::InvalidSetting {
                 name: "maximizer",
                 got: format!("{literature:?}"),
-                expected: "candidates are all scored; use the default maximizer, or a box",
+                expected: "candidates are always enumerated; use the default maximizer, or a box",
             });
         }
         (Domain::Box(product), Maximizer::Default { .. })
@@ -132,7 +132,8 @@ pub fn maximize(
     Ok(argmax)
 }
 
-/// As [`maximize`], with an answer that satisfies the constraints, if there are any; the literature's searches know none.
+/// As [`maximize`], restricted to members that satisfy the constraints. `Multistart` and `Direct` do not support
+/// constraints.
 pub fn maximize_allowed(
     objective: &mut dyn Objective,
     domain: &Domain,
@@ -164,12 +165,12 @@ pub fn maximize_allowed(
         (Some(_), literature) => Err(Error::InvalidSetting {
             name: "maximizer",
             got: format!("{literature:?}"),
-            expected: "the literature's searches know no constraints; leave multistart and direct out",
+            expected: "multistart and direct do not support constraints; use the default search",
         }),
     }
 }
 
-/// Rows of so many columns that follow one another.
+/// An array (N, width) of consecutive rows.
 fn as_rows(entries: Vec<f64>, width: usize) -> Result<Array2<f64>> {
     Array2::from_shape_vec((entries.len() / width, width), entries)
         .map_err(|error| Error::Shape(error.to_string()))

@@ -1,4 +1,4 @@
-//! The literature's search of a box: uniform points, then L-BFGS-B runs from other uniform points.
+//! The usual search of a box in the literature: uniform points, then L-BFGS-B runs from other uniform points.
 
 use ndarray::{Array2, ArrayView1};
 
@@ -38,7 +38,7 @@ pub(super) fn best_of_starts(
         check(search.stop)?;
         let start = domain.sample_uniform(rng).0;
         let (point, value) = search.local_search(start, f64::NEG_INFINITY, false, &SCIPY)?;
-        // −∞ may stand for NaN here, and wins nothing anyway.
+        // −∞ may stand for NaN, and cannot be the best value.
         let valid = value > f64::NEG_INFINITY;
         if valid && best.as_ref().is_none_or(|best| value >= best.value) {
             best = Some(Argmax {

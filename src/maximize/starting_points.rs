@@ -1,4 +1,4 @@
-//! The starting points of a search in a box: spread evenly, on faces and corners, around the best observed points.
+//! The starting points of a search of a box: evenly spread, on faces and corners, and around the best observed points.
 //!
 //! Notation: d coordinates; points are rows; u ∈ [0, 1]^d has one entry per coordinate.
 
@@ -17,7 +17,7 @@ use crate::random::Rng;
 /// Standard deviations of the steps away from the best observed points.
 const STEPS: [f64; 4] = [0.2, 0.05, 0.01, 0.002];
 
-/// Step 1 of the search: members of the box that are scored first.
+/// Step 1 of the search: the members of the box that are scored first.
 pub(super) fn starting_points(
     domain: &Domain,
     product: &Product,
@@ -59,7 +59,8 @@ fn even_points_and_corners(
     let mut unit = Array2::zeros((n_even + n_corners, d));
     unit.slice_mut(s![..n_even, ..])
         .assign(&unit_sequence(n_even, d, rng));
-    // Every other row is stretched about the centre until a share `outside` of each coordinate would lie beyond the ends.
+    // Every second row is stretched about the centre, so that a share `outside` of each coordinate is clipped to the
+    // ends.
     let outside = (2.0 / d as f64).clamp(0.15, 0.3);
     for mut row in unit.slice_mut(s![..n_even;2, ..]).outer_iter_mut() {
         row.mapv_inplace(|u| (0.5 + (u - 0.5) / (1.0 - outside)).clamp(0.0, 1.0));
@@ -77,7 +78,7 @@ fn even_points_and_corners(
     unit
 }
 
-/// Give the rows all combinations of the discrete coordinates in turn, each round in random order.
+/// Write all combinations of the discrete coordinates to the rows in turn, each round in random order.
 fn write_combinations(product: &Product, mut points: ArrayViewMut2<f64>, rng: &mut Rng) {
     let all = combinations(product, points.ncols());
     let mut order: Vec<usize> = Vec::with_capacity(points.nrows() + all.nrows());
@@ -112,7 +113,7 @@ fn steps(
         let mut x = best_observed.row(centre).to_vec();
         if let Some(k) = step {
             let length = STEPS[k % STEPS.len()];
-            // Half of the steps leave about half of the coordinates as they are.
+            // Half of the steps keep about half of the coordinates.
             let moving = if rng.random() { 1.0 } else { 0.5 };
             for (coordinate, at) in columns(product) {
                 if rng.random::<f64>() >= moving {

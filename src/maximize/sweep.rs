@@ -1,4 +1,5 @@
-//! Moves of single coordinates, to other levels, or to both ends if continuous; those of several discrete ones together.
+//! A sweep over single coordinates: to other levels, or to both ends if continuous, then changes of several discrete
+//! ones together.
 
 use std::collections::HashSet;
 
@@ -9,17 +10,18 @@ use super::default_search::Search;
 use crate::domain::{Coordinate, columns};
 use crate::error::Result;
 
-/// A sweep tries every level of an integer up to this many, beyond that steps of ±1, ±2, ±4, …
+/// Up to this number of levels a sweep tries every level of an integer; above it steps of ±1, ±2, ±4, …
 const FEW_LEVELS: u64 = 16;
 
-/// Whether it is an integer of more than a few levels.
+/// Whether the coordinate is an integer with more than `FEW_LEVELS` levels.
 pub(super) fn is_large(coordinate: &Coordinate) -> bool {
     matches!(coordinate, Coordinate::Integer { .. }) && coordinate.levels() > Some(FEW_LEVELS)
 }
 
 impl Search<'_, '_> {
-    /// Take the best move of a single coordinate, if it improves, and with it those of further discrete coordinates that
-    /// improve, as many of the best as are better together; all moves are scored in one batch, and so are these together.
+    /// Apply the best change of a single coordinate if it improves a, then the best combined change of further discrete
+    /// coordinates. All single changes are scored in one batch, and all combined changes in another. Returns whether a
+    /// has improved.
     pub fn sweep(&mut self, x: &mut [f64], value: &mut f64) -> Result<bool> {
         let (mut moves, mut moved) = (Vec::new(), Vec::new());
         let mut y = x.to_vec();
@@ -33,7 +35,7 @@ impl Search<'_, '_> {
                 for index in other_levels(coordinate, levels, coordinate.index(&x[at.clone()])) {
                     coordinate.write(index, &mut y[at.clone()]);
                     if self.product.is_parent(i) {
-                        // What is active now starts in the middle, or from its first choice.
+                        // Coordinates that become active take the middle, or the first choice.
                         self.product.snap(&mut y);
                         moves.extend_from_slice(&y);
                         y.copy_from_slice(x);
@@ -67,15 +69,15 @@ impl Search<'_, '_> {
             .filter(|&k| values[k] > start + least)
             .collect();
         better.sort_by(|&k, &l| values[l].total_cmp(&values[k]));
-        // Of each coordinate the best move.
+        // Keep the best change of each coordinate.
         let mut seen = HashSet::from([moved[best]]);
         better.retain(|&k| seen.insert(moved[k]));
-        self.take_together(x, value, &better, &moves, &moved)?;
+        self.apply_together(x, value, &better, &moves, &moved)?;
         Ok(true)
     }
 
-    /// Take the first, the first two, … of these moves of discrete coordinates, whichever is best, if that improves.
-    fn take_together(
+    /// Apply the best of the first one, the first two, … of these changes of discrete coordinates, if it improves a.
+    fn apply_together(
         &mut self,
         x: &mut [f64],
         value: &mut f64,

@@ -1,4 +1,4 @@
-//! Tests of the argmax: known maxima, many dense starts as the second route, and the laws.
+//! Tests of the argmax: known maxima, a comparison with many dense starts, and general properties.
 
 use super::*;
 use ndarray::Array2;
@@ -131,8 +131,8 @@ fn as_good_as_many_dense_starts_on_random_surfaces() {
 }
 
 #[test]
-fn a_narrow_hill_of_one_choice_is_found_beside_broad_ones_of_the_others() {
-    // Every starting point on the narrow hill is far below those on the broad ones, whose tops are lower.
+fn a_narrow_hill_of_one_choice_is_found_beside_broad_hills_of_others() {
+    // Every starting point on the narrow hill is far below those on the broad hills, which have lower maxima.
     let mut coordinates = vec![Coordinate::Continuous; 4];
     coordinates.push(Coordinate::Categorical { n: 6 });
     let domain = Domain::new_box(coordinates).unwrap();
@@ -202,7 +202,7 @@ fn corners_and_thin_faces_are_reached_exactly() {
 
 #[test]
 fn a_needle_beside_an_observed_point_is_found() {
-    // log of a bump 2e-3 wide, −∞ where that underflows: log-EI late in a search.
+    // The log of a bump of width 2e-3, −∞ where it underflows, like log-EI late in a search.
     let d = 6;
     let bump = |x: &[f64], g: &mut [f64]| {
         let squared: f64 = x.iter().map(|x| ((x - 0.4321) / 2e-3).powi(2)).sum();
@@ -222,7 +222,7 @@ fn a_needle_beside_an_observed_point_is_found() {
 }
 
 #[test]
-fn candidates_ties_are_fair_and_nan_never_wins() {
+fn ties_of_candidates_are_uniform_and_nan_is_never_the_best() {
     let domain = Domain::candidates(Array2::from_shape_fn((600, 1), |(i, _)| i as f64)).unwrap();
     let top = |x: &[f64], _: &mut [f64]| match x[0] as usize {
         10 | 300 | 599 => 1.0,
@@ -250,7 +250,7 @@ fn candidates_ties_are_fair_and_nan_never_wins() {
 
 #[test]
 fn discrete_coordinates_take_their_best_members() {
-    // Few combinations: the best of 4 × 5 × 3 is far from every other, and each wants another x.
+    // Few combinations: the best of 4 × 5 × 3 is far from every other, and each has another best x.
     let domain = Domain::new_box(vec![
         integer(1, 4, false),
         Coordinate::Continuous,
@@ -287,7 +287,7 @@ fn discrete_coordinates_take_their_best_members() {
         assert!((found.value - 0.3).abs() < 1e-6, "{found:?}");
         assert_eq!(last[0].level(&found.point[7..]), 137);
     }
-    // Nothing continuous and few members: exactly the best one.
+    // No continuous coordinate and few members: exactly the best one.
     let grid =
         Domain::new_box(vec![integer(0, 9, false), Coordinate::Categorical { n: 3 }]).unwrap();
     let f = |x: &[f64], _: &mut [f64]| (40.0 * x[0]).sin() + x[2] * 0.01;
@@ -295,7 +295,7 @@ fn discrete_coordinates_take_their_best_members() {
         .map(|i| (40.0 * f64::from(i) / 9.0).sin() + 0.01)
         .fold(f64::MIN, f64::max);
     assert_eq!(search(f, &grid, &[], &Maximizer::default(), 1).value, best);
-    // Nothing continuous and very many.
+    // No continuous coordinate and very many members.
     let wide = Domain::new_box(vec![integer(0, 1 << 40, false); 3]).unwrap();
     let f = |x: &[f64], g: &mut [f64]| {
         g.iter_mut().zip(x).for_each(|(g, x)| *g = -2.0 * (x - 0.7));
@@ -310,7 +310,7 @@ fn discrete_coordinates_take_their_best_members() {
 
 proptest! {
     #[test]
-    fn the_answer_is_a_member_and_the_same_again(
+    fn the_result_is_a_member_and_is_reproducible(
         seed: u64,
         bad in prop_oneof![Just(f64::NAN), Just(f64::INFINITY), Just(f64::NEG_INFINITY), Just(0.0)],
         everywhere in any::<bool>(),
@@ -339,7 +339,7 @@ proptest! {
 }
 
 #[test]
-fn stopping_and_bad_input_are_errors() {
+fn interruption_and_invalid_input_are_errors() {
     let mut calls = 0;
     let mut flat = Function(|_: &[f64], g: &mut [f64]| {
         g.fill(0.0);

@@ -1,8 +1,8 @@
-//! Dense linear algebra on matrices as they are (faer): Cholesky factors, triangular solves, inverses and products.
+//! Dense linear algebra with the crate `faer`: Cholesky factors, triangular solves, inverses and products.
 //!
 //! Notation: A = L Lᵀ is n × n. A *block of right-hand sides* is an array with one row per right-hand side, shape (N, n):
-//! row-major rows are the contiguous columns that faer works on. Everything runs on the calling thread, but for factors and
-//! inverses of many rows, which use the process's pool; the bits are the same either way.
+//! row-major rows are the contiguous columns that faer works on. Factors and inverses of many rows use the thread pool
+//! of the process; all other functions run on the calling thread. The bits do not depend on the number of threads.
 
 use faer::dyn_stack::{MemBuffer, MemStack};
 use faer::linalg::cholesky::llt::{factor, inverse};
@@ -17,11 +17,12 @@ use crate::numerics::threads::pool;
 
 pub use super::simd::{dot, sum};
 
-/// From this many rows on a factor, and an inverse, are computed on several threads.
+/// The number of rows from which a factor, or an inverse, is computed on several threads.
 const FACTOR_THREADS_FROM: usize = 700;
 const INVERSE_THREADS_FROM: usize = 300;
 
-/// Replaces the lower half of the column-major A, the upper half of the row-major one, by L; the pivot that failed otherwise.
+/// Replaces the lower triangle of a column-major A (the upper triangle of a row-major A) by L. The error is the index
+/// of the pivot that failed.
 pub(crate) fn factor_in_place(a: &mut Array2<f64>) -> Result<(), usize> {
     let n = a.nrows();
     assert_eq!(n, a.ncols(), "faer accepts other shapes without an error");
@@ -39,17 +40,17 @@ pub(crate) fn factor_in_place(a: &mut Array2<f64>) -> Result<(), usize> {
     })
 }
 
-/// A view of L, wherever it is stored.
+/// A view of L in the memory of its owner.
 #[derive(Clone, Copy)]
 pub(crate) struct LowerFactor<'a>(MatRef<'a, f64>);
 
 impl<'a> LowerFactor<'a> {
-    /// L as `factor_in_place` left it.
+    /// L as `factor_in_place` stores it.
     pub fn of(factored: &'a Array2<f64>) -> Self {
         Self(as_columns(factored.view()))
     }
 
-    /// L (n, n) in columns that are `stride` apart.
+    /// L, shape (n, n), stored in columns with distance `stride`.
     pub fn in_columns(buffer: &'a [f64], n: usize, stride: usize) -> Self {
         Self(MatRef::from_column_major_slice_with_stride(
             buffer, n, n, stride,
@@ -66,7 +67,7 @@ impl<'a> LowerFactor<'a> {
         solve_upper_triangular_in_place(self.0.transpose(), as_columns_mut(block), Par::Seq);
     }
 
-    /// Entries [i, j] of A⁻¹ with j ≥ i; the others stay as they are.
+    /// Writes the entries [i, j] of A⁻¹ with j ≥ i to `out`; the other entries are unchanged.
     pub fn invert_half(self, out: &mut Array2<f64>) {
         let n = self.0.nrows();
         if n == 0 {
@@ -99,7 +100,7 @@ pub fn multiply_transposed(
 /// Subtracts rows rowsᵀ from the symmetric matrix `out` (m, m), rows (m, n).
 pub(crate) fn subtract_gram_of_rows(rows: ArrayView2<f64>, mut out: ArrayViewMut2<f64>) {
     let rows = as_columns(rows);
-    // Symmetric, so that row- and column-major readings of it agree.
+    // `out` is symmetric, so that it is the same matrix in row- and in column-major order.
     matmul(
         as_columns_mut(out.view_mut()),
         Accum::Add,
@@ -142,18 +143,18 @@ fn with_threads<T: Send>(worthwhile: bool, run: impl FnOnce(Par) -> T + Send) ->
     }
 }
 
-/// The rows of a view as columns of a faer matrix; rows may be prefixes of longer ones.
+/// The rows of a view as the columns of a faer matrix; a row may be the prefix of a longer row.
 fn as_columns(a: ArrayView2<'_, f64>) -> MatRef<'_, f64> {
     let (rows, width) = a.dim();
     let [row_stride, column_stride] = [a.strides()[0], a.strides()[1]];
-    // SAFETY: an ndarray view is valid for exactly these shape and strides.
+    // SAFETY: an ndarray view is valid for exactly this shape and these strides.
     unsafe { MatRef::from_raw_parts(a.as_ptr(), width, rows, column_stride, row_stride) }
 }
 
 fn as_columns_mut(mut a: ArrayViewMut2<'_, f64>) -> MatMut<'_, f64> {
     let (rows, width) = a.dim();
     let [row_stride, column_stride] = [a.strides()[0], a.strides()[1]];
-    // SAFETY: as above, and the view is exclusive for the same lifetime.
+    // SAFETY: as in `as_columns`, and the view is exclusive for the same lifetime.
     unsafe { MatMut::from_raw_parts_mut(a.as_mut_ptr(), width, rows, column_stride, row_stride) }
 }
 

@@ -1,6 +1,6 @@
 //! Minimisation over the unit cube by DIRECT (Jones, Perttunen & Stuckman 1993), with the crate `basin`.
 //!
-//! It divides the cube into boxes and evaluates their centres: deterministic, and without gradients.
+//! The algorithm divides the cube into boxes and evaluates their centres. It is deterministic and uses no gradients.
 
 use std::cell::RefCell;
 use std::convert::Infallible;
@@ -10,10 +10,10 @@ use basin::{
     PointState,
 };
 
-/// Evaluate `f` at the centres that DIRECT chooses in [0, 1]^d, about `n_evaluations` of them.
+/// Evaluate `f` at about `n_evaluations` points of [0, 1]^d, which DIRECT chooses.
 ///
-/// The last round of divisions is finished, which may take some more; a search that has narrowed its best box down to
-/// 1e-6 ends earlier. Values that are NaN count as +∞. What is best, `f` keeps itself.
+/// The last round of divisions is always finished, which may take a few more evaluations. The search stops early when
+/// its best box is smaller than 1e-6. NaN counts as +∞. `f` must keep the best point itself.
 pub fn minimize<'a>(f: &'a mut Function<'a>, d: usize, n_evaluations: usize) {
     if d == 0 {
         f(&[]);
@@ -25,17 +25,17 @@ pub fn minimize<'a>(f: &'a mut Function<'a>, d: usize, n_evaluations: usize) {
         f: RefCell::new(f),
     };
     let n = n_evaluations as u64;
-    // Whatever ends the run, every value has been seen.
+    // The result is ignored, because `f` has seen every value.
     let _ = Executor::new(problem, Direct::new(), PointState::new(vec![0.5; d]))
         .max_cost_evals(n)
         .max_iter(n)
         .run();
 }
 
-/// What is minimised.
+/// The function that is minimised.
 type Function<'a> = dyn FnMut(&[f64]) -> f64 + 'a;
 
-/// The problem, for the solver.
+/// The problem as the solver expects it.
 struct Problem<'a> {
     lower: Vec<f64>,
     upper: Vec<f64>,
@@ -64,7 +64,7 @@ impl CostFunction for Problem<'_> {
 mod tests {
     use super::*;
 
-    /// The best point and value, and how many evaluations there were.
+    /// The best point, its value and the number of evaluations.
     fn best(f: impl Fn(&[f64]) -> f64, d: usize, n: usize) -> (Vec<f64>, f64, usize) {
         let (mut best, mut least, mut count) = (vec![f64::NAN; d], f64::INFINITY, 0);
         let mut kept = |x: &[f64]| {
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn many_minima_do_not_hold_it() {
+    fn finds_the_global_minimum_of_rastrigin() {
         // Rastrigin's function about (0.3, 0.6): about a hundred local minima.
         let wave = |u: f64| u * u - 10.0 * (2.0 * std::f64::consts::PI * u).cos() + 10.0;
         let f = |x: &[f64]| wave(10.0 * (x[0] - 0.3)) + wave(10.0 * (x[1] - 0.6));
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn the_centre_comes_first_and_the_same_run_again() {
+    fn the_centre_comes_first_and_runs_are_reproducible() {
         let f = |x: &[f64]| x.iter().map(|x| (x - 0.5).powi(2)).sum();
         assert_eq!(best(f, 4, 1).1, 0.0);
         assert_eq!(best(f, 4, 500), best(f, 4, 500));
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn regions_without_a_value_do_no_harm() {
+    fn nan_values_are_ignored() {
         let f = |x: &[f64]| {
             if x[0] > 0.4 {
                 f64::NAN

@@ -1,4 +1,4 @@
-//! A Cholesky factor that grows by rows and is cut back to its first ones.
+//! A Cholesky factor to which rows are appended and which is truncated to its first rows.
 //!
 //! Notation: A = L Lᵀ is n × n; a *block of right-hand sides* is an array with one row per right-hand side, shape (N, n).
 
@@ -8,35 +8,36 @@ use super::cholesky::{LowerFactor, factor_in_place, subtract_gram_of_rows};
 use super::simd::{dot, substitute_backward, substitute_forward};
 use crate::error::{Error, Result, Stop, check};
 
-/// Multiples of the mean diagonal that are added in turn until the factorisation succeeds.
-const JITTER_LADDER: [f64; 6] = [0.0, 1e-12, 1e-10, 1e-8, 1e-6, 1e-4];
+/// The jitters that are tried in turn until the factorisation succeeds, as multiples of the mean diagonal entry.
+const JITTERS: [f64; 6] = [0.0, 1e-12, 1e-10, 1e-8, 1e-6, 1e-4];
 
-/// A pivot below this multiple of the mean diagonal is a rounding error: rows that are solved against it may get any
-/// size, and the next row would fail however much its own diagonal is raised.
+/// A pivot below this multiple of the mean diagonal entry is a rounding error. Solves against it may return entries of
+/// any size, and the next row would then fail even with the largest jitter.
 const MIN_PIVOT: f64 = 1e-13;
 
-/// Rows of L that stay in cache while many right-hand sides are solved.
+/// The number of rows of L that stay in the cache while many right-hand sides are solved.
 const TILE: usize = 32;
 
-/// Right-hand sides that a tile is applied to between two checks of `stop`.
+/// The number of right-hand sides that a tile is applied to between two checks of `stop`.
 const STOP_INTERVAL: usize = 256;
 
-/// The lower factor L of A = L Lᵀ, column-major in a buffer with room to grow.
+/// The lower factor L of A = L Lᵀ, column-major in a buffer with spare capacity.
 #[derive(Debug, Clone, Default)]
 pub struct GrowingCholesky {
     buffer: Vec<f64>,
     capacity: usize,
     n: usize,
-    /// The number that was added to each row's diagonal element.
+    /// The jitter that was added to the diagonal entry of each row.
     jitter: Vec<f64>,
 }
 
 impl GrowingCholesky {
+    /// A factor without rows.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Number of rows.
+    /// The number of rows n.
     pub fn len(&self) -> usize {
         self.n
     }
@@ -45,7 +46,7 @@ impl GrowingCholesky {
         self.n == 0
     }
 
-    /// The largest number added to a diagonal element; 0 for well-conditioned rows.
+    /// The largest jitter of a row; 0 for well-conditioned rows.
     pub fn jitter(&self) -> f64 {
         self.jitter.iter().copied().fold(0.0, f64::max)
     }
@@ -61,16 +62,17 @@ impl GrowingCholesky {
         self.jitter.truncate(n);
     }
 
-    /// Appends m rows: `cross` (m, n) = A[new, old], `block` (m, m) = A[new, new], which is used up.
+    /// Appends m rows: `cross` (m, n) = A[new, old]; `block` (m, m) = A[new, new] is consumed.
     ///
     /// With L11 known, L21 = (L11⁻¹ A12)ᵀ and L22 L22ᵀ = A22 − L21 L21ᵀ. If that Schur complement is not positive
-    /// definite, the jitter ladder is added to its diagonal; if the last jitter fails too, the factor stays as it was.
+    /// definite, increasing jitter is added to its diagonal. If the largest jitter fails too, an error is returned and
+    /// the factor is unchanged.
     pub fn extend(&mut self, cross: ArrayView2<f64>, block: Array2<f64>) -> Result<()> {
         let scale = block.diag().iter().map(|a| a.abs()).sum::<f64>() / block.nrows() as f64;
         self.extend_scaled(cross, block, scale)
     }
 
-    /// As [`Self::extend`]; the jitter is in units of `scale` rather than of the mean diagonal entry of the block.
+    /// As [`Self::extend`], with the jitter in units of `scale` instead of the mean diagonal entry of the block.
     pub fn extend_scaled(
         &mut self,
         cross: ArrayView2<f64>,
@@ -95,7 +97,7 @@ impl GrowingCholesky {
         if n > 0 {
             subtract_gram_of_rows(l21.view(), schur.view_mut());
         }
-        // The new corner of the buffer first keeps the matrix while its copy is factorised, then the factor.
+        // The new corner of the buffer holds the matrix while its copy is factorised; the factor then replaces it.
         self.write_corner(n, &schur);
         let jitter = self.factor_with_jitter(n, &mut schur, scale)?;
         self.write_corner(n, &schur);
@@ -109,9 +111,9 @@ impl GrowingCholesky {
         Ok(())
     }
 
-    /// Writes the lower half of a column-major matrix behind the first n rows and columns.
+    /// Writes the lower triangle of a column-major matrix behind the first n rows and columns.
     ///
-    /// The half above the diagonal is never read: pages that hold nothing else stay untouched.
+    /// The upper triangle is never read. It is not written either, so that its memory pages are not allocated.
     fn write_corner(&mut self, n: usize, a: &Array2<f64>) {
         for (j, column) in a.rows().into_iter().enumerate() {
             let start = (n + j) * self.capacity + n;
@@ -123,14 +125,14 @@ impl GrowingCholesky {
         }
     }
 
-    /// Replaces `a`, a copy of the matrix behind the first n rows and columns, by its factor; returns the jitter needed.
+    /// Replaces `a`, a copy of the matrix behind the first n rows and columns, by its factor. Returns the jitter.
     fn factor_with_jitter(&self, n: usize, a: &mut Array2<f64>, scale: f64) -> Result<f64> {
         let mut failed = Error::NotPositiveDefinite {
             pivot: 0,
             jitter: 0.0,
         };
-        for (attempt, rung) in JITTER_LADDER.into_iter().enumerate() {
-            let jitter = rung * scale;
+        for (attempt, factor) in JITTERS.into_iter().enumerate() {
+            let jitter = factor * scale;
             if attempt > 0 {
                 for (j, mut column) in a.rows_mut().into_iter().enumerate() {
                     let start = (n + j) * self.capacity + n;
@@ -159,7 +161,7 @@ impl GrowingCholesky {
         self.forward_substitution_leading(block);
     }
 
-    /// As `forward_substitution`, for the factor of the leading block of A that is as large as the rows are long.
+    /// As `forward_substitution`, with the factor of the leading block of A whose size is the length of the rows.
     pub fn forward_substitution_leading(&self, mut block: ArrayViewMut2<f64>) {
         let n = block.ncols();
         assert!(n <= self.n, "at most one column per row of the factor");
@@ -186,8 +188,8 @@ impl GrowingCholesky {
         substitute_backward(&self.buffer, self.capacity, b);
     }
 
-    /// As `forward_substitution_leading`, where the first `start` entries of each row are solved already, and the others
-    /// are solved one by one: the bits are the same in however many calls that is done.
+    /// As `forward_substitution_leading`, where the first `start` entries of each row are already solved. The other
+    /// entries are solved one by one, so that the bits do not depend on the number of calls.
     pub fn forward_substitution_singly(
         &self,
         start: usize,
@@ -199,7 +201,7 @@ impl GrowingCholesky {
         let mut tile: Vec<Vec<f64>> = Vec::new();
         for first in (start..end).step_by(TILE) {
             let rows = first..end.min(first + TILE);
-            // Row i of L, contiguous: b_i = (b_i − Σ_{j<i} L_ij b_j) / L_ii.
+            // b_i = (b_i − Σ_{j<i} L_ij b_j) / L_ii, with row i of L copied to contiguous memory.
             tile.clear();
             tile.extend(rows.map(|i| (0..=i).map(|j| self.at(i, j)).collect()));
             for (k, mut b) in block.rows_mut().into_iter().enumerate() {
@@ -229,7 +231,7 @@ impl GrowingCholesky {
         self.leading_factor(self.n).backward_substitution(block);
     }
 
-    /// L ξ, where only the first ξ.len() rows of L are used.
+    /// L ξ with the leading factor of ξ.len() rows.
     pub fn multiply(&self, xi: &[f64]) -> Vec<f64> {
         let m = xi.len();
         let mut out = vec![0.0; m];
@@ -256,7 +258,7 @@ impl GrowingCholesky {
         if n <= self.capacity {
             return;
         }
-        // A first block is usually the only one for a while: leave it room for a tail.
+        // The first block is usually the only one for some time, so that capacity for a tail is enough.
         let capacity = if self.capacity == 0 {
             n + n / 8 + 8
         } else {
@@ -295,7 +297,7 @@ pub(super) mod tests {
 
     proptest! {
         #[test]
-        fn extended_factor_is_the_fresh_one(n in 1usize..40, cut in 0usize..40, seed in 0u64..1000) {
+        fn extended_factor_equals_fresh_factor(n in 1usize..40, cut in 0usize..40, seed in 0u64..1000) {
             let a = positive_definite(n, seed);
             let cut = cut.min(n);
             let mut grown = fresh(&a.slice(s![..cut, ..cut]).to_owned());
@@ -342,7 +344,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn with_jitter_the_factor_is_that_of_the_raised_matrix() {
+    fn with_jitter_the_factor_equals_the_factor_of_the_matrix_with_jitter() {
         for n in [3, 90] {
             let l = fresh(&Array2::from_elem((n, n), 1.0));
             let mut raised = Array2::from_elem((n, n), 1.0);
@@ -363,8 +365,8 @@ pub(super) mod tests {
         assert!((l.log_det() - 16f64.ln()).abs() < 1e-14);
     }
 
-    /// Covariances of points that are equal up to rounding: a pivot may come out as 0 or as a rounding error, and rows
-    /// that are appended after it must not fail.
+    /// Rows of points that are equal up to rounding have a pivot of 0 or a rounding error; appending further rows must
+    /// not fail.
     #[test]
     fn rows_that_repeat_up_to_rounding_can_always_be_appended() {
         for seed in 0..3000u64 {
@@ -389,7 +391,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn singular_matrices_get_jitter_and_indefinite_ones_an_error() {
+    fn singular_matrices_get_jitter_and_indefinite_matrices_an_error() {
         let ones = Array2::from_elem((3, 3), 1.0);
         assert!(fresh(&ones).jitter() > 0.0);
         let mut l = fresh(&Array2::eye(2));

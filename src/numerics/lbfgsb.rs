@@ -1,7 +1,7 @@
-//! Minimisation over a box by L-BFGS-B: this file and `direct` are the only ones that name the crate `basin`.
+//! Minimisation over a box by L-BFGS-B, with the crate `basin`.
 //!
 //! Notation: d coordinates, l ≤ x ≤ u; f the objective, g its gradient; bounds may be infinite.
-//! Coordinates with l = u are removed from the problem: the solver gets the free ones alone.
+//! Coordinates with l = u are fixed; the solver gets the free coordinates only.
 
 use std::cell::RefCell;
 use std::convert::Infallible;
@@ -11,22 +11,22 @@ use basin::{
     FirstOrderState, Gradient, Lbfgsb,
 };
 
-/// When to stop: any of the three is enough.
+/// Stopping criteria. The solver stops when any of the three is met.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tolerance {
-    /// The largest entry of the projected gradient.
+    /// The largest absolute entry of the projected gradient.
     pub projected_gradient: f64,
-    /// (f_old − f_new) / max(|f_old|, |f_new|, 1) of one iteration.
+    /// The relative reduction (f_old − f_new) / max(|f_old|, |f_new|, 1) of one iteration.
     pub relative_reduction: f64,
-    /// Iterations; each costs one evaluation as a rule, and at most twenty.
+    /// The largest number of iterations. An iteration usually takes one evaluation, and at most twenty.
     pub max_iterations: u64,
 }
 
 /// Minimise `f` over [lower, upper] from `x0` with L-BFGS-B; `f(x, gradient)` fills the gradient and returns the value.
 ///
-/// Returns the best point evaluated and its value. Values that are not finite count as +∞, and the line search backs off
-/// from them; if `x0` itself has such a value, (x0, +∞) is returned after one evaluation. `x0` is clipped to the bounds
-/// first.
+/// Returns the best point evaluated and its value. `x0` is clipped to the bounds first. Non-finite values count as +∞,
+/// and the line search shortens its step there. If the value at `x0` is not finite, (x0, +∞) is returned after one
+/// evaluation.
 pub fn minimize(
     f: &mut dyn FnMut(&[f64], &mut [f64]) -> f64,
     x0: &[f64],
@@ -34,7 +34,7 @@ pub fn minimize(
     upper: &[f64],
     tolerance: &Tolerance,
 ) -> (Vec<f64>, f64) {
-    // `max` and `min` rather than `clamp`, which panics on inverted bounds.
+    // `clamp` would panic on inverted bounds.
     let start: Vec<f64> = x0
         .iter()
         .zip(lower)
@@ -67,12 +67,12 @@ pub fn minimize(
             free: &free,
             evaluations: &evaluations,
         };
-        // The solver refuses NaN and negative thresholds with a panic.
+        // The solver panics on NaN and on negative thresholds.
         let threshold = |t: f64| if t > 0.0 { t.min(f64::MAX) } else { 0.0 };
         let solver = Lbfgsb::new()
             .with_absolute_projected_gradient_tolerance(threshold(tolerance.projected_gradient))
             .with_relative_cost_reduction_tolerance(threshold(tolerance.relative_reduction));
-        // Whatever ends the run, an error included, the best evaluated point is the answer.
+        // The best point evaluated is returned even if the solver stops with an error.
         let _ = Executor::new(problem, solver, FirstOrderState::new(restrict(&start)))
             .max_iter(tolerance.max_iterations)
             .run();
@@ -81,7 +81,7 @@ pub fn minimize(
     (evaluations.best, evaluations.best_value)
 }
 
-/// The objective with its buffers, and the best it has returned.
+/// The objective with its buffers, and the best point evaluated so far.
 struct Evaluations<'a> {
     f: &'a mut dyn FnMut(&[f64], &mut [f64]) -> f64,
     lower: &'a [f64],
@@ -94,10 +94,10 @@ struct Evaluations<'a> {
 }
 
 impl Evaluations<'_> {
-    /// f at the free coordinates `z`, its gradient with respect to them in `slope`.
+    /// Returns f at the free coordinates `z` and writes its gradient with respect to them to `slope`.
     fn evaluate(&mut self, free: &[usize], z: &[f64], slope: &mut [f64]) -> f64 {
         for (&i, &v) in free.iter().zip(z) {
-            // The solver computes x + (u − x), which may miss the bound u by a rounding error.
+            // The solver computes x + (u − x), which may differ from the bound u by a rounding error.
             let on =
                 |bound: f64| (v - bound).abs() <= 4.0 * f64::EPSILON * bound.abs().clamp(1.0, 1e9);
             self.x[i] = match (self.lower[i], self.upper[i]) {
@@ -112,8 +112,8 @@ impl Evaluations<'_> {
             if !self.best_value.is_finite() {
                 return f64::INFINITY;
             }
-            // Interpolation needs a finite number where f has none. f* + |g*ᵀ(x − x*)| rises as
-            // fast as f falls at the best point x*, and so shortens the step four- to ninefold.
+            // The interpolation needs a finite value. f* + |g*ᵀ(x − x*)| rises as fast as f falls at the best point x*,
+            // which shortens the step by a factor of four to nine.
             let rise: f64 = free
                 .iter()
                 .map(|&i| self.best_gradient[i] * (self.x[i] - self.best[i]))
@@ -135,7 +135,7 @@ impl Evaluations<'_> {
     }
 }
 
-/// The problem in the free coordinates, for the solver.
+/// The problem in the free coordinates, as the solver expects it.
 struct Problem<'a, 'f> {
     lower: Vec<f64>,
     upper: Vec<f64>,
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn a_corner_is_reached_exactly_and_can_be_left_again() {
+    fn a_corner_is_reached_exactly_and_left_again() {
         let mut plane = |x: &[f64], g: &mut [f64]| {
             g.copy_from_slice(&[1.0, -3.0, 0.2]);
             x[0] - 3.0 * x[1] + 0.2 * x[2]
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn fixed_coordinates_stay_and_a_start_outside_is_clipped() {
+    fn fixed_coordinates_are_unchanged_and_a_start_outside_is_clipped() {
         let mut bowl = |x: &[f64], g: &mut [f64]| {
             for (g, x) in g.iter_mut().zip(x) {
                 *g = 2.0 * (x - 0.4);
@@ -287,9 +287,9 @@ mod tests {
     }
 
     #[test]
-    fn regions_without_a_value_are_backed_off_from() {
+    fn the_line_search_leaves_regions_with_nan_values() {
         for hole in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
-            // −log x − log(0.5 − x) has no value from 0.5 on; its minimum is at 0.25.
+            // −log x − log(0.5 − x) is not defined from 0.5 on; its minimum is at 0.25.
             let mut barrier = |x: &[f64], g: &mut [f64]| {
                 if x[0] >= 0.5 {
                     g[0] = f64::NAN;
@@ -329,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn odd_bounds_and_odd_tolerances_do_no_harm() {
+    fn inverted_bounds_and_invalid_tolerances_do_not_panic() {
         let odd = Tolerance {
             projected_gradient: f64::NAN,
             relative_reduction: -1.0,

@@ -1,4 +1,4 @@
-//! The doors to numerical libraries, and the project's own loops that vectorise.
+//! Wrappers of numerical libraries, and vectorised loops.
 //!
 //! * [`cholesky`], [`growing_cholesky`]: factors and triangular solves (faer); [`lbfgsb`], [`direct`]: minimisation over a box (basin)
 //! * [`special`]: elementary and special functions; [`simd`]: loops over vectors (multiversion)

@@ -1,7 +1,8 @@
-//! Loops over vectors, and substitutions, that vectorise and give the same bits on every machine.
+//! Vectorised loops and triangular solves with the same bits on every machine.
 //!
-//! `#[multiversion]` compiles them once per instruction set and chooses at run time. They use no fused multiply-add, and
-//! sums have eight interleaved parts, so that the bits do not depend on the instruction set.
+//! `#[multiversion]` compiles each function once per instruction set and selects one at run time. The functions use no
+//! fused multiply-add, and they add sums in eight interleaved parts, so that the bits do not depend on the instruction
+//! set.
 
 pub(crate) use multiversion::multiversion;
 
@@ -97,10 +98,10 @@ pub fn weighted_squared_differences(a: f64, x: &[f64], w: &[f64]) -> f64 {
     sums.iter().sum::<f64>() + rest.map(|(x, w)| w * (a - x) * (a - x)).sum::<f64>()
 }
 
-/// Columns that a substitution handles at once: the vector is read and written once for all of them.
+/// The number of columns that a substitution handles at once. The vector is read and written once for all of them.
 const COLUMNS: usize = 4;
 
-/// Replaces b by L⁻¹ b, for L in columns that are `stride` apart.
+/// Replaces b by L⁻¹ b, for L in columns with distance `stride`.
 #[multiversion(targets = "simd")]
 pub fn substitute_forward(l: &[f64], stride: usize, b: &mut [f64]) {
     let n = b.len();
@@ -128,7 +129,7 @@ pub fn substitute_forward(l: &[f64], stride: usize, b: &mut [f64]) {
     }
 }
 
-/// Replaces b by L⁻ᵀ b, for L in columns that are `stride` apart.
+/// Replaces b by L⁻ᵀ b, for L in columns with distance `stride`.
 #[multiversion(targets = "simd")]
 pub fn substitute_backward(l: &[f64], stride: usize, b: &mut [f64]) {
     let n = b.len();
@@ -152,9 +153,10 @@ pub fn substitute_backward(l: &[f64], stride: usize, b: &mut [f64]) {
     }
 }
 
-/// Σ_i l_i b_i for four l, each in eight interleaved sums.
+/// Σ_i l_i b_i for four columns l, each in eight interleaved sums.
 ///
-/// No closures here: they would not be compiled for the instruction set of the function that this becomes a part of.
+/// Closures are avoided: they would not be compiled for the instruction set of the function that this one is inlined
+/// into.
 #[inline(always)]
 fn four_dots(l: [&[f64]; COLUMNS], b: &[f64]) -> [f64; COLUMNS] {
     let mut sums = [[0.0; 8]; COLUMNS];
@@ -188,7 +190,7 @@ fn four_dots(l: [&[f64]; COLUMNS], b: &[f64]) -> [f64; COLUMNS] {
     totals
 }
 
-/// The four columns of L from this one on, from their diagonal block down to row n.
+/// Four columns of L, starting with column `first`, from the diagonal block down to row n.
 #[inline(always)]
 fn four_columns(l: &[f64], stride: usize, first: usize, n: usize) -> [&[f64]; COLUMNS] {
     let columns = &l[first * stride..];

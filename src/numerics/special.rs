@@ -1,15 +1,16 @@
-//! Elementary functions without branches, which vectorise where they are inlined: exp of numbers that are not positive, sin
-//! and cos, and Mills' ratio of the normal distribution.
+//! Branch-free elementary functions, which are vectorised where they are inlined: exp for x ≤ 0, sin and cos, and
+//! Mills' ratio of the normal distribution.
 //!
-//! No fused multiply-add: every machine gives the same bits.
+//! No fused multiply-add is used, so that the bits are the same on every machine.
 
-/// 1.5·2⁵²: adding it rounds to an integer, which then stands in the low bits.
+/// 1.5·2⁵²: adding it rounds to an integer, whose bits are then the low bits of the sum.
 const SHIFT: f64 = 6_755_399_441_055_744.0;
 
-/// exp(x) for x ≤ 0 to 2 ulp, branch-free: x = k·ln 2 + f, a Taylor polynomial in f, and 2^k put into the exponent.
+/// exp(x) for x ≤ 0 to 2 ulp, branch-free: x = k·ln 2 + f, a Taylor polynomial in f, and 2^k written to the exponent
+/// bits.
 ///
-/// A difference that is at most 0 may come out positive by rounding, and far from 0 where its terms are huge: x > 1
-/// counts as 1.
+/// A difference that should be at most 0 may be positive by a rounding error, which is large where its terms are large;
+/// so x > 1 counts as 1.
 #[inline(always)]
 pub(crate) fn exp_nonpositive(x: f64) -> f64 {
     const LN2_HIGH: f64 = 6.931_471_803_691_238e-1;
@@ -41,10 +42,11 @@ pub(crate) fn exp_nonpositive(x: f64) -> f64 {
     if x < -708.0 { 0.0 } else { p * scale }
 }
 
-/// Mills' ratio R = (1 − Φ(a))/φ(a) and 1 − a R, for a ≥ 0, to 1e-12: log expected improvement is made of these two.
+/// Mills' ratio R = (1 − Φ(a))/φ(a) and 1 − a R for a ≥ 0, to 1e-12. The log expected improvement is computed from
+/// these two.
 ///
-/// R/t is a Chebyshev series in t = 4/(4 + a), which maps all a to (0, 1]; where a is large and 1 − a R would cancel,
-/// 1 − a R = 1/a² − 3/a⁴ + 15/a⁶ − … is summed in u = 1/a².
+/// R/t is a Chebyshev series in t = 4/(4 + a), which maps a to (0, 1]. Where a is large, 1 − a R would suffer from
+/// cancellation, and 1 − a R = 1/a² − 3/a⁴ + 15/a⁶ − … is summed in u = 1/a².
 #[inline(always)]
 pub(crate) fn mills_ratio(a: f64) -> (f64, f64) {
     const SERIES: [f64; 24] = [
@@ -95,7 +97,7 @@ pub(crate) fn sine_and_cosine(x: f64) -> (f64, f64) {
         6.077_100_506_303_966e-11,
         2.022_266_248_795_950_6e-21,
     ];
-    // A phase beyond a billion has seven correct digits at most, one beyond 2⁵² none: it counts as 0.
+    // A phase beyond 1e9 has at most seven correct digits, and one beyond 2⁵² has none: both count as 0.
     let x = if x.abs() > 1e9 { 0.0 } else { x };
     let shifted = x * std::f64::consts::FRAC_2_PI + SHIFT;
     let k = shifted - SHIFT;
@@ -147,7 +149,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn mills_ratio_is_that_of_the_scaled_error_function() {
+    fn mills_ratio_equals_the_scaled_error_function() {
         for i in 0..20_000 {
             let a = 1e-3 * i as f64 * (1.0 + 1e-3 * i as f64);
             let (ratio, rest) = mills_ratio(a);
@@ -158,27 +160,27 @@ mod tests {
                 assert!((rest / (1.0 - a * expected) - 1.0).abs() < 1e-12, "{a}");
             }
         }
-        // Where the two formulas meet.
+        // The two formulas agree where they meet.
         let (before, after) = (mills_ratio(50.0).1, mills_ratio(50f64.next_up()).1);
         assert!((before / after - 1.0).abs() < 2e-12);
     }
 
     proptest! {
         #[test]
-        fn own_exponential_is_within_two_ulp(x in -708.0f64..=0.0) {
+        fn exponential_is_within_two_ulp(x in -708.0f64..=0.0) {
             let exact = x.exp();
             prop_assert!((exp_nonpositive(x) - exact).abs() <= 2.0 * f64::EPSILON * exact);
         }
 
         #[test]
-        fn own_sine_and_cosine_are_within_a_few_ulp_of_one(x in -1e6f64..1e6) {
+        fn sine_and_cosine_are_within_a_few_ulp_of_one(x in -1e6f64..1e6) {
             let (sin, cos) = sine_and_cosine(x);
             prop_assert!((sin - x.sin()).abs() <= 2.0 * f64::EPSILON);
             prop_assert!((cos - x.cos()).abs() <= 2.0 * f64::EPSILON);
         }
 
         #[test]
-        fn sine_and_cosine_of_anything_are_on_the_circle(x in prop::num::f64::ANY) {
+        fn sine_and_cosine_are_on_the_unit_circle_for_every_argument(x in prop::num::f64::ANY) {
             let (sin, cos) = sine_and_cosine(x);
             prop_assert!(x.is_nan() || (sin * sin + cos * cos - 1.0).abs() < 1e-14, "{sin} {cos}");
             if x.abs() < 1e9 {
@@ -201,7 +203,7 @@ mod tests {
         assert_eq!(exp_nonpositive(f64::NEG_INFINITY), 0.0);
     }
 
-    /// Improvements in units of the largest, where the standard deviation is 1e-12: −u²/2 in two roundings differs by up
+    /// For improvements in units of the largest and a standard deviation of 1e-12, two roundings of −u²/2 differ by up
     /// to 1e8.
     #[test]
     fn differences_that_exceed_zero_by_rounding_stay_bounded() {

@@ -1,20 +1,20 @@
-//! A thread pool that survives a fork: one per process, made when it is first needed.
+//! A thread pool that survives a fork: one per process, created on first use.
 //!
-//! A forked child inherits its parent's pool without the threads in it, and would wait for them forever. So the pool is
-//! keyed by the process id; after a fork the inherited one is leaked, not joined.
+//! A forked child inherits the pool of its parent without its threads, and would wait for them without end. The pool is
+//! therefore keyed by the process id; after a fork the inherited pool is leaked, not joined.
 
 use std::sync::Mutex;
 
 use rayon::iter::{IndexedParallelIterator, IntoParallelIterator, ParallelIterator};
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
-/// The process that the pool belongs to, and the pool; the inner None where threads cannot be started.
+/// The id of the process that owns the pool, and the pool; the inner option is None if threads cannot be started.
 static POOL: Mutex<Option<(u32, Option<&'static ThreadPool>)>> = Mutex::new(None);
 
-/// This process's pool; None on one processor, or where no thread can be started: then work on the calling thread.
+/// The pool of this process. None on one processor, or if threads cannot be started: work then on the calling thread.
 pub fn pool() -> Option<&'static ThreadPool> {
     let process = std::process::id();
-    // A fork while another thread held the lock leaves it locked forever in the child: never wait for it.
+    // A fork while another thread holds the lock leaves it locked in the child, so never wait for it.
     let mut slot = POOL.try_lock().ok()?;
     match *slot {
         Some((owner, pool)) if owner == process => pool,
@@ -31,7 +31,8 @@ pub fn pool() -> Option<&'static ThreadPool> {
     }
 }
 
-/// The results of `work` on each item, in their order: on this process's pool if `worthwhile`, else on this thread.
+/// The results of `work` on each item, in the order of the items. It runs on the pool if `worthwhile`, else on this
+/// thread.
 pub fn parallel_map<T: Send, R: Send>(
     items: Vec<T>,
     worthwhile: bool,

@@ -1,4 +1,4 @@
-//! What is checked of points, contexts and fidelities before anything is logged.
+//! Checks of points, contexts and fidelities before an event is logged.
 
 use ndarray::ArrayView2;
 
@@ -9,7 +9,7 @@ use crate::ledger::Point;
 use crate::maximize::feasible::Feasible;
 
 impl Optimizer {
-    /// Refuses rows that are no (x, context) rows of this optimizer.
+    /// Refuses rows that are not (x, context) rows of this optimizer.
     pub fn check_rows(&self, rows: ArrayView2<f64>) -> Result<()> {
         let (width, context_width) = self.ledger.widths();
         if rows.ncols() != width + context_width {
@@ -21,7 +21,7 @@ impl Optimizer {
         }
         match rows.iter().find(|x| !x.is_finite()) {
             Some(bad) => Err(Error::InvalidPoint(format!(
-                "the rows hold {bad}; all entries must be finite"
+                "the rows contain {bad}; all entries must be finite"
             ))),
             None => Ok(()),
         }
@@ -31,7 +31,7 @@ impl Optimizer {
         let (width, _) = self.ledger.widths();
         if point.x.len() != width {
             return Err(Error::InvalidPoint(format!(
-                "a point of {} columns for a domain of {width}; encode it as the domain's rows are",
+                "a point of {} columns for a domain of {width}; encode it in the columns of the domain",
                 point.x.len()
             )));
         }
@@ -57,14 +57,14 @@ impl Optimizer {
         Ok(())
     }
 
-    /// As `check_point`, for points that are said to have come from here: in a box, and none of a list.
+    /// As `check_point`, for suggested points: these must also be in the box.
     pub(super) fn check_origin(&self, point: &Point) -> Result<()> {
         if matches!(self.definition.domain.as_ref(), Domain::Candidates(_)) {
             return Ok(());
         }
         if point.index.is_some() || !point.x.iter().all(|x| (0.0..=1.0).contains(x)) {
             return Err(Error::InvalidPoint(format!(
-                "{point:?} is none of a box: its columns are from 0 to 1, and no index belongs to it"
+                "{point:?} is not a point of a box: its columns must be in [0, 1], and it must not have an index"
             )));
         }
         Ok(())
@@ -75,7 +75,7 @@ impl Optimizer {
             Domain::Candidates(_) if feasible.is_constrained() => Err(Error::InvalidSetting {
                 name: "constraints",
                 got: "functions".into(),
-                expected: "candidates take none; leave out the rows that violate them",
+                expected: "candidates do not support constraints; leave out the rows that violate them",
             }),
             _ => Ok(()),
         }

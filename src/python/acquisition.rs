@@ -1,4 +1,4 @@
-//! `Acquisition` for numpy users.
+//! The Python class `Acquisition`, on numpy arrays.
 
 use std::sync::Arc;
 

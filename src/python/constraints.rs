@@ -1,4 +1,4 @@
-//! Known constraints: a Python function that tells for rows of points which of them may be suggested.
+//! Known constraints: a Python function that returns for rows of points whether each is feasible.
 
 use std::cell::RefCell;
 
@@ -11,11 +11,11 @@ use crate::maximize::feasible::Feasible;
 use crate::python::interrupt::detached;
 
 thread_local! {
-    /// The optimizers whose constraints this thread is calling, by their addresses: their locks are held.
+    /// The addresses of the optimizers whose constraints this thread is calling. Their locks are held.
     static CALLING: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
 }
 
-/// An optimizer's entry in the list of this thread, as long as it lives.
+/// The entry of an optimizer in the list of this thread, removed on drop.
 struct Calling;
 
 impl Calling {
@@ -31,20 +31,20 @@ impl Drop for Calling {
     }
 }
 
-/// Refuses to wait for an optimizer whose constraints this very thread is calling: it would wait for ever.
+/// An error if this thread is calling the constraints of the optimizer: waiting for its lock would deadlock.
 pub fn check_not_calling(optimizer: usize) -> Result<()> {
     match CALLING.with_borrow(|calling| calling.contains(&optimizer)) {
         false => Ok(()),
         true => Err(Error::InvalidSetting {
             name: "constraints",
             got: "a function that uses the optimizer it constrains".into(),
-            expected: "decide by the params alone",
+            expected: "use only the params",
         }),
     }
 }
 
-/// Runs a computation with the GIL released; it is taken again for each call of the constraints. What they raise comes
-/// out as it is.
+/// Runs a computation with the GIL released. Each call of the constraints takes the GIL again; their exceptions are
+/// passed on unchanged.
 pub fn detached_with<T: Send>(
     py: Python<'_>,
     optimizer: usize,

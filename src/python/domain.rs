@@ -1,4 +1,4 @@
-//! `Domain`: boxes and candidate sets.
+//! The Python class `Domain`: boxes and candidate sets.
 
 use std::sync::Arc;
 
@@ -9,13 +9,13 @@ use crate::domain::{Coordinate, Domain as Core};
 use crate::python::errors::raise;
 use crate::python::owned2;
 
-/// The integer in [low, high] nearest to the column value u, by distance on the scale that is searched.
+/// The integer in [low, high] nearest to the column value u, on the linear or logarithmic axis.
 #[pyfunction]
 pub fn nearest_integer(u: f64, low: i64, high: i64, log: bool) -> i64 {
     Coordinate::Integer { low, high, log }.level(&[u])
 }
 
-/// The set that suggestions come from.
+/// A search space: the set of points that can be suggested.
 #[pyclass(frozen, module = "belated._core")]
 pub struct Domain {
     pub core: Arc<Core>,
@@ -23,7 +23,7 @@ pub struct Domain {
 
 #[pymethods]
 impl Domain {
-    /// `coordinates` is a JSON list, of which each may have its conditions.
+    /// A box from a JSON list of coordinates, each with optional conditions.
     #[staticmethod]
     #[pyo3(name = "box")]
     fn of_box(py: Python<'_>, coordinates: &str) -> PyResult<Self> {

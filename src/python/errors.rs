@@ -1,4 +1,5 @@
-//! The core's errors as Python exceptions, each also what a Python user would expect it to be.
+//! The errors of the core as Python exceptions. Each also inherits from the builtin exception that a Python user
+//! expects.
 
 use pyo3::exceptions::{
     PyArithmeticError, PyException, PyKeyError, PyRuntimeError, PyUserWarning, PyValueError,
@@ -9,7 +10,7 @@ use pyo3::types::{PyDict, PyTuple, PyType};
 
 use crate::error::Error;
 
-/// The exceptions, made once per interpreter.
+/// The exception classes, created once per interpreter.
 struct Exceptions {
     base: Py<PyType>,
     invalid_space: Py<PyType>,
@@ -33,7 +34,7 @@ fn exceptions(py: Python<'_>) -> PyResult<&Exceptions> {
         let base = class(
             py,
             "BelatedError",
-            "Base class of every error that belated raises on purpose.",
+            "Base class of all exceptions that belated raises.",
             &[&exception],
         )?;
         let derived = |name, doc, other: &Bound<'_, PyType>| {
@@ -48,12 +49,12 @@ fn exceptions(py: Python<'_>) -> PyResult<&Exceptions> {
             )?,
             invalid_setting: derived(
                 "InvalidSetting",
-                "An optimizer setting outside its documented range, or two that contradict each other.",
+                "An optimizer setting outside its documented range, or two settings that contradict each other.",
                 value_error,
             )?,
             invalid_value: derived(
                 "InvalidValue",
-                "A value that is not one finite real number, or something with it that cannot be. Nothing was changed.",
+                "A value that is not a finite real number, or an invalid ``std``, ``cost`` or ``duration``. Nothing was changed.",
                 value_error,
             )?,
             invalid_point: derived(
@@ -68,17 +69,17 @@ fn exceptions(py: Python<'_>) -> PyResult<&Exceptions> {
             )?,
             invalid_fidelity: derived(
                 "InvalidFidelity",
-                "A fidelity that was not declared, outside its range, or other than the trial's. Nothing was changed.",
+                "A fidelity that was not declared, is outside its range, or differs from that of the trial. Nothing was changed.",
                 value_error,
             )?,
             unknown_trial: derived(
                 "UnknownTrial",
-                "A trial number that this optimizer never gave out.",
+                "A trial number that does not exist in this optimizer.",
                 &py.get_type::<PyKeyError>(),
             )?,
             already_observed: derived(
                 "AlreadyObserved",
-                "A trial that has a value already; another value needs ``amend=True`` or ``replicate=True``.",
+                "A trial that already has a value; another value needs ``amend=True`` or ``replicate=True``.",
                 value_error,
             )?,
             numerical: derived(
@@ -88,13 +89,13 @@ fn exceptions(py: Python<'_>) -> PyResult<&Exceptions> {
             )?,
             horizon_reached: derived(
                 "HorizonReached",
-                "A suggestion was asked for beyond the horizon that the optimizer was made for. Nothing was changed.",
+                "A suggestion beyond the horizon of the optimizer. Nothing was changed.",
                 &py.get_type::<PyRuntimeError>(),
             )?,
             warning: class(
                 py,
                 "BelatedWarning",
-                "Something that may not be what was meant, or went wrong without stopping the optimizer.",
+                "A warning about a likely mistake, or about an error that did not stop the optimizer.",
                 &[&py.get_type::<PyUserWarning>()],
             )?,
             base,
@@ -172,7 +173,7 @@ pub fn raise(py: Python<'_>, error: Error) -> PyErr {
     PyErr::from_type(class.bind(py).clone(), error.to_string())
 }
 
-/// Tells the user of something that did not stop the call.
+/// Emits a warning of the class `BelatedWarning`.
 pub fn warn(py: Python<'_>, message: &str) -> PyResult<()> {
     let message = std::ffi::CString::new(message)?;
     PyErr::warn(py, exceptions(py)?.warning.bind(py), &message, 2)

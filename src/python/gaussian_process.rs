@@ -1,4 +1,4 @@
-//! `GaussianProcess` for numpy users.
+//! The Python class `GaussianProcess`, on numpy arrays.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -22,10 +22,10 @@ pub struct GaussianProcess {
     model: Mutex<Model>,
 }
 
-/// Hyperparameters until the width of the data is known, then the posterior.
+/// The hyperparameters until the number of columns is known, then the posterior.
 ///
-/// The posterior is shared: a method clones the `Arc`, releases the lock and computes. Only `append` changes it, in place
-/// where no other method holds it.
+/// The posterior is shared: a method clones the `Arc`, releases the lock and computes. Only `append` changes it, in
+/// place if no other method holds it.
 enum Model {
     Unfitted {
         family: KernelFamily,
@@ -49,7 +49,7 @@ impl Model {
         }
     }
 
-    /// θ for d columns: a single lengthscale serves them all.
+    /// θ for d columns; a single lengthscale is used for all columns.
     fn theta_for(&self, d: usize) -> Result<Hyperparameters> {
         if d == 0 {
             return Err(Error::Shape(
@@ -69,7 +69,7 @@ impl Model {
         Ok(theta)
     }
 
-    /// The posterior for points of this width; the prior where nothing has been fitted.
+    /// The posterior for points of this width; the prior before the first fit.
     fn posterior(&self, width: usize) -> Result<Arc<Core>> {
         match self {
             Model::Fitted(gp) => check_width(gp, width).map(|()| Arc::clone(gp)),
@@ -80,7 +80,7 @@ impl Model {
         }
     }
 
-    /// Appends rows and their targets, in place where no other method holds the posterior.
+    /// Appends rows and their targets, in place if no other method holds the posterior.
     fn append(&mut self, x: ArrayView2<f64>, y: &[f64], stop: &mut Stop) -> Result<()> {
         if let Model::Fitted(gp) = self {
             check_width(gp, x.ncols())?;
@@ -114,7 +114,7 @@ impl GaussianProcess {
         self.model.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The posterior, as it is now.
+    /// The present posterior.
     pub fn posterior(&self) -> Result<Arc<Core>> {
         match &*self.lock() {
             Model::Fitted(gp) => Ok(Arc::clone(gp)),
@@ -205,7 +205,7 @@ impl GaussianProcess {
         detached(py, |stop| {
             check_finite("x", x.iter())?;
             check_finite("y", y.iter())?;
-            // The lock is held throughout, so that no other thread's rows are lost.
+            // The lock is held for the whole call, so that rows of other threads are not lost.
             self.lock().append(x.view(), &y.to_vec(), stop)
         })
     }
@@ -312,7 +312,7 @@ impl GaussianProcess {
             let start = gp.hyperparameters();
             let x = rows.slice(s![..n, ..]);
             let theta = fit(x, &targets[..n], &start, &settings, &mut rng, stop)?;
-            // Rows that another thread has appended since are kept.
+            // Rows that another thread has appended meanwhile are kept.
             let mut model = self.lock();
             let now = model.posterior(gp.kernel().width())?;
             let (rows, targets, n) = (now.rows(), now.targets(), now.n_observed());

@@ -1,4 +1,4 @@
-//! Long calls without the GIL that still answer Ctrl-C.
+//! Long calls with the GIL released that can be interrupted by Ctrl-C.
 
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
@@ -8,10 +8,10 @@ use pyo3::prelude::*;
 use crate::error::{Error, Result, Stop};
 use crate::python::errors::raise;
 
-/// Signals are checked this often: taking the GIL costs more than most steps of a computation.
+/// The interval between checks for signals. Taking the GIL costs more than most steps of a computation.
 const INTERVAL: Duration = Duration::from_millis(20);
 
-/// Runs a computation with the GIL released; a signal handler that raises stops it.
+/// Runs a computation with the GIL released. A signal handler that raises stops it.
 pub fn detached<T: Send>(
     py: Python<'_>,
     compute: impl FnOnce(&mut Stop) -> Result<T> + Send,
@@ -37,7 +37,7 @@ pub fn detached<T: Send>(
     });
     match (result, raised) {
         (Ok(done), None) => Ok(done),
-        // The signal came after the last check: the work is done, and the exception still due.
+        // The signal came after the last check: the computation is complete, but the exception must be raised.
         (Ok(_), Some(raised)) | (Err(Error::Interrupted), Some(raised)) => Err(raised),
         (Err(error), _) => Err(raise(py, error)),
     }

@@ -1,4 +1,5 @@
-//! The Python module `belated._core`: one file per group, one move per method: convert, release the GIL, call, convert.
+//! The Python module `belated._core`, one file per class. Each method converts its arguments, releases the GIL, calls
+//! the core and converts the result.
 
 mod acquisition;
 mod constraints;
@@ -33,14 +34,14 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     Ok(())
 }
 
-/// An owned copy, so that no other thread can change it while the GIL is released.
+/// An owned copy, so that other threads cannot change it while the GIL is released.
 fn owned1(array: PyReadonlyArray1<'_, f64>) -> Array1<f64> {
     array.as_array().to_owned()
 }
 
 fn owned2(array: PyReadonlyArray2<'_, f64>) -> Array2<f64> {
     let array = array.as_array();
-    // The strides of an empty array of numpy are none that ndarray takes.
+    // ndarray does not accept the strides of an empty numpy array.
     if array.is_empty() {
         return Array2::zeros(array.raw_dim());
     }
@@ -51,7 +52,7 @@ fn check_finite<'a>(name: &str, mut values: impl Iterator<Item = &'a f64>) -> Re
     match values.find(|v| !v.is_finite()) {
         None => Ok(()),
         Some(bad) => Err(Error::InvalidPoint(format!(
-            "{name} holds {bad}; all its entries must be finite"
+            "{name} contains {bad}; all its entries must be finite"
         ))),
     }
 }

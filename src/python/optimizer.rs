@@ -1,4 +1,4 @@
-//! `Optimizer`: the log and its strategy.
+//! The Python class `Optimizer`: a log and its strategy.
 
 use std::sync::{Mutex, MutexGuard, TryLockError};
 use std::time::Duration;
@@ -24,16 +24,16 @@ const BETWEEN_TRIES: Duration = Duration::from_micros(200);
 
 /// A log of trials and the strategy that proposes the next one.
 ///
-/// The mutex is taken only with the GIL released: a thread that waits for it holds nothing.
+/// The mutex is locked only with the GIL released, so that a waiting thread does not hold the GIL.
 #[pyclass(frozen, module = "belated._core")]
 pub struct Optimizer {
     core: Mutex<Core>,
 }
 
-/// Mean and standard deviation.
+/// Means and standard deviations.
 type Moments<'py> = (Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<f64>>);
 
-/// Trial numbers; mean and standard deviation of the value of each.
+/// Trial numbers, and the mean and standard deviation of each value.
 type LeftOut<'py> = (
     Vec<usize>,
     Bound<'py, PyArray1<f64>>,
@@ -50,14 +50,14 @@ impl Optimizer {
         }
     }
 
-    /// What tells this optimizer from others while it is borrowed.
+    /// The address of this optimizer, which identifies it while it is borrowed.
     fn address(&self) -> usize {
         std::ptr::from_ref(&self.core) as usize
     }
 
-    /// Waits for its turn as long as nobody asks to stop: another thread's suggestion may take a while.
+    /// Waits for the lock, which another thread may hold during a suggestion. The wait can be interrupted.
     ///
-    /// A panic cannot leave the log half written (events are appended whole), so a poisoned lock is usable.
+    /// A poisoned lock is usable: events are appended as a whole, so that a panic cannot leave a partial event.
     fn lock(&self, stop: &mut Stop) -> Result<MutexGuard<'_, Core>> {
         check_not_calling(self.address())?;
         loop {
@@ -111,7 +111,7 @@ impl Optimizer {
         })?;
         for warning in warnings {
             if let Err(raised) = warn(py, &warning) {
-                // Where warnings are errors nobody will learn of these trials.
+                // If warnings are errors, the caller does not get these trials: remove them.
                 detached(py, |stop| {
                     let mut optimizer = self.lock(stop)?;
                     numbers.iter().try_for_each(|&number| {
@@ -126,7 +126,7 @@ impl Optimizer {
 
     #[expect(
         clippy::too_many_arguments,
-        reason = "what a suggestion is made from, as Python passes it"
+        reason = "the arguments of a suggestion, as Python passes them"
     )]
     #[pyo3(signature = (n, context, now, wall_time=None, expires_after=None, feasible=None, fidelity=None))]
     fn propose(
@@ -255,7 +255,7 @@ impl Optimizer {
             Ok(surrogate.map(|s| (s.gp.clone(), s.units, s.log_slope)))
         })?;
         Ok(surrogate.map(|(gp, units, log_slope)| {
-            // The prior mean is a value of f; the scale is that of values from the knee of a warp on.
+            // The prior mean is a value of f; the scale is that of values above the knee of a warp.
             let (mean, scale) = (units.value(0.0), units.scale);
             (GaussianProcess::from_core(gp), mean, scale, log_slope)
         }))

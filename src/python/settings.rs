@@ -6,7 +6,7 @@ use crate::error::Error;
 use crate::python::errors::raise;
 use crate::strategy::registry;
 
-/// Every strategy and every value by the name of its Python class, with all its defaults, as JSON.
+/// All strategies and settings by the names of their Python classes, with their defaults, as JSON.
 #[pyfunction]
 pub fn defaults(py: Python<'_>) -> PyResult<String> {
     serde_json::to_string(&registry::defaults())

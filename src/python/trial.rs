@@ -1,4 +1,4 @@
-//! `Action` and `TrialRecord`: what is reported about trials, and what is known of them.
+//! The Python classes `Action` and `TrialRecord`: reports on trials, and their records.
 
 use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
@@ -7,13 +7,13 @@ use crate::error::Result;
 use crate::ledger::{self, Again, Failure, Ledger, Point, Report, Trial, TrialNumber};
 use crate::python::owned1;
 
-/// Something to record about a trial; checked when it is.
+/// An action on a trial; it is checked when it is recorded.
 #[pyclass(frozen, module = "belated._core")]
 pub struct Action {
     pub(super) core: ledger::Action,
 }
 
-/// One trial as the log knows it.
+/// The record of a trial.
 #[pyclass(frozen, module = "belated._core")]
 pub struct TrialRecord {
     number: usize,
@@ -23,7 +23,7 @@ pub struct TrialRecord {
     trial: Trial,
 }
 
-/// A point as Python's spaces give it.
+/// A point as passed by the Python spaces.
 #[derive(FromPyObject)]
 struct Location<'py> {
     point: PyReadonlyArray1<'py, f64>,
@@ -31,7 +31,7 @@ struct Location<'py> {
     given: Option<Vec<f64>>,
 }
 
-/// What comes with a value; `place` is where the trial was really run.
+/// The report of a value; `place` is the point where the trial was run.
 #[derive(FromPyObject)]
 struct Reported<'py> {
     std: Option<f64>,

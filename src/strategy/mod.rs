@@ -1,12 +1,12 @@
-//! What proposes the next trial: the trait that every strategy implements, and what it takes and gives.
+//! Strategies, which propose the next trial: the trait, its arguments and its results.
 //!
-//! * [`registry`]: from settings in JSON to a strategy of the list below, by its name
+//! * [`registry`]: strategies by name, made from settings in JSON
 //! * [`random_search`]: uniformly random points
 //! * [`bayes`]: Bayesian optimisation with a Gaussian process
-//! * [`elimination`]: rounds of pure exploration, each over what the bounds of the one before left
+//! * [`elimination`]: rounds of pure exploration with elimination
 //! * [`tree`]: optimistic search of a tree of cells
 //!
-//! A strategy is a fold and a proposal: it folds the log into whatever it keeps, and proposes a point from that.
+//! A strategy is a fold and a proposal: it folds the log into its state, and proposes a point from the state.
 
 pub mod bayes;
 pub mod elimination;
@@ -26,7 +26,7 @@ use crate::maximize::feasible::Feasible;
 use crate::random::Rng;
 use crate::strategy::registry::Entry;
 
-/// Every strategy by the name of its Python class.
+/// All strategies, by the names of their Python classes.
 const STRATEGIES: &[Entry] = &[
     Entry::of::<random_search::RandomSearch>("RandomSearch"),
     Entry::of::<bayes::BayesOpt>("BayesOpt"),
@@ -34,38 +34,38 @@ const STRATEGIES: &[Entry] = &[
     Entry::of::<tree::TreeSearch>("TreeSearch"),
 ];
 
-/// What a strategy is made for.
+/// The problem that a strategy is made for.
 #[derive(Debug, Clone)]
 pub struct Setup {
     pub domain: Arc<Domain>,
-    /// Coordinates of the context, empty where none is declared.
+    /// The coordinates of the context; empty if none is declared.
     pub context: Vec<Coordinate>,
-    /// What is known of cheaper evaluations, where trials may be such.
+    /// The declared fidelity, if any.
     pub fidelity: Option<Fidelity>,
     pub clock: Clock,
 }
 
 impl Setup {
-    /// Encoded columns of a context.
+    /// The number of encoded columns of a context.
     pub fn context_width(&self) -> usize {
         self.context.iter().map(Coordinate::width).sum()
     }
 }
 
-/// Where the next trial should be, and what the log should keep of how it was found.
+/// The proposed next trial.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Proposal {
     pub point: Point,
-    /// In [0, 1], 1 a full evaluation; None where no fidelity is declared.
+    /// The fidelity in [0, 1], where 1 is a full evaluation; None if no fidelity is declared.
     pub fidelity: Option<f64>,
-    /// What the strategy reads when it folds the event: nothing else that it learnt survives.
+    /// The note that the strategy reads when it folds the event. Only the note is kept of the computation.
     pub note: Option<String>,
-    /// Something that did not stop the proposal but that the user should know.
+    /// A warning for the user.
     pub warning: Option<String>,
 }
 
 impl Proposal {
-    /// A point alone.
+    /// A proposal with a point only.
     pub fn at(point: Point) -> Self {
         Self {
             point,
@@ -76,7 +76,7 @@ impl Proposal {
     }
 }
 
-/// The point to use when the search is over.
+/// The point to use after the search.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Recommendation {
     pub point: Point,
@@ -84,31 +84,31 @@ pub struct Recommendation {
     pub std: f64,
 }
 
-/// When and where a proposal is wanted.
+/// The request for a proposal.
 #[derive(Debug, Clone, Copy)]
 pub struct Query<'a> {
-    /// Time on the ledger's clock.
+    /// The time on the clock of the ledger.
     pub now: f64,
-    /// Seconds of the wall clock, where leases are given out.
+    /// The wall-clock time in seconds, if leases are used.
     pub wall_time: Option<f64>,
-    /// Encoded context, empty where none is declared.
+    /// The encoded context; empty if none is declared.
     pub context: &'a [f64],
-    /// The fidelity asked for, in [0, 1]; None leaves it to the strategy.
+    /// The requested fidelity in [0, 1]; None lets the strategy choose.
     pub fidelity: Option<f64>,
-    /// The constraints that its point has to satisfy.
+    /// The constraints that the point must satisfy.
     pub feasible: Feasible<'a>,
 }
 
-/// What a strategy can do; asking for anything else is refused when the optimizer is made.
+/// The features that a strategy supports. Other features are refused when the optimizer is constructed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Supports {
     pub contexts: bool,
     pub candidates: bool,
     /// `clock="seconds"`.
     pub seconds: bool,
-    /// Parameters that are active under conditions alone.
+    /// Conditional parameters.
     pub conditions: bool,
-    /// Trials at less than full fidelity.
+    /// Trials below full fidelity.
     pub fidelity: bool,
 }
 
@@ -121,7 +121,7 @@ impl Supports {
         fidelity: true,
     };
 
-    /// Refuses a setup that the strategy of this name cannot serve.
+    /// Refuses a setup with a feature that the strategy of this name does not support.
     pub fn check(self, strategy: &'static str, setup: &Setup) -> Result<()> {
         let candidates = matches!(*setup.domain, Domain::Candidates(_));
         let conditions = match setup.domain.as_ref() {
@@ -153,19 +153,19 @@ impl Supports {
 
 /// A rule that chooses the next point from the log alone.
 ///
-/// Two strategies with the same settings, log and random stream propose the same point, bit for bit. Whatever is
-/// kept between calls follows from the log, or is a cache that changes no result.
+/// Two strategies with the same settings, log and random stream propose the same point, bit for bit. The state between
+/// calls is computed from the log, or is a cache that does not change results.
 pub trait Strategy: Send {
-    /// What it can do.
+    /// The supported features.
     fn supports(&self) -> Supports;
 
-    /// Folds the events since the last time.
+    /// Folds the new events of the log.
     fn catch_up(&mut self, log: &Ledger) -> Result<()>;
 
-    /// Drops what was folded beyond the end of a log that was truncated: as if it had never been there.
+    /// Restores the state for a truncated log: the result is the same as if the removed events had not been folded.
     fn rewind(&mut self, log: &Ledger);
 
-    /// The next point, for a log that it has caught up with. Nothing that follows from the log changes.
+    /// The next point, after `catch_up` with this log. The state changes only in caches.
     fn propose(
         &mut self,
         log: &Ledger,
@@ -174,15 +174,14 @@ pub trait Strategy: Send {
         stop: &mut Stop,
     ) -> Result<Proposal>;
 
-    /// Refuses a note that this strategy cannot have written for the trial that comes next in the log.
+    /// Refuses a note that this strategy cannot have written for the next trial of the log.
     fn check_note(&mut self, _log: &Ledger, note: &str) -> Result<()> {
         Err(Error::Corrupt(format!(
-            "the note {note:?} is not one of this strategy, which writes none"
+            "the note {note:?} is not valid: this strategy writes no notes"
         )))
     }
 
-    /// The best point as the strategy sees it, for a log that it has caught up with; the default knows nothing
-    /// beyond the values.
+    /// The recommended point, after `catch_up` with this log. The default is the point of the best value.
     fn recommend(
         &mut self,
         log: &Ledger,
@@ -193,18 +192,18 @@ pub trait Strategy: Send {
         best_by_value(log, query.feasible, stop)
     }
 
-    /// What can be looked at of a strategy that works in rounds, as JSON, for a log that it has caught up with.
+    /// The status of a strategy that works in rounds, as JSON, after `catch_up` with this log.
     fn status(&mut self, _log: &Ledger, _stop: &mut Stop) -> Result<Option<Value>> {
         Ok(None)
     }
 
-    /// Access to the posterior of strategies that have one.
+    /// Access to the posterior, for strategies with a model.
     fn model_based(&mut self) -> Option<&mut dyn bayes::ModelBased> {
         None
     }
 }
 
-/// The point of the largest value at the highest fidelity observed, among those that satisfy the constraints.
+/// The feasible point with the largest value at the highest fidelity observed.
 pub(crate) fn best_by_value(
     log: &Ledger,
     feasible: Feasible,
@@ -221,7 +220,7 @@ pub(crate) fn best_by_value(
     }))
 }
 
-/// The trial of the largest value whose point satisfies the constraints; of the highest fidelity that has such a point.
+/// The feasible trial with the largest value, at the highest fidelity that has a feasible trial.
 fn best_feasible(log: &Ledger, feasible: Feasible, stop: &mut Stop) -> Result<Option<TrialNumber>> {
     let values = log.trials().iter().enumerate();
     let values = values.filter_map(|(number, trial)| Some((trial.value?, number)));
@@ -253,7 +252,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_strategy_does_not_support_is_refused_by_its_name_and_the_rest_is_not() {
+    fn unsupported_features_are_refused_by_name_and_supported_ones_are_not() {
         let plain = Setup {
             domain: Domain::new_box(vec![Coordinate::Continuous])
                 .unwrap()

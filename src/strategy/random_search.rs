@@ -1,4 +1,4 @@
-//! Uniformly random points, in finite domains without replacement: the simplest strategy, and the pattern for the others.
+//! Random search: uniformly random points, in finite domains without replacement.
 
 use std::sync::Arc;
 
@@ -13,22 +13,23 @@ use crate::random::Rng;
 use crate::strategy::registry::FromSettings;
 use crate::strategy::{Proposal, Query, Setup, Strategy, Supports};
 
-/// There is nothing to choose.
+/// Random search has no settings.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Settings {}
 
-/// In domains of more members than this, points are drawn with replacement: repeats are rare, and finding them has a price.
+/// The largest domain in which points are drawn without replacement. In larger ones repeats are rare and expensive to
+/// find.
 const MAX_MEMBERS: u64 = 100_000;
 
-/// Draws every point uniformly from the domain, in finite ones from what has not been tried.
+/// Draws every point uniformly from the domain; in finite domains from the members that have not been tried.
 pub struct RandomSearch {
     domain: Arc<Domain>,
-    /// The generator of the pool.
+    /// The random generator of the pool.
     pool_rng: Rng,
-    /// Feasible points, found at the first suggestion under constraints.
+    /// The pool of feasible points, found at the first suggestion under constraints.
     pool: Option<Pool>,
-    /// That of trials for which none is asked: full, where one is declared.
+    /// The fidelity of trials by default: full, if a fidelity is declared.
     fidelity: Option<f64>,
 }
 
@@ -46,7 +47,7 @@ impl FromSettings for RandomSearch {
 }
 
 impl RandomSearch {
-    /// The points of the trials in this context, if the domain has few members. An abandoned point counts as tried until
+    /// The points of the trials in this context, if the domain is small enough to draw without replacement. An abandoned point counts as tried until
     /// another result has arrived.
     fn tried(&self, log: &Ledger, query: Query) -> Excluded {
         if !self.domain.is_finite() || self.domain.combinations() > MAX_MEMBERS {
@@ -54,7 +55,9 @@ impl RandomSearch {
         }
         let trials = log.trials().iter().enumerate();
         let tried = trials.filter(|(_, trial)| trial.state != State::Abandoned);
-        let tried = tried.map(|(number, _)| number).chain(log.recently_abandoned());
+        let tried = tried
+            .map(|(number, _)| number)
+            .chain(log.recently_abandoned());
         let points = tried
             .filter(|&number| log.context(number) == query.context)
             .map(|number| {
@@ -64,7 +67,7 @@ impl RandomSearch {
         Excluded::new(&self.domain, points)
     }
 
-    /// A random feasible point: drawn, of the pool, or of an earlier trial.
+    /// A random feasible point: a draw, a point of the pool, or the point of an earlier trial.
     fn feasible_point(
         &mut self,
         log: &Ledger,

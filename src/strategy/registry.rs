@@ -1,4 +1,4 @@
-//! From settings in JSON to a strategy, by its name in the list [`STRATEGIES`].
+//! The registry makes a strategy from settings in JSON, by its name in the list [`STRATEGIES`].
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -8,20 +8,20 @@ use crate::error::{Error, Result};
 use crate::random::Rng;
 use crate::strategy::{STRATEGIES, Setup, Strategy};
 
-/// A strategy that is made from settings of its own.
+/// A strategy that is made from its settings.
 pub trait FromSettings: Strategy + Sized + 'static {
     type Settings: Default + Serialize + DeserializeOwned;
 
-    /// The generator is there for what is drawn once, such as an initial design.
+    /// Makes the strategy. `rng` is used for draws that are made once, such as an initial design.
     fn from_settings(setup: &Setup, settings: Self::Settings, rng: &mut Rng) -> Result<Self>;
 
-    /// Every value that the settings may hold, with its defaults.
+    /// All values that settings may have, with their defaults.
     fn values() -> Vec<Value> {
         Vec::new()
     }
 }
 
-/// A strategy by its name.
+/// An entry of the registry: a strategy by its name.
 pub struct Entry {
     name: &'static str,
     make: fn(Value, &Setup, &mut Rng) -> Result<Box<dyn Strategy>>,
@@ -30,7 +30,7 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// `name` is that of the Python class.
+    /// The entry of strategy `T`; `name` is the name of the Python class.
     pub(super) const fn of<T: FromSettings>(name: &'static str) -> Self {
         Self {
             name,
@@ -43,7 +43,7 @@ impl Entry {
     }
 }
 
-/// The strategy that `{"kind": name, …settings}` describes. One that cannot do what the setup asks for is refused.
+/// Makes the strategy of `{"kind": name, …settings}`. A setup with an unsupported feature is refused.
 pub fn make(definition: &Value, setup: &Setup, rng: &mut Rng) -> Result<Box<dyn Strategy>> {
     let mut settings = definition.as_object().cloned().unwrap_or_default();
     let kind = match settings.remove("kind") {
@@ -80,7 +80,7 @@ pub fn defaults() -> Map<String, Value> {
         .collect()
 }
 
-/// A value as JSON; all settings have that form.
+/// A value of settings as JSON.
 pub fn as_json(value: impl Serialize) -> Value {
     serde_json::to_value(value).unwrap_or_default()
 }
@@ -89,7 +89,7 @@ fn unknown(kind: &str) -> Error {
     Error::InvalidSetting {
         name: "strategy",
         got: kind.to_string(),
-        expected: "this belated knows no strategy of this kind",
+        expected: "this version of belated has no strategy of this kind",
     }
 }
 
@@ -110,7 +110,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn definitions_that_make_no_strategy_are_refused() {
+    fn invalid_definitions_are_refused() {
         let setup = Setup {
             domain: Domain::new_box(vec![Coordinate::Continuous])
                 .unwrap()

@@ -1,4 +1,4 @@
-//! Optimizers of every kind, and histories of what may happen to them: the laws are tested on these.
+//! Random optimizers of every kind, and random histories of their trials, for the tests of general properties.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -22,16 +22,16 @@ use rand::{RngExt, SeedableRng};
 use crate::number;
 use crate::settings::{bpe_delay, settings, tree_search};
 
-/// An optimizer, and what happens to it.
+/// An optimizer and its history.
 #[derive(Debug, Clone)]
 pub struct Case {
     pub definition: Definition,
-    /// Of Bayesian optimisation; None is random search, BPE-Delay or tree search.
+    /// The settings of Bayesian optimisation; None for random search, BPE-Delay or tree search.
     pub settings: Option<Settings>,
     pub steps: Vec<Step>,
 }
 
-/// One thing that happens. Trials are picked by numbers taken modulo how many there are.
+/// A step of a history. Trials are chosen by numbers modulo the number of trials.
 #[derive(Debug, Clone)]
 pub enum Step {
     Suggest {
@@ -42,7 +42,7 @@ pub enum Step {
         which: usize,
         value: f64,
         again: Again,
-        /// Where it was really run.
+        /// The point where it was run.
         place: Option<Place>,
     },
     Fail(usize),
@@ -56,11 +56,11 @@ pub enum Step {
     Surrogate {
         pending: bool,
     },
-    /// Saved and restored.
+    /// The optimizer is saved and restored.
     Restore,
 }
 
-/// How a point (or context) is made; coordinates come from a generator of this seed.
+/// The kind of a point (or context), and the seed of its coordinates.
 #[derive(Debug, Clone, Copy)]
 pub struct Place {
     kind: PlaceKind,
@@ -69,13 +69,13 @@ pub struct Place {
 
 #[derive(Debug, Clone, Copy)]
 enum PlaceKind {
-    /// Uniform in the domain.
+    /// A uniform draw from the domain.
     Inside,
-    /// That of an earlier trial.
+    /// The point of an earlier trial.
     Repeated,
-    /// That of an earlier trial, every coordinate one ulp away.
+    /// The point of an earlier trial with every coordinate changed by one ulp.
     Adjacent,
-    /// Far outside, as only `add` lets it be.
+    /// Far outside the domain, which only `add` accepts.
     Distant,
 }
 
@@ -83,7 +83,7 @@ pub fn go_on() -> impl FnMut() -> ControlFlow<()> {
     || ControlFlow::Continue(())
 }
 
-/// Whether the arithmetic gave up, as it may for absurd numbers, saying so.
+/// Whether the error is numerical, which is allowed for extreme numbers.
 pub fn is_numerical(error: &Error) -> bool {
     matches!(
         error,
@@ -91,7 +91,7 @@ pub fn is_numerical(error: &Error) -> bool {
     )
 }
 
-/// Values of one task: all equal, all adjacent, of one extreme size, or anything.
+/// The values of one history: all equal, all adjacent, of one extreme size, or arbitrary.
 fn values() -> impl Strategy<Value = Union<proptest::strategy::BoxedStrategy<f64>>> {
     let size = select(vec![1.0, -7.5, 1e300, 1e-300, 5e-324]);
     let near = size.clone().prop_map(|v: f64| {
@@ -120,7 +120,7 @@ fn coordinate() -> impl Strategy<Value = Coordinate> {
     ]
 }
 
-/// Lists of rows: spread out, repeated, adjacent, in one line or in one place, tiny and huge.
+/// Lists of candidates: spread out, repeated, adjacent, on a line or in one place, tiny and huge.
 fn candidates() -> impl Strategy<Value = Domain> {
     let count = prop_oneof![8 => 1..30usize, 1 => Just(300)];
     (count, 1..4usize, 0..7, any::<u64>()).prop_map(|(n, d, kind, seed)| {
@@ -181,7 +181,7 @@ fn step(value: impl Strategy<Value = f64> + Clone) -> impl Strategy<Value = Step
     ]
 }
 
-/// An optimizer's definition; None stands for random search.
+/// The definition of an optimizer; None is random search.
 pub fn definition(
     domain: Arc<Domain>,
     context_width: usize,
@@ -193,7 +193,7 @@ pub fn definition(
         domain,
         settings: optimizer::Settings {
             context: vec![Coordinate::Continuous; context_width],
-            // BayesOpt has no use for one.
+            // BayesOpt does not support a fidelity.
             fidelity: (settings.is_none() && seed % 2 == 1).then(Fidelity::default),
             clock,
             seed,
@@ -243,7 +243,7 @@ pub fn case(most: usize) -> impl Strategy<Value = Case> {
                                 settings.as_ref(),
                             );
                             if matches!(kind, 1 | 2) {
-                                // It knows neither contexts, nor seconds, nor fidelities.
+                                // It does not support contexts, seconds or fidelities.
                                 definition.settings.context.clear();
                                 definition.settings.fidelity = None;
                                 definition.settings.clock = Clock::Iterations;
@@ -291,7 +291,7 @@ impl Place {
         }
     }
 
-    /// None, low or full, where one is declared.
+    /// A fidelity: None, low or full, if one is declared.
     fn fidelity(self, optimizer: &Optimizer) -> Option<f64> {
         let declared = optimizer.definition().settings.fidelity.is_some();
         [None, Some(0.25), Some(1.0)][self.seed as usize % 3].filter(|_| declared)
@@ -313,7 +313,7 @@ impl Place {
         }
     }
 
-    /// Seconds that mostly go forward.
+    /// Seconds that mostly increase.
     pub fn now(self, optimizer: &Optimizer) -> Option<f64> {
         let n = optimizer.ledger().len() as f64;
         Some(match self.seed % 8 {
@@ -324,7 +324,7 @@ impl Place {
     }
 }
 
-/// A trial to report about: a pending one, as a rule.
+/// A trial to report on, usually a pending one.
 fn pick(which: usize, optimizer: &Optimizer) -> Option<usize> {
     let ledger = optimizer.ledger();
     let pending: Vec<usize> = ledger.pending().iter().copied().collect();
@@ -336,8 +336,7 @@ fn pick(which: usize, optimizer: &Optimizer) -> Option<usize> {
 }
 
 impl Step {
-    /// Takes the step, and returns the warnings. That a trial has its value already, or that there are as many
-    /// suggestions as there shall be, is no error here.
+    /// Takes the step, and returns the warnings. The errors "already observed" and "horizon reached" are ignored.
     pub fn take(&self, optimizer: &mut Optimizer, stop: &mut Stop) -> Result<Vec<String>, Error> {
         let later = Some(optimizer.ledger().len() as f64);
         let mut report =

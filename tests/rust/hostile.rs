@@ -1,4 +1,4 @@
-//! Whatever values arrive, in whatever order: nothing panics, nothing is NaN, every suggestion is in the domain.
+//! For arbitrary values in arbitrary order: no panic, no NaN, and every suggestion is in the domain.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -21,8 +21,8 @@ use crate::cases;
 use crate::histories::{Step, case, definition, go_on, is_consistent, is_numerical};
 use crate::settings::fitted;
 
-/// Every proposed point is a member (of candidates the very row), and every note can be read: that of a fit, of which θ
-/// is usable, or that of a round. Those of a tree are read by the tree.
+/// Every proposed point is a member (for candidates, equal to its row), and every note can be read: the note of a fit,
+/// with a valid θ, or of a round. The notes of a tree are read by the tree.
 fn check_log(optimizer: &Optimizer) -> Result<(), TestCaseError> {
     let domain = &optimizer.definition().domain;
     let strategy = &optimizer.definition().settings.strategy["kind"];
@@ -47,7 +47,7 @@ fn check_log(optimizer: &Optimizer) -> Result<(), TestCaseError> {
             }
         }
         if let Some(note) = note {
-            // Reading it refuses what is not finite and above 0.
+            // Reading it refuses values that are not finite and above 0.
             let rows = match strategy.as_str() {
                 Some("BayesOpt") => Fit::from_note(&note).map(|fit| fit.rows),
                 Some("BPEDelay") => Note::from_text(&note).map(|note| Some(note.round)),
@@ -69,7 +69,7 @@ proptest! {
         for step in &case.steps {
             match (step, step.take(&mut optimizer, &mut go_on())) {
                 (_, Ok(_)) => {}
-                // Suggesting never fails for numerical reasons; these may, and say so.
+                // A suggestion never fails for numerical reasons; these calls may return a numerical error.
                 (Step::Recommend(_) | Step::Surrogate { .. }, Err(error)) if is_numerical(&error) => {}
                 (_, Err(error)) => return Err(TestCaseError::fail(format!("{step:?}: {error}"))),
             }
@@ -92,7 +92,7 @@ proptest! {
         match optimizer.recommend(&context, Some(0.0), Feasible::EVERYWHERE, &mut go_on()) {
             Ok(None) => prop_assert_eq!(optimizer.ledger().n_observed(), 0),
             Ok(Some(best)) => {
-                // Without a model it is the best observed point, which may have been added from elsewhere.
+                // Without a model it is the best observed point, which may be an added point.
                 let modelled = case.settings.is_some();
                 prop_assert!(!modelled || domain.contains(&best.point.x));
                 prop_assert!(!best.mean.is_nan(), "{best:?}");
@@ -102,7 +102,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_fitted_needs_no_random_points(case in case(40)) {
+    fn fitted_models_suggest_without_random_points(case in case(40)) {
         let old = &case.definition;
         let (width, clock, seed) = (old.settings.context.len(), old.settings.clock, old.settings.seed);
         let settings = case.settings.clone().map(fitted);
@@ -112,7 +112,7 @@ proptest! {
             let warnings = step.take(&mut optimizer, &mut go_on()).map_err(|error| {
                 TestCaseError::fail(format!("{step:?}: {error}"))
             })?;
-            // A domain whose points were all observed is worth a warning of its own.
+            // There is another warning for a domain whose points were all observed.
             let random = warnings.iter().any(|warning| warning.contains("random point"));
             prop_assert!(!random, "{warnings:?}");
         }
@@ -120,7 +120,7 @@ proptest! {
 }
 
 #[test]
-fn sizes_that_nobody_means_are_refused_before_memory_is_asked_for() {
+fn huge_sizes_are_refused_before_memory_is_allocated() {
     let made = |context_width, settings: Settings| {
         let domain = Arc::new(Domain::new_box(vec![Coordinate::Continuous]).unwrap());
         let clock = Clock::Iterations;
@@ -160,7 +160,7 @@ fn sizes_that_nobody_means_are_refused_before_memory_is_asked_for() {
     ] {
         assert!(made(context_width, settings).is_err());
     }
-    // No memory is set aside for trials that are never made: this one is stopped at once.
+    // Memory is not reserved for trials before they are made: this call is stopped at once.
     let mut optimizer = made(0, plain()).unwrap();
     let stopped = optimizer.suggest(usize::MAX, Request::default(), &mut || {
         ControlFlow::Break(())

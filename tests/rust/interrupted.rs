@@ -1,4 +1,4 @@
-//! A stop at any moment: nothing is logged, and what follows is what would have followed anyway.
+//! An interruption at any moment logs nothing, and does not change later suggestions.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use proptest::prelude::{prop_assert, prop_assert_eq, proptest};
 use crate::cases;
 use crate::histories::{Step, case, definition, go_on};
 
-/// Goes on `n` times, then asks to stop, for good.
+/// Continues `n` times, then always asks to stop.
 fn after(n: usize) -> impl FnMut() -> ControlFlow<()> {
     let mut left = n;
     move || match left {
@@ -36,7 +36,7 @@ proptest! {
         let mut stopped = Optimizer::new(case.definition.clone()).unwrap();
         let mut twin = Optimizer::new(case.definition).unwrap();
         for (step, n) in case.steps.iter().zip(stops.iter().cycle()) {
-            // Only these two may take long, and ask.
+            // Only these two may take long, and call `stop`.
             if matches!(step, Step::Suggest { .. } | Step::Recommend(_)) {
                 let before = stopped.to_bytes().unwrap();
                 match step.take(&mut stopped, &mut after(*n)) {
@@ -51,12 +51,12 @@ proptest! {
                 prop_assert_eq!(step.take(&mut stopped, &mut go_on()), step.take(&mut twin, &mut go_on()));
             }
             let same = stopped.to_bytes().unwrap() == twin.to_bytes().unwrap();
-            prop_assert!(same, "{step:?} after a stop went another way");
+            prop_assert!(same, "{step:?} differs after a stop");
         }
     }
 }
 
-/// With more rows, where restarts of a fit run side by side and the calling thread only looks on.
+/// With more rows, where the searches of a fit run on other threads.
 #[test]
 fn a_fit_on_several_threads_stops_without_a_trace() {
     for acquisition in [
@@ -92,7 +92,7 @@ fn a_fit_on_several_threads_stops_without_a_trace() {
         for n in [0, 1, 2, 3, 5, 10, 40] {
             match stopped.suggest(2, Request::default(), &mut after(n)) {
                 Err(Error::Interrupted) => assert!(stopped.to_bytes().unwrap() == before),
-                // A fast machine may be through by then.
+                // A fast machine may finish before the stop.
                 done => {
                     done.unwrap();
                     stopped = Optimizer::from_bytes(&before).unwrap();

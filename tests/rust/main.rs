@@ -1,11 +1,11 @@
-//! The core from outside: laws that hold between its parts, whatever it is given.
+//! Tests of general properties of the core through its public interface, for arbitrary input.
 //!
-//! * [`histories`]: optimizers of every kind, and histories of what may happen to them
+//! * [`histories`]: random optimizers of every kind, and random histories
 //! * [`settings`]: settings of every kind for these optimizers
-//! * [`hostile`]: nothing panics, nothing is NaN, every suggestion is in the domain
-//! * [`models`]: the same for the posterior by itself
+//! * [`hostile`]: no panic, no NaN, every suggestion is in the domain
+//! * [`models`]: the same for the posterior alone
 //! * [`interrupted`]: a stop at any moment leaves no trace
-//! * [`saved`]: what is saved comes back bit for bit, and what is damaged is refused
+//! * [`saved`]: saved optimizers are restored bit for bit, and damaged ones are refused
 
 mod histories;
 mod hostile;
@@ -18,13 +18,13 @@ use proptest::prelude::{Strategy, prop_oneof};
 use proptest::sample::select;
 use proptest::test_runner::Config;
 
-/// `cases`, or as many as the environment variable PROPTEST_CASES asks for.
+/// `cases`, or the number in the environment variable PROPTEST_CASES.
 fn cases(cases: u32) -> Config {
     let asked = std::env::var_os("PROPTEST_CASES").is_some();
     let config = Config {
-        // A case may take long, and a smaller one is only a convenience.
+        // A case may take long, so shrinking is limited.
         max_shrink_iters: 500,
-        // What was found once becomes a test with a name.
+        // A failure that was found becomes a named test instead.
         failure_persistence: None,
         ..Config::default()
     };
@@ -35,7 +35,7 @@ fn cases(cases: u32) -> Config {
     }
 }
 
-/// As `cases`, for what takes a hundred times as long.
+/// As `cases`, for tests that take a hundred times as long.
 fn heavy(few: u32) -> Config {
     let config = cases(few);
     Config {
@@ -44,7 +44,7 @@ fn heavy(few: u32) -> Config {
     }
 }
 
-/// Numbers at the ends of what a double can hold, and ordinary ones.
+/// Ordinary numbers, and numbers at the limits of a double.
 fn number() -> impl Strategy<Value = f64> {
     prop_oneof![
         4 => -1.0..1.0,

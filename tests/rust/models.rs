@@ -1,4 +1,4 @@
-//! The posterior by itself, over rows, targets and hyperparameters at the ends of what a double can hold.
+//! Tests of the posterior for rows, targets and hyperparameters at the limits of a double.
 
 use std::ops::Range;
 
@@ -81,7 +81,7 @@ fn data(n: Range<usize>) -> impl Strategy<Value = Data> {
     })
 }
 
-/// The posterior of the data, its last `tail` rows pending: hallucinated or at their values, in turn.
+/// The posterior of the data with the last `tail` rows pending, alternately hallucinated and at their values.
 fn posterior(data: &Data) -> Result<GaussianProcess, Error> {
     let mut gp = GaussianProcess::new(data.family, &data.theta)?;
     let n = data.y.len() - data.tail;
@@ -104,7 +104,7 @@ proptest! {
     #![proptest_config(cases(400))]
 
     #[test]
-    fn a_posterior_is_made_of_numbers_or_refused(data in data(1..25), probe in vec(coordinate(), 3), seed: u64) {
+    fn a_posterior_is_finite_or_refused(data in data(1..25), probe in vec(coordinate(), 3), seed: u64) {
         let gp = match posterior(&data) {
             Ok(gp) => gp,
             Err(error) if is_numerical(&error) => return Ok(()),
@@ -135,9 +135,9 @@ proptest! {
 proptest! {
     #![proptest_config(heavy(20))]
 
-    /// Where a part of the rows is fitted first, on several threads.
+    /// A subset of the rows is fitted first, on several threads.
     #[test]
-    fn a_fit_of_many_rows_does_too(data in data(100..260), priors: bool, seed: u64) {
+    fn a_fit_of_many_rows_ends_with_usable_hyperparameters(data in data(100..260), priors: bool, seed: u64) {
         check_fit(&data, priors, seed)?;
     }
 }

@@ -1,4 +1,4 @@
-//! Saved optimizers: restored bit for bit, and refused where they are damaged.
+//! Saved optimizers are restored bit for bit, and damaged ones are refused.
 
 use belated::error::Error;
 use belated::optimizer::Optimizer;
@@ -12,14 +12,14 @@ use crate::histories::{Step, case, go_on, is_consistent};
 /// Name and version, then the checksum.
 const HEAD: usize = 8 + 8;
 
-/// Something that happens to bytes; positions are taken modulo their number.
+/// A damage of the bytes; positions are modulo their number.
 #[derive(Debug, Clone)]
 enum Damage {
     Changed(usize, u8),
     CutOff(usize),
     Lost(usize),
     Inserted(usize, u8),
-    /// A run of bytes that stands for a large number where one is expected.
+    /// A run of bytes that encodes a large number.
     Flooded(usize),
 }
 
@@ -53,7 +53,7 @@ fn apply(damage: &Damage, bytes: &mut Vec<u8>) {
     }
 }
 
-/// The checksum, written down a second time: FNV-1a over words, the rest byte by byte, then the length.
+/// A second implementation of the checksum: FNV-1a over words, the rest byte by byte, then the length.
 fn checksum(bytes: &[u8]) -> u64 {
     let mut hash: u64 = 14_695_981_039_346_656_037;
     let mut mix = |word: u64| {
@@ -70,7 +70,7 @@ fn checksum(bytes: &[u8]) -> u64 {
     hash
 }
 
-/// A body with a header that fits.
+/// A body with a matching header.
 fn with_header(body: &[u8]) -> Vec<u8> {
     [
         b"belated".as_slice(),
@@ -85,14 +85,14 @@ proptest! {
     #![proptest_config(cases(300))]
 
     #[test]
-    fn a_copy_goes_on_as_the_original(case in case(25)) {
+    fn a_copy_continues_as_the_original(case in case(25)) {
         let mut original = Optimizer::new(case.definition).unwrap();
         let mut copy = Optimizer::from_bytes(&original.to_bytes().unwrap()).unwrap();
         for (i, step) in case.steps.iter().enumerate() {
             let (one, other) = (step.take(&mut original, &mut go_on()), step.take(&mut copy, &mut go_on()));
             prop_assert_eq!(one, other);
             let bytes = original.to_bytes().unwrap();
-            prop_assert!(copy.to_bytes().unwrap() == bytes, "the copy went another way at {step:?}");
+            prop_assert!(copy.to_bytes().unwrap() == bytes, "the copy differs at {step:?}");
             prop_assert_eq!(copy.ledger().trials(), original.ledger().trials());
             if i % 3 == 0 {
                 copy = Optimizer::from_bytes(&bytes).unwrap();
@@ -101,7 +101,7 @@ proptest! {
     }
 
     #[test]
-    fn damage_is_noticed(case in case(8), damages in vec(damage(), 1..4)) {
+    fn damage_is_detected(case in case(8), damages in vec(damage(), 1..4)) {
         let bytes = bytes_after(&case);
         let mut damaged = bytes.clone();
         damages.iter().for_each(|damage| apply(damage, &mut damaged));
@@ -111,9 +111,9 @@ proptest! {
         }
     }
 
-    /// Where the checksum fits all the same, the optimizer is refused or whole.
+    /// With a matching checksum the optimizer is refused or consistent.
     #[test]
-    fn what_is_read_is_consistent(case in case(8), damages in vec(damage(), 1..4)) {
+    fn a_restored_optimizer_is_consistent(case in case(8), damages in vec(damage(), 1..4)) {
         let bytes = bytes_after(&case);
         let mut body = bytes[HEAD..].to_vec();
         damages.iter().for_each(|damage| apply(damage, &mut body));
@@ -125,7 +125,7 @@ proptest! {
         }
     }
 
-    /// Bytes at random are refused, with a header that fits just as without one.
+    /// Random bytes are refused, with and without a matching header.
     #[test]
     fn noise_is_refused(noise in vec(any::<u8>(), 0..300), forged: bool) {
         let bytes = if forged { with_header(&noise) } else { noise };
@@ -156,11 +156,11 @@ fn another_format_is_refused_by_its_number() {
     );
 }
 
-/// The bytes of an optimizer after the case's steps.
+/// The bytes of an optimizer after the steps of the case.
 fn bytes_after(case: &crate::histories::Case) -> Vec<u8> {
     let mut optimizer = Optimizer::new(case.definition.clone()).unwrap();
     for step in &case.steps {
-        // A restored one is saved as it was.
+        // A restored optimizer has the same bytes.
         if !matches!(step, Step::Restore) {
             step.take(&mut optimizer, &mut go_on()).ok();
         }

@@ -1,4 +1,4 @@
-//! Settings of every kind: what the optimizers of the histories are made with.
+//! Random settings of every kind for the optimizers of the histories.
 
 use belated::gp::kernel::KernelFamily;
 use belated::strategy::bayes::pending::{
@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 
 use crate::number;
 
-/// Settings of every kind; those that `Settings::check` would refuse for a domain are taken back.
+/// Settings of every kind; settings that `Settings::check` refuses for the domain are replaced.
 pub fn settings(candidates: bool, floors: f64) -> impl Strategy<Value = Settings> {
     let window = option::weighted(0.6, select(vec![1e-300, 1.0, 3.5, 20.0, f64::MAX]));
     let how = select(vec![
@@ -97,7 +97,7 @@ pub fn tree_search() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Settings of BPE-Delay, with horizons that histories reach and others; delays too long for one are taken back.
+/// Settings of BPE-Delay with short and long horizons; delays that are too long for the horizon are replaced.
 pub fn bpe_delay(candidates: bool) -> impl Strategy<Value = elimination::Settings> {
     let known = (0.0..20.0, 0.0..5.0, 0.0..2.0)
         .prop_map(|(mean, xi, b)| Delay::SubExponential(SubExponential { mean, xi, b }));
@@ -137,7 +137,7 @@ pub fn bpe_delay(candidates: bool) -> impl Strategy<Value = elimination::Setting
             mean,
             delay,
             beta: match kernel {
-                // Too rough for the theorem on a box.
+                // Its functions are not Lipschitz continuous, which the theorem on a box requires.
                 KernelFamily::Matern12 if !candidates => elimination::Beta::Fixed(2.0),
                 _ => beta,
             },
@@ -158,7 +158,7 @@ pub fn bpe_delay(candidates: bool) -> impl Strategy<Value = elimination::Setting
     })
 }
 
-/// The same settings where everything is fitted, in units of the observed, and covariances are bounded: those of the
+/// The same settings with all hyperparameters fitted, values in observed units and bounded covariances: those of the
 /// linear kernel overflow where points do.
 pub fn fitted(settings: Settings) -> Settings {
     let gp = settings.gp().clone();
@@ -182,7 +182,7 @@ pub fn fitted(settings: Settings) -> Settings {
     }
 }
 
-/// Positive numbers: as a rule of a size that occurs, now and then one that should not.
+/// Positive numbers, mostly of usual size and sometimes extreme.
 fn positive(usual: f64) -> impl Strategy<Value = f64> {
     prop_oneof![
         6 => (0.1..10.0f64).prop_map(move |factor| usual * factor),
@@ -236,7 +236,7 @@ fn gp() -> impl Strategy<Value = GP> {
     (model, refits).prop_map(|(model, refits)| {
         let (kernel, ard, (lengthscale, signal, noise), priors, mean, (targets, inputs)) = model;
         let (n_restarts, refit_every, refit_clock, fit_rows, initial_theta) = refits;
-        // Drawn as variances: the ends of what a double can hold stay within reach.
+        // Drawn as variances, so that the limits of a double are reached.
         let std = |variance: f64| variance.sqrt();
         GP {
             kernel,

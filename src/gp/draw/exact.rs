@@ -1,4 +1,4 @@
-//! Exact joint draws on finitely many points: from the posterior, and from the prior with its factor kept.
+//! Exact joint draws at finitely many points: from the posterior, and from the prior with a stored factor.
 
 use ndarray::{Array2, ArrayView1, ArrayView2, Axis, concatenate, s};
 use rand_distr::{Distribution, StandardNormal};
@@ -10,7 +10,7 @@ use crate::numerics::cholesky::multiply_transposed;
 use crate::numerics::growing_cholesky::GrowingCholesky;
 use crate::random::Rng;
 
-/// n standard normal numbers.
+/// n independent standard normal numbers.
 pub(crate) fn standard_normal(n: usize, rng: &mut Rng) -> Vec<f64> {
     (0..n).map(|_| StandardNormal.sample(rng)).collect()
 }
@@ -42,7 +42,7 @@ impl GaussianProcess {
         Ok(out)
     }
 
-    /// L⁻¹ (g + ε) for prior values g at all rows and fresh noise ε ~ N(0, λ_i).
+    /// L⁻¹ (g + ε) for prior values g (n,) at all rows and new noise ε_i ~ N(0, λ_i).
     pub(crate) fn whitened_prior(&self, prior: &[f64], rng: &mut Rng) -> Vec<f64> {
         let noise = standard_normal(self.len(), rng).into_iter();
         let noise = noise.zip(self.row_noise()).map(|(e, v)| v.sqrt() * e);
@@ -52,7 +52,8 @@ impl GaussianProcess {
     }
 }
 
-/// Exact joint draws from the prior at a set of points that may grow: the factor is kept, a draw is one product.
+/// Exact joint draws from the prior at a set of points to which points can be added. The factor is stored, so that a
+/// draw is one product.
 #[derive(Debug, Clone)]
 pub struct PriorFactor {
     kernel: Kernel,
@@ -61,6 +62,7 @@ pub struct PriorFactor {
 }
 
 impl PriorFactor {
+    /// Factorises the covariance matrix of `points` (N, d): O(N³).
     pub fn new(kernel: &Kernel, points: Array2<f64>) -> Result<Self> {
         let mut root = GrowingCholesky::new();
         root.extend(
@@ -74,8 +76,8 @@ impl PriorFactor {
         })
     }
 
-    /// As `new`, without the factorisation if `previous` has it: that of the same stationary kernel at points that differ
-    /// from these only in columns in which all of them agree, such as those of a context. The bits are the same.
+    /// As `new`, but `previous` is returned if its factor is valid. It is valid for the same stationary kernel and
+    /// points that differ from these only in constant columns, such as the columns of a context. The bits are the same.
     pub fn reuse(previous: Option<Self>, kernel: &Kernel, points: Array2<f64>) -> Result<Self> {
         match previous {
             Some(mut previous)
@@ -95,7 +97,7 @@ impl PriorFactor {
         }
     }
 
-    /// Adds further points after those there are.
+    /// Appends points.
     pub fn include(&mut self, more: ArrayView2<f64>) -> Result<()> {
         let mut cross = Array2::zeros((more.nrows(), self.points.nrows()));
         let scaled = self.kernel.scale(self.points.view());
@@ -111,6 +113,7 @@ impl PriorFactor {
         self.points = self.points.slice(s![..n, ..]).to_owned();
     }
 
+    /// The number of points N.
     pub fn len(&self) -> usize {
         self.points.nrows()
     }
@@ -119,14 +122,13 @@ impl PriorFactor {
         self.len() == 0
     }
 
-    /// One joint draw at all points, in their order.
+    /// One joint draw at all points, in the order of the points.
     pub fn draw(&self, rng: &mut Rng) -> Vec<f64> {
         self.root.multiply(&standard_normal(self.len(), rng))
     }
 }
 
-/// Whether the rows of both arrays differ among themselves in the same way: each column is the same in both, or constant
-/// in both.
+/// Whether differences between rows are equal in both arrays: each column is the same in both, or constant in both.
 fn same_differences(a: ArrayView2<f64>, b: ArrayView2<f64>) -> bool {
     let constant = |column: ArrayView1<f64>| column.iter().all(|x| *x == column[0]);
     a.dim() == b.dim()
@@ -143,7 +145,7 @@ pub(crate) mod tests {
     use crate::gp::tests::{model, wave};
     use rand::SeedableRng;
 
-    /// Means and covariances over many draws, against the posterior: 5 standard errors.
+    /// Compares means and covariances over many draws with the posterior, to within 5 standard errors.
     pub(crate) fn check_moments(
         draws: &[Vec<f64>],
         mean: &[f64],
@@ -175,7 +177,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn exact_draws_have_the_posterior_s_moments() {
+    fn exact_draws_have_the_moments_of_the_posterior() {
         let mut rng = Rng::seed_from_u64(5);
         let gp = model(KernelFamily::Matern52, 6);
         let z = wave(4, 2, 7.7);
@@ -186,7 +188,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn prior_draws_extended_have_the_kernel_as_covariance() {
+    fn prior_draws_at_appended_points_have_the_kernel_as_covariance() {
         let mut rng = Rng::seed_from_u64(8);
         let kernel = model(KernelFamily::Matern52, 1).kernel().clone();
         let z = wave(5, 2, 2.2);
@@ -197,7 +199,7 @@ pub(crate) mod tests {
         check_moments(&draws, &[0.0; 5], &kernel.gram(z.view()), 1e-6);
     }
 
-    /// Points whose last column is a context.
+    /// Points with a context in the last column.
     fn in_context(context: f64, n: usize) -> Array2<f64> {
         let mut points = wave(n, 2, 2.2);
         points.column_mut(1).fill(context);
@@ -205,7 +207,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_factor_serves_other_contexts_with_the_bits_of_a_new_one() {
+    fn a_reused_factor_for_another_context_has_the_bits_of_a_new_one() {
         for family in KernelFamily::ALL {
             let kernel = model(family, 1).kernel().clone();
             let elsewhere = wave(3, 2, 7.1);

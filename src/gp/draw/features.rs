@@ -1,4 +1,4 @@
-//! Random features of a kernel, whose weighted sums are approximate draws from the prior.
+//! Random features of a kernel. Their weighted sums are approximate draws from the prior.
 //!
 //! Notation: M features φ_i(x) = a·c_i, with phases ω_iᵀw(x) + b_i, their cosines c_i and sines s_i, and the amplitude a.
 
@@ -17,9 +17,9 @@ pub(super) struct Features {
     /// ω, one column per feature: (d, M).
     omega: Array2<f64>,
     b: Vec<f64>,
-    /// w of the kernel.
+    /// The input warp w of the kernel.
     input_warp: InputWarp,
-    /// Whether the phases take the place of their cosines.
+    /// Whether the kernel is linear: the features are then the phases, not their cosines.
     linear: bool,
 }
 
@@ -85,10 +85,10 @@ impl Features {
             .map_or(&[], |all| &all[d * n..(d + 1) * n])
     }
 
-    /// s and c at x; for linear features c is the phase, and s minus its derivative: −1.
+    /// Writes s and c at x. For linear features c is the phase, and s is minus its derivative, −1.
     pub(super) fn evaluate(&self, x: &[f64], sines: &mut [f64], cosines: &mut [f64]) {
         cosines.copy_from_slice(&self.b);
-        // Most columns of categories are 0.
+        // Zeros are skipped, because most columns of categories are 0.
         for (d, x) in x.iter().enumerate().filter(|(_, x)| **x != 0.0) {
             add_multiple(self.input_warp.value(*x, d), self.omega(d), cosines);
         }
@@ -100,7 +100,7 @@ impl Features {
     }
 }
 
-/// Replaces phases by their cosines, and fills their sines.
+/// Replaces phases by their cosines, and writes their sines to `sines`.
 #[multiversion(targets = "simd")]
 fn sines_and_cosines(sines: &mut [f64], cosines: &mut [f64]) {
     for (s, c) in sines.iter_mut().zip(cosines) {

@@ -1,7 +1,8 @@
-//! Draws from a posterior: exact ones at points, and functions on a box.
+//! Draws from a posterior: exact draws at points, and approximate draws as functions on a box.
 //!
 //! * [`exact`]: joint draws at finitely many points
-//! * [`path`]: a draw as a function, made [`pathwise`] or in [`weight_space`] from [`features`] of the kernel
+//! * [`path`]: a draw as a function, by [`pathwise`] conditioning or in [`weight_space`], from [`features`] of the
+//!   kernel
 
 pub mod exact;
 mod features;

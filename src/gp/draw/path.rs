@@ -12,19 +12,19 @@ use crate::numerics::simd::dot;
 #[derive(Debug, Clone)]
 pub struct Path {
     pub(super) features: Features,
-    /// w, scaled by the amplitude of the features where that is not normalised away.
+    /// w, multiplied by the amplitude of the features unless the features are normalised.
     pub(super) weights: Vec<f64>,
     pub(super) form: Form,
 }
 
-/// How the function follows from wᵀc.
+/// The form of the function of wᵀc.
 #[derive(Debug, Clone)]
 pub(super) enum Form {
     Pathwise(Pathwise),
     WeightSpace(WeightSpace),
 }
 
-/// Buffers that evaluations of a path reuse.
+/// Buffers for evaluations of a path.
 #[derive(Debug, Default)]
 pub struct Workspace {
     pub(super) k: Vec<f64>,
@@ -60,7 +60,7 @@ impl Path {
         }
     }
 
-    /// The draw at x and its gradient.
+    /// Returns the draw at x and writes its gradient to `gradient`.
     pub fn value_and_gradient(
         &self,
         gp: &GaussianProcess,
@@ -85,7 +85,7 @@ impl Path {
         }
     }
 
-    /// Leaves s and c at x in the workspace; wᵀc.
+    /// Writes s and c at x to the workspace and returns wᵀc.
     fn evaluate_features(&self, gp: &GaussianProcess, x: &[f64], workspace: &mut Workspace) -> f64 {
         workspace.resize(gp.len(), self.features.len());
         let Workspace { sines, cosines, .. } = workspace;
@@ -106,7 +106,7 @@ mod tests {
     use crate::random::Rng;
 
     #[test]
-    fn gradients_of_paths_are_finite_differences() {
+    fn gradients_of_paths_equal_finite_differences() {
         let mut go_on = || ControlFlow::Continue(());
         let mut rng = Rng::seed_from_u64(9);
         let plain = model(KernelFamily::Matern52, 8);

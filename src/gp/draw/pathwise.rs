@@ -1,8 +1,8 @@
-//! Draws by Matheron's rule: a draw from the prior, corrected at the rows.
+//! Draws by Matheron's rule: a draw from the prior plus a correction at the rows.
 //!
 //! Notation: g(x) = wᵀc(x), a draw from the prior by spectral features; ε ~ N(0, λ) at the rows X; ν the multiplier of
-//! deviations. mu(x) + ν·(g(x) − k(x, X) A⁻¹ (g(X) + ε)) is a draw from GP(mu, ν²·Σ) (Wilson et al. 2020), in which only
-//! g is approximate.
+//! standard deviations. mu(x) + ν·(g(x) − k(x, X) A⁻¹ (g(X) + ε)) is a draw from GP(mu, ν²·Σ) (Wilson et al. 2020), in
+//! which only g is approximate.
 
 use super::exact::standard_normal;
 use super::features::Features;
@@ -15,7 +15,7 @@ use crate::random::Rng;
 /// ν·g(x) + k(x, X)ᵀq with q = α − ν A⁻¹(g(X) + ε).
 #[derive(Debug, Clone)]
 pub(super) struct Pathwise {
-    /// q, one number per row.
+    /// q (n,).
     coefficients: Vec<f64>,
     /// ν.
     multiplier: f64,
@@ -104,7 +104,7 @@ mod tests {
     use crate::gp::tests::{model, wave};
 
     #[test]
-    fn draws_have_the_posterior_s_moments() {
+    fn draws_have_the_moments_of_the_posterior() {
         let mut go_on = || ControlFlow::Continue(());
         let mut rng = Rng::seed_from_u64(6);
         for multiplier in [1.0, 2.0] {

@@ -1,4 +1,4 @@
-//! Draws by Bayesian linear regression in normalised features, as in the code of Verma et al. 2022.
+//! Draws by Bayesian linear regression on normalised features, as in the code of Verma et al. 2022.
 //!
 //! Notation: features h(x) = σ_f·c(x)/|c(x)|, H (n, M) their rows at X, f(x) = wᵀh(x). With Σ = HᵀH + λI,
 //! w ~ N(Σ⁻¹Hᵀy, λΣ⁻¹).
@@ -23,8 +23,8 @@ pub(super) struct WeightSpace {
 }
 
 impl Path {
-    /// A draw of the weights of n normalised features given the rows' targets y. A row whose noise variance is λ_i counts
-    /// sqrt(λ/λ_i) times.
+    /// A draw of the weights of n normalised features, given the targets y of the rows. A row of noise variance λ_i is
+    /// multiplied by sqrt(λ/λ_i).
     pub fn weight_space(
         gp: &GaussianProcess,
         n: usize,
@@ -121,7 +121,7 @@ mod tests {
 
     #[test]
     fn draws_fit_dense_data() {
-        // With many features and rows the regression's mean is close to the posterior's.
+        // With many features and rows, the mean of the regression is close to the posterior mean.
         let mut go_on = || ControlFlow::Continue(());
         let mut rng = Rng::seed_from_u64(10);
         let gp = model(KernelFamily::SquaredExponential, 40);

@@ -14,7 +14,7 @@ use crate::numerics::simd::{
 };
 use crate::random::Rng;
 
-/// A covariance function σ_f²·κ with one lengthscale per column (ARD), of warped columns if there is a warp.
+/// A covariance function σ_f²·κ with one lengthscale per column (ARD) and an optional input warp.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Kernel {
     pub family: KernelFamily,
@@ -22,16 +22,16 @@ pub struct Kernel {
     pub lengthscale: Vec<f64>,
     /// σ_f².
     pub signal_variance: f64,
-    /// w. The linear family has none.
+    /// w; the identity for the linear family.
     #[serde(default, skip_serializing_if = "InputWarp::is_identity")]
     pub input_warp: InputWarp,
-    /// The columns of categories, one-hot groups that share a lengthscale, where the family is stationary. What they
-    /// contribute to r² is kept with the points, so that a category costs as much as one column.
+    /// The columns of categories (one-hot groups that share a lengthscale), for stationary families. Their
+    /// contributions to r² are stored with the points, so that a category costs as much as one column.
     pub categories: Vec<Range<usize>>,
 }
 
 impl Kernel {
-    /// With these columns of categories.
+    /// The kernel with these columns of categories.
     pub fn with_categories(mut self, categories: &[Range<usize>]) -> Self {
         if self.family.is_stationary() {
             self.categories = categories.to_vec();
@@ -39,12 +39,12 @@ impl Kernel {
         self
     }
 
-    /// Number of columns of a point.
+    /// The number of columns of a point.
     pub fn width(&self) -> usize {
         self.lengthscale.len()
     }
 
-    /// The points, scaled for this kernel.
+    /// The points (n, d), scaled for this kernel.
     pub fn scale(&self, x: ArrayView2<f64>) -> ScaledPoints {
         let mut points = ScaledPoints::default();
         points.append(self, x);
@@ -56,7 +56,7 @@ impl Kernel {
         self.row_from(z, x, 0, out);
     }
 
-    /// k(z, x_j) for every scaled point j from the given one on.
+    /// k(z, x_j) for every scaled point j ≥ `from`.
     pub fn row_from(&self, z: &[f64], x: &ScaledPoints, from: usize, out: &mut [f64]) {
         self.arguments(z, x, from, out);
         match self.family.stationary() {
@@ -70,7 +70,7 @@ impl Kernel {
         self.row_with_slope_from(z, x, 0, out, slope);
     }
 
-    /// k(z, x_j) and g(z, x_j) for every scaled point j from the given one on.
+    /// k(z, x_j) and g(z, x_j) for every scaled point j ≥ `from`.
     pub fn row_with_slope_from(
         &self,
         z: &[f64],
@@ -123,15 +123,15 @@ impl Kernel {
         }
     }
 
-    /// The covariance matrix of points among themselves, exactly symmetric.
+    /// The covariance matrix (n, n) of the points, exactly symmetric.
     pub fn gram(&self, x: ArrayView2<f64>) -> Array2<f64> {
         let mut out = Array2::zeros((x.nrows(), x.nrows()));
         self.cross(x, &self.scale(x), out.view_mut());
         out
     }
 
-    /// `out[d]` = Σ_j weight_j·dk(z, x_j)/dz_d, with dk/dz_d = 2 g (z̃_d − x̃_jd)·w_d'(z_d)/ℓ_d, or g x̃_jd/ℓ_d if linear; 0 in
-    /// the columns of categories, between whose choices nothing lies.
+    /// `out[d]` = Σ_j weight_j·dk(z, x_j)/dz_d, with dk/dz_d = 2 g (z̃_d − x̃_jd)·w_d'(z_d)/ℓ_d, or g x̃_jd/ℓ_d if
+    /// linear; 0 in the columns of categories, which are not continuous.
     pub fn contract_gradient(
         &self,
         z: &[f64],
@@ -154,7 +154,8 @@ impl Kernel {
     }
 
     /// Adds to each entry d −Σ_j w_j·dk(x_i, x_j)/(g d log ℓ_d) over the points from i on: dk/d log ℓ_d = −2 g (x̃_id − x̃_jd)²,
-    /// or −2 g x̃_id x̃_jd if linear. That of a category is added to its first column. `x_i` are the columns of point i.
+    /// or −2 g x̃_id x̃_jd if linear. The sum of a category is added to its first column. `x_i` are the columns of
+    /// point i.
     pub fn add_lengthscale_sums(
         &self,
         x_i: &[f64],
@@ -178,7 +179,7 @@ impl Kernel {
         }
     }
 
-    /// The columns that belong to no category.
+    /// The columns that do not belong to a category.
     pub fn plain_columns(&self) -> impl Iterator<Item = usize> {
         let starts = self.categories.iter().map(|category| category.start);
         let ends = self.categories.iter().map(|category| category.end);
@@ -189,14 +190,15 @@ impl Kernel {
             .flat_map(|(from, to)| from..to)
     }
 
-    /// The column of what category c contributes to r² at a point: that of its choice, or the one behind all columns where
-    /// it has none. What no choice has, as a row from elsewhere may, counts as the choice or none that it is nearest to.
+    /// The column of `ScaledPoints` with the contribution of category c to r² at point z: the column of its choice, or
+    /// `width + c` if it has no choice.
     fn category_column(&self, z: &[f64], c: usize) -> usize {
         self.choice(ArrayView1::from(z), c)
             .unwrap_or(self.width() + c)
     }
 
-    /// The column of the choice of category c at a point, if it has one.
+    /// The column of the choice of category c at a point; None if it has no choice. In entries that are not one-hot,
+    /// the first entry of at least ½ counts as the choice.
     pub(super) fn choice(&self, z: ArrayView1<f64>, c: usize) -> Option<usize> {
         self.categories[c].clone().find(|&d| z[d] >= 0.5)
     }
@@ -209,8 +211,8 @@ impl Kernel {
         Some(omega.collect())
     }
 
-    /// w_d(x)/ℓ_d within the range of a double, so that a point is at distance 0 from itself whatever its size, and
-    /// products of the linear kernel stay finite.
+    /// w_d(x)/ℓ_d, limited so that it is finite: a point of any size has distance 0 from itself, and products of the
+    /// linear kernel are finite.
     pub(super) fn scaled(&self, x: f64, d: usize) -> f64 {
         let limit = if self.family.is_stationary() {
             f64::MAX
@@ -220,7 +222,7 @@ impl Kernel {
         (self.input_warp.value(x, d) / self.lengthscale[d]).clamp(-limit, limit)
     }
 
-    /// q(z, x_j) for every scaled point j from the given one on.
+    /// q(z, x_j) for every scaled point j ≥ `from`.
     fn arguments(&self, z: &[f64], x: &ScaledPoints, from: usize, out: &mut [f64]) {
         assert_eq!(from + out.len(), x.len());
         out.fill(0.0);

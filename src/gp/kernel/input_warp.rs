@@ -1,25 +1,26 @@
-//! Input warping: columns pass through distribution functions of Kumaraswamy before distances are taken (Snoek et al. 2014).
+//! Input warping: each column is mapped by a Kumaraswamy distribution function before distances are computed (Snoek et
+//! al. 2014).
 //!
 //! Notation: w(u) = 1 − (1 − u^a)^b, a monotone map of [0, 1] onto itself.
 
 use serde::{Deserialize, Serialize};
 
-/// The slope of w may be 0 or infinite at the ends of [0, 1]; it is taken no nearer to them.
+/// The smallest distance from the ends of [0, 1] at which slopes are computed; at the ends they may be 0 or infinite.
 const MIN_FROM_END: f64 = 1e-6;
 
-/// The exponents a and b of w; both 1 for u itself.
+/// The exponents a and b of w; both are 1 for the identity.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Kumaraswamy(pub f64, pub f64);
 
 impl Kumaraswamy {
     pub const IDENTITY: Self = Self(1.0, 1.0);
 
-    /// Whether the exponents are numbers above 0.
+    /// Whether the exponents are finite and above 0.
     pub fn is_valid(self) -> bool {
         [self.0, self.1].iter().all(|e| *e > 0.0 && e.is_finite())
     }
 
-    /// w(u); what is outside [0, 1] counts as its nearer end.
+    /// w(u), with u clipped to [0, 1].
     fn value(self, u: f64) -> f64 {
         let Self(a, b) = self;
         1.0 - (1.0 - u.clamp(0.0, 1.0).powf(a)).powf(b)
@@ -33,7 +34,7 @@ impl Kumaraswamy {
     }
 }
 
-/// The map of each column; empty if no column has one.
+/// The map of each column; empty if all are the identity.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct InputWarp(Vec<Kumaraswamy>);
@@ -47,12 +48,12 @@ impl InputWarp {
         }
     }
 
-    /// Whether no column has one.
+    /// Whether all maps are the identity.
     pub fn is_identity(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Whether these can be the maps of so many columns.
+    /// Whether the maps are valid for `width` columns.
     pub fn is_valid(&self, width: usize) -> bool {
         let fits = self.is_identity() || self.0.len() == width;
         fits && self.0.iter().all(|map| map.is_valid())
@@ -87,7 +88,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn maps_are_monotone_and_their_slopes_finite_differences(
+        fn maps_are_monotone_and_their_slopes_equal_finite_differences(
             a in 0.25..4.0f64, b in 0.25..4.0f64, u in 0.01..0.98f64, step in 0.001..0.01f64,
         ) {
             let warp = InputWarp::new(vec![Kumaraswamy::IDENTITY, Kumaraswamy(a, b)]);
@@ -100,7 +101,7 @@ mod tests {
         }
     }
 
-    /// Of a Beta(a, 1) and a Beta(1, b) variable: their distribution functions are maps with one exponent.
+    /// The distribution functions of Beta(a, 1) and Beta(1, b) are maps with one exponent.
     #[test]
     fn one_exponent_is_a_power() {
         let warp = InputWarp::new(vec![Kumaraswamy(4.0, 1.0), Kumaraswamy(1.0, 0.25)]);
@@ -114,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn maps_that_change_nothing_are_none() {
+    fn identity_maps_are_dropped() {
         assert!(InputWarp::new(vec![Kumaraswamy::IDENTITY; 3]).is_identity());
         let warp = InputWarp::new(vec![Kumaraswamy(2.0, 1.0), Kumaraswamy::IDENTITY]);
         assert!(warp.is_valid(2) && !warp.is_valid(3) && InputWarp::default().is_valid(3));

@@ -2,7 +2,7 @@
 
 use crate::numerics::simd::multiversion;
 
-/// x̃ is limited to this size, so that products stay finite.
+/// The limit of |x̃|, so that products are finite.
 pub(super) const MAX_SCALED: f64 = 1e100;
 
 /// Replaces x̃ᵀx̃' by k. Its slope is σ_f² everywhere.

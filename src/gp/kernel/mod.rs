@@ -1,12 +1,12 @@
 //! Covariance functions k = σ_f²·κ with one lengthscale per column.
 //!
-//! Notation: x̃ = w(x)/ℓ with the input warp w, as a rule none; q = |x̃ − x̃'|² = r² for stationary families and x̃ᵀx̃' for
-//! the linear one; σ_f² the signal variance; κ(q) the correlation, g = dk/dq the slope.
+//! Notation: x̃ = w(x)/ℓ with the input warp w, the identity by default; q = |x̃ − x̃'|² = r² for stationary families
+//! and x̃ᵀx̃' for the linear one; σ_f² the signal variance; κ(q) the correlation, g = dk/dq the slope.
 //!
 //! * [`covariance`]: blocks of k, and derivatives by points and lengthscales; [`points`]: points scaled and transposed
-//! * [`input_warp`]: maps of the columns, applied first
-//! * one file per family: k and g from q, and the spectral density. A new one is a file, a variant of [`KernelFamily`],
-//!   and its line in each of the lists below.
+//! * [`input_warp`]: maps of the columns, applied before scaling
+//! * one file per family: k and g from q, and the spectral density. A new family needs a file, a variant of
+//!   [`KernelFamily`], and a line in each of the lists below.
 
 mod covariance;
 mod input_warp;
@@ -58,7 +58,7 @@ impl KernelFamily {
     pub const NAMES: &str =
         "\"matern12\", \"matern32\", \"matern52\", \"squared_exponential\" or \"linear\"";
 
-    /// The name in settings and in the log.
+    /// The name in settings and in notes of the log.
     pub const fn name(self) -> &'static str {
         match self {
             KernelFamily::SquaredExponential => "squared_exponential",
@@ -74,7 +74,7 @@ impl KernelFamily {
         Self::ALL.into_iter().find(|family| family.name() == name)
     }
 
-    /// Whether k depends on x − x' alone.
+    /// Whether k depends only on x − x'.
     pub fn is_stationary(self) -> bool {
         self.stationary().is_some()
     }
@@ -94,13 +94,14 @@ impl KernelFamily {
 struct Stationary {
     /// Replaces r² by k.
     values: fn(f64, &mut [f64]),
-    /// Replaces r² by k, and fills g = dk/d(r²).
+    /// Replaces r² by k, and writes g = dk/d(r²).
     values_and_slopes: fn(f64, &mut [f64], &mut [f64]),
     /// A random factor a such that ω = a·N(0, 1)/ℓ has the spectral density of κ: E cos(ωᵀ(x − x')) = κ.
     spectral_factor: fn(&mut Rng) -> f64,
 }
 
-/// The spectral factor of Matérn ν: that of Student's t with 2ν degrees of freedom (Rasmussen & Williams 2006, eq. 4.15).
+/// The spectral factor of Matérn ν: sqrt(2ν/χ²) with χ² of 2ν degrees of freedom, so that ω has a Student t
+/// distribution (Rasmussen & Williams 2006, eq. 4.15).
 fn student_factor(degrees: f64, rng: &mut Rng) -> f64 {
     let chi_squared = ChiSquared::new(degrees)
         .expect("degrees of freedom are a positive number")
@@ -108,7 +109,7 @@ fn student_factor(degrees: f64, rng: &mut Rng) -> f64 {
     (degrees / chi_squared).sqrt()
 }
 
-/// r and its multiples, cut off where their exponential is 0 already: infinity times 0 would be NaN.
+/// Limits multiples of r to where their exponential is 0, because infinity times 0 would be NaN.
 #[inline(always)]
 fn capped(a: f64) -> f64 {
     if a > 1e3 { 1e3 } else { a }

@@ -6,9 +6,10 @@ use ndarray::ArrayView2;
 
 use super::Kernel;
 
-/// Column d of point j at `values[d * capacity + j]`, which is x̃_jd. In the columns of categories it is |s_d e_d − x̃_j|²_C
-/// instead, what choice d contributes to r²; after the columns of points follows one for each category, |x̃_j|²_C, what
-/// a point without a choice contributes. There x̃_j is that of the choice, or of none, that the point is nearest to.
+/// Scaled points: `values[d * capacity + j]` is x̃_jd. In the columns of categories it is |s_d e_d − x̃_j|²_C instead,
+/// the contribution of choice d to r². Behind the columns of the points there is one column per category with
+/// |x̃_j|²_C, the contribution of a point without a choice. In both, x̃_j is that of the nearest choice, or of no
+/// choice if that is nearer.
 #[derive(Debug, Clone, Default)]
 pub struct ScaledPoints {
     values: Vec<f64>,
@@ -17,6 +18,7 @@ pub struct ScaledPoints {
 }
 
 impl ScaledPoints {
+    /// The number of points.
     pub fn len(&self) -> usize {
         self.n
     }
@@ -30,7 +32,7 @@ impl ScaledPoints {
         self.n = self.n.min(n);
     }
 
-    /// Column d of all points, as it is stored.
+    /// Stored column d of all points.
     pub fn column(&self, d: usize) -> &[f64] {
         &self.values[d * self.capacity..d * self.capacity + self.n]
     }

@@ -1,4 +1,4 @@
-//! Kernels against the textbook formulas, finite differences and their spectral densities.
+//! Tests of kernels against the textbook formulas, finite differences and spectral densities.
 
 use super::*;
 use ndarray::{Array2, arr2};
@@ -16,7 +16,7 @@ fn kernel(family: KernelFamily) -> Kernel {
 }
 
 #[test]
-fn huge_points_are_far_from_others_and_at_no_distance_from_themselves() {
+fn huge_points_are_far_from_others_and_at_distance_zero_from_themselves() {
     for family in KernelFamily::ALL {
         if family == KernelFamily::Linear {
             continue;
@@ -83,12 +83,12 @@ proptest! {
     }
 
     #[test]
-    fn gradients_are_finite_differences(a in -1.0f64..1.0, b in -1.0f64..1.0) {
+    fn gradients_equal_finite_differences(a in -1.0f64..1.0, b in -1.0f64..1.0) {
         for family in KernelFamily::ALL {
             let kernel = kernel(family);
             let x = arr2(&[[0.1, -0.4], [0.5, 0.9], [a, b]]);
             let points = kernel.scale(x.view());
-            // The last row is at z: no kernel but the roughest has a kink there.
+            // The last row equals z: only Matérn 1/2 is not differentiable there.
             let w = [0.7, -1.1, if family == KernelFamily::Matern12 { 0.0 } else { 0.4 }];
             let z = [a, b];
             let (mut k, mut g, mut gradient) = ([0.0; 3], [0.0; 3], [0.0; 2]);
@@ -100,7 +100,7 @@ proptest! {
                     z[d] += step;
                     (0..3).map(|j| w[j] * direct(&kernel, &z, x.row(j).as_slice().unwrap())).sum::<f64>()
                 };
-                // Of fourth order: near its kink the roughest kernel has large third derivatives.
+                // Fourth-order differences, because Matérn 1/2 has large third derivatives near r = 0.
                 let h = 1e-5;
                 let wide = value(2.0 * h) - value(-2.0 * h);
                 let difference = (8.0 * (value(h) - value(-h)) - wide) / (12.0 * h);
@@ -114,7 +114,7 @@ proptest! {
 
 proptest! {
     #[test]
-    fn a_warped_kernel_is_the_plain_one_of_warped_points(a in 0.02..0.98f64, b in 0.02..0.98f64, exponent in 0.25..4.0f64) {
+    fn a_warped_kernel_equals_the_plain_kernel_at_warped_points(a in 0.02..0.98f64, b in 0.02..0.98f64, exponent in 0.25..4.0f64) {
         let x = arr2(&[[0.1, 0.9], [0.6, 0.3], [a, 0.5]]);
         let z = [b, 0.7];
         for family in KernelFamily::ALL {
@@ -134,7 +134,7 @@ proptest! {
             warped.row_with_slope(&z, &points, &mut k, &mut g);
             prop_assert!(k.iter().zip(plain(z)).all(|(k, direct)| (k - direct).abs() < 1e-12));
             warped.contract_gradient(&z, &points, &g, &weights, &mut gradient);
-            // The roughest kernel has a kink at the last point.
+            // Matérn 1/2 is not differentiable at the last point.
             prop_assume!((a - b).abs() > 0.01 || family != KernelFamily::Matern12);
             for d in 0..2 {
                 let value = |step: f64| -> f64 {
@@ -161,7 +161,7 @@ fn appended_points_equal_points_scaled_at_once() {
     assert!((0..2).all(|d| grown.column(d) == whole.column(d)));
 }
 
-/// Rows of which columns 1 to 3 and 5 to 6 are one-hot, or 0 in every fifth row.
+/// Rows with one-hot columns 1 to 3 and 5 to 6; these are 0 in every fifth row.
 fn with_categories() -> (Vec<std::ops::Range<usize>>, Array2<f64>) {
     let categories = vec![1..4, 5..7];
     let x = Array2::from_shape_fn((30, 8), |(i, d)| match d {
@@ -173,7 +173,7 @@ fn with_categories() -> (Vec<std::ops::Range<usize>>, Array2<f64>) {
 }
 
 #[test]
-fn categories_change_what_is_kept_and_not_the_kernel() {
+fn categories_change_the_stored_columns_and_not_the_kernel() {
     let (categories, x) = with_categories();
     for family in KernelFamily::ALL {
         let plain = Kernel {
@@ -187,7 +187,7 @@ fn categories_change_what_is_kept_and_not_the_kernel() {
         let (gram, expected) = (kernel.gram(x.view()), plain.gram(x.view()));
         assert!((&gram - &expected).iter().all(|e| e.abs() < 1e-14));
         assert_eq!(gram, gram.t());
-        // Gradients by points agree in the columns of numbers, those by lengthscales where columns share one.
+        // Gradients by points agree in the columns of numbers, and gradients by lengthscales where columns share one.
         let (points, plain_points) = (kernel.scale(x.view()), plain.scale(x.view()));
         for i in 0..x.nrows() {
             let z = x.row(i).to_vec();
@@ -215,7 +215,7 @@ fn categories_change_what_is_kept_and_not_the_kernel() {
 }
 
 #[test]
-fn columns_that_are_no_choice_count_as_the_nearest() {
+fn columns_that_are_not_one_hot_count_as_the_nearest_choice() {
     let kernel = kernel(KernelFamily::SquaredExponential);
     let kernel = Kernel {
         lengthscale: vec![0.3; 3],

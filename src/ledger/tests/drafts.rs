@@ -1,4 +1,4 @@
-//! Tests of drafts, suggestions at the end of the log that are taken back.
+//! Tests of drafts: suggestions at the end of the log that are removed.
 
 use super::*;
 
@@ -19,7 +19,7 @@ fn truncated_drafts_leave_no_trace() {
     assert_eq!(ledger.pending(), before.pending());
     assert_eq!(ledger.next_queued(), before.next_queued());
     assert_eq!(ledger.now(None), before.now(None));
-    // An observation is no draft.
+    // An observation is not a draft.
     ledger.truncate(0);
     assert_eq!(ledger.len(), before.len());
 }
@@ -35,7 +35,7 @@ fn truncated_drafts_take_their_rows_with_them() {
             let add = Action::add(at.clone(), vec![0.5; context_width], None, None);
             let Some(Event::Added { point, context, .. }) = ledger.validate(add, 0.0).unwrap()
             else {
-                unreachable!("an addition is logged as one")
+                unreachable!("an addition is logged as an added trial")
             };
             let event = Event::Suggested {
                 point,

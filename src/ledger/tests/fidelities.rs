@@ -14,21 +14,21 @@ fn add(ledger: &mut Ledger, fidelity: Option<f64>, value: Option<f64>) {
 }
 
 #[test]
-fn the_best_is_of_the_highest_fidelity_observed() {
+fn the_best_trial_has_the_highest_fidelity_observed() {
     let mut ledger = started(Clock::Iterations, 0);
     let mut best_after = |fidelity, value| {
         add(&mut ledger, fidelity, value);
         ledger.best()
     };
     assert_eq!(best_after(Some(0.25), Some(9.0)), Some(0));
-    assert_eq!(best_after(Some(0.75), None), Some(0)); // pending: nothing is observed there
+    assert_eq!(best_after(Some(0.75), None), Some(0)); // pending, without a value
     assert_eq!(best_after(Some(0.5), Some(1.0)), Some(2));
     assert_eq!(best_after(Some(0.25), Some(99.0)), Some(2));
-    assert_eq!(best_after(Some(0.4995), Some(2.0)), Some(4)); // the same but for the tolerance
+    assert_eq!(best_after(Some(0.4995), Some(2.0)), Some(4)); // equal up to the tolerance
     assert_eq!(best_after(None, Some(-5.0)), Some(5)); // a full evaluation
     assert_eq!(best_after(Some(0.998), Some(0.0)), Some(5));
     assert_eq!(best_after(Some(1.0), Some(-4.0)), Some(7));
-    // Values of a fidelity that was surpassed may still change.
+    // A value at a lower fidelity may still be amended.
     observe(&mut ledger, 0, 1e6, 0.0, true).unwrap();
     observe(&mut ledger, 1, 1e6, 0.0, false).unwrap();
     assert_eq!(ledger.best(), Some(7));
@@ -62,14 +62,14 @@ fn a_queued_point_keeps_the_fidelity_it_was_given() {
         assert!(matches!(suggest_at(other), Err(Error::Corrupt(_))));
     }
     assert_eq!(suggest_at(Some(0.25)), Ok(()));
-    // The other one was given none: whoever suggests it chooses.
+    // The other point has no fidelity: the suggestion chooses it.
     assert_eq!(suggest_at(Some(0.5)), Ok(()));
 }
 
 proptest! {
-    /// Whatever the order of values, fidelities and changes.
+    /// For any order of values, fidelities and changes.
     #[test]
-    fn the_best_is_that_found_among_all(
+    fn the_best_trial_equals_the_result_of_a_full_search(
         steps in prop::collection::vec((0u8..5, -3i8..3, 0usize..12, any::<bool>()), 0..60),
     ) {
         let mut ledger = started(Clock::Iterations, 0);

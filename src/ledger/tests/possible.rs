@@ -1,4 +1,4 @@
-//! Tests of which events a log can have, and of what an event concerns.
+//! Tests of which events are valid, and of the trial and point of an event.
 
 use super::*;
 
@@ -116,7 +116,7 @@ fn each_condition_alone_refuses_an_event() {
             refused.push(added(at(), context(), None, Some(1.0), report, 2.0));
         }
     }
-    // Without a value there is nothing to report about.
+    // A report needs a value.
     for report in [
         report(|r| r.std = Some(1.0)),
         report(|r| r.cost = Some(1.0)),
@@ -130,7 +130,7 @@ fn each_condition_alone_refuses_an_event() {
         assert!(matches!(result, Err(Error::Corrupt(_))), "{text}");
     }
     assert_eq!(ledger.len(), before.len());
-    // What none of them concerns is accepted.
+    // An event that meets all conditions is accepted.
     let full = report(|r| {
         (r.std, r.cost, r.duration) = (Some(0.0), Some(0.0), Some(0.0));
         r.attrs = Some("{}".to_string());

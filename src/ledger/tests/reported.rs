@@ -1,9 +1,9 @@
-//! Tests of what comes with values and failures.
+//! Tests of the data reported with values and failures.
 
 use super::*;
 
 #[test]
-fn a_value_is_learnt_where_the_trial_was_run() {
+fn a_value_belongs_to_the_point_where_the_trial_was_run() {
     let mut ledger = started(Clock::Iterations, 2);
     let run = |x| Report {
         point: Some(point(x)),
@@ -21,18 +21,18 @@ fn a_value_is_learnt_where_the_trial_was_run() {
     assert_eq!(ledger.started_point(0), point(0.0));
     assert_eq!(ledger.run_point(1), None);
     let n = ledger.len();
-    // The same value there, or without saying where, changes nothing; elsewhere it is another report.
+    // The same value at the same point, or without a point, changes nothing; at another point it is another report.
     act(&mut ledger, report(0, 1.0, run(0.25), same), 2.0).unwrap();
     observe(&mut ledger, 0, 1.0, 2.0, true).unwrap();
     let refused = act(&mut ledger, report(0, 1.0, run(0.5), same), 2.0);
     assert!(matches!(refused, Err(Error::AlreadyObserved { .. })));
     assert_eq!(ledger.len(), n);
-    // Without a point an amended value stays there.
+    // An amended value without a point keeps the point.
     observe(&mut ledger, 0, 3.0, 2.0, true).unwrap();
     assert_eq!(ledger.x(0), [0.25]);
     act(&mut ledger, report(0, 3.0, run(0.0), amend), 2.0).unwrap();
     assert_eq!(ledger.x(0), [0.0]);
-    // A replicate is a trial of its own, where the first was run.
+    // A replicate is a new trial, at the point where the first was run.
     act(&mut ledger, report(0, 3.0, run(0.75), amend), 2.0).unwrap();
     act(
         &mut ledger,
@@ -47,7 +47,7 @@ fn a_value_is_learnt_where_the_trial_was_run() {
 }
 
 #[test]
-fn a_failure_keeps_its_error_whatever_comes_later() {
+fn a_failure_keeps_its_error_after_later_events() {
     let fail = |error: Option<&str>| Action::Fail {
         number: 0,
         error: error.map(failure),
@@ -55,7 +55,7 @@ fn a_failure_keeps_its_error_whatever_comes_later() {
     };
     let mut ledger = started(Clock::Iterations, 1);
     act(&mut ledger, fail(None), 1.0).unwrap();
-    // What went wrong may become known later, once.
+    // The error may be reported later, once.
     act(&mut ledger, fail(Some("first")), 2.0).unwrap();
     act(&mut ledger, fail(Some("second")), 3.0).unwrap();
     assert_eq!(ledger.len(), 3);
@@ -99,7 +99,7 @@ fn an_amended_value_has_its_own_noise_and_the_cost_stays() {
 }
 
 #[test]
-fn what_comes_with_a_report_is_checked() {
+fn the_fields_of_a_report_are_checked() {
     let mut ledger = started(Clock::Iterations, 1);
     let report = |change: fn(&mut Report)| {
         let mut report = Report::default();
@@ -166,7 +166,7 @@ fn what_comes_with_a_report_is_checked() {
 }
 
 #[test]
-fn the_same_value_with_other_news_is_another_report() {
+fn the_same_value_with_other_data_is_another_report() {
     let known = Report {
         std: Some(0.5),
         cost: Some(2.0),
@@ -188,7 +188,7 @@ fn the_same_value_with_other_news_is_another_report() {
     };
     act(&mut ledger, observe(known.clone(), Again::Refuse), 1.0).unwrap();
     let n = ledger.len();
-    // The same, or less of it, or attributes: nothing new.
+    // The same report, a part of it, or attributes change nothing.
     for repeated in [
         known.clone(),
         Report::default(),
@@ -216,7 +216,7 @@ fn the_same_value_with_other_news_is_another_report() {
 }
 
 #[test]
-fn a_trial_that_was_run_elsewhere_keeps_its_context_and_moves_no_other() {
+fn a_trial_that_was_run_elsewhere_keeps_its_context_and_changes_no_other_trial() {
     let mut ledger = Ledger::new(Clock::Iterations, 2, 1);
     for number in 0..3 {
         let x = f64::from(number);
@@ -243,7 +243,7 @@ fn a_trial_that_was_run_elsewhere_keeps_its_context_and_moves_no_other() {
 }
 
 #[test]
-fn an_added_trial_has_its_own_point_and_what_came_with_its_value() {
+fn an_added_trial_has_its_own_point_and_the_report_of_its_value() {
     let report = Report {
         std: Some(0.5),
         cost: Some(2.0),

@@ -62,7 +62,7 @@ fn best(domain: &Domain, centre: &[f64], inside: &dyn Fn(&[f64]) -> bool, seed: 
 }
 
 #[test]
-fn constrained_maxima_of_a_bowl_are_its_projections() {
+fn constrained_maxima_of_a_bowl_are_projections_of_its_centre() {
     for d in 2..5 {
         let domain = Domain::new_box(vec![Coordinate::Continuous; d]).unwrap();
         let below = |x: &[f64]| x.iter().sum::<f64>() <= 1.0;
@@ -87,7 +87,7 @@ fn constrained_maxima_of_a_bowl_are_its_projections() {
 }
 
 #[test]
-fn unconstrained_maxima_inside_are_found_exactly_and_few_members_are_all_tried() {
+fn feasible_unconstrained_maxima_are_found_exactly_and_small_domains_are_enumerated() {
     let domain = Domain::new_box(vec![Coordinate::Continuous; 3]).unwrap();
     let found = best(&domain, &[0.2, 0.3, 0.1], &|x| x[0] <= 0.5, 1);
     assert!(found.value > -1e-9, "{found:?}");
@@ -99,7 +99,7 @@ fn unconstrained_maxima_inside_are_found_exactly_and_few_members_are_all_tried()
     let grid = Domain::new_box(vec![n; 2]).unwrap();
     let found = best(&grid, &[1.0, 1.0], &|x| x[0] + x[1] < 0.06, 1);
     assert!((found.point[0] + found.point[1] - 0.05).abs() < 1e-12);
-    // Too many to be all tried.
+    // Too many members to enumerate.
     let wide = Coordinate::Integer {
         low: 0,
         high: 100,

@@ -1,8 +1,9 @@
-//! The confidence bounds at the end of a round, and the points that survive them.
+//! The confidence bounds at the end of a round, and the points that are kept.
 //!
-//! mu~, σ~ are the posterior of the round's arrived observations. Finite sets (Theorem 6.1): mu~ ± β~ σ~ with
-//! β~ = C_k + σ/λ·√(2 log(4R|X|/δ)). Boxes (Theorem 6.2, whose print has u_r for q_r, and two upper bounds for an upper and
-//! a lower one): mu~ ± (2/q_r + β~' (σ~ + 2/√q_r)). A fixed β is mu~ ± β σ~ on either.
+//! mu~, σ~ are the posterior mean and standard deviation given the arrived observations of the round. Finite sets
+//! (Theorem 6.1): mu~ ± β~ σ~ with β~ = C_k + σ/λ·√(2 log(4R|X|/δ)). Boxes (Theorem 6.2, where the paper prints u_r for
+//! q_r, and two upper bounds instead of an upper and a lower one): mu~ ± (2/q_r + β~' (σ~ + 2/√q_r)). A fixed β gives
+//! mu~ ± β σ~ on both.
 
 use ndarray::{Array2, ArrayView2};
 
@@ -17,7 +18,7 @@ pub struct Width {
     pub slack: f64,
 }
 
-/// What the theorems' multipliers are made of.
+/// The constants in the multipliers of the theorems.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Confidence {
     /// C_k.
@@ -25,7 +26,7 @@ pub struct Confidence {
     pub delta: f64,
     /// R.
     pub n_rounds: usize,
-    /// σ and λ: the standard deviation of the noise, and what the model takes for it.
+    /// σ and λ: the standard deviation of the noise, and its value in the model.
     pub noise_std: f64,
     pub regularization: f64,
 }
@@ -62,22 +63,22 @@ impl Confidence {
     }
 }
 
-/// How finely a box has to be divided (Assumption 4.2): |f(x) − f([x])| ≤ 1/t with c·C_k^d·t^d points.
+/// The size of a discretisation of a box (Assumption 4.2): |f(x) − f([x])| ≤ 1/t with c·C_k^d·t^d points.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Cover {
     pub log_c: f64,
-    /// Columns.
+    /// The number of columns.
     pub d: usize,
     /// The largest k(x, x).
     pub k_max: f64,
 }
 
 impl Cover {
-    /// That of the unit cube; None for a kernel whose functions are not Lipschitz.
+    /// The cover of the unit cube; None for a kernel whose functions are not Lipschitz continuous.
     ///
     /// |f(x) − f(x')| ≤ C_k √(k(x,x) − 2k(x,x') + k(x',x')) ≤ C_k σ_f g |(x − x')/ℓ| with g² = −2 dκ/d(r²) at 0, which is 1
     /// for the squared exponential, 5/3 and 3 for Matérn 5/2 and 3/2, and 1 for the linear kernel. Cells of width
-    /// 2ℓ_i/(C_k σ_f g √d t) in column i are no farther from their centres than that allows.
+    /// 2ℓ_i/(C_k σ_f g √d t) in column i satisfy the assumption.
     pub fn of(family: KernelFamily, theta: &Hyperparameters) -> Option<Self> {
         let squared = match family {
             KernelFamily::SquaredExponential | KernelFamily::Linear => 1.0,
@@ -97,18 +98,18 @@ impl Cover {
     }
 }
 
-/// The observations that have arrived by a round's end.
+/// The observations that have arrived by the end of a round.
 #[derive(Debug, Clone)]
 pub struct Arrived {
     /// (n, width).
     pub x: Array2<f64>,
-    /// f − mean, with noise.
+    /// Noisy values of f − mean (n,).
     pub y: Vec<f64>,
-    /// Noise variances.
+    /// Noise variances (n,).
     pub noise: Vec<f64>,
 }
 
-/// Which of the points survive: U(x) ≥ max L. An error where no bound is a number.
+/// The points with U(x) ≥ max L. An error if all bounds are NaN.
 pub fn surviving(
     family: KernelFamily,
     theta: &Hyperparameters,
@@ -134,7 +135,7 @@ pub fn surviving(
         .collect())
 }
 
-/// mu~ and σ~² at the points.
+/// mu~ and σ~² at the points, both (N,).
 pub fn posterior(
     family: KernelFamily,
     theta: &Hyperparameters,

@@ -1,6 +1,7 @@
-//! BPE-Delay: rounds of pure exploration, each over what the bounds at the end of the one before left.
+//! BPE-Delay: rounds of pure exploration. Each round explores the points that the bounds of the previous round have
+//! kept.
 //!
-//! Everything follows from the log: a note begins a round, and closes the data of the one before. The set X_r and the
+//! The state is computed from the log: a note begins a round and ends the data of the previous one. The set X_r and the
 //! variances of a round are caches.
 
 use std::sync::Arc;
@@ -27,32 +28,32 @@ use crate::strategy::elimination::settings::{self, Beta, Settings, SubExponentia
 use crate::strategy::registry::FromSettings;
 use crate::strategy::{Proposal, Query, Recommendation, Setup, Strategy, Supports, best_by_value};
 
-/// The strategy: settings, the rounds so far, and what is kept of them.
+/// The strategy: its settings, the rounds so far, and caches of them.
 pub struct BPEDelay {
     domain: Arc<Domain>,
     settings: Settings,
     schedule: Schedule,
     theta: Hyperparameters,
-    /// What stands for a box; empty for candidates.
+    /// The points that represent a box; empty for candidates.
     discretization: Array2<f64>,
-    /// Of a box that has more points; None where the points are all that there are.
+    /// The cover of the box; None if the points are all members of the domain.
     cover: Option<Cover>,
     rounds: Rounds,
-    /// X_r of the rounds that have begun, as row numbers of the points; the first holds all of them.
+    /// X_r of the rounds that have begun, as row numbers of the points; the first one contains all points.
     sets: Vec<Arc<Vec<usize>>>,
-    /// What was left at the end of the last round, for a log of so many events.
+    /// The number of events of the log, and the set at the end of the last round for that log.
     ahead: Option<(usize, Left)>,
     exploration: Option<Explored>,
 }
 
-/// X_{r+1}, and what went wrong in finding it.
+/// X_{r+1}, and a warning if it could not be computed.
 #[derive(Debug, Clone)]
 struct Left {
     set: Arc<Vec<usize>>,
     warning: Option<String>,
 }
 
-/// The variances of a round over its set.
+/// The posterior variances over the set of a round.
 struct Explored {
     round: usize,
     set: Arc<Vec<usize>>,
@@ -60,7 +61,7 @@ struct Explored {
 }
 
 impl BPEDelay {
-    /// The generator is that of the points that stand for a box.
+    /// `rng` draws the points that represent a box.
     pub fn new(setup: &Setup, settings: Settings, rng: &mut Rng) -> Result<Self> {
         let domain = setup.domain.clone();
         let (schedule, theta) = settings.check(domain.width())?;
@@ -110,19 +111,19 @@ impl BPEDelay {
         self.settings.kernel
     }
 
-    /// What is known of delays now.
+    /// The delay model at time `now`: given, or estimated from the log.
     fn delay(&self, log: &Ledger, now: f64) -> Option<SubExponential> {
         let known = self.settings.known_delay();
         known.or_else(|| estimate(log, now, self.schedule.log_term()))
     }
 
-    /// The steps of the rounds before the last one that has begun.
+    /// The number of steps of the rounds before the current one.
     fn steps_before(&self) -> usize {
         let last = self.rounds.all().last();
         self.rounds.steps() - last.map_or(0, |round| round.trials.len())
     }
 
-    /// Whether the next suggestion begins a round; an error when there is none left to make.
+    /// Whether the next suggestion begins a round. An error if the horizon is reached.
     fn begins_round(&self, delay: Option<SubExponential>) -> Result<bool> {
         let (begun, steps) = (self.rounds.all().len(), self.rounds.steps());
         let own = steps - self.steps_before();
@@ -132,7 +133,7 @@ impl BPEDelay {
                     let length = self.schedule.length(begun, self.steps_before(), delay);
                     own as f64 >= length
                 });
-        // The last round is cut to the horizon, or is over.
+        // In the paper the last round is cut to the horizon; in the code it is run to its end.
         let cut = self.settings.lengths == settings::Lengths::Paper;
         if begun > 0 && (cut || is_over) && self.schedule.is_last(begun, steps) {
             let horizon = self.schedule.horizon;
@@ -141,7 +142,7 @@ impl BPEDelay {
         Ok(is_over)
     }
 
-    /// Finds the sets of all rounds that have begun.
+    /// Computes the sets of all rounds that have begun.
     fn update_sets(&mut self, stop: &mut Stop) -> Result<()> {
         while self.sets.len() < self.rounds.all().len() {
             let round = self.sets.len();
@@ -156,7 +157,7 @@ impl BPEDelay {
         Ok(())
     }
 
-    /// What the next round starts from, should it begin now.
+    /// The set of the next round if it began now.
     fn left_now(&mut self, log: &Ledger, stop: &mut Stop) -> Result<Left> {
         if let Some((len, left)) = &self.ahead
             && *len == log.len()
@@ -174,7 +175,7 @@ impl BPEDelay {
         Ok(left)
     }
 
-    /// What the bounds at the end of a round (counted from 0) leave of its set.
+    /// The points of the set of a round (counted from 0) that its bounds keep.
     fn left_after(&self, round: usize, stop: &mut Stop) -> Result<Left> {
         let set = &self.sets[round];
         let points = self.points().select(Axis(0), set);
@@ -204,7 +205,7 @@ impl BPEDelay {
         })
     }
 
-    /// The observations that count at the end of a round.
+    /// The observations that are used at the end of a round.
     fn arrived(&self, round: usize) -> Arrived {
         let data = &self.rounds.all()[round].data;
         let mut x = Array2::zeros((data.len(), self.domain.width()));
@@ -228,7 +229,7 @@ impl BPEDelay {
         }
     }
 
-    /// How far the bounds at the end of a round are from the mean.
+    /// The width of the bounds at the end of a round.
     fn width(&self, round: usize) -> Width {
         match (self.settings.beta, self.settings.rkhs_bound) {
             (Beta::Fixed(multiplier), _) => Width {
@@ -254,7 +255,7 @@ impl BPEDelay {
         }
     }
 
-    /// The variances of a round over its set, with its trials so far.
+    /// The posterior variances over the set of a round, given its trials so far.
     fn explore(
         &mut self,
         round: usize,
@@ -279,7 +280,7 @@ impl BPEDelay {
         let n = same.take_while(|(kept, trial)| kept == trial).count();
         exploration.keep(n);
         let added = trials[n..].iter().try_for_each(|&number: &TrialNumber| {
-            // Where it was suggested: the choice of points must not depend on what is reported.
+            // The suggested point, because the choice of points must not depend on reports.
             exploration.push(number, &log.started_point(number).x, stop)
         });
         let kept = self.exploration.insert(explored);
@@ -293,7 +294,7 @@ impl BPEDelay {
     }
 }
 
-/// Refuses the theorem's multiplier on a box for a kernel whose functions are too rough for it.
+/// Refuses `beta="theory"` on a box for a kernel whose functions are not Lipschitz continuous.
 fn check_lipschitz(settings: &Settings) -> Result<()> {
     match settings.beta {
         Beta::Fixed(_) => Ok(()),
@@ -320,7 +321,7 @@ impl FromSettings for BPEDelay {
 
 impl Strategy for BPEDelay {
     fn supports(&self) -> Supports {
-        // Rounds count suggestions, and the theory has one function on one set.
+        // Rounds count suggestions, and the theory is about one function on one set.
         Supports {
             contexts: false,
             candidates: true,
@@ -375,7 +376,7 @@ impl Strategy for BPEDelay {
         };
         let row = match self.explore(round, &set, log, stop) {
             Ok(exploration) => exploration.most_uncertain(rng),
-            // Suggesting never fails for numerical reasons.
+            // A suggestion never fails for numerical reasons.
             Err(error @ Error::NotPositiveDefinite { .. }) => {
                 self.exploration = None;
                 warning = Some(format!("a random point is suggested, because {error}"));
@@ -394,7 +395,7 @@ impl Strategy for BPEDelay {
         Note::check(note, log)
     }
 
-    /// The point of the set whose posterior mean, given all values, is largest.
+    /// The point of the current set with the largest posterior mean, given all values.
     fn recommend(
         &mut self,
         log: &Ledger,

@@ -1,20 +1,20 @@
-//! Delay statistics estimated from the log: mean, ξ and b of Assumption 3.3 for the results that come.
+//! Delay statistics estimated from the log: mean, ξ and b of Assumption 3.3, for trials that return a result.
 //!
-//! A trial whose result is there has its delay; one in flight, failed or abandoned has at least its age (right-censored).
-//! The distribution is that of Kaplan and Meier 1958, of the delays that end: p_j at the delays τ_j that were seen.
-//! A result that is there before the next suggestion has delay 0, so that t_r = q_r where all are.
+//! An observed trial has a delay; a trial in flight, failed or abandoned has a delay of at least its age
+//! (right-censored). The distribution of finite delays is the estimate of Kaplan and Meier 1958: p_j at the observed
+//! delays τ_j. A result that arrives before the next suggestion has delay 0, so that t_r = q_r if all do.
 
 use crate::ledger::{Ledger, State};
 use crate::strategy::elimination::settings::SubExponential;
 
-/// Candidates for b, in standard deviations: the largest, how many, and how many of them make a factor of 2.
+/// The grid of candidates for b, in standard deviations: the largest, their number, and the number per factor of 2.
 const B_LARGEST: f64 = 16.0;
 const N_B: usize = 24;
 const B_PER_OCTAVE: f64 = 3.0;
-/// Arguments η at which the moment-generating function is evaluated, on either side of 0.
+/// The number of arguments η at which the moment-generating function is evaluated, on either side of 0.
 const N_ETA: usize = 12;
 
-/// What the delays so far amount to, for a bound that is wanted at log(3T/δ) = `log`; None before any result.
+/// The estimated delay model for a bound at `log_term` = log(3T/δ); None before the first result.
 pub fn estimate(log: &Ledger, now: f64, log_term: f64) -> Option<SubExponential> {
     let distribution = kaplan_meier(delays(log, now));
     if distribution.is_empty() {
@@ -23,7 +23,7 @@ pub fn estimate(log: &Ledger, now: f64, log_term: f64) -> Option<SubExponential>
     Some(sub_exponential(&distribution, log_term))
 }
 
-/// (delay or age, whether the result is there) of all suggested trials.
+/// (delay or age, whether it has a result) of all suggested trials.
 fn delays(log: &Ledger, now: f64) -> Vec<(f64, bool)> {
     let suggested = log.trials().iter().filter(|trial| trial.suggested);
     suggested
@@ -37,7 +37,7 @@ fn delays(log: &Ledger, now: f64) -> Vec<(f64, bool)> {
 
 /// (τ_j, p_j) in increasing order, Σ p_j = 1; empty without a result.
 fn kaplan_meier(mut delays: Vec<(f64, bool)>) -> Vec<(f64, f64)> {
-    // Results come before ages that are as large.
+    // Results are sorted before equal ages.
     delays.sort_by(|a, b| a.0.total_cmp(&b.0).then(b.1.cmp(&a.1)));
     let (mut surviving, mut at_risk) = (1.0, delays.len());
     let mut distribution = Vec::new();
@@ -55,7 +55,7 @@ fn kaplan_meier(mut delays: Vec<(f64, bool)>) -> Vec<(f64, f64)> {
     distribution
 }
 
-/// The ξ and b that bound the moment-generating function, and of these the pair with the smallest bound on delays.
+/// The pair ξ, b with the smallest bound on delays among the pairs that bound the moment-generating function.
 fn sub_exponential(distribution: &[(f64, f64)], log_term: f64) -> SubExponential {
     let mean: f64 = distribution.iter().map(|(tau, p)| p * tau).sum();
     let variance: f64 = distribution
@@ -102,7 +102,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn poisson_delays_have_the_parameters_that_they_have() {
+    fn poisson_delays_have_their_known_parameters() {
         // log E exp(η(τ − μ)) = μ(exp η − 1 − η), and ξ² is largest at η = 1/b: ξ² = 2μ(exp(1/b) − 1 − 1/b) b².
         let p = |k: f64| libm::exp(k * 50.0_f64.ln() - 50.0 - libm::lgamma(k + 1.0));
         let law: Vec<(f64, f64)> = (0..400).map(|k| (f64::from(k), p(f64::from(k)))).collect();
@@ -113,8 +113,8 @@ mod tests {
     }
 
     #[test]
-    fn ages_count_as_long_as_they_last() {
-        // Five trials; the second age lies after the first result: 1/5, then 4/5 · 1/3 and 8/15 · 1/2, of 11/15.
+    fn ages_are_right_censored() {
+        // Five trials; the second age is after the first result: 1/5, then 4/5 · 1/3 and 8/15 · 1/2, of 11/15.
         let delays = vec![
             (7.0, false),
             (2.0, true),
@@ -132,7 +132,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_bound_holds_for_what_was_seen(delays in prop::collection::vec(0.0f64..1e3, 1..40)) {
+        fn the_bound_holds_for_the_observed_delays(delays in prop::collection::vec(0.0f64..1e3, 1..40)) {
             let n = delays.len() as f64;
             let largest = delays.iter().copied().fold(0.0, f64::max);
             let found = sub_exponential(&kaplan_meier(delays.into_iter().map(|d| (d, true)).collect()), 30.0);

@@ -1,4 +1,4 @@
-//! The posterior variance at a set of points, kept while rows are added one by one: O(n) a point for the next row.
+//! The posterior variance at a set of points, updated while rows are added one by one: O(n) per point for the next row.
 //!
 //! Notation: rows x_1 … x_n of a round, λ the noise variance, K + λI = L Lᵀ. With v_j(x) the entries of L⁻¹k(X, x),
 //! σ_n²(x) = k(x, x) − Σ_j v_j(x)², and L_ij = v_j(x_i) for j < i: a new row x_n needs its row of L, then
@@ -15,7 +15,7 @@ use crate::numerics::growing_cholesky::GrowingCholesky;
 use crate::numerics::simd::add_multiple;
 use crate::random::Rng;
 
-/// Rows and points, and v_j at the points for every row j.
+/// The rows and points, and v_j at the points for every row j.
 pub struct Exploration {
     kernel: Kernel,
     noise_variance: f64,
@@ -29,7 +29,7 @@ pub struct Exploration {
 }
 
 impl Exploration {
-    /// Without rows: the prior variance.
+    /// The prior variance at `points` (N, d), without rows.
     pub fn new(kernel: Kernel, theta: &Hyperparameters, points: ArrayView2<f64>) -> Self {
         let prior = points.rows().into_iter().map(|x| kernel.prior_variance(x));
         let prior: Vec<f64> = prior.collect();
@@ -51,7 +51,7 @@ impl Exploration {
         &self.trials
     }
 
-    /// σ_n² at the points; rounding may leave it a little below 0.
+    /// σ_n² at the points (N,); rounding may make it slightly negative.
     pub fn variance(&self) -> &[f64] {
         &self.variance
     }
@@ -82,7 +82,7 @@ impl Exploration {
         Ok(())
     }
 
-    /// Keeps the first n rows. The variance is that of never having had the others, bit for bit.
+    /// Keeps the first n rows. The variance is the same, bit for bit, as if the other rows had not been added.
     pub fn keep(&mut self, n: usize) {
         if n >= self.trials.len() {
             return;
@@ -106,7 +106,7 @@ impl Exploration {
             if variance < most || variance.is_nan() {
                 continue;
             }
-            // The m-th of equals replaces the one held with probability 1/m.
+            // Reservoir sampling: the m-th tie replaces the present one with probability 1/m.
             n_ties = if variance > most { 1 } else { n_ties + 1 };
             if n_ties == 1 || rng.random_range(0..n_ties) == 0 {
                 (best, most) = (i, variance);
@@ -126,7 +126,7 @@ mod tests {
     use std::ops::ControlFlow;
 
     #[test]
-    fn the_variance_is_that_of_a_posterior_and_forgetting_leaves_no_trace() {
+    fn the_variance_equals_that_of_a_posterior_and_rows_can_be_dropped() {
         let mut rng = Rng::seed_from_u64(1);
         let points = Array2::from_shape_fn((40, 2), |_| rng.random::<f64>());
         let theta = Hyperparameters {

@@ -1,15 +1,15 @@
 //! Batched pure exploration with elimination: BPE (Li and Scarlett 2022) and BPE-Delay (Vakili et al. 2023).
 //!
-//! * [`settings`]: what can be chosen, and what is refused
-//! * [`schedule`]: how long rounds are; [`delays`]: what their lengths are made of, estimated from the log
-//! * [`rounds`]: the log folded into rounds; [`note`]: the begin of a round, as the log keeps it
-//! * [`exploration`]: the variance that a round explores by, kept point by point
-//! * [`bounds`]: the confidence bounds at a round's end, and the points that survive them
-//! * [`bpe_delay`]: the strategy itself
+//! * [`settings`]: the settings and their checks
+//! * [`schedule`]: the lengths of rounds; [`delays`]: delay statistics estimated from the log
+//! * [`rounds`]: the rounds computed from the log; [`note`]: the note that begins a round
+//! * [`exploration`]: the posterior variance that a round maximises
+//! * [`bounds`]: the confidence bounds at the end of a round, and the points that are kept
+//! * [`bpe_delay`]: the strategy
 //!
-//! Notation follows Vakili et al. 2023: r counts rounds from 1, of t_r steps each, of which the first q_r are those whose
-//! results are waited for; T is the horizon, δ the probability of failure, τ a delay, X_r the set of points that round r
-//! suggests. Their λ² is the noise variance here, with λ = σ, the standard deviation of the noise.
+//! Notation follows Vakili et al. 2023: r counts rounds from 1. Round r has t_r steps; the results of the first q_r
+//! steps have to arrive. T is the horizon, δ the probability of failure, τ a delay, X_r the set of points of round r.
+//! Their λ² is the noise variance here, with λ = σ, the standard deviation of the noise.
 
 pub mod bounds;
 pub mod bpe_delay;

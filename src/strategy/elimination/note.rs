@@ -1,4 +1,4 @@
-//! What is written down with the first suggestion of a round: its number, and the delays as they were known then.
+//! The note of the first suggestion of a round: its number, and the delay model at that time.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,13 +6,14 @@ use crate::error::{Error, Result};
 use crate::ledger::Ledger;
 use crate::strategy::elimination::settings::SubExponential;
 
-/// The begin of a round.
+/// The note that begins a round.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Note {
-    /// From 1 on.
+    /// The number of the round, from 1.
     pub round: usize,
-    /// What the length of the round before was made of: given, or estimated at its end. None before there was anything.
+    /// The delay model that gave the length of the previous round: given, or estimated at its end. None if there was
+    /// none.
     pub delay: Option<SubExponential>,
 }
 
@@ -21,7 +22,7 @@ impl Note {
         serde_json::to_string(&self).map_err(|error| Error::Corrupt(error.to_string()))
     }
 
-    /// Refuses anything but a note.
+    /// Reads a note; other text is refused.
     pub fn from_text(text: &str) -> Result<Self> {
         let note: Note =
             serde_json::from_str(text).map_err(|error| Error::Corrupt(error.to_string()))?;
@@ -29,12 +30,14 @@ impl Note {
             .delay
             .map_or([0.0; 3], |delay| [delay.mean, delay.xi, delay.b]);
         if numbers.iter().any(|x| !(*x >= 0.0 && x.is_finite())) {
-            return Err(Error::Corrupt(format!("the note {text} is of no round")));
+            return Err(Error::Corrupt(format!(
+                "the note {text} does not name a round"
+            )));
         }
         Ok(note)
     }
 
-    /// Refuses a note that the next suggestion of this log cannot have.
+    /// Refuses a note that is not valid for the next suggestion of this log.
     pub fn check(text: &str, log: &Ledger) -> Result<()> {
         let note = Self::from_text(text)?;
         let begun = log.trials().iter().filter(|trial| trial.note().is_some());

@@ -1,7 +1,7 @@
-//! The log folded into rounds: which trials belong to each, and the values that had arrived when it ended.
+//! The rounds computed from the log: the trials of each round, and the values that had arrived at its end.
 //!
-//! Only what the strategy proposed itself belongs to a round: trials that were enqueued or added do not. The data of a
-//! round are closed when the next one begins; what happens to its trials later changes nothing.
+//! Only trials that the strategy proposed belong to a round, not enqueued or added ones. The data of a round are final
+//! when the next one begins; later events of its trials change nothing.
 
 use std::collections::BTreeMap;
 
@@ -10,41 +10,42 @@ use crate::ledger::{Entry, Ledger, Report, TrialNumber};
 use crate::strategy::elimination::note::Note;
 use crate::strategy::elimination::settings::SubExponential;
 
-/// A value that has arrived.
+/// An observed value.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Datum {
     pub value: f64,
-    /// The standard deviation of its noise, where it came with it.
+    /// The standard deviation of its noise, if reported.
     pub std: Option<f64>,
-    /// Where the trial was really run.
+    /// The point where the trial was run.
     pub x: Vec<f64>,
 }
 
+/// A round that has begun.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Round {
-    /// Of the log's entries, the one that begins it.
+    /// The index of the log entry that begins the round.
     pub begin: usize,
-    /// The steps, in order.
+    /// The trials of its steps, in order.
     pub trials: Vec<TrialNumber>,
-    /// What was known of delays when it began.
+    /// The delay model when it began.
     pub delay: Option<SubExponential>,
-    /// The values that count at its end, by trial: of this round, or of all rounds so far.
+    /// The values used at its end, by trial: those of this round, or of all rounds so far.
     pub data: BTreeMap<TrialNumber, Datum>,
 }
 
-/// The fold.
+/// The rounds, and the number of entries of the log that they include.
 #[derive(Debug, Clone, Default)]
 pub struct Rounds {
     keep: bool,
     all: Vec<Round>,
-    /// Failed trials, with the number of steps when each failed.
+    /// The failed trials, with the number of steps at the time of failure.
     failed: BTreeMap<TrialNumber, usize>,
-    /// How many entries of the log are folded.
+    /// The number of entries of the log that are folded.
     folded: usize,
 }
 
 impl Rounds {
-    /// With `keep`, the data of earlier rounds count in later ones, too.
+    /// With `keep`, the data of earlier rounds are used in later rounds too.
     pub fn new(keep: bool) -> Self {
         Self {
             keep,
@@ -52,17 +53,18 @@ impl Rounds {
         }
     }
 
+    /// The rounds that have begun.
     pub fn all(&self) -> &[Round] {
         &self.all
     }
 
-    /// How many suggestions there were in all rounds.
+    /// The number of suggestions in all rounds.
     pub fn steps(&self) -> usize {
         self.all.iter().map(|round| round.trials.len()).sum()
     }
 
-    /// The trials whose points a round counts as explored; none of its own if it has not begun. Those that failed count
-    /// until their points are to be tried again.
+    /// The trials whose points a round counts as explored. A failed trial counts until its point is due to be tried
+    /// again.
     pub fn explored(&self, round: usize, log: &Ledger) -> Vec<TrialNumber> {
         let first = if self.keep { 0 } else { round };
         let rounds = self.all.iter().take(round + 1).skip(first);
@@ -72,8 +74,8 @@ impl Rounds {
             .collect()
     }
 
-    /// Whether the point of a failed trial is to be tried again: 2 steps after its first failure, 4 after the second, 8
-    /// after the third, and so on.
+    /// Whether the point of a failed trial is due to be tried again: 2 steps after its first failure, 4 after the
+    /// second, 8 after the third, and so on.
     fn is_tried_again(&self, number: TrialNumber, log: &Ledger) -> bool {
         if !self.failed.contains_key(&number) {
             return false;
@@ -86,6 +88,7 @@ impl Rounds {
         self.steps() >= last.saturating_add(1usize << n_failures.min(62))
     }
 
+    /// Folds the new entries of the log.
     pub fn catch_up(&mut self, log: &Ledger) -> Result<()> {
         for (i, entry) in log.entries().iter().enumerate().skip(self.folded) {
             match entry {
@@ -151,7 +154,7 @@ impl Rounds {
             return;
         };
         let run = report.and_then(|report| report.point.as_ref());
-        // Without a point the earlier one stays.
+        // A report without a point keeps the earlier point.
         let before = round.data.remove(&number).map(|datum| datum.x);
         let run = run.map(|point| point.x.clone()).or(before);
         let datum = Datum {
@@ -162,7 +165,7 @@ impl Rounds {
         round.data.insert(number, datum);
     }
 
-    /// Drops what was folded of suggestions that were taken back.
+    /// Removes suggestions that are no longer in the log.
     pub fn rewind(&mut self, log: &Ledger) {
         self.folded = self.folded.min(log.len());
         let n_trials = log.trials().len();

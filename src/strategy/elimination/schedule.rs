@@ -1,11 +1,11 @@
-//! How long rounds are.
+//! The lengths of rounds.
 //!
-//! q_0 = 1, q_r = ⌈√(T q_{r−1})⌉ (Algorithm 1). The first q_r results of a round have all arrived when it ends, with
-//! probability 1 − δ/2 in all rounds together: that is what the steps after them are for.
+//! q_0 = 1, q_r = ⌈√(T q_{r−1})⌉ (Algorithm 1). The steps after the first q_r give time for their results: with
+//! probability 1 − δ/2 the first q_r results of every round have arrived at its end.
 
 use crate::strategy::elimination::settings::{Lengths, SubExponential, Tail};
 
-/// What lengths follow from.
+/// The parameters of the lengths.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Schedule {
     /// T.
@@ -16,7 +16,7 @@ pub struct Schedule {
     pub lengths: Lengths,
 }
 
-/// A round as it is planned.
+/// A planned round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Planned {
     /// q_r.
@@ -26,7 +26,7 @@ pub struct Planned {
 }
 
 impl Schedule {
-    /// q_r of the given round.
+    /// q_r of round r.
     pub fn explored(&self, round: usize) -> usize {
         let mut q = 1.0_f64;
         for _ in 0..round {
@@ -39,7 +39,7 @@ impl Schedule {
         q as usize
     }
 
-    /// t_r before it is cut to the horizon, for a round that starts after so many steps.
+    /// t_r of a round that starts after `before` steps. It is not yet cut to the horizon.
     pub fn length(&self, round: usize, before: usize, delay: SubExponential) -> f64 {
         let q = self.explored(round) as f64;
         match self.lengths {
@@ -54,8 +54,8 @@ impl Schedule {
         }
     }
 
-    /// u_T(δ) = E[τ] + ψ_T(δ/2), with ψ_t(δ) of √(2ξ² log(3t/2δ)) and 2b log(3t/2δ) the larger, or in print the smaller
-    /// one (Eq. 6).
+    /// u_T(δ) = E[τ] + ψ_T(δ/2), where ψ_t(δ) is the larger (in the paper as printed: the smaller) of √(2ξ² log(3t/2δ))
+    /// and 2b log(3t/2δ) (Eq. 6).
     pub fn longest_delay(&self, delay: SubExponential) -> f64 {
         let log = self.log_term();
         let gaussian = delay.xi * (2.0 * log).sqrt();
@@ -67,12 +67,12 @@ impl Schedule {
             }
     }
 
-    /// log(3T/2δ') with δ' = δ/2; δ is below 1 and T at least 1, so that it is above 1.
+    /// log(3T/2δ') with δ' = δ/2. It is above 1, because δ < 1 and T ≥ 1.
     pub fn log_term(&self) -> f64 {
         (3.0 * self.horizon as f64 / self.delta).ln()
     }
 
-    /// Whether no round follows this one, which ends after so many steps.
+    /// Whether this round, which ends after `steps` steps, is the last one.
     pub fn is_last(&self, round: usize, steps: usize) -> bool {
         match self.lengths {
             Lengths::Paper => steps >= self.horizon,
@@ -83,7 +83,7 @@ impl Schedule {
         }
     }
 
-    /// All rounds under these delays, from one that starts after so many steps on.
+    /// The rounds under this delay model, from round `first`, which starts after `before` steps.
     pub fn plan(&self, first: usize, before: usize, delay: SubExponential) -> Vec<Planned> {
         let mut planned = Vec::new();
         let mut steps = before;
@@ -105,7 +105,7 @@ impl Schedule {
         planned
     }
 
-    /// R, or where delays are estimated the number of rounds without any delay, which is the largest there can be.
+    /// R. If delays are estimated, the number of rounds without delay, which is an upper bound.
     pub fn n_rounds(&self, delay: Option<SubExponential>) -> usize {
         self.plan(1, 0, delay.unwrap_or_default()).len()
     }
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn lengths_are_those_of_the_paper_and_of_its_code() {
+    fn lengths_equal_those_of_the_paper_and_of_its_code() {
         let (paper, code) = (Lengths::Paper, Lengths::Code);
         assert_eq!(lengths(1000, Tail::Min, paper, 50.0), [108, 255, 500, 137]);
         assert_eq!(lengths(1000, Tail::Max, paper, 50.0), [128, 275, 520, 77]);
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn without_delays_rounds_are_those_of_bpe() {
+    fn without_delays_rounds_equal_those_of_bpe() {
         let schedule = |horizon| Schedule {
             horizon,
             delta: 0.1,

@@ -1,4 +1,4 @@
-//! What can be chosen about BPE-Delay: every value with its defaults, as JSON has them, and what is refused.
+//! The settings of BPE-Delay with their defaults, as in JSON, and their checks.
 //!
 //! Values of f and standard deviations are in units of f, lengthscales in units of the encoded columns.
 
@@ -13,33 +13,33 @@ use crate::strategy::bayes::settings::Lengthscale;
 use crate::strategy::elimination::schedule::Schedule;
 use crate::strategy::registry::as_json;
 
-/// The least noise variance, in units of the signal's: what a noise of 0 stands for.
+/// The smallest noise variance relative to the signal variance; it replaces a noise of 0.
 const MIN_NOISE: f64 = 1e-10;
 
-/// Everything that can be chosen. What is None by default has to be given, but for `rkhs_bound`.
+/// All settings. A setting with default None is required, except `regularization` and `rkhs_bound`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Settings {
-    /// T: all suggestions that there will be.
+    /// T: the total number of suggestions.
     pub horizon: Option<usize>,
-    /// One per column, or a single one for all.
+    /// ℓ: one per column, or one for all columns.
     pub lengthscale: Option<Lengthscale>,
     /// σ, the standard deviation of the noise.
     pub noise_std: Option<f64>,
-    /// λ of the model, whose kernel matrix is K + λ²I; σ if None.
+    /// λ of the model, with kernel matrix K + λ²I; σ if None.
     pub regularization: Option<f64>,
     pub signal_std: f64,
     pub kernel: KernelFamily,
-    /// The prior mean of f: the norm is that of f − mean.
+    /// The prior mean of f; `rkhs_bound` bounds the norm of f − mean.
     pub mean: f64,
     pub delay: Delay,
     pub beta: Beta,
     /// C_k, for the multiplier of the theorems.
     pub rkhs_bound: Option<f64>,
     pub delta: f64,
-    /// How many points stand for a box.
+    /// The number of points that represent a box.
     pub n_points: usize,
-    /// Whether the data of earlier rounds are used, which the theorems forbid.
+    /// Whether the data of earlier rounds are used. The theorems do not allow it.
     pub keep_rounds: bool,
     pub tail: Tail,
     pub lengths: Lengths,
@@ -67,7 +67,7 @@ impl Default for Settings {
     }
 }
 
-/// What is known of the delays.
+/// The delay model.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", deny_unknown_fields)]
 pub enum Delay {
@@ -76,12 +76,12 @@ pub enum Delay {
     SubExponential(SubExponential),
 }
 
-/// From the results that have arrived.
+/// The delay model is estimated from the results that have arrived.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct EstimatedDelay {}
 
-/// Every result is there before the next suggestion: BPE.
+/// Every result arrives before the next suggestion: BPE.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct NoDelay {}
@@ -104,34 +104,35 @@ pub enum Beta {
     Theory(Theory),
 }
 
-/// That of Theorem 6.1 for finite sets, of Theorem 6.2 for boxes.
+/// The multiplier of Theorem 6.1 for finite sets, of Theorem 6.2 for boxes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Theory {
     Theory,
 }
 
-/// Which of the two terms of Eq. 6 bounds the delays.
+/// The term of Eq. 6 that is used as the bound on delays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Tail {
-    /// The larger one, which is a bound.
+    /// The larger term, which is a valid bound.
     Max,
-    /// The smaller one, as printed, which is none.
+    /// The smaller term, as printed, which is not a valid bound.
     Min,
 }
 
-/// How long rounds are.
+/// The rule for the lengths of rounds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Lengths {
     /// t_r = ⌈q_r + u_T(δ)⌉, the last round cut to the horizon.
     Paper,
-    /// t_r = ⌊q_r + E[τ] + 2b·log(3s/2δ)⌋ at step s, until Σ q_r ≥ T, the last round whole: the authors' code.
+    /// t_r = ⌊q_r + E[τ] + 2b·log(3s/2δ)⌋ at step s, until Σ q_r ≥ T, with a complete last round: the code of the
+    /// authors.
     Code,
 }
 
-/// Every value that the settings may hold, with its defaults.
+/// All values that settings may have, with their defaults.
 pub fn values() -> Vec<Value> {
     vec![
         as_json(Delay::EstimatedDelay(EstimatedDelay {})),
@@ -171,16 +172,16 @@ fn is_not_negative(x: f64) -> bool {
     x >= 0.0 && x.is_finite()
 }
 
-/// Whether it and its square, the variance, are finite and above 0.
+/// Whether x and the variance x² are finite and above 0.
 fn is_std(x: f64) -> bool {
     x > 0.0 && is_positive(x * x)
 }
 
 impl Settings {
-    /// The schedule of rounds, once T is known.
+    /// The schedule of rounds. An error if T is missing or out of range.
     pub fn schedule(&self) -> Result<Schedule> {
         const EXPECTED: &str =
-            "give the number of all suggestions that the search will have, from 1 to 1,000,000,000";
+            "give the total number of suggestions of the search, from 1 to 1,000,000,000";
         let horizon = self
             .horizon
             .ok_or_else(|| refuse("horizon", "None", EXPECTED))?;
@@ -194,7 +195,7 @@ impl Settings {
         })
     }
 
-    /// θ, which is given, for rows of so many columns.
+    /// The given θ for rows of `width` columns.
     pub fn theta(&self, width: usize) -> Result<Hyperparameters> {
         const EXPECTED: &str = "the theory assumes a known kernel: give one finite number above 0, or one for every \
              encoded column";
@@ -230,17 +231,17 @@ impl Settings {
         Ok(theta)
     }
 
-    /// σ of the theorems: no less than what the model takes for a noise of 0.
+    /// σ of the theorems; at least the noise that the model uses for a noise of 0.
     pub fn theory_noise(&self) -> f64 {
         self.row_noise(self.noise_std.unwrap_or(f64::NAN)).sqrt()
     }
 
-    /// The noise variance of a value whose noise has this standard deviation.
+    /// The noise variance of a value with standard deviation `std`.
     pub fn row_noise(&self, std: f64) -> f64 {
         (std * std).max(MIN_NOISE * self.signal_std * self.signal_std)
     }
 
-    /// Refuses what cannot be meant, and returns what is needed of the rest.
+    /// Refuses invalid settings. Returns the schedule and θ.
     pub fn check(&self, width: usize) -> Result<(Schedule, Hyperparameters)> {
         let schedule = self.schedule()?;
         let theta = self.theta(width)?;
@@ -279,7 +280,7 @@ impl Settings {
         if let Some(delay) = self.known_delay() {
             let first = schedule.length(1, 0, delay);
             if first > schedule.horizon as f64 {
-                let expected = "the first round alone is longer, as results are waited for: give a longer horizon, or \
+                let expected = "the first round alone is longer, because it waits for results: give a longer horizon, or \
                      smaller delays";
                 return Err(refuse("horizon", schedule.horizon, expected));
             }
@@ -287,7 +288,7 @@ impl Settings {
         Ok((schedule, theta))
     }
 
-    /// What is known of the delays from the outset; None where it is estimated.
+    /// The given delay model; None if it is estimated.
     pub fn known_delay(&self) -> Option<SubExponential> {
         match self.delay {
             Delay::EstimatedDelay(_) => None,

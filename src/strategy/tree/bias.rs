@@ -1,29 +1,30 @@
-//! C, the bias of low fidelities: |f_z − f| ≤ ζ(z) = C·(1 − z); declared, or estimated from two trials at one point.
+//! The bias constant C of low fidelities: |f_z − f| ≤ ζ(z) = C·(1 − z). It is declared, or estimated from two trials at
+//! one point.
 //!
-//! As the authors' code has it, C = √2·|f_0.8 − f_0.2|/0.6 at the centre, and 1.4 times as much whenever two values in a
-//! cell are further apart than C and the cell's width allow (Wang et al. 2022).
+//! As in the code of Wang et al. 2022, C = √2·|f_0.8 − f_0.2|/0.6 at the centre, and is multiplied by 1.4 when two
+//! values in a cell differ by more than C and the width of the cell allow.
 
 use crate::domain::Fidelity;
 use crate::ledger::{Ledger, TrialNumber};
 
 /// The fidelities of the two trials.
 const PROBES: [f64; 2] = [0.8, 0.2];
-/// What C is multiplied by when it is contradicted.
+/// The factor of C when two values contradict it.
 const GROWTH: f64 = 1.4;
 
-/// What is known of the bias.
+/// The bias constant: absent, given or estimated.
 #[derive(Debug, Clone)]
 pub enum Bias {
-    /// Every trial is a full evaluation.
+    /// No bias: every trial is a full evaluation.
     None,
     Declared(f64),
     Estimated(Estimate),
 }
 
-/// The estimate.
+/// The estimate of C from two trials.
 #[derive(Debug, Clone)]
 pub struct Estimate {
-    /// The fidelities of the trials that it is made from, and these trials.
+    /// The fidelities of the two trials, and the numbers of the trials.
     fidelities: [f64; 2],
     probes: Vec<TrialNumber>,
     constant: Option<f64>,
@@ -44,7 +45,7 @@ impl Bias {
         }
     }
 
-    /// C, if it is known.
+    /// C, if known.
     pub fn constant(&self) -> Option<f64> {
         match self {
             Self::None => None,
@@ -53,7 +54,7 @@ impl Bias {
         }
     }
 
-    /// The fidelity of the next of the two trials.
+    /// The fidelity of the next of the two trials, until both have started.
     pub fn next_probe(&self) -> Option<f64> {
         match self {
             Self::Estimated(estimate) => {
@@ -64,7 +65,7 @@ impl Bias {
         }
     }
 
-    /// A suggestion began: one of the two trials, if these have not begun yet.
+    /// Registers a suggestion as one of the two trials, unless both have started.
     pub fn start(&mut self, number: TrialNumber, log: &Ledger) {
         if let Self::Estimated(estimate) = self
             && estimate.probes.len() < PROBES.len()
@@ -74,8 +75,8 @@ impl Bias {
         }
     }
 
-    /// A trial got a value, as `others` in its cell have, over which f varies by `width` at most; `measured` gives the
-    /// value, if there is one, and the fidelity of a trial.
+    /// Updates C with the value of a trial. The `others` in its cell have values too, and f varies by at most `width`
+    /// over the cell; `measured` returns the value, if any, and the fidelity of a trial.
     pub fn update(
         &mut self,
         number: TrialNumber,
@@ -108,7 +109,7 @@ impl Bias {
         }
     }
 
-    /// Drops trials that were taken back.
+    /// Removes trials that are no longer in the log.
     pub fn rewind(&mut self, log: &Ledger) {
         if let Self::Estimated(estimate) = self {
             let n = log.trials().len();

@@ -1,22 +1,22 @@
-//! Upper confidence bounds on the mean of f over a cell, of all observations in its subtree (Wang et al. 2022).
+//! Upper confidence bounds on the mean of f over a cell, from all observations in its subtree (Wang et al. 2022).
 
 use crate::strategy::tree::moments::Moments;
 use crate::strategy::tree::settings::Bound;
 
-/// What all bounds of an instance share until they are refreshed.
+/// Quantities that all bounds of an instance share until they are refreshed.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Frozen {
     /// log t, or log t⁺ of the next power of two.
     pub log_t: f64,
-    /// How far the best value was above the median: the unit of what is not given in units of f.
+    /// The best value less the median of the values: the unit of constants that are not given in units of f.
     pub scale: f64,
 }
 
-/// b in units of the scale, where it is not given. Measured, see docs/tree_search.md.
+/// The default of b in units of the scale. Measured, see docs/tree_search.md.
 const B_SHARE: f64 = 0.3;
 
 impl Bound {
-    /// Whether it has a constant that follows from the values observed.
+    /// Whether a constant of the bound is computed from the observed values.
     pub fn needs_scale(self) -> bool {
         match self {
             Bound::DUCB1(bound) => bound.range.is_none(),
@@ -25,7 +25,7 @@ impl Bound {
         }
     }
 
-    /// U, for at least one observation.
+    /// U, given at least one observation.
     pub fn upper(self, moments: Moments, frozen: Frozen) -> f64 {
         let Frozen { log_t, scale } = frozen;
         let Moments { count, mean, m2 } = moments;
@@ -51,7 +51,8 @@ impl Bound {
     }
 }
 
-/// p⁺, an upper confidence bound on the rate of success: Wilson's interval at two standard deviations (1927).
+/// p⁺, an upper confidence bound on the rate of success: the score interval of Wilson (1927) at two standard
+/// deviations.
 pub fn success_bound(n_values: u32, n_failed: u32) -> f64 {
     if n_failed == 0 {
         return 1.0;
@@ -71,7 +72,7 @@ pub fn next_power(t: u64) -> u64 {
     t.max(1).next_power_of_two()
 }
 
-/// How far the best of these values is above their median; None where that says nothing.
+/// The best of these values less their median; None if it is 0 or not finite.
 pub fn scale_of(values: &mut [f64]) -> Option<f64> {
     let n = values.len();
     let best = values.iter().copied().reduce(f64::max)?;

@@ -1,7 +1,7 @@
-//! The log folded into the partition and its instances; the visits of suggestions that are drafts can be taken back.
+//! The partition and the instances, computed from the log. The visits of drafted suggestions can be undone.
 //!
-//! Everything here follows from the entries of the log in their order, so that a log that is read again gives the same
-//! tree. Moments are merged from those of halves: they depend on the values alone, not on the order of their arrival.
+//! The state depends only on the entries of the log and their order, so that replaying a log gives the same tree. The
+//! moments of a cell are merged from those of its halves; they depend on the values and not on their order of arrival.
 
 mod trials;
 
@@ -14,10 +14,10 @@ use crate::strategy::tree::note::{self, Place, Step};
 use crate::strategy::tree::partition::{Partition, ROOT};
 use crate::strategy::tree::settings::Refresh;
 
-/// What is kept of a trial.
+/// The cell and the state of a trial.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Known {
-    /// The cell that it counts in.
+struct Placed {
+    /// The cell that the trial counts in.
     node: u32,
     state: State,
 }
@@ -30,20 +30,20 @@ enum State {
     Observed(f64),
 }
 
-/// What a suggestion changed, for taking it back.
+/// A change made by a suggestion, recorded to undo it.
 #[derive(Debug, Clone, PartialEq)]
 enum Change {
-    /// A trial in a cell, whose highest fidelity was this before.
+    /// A trial was started in a cell, whose highest fidelity was `z` before.
     Started {
         node: u32,
         z: f32,
     },
-    /// What follows belongs to another suggestion.
+    /// The changes after this one belong to another suggestion.
     Begin {
         n_turns: u64,
     },
     Created,
-    /// The first candidate of the front so deep: how deep it was before.
+    /// The front has become deeper; `depth` is its depth before.
     FrontDeepened {
         instance: usize,
         depth: usize,
@@ -52,7 +52,7 @@ enum Change {
         instance: usize,
         node: u32,
     },
-    /// A step of an instance, before which this was frozen.
+    /// An instance took a step; `frozen` is its state before.
     Stepped {
         instance: usize,
         frozen: Frozen,
@@ -63,19 +63,19 @@ enum Change {
     },
 }
 
-/// The tree as the log tells it.
+/// The tree after the folded entries of the log.
 pub struct Forest {
     pub partition: Partition,
     pub instances: Vec<Instance>,
     refresh: Refresh,
-    trials: Vec<Known>,
+    trials: Vec<Placed>,
     n_observed: u64,
-    /// The scale is found anew at so many values.
+    /// The number of values at which the scale is computed again.
     next_scale: u64,
     bias: Bias,
-    /// Turns taken by the instances, one after the other.
+    /// The number of turns; the instances take turns in order.
     n_turns: u64,
-    /// Of the suggestions that end the log.
+    /// The changes by the suggestions at the end of the log.
     changes: Vec<Change>,
     folded: usize,
 }
@@ -104,12 +104,12 @@ impl Forest {
         }
     }
 
-    /// Whose turn it is.
+    /// The index of the instance of the next turn.
     pub fn next_instance(&self) -> usize {
         (self.n_turns % self.instances.len() as u64) as usize
     }
 
-    /// Folds the entries since the last time.
+    /// Folds the new entries of the log.
     pub fn catch_up(&mut self, log: &Ledger) -> Result<()> {
         for entry in &log.entries()[self.folded.min(log.len())..] {
             self.fold(entry, log)?;
@@ -128,7 +128,7 @@ impl Forest {
                 let steps = log.trials()[number].note().map(note::from_text);
                 self.begin();
                 let node = match steps.transpose()? {
-                    Some(steps) => self.take(&steps)?,
+                    Some(steps) => self.apply(&steps)?,
                     None => self.settle_new(&log.started_point(number).x),
                 };
                 self.start(node, log.trials()[number].z());
@@ -169,8 +169,8 @@ impl Forest {
         Ok(())
     }
 
-    /// Takes the steps of a suggestion; the cell that it is in.
-    fn take(&mut self, steps: &[Step]) -> Result<u32> {
+    /// Applies the steps of a suggestion and returns its cell.
+    fn apply(&mut self, steps: &[Step]) -> Result<u32> {
         let mut last = ROOT;
         for step in steps {
             match *step {
@@ -181,22 +181,22 @@ impl Forest {
         Ok(last)
     }
 
-    /// Refuses steps that the next suggestion cannot have.
+    /// Refuses steps that are not valid for the next suggestion.
     pub fn check(&mut self, steps: &[Step]) -> Result<()> {
         self.begin();
-        let taken = self.take(steps);
-        self.take_back();
-        taken.map(drop)
+        let applied = self.apply(steps);
+        self.undo();
+        applied.map(drop)
     }
 
-    /// The instance whose turn it is visits a cell.
+    /// The next instance visits a cell.
     pub fn turn(&mut self, place: Place) -> Result<u32> {
         let instance = self.next_instance();
         let node = self.node_at(place)?;
         let parent = self.partition.node(node).parent();
         if parent.is_some_and(|parent| !self.instances[instance].is_visited(parent)) {
             return Err(Error::Corrupt(format!(
-                "cell {node} of the tree is visited before the one that it is a half of"
+                "cell {node} of the tree is visited before its parent"
             )));
         }
         self.n_turns += 1;
@@ -205,14 +205,14 @@ impl Forest {
         Ok(node)
     }
 
-    /// The cell of a trial that no instance chose, which is a step of all of them.
+    /// The cell of a trial that no instance chose. It counts as a step of all instances.
     fn settle_new(&mut self, x: &[f64]) -> u32 {
         let node = self.settle(x);
         (0..self.instances.len()).for_each(|i| self.step(i));
         node
     }
 
-    /// The cell of a point that no instance chose. All instances that came so far visit it.
+    /// The cell of a point that no instance chose. All instances that have visited its parent visit it.
     fn settle(&mut self, x: &[f64]) -> u32 {
         let place = match self.trials.is_empty() {
             true => Place::Old(ROOT),
@@ -284,7 +284,7 @@ impl Forest {
         }
     }
 
-    /// Nothing is suggested in a cell any more: no point of it was found to satisfy the constraints.
+    /// Marks a cell as empty, because no feasible point was found in it. No point in it is suggested any more.
     pub fn mark_empty(&mut self, place: Place) -> Result<()> {
         let (parent, side) = match place {
             Place::Old(node) if (node as usize) < self.partition.len() => {
@@ -318,7 +318,7 @@ impl Forest {
         }
     }
 
-    /// Log t⁺, as of now, for the bounds of an instance.
+    /// Freezes the present log t⁺ for the bounds of an instance.
     fn freeze(&mut self, i: usize) {
         let t = match self.refresh {
             Refresh::Frozen => next_power(self.instances[i].t),
@@ -329,7 +329,7 @@ impl Forest {
         instance.is_stale = true;
     }
 
-    /// Brings the B values of all instances up to date.
+    /// Updates the B values of all instances.
     pub fn update_bounds(&mut self) {
         for i in 0..self.instances.len() {
             if self.refresh == Refresh::Exact {
@@ -341,15 +341,15 @@ impl Forest {
         }
     }
 
-    /// Marks where the changes of a suggestion begin.
+    /// Marks the begin of the changes of a suggestion.
     pub fn begin(&mut self) {
         self.changes.push(Change::Begin {
             n_turns: self.n_turns,
         });
     }
 
-    /// Takes back the changes of the last suggestion.
-    pub fn take_back(&mut self) {
+    /// Undoes the changes of the last suggestion.
+    pub fn undo(&mut self) {
         while let Some(change) = self.changes.pop() {
             match change {
                 Change::Begin { n_turns } => {
@@ -386,11 +386,11 @@ impl Forest {
         }
     }
 
-    /// Drops what was folded of suggestions that were taken back.
+    /// Undoes the suggestions that are no longer in the log.
     pub fn rewind(&mut self, log: &Ledger) {
         self.folded = self.folded.min(log.len());
         while self.trials.len() > log.trials().len() && !self.changes.is_empty() {
-            self.take_back();
+            self.undo();
         }
         self.bias.rewind(log);
     }

@@ -1,12 +1,12 @@
-//! The best cells of every size that can be halved further. Which of them is chosen does not depend on ν, ρ or b.
+//! The front: the best cells of every size that can be halved. The choice among them does not depend on ν, ρ or b.
 //!
-//! Among the cells that are no smaller than a given size the best one is the cell to halve for some smoothness of f, and
-//! all of these are halved in turn where nothing is known of it (Jones, Perttunen and Stuckman 1993; Munos 2011).
+//! For each smoothness of f, the cell to halve is the best cell among those above some size. If the smoothness is
+//! unknown, all of these cells are halved in turn (Jones, Perttunen and Stuckman 1993; Munos 2011).
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 
-/// A cell, with the mean that it had when it was offered.
+/// A cell, with its mean when it was offered.
 #[derive(Debug, Clone, Copy)]
 pub struct Candidate {
     pub mean: f64,
@@ -34,23 +34,24 @@ impl PartialEq for Candidate {
 
 impl Eq for Candidate {}
 
-/// Candidates by depth. Those that were halved since are dropped when they come up, and changed means are corrected.
+/// Candidates by depth. When a candidate reaches the top, it is dropped if it has been halved, and its mean is updated.
 #[derive(Debug, Clone, Default)]
 pub struct Front {
     depths: Vec<BinaryHeap<Candidate>>,
 }
 
 impl Front {
-    /// One beyond the largest depth at which there ever was a candidate.
+    /// One more than the largest depth of all candidates so far.
     pub fn depth(&self) -> usize {
         self.depths.len()
     }
 
-    /// Drops the candidates from a depth on, as if there never were any.
+    /// Drops the candidates from `depth` on, and restores the depth of the front.
     pub fn truncate(&mut self, depth: usize) {
         self.depths.truncate(depth);
     }
 
+    /// Adds a candidate at this depth.
     pub fn offer(&mut self, depth: u32, candidate: Candidate) {
         let depth = depth as usize;
         if self.depths.len() <= depth {
@@ -59,8 +60,8 @@ impl Front {
         self.depths[depth].push(candidate);
     }
 
-    /// The candidate of the largest mean down to a depth, the least deep one among equals. `mean` gives the present
-    /// mean of a candidate; those without one are dropped.
+    /// The candidate with the largest mean down to `depth`; ties go to the smallest depth. `mean` returns the present
+    /// mean of a candidate; candidates without one are dropped.
     pub fn best(
         &mut self,
         depth: usize,
@@ -93,7 +94,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_best_candidate_is_that_of_a_full_search(
+        fn the_best_candidate_equals_a_full_search(
             all in prop::collection::vec((0..6u32, 0..5i32, any::<bool>()), 1..40), depth in 0..6usize,
         ) {
             let mut front = Front::default();
@@ -106,7 +107,7 @@ mod tests {
             let expected = best.map(|(node, _)| node as u32).or((depth == 5).then_some(99));
             let keep = |candidate: Candidate| all.get(candidate.node as usize).is_none_or(|(_, _, kept)| *kept);
             let keep = |candidate: Candidate| keep(candidate).then_some(candidate.mean);
-            // What was dropped stays away.
+            // Dropped candidates do not return.
             for _ in 0..2 {
                 prop_assert_eq!(front.best(depth, keep), expected);
             }

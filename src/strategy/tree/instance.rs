@@ -1,4 +1,5 @@
-//! One search of the tree with its own ν and ρ: what it has visited, the moments of subtrees, and their B values.
+//! An instance: a search of the tree with one ν and ρ. It stores the visited cells, the moments of subtrees and their B
+//! values.
 
 use crate::domain::fidelity::TOLERANCE;
 use crate::strategy::tree::bounds::{Frozen, success_bound};
@@ -8,24 +9,23 @@ use crate::strategy::tree::partition::{Partition, ROOT};
 use crate::strategy::tree::region::Side;
 use crate::strategy::tree::settings::Bound;
 
-/// ν in units of the scale, where it is not given and every trial is a full evaluation. Measured, see
-/// docs/tree_search.md.
+/// The default of ν in units of the scale, for full evaluations. Measured, see docs/tree_search.md.
 const NU_SHARE: f64 = 0.1;
 
-/// Every so many turns one is that of the front. Measured, see docs/tree_search.md.
+/// The front is used every N turns. Measured, see docs/tree_search.md.
 const FRONT_EVERY: u64 = 2;
 
-/// What an instance knows of a cell of the partition.
+/// The data of an instance about a cell of the partition.
 #[derive(Debug, Clone, PartialEq)]
 struct Subtree {
-    /// Of all observations in the visited cells of its subtree.
+    /// The moments of all observations in the visited cells of the subtree.
     moments: Moments,
     n_failed: u32,
     is_visited: bool,
-    /// Whether it is among the candidates of the front, with the mean that it has.
+    /// Whether it is a candidate of the front with its present mean.
     is_offered: bool,
-    /// B of both halves: +∞ where one was not visited, −∞ where nothing can be suggested. Of a half without values a
-    /// factor, see [`Instance::b_value`].
+    /// B of both halves: +∞ if the half was not visited, −∞ if no point in it can be suggested. For a half without
+    /// values it is a factor; see [`Instance::b_value`].
     slots: [f64; 2],
 }
 
@@ -43,13 +43,13 @@ impl Subtree {
     };
 }
 
-/// How ν is known.
+/// The source of ν.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Nu {
     Given(f64),
-    /// A share of the scale, which shrinks as the search closes in.
+    /// A share of the scale, which decreases as the search converges.
     Scale,
-    /// The largest scale so far: with fidelities cells are to stay cheap until they are small.
+    /// The largest scale so far. With fidelities, evaluations stay cheap until cells are small.
     Spread(f64),
 }
 
@@ -59,17 +59,17 @@ pub struct Instance {
     nu: Nu,
     rho: f64,
     bound: Bound,
-    /// How many cells it visited, repeated visits counted.
+    /// The number of visits of cells, repeated visits included.
     pub t: u64,
     pub frozen: Frozen,
-    /// Whether all B values are to be found anew.
+    /// Whether all B values must be computed again.
     pub is_stale: bool,
-    /// C of ζ(z) = C·(1 − z), where trials have a fidelity and it is known.
+    /// C of ζ(z) = C·(1 − z), if trials have a fidelity and C is known.
     pub bias: Option<f64>,
     subtrees: Vec<Subtree>,
-    /// Where every other turn is that of the best cells of every size.
+    /// The front, if it is used.
     front: Option<Front>,
-    /// ρ^h by depth, up to one beyond the deepest cell.
+    /// ρ^h for each depth h, up to one more than the depth of the deepest cell.
     powers: Vec<f64>,
 }
 
@@ -92,18 +92,18 @@ impl Instance {
         }
     }
 
-    /// Gives every other turn to the best cells of every size.
+    /// The instance with the front, which it uses every [`FRONT_EVERY`] turns.
     pub fn with_front(mut self) -> Self {
         self.front = Some(Front::default());
         self
     }
 
-    /// Whether anything follows from the values observed that is not given.
+    /// Whether ν or a constant of the bound is computed from the observed values.
     pub fn needs_scale(&self) -> bool {
         !matches!(self.nu, Nu::Given(_)) || self.bound.needs_scale()
     }
 
-    /// The scale has changed.
+    /// Sets a new scale.
     pub fn set_scale(&mut self, scale: f64) {
         self.frozen.scale = scale;
         self.is_stale = true;
@@ -131,14 +131,14 @@ impl Instance {
         self.nu() * self.powers[depth as usize]
     }
 
-    /// z_h = 1 − ν·ρ^h/C, at which the bias of a value is no more than how f varies in the cell.
+    /// z_h = 1 − ν·ρ^h/C: the bias at this fidelity is at most the bound on the variation of f in the cell.
     pub fn fidelity(&self, depth: u32) -> f64 {
         self.bias.map_or(1.0, |bias| {
             (1.0 - self.width(depth) / bias).clamp(TOLERANCE, 1.0)
         })
     }
 
-    /// How far from f a mean over the cell may be: ν·ρ^h + ζ(z_h).
+    /// The bound ν·ρ^h + ζ(z_h) on the difference of f from a mean over the cell.
     pub fn slack(&self, depth: u32) -> f64 {
         let zeta = self
             .bias
@@ -150,13 +150,13 @@ impl Instance {
         self.subtrees[node as usize].is_visited
     }
 
-    /// B of both halves of a cell. In a subtree without values these are factors of the optimism around it.
+    /// B of both halves of a cell, with the factors of subtrees without values converted to B values.
     pub fn slots(&self, node: u32, partition: &Partition) -> [f64; 2] {
         let Subtree { moments, slots, .. } = self.subtrees[node as usize];
         [0, 1].map(|side| {
             let child = partition.node(node).child(side);
             let has_values = child.is_some_and(|child| self.moments(child).count > 0);
-            // +∞ where nothing has finished, −∞ where nothing can be suggested.
+            // +∞ if no trial has ended, −∞ if no point can be suggested.
             if moments.count == 0 || has_values || slots[side].is_infinite() {
                 return slots[side];
             }
@@ -169,10 +169,10 @@ impl Instance {
         self.subtrees[node as usize].moments
     }
 
-    /// Makes room for a cell that was created at this depth.
+    /// Adds an entry for a new cell at this depth.
     pub fn push(&mut self, depth: u32) {
         self.subtrees.push(Subtree::UNVISITED);
-        // The halves of the cell are asked for before they exist.
+        // The width of halves is computed before they exist.
         while self.powers.len() <= depth as usize + 1 {
             self.powers
                 .push(self.powers[self.powers.len() - 1] * self.rho);
@@ -183,12 +183,12 @@ impl Instance {
         self.subtrees.pop();
     }
 
-    /// Takes a cell in; [`Self::update_from`] has to follow.
+    /// Marks a cell as visited. Call [`Self::update_from`] afterwards.
     pub fn visit(&mut self, node: u32) {
         self.subtrees[node as usize].is_visited = true;
     }
 
-    /// Forgets a visit of a leaf.
+    /// Undoes the visit of a leaf.
     pub fn leave(&mut self, node: u32, partition: &Partition) {
         let subtree = &mut self.subtrees[node as usize];
         subtree.is_visited = false;
@@ -202,7 +202,7 @@ impl Instance {
         }
     }
 
-    /// Gives a half of a cell its B value, unless nothing can be suggested there.
+    /// Sets the B value of a half of a cell, unless the half is empty.
     pub fn set_slot(&mut self, node: u32, side: Side, b: f64, partition: &Partition) {
         let b = match partition.node(node).empty[side] {
             true => f64::NEG_INFINITY,
@@ -211,14 +211,14 @@ impl Instance {
         self.subtrees[node as usize].slots[side] = b;
     }
 
-    /// Makes a cell a candidate of the front again, if it is none and can be halved further.
+    /// Offers a cell to the front, unless it is a candidate already or cannot be halved.
     pub fn offer(&mut self, node: u32, partition: &Partition) {
         if !self.subtrees[node as usize].is_offered {
             self.offer_changed(node, partition);
         }
     }
 
-    /// Makes a cell whose worth changed a candidate of the front, if it can be halved further.
+    /// Offers a cell whose mean changed to the front, if it can be halved.
     pub fn offer_changed(&mut self, node: u32, partition: &Partition) {
         let mean = partition
             .worth(node)
@@ -231,12 +231,12 @@ impl Instance {
         }
     }
 
-    /// Whether a cell was visited, and has a half that was not.
+    /// Whether a cell was visited and has a half that was not.
     fn can_be_halved(&self, node: u32, partition: &Partition) -> bool {
         self.is_visited(node) && self.open_halves(node, partition) != [false; 2]
     }
 
-    /// Which halves of a cell may be visited, and were not.
+    /// Whether each half of a cell is not empty and was not visited.
     pub fn open_halves(&self, node: u32, partition: &Partition) -> [bool; 2] {
         let cell = partition.node(node);
         [0, 1].map(|side| {
@@ -246,25 +246,25 @@ impl Instance {
         })
     }
 
-    /// One beyond the largest depth of a candidate of the front.
+    /// One more than the largest depth of a candidate of the front.
     pub fn front_depth(&self) -> usize {
         self.front.as_ref().map_or(0, Front::depth)
     }
 
-    /// Drops the candidates of the front from a depth on.
+    /// Drops the candidates of the front from `depth` on.
     pub fn truncate_front(&mut self, depth: usize) {
         if let Some(front) = &mut self.front {
             front.truncate(depth);
         }
     }
 
-    /// Down to which depth this turn is that of the front, if it is; one beyond it.
+    /// The depth of the front (exclusive) while the front is due; else None.
     pub fn front_turn(&self) -> Option<usize> {
         let depth = self.front_depth();
         (depth > 0 && self.t % FRONT_EVERY == FRONT_EVERY - 1).then_some(depth)
     }
 
-    /// The best cell of those no deeper than this that can be halved further.
+    /// The best cell down to `depth` that can be halved.
     pub fn best_down_to(&mut self, depth: usize, partition: &Partition) -> Option<u32> {
         let mut front = self.front.take()?;
         let best = front.best(depth, |candidate| {
@@ -280,7 +280,7 @@ impl Instance {
         best
     }
 
-    /// Finds the moments and B values from a visited cell to the root anew.
+    /// Updates the moments and B values from a visited cell to the root.
     pub fn update_from(&mut self, node: u32, partition: &Partition) {
         let mut at = node;
         while self.is_visited(at) {
@@ -294,7 +294,7 @@ impl Instance {
         }
     }
 
-    /// Finds all B values anew, children before their parents.
+    /// Updates all B values, children before their parents.
     pub fn update_bounds(&mut self, partition: &Partition) {
         for node in (ROOT + 1..partition.len() as u32).rev() {
             if self.is_visited(node)
@@ -322,18 +322,19 @@ impl Instance {
         subtree.n_failed = n_failed;
     }
 
-    /// U + ν·ρ^h + ζ(z_h) of a cell with values. Failures are left out.
+    /// U + ν·ρ^h + ζ(z_h) of a cell with values. Failures are not included.
     fn upper(&self, node: u32, partition: &Partition) -> f64 {
         let moments = self.subtrees[node as usize].moments;
         self.bound.upper(moments, self.frozen) + self.slack(partition.node(node).depth)
     }
 
-    /// B(h, l) = min{ U + ν·ρ^h + ζ(z_h), max over both halves of B }. A leaf that cannot be halved has the first part.
+    /// B(h, l) = min{ U + ν·ρ^h + ζ(z_h), max over both halves of B }. For a leaf that cannot be halved it is the first
+    /// term.
     ///
-    /// Failures do not change the mean. They multiply the optimism, U + ν·ρ^h + ζ(z_h) − mean, by p⁺, the bound on the
-    /// rate of success. A subtree without values has no mean: it takes mean and optimism of the smallest cell around
-    /// it that has values, and multiplies the optimism by the odds p⁺/(1 − p⁺), which are +∞ before the first failure.
-    /// Its B value here is this factor; [`Self::slots`] converts it.
+    /// Failures do not change the mean. They multiply the optimism U + ν·ρ^h + ζ(z_h) − mean by p⁺, the upper bound on
+    /// the rate of success. A subtree without values takes the mean and the optimism of the smallest cell around it
+    /// that has values, and multiplies the optimism by the odds p⁺/(1 − p⁺), which are +∞ before the first failure. The
+    /// function returns this factor; [`Self::slots`] converts it.
     fn b_value(&self, node: u32, partition: &Partition) -> f64 {
         let Subtree {
             moments, n_failed, ..
@@ -350,7 +351,7 @@ impl Instance {
                 let [first, second] = self.slots(node, partition);
                 upper.min(first.max(second))
             }
-            // Its only points are in flight already.
+            // All points of the cell are in flight.
             None if cell.own.n_in_flight > 0 => f64::NEG_INFINITY,
             None => upper,
         }

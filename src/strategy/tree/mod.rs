@@ -1,17 +1,19 @@
-//! Optimistic tree search: the domain is halved again and again, and the part with the largest upper bound is tried next.
+//! Optimistic tree search: the domain is halved repeatedly, and the cell with the largest upper bound is evaluated
+//! next.
 //!
-//! * [`tree_search`]: the strategy; [`settings`]: what can be chosen
-//! * [`fold`]: the log folded into the partition and its instances; [`note`]: what is written with a suggestion
-//! * [`partition`]: the cells so far, with what was observed in each; [`region`]: the part of the domain that a cell is
-//! * [`instance`]: statistics of subtrees and their B values, for one pair of smoothness parameters
-//! * [`front`]: the best cells of every size, for the turns that need no such parameters
-//! * [`bias`]: how far values of low fidelity may be off
+//! * [`tree_search`]: the strategy; [`settings`]: its settings
+//! * [`fold`]: the partition and the instances, computed from the log; [`note`]: the note of a suggestion
+//! * [`partition`]: the cells and their observations; [`region`]: the region of a cell
+//! * [`instance`]: the statistics of subtrees and their B values, for one pair ν, ρ
+//! * [`front`]: the best cells of every size, for turns that do not depend on ν and ρ
+//! * [`bias`]: the bias of low fidelities
 //! * [`moments`]: counts, means and variances; [`bounds`]: upper confidence bounds from them
 //!
-//! Notation (Wang et al. 2022): a node (h, l) at depth h covers a cell; its U is an upper confidence bound on the mean of
-//! f over the cell, from s observations in t steps, and ν·ρ^h bounds how much f varies there:
+//! Notation (Wang et al. 2022): a node (h, l) at depth h has a cell; U is an upper confidence bound on the mean of f
+//! over the cell, from s observations in t steps; ν·ρ^h bounds the variation of f in the cell:
 //!
-//! B(h, l) = min{ U(h, l) + ν·ρ^h, max over both children of B }, +∞ where nothing is observed and nothing has failed.
+//! B(h, l) = min{ U(h, l) + ν·ρ^h, max over both children of B }, and +∞ if no trial in the cell was observed or has
+//! failed.
 
 mod bias;
 mod bounds;

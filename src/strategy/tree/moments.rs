@@ -1,4 +1,4 @@
-//! Count, mean and sum of squared deviations of a set of values.
+//! The count, mean and sum of squared deviations of a set of values.
 
 /// Moments of a set of values.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -10,7 +10,7 @@ pub struct Moments {
 }
 
 impl Moments {
-    /// Of `count` values that are equal.
+    /// The moments of `count` equal values.
     pub fn of_equal(count: u32, value: f64) -> Self {
         Self {
             count,
@@ -19,7 +19,7 @@ impl Moments {
         }
     }
 
-    /// Of both sets together (Chan, Golub and LeVeque 1979).
+    /// The moments of the union of both sets (Chan, Golub and LeVeque 1979).
     pub fn merge(self, other: Self) -> Self {
         if other.count == 0 {
             return self;
@@ -29,7 +29,7 @@ impl Moments {
         }
         let (n_a, n_b) = (f64::from(self.count), f64::from(other.count));
         let share = n_b / (n_a + n_b);
-        // Differences and squares of the largest values overflow: an infinite bound, but no NaN.
+        // Differences and squares of huge values may overflow to an infinite bound, but must not give NaN.
         let delta = other.mean - self.mean;
         Self {
             count: self.count + other.count,
@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_values_have_their_value_as_mean_and_no_variance() {
+    fn equal_values_have_their_value_as_mean_and_zero_variance() {
         for n in 1..50 {
             let moments = of(&vec![0.1; n]);
             assert!((moments.mean - 0.1).abs() < 1e-16 && moments.variance() < 1e-30);

@@ -1,28 +1,28 @@
-//! What is written down with a suggestion: the cell that it is in, and what was passed on the way to it.
+//! The note of a suggestion: its cell, and the steps before it.
 //!
-//! Text of steps with a blank between them. A cell is named by its number, or by that of its parent and the side, `12l`
-//! or `12r`, if it is new. The last step names the cell of the suggestion. Those before it, if any, name cells whose
-//! evaluation an instance shares with others, in the order of turns, or, with a minus, cells in which no point was found
-//! that satisfies the constraints.
+//! The text has steps separated by spaces. An existing cell is named by its number, a new cell by the number of its
+//! parent and the side: `12l` or `12r`. The last step names the cell of the suggestion. A step before it names a cell
+//! whose evaluation an instance shares with others, in the order of turns, or, with a minus, a cell in which no
+//! feasible point was found.
 
 use std::fmt::Write;
 
 use crate::error::{Error, Result};
 use crate::strategy::tree::region::Side;
 
-/// A cell, by its number or as a half of another.
+/// A cell, by its number or as a half of another cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
     Old(u32),
     New { parent: u32, side: Side },
 }
 
-/// What happened on the way to a suggestion.
+/// A step before a suggestion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
-    /// An instance took its turn here.
+    /// An instance took its turn in this cell.
     Turn(Place),
-    /// No feasible point was found here.
+    /// No feasible point was found in this cell.
     Empty(Place),
 }
 
@@ -40,7 +40,7 @@ pub fn to_text(steps: &[Step]) -> String {
                 place
             }
         };
-        // Writing to a string does not fail.
+        // Writing to a string cannot fail.
         let _ = match place {
             Place::Old(node) => write!(text, "{node}"),
             Place::New { parent, side } => write!(text, "{parent}{}", ["l", "r"][*side]),
@@ -49,7 +49,7 @@ pub fn to_text(steps: &[Step]) -> String {
     text
 }
 
-/// The steps of a text, of which the last one is a turn.
+/// Reads the steps of a text; the last one must be a turn.
 pub fn from_text(text: &str) -> Result<Vec<Step>> {
     let steps: Option<Vec<Step>> = text.split(' ').map(step).collect();
     match steps {
@@ -58,9 +58,11 @@ pub fn from_text(text: &str) -> Result<Vec<Step>> {
     }
 }
 
-/// The error of a note that is none.
+/// The error for a text that is not a note.
 pub fn wrong(text: &str) -> Error {
-    Error::Corrupt(format!("the note {text:?} names no cell of the tree"))
+    Error::Corrupt(format!(
+        "the note {text:?} does not name a cell of the tree"
+    ))
 }
 
 fn step(text: &str) -> Option<Step> {
@@ -122,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn what_names_no_cell_is_refused() {
+    fn text_that_does_not_name_a_cell_is_refused() {
         for text in [
             "",
             " ",

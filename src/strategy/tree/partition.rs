@@ -1,4 +1,5 @@
-//! The cells so far, and what was observed in each: nodes of a binary tree in one array, parents before their children.
+//! The partition: the cells and their observations, as nodes of a binary tree in one array, parents before their
+//! children.
 
 use std::collections::HashMap;
 
@@ -8,30 +9,30 @@ use crate::strategy::tree::moments::Moments;
 use crate::strategy::tree::note::Place;
 use crate::strategy::tree::region::{Region, Side, Space};
 
-/// No node, no trial.
+/// The number that stands for a missing node or trial.
 const NONE: u32 = u32::MAX;
 /// A cell that cannot be halved.
 const WHOLE: u16 = u16::MAX;
-/// As many failed cells inside each other take the mean of the cell around them in the front. Measured, see
+/// The largest number of nested failed cells that take the mean of the cell around them in the front. Measured, see
 /// docs/tree_search.md.
 const MAX_FAILED: u32 = 4;
-/// The cell that is the whole box.
+/// The number of the cell of the whole box.
 pub const ROOT: u32 = 0;
 
-/// A cell. Of its halves those exist in which there was a trial.
+/// A cell. A half exists if it has had a trial.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Node {
     parent: u32,
     children: [u32; 2],
     pub depth: u32,
-    /// The coordinate along which it is halved.
+    /// The coordinate along which the cell is halved.
     split: u16,
-    /// Halves in which no point was found that satisfies the constraints.
+    /// Whether no feasible point was found in each half.
     pub empty: [bool; 2],
     pub own: Own,
 }
 
-/// The trials that were chosen in this cell itself, or belong there.
+/// The trials that were chosen in this cell or settled there, not in its halves.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Own {
     pub moments: Moments,
@@ -47,22 +48,24 @@ pub struct Own {
 pub type Measured = (f64, f64);
 
 impl Own {
-    /// Whether it has a value, or may get one.
+    /// Whether it has a trial with a value or in flight.
     pub fn has_trial(&self) -> bool {
         self.first != NONE || self.n_failed > 0 || self.n_in_flight > 0
     }
 }
 
 impl Node {
+    /// The parent; None for the root.
     pub fn parent(&self) -> Option<u32> {
         (self.parent != NONE).then_some(self.parent)
     }
 
+    /// The half on this side, if it exists.
     pub fn child(&self, side: Side) -> Option<u32> {
         (self.children[side] != NONE).then_some(self.children[side])
     }
 
-    /// The coordinate along which it is halved; None of a cell that stays a leaf.
+    /// The coordinate along which the cell is halved; None if it cannot be halved.
     pub fn split(&self) -> Option<usize> {
         let is_closed = self.split == WHOLE || self.empty == [true, true];
         (!is_closed).then_some(self.split as usize)
@@ -74,13 +77,13 @@ impl Node {
 pub struct Partition {
     space: Space,
     nodes: Vec<Node>,
-    /// The trials of the moments, in order of arrival, of cells with more than one.
+    /// The trials of the moments in order of arrival, for cells with more than one.
     repeats: HashMap<u32, Vec<u32>>,
-    /// The half that will most probably be created next: its region was at hand when it was chosen.
+    /// The half that will most probably be created next, stored because its region was known when it was chosen.
     next: Option<Next>,
 }
 
-/// A half that does not exist yet, and how it would be halved.
+/// A half that does not exist yet, and the coordinate along which it would be halved.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Next {
     parent: u32,
@@ -89,7 +92,7 @@ struct Next {
 }
 
 impl Partition {
-    /// The whole box alone.
+    /// The partition of one cell, the whole box.
     pub fn new(space: Space) -> Self {
         let mut partition = Self {
             nodes: Vec::new(),
@@ -118,7 +121,7 @@ impl Partition {
         &mut self.nodes[node as usize]
     }
 
-    /// Which half of its parent a node is.
+    /// The side of its parent that a node is.
     pub fn side(&self, node: u32) -> Side {
         let parent = self.node(node).parent;
         usize::from(parent != NONE && self.node(parent).children[1] == node)
@@ -142,12 +145,12 @@ impl Partition {
         self.nodes.len() as u32 - 1
     }
 
-    /// Whether a cell has two halves, empty ones counted.
+    /// Whether a cell can be halved; halves may be empty.
     pub fn can_halve(&self, node: u32) -> bool {
         self.node(node).split != WHOLE
     }
 
-    /// Adds a half of a cell that can be halved.
+    /// Creates a half of a cell that can be halved.
     pub fn create(&mut self, parent: u32, side: Side) -> u32 {
         let known = self.next.take();
         let split = match known.filter(|next| (next.parent, next.side) == (parent, side)) {
@@ -164,7 +167,7 @@ impl Partition {
         node
     }
 
-    /// Keeps how a half that does not exist yet would be halved.
+    /// Stores how a half that does not exist yet would be halved.
     pub fn expect(&mut self, place: Place, region: &Region) {
         if let Place::New { parent, side } = place {
             let split = self.space.longest_side(region);
@@ -176,10 +179,10 @@ impl Partition {
         }
     }
 
-    /// The mean that a cell has in the front, or None before it has a result.
+    /// The mean of a cell in the front; None before it has a result.
     ///
-    /// A failed cell takes the mean of the nearest cell around it that has values. It comes last, with −∞, once more
-    /// than [`MAX_FAILED`] cells inside each other have failed.
+    /// A failed cell takes the mean of the nearest cell around it that has values. If more than [`MAX_FAILED`] nested
+    /// cells have failed, it has −∞ and comes last.
     pub fn worth(&self, node: u32) -> Option<f64> {
         let mut own = &self.node(node).own;
         if own.moments.count == 0 && own.n_failed == 0 {
@@ -197,7 +200,7 @@ impl Partition {
         Some(own.moments.mean)
     }
 
-    /// The failed cells whose mean in the front can follow from the trials of this cell.
+    /// The failed cells whose mean in the front can depend on the trials of this cell.
     pub fn failed_inside(&self, node: u32) -> Vec<u32> {
         let (mut found, mut left) = (Vec::new(), vec![(node, 0)]);
         while let Some((at, n_failed)) = left.pop() {
@@ -221,7 +224,7 @@ impl Partition {
         found
     }
 
-    /// Takes back the last cell that was created.
+    /// Removes the last cell created.
     pub fn pop(&mut self) {
         let last = self.nodes.len() as u32 - 1;
         let side = self.side(last);
@@ -230,7 +233,7 @@ impl Partition {
         }
     }
 
-    /// The part of the box that a cell is.
+    /// The region of a cell.
     pub fn region(&self, node: u32) -> Region {
         let mut path = Vec::with_capacity(self.node(node).depth as usize);
         let mut at = node;
@@ -245,7 +248,7 @@ impl Partition {
         region
     }
 
-    /// Where a trial at the point x belongs: the first cell on the way to it that does not exist, or the last one.
+    /// The cell of a trial at x: the first cell on the path to x that does not exist, or the leaf.
     pub fn find(&self, x: &[f64]) -> Place {
         let (mut at, mut region) = (ROOT, self.space.whole());
         loop {
@@ -263,7 +266,7 @@ impl Partition {
         }
     }
 
-    /// Adds a trial to those of a cell that have values; `measured` knows of each.
+    /// Adds a trial to the trials of a cell with values; `measured` returns the value and fidelity of a trial.
     pub fn add_value(
         &mut self,
         node: u32,
@@ -288,7 +291,7 @@ impl Partition {
         }
     }
 
-    /// Takes a trial from those of a cell that have values.
+    /// Removes a trial from the trials of a cell with values.
     pub fn remove_value(
         &mut self,
         node: u32,
@@ -309,7 +312,7 @@ impl Partition {
         }
     }
 
-    /// Finds the moments of a cell anew: those of its values at the highest fidelity.
+    /// Computes the moments of a cell: those of its values at the highest fidelity.
     pub fn update_values(&mut self, node: u32, measured: impl Fn(u32) -> Measured) {
         let all = || self.values(node).map(|number| measured(number as u32));
         let highest = all().map(|(_, z)| z).fold(0.0, f64::max);

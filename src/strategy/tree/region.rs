@@ -1,4 +1,4 @@
-//! The part of a box that a cell is: a part of each coordinate; how it is halved, drawn from, and found.
+//! The region of a cell: a part of each coordinate. Halving, sampling and finding regions.
 
 use std::ops::Range;
 
@@ -8,7 +8,7 @@ use crate::domain::{Cell, Coordinate, Product, columns};
 use crate::random::Rng;
 use crate::strategy::tree::settings::Sample;
 
-/// The two halves of a cell: 0 for the lower, 1 for the upper one.
+/// A half of a cell: 0 for the lower one, 1 for the upper one.
 pub type Side = usize;
 
 /// A box, with the columns of each coordinate.
@@ -35,15 +35,15 @@ impl Space {
         }
     }
 
-    /// Everything.
+    /// The region of the whole box.
     pub fn whole(&self) -> Region {
         Region {
             parts: self.product.iter().map(Coordinate::whole).collect(),
         }
     }
 
-    /// The coordinate to halve next: of those that can be halved and are active in the whole region the longest, the
-    /// first one among equals; None where there is none.
+    /// The coordinate to halve next: the longest one among the coordinates that can be halved and are active in the
+    /// whole region. Ties go to the first; None if there is no such coordinate.
     pub fn longest_side(&self, region: &Region) -> Option<usize> {
         let mut longest = (0.0, None);
         for (i, coordinate) in self.product.iter().enumerate() {
@@ -59,14 +59,14 @@ impl Space {
         longest.1
     }
 
-    /// Leaves one half of a region along a coordinate that can be halved.
+    /// Replaces a region by one half of it, along a coordinate that can be halved.
     pub fn halve(&self, region: &mut Region, coordinate: usize, side: Side) {
         if let Some((lower, upper)) = self.product[coordinate].split(region.parts[coordinate]) {
             region.parts[coordinate] = if side == 0 { lower } else { upper };
         }
     }
 
-    /// Which half of a region the point x of it lies in.
+    /// The half of a region that contains the point x of the region.
     pub fn side_of(&self, region: &Region, coordinate: usize, x: &[f64]) -> Side {
         let own = &x[self.columns[coordinate].clone()];
         match self.product[coordinate].split(region.parts[coordinate]) {
@@ -78,7 +78,7 @@ impl Space {
         }
     }
 
-    /// A member of a region: uniformly random, or its centre.
+    /// A member of a region: a uniform draw, or the centre.
     pub fn sample(&self, region: &Region, sample: Sample, rng: &mut Rng) -> Vec<f64> {
         let mut x = vec![0.0; self.width];
         let parts = region.parts.iter().zip(&self.columns);

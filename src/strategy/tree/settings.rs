@@ -1,4 +1,4 @@
-//! What can be chosen about tree search: every value with its defaults, as JSON has them, and what is refused.
+//! The settings of tree search with their defaults, as in JSON, and their checks.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -6,33 +6,33 @@ use serde_json::Value;
 use crate::error::{Error, Result};
 use crate::strategy::registry::as_json;
 
-/// As many instances share one partition at most.
+/// The largest number of instances that share one partition.
 const MAX_INSTANCES: usize = 256;
 
-/// The largest ρ of POO, where it is not given: that of the experiments of Wang et al. 2022.
+/// The default of the largest ρ of POO, as in the experiments of Wang et al. 2022.
 const MAX_RHO: f64 = 0.95;
 
-/// ρ^d where ρ is not given: how f varies less when every side is halved; where trials are full evaluations, and with
-/// fidelities. Measured, see docs/tree_search.md.
+/// The default of ρ^d, the factor of the variation of f when every side is halved; without and with fidelities.
+/// Measured, see docs/tree_search.md.
 const DECAY: f64 = 0.25;
 const DECAY_WITH_FIDELITY: f64 = 0.7;
 
-/// Everything that can be chosen.
+/// All settings.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Settings {
     pub bound: Bound,
-    /// In units of f; None for what follows from the values observed.
+    /// ν in units of f; None computes it from the observed values.
     pub nu: Option<f64>,
-    /// None for what follows from the number of dimensions.
+    /// ρ of the instances; None computes it from the number of dimensions.
     pub rho: Option<Rho>,
-    /// All trials that there will be, for POO: instances from ρ down.
+    /// The total number of trials, for POO: the instances have ρ_max and smaller ρ.
     pub horizon: Option<u64>,
     pub sample: Sample,
     pub recommendation: Recommended,
     pub refresh: Refresh,
-    /// Whether every other turn is that of the best cells of every size; None for: where nothing is said about how f
-    /// varies.
+    /// Whether the front is used every second turn; None uses it if ν, ρ and the horizon are not given and there is no
+    /// fidelity.
     pub front: Option<bool>,
 }
 
@@ -60,30 +60,30 @@ pub enum Bound {
     DUCBV(DUCBV),
 }
 
-/// For values in a range.
+/// DUCB1, for values in a range.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct DUCB1 {
-    /// Of the values, in units of f; None for what was observed.
+    /// R, the range of the values in units of f; None uses the observed range.
     pub range: Option<f64>,
 }
 
-/// For noise of a known standard deviation.
+/// DUCB1σ, for noise with a known standard deviation.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct DUCB1Sigma {
     pub noise_std: Option<f64>,
 }
 
-/// With the variance of the values observed.
+/// DUCBV, with the variance of the observed values.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct DUCBV {
-    /// Bounds the values, in units of f; None for what follows from those observed.
+    /// b, a bound on the values in units of f; None computes it from the observed values.
     pub b: Option<f64>,
 }
 
-/// ρ, or that of each instance.
+/// ρ of one instance, or a list with the ρ of each instance.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged, expecting = "expected a number or a list of numbers for rho")]
 pub enum Rho {
@@ -100,7 +100,7 @@ impl Rho {
     }
 }
 
-/// Which point of a cell is suggested.
+/// The point of a cell that is suggested.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Sample {
@@ -108,7 +108,7 @@ pub enum Sample {
     Centre,
 }
 
-/// Which leaf is recommended.
+/// The leaf that is recommended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Recommended {
@@ -118,19 +118,19 @@ pub enum Recommended {
     Mean,
 }
 
-/// When log t changes in the bounds.
+/// When log t is updated in the bounds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Refresh {
-    /// When t passes a power of two: log t⁺ of the next one stands for it.
+    /// When t passes a power of two; log t⁺ of the next power is used until then.
     Frozen,
     /// At every suggestion, for every cell.
     Exact,
 }
 
 impl Settings {
-    /// ρ of every instance. With a horizon T those of POO (Grill, Valko and Munos 2015): N = ½·D·log(T/log T) with
-    /// D = log 2/log(1/ρ_max), and ρ_i = ρ_max^(N/(N − i)).
+    /// ρ of every instance. With a horizon T they are those of POO (Grill, Valko and Munos 2015): N = ½·D·log(T/log T)
+    /// with D = log 2/log(1/ρ_max), and ρ_i = ρ_max^(N/(N − i)).
     pub fn rhos(&self, d: usize, has_fidelity: bool) -> Vec<f64> {
         let decay = match has_fidelity {
             true => DECAY_WITH_FIDELITY,
@@ -151,13 +151,13 @@ impl Settings {
         (0..n).map(|i| rho_max.powf(power(i))).collect()
     }
 
-    /// Whether every other turn is that of the best cells of every size.
+    /// Whether the front is used every second turn.
     pub fn has_front(&self, has_fidelity: bool) -> bool {
         let is_given = self.nu.is_some() || self.rho.is_some() || self.horizon.is_some();
         self.front.unwrap_or(!is_given && !has_fidelity)
     }
 
-    /// Refuses what cannot be searched with.
+    /// Refuses invalid settings.
     pub fn check(&self) -> Result<()> {
         let rhos = self.rho.as_ref().map_or(&[MAX_RHO][..], Rho::all);
         if rhos.is_empty() || rhos.len() > MAX_INSTANCES {
@@ -171,7 +171,7 @@ impl Settings {
             return Err(Error::InvalidSetting {
                 name: "horizon",
                 got: "0".to_string(),
-                expected: "give the number of trials that there will be, or None",
+                expected: "give the total number of trials, or None",
             });
         }
         if self.horizon.is_some() && rhos.len() > 1 {
@@ -242,7 +242,7 @@ fn check(
     }
 }
 
-/// Every value that the settings may hold, with its defaults.
+/// All values that settings may have, with their defaults.
 pub fn values() -> Vec<Value> {
     vec![
         as_json(Bound::DUCB1(DUCB1::default())),

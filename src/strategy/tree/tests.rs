@@ -1,4 +1,4 @@
-//! The tree against a plain recomputation of every node from the values, over random histories.
+//! Tests of the tree against a plain recomputation of every node, over random histories.
 
 use std::ops::ControlFlow;
 
@@ -61,7 +61,7 @@ fn suggest(optimizer: &mut Optimizer) -> usize {
     suggested.unwrap().0[0]
 }
 
-/// One history, every suggestion of which is held against the plain tree.
+/// Compares every suggestion of a history with the plain tree.
 fn check_history(seed: u64, exact: bool, given: bool, n_steps: usize) -> Result<(), String> {
     let mut rng = Rng::seed_from_u64(seed);
     let domains = domains();
@@ -121,7 +121,7 @@ fn check_history(seed: u64, exact: bool, given: bool, n_steps: usize) -> Result<
                         log_t,
                     },
                 };
-                // Every other turn is that of the best cells of every size, where nothing is given.
+                // The front is used every second turn if no setting is given.
                 let is_front_turn = !given && n % 2 == 1;
                 let number = suggest(&mut opt);
                 let steps = note::from_text(opt.ledger().trials()[number].note().unwrap()).unwrap();
@@ -133,9 +133,9 @@ fn check_history(seed: u64, exact: bool, given: bool, n_steps: usize) -> Result<
                     false => plain.path_of(place),
                 };
                 if !(is_front_turn && plain.is_of_front(&path, &opt)) {
-                    // Down to some depth there may be no candidate.
+                    // There may be no candidate down to a given depth.
                     if is_front_turn && plain.open_mean(&Path::new(), &opt).is_some() {
-                        return Err(format!("{path:?} is not of the front"));
+                        return Err(format!("{path:?} is not a choice of the front"));
                     }
                     plain.is_best_leaf(&path, &opt, &constants)?;
                 }
@@ -182,7 +182,7 @@ fn check_history(seed: u64, exact: bool, given: bool, n_steps: usize) -> Result<
                 plain.place(n, path);
             }
             13 => {
-                // Drafts that are taken back leave nothing.
+                // Removed drafts leave no trace.
                 let mut go_on = || ControlFlow::Continue(());
                 opt.propose(3, Request::default(), &mut go_on).unwrap();
             }
@@ -194,8 +194,8 @@ fn check_history(seed: u64, exact: bool, given: bool, n_steps: usize) -> Result<
 }
 
 #[test]
-fn every_choice_is_that_of_a_plain_recomputation() {
-    // So many as the full count asks for, or a sample of them.
+fn every_choice_equals_a_plain_recomputation() {
+    // All histories if the full count is requested, else a sample.
     let n = match std::env::var_os("BELATED_FULL") {
         Some(_) => 10_000,
         None => 300,
@@ -235,8 +235,8 @@ fn next(opt: &mut Optimizer, n: usize) -> Vec<Event> {
 }
 
 #[test]
-fn the_depth_of_the_front_is_taken_back_with_drafts() {
-    // A draft in which an instance visits a deep cell of another one.
+fn the_depth_of_the_front_is_restored_with_removed_drafts() {
+    // In this draft an instance visits a deep cell of another instance.
     let strategy = json!({"kind": "TreeSearch", "rho": [0.9, 0.7, 0.5], "front": true});
     let seed = 10_736_878_306_845_921_326;
     let mut opt = optimizer(&domains()[0], strategy, seed);
@@ -249,7 +249,7 @@ fn the_depth_of_the_front_is_taken_back_with_drafts() {
 
 proptest! {
     #[test]
-    fn a_tree_read_from_its_log_goes_on_bit_for_bit(
+    fn a_tree_replayed_from_its_log_continues_bit_for_bit(
         seed: u64, which in 0..5usize, several: bool, exact: bool, front: Option<bool>, n_steps in 1..120usize,
     ) {
         let rho = if several { json!([0.9, 0.7, 0.5]) } else { json!(null) };
@@ -258,7 +258,7 @@ proptest! {
         let mut opt = optimizer(&domains()[which], strategy.clone(), seed);
         play(&mut opt, &mut Rng::seed_from_u64(seed), n_steps, true);
         let expected = next(&mut opt, 5);
-        // Drafts that were taken back change nothing.
+        // Removed drafts change nothing.
         prop_assert_eq!(&next(&mut opt, 5), &expected);
         let mut restored = Optimizer::from_bytes(&opt.to_bytes().unwrap()).unwrap();
         prop_assert_eq!(&next(&mut restored, 5), &expected);
@@ -296,8 +296,8 @@ proptest! {
 }
 
 #[test]
-fn points_satisfy_the_constraints_and_empty_cells_are_left() {
-    // A ring: about a twentieth of the square.
+fn points_satisfy_the_constraints_and_empty_cells_are_skipped() {
+    // A ring with about a twentieth of the area of the square.
     let ring = |rows: ndarray::ArrayView2<f64>| {
         let radius = |row: ndarray::ArrayView1<f64>| (row[0] - 0.5).hypot(row[1] - 0.5);
         let inside = rows.rows().into_iter().map(|row| {
@@ -367,7 +367,7 @@ fn without_any_feasible_point_there_is_an_error_and_nothing_is_logged() {
 }
 
 #[test]
-fn notes_of_no_tree_are_refused_and_the_log_is_unchanged() {
+fn invalid_notes_are_refused_and_the_log_is_unchanged() {
     let domain = Domain::new_box(vec![Coordinate::Continuous; 2]).unwrap();
     let mut opt = optimizer(&domain, json!({"kind": "TreeSearch"}), 3);
     play(&mut opt, &mut Rng::seed_from_u64(1), 30, true);
@@ -397,7 +397,7 @@ fn notes_of_no_tree_are_refused_and_the_log_is_unchanged() {
 }
 
 #[test]
-fn with_the_front_no_search_stops_short_of_a_valley_that_crosses_cell_borders() {
+fn with_the_front_a_valley_that_crosses_cell_borders_is_found() {
     let domain = Domain::new_box(vec![Coordinate::Continuous; 2]).unwrap();
     let worst = |front: bool| {
         let best = (0..8).map(|seed| {
@@ -417,6 +417,6 @@ fn with_the_front_no_search_stops_short_of_a_valley_that_crosses_cell_borders() 
         best.fold(0.0, f64::min)
     };
     assert!(worst(true) > -1e-6);
-    // Bounds alone, whose nu follows the values, can stay where the best value is far off.
+    // Without the front, bounds with a ν from the values can stop far from the maximum.
     assert!(worst(false) < -0.1);
 }

@@ -1,4 +1,4 @@
-//! The strategy: from the tree to the next point, and to the one that is recommended.
+//! The strategy: the next point and the recommended point, from the tree.
 
 use ndarray::{Array2, ArrayView1};
 use serde_json::{Value, json};
@@ -20,23 +20,23 @@ use crate::strategy::tree::settings::{self, Recommended, Sample, Settings};
 use crate::strategy::{Proposal, Query, Recommendation, Setup, Strategy, Supports};
 use rand::RngExt;
 
-/// So many points are tried in a cell, in batches that grow from the first size to the second.
+/// The number of points tried in a cell, and the sizes of the first and of the largest batch.
 const CELL_TRIES: usize = 512;
 const BATCHES: (usize, usize) = (4, 128);
 
 /// Hierarchical optimistic search (HOO), and with delays PCTS (Wang et al. 2022, Algorithm 1).
 pub struct TreeSearch {
     settings: Settings,
-    /// None where every trial is a full evaluation.
+    /// None if every trial is a full evaluation.
     fidelity: Option<Fidelity>,
     forest: Forest,
 }
 
-/// A suggestion, and the steps on the way to it.
+/// A suggestion and the steps before it.
 struct Advanced {
     steps: Vec<Step>,
     x: Vec<f64>,
-    /// The fidelity that the strategy would choose.
+    /// The fidelity chosen by the strategy.
     z: f64,
 }
 
@@ -76,7 +76,8 @@ impl TreeSearch {
         })
     }
 
-    /// The leaf of the largest B value: from the root on to the half with the larger one, either one among equals.
+    /// The leaf of the largest B value: from the root, always the half with the larger value; ties are broken at
+    /// random.
     fn choose(&self, instance: usize, rng: &mut Rng) -> (Place, Region) {
         let Forest {
             partition,
@@ -106,7 +107,7 @@ impl TreeSearch {
         (Place::Old(at), region)
     }
 
-    /// Half of a cell of the front: of those down to a random depth the best one. None where this is no turn of it.
+    /// A half of the best cell of the front down to a random depth. None if the front is not due.
     fn choose_of_front(&mut self, instance: usize, rng: &mut Rng) -> Option<(Place, Region)> {
         let Forest {
             partition,
@@ -130,7 +131,7 @@ impl TreeSearch {
         Some((place, region))
     }
 
-    /// z_h of the fidelities that there are.
+    /// The possible fidelity nearest to z_h.
     fn fidelity_at(&self, instance: usize, depth: u32) -> f64 {
         let z = self.forest.instances[instance].fidelity(depth);
         self.fidelity
@@ -138,7 +139,7 @@ impl TreeSearch {
             .map_or(1.0, |fidelity| fidelity.nearest(z))
     }
 
-    /// The cell whose evaluation by another instance this one can take for its own.
+    /// The cell, if this instance can share its evaluation by another instance.
     fn shared(&self, instance: usize, place: Place) -> Option<u32> {
         let Place::Old(node) = place else {
             return None;
@@ -158,10 +159,10 @@ impl TreeSearch {
         }
     }
 
-    /// A point of a cell that satisfies the constraints; None where none was found.
+    /// A feasible point of a cell; None if none was found.
     #[expect(
         clippy::too_many_arguments,
-        reason = "where to look, what is allowed there, and what every search takes"
+        reason = "the cell, the constraints, and the arguments of every search"
     )]
     fn point_in(
         &self,
@@ -197,7 +198,7 @@ impl TreeSearch {
             tried += rows.nrows();
             batch = (2 * batch).min(largest);
         }
-        // A leaf that is suggested again had a feasible point, as a rule.
+        // A leaf that is suggested again usually has a trial at a feasible point.
         if let Place::Old(node) = place {
             for number in self.forest.partition.values(node) {
                 let x = log.x(number);
@@ -209,7 +210,7 @@ impl TreeSearch {
         Ok(None)
     }
 
-    /// The turns up to the next evaluation, and its point; they stay in the tree.
+    /// Takes turns up to the next evaluation, and returns its point. The turns change the tree.
     fn advance(
         &mut self,
         log: &Ledger,
@@ -219,7 +220,7 @@ impl TreeSearch {
     ) -> Result<Advanced> {
         let mut steps = Vec::with_capacity(1);
         if let Some(z) = self.forest.next_probe() {
-            // Both at one point, if the constraints let it be.
+            // Both trials are at the centre if it is feasible.
             let root = Place::Old(ROOT);
             let whole = self.forest.partition.space().whole();
             let found =
@@ -259,7 +260,7 @@ impl TreeSearch {
         }
     }
 
-    /// The leaves with observations, the recommended one first.
+    /// The leaves with observations, best first.
     fn leaves(&self) -> Vec<(f64, u32)> {
         let mut leaves = Vec::new();
         let partition = &self.forest.partition;
@@ -334,8 +335,8 @@ impl Strategy for TreeSearch {
         self.forest.update_bounds();
         self.forest.begin();
         let advanced = self.advance(log, query, rng, stop);
-        // What was passed on the way is taken again from the note, once the suggestion is logged.
-        self.forest.take_back();
+        // The steps are applied again from the note, once the suggestion is logged.
+        self.forest.undo();
         let Advanced { steps, x, z } = advanced?;
         Ok(Proposal {
             fidelity: self.fidelity.is_some().then(|| query.fidelity.unwrap_or(z)),
@@ -349,7 +350,7 @@ impl Strategy for TreeSearch {
         self.forest.check(&note::from_text(text)?)
     }
 
-    /// The best point of the leaf of the largest mean − ν·ρ^h, or of the largest mean.
+    /// The best point of the leaf with the largest mean − ν·ρ^h, or with the largest mean.
     fn recommend(
         &mut self,
         log: &Ledger,

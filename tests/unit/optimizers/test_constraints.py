@@ -312,7 +312,7 @@ def test_a_constraint_that_uses_its_optimizer_is_an_error_and_no_deadlock(kind):
         made = []
         optimizer = make(kind, CUBE, [lambda p, use=use, made=made: use(made[0]) is None])
         made.append(optimizer)
-        with pytest.raises(bl.InvalidSetting, match="decide by the params alone"):
+        with pytest.raises(bl.InvalidSetting, match="use only the params"):
             optimizer.suggest()
     # Another one is nobody's business.
     other = make(kind, CUBE, [below_one])

@@ -121,7 +121,7 @@ def test_errors_in_constraints_write_nothing(store, kind):
         return study.suggest() is None
 
     study = bl.Study("using", store, optimizer([using], kind))
-    with pytest.raises(bl.InvalidSetting, match="decide by the params alone"):
+    with pytest.raises(bl.InvalidSetting, match="use only the params"):
         study.suggest(2)
     assert study._log.n_events() == 0
     study = bl.Study("raising", store, optimizer([lambda p: p["c"] > 1], kind))

@@ -1,19 +1,19 @@
-//! What became of trials, and what follows from it for their cells, for the scale and for the bias.
+//! Updates of cells, of the scale and of the bias when the state of a trial changes.
 
 use crate::ledger::{Ledger, TrialNumber};
 use crate::strategy::tree::bounds::scale_of;
 use crate::strategy::tree::instance::Instance;
 
-use super::{Change, Forest, Known, State};
+use super::{Change, Forest, Placed, State};
 
-/// The scale is found anew when the values are more by one in so many: often enough to follow the search, and rarely
-/// enough that all B values, which depend on it, cost a value no more than eight nodes.
+/// The scale is computed again after every increase of the number of values by 1/8. That is often enough to follow the
+/// search, and the update of all B values costs at most eight nodes per value.
 const SCALE_SHARE: u64 = 8;
 
 impl Forest {
-    /// Puts a new trial into a cell.
+    /// Adds a new trial to a cell.
     pub(super) fn start(&mut self, node: u32, z: f64) {
-        self.trials.push(Known {
+        self.trials.push(Placed {
             node,
             state: State::InFlight,
         });
@@ -24,7 +24,7 @@ impl Forest {
         self.update_in_flight(node);
     }
 
-    /// Trials in flight count in leaves that cannot be halved alone.
+    /// Trials in flight count only in leaves that cannot be halved.
     pub(super) fn update_in_flight(&mut self, node: u32) {
         if self.partition.node(node).split().is_none() {
             self.update_from(node);
@@ -37,9 +37,9 @@ impl Forest {
         }
     }
 
-    /// What became of a trial.
+    /// Sets the state of a trial.
     pub(super) fn set(&mut self, number: TrialNumber, state: State, log: &Ledger) {
-        let Known {
+        let Placed {
             node,
             state: before,
         } = self.trials[number];
@@ -76,7 +76,7 @@ impl Forest {
         self.offer_changed(node);
     }
 
-    /// Offers a cell whose trials changed to the front, and the failed cells inside that take its mean.
+    /// Offers the front a cell whose trials changed, and the failed cells inside it that take its mean.
     fn offer_changed(&mut self, node: u32) {
         let failed = self.partition.failed_inside(node);
         for instance in &mut self.instances {
@@ -86,7 +86,7 @@ impl Forest {
         }
     }
 
-    /// What a value says about the bias of low fidelities.
+    /// Updates the estimated bias of low fidelities with a value.
     pub(super) fn update_bias(&mut self, number: TrialNumber, log: &Ledger) {
         let node = self.trials[number].node;
         let depth = self.partition.node(node).depth;
@@ -109,12 +109,12 @@ impl Forest {
         }
     }
 
-    /// The fidelity of the next trial that the bias is estimated from, until both have begun.
+    /// The fidelity of the next trial for the estimate of the bias, until both have started.
     pub fn next_probe(&self) -> Option<f64> {
         self.bias.next_probe()
     }
 
-    /// Keeps the number of values, and with it the scale.
+    /// Updates the number of values, and the scale.
     fn count(&mut self, before: State, state: State) {
         self.n_observed -= u64::from(matches!(before, State::Observed(_)));
         self.n_observed += u64::from(matches!(state, State::Observed(_)));
@@ -131,7 +131,7 @@ impl Forest {
         })
     }
 
-    /// How far the best value is above the median.
+    /// Sets the scale to the best value less the median.
     fn update_scale(&mut self) {
         if !self.instances.iter().any(Instance::needs_scale) {
             return;

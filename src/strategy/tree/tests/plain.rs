@@ -1,4 +1,4 @@
-//! A tree that keeps nothing but the trials of each cell, and finds everything else anew.
+//! A plain tree that stores only the trials of each cell and recomputes all other quantities.
 
 use std::collections::BTreeMap;
 
@@ -8,22 +8,22 @@ use crate::optimizer::Optimizer;
 use crate::strategy::tree::note::Place;
 use crate::strategy::tree::region::{Region, Space};
 
-/// The halves on the way from the root to a cell.
+/// The halves on the path from the root to a cell.
 pub type Path = Vec<usize>;
 
-/// A tree that is computed from nothing but the trials of each cell.
+/// A plain tree, computed from the trials of each cell.
 pub struct Plain {
     pub space: Space,
-    /// Every cell visited, in the order of the visits, and by path the trials that count in it.
+    /// The visited cells in order, and the trials of each cell by path.
     pub created: Vec<Path>,
     pub trials: BTreeMap<Path, Vec<usize>>,
     homes: Vec<Path>,
-    /// How far the best value is above the median, and the number of values at which it is found anew.
+    /// The best value less the median, and the number of values at which it is computed again.
     pub scale: f64,
     next_scale: usize,
 }
 
-/// What the bounds are made of.
+/// The constants of the bounds.
 pub struct Constants {
     pub kind: &'static str,
     /// R, σ or b.
@@ -64,7 +64,7 @@ impl Plain {
         self.trials.entry(path).or_default();
     }
 
-    /// The cell that the point x belongs to, after it was visited.
+    /// Visits the cell of the point x and returns it.
     pub fn settle(&mut self, x: &[f64]) -> Path {
         let (mut path, mut region) = (Path::new(), self.space.whole());
         while self.trials.contains_key(&path) {
@@ -79,7 +79,7 @@ impl Plain {
         path
     }
 
-    /// A trial starts in a cell, or is moved there.
+    /// Puts a trial into a cell.
     pub fn place(&mut self, number: usize, path: Path) {
         if let Some(home) = self.homes.get(number) {
             let others = self.trials.get_mut(home).unwrap();
@@ -102,7 +102,7 @@ impl Plain {
         }
     }
 
-    /// After an event: the scale of what is not given, found anew with every eighth more values.
+    /// Updates the scale after an event, if the number of values has increased by 1/8.
     pub fn rescale(&mut self, optimizer: &Optimizer) {
         let known = optimizer.ledger().trials().iter();
         let mut values: Vec<f64> = known.filter_map(|trial| trial.value).collect();
@@ -117,8 +117,8 @@ impl Plain {
         }
     }
 
-    /// The mean of a cell in the front, if it has a result, may be halved, and lacks a half: that of its own values; of
-    /// a failed cell that of the nearest one around it with values, for four failed cells inside each other at most.
+    /// The mean of a cell in the front, if it has a result, can be halved and has a missing half. For a failed cell it
+    /// is the mean of the nearest cell around it with values, for at most four nested failed cells.
     pub fn open_mean(&self, path: &Path, optimizer: &Optimizer) -> Option<f64> {
         self.space.longest_side(&self.region(path))?;
         let lacks = |side| {
@@ -151,7 +151,7 @@ impl Plain {
         Some(nearest.unwrap_or(f64::NEG_INFINITY))
     }
 
-    /// Whether a new cell is a half of the best one of those that are no deeper than that one.
+    /// Whether a new cell is a half of the best cell down to the depth of its parent.
     pub fn is_of_front(&self, path: &Path, optimizer: &Optimizer) -> bool {
         let parent = match path.split_last() {
             Some((_, parent)) if !self.trials.contains_key(path) => parent.to_vec(),
@@ -168,8 +168,8 @@ impl Plain {
         means.all(|other| other <= mean || other <= mean + 1e-9)
     }
 
-    /// B of a cell, from the values and failures in its subtree; `around` are mean and optimism of the smallest cell
-    /// around it with values, and 0 and 1 without one.
+    /// B of a cell from the values and failures in its subtree; `around` has the mean and optimism of the smallest cell
+    /// around it with values, or 0 and 1 if there is none.
     fn b_value(
         &self,
         path: &Path,
@@ -225,7 +225,7 @@ impl Plain {
         below.flat_map(|(_, numbers)| numbers.iter().copied())
     }
 
-    /// The mean of the values in the subtree of a cell, and how far the bound of their mean is above; None without any.
+    /// The mean of the values in the subtree of a cell, and the upper bound less the mean; None without values.
     fn mean_and_optimism(
         &self,
         path: &Path,
@@ -274,7 +274,7 @@ impl Plain {
         let is_new = !self.trials.contains_key(path);
         match is_new || self.space.longest_side(&self.region(path)).is_none() {
             true => Ok(()),
-            false => Err(format!("{path:?} is no leaf")),
+            false => Err(format!("{path:?} is not a leaf")),
         }
     }
 }
