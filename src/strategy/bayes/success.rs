@@ -46,7 +46,7 @@ const MAX_ISOLATED: f64 = 0.4;
 
 /// Between a success and a failure of a region, success is as likely as not at less than a quarter of the way: the
 /// acquisition chooses points there, and about so many of them fail. With the label −1 a half of them would.
-const LABEL_IN_REGION: f64 = -4.5;
+const LABEL_IN_REGION: f64 = -4.25;
 
 /// The noise where failures lie together: little, because the same point always fails.
 const NOISE_IN_REGION: f64 = 1e-4;

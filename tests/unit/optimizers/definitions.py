@@ -235,13 +235,13 @@ def success(x, failed, z, lengthscale=0.5):
     """log P at rows z, by how much the mean label falls short of 0, and whether the failures lie together.
 
     Labels are 1 and -1 about 1, noise 1/failures. Where few failures have a success for their nearest neighbour, the
-    labels are 1 and -3.5, and the kernel and the noise are those of a border.
+    labels are 1 and -4.25, and the kernel and the noise are those of a border.
     """
     squares = ((x[:, None] - x[None]) ** 2).sum(axis=2)
     np.fill_diagonal(squares, np.inf)
     isolated = [row[~failed].min(initial=np.inf) <= row[failed].min(initial=np.inf) for row in squares[failed]]
     together = sum(isolated) + 1 <= 0.4 * len(isolated)
-    name, label, noise = ("matern32", -3.5, 1e-4) if together else ("matern52", -1, 1 / len(isolated))
+    name, label, noise = ("matern32", -4.25, 1e-4) if together else ("matern52", -1, 1 / len(isolated))
     lengthscale = np.broadcast_to(lengthscale, x.shape[1])
     k = kernel(name, lengthscale, 1.0, z, x)
     weights = np.linalg.solve(kernel(name, lengthscale, 1.0, x, x) + noise * np.eye(len(x)), k.T).T
