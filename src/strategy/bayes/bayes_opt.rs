@@ -17,14 +17,14 @@ use crate::maximize::excluded::Excluded;
 use crate::maximize::feasible::Pool;
 use crate::random::Rng;
 use crate::strategy::bayes::ModelBased;
+use crate::strategy::bayes::acquisitions::rule::{Maximand, Situation};
 use crate::strategy::bayes::bound::{multiplier, recent_trials};
 use crate::strategy::bayes::candidates::SolvedCandidates;
+use crate::strategy::bayes::choose::best_observed::best_observed;
 use crate::strategy::bayes::columns::Columns;
 use crate::strategy::bayes::design::{initial_design, most_uncertain};
-use crate::strategy::bayes::incumbents::best_observed;
 use crate::strategy::bayes::information::InformationGain;
 use crate::strategy::bayes::note::Fit;
-use crate::strategy::bayes::pending::Pending;
 use crate::strategy::bayes::repeats::has_few_members;
 use crate::strategy::bayes::search::{Scores, Search, argmax, can_be_kept, in_context};
 use crate::strategy::bayes::settings::{self, DesignMethod, Settings};
@@ -32,10 +32,6 @@ use crate::strategy::bayes::success::{Addition, Success};
 use crate::strategy::bayes::training_set::{Posterior, TrainingSet};
 use crate::strategy::registry::FromSettings;
 use crate::strategy::{Proposal, Query, Recommendation, Setup, Strategy, Supports, uniform_point};
-
-/// By default there are no more initial points than this: with twice the number of parameters, up to 20, a fifth of a
-/// hundred trials in nine parameters was spent on them (docs/defaults.md).
-pub(super) const MAX_INITIAL: usize = 10;
 
 /// The posterior mean.
 const MEAN: Acquisition = Acquisition::UpperConfidenceBound(UpperConfidenceBound {
@@ -76,8 +72,7 @@ pub struct BayesOpt {
 pub(super) struct Prepared<'a> {
     pub(super) posterior: Posterior<'a>,
     nu: f64,
-    /// None for Thompson sampling.
-    pub(super) acquisition: Option<Acquisition>,
+    pub(super) maximand: Maximand,
     /// What the model of success adds to it.
     pub(super) success: Option<Addition<'a>>,
     domain: &'a Domain,
@@ -97,7 +92,7 @@ impl BayesOpt {
         )?;
         let design = settings.design();
         let d = domain.dimensions();
-        let n_initial = design.n.unwrap_or((2 * d).clamp(4, MAX_INITIAL));
+        let n_initial = design.n_points(d);
         Ok(Self {
             has_few_members: has_few_members(&domain),
             pool_rng: rng.clone(),
@@ -225,11 +220,15 @@ impl BayesOpt {
         let Prepared {
             posterior,
             nu,
-            acquisition: chosen,
+            maximand,
             success,
             ..
         } = prepared;
-        let chosen = if exhausted { Some(MEAN) } else { chosen };
+        let maximand = if exhausted {
+            Maximand::Formula(MEAN)
+        } else {
+            maximand
+        };
         let settings = prepared.settings;
         let best_observed = best_observed(
             prepared.domain,
@@ -255,10 +254,12 @@ impl BayesOpt {
         };
         let n = posterior.gp.len() + success.as_ref().map_or(0, |success| success.n_rows());
         let point = match prepared.domain {
-            Domain::Candidates(list) if can_be_kept(list, n, chosen.is_none()) => {
-                search.candidates(prepared.candidates, list, &posterior, chosen, success)?
+            Domain::Candidates(list)
+                if can_be_kept(list, n, matches!(maximand, Maximand::Draw(_))) =>
+            {
+                search.candidates(prepared.candidates, list, &posterior, maximand, success)?
             }
-            _ => search.functions(&posterior, chosen, success)?,
+            _ => search.functions(&posterior, maximand, success)?,
         };
         Ok((point, warning))
     }
@@ -283,12 +284,13 @@ impl BayesOpt {
                     pivot: 0,
                     jitter: 0.0,
                 })?;
-        let explores = settings.acquisition.explores(posterior.tail.trials.len());
+        let (rule, pending) = (settings.acquisition.rule(), settings.pending());
+        let explores = rule.explores() && !posterior.tail.trials.is_empty();
         // Whoever integrates over pending points replaces the tail anyway.
-        if !explores && !matches!(settings.pending(), Pending::Integrate(_)) {
+        if !explores && pending.n_outcomes().is_none() {
             posterior.set_tail()?;
         }
-        let nu = match settings.acquisition.bound() {
+        let nu = match rule.bound() {
             None => 1.0,
             Some(bound) => {
                 let gamma = if bound.is_theory() {
@@ -331,15 +333,21 @@ impl BayesOpt {
                 Some(found)
             }
         };
-        let acquisition =
-            settings
-                .acquisition
-                .formula(&mut posterior, nu, lower_bound, settings, query, rng)?;
+        let situation = Situation {
+            gp: posterior.gp,
+            targets: &posterior.targets.values,
+            tail: posterior.tail.rows.view(),
+            n_outcomes: pending.n_outcomes(),
+            nu,
+            lower_bound,
+            query,
+        };
+        let maximand = rule.maximand(situation, rng)?;
         let success = success.map(|it| Addition::to(it, settings, posterior.gp, nu));
         Ok(Prepared {
             posterior,
             nu,
-            acquisition,
+            maximand,
             success,
             domain: &self.domain,
             settings,

@@ -13,7 +13,7 @@ use crate::random::Rng;
 use crate::strategy::Query;
 use crate::strategy::bayes::BayesOpt;
 use crate::strategy::bayes::note::Fit;
-use crate::strategy::bayes::settings::FitRows;
+use crate::strategy::bayes::settings::surrogate::FitRows;
 use crate::strategy::bayes::targets::{Targets, Units};
 use crate::strategy::bayes::warp::Warp;
 

@@ -15,8 +15,9 @@ use crate::ledger::{Ledger, State, Trial, TrialNumber};
 use crate::maximize::excluded::Excluded;
 use crate::strategy::Query;
 use crate::strategy::bayes::BayesOpt;
-use crate::strategy::bayes::bayes_opt::MAX_INITIAL;
-use crate::strategy::bayes::training_set::{MIN_NOISE, is_arriving};
+use crate::strategy::bayes::settings::MAX_INITIAL;
+use crate::strategy::bayes::settings::surrogate::MIN_NOISE;
+use crate::strategy::bayes::training_set::is_arriving;
 
 /// Noise variances up to this one, in the model's units, are those of exact values.
 ///

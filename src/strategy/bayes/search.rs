@@ -12,10 +12,12 @@ use crate::maximize::constrained::Allowed;
 use crate::maximize::{Maximizer, maximize_allowed};
 use crate::random::Rng;
 use crate::strategy::Query;
+use crate::strategy::bayes::acquisitions::draws::{DrawMethod, Draws};
+use crate::strategy::bayes::acquisitions::rule::Maximand;
 use crate::strategy::bayes::candidates::{MAX_EXACT, SolvedCandidates};
-use crate::strategy::bayes::pending::Pending;
 use crate::strategy::bayes::repeats::{least_std, repeats_exact_value};
-use crate::strategy::bayes::settings::{self, DrawMethod, Settings};
+use crate::strategy::bayes::settings::Settings;
+use crate::strategy::bayes::settings::pending::Pending;
 use crate::strategy::bayes::spacing::enforce_separation;
 use crate::strategy::bayes::success::Addition;
 use crate::strategy::bayes::training_set::{Posterior, Version};
@@ -58,14 +60,10 @@ pub(super) struct Search<'a, 's> {
 
 impl Search<'_, '_> {
     /// How far draws deviate from the mean: GP-TS-SDF draws from GP(mu, nu_t²·Sigma), the others from the posterior.
-    fn draw_scale(&self) -> f64 {
-        match &self.settings.acquisition {
-            settings::Acquisition::ThompsonSampling(ts)
-                if ts.widen && self.settings.pending().is_censor() =>
-            {
-                self.nu
-            }
-            _ => 1.0,
+    fn draw_scale(&self, draws: Draws) -> f64 {
+        match draws.widen && self.settings.pending().is_censor() {
+            true => self.nu,
+            false => 1.0,
         }
     }
 
@@ -75,16 +73,16 @@ impl Search<'_, '_> {
         kept: &mut Option<SolvedCandidates>,
         list: &Array2<f64>,
         posterior: &Posterior,
-        acquisition: Option<Acquisition>,
+        maximand: Maximand,
         success: Option<Addition>,
     ) -> Result<Point> {
         let gp = &*posterior.gp;
         let solved = solved(kept, list, self.query, posterior.version, gp, self.stop)?;
-        let mut scores = match acquisition {
-            Some(acquisition) => solved.score(gp, &acquisition),
-            None => {
+        let mut scores = match maximand {
+            Maximand::Formula(acquisition) => solved.score(gp, &acquisition),
+            Maximand::Draw(draws) => {
                 let rows = [posterior.rows, &posterior.tail.trials].concat();
-                let scale = self.draw_scale();
+                let scale = self.draw_scale(draws);
                 solved.draw(gp, self.log, &rows, scale, self.rng)?
             }
         };
@@ -108,18 +106,19 @@ impl Search<'_, '_> {
     pub(super) fn functions(
         &mut self,
         posterior: &Posterior,
-        acquisition: Option<Acquisition>,
+        maximand: Maximand,
         success: Option<Addition>,
     ) -> Result<Point> {
         let gp = &*posterior.gp;
-        let acquisition = match acquisition {
-            Some(acquisition) => acquisition,
-            None => Acquisition::Thompson(Box::new(self.draw(gp)?)),
+        let acquisition = match maximand {
+            Maximand::Formula(acquisition) => acquisition,
+            Maximand::Draw(draws) => Acquisition::Thompson(Box::new(self.draw(gp, draws)?)),
         };
-        let literature = self.settings.acquisition.maximizer();
+        let search = self.settings.acquisition.rule().search();
+        let literature = search.literature();
         let as_literature = literature.is_some();
         let maximizer = literature.unwrap_or(Maximizer::Default {
-            effort: acquisition.effort(gp.len()) * self.settings.acquisition.effort(),
+            effort: acquisition.effort(gp.len()) * search.effort,
         });
         let context = self.query.context;
         let mut scorer = Sum::of(
@@ -227,8 +226,9 @@ impl Search<'_, '_> {
             multiplier: -self.nu,
             noise: 0.0,
         });
+        let search = self.settings.acquisition.rule().search();
         let default = Maximizer::Default {
-            effort: lower_bound.effort(gp.len()) * self.settings.acquisition.effort(),
+            effort: lower_bound.effort(gp.len()) * search.effort,
         };
         let context = self.query.context;
         let success = success.as_ref().map(|success| success.scorer(context));
@@ -236,7 +236,7 @@ impl Search<'_, '_> {
             &mut Sum::of(Scorer::new(gp, &lower_bound, context), success),
             self.domain,
             self.best_observed.view(),
-            &self.settings.acquisition.maximizer().unwrap_or(default),
+            &search.literature().unwrap_or(default),
             self.allowed,
             self.rng,
             self.stop,
@@ -245,13 +245,9 @@ impl Search<'_, '_> {
     }
 
     /// A draw from the posterior as a function.
-    fn draw(&mut self, gp: &GaussianProcess) -> Result<Path> {
-        let (method, n) = match &self.settings.acquisition {
-            settings::Acquisition::ThompsonSampling(ts) => (ts.draws, ts.n_features),
-            _ => (DrawMethod::Pathwise, 1),
-        };
-        let scale = self.draw_scale();
-        match method {
+    fn draw(&mut self, gp: &GaussianProcess, draws: Draws) -> Result<Path> {
+        let (scale, n) = (self.draw_scale(draws), draws.n_features);
+        match draws.method {
             DrawMethod::Pathwise => Path::pathwise(gp, scale, n, self.rng, self.stop),
             DrawMethod::WeightSpace => Path::weight_space(gp, n, self.rng, self.stop),
         }

@@ -19,7 +19,7 @@ use crate::strategy::bayes::candidates::SolvedCandidates;
 use crate::strategy::bayes::columns::Columns;
 use crate::strategy::bayes::note::SuccessFit;
 use crate::strategy::bayes::search::solved;
-use crate::strategy::bayes::settings::{self, Settings};
+use crate::strategy::bayes::settings::Settings;
 use crate::strategy::bayes::training_set::{TrainingSet, Version};
 
 const SIGNAL_VARIANCE: f64 = 1.0;
@@ -292,9 +292,9 @@ impl<'a> Addition<'a> {
         gp: &GaussianProcess,
         nu: f64,
     ) -> Self {
-        match settings.acquisition {
-            settings::Acquisition::LogEI(_) => Self::log_probability(model),
-            _ => Self::penalty(model, gp, nu),
+        match settings.acquisition.rule().is_logarithm() {
+            true => Self::log_probability(model),
+            false => Self::penalty(model, gp, nu),
         }
     }
 

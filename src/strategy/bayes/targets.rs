@@ -4,8 +4,9 @@
 //! is the prior mean of t(f). A fit chooses these units, and they stay until the next fit: θ is in the same units.
 
 use crate::ledger::Trial;
-use crate::strategy::bayes::pending::Levels;
-use crate::strategy::bayes::settings::{NamedMean, PriorMean, Settings, TargetScale};
+use crate::strategy::bayes::settings::Settings;
+use crate::strategy::bayes::settings::pending::Levels;
+use crate::strategy::bayes::settings::surrogate::{NamedMean, PriorMean, TargetScale};
 use crate::strategy::bayes::warp::Warp;
 
 /// What targets are measured in.
@@ -287,8 +288,8 @@ fn median(values: &[f64]) -> f64 {
 mod tests {
     use super::*;
     use crate::ledger::{Action, Clock, Ledger, Point};
-    use crate::strategy::bayes::pending::{Censor, Liar, Lie, Pending, Statistic};
-    use crate::strategy::bayes::settings::{GP, Surrogate};
+    use crate::strategy::bayes::settings::pending::{Censor, Liar, Lie, Pending, Statistic};
+    use crate::strategy::bayes::settings::surrogate::{GP, Surrogate};
 
     /// Trials with these values; those without one are pending.
     fn trials(values: &[Option<f64>]) -> Vec<Trial> {

@@ -18,8 +18,9 @@ use crate::ledger::{Ledger, State, Trial, TrialNumber};
 use crate::strategy::Query;
 use crate::strategy::bayes::columns::Columns;
 use crate::strategy::bayes::note::Fit;
-use crate::strategy::bayes::pending::Levels;
 use crate::strategy::bayes::settings::Settings;
+use crate::strategy::bayes::settings::pending::Levels;
+use crate::strategy::bayes::settings::surrogate::MIN_NOISE;
 use crate::strategy::bayes::targets::{Targets, Units};
 use crate::strategy::bayes::warp::Warp;
 
@@ -33,8 +34,7 @@ pub struct Version {
     pub base: usize,
 }
 
-/// Bounds on noise variances that come with values, in the model's units: below and above a factor loses its digits.
-pub(crate) const MIN_NOISE: f64 = 1e-10;
+/// Noise variances that come with values are no larger, in the model's units: above, a factor loses its digits.
 const MAX_NOISE: f64 = 1e12;
 
 /// A value so many predicted standard deviations away, given the rows before it, contradicts θ.
