@@ -300,24 +300,6 @@ KNOWN_CYCLES = [
         "maximize::sweep",
     ],
     ["strategy", "strategy::registry"],
-    [
-        "strategy::bayes::acquisitions",
-        "strategy::bayes::bound",
-        "strategy::bayes::checks",
-        "strategy::bayes::note",
-        "strategy::bayes::pending",
-        "strategy::bayes::settings",
-        "strategy::bayes::targets",
-        "strategy::bayes::training_set",
-        "strategy::bayes::training_set::fold",
-    ],
-    [
-        "strategy::bayes::bayes_opt",
-        "strategy::bayes::design",
-        "strategy::bayes::repeats",
-        "strategy::bayes::search",
-        "strategy::bayes::success",
-    ],
     ["strategy::elimination::schedule", "strategy::elimination::settings"],
 ]
 

@@ -1,7 +1,7 @@
 //! What can be chosen about Bayesian optimisation: every value with its defaults, as JSON has them.
 //!
 //! Values of f and standard deviations are in units of f; those of the surrogate in units of the targets, which are
-//! f standardized as a rule. Lengthscales are in units of the encoded columns.
+//! f standardized by default. Lengthscales are in units of the encoded columns.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -34,7 +34,7 @@ pub struct Settings {
     pub pending: Option<Pending>,
     pub surrogate: Surrogate,
     pub initial: Initial,
-    /// How long a pending trial counts as arriving, in units of the clock; for ever if None.
+    /// How long a pending trial counts as arriving, in units of the clock; without end if None.
     pub window: Option<f64>,
 }
 

@@ -30,7 +30,7 @@ pub enum Schedule {
     /// B_f + (R + B_y)·sqrt(2(gamma_{j−1} + 1 + log(2/δ))), for draws log(4/δ) (Verma et al. 2022, theorems 1 and 2).
     ///
     /// In the model's units, with R = sqrt(λ) and gamma the greedy upper bound of
-    /// [`crate::strategy::bayes::information`].
+    /// [`crate::strategy::bayes::choose::information`].
     Theory,
 }
 

@@ -23,7 +23,7 @@ pub struct Multistart(
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct BoxSearch {
     pub multistart: Option<Multistart>,
-    /// The points that DIRECT chooses in a box, about so many: another search of the literature.
+    /// The approximate number of points that DIRECT chooses in a box: another search of the literature.
     pub direct: Option<usize>,
     /// What the default search spends, as a multiple of what it spends by default.
     pub effort: f64,

@@ -12,7 +12,7 @@ use crate::gp::GaussianProcess;
 use crate::random::Rng;
 use crate::strategy::Query;
 
-/// At most so many baseline points.
+/// The largest number of baseline points.
 const MAX_BASELINE: usize = 16;
 
 /// The first `count` of these observed rows of the model, in this order, whose points satisfy the constraints; if none

@@ -33,7 +33,7 @@ impl Default for Surrogate {
 #[serde(deny_unknown_fields, default)]
 pub struct GP {
     pub kernel: KernelChoice,
-    /// One lengthscale per dimension, whatever its columns, or one for all.
+    /// One lengthscale per dimension, of one column or several, or one for all.
     pub ard: bool,
     /// One per column, or a single one for all; None is fitted, as for the two below.
     pub lengthscale: Option<Lengthscale>,
@@ -125,7 +125,7 @@ pub enum NamedMean {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TargetScale {
-    /// As `Standardized`, after a [`crate::strategy::bayes::warp::Warp`] where the data are explained better with it.
+    /// As `Standardized`, after a [`crate::strategy::bayes::model::warp::Warp`] where the data are explained better with it.
     Robust,
     /// Scaled to order one by the observed.
     Standardized,

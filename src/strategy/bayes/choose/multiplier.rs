@@ -9,14 +9,14 @@ use crate::gp::GaussianProcess;
 use crate::ledger::{Ledger, State, Trial, TrialNumber};
 use crate::strategy::Query;
 use crate::strategy::bayes::acquisitions::bound::Bound;
+use crate::strategy::bayes::model::arriving::is_arriving;
 use crate::strategy::bayes::settings::Settings;
-use crate::strategy::bayes::training_set::is_arriving;
 
 /// The trials that nu_t sums over: those of the last m, observed or not (Algorithm 1 of Verma et al. 2022).
 ///
-/// Without a window only pending ones: nothing else is censored, and a sum over all trials would grow for ever. A pending
+/// Without a window only pending ones: nothing else is censored, and a sum over all trials would grow without bound. A pending
 /// trial counts as long as it counts as arriving.
-pub(super) fn recent_trials(log: &Ledger, query: Query, settings: &Settings) -> Vec<TrialNumber> {
+pub fn recent_trials(log: &Ledger, query: Query, settings: &Settings) -> Vec<TrialNumber> {
     if !settings.pending().is_censor() {
         return Vec::new();
     }
@@ -35,7 +35,7 @@ pub(super) fn recent_trials(log: &Ledger, query: Query, settings: &Settings) -> 
 }
 
 /// In d dimensions, nu_t = B_y·Σ_{s=max(1,t−m)}^{t−1} sigma_{t−1}(x_s) + beta_t under `Censor`, beta_t otherwise.
-pub(super) fn multiplier(
+pub fn multiplier(
     gp: &GaussianProcess,
     d: usize,
     log: &Ledger,
