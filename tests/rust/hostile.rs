@@ -8,10 +8,11 @@ use belated::error::Error;
 use belated::ledger::{Clock, Event};
 use belated::maximize::feasible::Feasible;
 use belated::optimizer::{Optimizer, Request};
-use belated::strategy::bayes::note::Fit;
-use belated::strategy::bayes::settings::{
-    Acquisition, GP, Initial, InitialDesign, Settings, Surrogate, ThompsonSampling,
-};
+use belated::strategy::bayes::acquisitions::Acquisition;
+use belated::strategy::bayes::acquisitions::thompson_sampling::ThompsonSampling;
+use belated::strategy::bayes::model::note::Fit;
+use belated::strategy::bayes::settings::surrogate::{GP, Surrogate};
+use belated::strategy::bayes::settings::{Initial, InitialDesign, Settings};
 use belated::strategy::elimination::note::Note;
 use ndarray::Array2;
 use proptest::prelude::{TestCaseError, prop_assert, prop_assert_eq, proptest};

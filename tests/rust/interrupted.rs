@@ -7,10 +7,12 @@ use belated::domain::{Coordinate, Domain};
 use belated::error::Error;
 use belated::ledger::{Action, Clock};
 use belated::optimizer::{Optimizer, Request};
-use belated::strategy::bayes::pending::{Hallucinate, Pending};
-use belated::strategy::bayes::settings::{
-    Acquisition, Initial, InitialDesign, LogEI, Settings, ThompsonSampling, UCB,
-};
+use belated::strategy::bayes::acquisitions::Acquisition;
+use belated::strategy::bayes::acquisitions::log_ei::LogEI;
+use belated::strategy::bayes::acquisitions::thompson_sampling::ThompsonSampling;
+use belated::strategy::bayes::acquisitions::ucb::UCB;
+use belated::strategy::bayes::settings::pending::{Hallucinate, Pending};
+use belated::strategy::bayes::settings::{Initial, InitialDesign, Settings};
 use proptest::prelude::{prop_assert, prop_assert_eq, proptest};
 
 use crate::cases;

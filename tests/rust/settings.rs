@@ -1,15 +1,23 @@
 //! Random settings of every kind for the optimizers of the histories.
 
 use belated::gp::kernel::KernelFamily;
-use belated::strategy::bayes::pending::{
+use belated::strategy::bayes::acquisitions::Acquisition;
+use belated::strategy::bayes::acquisitions::bound::{Beta, Schedule};
+use belated::strategy::bayes::acquisitions::box_search::Multistart;
+use belated::strategy::bayes::acquisitions::draws::DrawMethod;
+use belated::strategy::bayes::acquisitions::log_ei::{Incumbent, LogEI};
+use belated::strategy::bayes::acquisitions::max_variance::MaxVariance;
+use belated::strategy::bayes::acquisitions::thompson_sampling::ThompsonSampling;
+use belated::strategy::bayes::acquisitions::ucb::UCB;
+use belated::strategy::bayes::acquisitions::ucb_pe::UCBPE;
+use belated::strategy::bayes::settings::pending::{
     Censor, Hallucinate, Integrate, Late, Liar, Lie, Nearest, Pending, Statistic,
 };
-use belated::strategy::bayes::settings::{
-    Acquisition, Auto, Beta, DesignMethod, DrawMethod, FitRows, GP, Incumbent, Initial,
-    InitialDesign, Inputs, KernelChoice, Lengthscale, LogEI, MaxVariance, Multistart, NamedMean,
-    PriorMean, RefitClock, Schedule, Settings, Surrogate, TargetScale, ThompsonSampling, UCB,
-    UCBPE,
+use belated::strategy::bayes::settings::surrogate::{
+    Auto, FitRows, GP, Inputs, KernelChoice, Lengthscale, NamedMean, PriorMean, RefitClock,
+    Surrogate, TargetScale,
 };
+use belated::strategy::bayes::settings::{DesignMethod, Initial, InitialDesign, Settings};
 use belated::strategy::elimination::settings::{
     self as elimination, Delay, EstimatedDelay, Lengths, NoDelay, SubExponential, Tail, Theory,
 };
@@ -37,7 +45,8 @@ pub fn settings(candidates: bool, floors: f64) -> impl Strategy<Value = Settings
         design,
     )
         .prop_map(|(gp, acquisition, pending, window, (n, how))| {
-            let (multistart, direct) = acquisition.literature_search();
+            let search = acquisition.rule().search();
+            let (multistart, direct) = (search.multistart, search.direct);
             Settings {
                 pending: Some(match (pending, window) {
                     _ if matches!(acquisition, Acquisition::UCBPE(_)) => {

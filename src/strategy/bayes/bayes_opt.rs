@@ -6,42 +6,32 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::acquisition::{Acquisition, Scorer, Sum, UpperConfidenceBound};
-use crate::domain::{Domain, Objective};
+use crate::domain::Domain;
 use crate::error::{Error, Result, Stop, check};
 use crate::gp::{GaussianProcess, as_row};
-use crate::ledger::{Ledger, Point, State, TrialNumber};
-use crate::maximize::Maximizer;
+use crate::ledger::{Ledger, Point};
 use crate::maximize::constrained::Allowed;
 use crate::maximize::excluded::Excluded;
 use crate::maximize::feasible::Pool;
 use crate::random::Rng;
 use crate::strategy::bayes::ModelBased;
-use crate::strategy::bayes::bound::{multiplier, recent_trials};
-use crate::strategy::bayes::candidates::SolvedCandidates;
+use crate::strategy::bayes::acquisitions::rule::{Maximand, Situation};
+use crate::strategy::bayes::choose::addition::Addition;
+use crate::strategy::bayes::choose::best_observed::best_observed;
+use crate::strategy::bayes::choose::design::{initial_design, most_uncertain, standing};
+use crate::strategy::bayes::choose::information::InformationGain;
+use crate::strategy::bayes::choose::multiplier::{multiplier, recent_trials};
+use crate::strategy::bayes::choose::repeats::{Repeats, has_few_members};
+use crate::strategy::bayes::choose::search::{MEAN, Search};
 use crate::strategy::bayes::columns::Columns;
-use crate::strategy::bayes::design::{initial_design, most_uncertain};
-use crate::strategy::bayes::incumbents::best_observed;
-use crate::strategy::bayes::information::InformationGain;
-use crate::strategy::bayes::note::Fit;
-use crate::strategy::bayes::pending::Pending;
-use crate::strategy::bayes::repeats::has_few_members;
-use crate::strategy::bayes::search::{Scores, Search, argmax, can_be_kept, in_context};
+use crate::strategy::bayes::model::candidates::{SolvedCandidates, can_be_kept};
+use crate::strategy::bayes::model::note::Fit;
+use crate::strategy::bayes::model::refit::refit;
+use crate::strategy::bayes::model::success::Success;
+use crate::strategy::bayes::model::training_set::{Posterior, TrainingSet};
 use crate::strategy::bayes::settings::{self, DesignMethod, Settings};
-use crate::strategy::bayes::success::{Addition, Success};
-use crate::strategy::bayes::training_set::{Posterior, TrainingSet};
 use crate::strategy::registry::FromSettings;
 use crate::strategy::{Proposal, Query, Recommendation, Setup, Strategy, Supports, uniform_point};
-
-/// By default there are no more initial points than this: with twice the number of parameters, up to 20, a fifth of a
-/// hundred trials in nine parameters was spent on them (docs/defaults.md).
-pub(super) const MAX_INITIAL: usize = 10;
-
-/// The posterior mean.
-const MEAN: Acquisition = Acquisition::UpperConfidenceBound(UpperConfidenceBound {
-    multiplier: 0.0,
-    noise: 0.0,
-});
 
 const EXHAUSTED: &str = "every point has been observed without noise: the one of the largest posterior mean is \
                          suggested again; stop here, or add points to the space";
@@ -76,8 +66,7 @@ pub struct BayesOpt {
 pub(super) struct Prepared<'a> {
     pub(super) posterior: Posterior<'a>,
     nu: f64,
-    /// None for Thompson sampling.
-    pub(super) acquisition: Option<Acquisition>,
+    pub(super) maximand: Maximand,
     /// What the model of success adds to it.
     pub(super) success: Option<Addition<'a>>,
     domain: &'a Domain,
@@ -97,7 +86,7 @@ impl BayesOpt {
         )?;
         let design = settings.design();
         let d = domain.dimensions();
-        let n_initial = design.n.unwrap_or((2 * d).clamp(4, MAX_INITIAL));
+        let n_initial = design.n_points(d);
         Ok(Self {
             has_few_members: has_few_members(&domain),
             pool_rng: rng.clone(),
@@ -129,8 +118,8 @@ impl BayesOpt {
         if informed && number >= self.n_initial {
             return Ok(None);
         }
-        let excluded = self.excluded(log, query, true);
-        if informed && self.covers_domain(&excluded) {
+        let excluded = self.repeats().excluded(log, query, true);
+        if informed && self.repeats().covers_domain(&excluded) {
             return Ok(None);
         }
         if self.settings.design().how == DesignMethod::Uncertainty {
@@ -180,6 +169,29 @@ impl BayesOpt {
         }
     }
 
+    /// θ for the rows there are.
+    pub(super) fn refit(
+        &mut self,
+        log: &Ledger,
+        query: Query,
+        rng: &mut Rng,
+        stop: &mut Stop,
+    ) -> Result<Fit> {
+        let (settings, columns) = (&self.settings, &self.columns);
+        refit(settings, columns, &mut self.training, log, query, rng, stop)
+    }
+
+    /// What decides which points are not suggested again.
+    fn repeats(&self) -> Repeats<'_> {
+        Repeats {
+            domain: &self.domain,
+            settings: &self.settings,
+            training: &self.training,
+            pool: self.pool.as_ref(),
+            has_few_members: self.has_few_members,
+        }
+    }
+
     /// What the model knows before any data: θ is given, or the mode of the priors.
     fn prior(&self) -> Result<GaussianProcess> {
         let gp = self.settings.gp();
@@ -214,22 +226,27 @@ impl BayesOpt {
             *fitted = Some(fit);
         }
         check(stop)?;
-        let mut excluded = self.excluded(log, query, false);
-        let exhausted = self.is_exhausted(log, query, &excluded);
-        let is_news = exhausted && !self.repeats_already(log, query);
+        let repeats = self.repeats();
+        let mut excluded = repeats.excluded(log, query, false);
+        let exhausted = repeats.is_exhausted(log, query, &excluded);
+        let is_news = exhausted && !repeats.repeats_already(log, query);
         let warning = is_news.then(|| EXHAUSTED.to_string());
         if exhausted {
-            excluded = self.in_flight(log, query);
+            excluded = repeats.in_flight(log, query);
         }
         let prepared = self.prepare(log, query, rng, stop)?;
         let Prepared {
             posterior,
             nu,
-            acquisition: chosen,
+            maximand,
             success,
             ..
         } = prepared;
-        let chosen = if exhausted { Some(MEAN) } else { chosen };
+        let maximand = if exhausted {
+            Maximand::Formula(MEAN)
+        } else {
+            maximand
+        };
         let settings = prepared.settings;
         let best_observed = best_observed(
             prepared.domain,
@@ -255,10 +272,12 @@ impl BayesOpt {
         };
         let n = posterior.gp.len() + success.as_ref().map_or(0, |success| success.n_rows());
         let point = match prepared.domain {
-            Domain::Candidates(list) if can_be_kept(list, n, chosen.is_none()) => {
-                search.candidates(prepared.candidates, list, &posterior, chosen, success)?
+            Domain::Candidates(list)
+                if can_be_kept(list, n, matches!(maximand, Maximand::Draw(_))) =>
+            {
+                search.candidates(prepared.candidates, list, &posterior, maximand, success)?
             }
-            _ => search.functions(&posterior, chosen, success)?,
+            _ => search.functions(&posterior, maximand, success)?,
         };
         Ok((point, warning))
     }
@@ -283,12 +302,13 @@ impl BayesOpt {
                     pivot: 0,
                     jitter: 0.0,
                 })?;
-        let explores = settings.acquisition.explores(posterior.tail.trials.len());
+        let (rule, pending) = (settings.acquisition.rule(), settings.pending());
+        let explores = rule.explores() && !posterior.tail.trials.is_empty();
         // Whoever integrates over pending points replaces the tail anyway.
-        if !explores && !matches!(settings.pending(), Pending::Integrate(_)) {
+        if !explores && pending.n_outcomes().is_none() {
             posterior.set_tail()?;
         }
-        let nu = match settings.acquisition.bound() {
+        let nu = match rule.bound() {
             None => 1.0,
             Some(bound) => {
                 let gamma = if bound.is_theory() {
@@ -331,15 +351,21 @@ impl BayesOpt {
                 Some(found)
             }
         };
-        let acquisition =
-            settings
-                .acquisition
-                .formula(&mut posterior, nu, lower_bound, settings, query, rng)?;
+        let situation = Situation {
+            gp: posterior.gp,
+            targets: &posterior.targets.values,
+            tail: posterior.tail.rows.view(),
+            n_outcomes: pending.n_outcomes(),
+            nu,
+            lower_bound,
+            query,
+        };
+        let maximand = rule.maximand(situation, rng)?;
         let success = success.map(|it| Addition::to(it, settings, posterior.gp, nu));
         Ok(Prepared {
             posterior,
             nu,
-            acquisition,
+            maximand,
             success,
             domain: &self.domain,
             settings,
@@ -347,15 +373,6 @@ impl BayesOpt {
             candidates: &mut self.candidates,
         })
     }
-}
-
-/// The trials whose points are not to be suggested next: all but those abandoned some time ago.
-fn standing(log: &Ledger) -> Vec<TrialNumber> {
-    let recent = log.recently_abandoned();
-    let stands = |number: &TrialNumber| {
-        log.trials()[*number].state != State::Abandoned || recent.contains(number)
-    };
-    (0..log.trials().len()).filter(stands).collect()
 }
 
 impl FromSettings for BayesOpt {
@@ -448,41 +465,24 @@ impl Strategy for BayesOpt {
         let feasible = query.feasible;
         let (rows, values) = (posterior.rows, &targets.values);
         let best_observed = best_observed(&self.domain, log, rows, values, feasible)?;
-        let context = query.context;
-        // The mean knows nothing of where trials fail.
+        // The mean does not depend on where trials fail.
         let penalty = success.map(|success| Addition::penalty(success, gp, 0.0));
-        let mut shortfall = penalty.as_ref().map(|penalty| penalty.scorer(context));
-        let mut scorer;
-        let mut scores;
-        let objective: &mut dyn Objective = match self.domain.as_ref() {
-            Domain::Candidates(list) => {
-                let mut means = gp.mean(in_context(list, context).view());
-                if let Some(shortfall) = &mut shortfall {
-                    let mut missing = vec![0.0; means.len()];
-                    shortfall.values(list.view(), &mut missing);
-                    means.iter_mut().zip(missing).for_each(|(m, s)| *m += s);
-                }
-                scores = Scores::new(means);
-                &mut scores
-            }
-            Domain::Box(_) => {
-                scorer = Sum::of(Scorer::new(gp, &MEAN, context), shortfall);
-                &mut scorer
-            }
-        };
-        let point = argmax(
-            objective,
-            &self.domain,
-            &best_observed,
-            &Maximizer::default(),
-            Allowed {
+        let mut search = Search {
+            domain: &self.domain,
+            settings: &self.settings,
+            log,
+            query,
+            best_observed,
+            allowed: Allowed {
                 excluded: &Excluded::default(),
                 feasible,
                 pool: self.pool.as_ref(),
             },
+            nu: 0.0,
             rng,
             stop,
-        )?;
+        };
+        let point = search.largest_mean(gp, penalty)?;
         let row = [point.x.as_slice(), query.context].concat();
         let (mean, variance) = gp.predict(as_row(row).view());
         let (mean, std) = targets.units.moments(mean[0], variance[0].sqrt());

@@ -10,6 +10,7 @@ use crate::error::{Error, Result, Stop};
 use crate::ledger::Ledger;
 use crate::random::Rng;
 use crate::strategy::Query;
+use crate::strategy::bayes::acquisitions::rule::Maximand;
 use crate::strategy::bayes::{BayesOpt, ModelBased, Surrogate};
 
 impl BayesOpt {
@@ -86,7 +87,7 @@ impl ModelBased for BayesOpt {
         }
         let prepared = self.prepare(log, query, rng, stop)?;
         let (gp, units) = (&*prepared.posterior.gp, prepared.posterior.targets.units);
-        let Some(acquisition) = prepared.acquisition else {
+        let Maximand::Formula(acquisition) = prepared.maximand else {
             return Err(Error::InvalidSetting {
                 name: "acquisition",
                 got: "ThompsonSampling".to_string(),

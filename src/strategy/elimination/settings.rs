@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::gp::Hyperparameters;
 use crate::gp::kernel::KernelFamily;
 use crate::strategy::bayes::checks::MAX_COUNT;
-use crate::strategy::bayes::settings::Lengthscale;
+use crate::strategy::bayes::settings::surrogate::Lengthscale;
 use crate::strategy::elimination::schedule::Schedule;
 use crate::strategy::registry::as_json;
 

@@ -4,7 +4,7 @@ use super::*;
 use crate::domain::Coordinate;
 use crate::ledger::{Action, Clock, Event};
 use crate::maximize::feasible::Feasible;
-use crate::strategy::bayes::targets::Units;
+use crate::strategy::bayes::model::targets::Units;
 use rand::SeedableRng;
 use serde_json::json;
 use std::ops::ControlFlow;

@@ -1,6 +1,6 @@
 //! Points that are not suggested twice.
 //!
-//! * members without an active continuous coordinate: [`BayesOpt::excluded`]
+//! * members without an active continuous coordinate: [`Repeats::excluded`]
 //! * points with one: [`repeats_exact_value`]
 //! * a value is *exact* where its noise is declared to be zero, or fitted to be negligible
 
@@ -13,10 +13,12 @@ use crate::gp::GaussianProcess;
 use crate::gp::calibration::NOISELESS;
 use crate::ledger::{Ledger, State, Trial, TrialNumber};
 use crate::maximize::excluded::Excluded;
+use crate::maximize::feasible::Pool;
 use crate::strategy::Query;
-use crate::strategy::bayes::BayesOpt;
-use crate::strategy::bayes::bayes_opt::MAX_INITIAL;
-use crate::strategy::bayes::training_set::{MIN_NOISE, is_arriving};
+use crate::strategy::bayes::model::arriving::is_arriving;
+use crate::strategy::bayes::model::training_set::TrainingSet;
+use crate::strategy::bayes::settings::surrogate::MIN_NOISE;
+use crate::strategy::bayes::settings::{MAX_INITIAL, Settings};
 
 /// Noise variances up to this one, in the model's units, are those of exact values.
 ///
@@ -35,7 +37,7 @@ fn exact_noise(log: &Ledger) -> f64 {
 const TIMES_JITTER: f64 = 10.0;
 
 /// Whether a domain has at most [`MAX_INITIAL`] members; equal candidates are one member.
-pub(super) fn has_few_members(domain: &Domain) -> bool {
+pub fn has_few_members(domain: &Domain) -> bool {
     match domain {
         Domain::Candidates(list) => {
             let mut distinct = HashSet::new();
@@ -49,11 +51,22 @@ pub(super) fn has_few_members(domain: &Domain) -> bool {
     }
 }
 
-impl BayesOpt {
+/// What decides which points are not suggested again.
+pub struct Repeats<'a> {
+    pub domain: &'a Domain,
+    pub settings: &'a Settings,
+    pub training: &'a TrainingSet,
+    /// Feasible points, under constraints.
+    pub pool: Option<&'a Pool>,
+    /// Whether the domain has few members.
+    pub has_few_members: bool,
+}
+
+impl Repeats<'_> {
     /// Points without an active continuous coordinate that are not suggested while others are left: in this context those
     /// in flight or just abandoned, and those with an exact value. While the initial points last, and in domains of few
     /// members whose noise is unknown, every point is tried once before any is tried twice.
-    pub(super) fn excluded(&self, log: &Ledger, query: Query, first: bool) -> Excluded {
+    pub fn excluded(&self, log: &Ledger, query: Query, first: bool) -> Excluded {
         let mut excluded = self.in_flight(log, query);
         if self.settings.pending().repeats() || !self.domain.can_repeat() {
             return excluded;
@@ -74,14 +87,14 @@ impl BayesOpt {
     }
 
     /// Points that were abandoned after the last result, and those in flight unless the policy repeats them.
-    pub(super) fn in_flight(&self, log: &Ledger, query: Query) -> Excluded {
+    pub fn in_flight(&self, log: &Ledger, query: Query) -> Excluded {
         if !self.domain.can_repeat() {
             return Excluded::default();
         }
         let mut excluded = self.members(log, query, log.recently_abandoned().into_iter());
         if !self.settings.pending().repeats() {
             let arriving =
-                |number: &TrialNumber| is_arriving(&log.trials()[*number], query, &self.settings);
+                |number: &TrialNumber| is_arriving(&log.trials()[*number], query, self.settings);
             let pending = log.pending().iter().copied().filter(arriving);
             excluded.extend(self.members(log, query, pending));
         }
@@ -89,7 +102,7 @@ impl BayesOpt {
     }
 
     /// Whether the `excluded` points, some of which have an exact value, and those that failed are the whole domain.
-    pub(super) fn is_exhausted(&self, log: &Ledger, query: Query, excluded: &Excluded) -> bool {
+    pub fn is_exhausted(&self, log: &Ledger, query: Query, excluded: &Excluded) -> bool {
         let ended = || self.training.ended().iter().copied();
         let noise = exact_noise(log);
         let mut exact = ended().filter(|&number| self.is_exact(&log.trials()[number], noise));
@@ -103,27 +116,27 @@ impl BayesOpt {
     }
 
     /// Whether the last trial went to a point with an exact value, so that the domain was exhausted before.
-    pub(super) fn repeats_already(&self, log: &Ledger, query: Query) -> bool {
+    pub fn repeats_already(&self, log: &Ledger, query: Query) -> bool {
         let Some(last) = log.trials().len().checked_sub(1) else {
             return false;
         };
         let noise = exact_noise(log);
         let exact = (0..last).filter(|&number| self.is_exact(&log.trials()[number], noise));
         let exact = self.members(log, query, exact);
-        exact.contains(&self.domain, log.x(last))
+        exact.contains(self.domain, log.x(last))
     }
 
     /// Whether no member of the domain is left, under the constraints if there are any.
-    pub(super) fn covers_domain(&self, excluded: &Excluded) -> bool {
-        match &self.pool {
+    pub fn covers_domain(&self, excluded: &Excluded) -> bool {
+        match self.pool {
             Some(pool) if pool.is_complete() => {
                 let points = pool.points();
                 points
                     .rows()
                     .into_iter()
-                    .all(|x| excluded.contains(&self.domain, &x.to_vec()))
+                    .all(|x| excluded.contains(self.domain, &x.to_vec()))
             }
-            _ => excluded.is_all_of(&self.domain),
+            _ => excluded.is_all_of(self.domain),
         }
     }
 
@@ -139,7 +152,7 @@ impl BayesOpt {
             let index = log.trials()[number].index.map(|index| index as usize);
             (log.x(number), index)
         });
-        Excluded::new(&self.domain, points)
+        Excluded::new(self.domain, points)
     }
 
     /// Whether a trial has a value without noise.
@@ -169,11 +182,7 @@ impl BayesOpt {
 ///
 /// The standard deviation of f is bounded by the one observation that says most about it. Given all of them it is small
 /// wherever the model is sure of itself: there the last digits of the maximum are still worth a trial.
-pub(super) fn repeats_exact_value(
-    gp: &GaussianProcess,
-    row: ArrayView2<f64>,
-    log: &Ledger,
-) -> bool {
+pub fn repeats_exact_value(gp: &GaussianProcess, row: ArrayView2<f64>, log: &Ledger) -> bool {
     let (noise, largest) = (gp.row_noise()[..gp.n_observed()].iter(), exact_noise(log));
     let exact = noise.map(|noise| *noise <= largest);
     let least = least_std(gp, row, exact);
@@ -181,7 +190,7 @@ pub(super) fn repeats_exact_value(
 }
 
 /// The standard deviation of f at a row of the model, given f itself at the one of these rows that says most about it.
-pub(super) fn least_std(
+pub fn least_std(
     gp: &GaussianProcess,
     row: ArrayView2<f64>,
     counts: impl Iterator<Item = bool>,

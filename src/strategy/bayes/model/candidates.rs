@@ -15,10 +15,31 @@ use crate::gp::{BLOCK, GaussianProcess};
 use crate::ledger::{Ledger, TrialNumber};
 use crate::numerics::cholesky::dot;
 use crate::random::Rng;
-use crate::strategy::bayes::training_set::Version;
+use crate::strategy::Query;
+use crate::strategy::bayes::model::training_set::Version;
 
 /// Up to this many candidates draws are exact: their prior covariance is factorised after every fit, at O(N³), in about 0.2 s.
 pub const MAX_EXACT: usize = 1500;
+
+/// Solved candidates are kept up to this number of bytes; beyond, they are solved block by block.
+const MAX_SOLVED_BYTES: usize = 1 << 30;
+
+/// Whether candidates can be solved against a factor of n rows and kept, for draws or not.
+pub fn can_be_kept(list: &Array2<f64>, n: usize, draws: bool) -> bool {
+    let bytes = (list.nrows() * (n + n / 4 + 8)).saturating_mul(size_of::<f64>());
+    bytes <= MAX_SOLVED_BYTES && (!draws || list.nrows() <= MAX_EXACT)
+}
+
+/// Rows of the model for candidates in a context.
+pub fn in_context(list: &Array2<f64>, context: &[f64]) -> Array2<f64> {
+    let (n, width) = list.dim();
+    let mut rows = Array2::zeros((n, width + context.len()));
+    rows.slice_mut(s![.., ..width]).assign(list);
+    for (k, z) in context.iter().enumerate() {
+        rows.column_mut(width + k).fill(*z);
+    }
+    rows
+}
 
 /// V for one θ and one context, and the prior's factor if draws are wanted.
 pub struct SolvedCandidates {
@@ -184,6 +205,27 @@ impl Prior {
     }
 }
 
+/// The candidates solved against this posterior, from what was kept of them where that is still valid.
+pub fn solved<'a>(
+    kept: &'a mut Option<SolvedCandidates>,
+    list: &Array2<f64>,
+    query: Query,
+    version: Version,
+    gp: &GaussianProcess,
+    stop: &mut Stop,
+) -> Result<&'a mut SolvedCandidates> {
+    let solved = match kept.take() {
+        Some(solved) if solved.is_for(query.context, version) => solved,
+        previous => {
+            let rows = in_context(list, query.context);
+            SolvedCandidates::new(rows, query.context, version, previous)
+        }
+    };
+    let solved = kept.insert(solved);
+    solved.update(gp, stop)?;
+    Ok(solved)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -270,6 +312,31 @@ mod tests {
                 let excess = sums[i][1] / spread.powi(2) - 1.0;
                 assert!(excess.abs() < 5.0 * f64::sqrt(2.0 / n as f64), "{excess}");
             }
+        }
+    }
+
+    #[test]
+    fn candidates_are_kept_within_a_gibibyte_and_for_draws_up_to_a_number() {
+        // V of N candidates with room to grow: 8·N·(n + n/4 + 8) bytes.
+        let list = Array2::zeros((1 << 20, 1));
+        assert!(can_be_kept(&list, 96, false)); // 128 columns, 2^30 bytes
+        assert!(!can_be_kept(&list, 97, false));
+        for (n, draws, kept) in [
+            (MAX_EXACT, true, true),
+            (MAX_EXACT + 1, true, false),
+            (MAX_EXACT + 1, false, true),
+        ] {
+            assert_eq!(can_be_kept(&Array2::zeros((n, 1)), 96, draws), kept);
+        }
+    }
+
+    #[test]
+    fn the_columns_of_a_context_follow_those_of_the_candidates() {
+        let list = Array2::from_shape_fn((3, 2), |(i, k)| (10 * i + k) as f64);
+        let rows = in_context(&list, &[7.0, 8.0, 9.0]);
+        for (i, row) in rows.rows().into_iter().enumerate() {
+            let first = 10.0 * i as f64;
+            assert_eq!(row.to_vec(), [first, first + 1.0, 7.0, 8.0, 9.0]);
         }
     }
 }

@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, Result};
 use crate::gp::Hyperparameters;
 use crate::gp::kernel::{InputWarp, KernelFamily};
-use crate::strategy::bayes::targets::Units;
-use crate::strategy::bayes::warp::Warp;
+use crate::strategy::bayes::model::targets::Units;
+use crate::strategy::bayes::model::warp::Warp;
 
 /// The kernel and θ, and what they were fitted to.
 #[derive(Debug, Clone, PartialEq)]
@@ -114,7 +114,7 @@ impl Fit {
         })
     }
 
-    /// Refuses a note that no suggestion can have had after these many trials, in a model of so many columns.
+    /// Refuses a note that no suggestion can have after `n_trials` trials, in a model of `width` columns.
     pub fn check_note(text: &str, n_trials: usize, width: usize) -> Result<()> {
         let fit = Self::from_note(text)?;
         let other_rows = |success: &SuccessFit| {

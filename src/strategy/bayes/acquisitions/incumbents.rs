@@ -1,4 +1,4 @@
-//! The best of the observed points: where searches start, and the incumbents that improvement is measured against.
+//! The incumbents that improvement is measured against.
 //!
 //! Notation: mu and sigma the posterior mean and standard deviation of f(x), without noise; f* an incumbent, the value
 //! that improvement is measured against.
@@ -6,43 +6,14 @@
 use ndarray::{Array2, ArrayView1, ArrayView2, Axis, concatenate};
 
 use crate::acquisition::{Acquisition, LogNoisyExpectedImprovement};
-use crate::domain::{Domain, unit_sequence};
+use crate::domain::unit_sequence;
 use crate::error::Result;
 use crate::gp::GaussianProcess;
-use crate::ledger::{Ledger, TrialNumber};
-use crate::maximize::feasible::Feasible;
 use crate::random::Rng;
 use crate::strategy::Query;
 
-/// At most so many baseline points.
+/// The largest number of baseline points.
 const MAX_BASELINE: usize = 16;
-
-/// How many of the best observed points the search of a box starts around.
-const MAX_BEST_OBSERVED: usize = 5;
-
-/// The points of the best targets, best first: the search of a box starts around them, too. Under constraints of those
-/// that satisfy them.
-pub fn best_observed(
-    domain: &Domain,
-    log: &Ledger,
-    rows: &[TrialNumber],
-    targets: &[f64],
-    feasible: Feasible,
-) -> Result<Array2<f64>> {
-    let mut order: Vec<usize> = (0..rows.len()).collect();
-    order.sort_by(|&a, &b| targets[b].total_cmp(&targets[a]));
-    if !feasible.is_constrained() {
-        order.truncate(MAX_BEST_OBSERVED);
-    }
-    let mut points = Array2::zeros((order.len(), domain.width()));
-    for (mut point, row) in points.rows_mut().into_iter().zip(order) {
-        let x = log.x(rows[row]);
-        point.iter_mut().zip(x).for_each(|(p, x)| *p = *x);
-    }
-    let order: Vec<usize> = (0..points.nrows()).collect();
-    let kept = feasible.first(MAX_BEST_OBSERVED, &order, points.view())?;
-    Ok(points.select(Axis(0), &kept))
-}
 
 /// The first `count` of these observed rows of the model, in this order, whose points satisfy the constraints; if none
 /// does, the first ones, because improvement is measured from something.
@@ -147,6 +118,7 @@ mod tests {
     use super::*;
     use crate::gp::kernel::KernelFamily;
     use crate::gp::tests::{model, wave};
+    use crate::maximize::feasible::Feasible;
     use rand::SeedableRng;
 
     fn query(feasible: Feasible) -> Query {

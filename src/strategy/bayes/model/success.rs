@@ -4,28 +4,21 @@
 //! 1: see [`crate::acquisition::log_success_probability`]. Where failures are scattered among successes it averages over
 //! them; where they lie together it resolves the border of their region ([`Failures`]).
 
-use ndarray::{Array2, ArrayView2};
+use ndarray::ArrayView2;
 
-use crate::acquisition::{Acquisition, LogSuccessProbability, Scorer, ShortfallOfSuccess};
 use crate::error::{Result, Stop, check};
 use crate::gp::GaussianProcess;
 use crate::gp::fit::{Draws, FitSettings, fit};
 use crate::gp::kernel::{InputWarp, KernelFamily};
 use crate::ledger::{Ledger, State, TrialNumber};
 use crate::random::Rng;
-use crate::strategy::Query;
-use crate::strategy::bayes::BayesOpt;
-use crate::strategy::bayes::candidates::SolvedCandidates;
 use crate::strategy::bayes::columns::Columns;
-use crate::strategy::bayes::note::SuccessFit;
-use crate::strategy::bayes::search::solved;
-use crate::strategy::bayes::settings::{self, Settings};
-use crate::strategy::bayes::training_set::{TrainingSet, Version};
+use crate::strategy::bayes::model::candidates::SolvedCandidates;
+use crate::strategy::bayes::model::note::SuccessFit;
+use crate::strategy::bayes::model::training_set::{TrainingSet, Version};
+use crate::strategy::bayes::settings::Settings;
 
 const SIGNAL_VARIANCE: f64 = 1.0;
-
-/// log ½, and what rounding may do to it.
-const LOG_HALF: f64 = -std::f64::consts::LN_2 - 1e-6;
 
 /// No lengthscale is shorter. Labels jump at the border of a failing region, where points crowd; what follows the jump
 /// closely forgets the rest of the region, and it is suggested once more.
@@ -33,7 +26,7 @@ const MIN_LENGTHSCALE: f64 = 0.5;
 
 /// How failed trials lie.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Failures {
+pub enum Failures {
     /// Among successes: accidents, or too few to tell.
     Scattered,
     /// Beside one another: a region, which has a border.
@@ -103,19 +96,15 @@ impl Failures {
     }
 }
 
-/// The weight of the penalty where P < ½, for an acquisition of unit scale: a label that is short by a thousandth
-/// outweighs any difference of the acquisition.
-const PENALTY: f64 = 1e3;
-
 /// The model of failures, kept between suggestions: the rows of its fit are factorised at once, later ones singly.
-pub(super) struct Success {
-    gp: GaussianProcess,
+pub struct Success {
+    pub gp: GaussianProcess,
     rows: Vec<TrialNumber>,
     /// The training set's, as of the rows' points.
     n_moves: usize,
-    version: Version,
-    failures: Failures,
-    candidates: Option<SolvedCandidates>,
+    pub version: Version,
+    pub failures: Failures,
+    pub candidates: Option<SolvedCandidates>,
 }
 
 /// What is fitted: the lengthscales.
@@ -151,43 +140,43 @@ fn labels(log: &Ledger, numbers: &[TrialNumber], failed: f64) -> Vec<f64> {
     numbers.iter().map(label).collect()
 }
 
-impl BayesOpt {
-    /// The lengthscales of the model of failures, where there is one.
-    pub(super) fn fit_success(
-        &self,
-        log: &Ledger,
-        rng: &mut Rng,
-        stop: &mut Stop,
-    ) -> Result<Option<SuccessFit>> {
-        let n_failed = self.training.n_failed(log);
-        if n_failed == 0 {
-            return Ok(None);
-        }
-        let gp = self.settings.gp();
-        let last = self.training.fit().and_then(|fit| fit.success.as_ref());
-        let n_restarts = match last {
-            Some(_) => gp.n_refit_restarts,
-            None => gp.n_restarts,
-        };
-        let settings = fit_settings(&self.columns, n_failed, n_restarts);
-        let mut start = settings.prior_mode();
-        if let Some(last) = last {
-            start.lengthscale.clone_from(&last.lengthscale);
-        }
-        let rows = self.training.ended();
-        let x = self.training.encode(log, rows);
-        let labels = labels(log, rows, Failures::Scattered.label());
-        let theta = fit(x.view(), &labels, &start, &settings, rng, stop)?;
-        Ok(Some(SuccessFit {
-            lengthscale: at_least(theta.lengthscale),
-            rows: rows.len(),
-        }))
+/// The lengthscales of the model of failures, where there is one.
+pub fn fit_success(
+    settings: &Settings,
+    columns: &Columns,
+    training: &TrainingSet,
+    log: &Ledger,
+    rng: &mut Rng,
+    stop: &mut Stop,
+) -> Result<Option<SuccessFit>> {
+    let n_failed = training.n_failed(log);
+    if n_failed == 0 {
+        return Ok(None);
     }
+    let gp = settings.gp();
+    let last = training.fit().and_then(|fit| fit.success.as_ref());
+    let n_restarts = match last {
+        Some(_) => gp.n_refit_restarts,
+        None => gp.n_restarts,
+    };
+    let fitted = fit_settings(columns, n_failed, n_restarts);
+    let mut start = fitted.prior_mode();
+    if let Some(last) = last {
+        start.lengthscale.clone_from(&last.lengthscale);
+    }
+    let rows = training.ended();
+    let x = training.encode(log, rows);
+    let labels = labels(log, rows, Failures::Scattered.label());
+    let theta = fit(x.view(), &labels, &start, &fitted, rng, stop)?;
+    Ok(Some(SuccessFit {
+        lengthscale: at_least(theta.lengthscale),
+        rows: rows.len(),
+    }))
 }
 
 impl Success {
     /// The model of failures for this log, from what was kept of it; None where there is none.
-    pub(super) fn update<'a>(
+    pub fn update<'a>(
         kept: &'a mut Option<Self>,
         training: &TrainingSet,
         columns: &Columns,
@@ -248,84 +237,6 @@ impl Success {
         let labels = labels(log, rows, failures.label());
         success.gp.set_targets(&labels)?;
         Ok(Some(kept.insert(success)))
-    }
-}
-
-/// The model of success, and what it adds to the acquisition.
-pub(super) struct Addition<'a> {
-    model: &'a mut Success,
-    formula: Acquisition,
-}
-
-impl<'a> Addition<'a> {
-    /// log P for the logarithm of a positive acquisition: the sum is the logarithm of their product. In a region of
-    /// failures with a penalty, as the logarithm may have any value elsewhere once f is known well.
-    pub(super) fn log_probability(model: &'a mut Success) -> Self {
-        let weight = match model.failures {
-            Failures::Scattered => 0.0,
-            Failures::Together => PENALTY * PENALTY,
-        };
-        let penalty = ShortfallOfSuccess { weight };
-        let formula = Acquisition::LogSuccessProbability(LogSuccessProbability { penalty });
-        Self { model, formula }
-    }
-
-    /// A penalty where P < ½, for bounds, means, draws and variances of the posterior `gp` of f.
-    pub(super) fn penalty(model: &'a mut Success, gp: &GaussianProcess, nu: f64) -> Self {
-        let variance = gp.hyperparameters().signal_variance;
-        let unit = variance.max(variance.sqrt()) * (1.0 + nu.abs());
-        // No product with a shortfall may be NaN.
-        let weight = (PENALTY * unit).min(1e300);
-        let formula = Acquisition::ShortfallOfSuccess(ShortfallOfSuccess { weight });
-        Self { model, formula }
-    }
-
-    /// The penalty for the variance of f, in place of another addition.
-    pub(super) fn into_penalty(self, gp: &GaussianProcess) -> Self {
-        Self::penalty(self.model, gp, 0.0)
-    }
-
-    /// What suits the acquisition of these settings.
-    pub(super) fn to(
-        model: &'a mut Success,
-        settings: &Settings,
-        gp: &GaussianProcess,
-        nu: f64,
-    ) -> Self {
-        match settings.acquisition {
-            settings::Acquisition::LogEI(_) => Self::log_probability(model),
-            _ => Self::penalty(model, gp, nu),
-        }
-    }
-
-    /// Whether what is added to the acquisition excludes a point.
-    pub(super) fn excludes(&self, added: f64) -> bool {
-        match &self.formula {
-            Acquisition::LogSuccessProbability(it) => it.penalty.weight > 0.0 && added < LOG_HALF,
-            _ => added < 0.0,
-        }
-    }
-
-    /// Rows of the model.
-    pub(super) fn n_rows(&self) -> usize {
-        self.model.gp.len()
-    }
-
-    /// As an objective.
-    pub(super) fn scorer<'b>(&'b self, context: &'b [f64]) -> Scorer<'b> {
-        Scorer::new(&self.model.gp, &self.formula, context)
-    }
-
-    /// Of candidates.
-    pub(super) fn of_candidates(
-        &mut self,
-        list: &Array2<f64>,
-        query: Query,
-        stop: &mut Stop,
-    ) -> Result<Vec<f64>> {
-        let (version, gp) = (self.model.version, &self.model.gp);
-        let solved = solved(&mut self.model.candidates, list, query, version, gp, stop)?;
-        Ok(solved.score(gp, &self.formula))
     }
 }
 

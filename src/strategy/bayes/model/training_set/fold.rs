@@ -5,12 +5,13 @@ use std::sync::Arc;
 
 use crate::error::Result;
 use crate::ledger::{Entry, Ledger, TrialNumber};
-use crate::strategy::bayes::note::Fit;
-use crate::strategy::bayes::targets::Units;
-use crate::strategy::bayes::training_set::{TrainingSet, discarded};
+use crate::strategy::bayes::model::arriving::discarded;
+use crate::strategy::bayes::model::note::Fit;
+use crate::strategy::bayes::model::targets::Units;
+use crate::strategy::bayes::settings::Settings;
 
 /// What follows from the log.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Default)]
 pub(super) struct Fold {
     /// Events that have been folded.
     pub(super) cursor: usize,
@@ -34,49 +35,58 @@ pub(super) struct Fold {
     pub(super) revised: bool,
     /// Rows that are factorised at once; later ones are appended singly.
     pub(super) base: usize,
+    /// One for each of the suggestions that end the folded log, and perhaps one for a proposal that is not logged.
+    pub(super) checkpoints: Vec<Checkpoint>,
 }
 
 /// What a suggestion changes in the fold, as it was before: enough to take the suggestion back.
 #[derive(Debug)]
 pub(super) struct Checkpoint {
-    pub(super) cursor: usize,
-    pub(super) n_rows: usize,
-    pub(super) reordered: bool,
-    pub(super) fit: Option<Arc<Fit>>,
-    pub(super) revised: bool,
-    pub(super) base: usize,
+    cursor: usize,
+    n_rows: usize,
+    reordered: bool,
+    fit: Option<Arc<Fit>>,
+    revised: bool,
+    base: usize,
     /// Trials that stopped waiting.
-    pub(super) stopped_waiting: Vec<(TrialNumber, f64)>,
+    stopped_waiting: Vec<(TrialNumber, f64)>,
     /// The trial that began to wait.
-    pub(super) started_waiting: Option<TrialNumber>,
+    started_waiting: Option<TrialNumber>,
 }
 
-impl TrainingSet {
+impl Fold {
     /// Folds in the events since the last time.
-    pub fn catch_up(&mut self, log: &Ledger) -> Result<()> {
+    pub(super) fn catch_up(&mut self, log: &Ledger, settings: &Settings) -> Result<()> {
         self.rewind(log);
-        for entry in &log.entries()[self.fold.cursor..] {
+        for entry in &log.entries()[self.cursor..] {
             match entry {
-                Entry::Suggested { number, .. } => self.fold_suggestion(log, *number as usize)?,
+                Entry::Suggested { number, .. } => {
+                    self.fold_suggestion(log, *number as usize, settings)?;
+                }
                 other => {
                     self.checkpoints.clear();
-                    self.fold_report(log, other);
+                    self.fold_report(log, other, settings);
                 }
             }
-            self.fold.cursor += 1;
+            self.cursor += 1;
         }
         Ok(())
     }
 
-    fn fold_suggestion(&mut self, log: &Ledger, number: TrialNumber) -> Result<()> {
+    fn fold_suggestion(
+        &mut self,
+        log: &Ledger,
+        number: TrialNumber,
+        settings: &Settings,
+    ) -> Result<()> {
         let trial = &log.trials()[number];
         let fit = trial.note().map(Fit::from_note).transpose()?;
-        self.before_suggestion(trial.suggested_at);
+        self.before_suggestion(trial.suggested_at, settings);
         if let Some(fit) = fit {
             self.adopt(Arc::new(fit));
         }
-        if self.settings.pending().discards_late() {
-            self.fold.waiting.insert(number, trial.suggested_at);
+        if settings.pending().discards_late() {
+            self.waiting.insert(number, trial.suggested_at);
             if let Some(checkpoint) = self.checkpoints.last_mut() {
                 checkpoint.started_waiting = Some(number);
             }
@@ -84,7 +94,7 @@ impl TrainingSet {
         Ok(())
     }
 
-    fn fold_report(&mut self, log: &Ledger, entry: &Entry) {
+    fn fold_report(&mut self, log: &Ledger, entry: &Entry, settings: &Settings) {
         match entry {
             Entry::Suggested { .. } | Entry::Enqueued { .. } => {}
             Entry::Added {
@@ -93,9 +103,9 @@ impl TrainingSet {
                 report,
             } => {
                 if value.is_some() {
-                    self.fold.add_ended(*number as usize);
+                    self.add_ended(*number as usize);
                     let std = report.as_ref().and_then(|report| report.std);
-                    self.fold.set_row(*number as usize, *value, std);
+                    self.set_row(*number as usize, *value, std);
                 }
             }
             Entry::Observed {
@@ -110,51 +120,50 @@ impl TrainingSet {
                 report,
             } => {
                 let number = *number as usize;
-                self.fold.waiting.remove(&number);
+                self.waiting.remove(&number);
                 if report.as_ref().is_some_and(|report| report.point.is_some()) {
-                    self.fold.move_row(number);
+                    self.move_row(number);
                 }
-                self.fold.add_ended(number);
-                let discarded = discarded(&log.trials()[number], &self.settings);
+                self.add_ended(number);
+                let discarded = discarded(&log.trials()[number], settings);
                 let std = report.as_ref().and_then(|report| report.std);
                 let value = Some(*value).filter(|_| !discarded);
-                self.fold.set_row(number, value, std.filter(|_| !discarded));
+                self.set_row(number, value, std.filter(|_| !discarded));
             }
             Entry::Failed { number, .. } => {
                 let number = *number as usize;
-                self.fold.waiting.remove(&number);
-                self.fold.add_ended(number);
+                self.waiting.remove(&number);
+                self.add_ended(number);
                 // A failure says nothing about f. Past its window the trial was a row at the floor.
-                self.fold.remove_row(number);
+                self.remove_row(number);
             }
             Entry::Abandoned { number, .. } => {
                 let number = *number as usize;
-                self.fold.waiting.remove(&number);
-                self.fold.ended.retain(|ended| *ended != number);
-                self.fold.remove_row(number);
+                self.waiting.remove(&number);
+                self.ended.retain(|ended| *ended != number);
+                self.remove_row(number);
             }
         }
     }
 
     /// Takes back what was folded beyond the end of the log, and a proposal that was not logged.
-    pub fn rewind(&mut self, log: &Ledger) {
+    pub(super) fn rewind(&mut self, log: &Ledger) {
         // A checkpoint at the cursor is that of a proposal: its suggestion was not folded.
-        let cursor = self.fold.cursor;
+        let cursor = self.cursor;
         while let Some(checkpoint) = self
             .checkpoints
             .pop_if(|last| last.cursor >= log.len().min(cursor))
         {
-            self.fold.restore(checkpoint);
+            self.restore(checkpoint);
         }
     }
 
     /// What a suggestion at time `now` changes: trials past their window become rows for good, where values that
     /// late are discarded; and after a removal the rows of this moment are the new base. `rewind` takes it back.
-    pub fn before_suggestion(&mut self, now: f64) {
-        let fold = &mut self.fold;
-        let mut checkpoint = fold.checkpoint();
-        let window = self.settings.window_or_infinite();
-        fold.waiting.retain(|number, suggested_at| {
+    pub(super) fn before_suggestion(&mut self, now: f64, settings: &Settings) {
+        let mut checkpoint = self.checkpoint();
+        let window = settings.window_or_infinite();
+        self.waiting.retain(|number, suggested_at| {
             let stays = now - *suggested_at <= window;
             if !stays {
                 checkpoint.stopped_waiting.push((*number, *suggested_at));
@@ -162,39 +171,36 @@ impl TrainingSet {
             stays
         });
         for (number, _) in &checkpoint.stopped_waiting {
-            fold.set_row(*number, None, None);
+            self.set_row(*number, None, None);
         }
-        if fold.reordered {
-            fold.base = fold.rows.len();
-            fold.reordered = false;
+        if self.reordered {
+            self.base = self.rows.len();
+            self.reordered = false;
         }
         self.checkpoints.push(checkpoint);
     }
 
-    /// Takes over the θ of a fit, own or another's.
-    pub fn adopt(&mut self, fit: Arc<Fit>) {
-        let fold = &mut self.fold;
-        let same = fold.fit.as_ref().is_some_and(|known| {
+    /// Takes over the θ of a fit, of this process or another.
+    pub(super) fn adopt(&mut self, fit: Arc<Fit>) {
+        let same = self.fit.as_ref().is_some_and(|known| {
             known.rows.is_some()
                 && (known.family, known.rows, &known.theta) == (fit.family, fit.rows, &fit.theta)
                 && known.units == fit.units
                 && known.success == fit.success
         });
         if !same {
-            fold.base = fit.rows.unwrap_or(0).min(fold.rows.len());
-            fold.fit = Some(fit);
+            self.base = fit.rows.unwrap_or(0).min(self.rows.len());
+            self.fit = Some(fit);
         }
-        fold.revised = false;
+        self.revised = false;
     }
 
     /// Takes over a fit that is not logged, until the log is caught up with again.
-    pub fn preview(&mut self, fit: Arc<Fit>) {
-        self.checkpoints.push(self.fold.checkpoint());
+    pub(super) fn preview(&mut self, fit: Arc<Fit>) {
+        self.checkpoints.push(self.checkpoint());
         self.adopt(fit);
     }
-}
 
-impl Fold {
     /// Makes a trial a row, or gives its row another value or noise: with another noise all rows are factorised anew.
     fn set_row(&mut self, number: TrialNumber, value: Option<f64>, std: Option<f64>) {
         let Some(row) = self.rows.iter().position(|row| *row == number) else {

@@ -6,11 +6,11 @@ use crate::acquisition::{Acquisition, MaxVariance, Scorer};
 use crate::domain::Domain;
 use crate::error::{Result, Stop};
 use crate::gp::GaussianProcess;
-use crate::ledger::Point;
+use crate::ledger::{Ledger, Point, State, TrialNumber};
 use crate::maximize::Maximizer;
 use crate::maximize::constrained::Allowed;
 use crate::random::Rng;
-use crate::strategy::bayes::search::argmax;
+use crate::strategy::bayes::choose::search::argmax;
 use crate::strategy::bayes::settings::DesignMethod;
 use crate::strategy::uniform_point;
 
@@ -64,4 +64,13 @@ pub fn most_uncertain(
         rng,
         stop,
     )
+}
+
+/// The trials whose points are not to be suggested next: all but those abandoned some time ago.
+pub fn standing(log: &Ledger) -> Vec<TrialNumber> {
+    let recent = log.recently_abandoned();
+    let stands = |number: &TrialNumber| {
+        log.trials()[*number].state != State::Abandoned || recent.contains(number)
+    };
+    (0..log.trials().len()).filter(stands).collect()
 }

@@ -19,7 +19,7 @@ const DIVERGING: f64 = 100.0;
 /// What diverges counts as a value at least so far below the knee.
 const LEAST_LIMIT: f64 = 16.0;
 
-/// From so many values on: fewer say nothing about tails.
+/// The least number of values: fewer do not show a tail.
 const MIN_VALUES: usize = 5;
 
 /// The transformation, in units of f.

@@ -4,14 +4,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
 use crate::gp::Target;
+use crate::strategy::bayes::acquisitions::any::Acquisition;
 use crate::strategy::bayes::checks::{VALUE_OF_F, check, check_count};
-use crate::strategy::bayes::settings::{Acquisition, Settings};
 
 /// How pending trials enter the posterior.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", deny_unknown_fields)]
 pub enum Pending {
-    /// They do not (GP-UCB, asy-TS, asyUCB, asyEI).
+    /// Pending trials are left out of the model (GP-UCB, asy-TS, asyUCB, asyEI).
     Ignore {},
     /// Their variance is removed, the mean stays (GP-BUCB, GP-BTS, asyHTS; Desautels et al. 2014).
     Hallucinate(Hallucinate),
@@ -134,11 +134,11 @@ impl Pending {
         ]
     }
 
-    /// Refuses what cannot be meant, with these other settings.
-    pub fn check(&self, settings: &Settings) -> Result<()> {
+    /// Refuses invalid settings beside this acquisition, with a window or without.
+    pub fn check(&self, acquisition: &Acquisition, has_window: bool) -> Result<()> {
+        let rule = acquisition.rule();
         check(
-            matches!(self, Pending::Hallucinate(_))
-                || !matches!(settings.acquisition, Acquisition::UCBPE(_)),
+            matches!(self, Pending::Hallucinate(_)) || !rule.explores(),
             "pending",
             self.kind(),
             "acquisition=\"ucb_pe\" explores by the variance given hallucinated values; give \"hallucinate\", or leave it out",
@@ -147,7 +147,7 @@ impl Pending {
             Pending::Integrate(integrate) => {
                 check_count("pending.n", integrate.n)?;
                 check(
-                    matches!(settings.acquisition, Acquisition::LogEI(_)),
+                    rule.averages_outcomes(),
                     "pending",
                     "integrate",
                     "it needs acquisition=\"log_ei\": on average over outcomes a bound or variance is that of \
@@ -164,7 +164,7 @@ impl Pending {
                     check(floor.is_finite(), "pending.floor", floor, VALUE_OF_F)?;
                 }
                 check(
-                    settings.window.is_some() || !self.discards_late(),
+                    has_window || !self.discards_late(),
                     "pending.late",
                     "discard",
                     "it needs a window, after which a value is too late",
@@ -211,6 +211,14 @@ impl Pending {
     /// Whether values that come after their window are discarded.
     pub fn discards_late(&self) -> bool {
         matches!(self, Pending::Censor(censor) if censor.late == Late::Discard)
+    }
+
+    /// The number of outcomes of pending trials that the acquisition is averaged over, if it is.
+    pub fn n_outcomes(&self) -> Option<usize> {
+        match self {
+            Pending::Integrate(integrate) => Some(integrate.n),
+            _ => None,
+        }
     }
 
     /// What pending trials count as where that is one value of f, given the observed ones; None where there are none.

@@ -1,6 +1,6 @@
 //! The maximisation of an acquisition, or of a draw from the posterior, over the domain.
 
-use ndarray::{Array2, ArrayView2, Axis, concatenate, s};
+use ndarray::{Array2, ArrayView2, Axis, concatenate};
 
 use crate::acquisition::{Acquisition, MaxVariance, Scorer, Sum, UpperConfidenceBound};
 use crate::domain::{Domain, Objective};
@@ -12,79 +12,63 @@ use crate::maximize::constrained::Allowed;
 use crate::maximize::{Maximizer, maximize_allowed};
 use crate::random::Rng;
 use crate::strategy::Query;
-use crate::strategy::bayes::candidates::{MAX_EXACT, SolvedCandidates};
-use crate::strategy::bayes::pending::Pending;
-use crate::strategy::bayes::repeats::{least_std, repeats_exact_value};
-use crate::strategy::bayes::settings::{self, DrawMethod, Settings};
-use crate::strategy::bayes::spacing::enforce_separation;
-use crate::strategy::bayes::success::Addition;
-use crate::strategy::bayes::training_set::{Posterior, Version};
+use crate::strategy::bayes::acquisitions::draws::{DrawMethod, Draws};
+use crate::strategy::bayes::acquisitions::rule::Maximand;
+use crate::strategy::bayes::choose::addition::Addition;
+use crate::strategy::bayes::choose::repeats::{least_std, repeats_exact_value};
+use crate::strategy::bayes::choose::spacing::enforce_separation;
+use crate::strategy::bayes::model::candidates::{SolvedCandidates, in_context, solved};
+use crate::strategy::bayes::model::training_set::Posterior;
+use crate::strategy::bayes::settings::Settings;
+use crate::strategy::bayes::settings::pending::Pending;
+
+/// The posterior mean.
+pub const MEAN: Acquisition = Acquisition::UpperConfidenceBound(UpperConfidenceBound {
+    multiplier: 0.0,
+    noise: 0.0,
+});
 
 /// Points among which one far from all rows is chosen.
 const SPREAD: usize = 64;
 
-/// Candidates are solved against the factor and kept up to so many bytes; beyond, they are solved block by block.
-const MAX_SOLVED_BYTES: usize = 1 << 30;
-
-/// Whether candidates can be solved against a factor of n rows and kept, for draws or not.
-pub(super) fn can_be_kept(list: &Array2<f64>, n: usize, draws: bool) -> bool {
-    let bytes = (list.nrows() * (n + n / 4 + 8)).saturating_mul(size_of::<f64>());
-    bytes <= MAX_SOLVED_BYTES && (!draws || list.nrows() <= MAX_EXACT)
-}
-
-/// Rows of the model for candidates in a context.
-pub(super) fn in_context(list: &Array2<f64>, context: &[f64]) -> Array2<f64> {
-    let (n, width) = list.dim();
-    let mut rows = Array2::zeros((n, width + context.len()));
-    rows.slice_mut(s![.., ..width]).assign(list);
-    for (k, z) in context.iter().enumerate() {
-        rows.column_mut(width + k).fill(*z);
-    }
-    rows
-}
-
 /// The maximisation of an acquisition, or of a draw, over the domain.
-pub(super) struct Search<'a, 's> {
-    pub(super) domain: &'a Domain,
-    pub(super) settings: &'a Settings,
-    pub(super) log: &'a Ledger,
-    pub(super) query: Query<'a>,
-    pub(super) best_observed: Array2<f64>,
-    pub(super) allowed: Allowed<'a>,
-    pub(super) nu: f64,
-    pub(super) rng: &'a mut Rng,
-    pub(super) stop: &'a mut Stop<'s>,
+pub struct Search<'a, 's> {
+    pub domain: &'a Domain,
+    pub settings: &'a Settings,
+    pub log: &'a Ledger,
+    pub query: Query<'a>,
+    pub best_observed: Array2<f64>,
+    pub allowed: Allowed<'a>,
+    pub nu: f64,
+    pub rng: &'a mut Rng,
+    pub stop: &'a mut Stop<'s>,
 }
 
 impl Search<'_, '_> {
     /// How far draws deviate from the mean: GP-TS-SDF draws from GP(mu, nu_t²·Sigma), the others from the posterior.
-    fn draw_scale(&self) -> f64 {
-        match &self.settings.acquisition {
-            settings::Acquisition::ThompsonSampling(ts)
-                if ts.widen && self.settings.pending().is_censor() =>
-            {
-                self.nu
-            }
-            _ => 1.0,
+    fn draw_scale(&self, draws: Draws) -> f64 {
+        match draws.widen && self.settings.pending().is_censor() {
+            true => self.nu,
+            false => 1.0,
         }
     }
 
     /// Every candidate is scored, against what was kept of them where that is still valid.
-    pub(super) fn candidates(
+    pub fn candidates(
         &mut self,
         kept: &mut Option<SolvedCandidates>,
         list: &Array2<f64>,
         posterior: &Posterior,
-        acquisition: Option<Acquisition>,
+        maximand: Maximand,
         success: Option<Addition>,
     ) -> Result<Point> {
         let gp = &*posterior.gp;
         let solved = solved(kept, list, self.query, posterior.version, gp, self.stop)?;
-        let mut scores = match acquisition {
-            Some(acquisition) => solved.score(gp, &acquisition),
-            None => {
+        let mut scores = match maximand {
+            Maximand::Formula(acquisition) => solved.score(gp, &acquisition),
+            Maximand::Draw(draws) => {
                 let rows = [posterior.rows, &posterior.tail.trials].concat();
-                let scale = self.draw_scale();
+                let scale = self.draw_scale(draws);
                 solved.draw(gp, self.log, &rows, scale, self.rng)?
             }
         };
@@ -105,21 +89,22 @@ impl Search<'_, '_> {
     }
 
     /// A search by values and gradients, in a box or over more candidates than can be drawn exactly.
-    pub(super) fn functions(
+    pub fn functions(
         &mut self,
         posterior: &Posterior,
-        acquisition: Option<Acquisition>,
+        maximand: Maximand,
         success: Option<Addition>,
     ) -> Result<Point> {
         let gp = &*posterior.gp;
-        let acquisition = match acquisition {
-            Some(acquisition) => acquisition,
-            None => Acquisition::Thompson(Box::new(self.draw(gp)?)),
+        let acquisition = match maximand {
+            Maximand::Formula(acquisition) => acquisition,
+            Maximand::Draw(draws) => Acquisition::Thompson(Box::new(self.draw(gp, draws)?)),
         };
-        let literature = self.settings.acquisition.maximizer();
+        let search = self.settings.acquisition.rule().search();
+        let literature = search.literature();
         let as_literature = literature.is_some();
         let maximizer = literature.unwrap_or(Maximizer::Default {
-            effort: acquisition.effort(gp.len()) * self.settings.acquisition.effort(),
+            effort: acquisition.effort(gp.len()) * search.effort,
         });
         let context = self.query.context;
         let mut scorer = Sum::of(
@@ -218,7 +203,7 @@ impl Search<'_, '_> {
     }
 
     /// The largest mu(x) − nu·sigma(x) where trials succeed: a lower bound of the maximum, by this posterior.
-    pub(super) fn largest_lower_bound(
+    pub fn largest_lower_bound(
         &mut self,
         gp: &GaussianProcess,
         success: Option<Addition>,
@@ -227,8 +212,9 @@ impl Search<'_, '_> {
             multiplier: -self.nu,
             noise: 0.0,
         });
+        let search = self.settings.acquisition.rule().search();
         let default = Maximizer::Default {
-            effort: lower_bound.effort(gp.len()) * self.settings.acquisition.effort(),
+            effort: lower_bound.effort(gp.len()) * search.effort,
         };
         let context = self.query.context;
         let success = success.as_ref().map(|success| success.scorer(context));
@@ -236,7 +222,7 @@ impl Search<'_, '_> {
             &mut Sum::of(Scorer::new(gp, &lower_bound, context), success),
             self.domain,
             self.best_observed.view(),
-            &self.settings.acquisition.maximizer().unwrap_or(default),
+            &search.literature().unwrap_or(default),
             self.allowed,
             self.rng,
             self.stop,
@@ -244,14 +230,47 @@ impl Search<'_, '_> {
         Ok(found.value)
     }
 
-    /// A draw from the posterior as a function.
-    fn draw(&mut self, gp: &GaussianProcess) -> Result<Path> {
-        let (method, n) = match &self.settings.acquisition {
-            settings::Acquisition::ThompsonSampling(ts) => (ts.draws, ts.n_features),
-            _ => (DrawMethod::Pathwise, 1),
+    /// The point of the largest posterior mean where trials succeed.
+    pub fn largest_mean(
+        &mut self,
+        gp: &GaussianProcess,
+        success: Option<Addition>,
+    ) -> Result<Point> {
+        let context = self.query.context;
+        let mut shortfall = success.as_ref().map(|success| success.scorer(context));
+        let mut scorer;
+        let mut scores;
+        let objective: &mut dyn Objective = match self.domain {
+            Domain::Candidates(list) => {
+                let mut means = gp.mean(in_context(list, context).view());
+                if let Some(shortfall) = &mut shortfall {
+                    let mut missing = vec![0.0; means.len()];
+                    shortfall.values(list.view(), &mut missing);
+                    means.iter_mut().zip(missing).for_each(|(m, s)| *m += s);
+                }
+                scores = Scores::new(means);
+                &mut scores
+            }
+            Domain::Box(_) => {
+                scorer = Sum::of(Scorer::new(gp, &MEAN, context), shortfall);
+                &mut scorer
+            }
         };
-        let scale = self.draw_scale();
-        match method {
+        argmax(
+            objective,
+            self.domain,
+            &self.best_observed,
+            &Maximizer::default(),
+            self.allowed,
+            self.rng,
+            self.stop,
+        )
+    }
+
+    /// A draw from the posterior as a function.
+    fn draw(&mut self, gp: &GaussianProcess, draws: Draws) -> Result<Path> {
+        let (scale, n) = (self.draw_scale(draws), draws.n_features);
+        match draws.method {
             DrawMethod::Pathwise => Path::pathwise(gp, scale, n, self.rng, self.stop),
             DrawMethod::WeightSpace => Path::weight_space(gp, n, self.rng, self.stop),
         }
@@ -276,29 +295,8 @@ fn points_out(
     points
 }
 
-/// The candidates solved against this posterior, from what was kept of them where that is still valid.
-pub(super) fn solved<'a>(
-    kept: &'a mut Option<SolvedCandidates>,
-    list: &Array2<f64>,
-    query: Query,
-    version: Version,
-    gp: &GaussianProcess,
-    stop: &mut Stop,
-) -> Result<&'a mut SolvedCandidates> {
-    let solved = match kept.take() {
-        Some(solved) if solved.is_for(query.context, version) => solved,
-        previous => {
-            let rows = in_context(list, query.context);
-            SolvedCandidates::new(rows, query.context, version, previous)
-        }
-    };
-    let solved = kept.insert(solved);
-    solved.update(gp, stop)?;
-    Ok(solved)
-}
-
 /// The best point of the domain; where no value is a number, a random one.
-pub(super) fn argmax(
+pub fn argmax(
     objective: &mut dyn Objective,
     domain: &Domain,
     best_observed: &Array2<f64>,
@@ -320,13 +318,13 @@ pub(super) fn argmax(
 }
 
 /// Scores of a list of candidates computed beforehand, handed out block by block in the list's order.
-pub(super) struct Scores {
+pub struct Scores {
     scores: Vec<f64>,
     given: usize,
 }
 
 impl Scores {
-    pub(super) fn new(scores: Vec<f64>) -> Self {
+    pub fn new(scores: Vec<f64>) -> Self {
         Self { scores, given: 0 }
     }
 }
@@ -339,35 +337,5 @@ impl Objective for Scores {
 
     fn value_and_gradient(&mut self, _x: &[f64], _gradient: &mut [f64]) -> f64 {
         f64::NAN // a list has no slope
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn candidates_are_kept_within_a_gibibyte_and_for_draws_up_to_a_number() {
-        // V of N candidates with room to grow: 8·N·(n + n/4 + 8) bytes.
-        let list = Array2::zeros((1 << 20, 1));
-        assert!(can_be_kept(&list, 96, false)); // 128 columns, 2^30 bytes
-        assert!(!can_be_kept(&list, 97, false));
-        for (n, draws, kept) in [
-            (MAX_EXACT, true, true),
-            (MAX_EXACT + 1, true, false),
-            (MAX_EXACT + 1, false, true),
-        ] {
-            assert_eq!(can_be_kept(&Array2::zeros((n, 1)), 96, draws), kept);
-        }
-    }
-
-    #[test]
-    fn the_columns_of_a_context_follow_those_of_the_candidates() {
-        let list = Array2::from_shape_fn((3, 2), |(i, k)| (10 * i + k) as f64);
-        let rows = in_context(&list, &[7.0, 8.0, 9.0]);
-        for (i, row) in rows.rows().into_iter().enumerate() {
-            let first = 10.0 * i as f64;
-            assert_eq!(row.to_vec(), [first, first + 1.0, 7.0, 8.0, 9.0]);
-        }
     }
 }

@@ -1,4 +1,4 @@
-//! The multiplier of sigma in upper confidence bounds and widened draws.
+//! The multiplier of sigma in upper confidence bounds and widened draws, delays included.
 //!
 //! Notation follows Verma et al. 2022: m the window, nu_t the multiplier, beta_t its part that does not come from delays,
 //! B_y the bound on |y| in the model's units.
@@ -8,78 +8,15 @@ use ndarray::Array2;
 use crate::gp::GaussianProcess;
 use crate::ledger::{Ledger, State, Trial, TrialNumber};
 use crate::strategy::Query;
-use crate::strategy::bayes::settings::{Beta, Schedule, Settings};
-use crate::strategy::bayes::training_set::is_arriving;
-
-/// What the multiplier of sigma is made from.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Bound {
-    pub beta: Beta,
-    pub rkhs_bound: f64,
-    pub delta: f64,
-    /// B_y; None for 1 beside a given beta, as in the experiments, and for the largest |y| so far in the theory's.
-    pub value_bound: Option<f64>,
-    pub predictive_std: bool,
-    /// Whether j is the same for all points of a batch: then it does not count trials in flight.
-    pub per_batch: bool,
-    /// Whether it widens draws rather than a bound.
-    pub draws: bool,
-}
-
-impl Bound {
-    /// Whether the information gain matters.
-    pub fn is_theory(self) -> bool {
-        self.beta == Beta::Schedule(Schedule::Theory)
-    }
-
-    /// With B_y for the targets so far, where it is not given.
-    pub fn for_targets(self, targets: &[f64]) -> Self {
-        let largest = targets.iter().map(|y| y.abs()).reduce(f64::max);
-        let default = largest.filter(|_| self.is_theory()).unwrap_or(1.0);
-        let value_bound = self.value_bound.or(Some(default));
-        Self {
-            value_bound,
-            ..self
-        }
-    }
-
-    /// beta_t for trial j = 1, 2, … in d dimensions; gamma, λ and B_y matter to the theory's alone. B_y is None where
-    /// nothing is censored.
-    pub fn multiplier(
-        self,
-        d: usize,
-        j: usize,
-        gamma: f64,
-        noise: f64,
-        value_bound: Option<f64>,
-    ) -> f64 {
-        match self.beta {
-            Beta::Constant(beta) => beta,
-            Beta::Schedule(Schedule::Kandasamy) => {
-                (0.2 * d as f64 * (2.0 * j as f64 + 1.0).ln()).sqrt()
-            }
-            Beta::Schedule(Schedule::KandasamyCode) => {
-                let d = d as f64;
-                (5.0 * d * (2.0 * d * j as f64 + 1.0).ln()).sqrt()
-            }
-            Beta::Schedule(Schedule::Theory) => {
-                let (b_y, events) = match (value_bound, self.draws) {
-                    (None, _) => (0.0, 1.0),
-                    (Some(b_y), false) => (b_y, 2.0),
-                    (Some(b_y), true) => (b_y, 4.0),
-                };
-                let information = gamma + 1.0 + (events / self.delta).ln();
-                self.rkhs_bound + (noise.sqrt() + b_y) * (2.0 * information).sqrt()
-            }
-        }
-    }
-}
+use crate::strategy::bayes::acquisitions::bound::Bound;
+use crate::strategy::bayes::model::arriving::is_arriving;
+use crate::strategy::bayes::settings::Settings;
 
 /// The trials that nu_t sums over: those of the last m, observed or not (Algorithm 1 of Verma et al. 2022).
 ///
-/// Without a window only pending ones: nothing else is censored, and a sum over all trials would grow for ever. A pending
+/// Without a window only pending ones: nothing else is censored, and a sum over all trials would grow without bound. A pending
 /// trial counts as long as it counts as arriving.
-pub(super) fn recent_trials(log: &Ledger, query: Query, settings: &Settings) -> Vec<TrialNumber> {
+pub fn recent_trials(log: &Ledger, query: Query, settings: &Settings) -> Vec<TrialNumber> {
     if !settings.pending().is_censor() {
         return Vec::new();
     }
@@ -98,7 +35,7 @@ pub(super) fn recent_trials(log: &Ledger, query: Query, settings: &Settings) -> 
 }
 
 /// In d dimensions, nu_t = B_y·Σ_{s=max(1,t−m)}^{t−1} sigma_{t−1}(x_s) + beta_t under `Censor`, beta_t otherwise.
-pub(super) fn multiplier(
+pub fn multiplier(
     gp: &GaussianProcess,
     d: usize,
     log: &Ledger,
@@ -128,6 +65,7 @@ mod tests {
     use crate::gp::tests::{model, wave};
     use crate::ledger::{Action, Clock, Event, Point};
     use crate::maximize::feasible::Feasible;
+    use crate::strategy::bayes::acquisitions::bound::{Beta, Schedule};
     use serde_json::{Value, json};
 
     fn settings(pending: Value, window: Option<f64>) -> Settings {

@@ -17,27 +17,28 @@ use crate::gp::{GaussianProcess, as_row};
 use crate::ledger::{Ledger, State, Trial, TrialNumber};
 use crate::strategy::Query;
 use crate::strategy::bayes::columns::Columns;
-use crate::strategy::bayes::note::Fit;
-use crate::strategy::bayes::pending::Levels;
+use crate::strategy::bayes::model::arriving::{discarded, is_arriving};
+use crate::strategy::bayes::model::note::Fit;
+use crate::strategy::bayes::model::targets::{Targets, Units};
+use crate::strategy::bayes::model::warp::Warp;
 use crate::strategy::bayes::settings::Settings;
-use crate::strategy::bayes::targets::{Targets, Units};
-use crate::strategy::bayes::warp::Warp;
+use crate::strategy::bayes::settings::pending::Levels;
+use crate::strategy::bayes::settings::surrogate::MIN_NOISE;
 
-use fold::{Checkpoint, Fold};
+use fold::Fold;
 
 /// Which factor this is: what is kept over one stays valid within it, while rows are appended.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Version {
-    pub(super) generation: u64,
+    pub generation: u64,
     /// Rows that were factorised at once; the later ones were appended singly.
     pub base: usize,
 }
 
-/// Bounds on noise variances that come with values, in the model's units: below and above a factor loses its digits.
-pub(crate) const MIN_NOISE: f64 = 1e-10;
+/// Noise variances that come with values are no larger, in the model's units: above, a factor loses its digits.
 const MAX_NOISE: f64 = 1e12;
 
-/// A value so many predicted standard deviations away, given the rows before it, contradicts θ.
+/// A value this many predicted standard deviations away, given the rows before it, contradicts θ.
 const MAX_SURPRISE: f64 = 8.0;
 
 /// The posterior, and what it was made from.
@@ -58,8 +59,6 @@ pub struct TrainingSet {
     categories: Vec<Range<usize>>,
     d: usize,
     fold: Fold,
-    /// One for each of the suggestions that end the folded log, and perhaps one for a proposal that is not logged.
-    checkpoints: Vec<Checkpoint>,
     kept: Option<Kept>,
     /// Counts the factors built anew.
     generation: u64,
@@ -126,10 +125,34 @@ impl TrainingSet {
             categories: columns.categories.clone(),
             d: columns.dimensions,
             fold,
-            checkpoints: Vec::new(),
             kept: None,
             generation: 0,
         }
+    }
+
+    /// Folds in the events since the last time.
+    pub fn catch_up(&mut self, log: &Ledger) -> Result<()> {
+        self.fold.catch_up(log, &self.settings)
+    }
+
+    /// Takes back what was folded beyond the end of the log, and a proposal that was not logged.
+    pub fn rewind(&mut self, log: &Ledger) {
+        self.fold.rewind(log);
+    }
+
+    /// Prepares a suggestion at time `now`: trials that are too late become rows. `rewind` takes it back.
+    pub fn before_suggestion(&mut self, now: f64) {
+        self.fold.before_suggestion(now, &self.settings);
+    }
+
+    /// Takes over the θ of a fit, of this process or another.
+    pub fn adopt(&mut self, fit: Arc<Fit>) {
+        self.fold.adopt(fit);
+    }
+
+    /// Takes over a fit that is not logged, until the log is caught up with again.
+    pub fn preview(&mut self, fit: Arc<Fit>) {
+        self.fold.preview(fit);
     }
 
     /// The last fit, or the θ that was given.
@@ -381,26 +404,6 @@ impl Kept {
             && self.noise == noise[..n]
             && self.posterior.n_observed() == n
     }
-}
-
-/// Whether the model goes on taking the trial for the floor, whatever its value.
-fn discarded(trial: &Trial, settings: &Settings) -> bool {
-    settings.pending().discards_late()
-        && trial.suggested
-        && match trial.delay() {
-            Some(delay) => delay > settings.window_or_infinite(),
-            None => trial.state == State::Pending,
-        }
-}
-
-/// Whether a pending trial still counts as arriving: within its window, and its lease if it has one.
-pub fn is_arriving(trial: &Trial, query: Query, settings: &Settings) -> bool {
-    let lease_expired = trial
-        .expires_at()
-        .zip(query.wall_time)
-        .is_some_and(|(at, now)| now > at);
-    let window_passed = query.now - trial.suggested_at > settings.window_or_infinite();
-    !lease_expired && !window_passed
 }
 
 #[cfg(test)]

@@ -1,0 +1,122 @@
+//! The multiplier of sigma in upper confidence bounds and widened draws, before delays are accounted for.
+//!
+//! Notation follows Verma et al. 2022: beta_t the multiplier without delays, B_y the bound on |y| in the model's units.
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::Result;
+use crate::strategy::bayes::checks::{NOT_NEGATIVE, check};
+
+/// The multiplier of sigma in upper confidence bounds, before delays are accounted for.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(
+    untagged,
+    expecting = "expected a number, \"kandasamy\", \"kandasamy_code\" or \"theory\" for beta"
+)]
+pub enum Beta {
+    /// The same at every step; Verma et al. 2022 use 1.
+    Constant(f64),
+    Schedule(Schedule),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Schedule {
+    /// sqrt(beta_j) with beta_j = 0.2·d·log(2j + 1), j the trials so far (Kandasamy et al. 2017).
+    Kandasamy,
+    /// As their code has it: sqrt(beta_j) with beta_j = 5·d·log(2dj + 1).
+    KandasamyCode,
+    /// B_f + R·sqrt(2(gamma_{j−1} + 1 + log(1/δ))) (Chowdhury & Gopalan 2017, theorem 2); under `Censor`
+    /// B_f + (R + B_y)·sqrt(2(gamma_{j−1} + 1 + log(2/δ))), for draws log(4/δ) (Verma et al. 2022, theorems 1 and 2).
+    ///
+    /// In the model's units, with R = sqrt(λ) and gamma the greedy upper bound of
+    /// [`crate::strategy::bayes::choose::information`].
+    Theory,
+}
+
+/// What the multiplier of sigma is made from.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Bound {
+    pub beta: Beta,
+    pub rkhs_bound: f64,
+    pub delta: f64,
+    /// B_y; None for 1 beside a given beta, as in the experiments, and for the largest |y| so far in the theory's.
+    pub value_bound: Option<f64>,
+    pub predictive_std: bool,
+    /// Whether j is the same for all points of a batch: then it does not count trials in flight.
+    pub per_batch: bool,
+    /// Whether it widens draws rather than a bound.
+    pub draws: bool,
+}
+
+impl Bound {
+    /// Refuses invalid settings.
+    pub fn check(&self) -> Result<()> {
+        if let Beta::Constant(beta) = self.beta {
+            let holds = beta >= 0.0 && beta.is_finite();
+            check(holds, "acquisition.beta", beta, NOT_NEGATIVE)?;
+        }
+        let rkhs_bound = self.rkhs_bound;
+        let holds = rkhs_bound >= 0.0 && rkhs_bound.is_finite();
+        check(holds, "acquisition.rkhs_bound", rkhs_bound, NOT_NEGATIVE)?;
+        if let Some(b_y) = self.value_bound {
+            let holds = b_y > 0.0 && b_y.is_finite();
+            let expected = "give a number above 0, or None";
+            check(holds, "acquisition.value_bound", b_y, expected)?;
+        }
+        let delta = self.delta;
+        check(
+            delta > 0.0 && delta < 1.0,
+            "acquisition.delta",
+            delta,
+            "give a number between 0 and 1",
+        )
+    }
+
+    /// Whether the information gain matters.
+    pub fn is_theory(self) -> bool {
+        self.beta == Beta::Schedule(Schedule::Theory)
+    }
+
+    /// With B_y for the targets so far, where it is not given.
+    pub fn for_targets(self, targets: &[f64]) -> Self {
+        let largest = targets.iter().map(|y| y.abs()).reduce(f64::max);
+        let default = largest.filter(|_| self.is_theory()).unwrap_or(1.0);
+        let value_bound = self.value_bound.or(Some(default));
+        Self {
+            value_bound,
+            ..self
+        }
+    }
+
+    /// beta_t for trial j = 1, 2, … in d dimensions; gamma, λ and B_y matter to the theory's alone. B_y is None where
+    /// nothing is censored.
+    pub fn multiplier(
+        self,
+        d: usize,
+        j: usize,
+        gamma: f64,
+        noise: f64,
+        value_bound: Option<f64>,
+    ) -> f64 {
+        match self.beta {
+            Beta::Constant(beta) => beta,
+            Beta::Schedule(Schedule::Kandasamy) => {
+                (0.2 * d as f64 * (2.0 * j as f64 + 1.0).ln()).sqrt()
+            }
+            Beta::Schedule(Schedule::KandasamyCode) => {
+                let d = d as f64;
+                (5.0 * d * (2.0 * d * j as f64 + 1.0).ln()).sqrt()
+            }
+            Beta::Schedule(Schedule::Theory) => {
+                let (b_y, events) = match (value_bound, self.draws) {
+                    (None, _) => (0.0, 1.0),
+                    (Some(b_y), false) => (b_y, 2.0),
+                    (Some(b_y), true) => (b_y, 4.0),
+                };
+                let information = gamma + 1.0 + (events / self.delta).ln();
+                self.rkhs_bound + (noise.sqrt() + b_y) * (2.0 * information).sqrt()
+            }
+        }
+    }
+}

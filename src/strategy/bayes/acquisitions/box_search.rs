@@ -1,0 +1,69 @@
+//! What a search of a box spends, or the literature's search in its place.
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::Result;
+use crate::maximize::Maximizer;
+use crate::strategy::bayes::checks::{COUNT_OR_NONE, MAX_COUNT, check, check_count};
+
+/// Beyond these a search finds nothing, or nothing more.
+const MIN_EFFORT: f64 = 0.01;
+const MAX_EFFORT: f64 = 100.0;
+
+/// The literature's search of a box: uniform points, then L-BFGS-B runs from other uniform points.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Multistart(
+    /// Points.
+    pub usize,
+    /// Runs.
+    pub usize,
+);
+
+/// How an acquisition is searched.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct BoxSearch {
+    pub multistart: Option<Multistart>,
+    /// The approximate number of points that DIRECT chooses in a box: another search of the literature.
+    pub direct: Option<usize>,
+    /// What the default search spends, as a multiple of what it spends by default.
+    pub effort: f64,
+}
+
+impl BoxSearch {
+    /// Refuses invalid settings.
+    pub fn check(&self, candidates: bool) -> Result<()> {
+        check(
+            (MIN_EFFORT..=MAX_EFFORT).contains(&self.effort),
+            "acquisition.effort",
+            self.effort,
+            "give a number from 0.01 to 100; 1 is the default, and time is proportional to it",
+        )?;
+        let for_boxes = "it is for boxes; candidates are all scored";
+        if let Some(Multistart(n_raw, n_starts)) = self.multistart {
+            let name = "acquisition.multistart";
+            check_count(name, n_raw)?;
+            check(n_starts <= MAX_COUNT, name, n_starts, COUNT_OR_NONE)?;
+            let got = format!("({n_raw}, {n_starts})");
+            check(!candidates, name, got, for_boxes)?;
+        }
+        if let Some(n_evaluations) = self.direct {
+            let name = "acquisition.direct";
+            check_count(name, n_evaluations)?;
+            check(!candidates, name, n_evaluations, for_boxes)?;
+            let expected = "one search is enough; leave multistart or direct out";
+            check(self.multistart.is_none(), name, n_evaluations, expected)?;
+        }
+        Ok(())
+    }
+
+    /// The literature's search, where that is asked for.
+    pub fn literature(&self) -> Option<Maximizer> {
+        match (self.multistart, self.direct) {
+            (Some(Multistart(n_raw, n_starts)), _) => {
+                Some(Maximizer::Multistart { n_raw, n_starts })
+            }
+            (None, Some(n_evaluations)) => Some(Maximizer::Direct { n_evaluations }),
+            (None, None) => None,
+        }
+    }
+}

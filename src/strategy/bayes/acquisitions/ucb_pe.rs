@@ -1,0 +1,76 @@
+//! An upper confidence bound where nothing is in flight, else pure exploration where the maximum may be.
+
+use serde::{Deserialize, Serialize};
+
+use crate::acquisition::{Acquisition as Formula, PureExploration, UpperConfidenceBound};
+use crate::error::Result;
+use crate::random::Rng;
+use crate::strategy::bayes::acquisitions::bound::{Beta, Bound};
+use crate::strategy::bayes::acquisitions::box_search::{BoxSearch, Multistart};
+use crate::strategy::bayes::acquisitions::rule::{Maximand, Rule, Situation};
+
+/// GP-UCB-PE (Contal et al. 2013), with the beta of a batch's first point for all of its points.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct UCBPE {
+    pub beta: Beta,
+    /// As for [`crate::strategy::bayes::acquisitions::ucb::UCB`].
+    pub rkhs_bound: f64,
+    pub delta: f64,
+    pub multistart: Option<Multistart>,
+    pub direct: Option<usize>,
+    pub effort: f64,
+}
+
+impl Default for UCBPE {
+    fn default() -> Self {
+        Self {
+            beta: Beta::Constant(2.0),
+            rkhs_bound: 1.0,
+            delta: 0.1,
+            multistart: None,
+            direct: None,
+            effort: 1.0,
+        }
+    }
+}
+
+impl Rule for UCBPE {
+    fn maximand(&self, situation: Situation, _rng: &mut Rng) -> Result<Maximand> {
+        let multiplier = situation.nu;
+        Ok(Maximand::Formula(match situation.lower_bound {
+            None => Formula::UpperConfidenceBound(UpperConfidenceBound {
+                multiplier,
+                noise: 0.0,
+            }),
+            Some(lower_bound) => Formula::PureExploration(PureExploration {
+                multiplier,
+                lower_bound,
+            }),
+        }))
+    }
+
+    fn search(&self) -> BoxSearch {
+        BoxSearch {
+            multistart: self.multistart,
+            direct: self.direct,
+            effort: self.effort,
+        }
+    }
+
+    fn bound(&self) -> Option<Bound> {
+        Some(Bound {
+            beta: self.beta,
+            rkhs_bound: self.rkhs_bound,
+            delta: self.delta,
+            value_bound: None,
+            predictive_std: false,
+            per_batch: true,
+            draws: false,
+        })
+    }
+
+    fn explores(&self) -> bool {
+        true
+    }
+}

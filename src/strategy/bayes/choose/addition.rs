@@ -1,0 +1,91 @@
+//! What the model of success adds to an acquisition.
+
+use ndarray::Array2;
+
+use crate::acquisition::{Acquisition, LogSuccessProbability, Scorer, ShortfallOfSuccess};
+use crate::error::{Result, Stop};
+use crate::gp::GaussianProcess;
+use crate::strategy::Query;
+use crate::strategy::bayes::model::candidates::solved;
+use crate::strategy::bayes::model::success::{Failures, Success};
+use crate::strategy::bayes::settings::Settings;
+
+/// log ½, and what rounding may do to it.
+const LOG_HALF: f64 = -std::f64::consts::LN_2 - 1e-6;
+
+/// The weight of the penalty where P < ½, for an acquisition of unit scale: a label that is short by a thousandth
+/// outweighs any difference of the acquisition.
+const PENALTY: f64 = 1e3;
+
+/// The model of success, and what it adds to the acquisition.
+pub struct Addition<'a> {
+    model: &'a mut Success,
+    formula: Acquisition,
+}
+
+impl<'a> Addition<'a> {
+    /// log P for the logarithm of a positive acquisition: the sum is the logarithm of their product. In a region of
+    /// failures with a penalty, as the logarithm may have any value elsewhere once f is known well.
+    pub fn log_probability(model: &'a mut Success) -> Self {
+        let weight = match model.failures {
+            Failures::Scattered => 0.0,
+            Failures::Together => PENALTY * PENALTY,
+        };
+        let penalty = ShortfallOfSuccess { weight };
+        let formula = Acquisition::LogSuccessProbability(LogSuccessProbability { penalty });
+        Self { model, formula }
+    }
+
+    /// A penalty where P < ½, for bounds, means, draws and variances of the posterior `gp` of f.
+    pub fn penalty(model: &'a mut Success, gp: &GaussianProcess, nu: f64) -> Self {
+        let variance = gp.hyperparameters().signal_variance;
+        let unit = variance.max(variance.sqrt()) * (1.0 + nu.abs());
+        // No product with a shortfall may be NaN.
+        let weight = (PENALTY * unit).min(1e300);
+        let formula = Acquisition::ShortfallOfSuccess(ShortfallOfSuccess { weight });
+        Self { model, formula }
+    }
+
+    /// The penalty for the variance of f, in place of another addition.
+    pub fn into_penalty(self, gp: &GaussianProcess) -> Self {
+        Self::penalty(self.model, gp, 0.0)
+    }
+
+    /// What suits the acquisition of these settings.
+    pub fn to(model: &'a mut Success, settings: &Settings, gp: &GaussianProcess, nu: f64) -> Self {
+        match settings.acquisition.rule().is_logarithm() {
+            true => Self::log_probability(model),
+            false => Self::penalty(model, gp, nu),
+        }
+    }
+
+    /// Whether what is added to the acquisition excludes a point.
+    pub fn excludes(&self, added: f64) -> bool {
+        match &self.formula {
+            Acquisition::LogSuccessProbability(it) => it.penalty.weight > 0.0 && added < LOG_HALF,
+            _ => added < 0.0,
+        }
+    }
+
+    /// Rows of the model.
+    pub fn n_rows(&self) -> usize {
+        self.model.gp.len()
+    }
+
+    /// As an objective.
+    pub fn scorer<'b>(&'b self, context: &'b [f64]) -> Scorer<'b> {
+        Scorer::new(&self.model.gp, &self.formula, context)
+    }
+
+    /// Of candidates.
+    pub fn of_candidates(
+        &mut self,
+        list: &Array2<f64>,
+        query: Query,
+        stop: &mut Stop,
+    ) -> Result<Vec<f64>> {
+        let (version, gp) = (self.model.version, &self.model.gp);
+        let solved = solved(&mut self.model.candidates, list, query, version, gp, stop)?;
+        Ok(solved.score(gp, &self.formula))
+    }
+}

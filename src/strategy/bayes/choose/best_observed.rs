@@ -1,0 +1,35 @@
+//! The best of the observed points, around which the search of a box starts.
+
+use ndarray::{Array2, Axis};
+
+use crate::domain::Domain;
+use crate::error::Result;
+use crate::ledger::{Ledger, TrialNumber};
+use crate::maximize::feasible::Feasible;
+
+/// How many of them.
+const MAX_BEST_OBSERVED: usize = 5;
+
+/// The points of the best targets, best first: the search of a box starts around them, too. Under constraints of those
+/// that satisfy them.
+pub fn best_observed(
+    domain: &Domain,
+    log: &Ledger,
+    rows: &[TrialNumber],
+    targets: &[f64],
+    feasible: Feasible,
+) -> Result<Array2<f64>> {
+    let mut order: Vec<usize> = (0..rows.len()).collect();
+    order.sort_by(|&a, &b| targets[b].total_cmp(&targets[a]));
+    if !feasible.is_constrained() {
+        order.truncate(MAX_BEST_OBSERVED);
+    }
+    let mut points = Array2::zeros((order.len(), domain.width()));
+    for (mut point, row) in points.rows_mut().into_iter().zip(order) {
+        let x = log.x(rows[row]);
+        point.iter_mut().zip(x).for_each(|(p, x)| *p = *x);
+    }
+    let order: Vec<usize> = (0..points.nrows()).collect();
+    let kept = feasible.first(MAX_BEST_OBSERVED, &order, points.view())?;
+    Ok(points.select(Axis(0), &kept))
+}

@@ -1,0 +1,179 @@
+//! The fit of the hyperparameters: to which rows, and where it starts.
+
+use std::iter;
+
+use crate::error::{Error, Result, Stop};
+use crate::gp::Target;
+use crate::gp::calibration::widened;
+use crate::gp::evidence::Data;
+use crate::gp::fit::{Variant, fit_best};
+use crate::gp::spread::spread_weights;
+use crate::ledger::Ledger;
+use crate::random::Rng;
+use crate::strategy::Query;
+use crate::strategy::bayes::columns::Columns;
+use crate::strategy::bayes::model::note::Fit;
+use crate::strategy::bayes::model::success::fit_success;
+use crate::strategy::bayes::model::targets::{Targets, Units};
+use crate::strategy::bayes::model::training_set::TrainingSet;
+use crate::strategy::bayes::model::warp::Warp;
+use crate::strategy::bayes::settings::Settings;
+use crate::strategy::bayes::settings::surrogate::FitRows;
+
+/// θ for the rows there are, and for the tail where it takes part in fits.
+pub fn refit(
+    settings: &Settings,
+    columns: &Columns,
+    training: &mut TrainingSet,
+    log: &Ledger,
+    query: Query,
+    rng: &mut Rng,
+    stop: &mut Stop,
+) -> Result<Fit> {
+    let gp_settings = settings.gp();
+    let with_tail = match gp_settings.fit_rows {
+        FitRows::Observed => false,
+        FitRows::All => true,
+        FitRows::Policy => settings.pending().is_censor(),
+    };
+    let mut targets = training.warped_targets(log, None);
+    let mut numbers = training.rows().to_vec();
+    let mut noise = training.row_noise(log, targets.units);
+    if with_tail {
+        let posterior = match training.posterior(log, query, stop) {
+            // Values far out of the units of the last fit: nothing can be predicted in these.
+            Err(Error::Overflow { .. }) => None,
+            found => found?,
+        };
+        let tail = match posterior {
+            Some(posterior) => {
+                let means = posterior
+                    .gp
+                    .tail_means(posterior.tail.rows.view(), &posterior.tail.targets);
+                // The means are in the units of the posterior.
+                let (before, units) = (posterior.targets.units, targets.units);
+                let means = means.into_iter().map(|mean| match before == units {
+                    true => mean,
+                    false => units.target(before.value(mean)),
+                });
+                targets.values.extend(means);
+                posterior.tail
+            }
+            None => {
+                let tail = training.tail(log, query, targets.levels);
+                // The posterior mean is that of the prior.
+                targets.values.extend(tail.targets.iter().map(prior_mean));
+                tail
+            }
+        };
+        numbers.extend(&tail.trials);
+        noise.resize(numbers.len(), None);
+    }
+    let x = training.encode(log, &numbers);
+    let mut fit_settings = gp_settings.fit_settings(columns);
+    let outdated = training.is_outdated(log, stop)?;
+    let first = gp_settings.first_theta(columns);
+    let starts = match training.fit() {
+        None => vec![first],
+        // The last θ and its input warp may be of other data.
+        Some(fit) if outdated => vec![first, fit.theta.clone()],
+        Some(fit) => {
+            // The last θ is the best start there is; another one tries whether the data now suggest another θ.
+            fit_settings.n_restarts = gp_settings.n_refit_restarts;
+            vec![fit.theta.clone()]
+        }
+    };
+    // A fit needs two matrices of its own, and after it this factor is seldom used again.
+    training.drop_factor();
+    let about_mean = settings.estimates_mean(columns.dimensions);
+    let data = Data {
+        x: x.view(),
+        y: &targets.values,
+        noise: &noise,
+        about_mean,
+    };
+    let families = gp_settings.families(columns);
+    let with_warps = match settings.warps() && !with_tail {
+        true => warped(columns, training, log),
+        false => Vec::new(),
+    };
+    let log_slopes = log_slopes(training, log, targets.units);
+    let plain = Variant {
+        data,
+        log_slope: if with_warps.is_empty() {
+            &[]
+        } else {
+            &log_slopes
+        },
+    };
+    let variants = with_warps.iter().map(|warped| Variant {
+        data: Data {
+            x: x.view(),
+            y: &warped.targets.values,
+            noise: &warped.noise,
+            about_mean,
+        },
+        log_slope: &warped.log_slopes,
+    });
+    let variants: Vec<_> = iter::once(plain).chain(variants).collect();
+    let found = fit_best(&variants, &starts, &fit_settings, &families, rng, stop)?;
+    let theta = match gp_settings.keeps_units() {
+        true => widened(&found, variants[found.variant].data, &fit_settings, stop)?,
+        false => found.theta,
+    };
+    let units = match found.variant {
+        0 => targets.units,
+        i => with_warps[i - 1].targets.units,
+    };
+    Ok(Fit {
+        family: found.family,
+        theta,
+        rows: Some(training.rows().len()),
+        units,
+        success: fit_success(settings, columns, training, log, rng, stop)?,
+    })
+}
+
+/// The rows under every warp that may suit their values.
+fn warped(columns: &Columns, training: &TrainingSet, log: &Ledger) -> Vec<Warped> {
+    let rows = training.rows().iter().copied();
+    let (rows, values): (Vec<_>, Vec<_>) = rows
+        .filter_map(|number| Some((number, log.trials()[number].value?)))
+        .unzip();
+    let x = training.encode(log, &rows);
+    let weights = spread_weights(x.view(), columns.dimensions);
+    let warps = Warp::proposals(&values, &weights).into_iter();
+    warps
+        .map(|warp| {
+            let targets = training.warped_targets(log, Some(warp));
+            Warped {
+                noise: training.row_noise(log, targets.units),
+                log_slopes: log_slopes(training, log, targets.units),
+                targets,
+            }
+        })
+        .collect()
+}
+
+/// log d target/dy of each row; a failed trial has no y.
+fn log_slopes(training: &TrainingSet, log: &Ledger, units: Units) -> Vec<f64> {
+    let values = training.rows().iter().map(|&n| log.trials()[n].value);
+    values
+        .map(|y| y.map_or(0.0, |y| units.log_slope(y)))
+        .collect()
+}
+
+/// The rows under a warp.
+struct Warped {
+    targets: Targets,
+    noise: Vec<Option<f64>>,
+    log_slopes: Vec<f64>,
+}
+
+/// A tail row's target before any θ.
+fn prior_mean(target: &Target) -> f64 {
+    match target {
+        Target::Value(y) => *y,
+        Target::PosteriorMean | Target::NearestMean(_) => 0.0,
+    }
+}

@@ -1,0 +1,46 @@
+//! Access to the posterior of strategies that have one.
+
+use ndarray::ArrayView2;
+
+use crate::error::{Result, Stop};
+use crate::gp::GaussianProcess;
+use crate::ledger::{Ledger, TrialNumber};
+use crate::random::Rng;
+use crate::strategy::bayes::model::targets::Units;
+use crate::strategy::{Query, Strategy};
+
+/// The posterior of f that a strategy works with, in units of its own.
+pub struct Surrogate<'a> {
+    pub gp: &'a GaussianProcess,
+    /// The trial of each observed row.
+    pub rows: &'a [TrialNumber],
+    pub units: Units,
+    /// log of the density of the observed values over that of their targets: Σ log d target/dy.
+    pub log_slope: f64,
+}
+
+/// A strategy that has a posterior.
+pub trait ModelBased: Strategy {
+    /// The posterior over (x, context) rows, for a log that it has caught up with; None while nothing is observed.
+    ///
+    /// With `pending` it is the one that the next suggestion would be made from.
+    fn surrogate(
+        &mut self,
+        log: &Ledger,
+        query: Query,
+        pending: bool,
+        rng: &mut Rng,
+        stop: &mut Stop,
+    ) -> Result<Option<Surrogate<'_>>>;
+
+    /// The acquisition that the next suggestion would maximise at the rows of `points`, in units of f; None while
+    /// nothing is observed. `rng` is that suggestion's; `rewind` takes back what this leaves in the fold.
+    fn acquisition(
+        &mut self,
+        log: &Ledger,
+        query: Query,
+        points: ArrayView2<f64>,
+        rng: &mut Rng,
+        stop: &mut Stop,
+    ) -> Result<Option<Vec<f64>>>;
+}

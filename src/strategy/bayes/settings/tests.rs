@@ -1,0 +1,153 @@
+//! Tests of the settings as a whole: which are refused, and what they are by default.
+
+use super::*;
+use crate::error::Error;
+use crate::strategy::bayes::settings::pending::{Censor, Liar, Lie};
+use serde_json::json;
+
+fn checked(settings: Value, width: usize, candidates: bool) -> Result<()> {
+    let settings: Settings = serde_json::from_value(settings).unwrap();
+    settings.check(width, candidates)
+}
+
+#[test]
+fn each_bad_setting_is_refused_by_name() {
+    let gp = |field: &str, value: Value| json!({"surrogate": {"kind": "GP", field: value}});
+    let ucb = |field: &str, value: Value| json!({"acquisition": {"kind": "UCB", field: value}});
+    let ts = |field: &str, value: Value| json!({"acquisition": {"kind": "ThompsonSampling", field: value}});
+    let pending = |value: Value| json!({"pending": value});
+    let many = MAX_COUNT + 1;
+    for (name, settings) in [
+        (
+            "surrogate.lengthscale",
+            gp("lengthscale", json!([1.0, 2.0])),
+        ),
+        ("surrogate.lengthscale", gp("lengthscale", json!(0.0))),
+        ("surrogate.signal_std", gp("signal_std", json!(-1.0))),
+        ("surrogate.noise_std", gp("noise_std", json!(1e200))),
+        (
+            "surrogate.initial_theta",
+            gp("initial_theta", json!([1.0, 0.0, 1.0])),
+        ),
+        ("surrogate.n_restarts", gp("n_restarts", json!(0))),
+        ("surrogate.n_restarts", gp("n_restarts", json!(many))),
+        ("surrogate.refit_every", gp("refit_every", json!(0))),
+        ("window", json!({"window": 0.0})),
+        (
+            "initial.n",
+            json!({"initial": {"kind": "Initial", "n": usize::MAX}}),
+        ),
+        ("acquisition.beta", ucb("beta", json!(-1.0))),
+        ("acquisition.rkhs_bound", ucb("rkhs_bound", json!(-1.0))),
+        ("acquisition.value_bound", ucb("value_bound", json!(0.0))),
+        ("acquisition.delta", ucb("delta", json!(1.0))),
+        ("acquisition.multistart", ucb("multistart", json!([0, 1]))),
+        (
+            "acquisition.multistart",
+            ucb("multistart", json!([1, many])),
+        ),
+        ("acquisition.direct", ucb("direct", json!(0))),
+        ("acquisition.effort", ucb("effort", json!(0.0))),
+        ("acquisition.effort", ts("effort", json!(1e9))),
+        ("acquisition.direct", ucb("direct", json!(many))),
+        (
+            "acquisition.direct",
+            json!({"acquisition": {"kind": "UCB", "direct": 9, "multistart": [9, 9]}}),
+        ),
+        (
+            "acquisition.beta",
+            json!({"acquisition": {"kind": "UCBPE", "beta": -1.0}}),
+        ),
+        (
+            "pending",
+            json!({"acquisition": {"kind": "UCBPE"}, "pending": {"kind": "Ignore"}}),
+        ),
+        ("acquisition.n_features", ts("n_features", json!(0))),
+        ("acquisition.n_features", ts("n_features", json!(many))),
+        (
+            "pending.late",
+            pending(json!({"kind": "Censor", "late": "discard"})),
+        ),
+        ("pending.k", pending(json!({"kind": "Nearest", "k": 0}))),
+        (
+            "pending.n",
+            pending(json!({"kind": "Integrate", "n": many})),
+        ),
+        (
+            "pending",
+            json!({"pending": {"kind": "Integrate"}, "acquisition": {"kind": "ThompsonSampling"}}),
+        ),
+    ] {
+        match checked(settings, 3, false) {
+            Err(Error::InvalidSetting { name: found, .. }) => assert_eq!(found, name),
+            other => panic!("{name}: {other:?}"),
+        }
+    }
+    for (name, change) in [
+        (
+            "window",
+            (|s| s.window = Some(f64::NAN)) as fn(&mut Settings),
+        ),
+        ("pending.floor", |s| {
+            let floor = Some(f64::INFINITY);
+            s.pending = Some(Pending::Censor(Censor {
+                floor,
+                ..Default::default()
+            }));
+        }),
+        ("pending.value", |s| {
+            let value = Lie::Number(f64::NAN);
+            s.pending = Some(Pending::Liar(Liar { value }));
+        }),
+        ("surrogate.mean", |s| {
+            let mean = PriorMean::Number(f64::NAN);
+            s.surrogate = Surrogate::GP(GP {
+                mean,
+                ..GP::default()
+            });
+        }),
+    ] {
+        let mut settings = Settings::default();
+        change(&mut settings);
+        match settings.check(3, false) {
+            Err(Error::InvalidSetting { name: found, .. }) => assert_eq!(found, name),
+            other => panic!("{name}: {other:?}"),
+        }
+    }
+}
+
+#[test]
+fn what_is_for_boxes_is_refused_on_candidates() {
+    for settings in [
+        json!({"acquisition": {"kind": "ThompsonSampling", "draws": "weight_space"}}),
+        json!({"acquisition": {"kind": "LogEI", "multistart": [10, 1]}}),
+        json!({"acquisition": {"kind": "MaxVariance", "direct": 10}}),
+    ] {
+        assert!(checked(settings.clone(), 3, true).is_err());
+        assert!(checked(settings, 3, false).is_ok());
+    }
+}
+
+#[test]
+fn the_mean_is_estimated_where_asked_for_or_in_many_dimensions() {
+    let estimated = json!({"mean": "estimated"});
+    let raw = json!({"mean": "estimated", "targets": "raw"});
+    let censor = json!({"kind": "Censor"});
+    for (fields, pending, d, expected) in [
+        (estimated.clone(), Value::Null, 1, true),
+        (json!({"mean": "auto"}), Value::Null, 4, false),
+        (json!({"mean": "auto"}), Value::Null, 5, true),
+        (json!({"mean": "zero"}), Value::Null, 9, false),
+        (json!({"mean": 1.0}), Value::Null, 9, false),
+        (raw, Value::Null, 9, false),
+        (estimated, censor, 9, false),
+    ] {
+        let pending = serde_json::from_value(pending).unwrap();
+        let settings = Settings {
+            pending,
+            surrogate: Surrogate::GP(serde_json::from_value(fields.clone()).unwrap()),
+            ..Settings::default()
+        };
+        assert_eq!(settings.estimates_mean(d), expected, "{fields} {d}");
+    }
+}
