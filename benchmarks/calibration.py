@@ -1,9 +1,9 @@
 """How far predictions and recommendations can be trusted in runs without noise; prints JSON.
 
 Every function is maximised in 120 trials, one after another. *coverage*: the share of 200 random points whose value
-the 95 % interval of `predict` holds, in the mean over seeds, after 40, 60, … trials. *worse*: how much worse the value at
-the point of `recommend` is than the best observed one, in units of the range of the function: the largest one after 40,
-44, … trials in any run, and the median. Usage: python benchmarks/calibration.py [--seeds 10] [--jobs 2]
+the 95 % interval of `predict` holds, in the mean over seeds, after 40, 60, … trials. *worse*: how much worse the value
+at the point of `recommend` is than the best observed one, in units of the range of the function: the largest one after
+40, 44, … trials in any run, and the median. Usage: python benchmarks/calibration.py [--seeds 10] [--jobs 2]
 """
 
 import argparse

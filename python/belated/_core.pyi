@@ -46,7 +46,7 @@ class InvalidSetting(BelatedError, ValueError):
     """An optimizer setting outside its documented range, or two settings that contradict each other."""
 
 class InvalidValue(BelatedError, ValueError):
-    """A value that is not a finite real number, or an invalid ``std``, ``cost`` or ``duration``. Nothing was changed."""
+    """A value that is not finite, or an invalid ``std``, ``cost`` or ``duration``. Nothing was changed."""
 
 class InvalidPoint(BelatedError, ValueError):
     """A point (or the parameters of one) that does not belong to the space."""
@@ -55,7 +55,7 @@ class InvalidContext(BelatedError, ValueError):
     """A context that is missing, undeclared or outside its space."""
 
 class InvalidFidelity(BelatedError, ValueError):
-    """A fidelity that was not declared, is outside its range, or differs from that of the trial. Nothing was changed."""
+    """A fidelity that is not declared, is outside its range, or is not the trial's. Nothing was changed."""
 
 class UnknownTrial(BelatedError, KeyError):
     """A trial number that does not exist in this optimizer."""

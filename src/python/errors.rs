@@ -54,7 +54,7 @@ fn exceptions(py: Python<'_>) -> PyResult<&Exceptions> {
             )?,
             invalid_value: derived(
                 "InvalidValue",
-                "A value that is not a finite real number, or an invalid ``std``, ``cost`` or ``duration``. Nothing was changed.",
+                "A value that is not finite, or an invalid ``std``, ``cost`` or ``duration``. Nothing was changed.",
                 value_error,
             )?,
             invalid_point: derived(
@@ -69,7 +69,7 @@ fn exceptions(py: Python<'_>) -> PyResult<&Exceptions> {
             )?,
             invalid_fidelity: derived(
                 "InvalidFidelity",
-                "A fidelity that was not declared, is outside its range, or differs from that of the trial. Nothing was changed.",
+                "A fidelity that is not declared, is outside its range, or is not the trial's. Nothing was changed.",
                 value_error,
             )?,
             unknown_trial: derived(
