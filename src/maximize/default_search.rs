@@ -3,11 +3,11 @@
 //!
 //! 1. the starting points are scored in blocks;
 //! 2. a short local search runs from each of the best few that are not neighbours, and from the best of some further
-//! combinations of the discrete coordinates; it treats integers as continuous and rounds them afterwards, so that a(x)
-//! is evaluated between the members too;
+//!    combinations of the discrete coordinates; it treats integers as continuous and rounds them afterwards, so that a(x)
+//!    is evaluated between the members too;
 //! 3. searches from the best ends alternate local search over the continuous coordinates and sweeps until convergence;
 //! 4. if coordinates are discrete, further searches start from random perturbations of the best end (iterated local
-//! search, Lourenço et al. 2003); all local searches are short but the last one, from the best end of all.
+//!    search, Lourenço et al. 2003); all local searches are short but the last one, from the best end of all.
 
 use std::collections::HashSet;
 
