@@ -395,7 +395,7 @@ def test_copies_go_on_as_the_original_would(kind, name):
     space, constraints = SPACES[name]
     optimizer, twin = (make(kind, space, constraints) for _ in range(2))
     assert run(optimizer, 4) == run(twin, 4)
-    for other in (pickle.loads(pickle.dumps(optimizer._log)), copy.deepcopy(optimizer)):
+    for other in (pickle.loads(pickle.dumps(optimizer)), copy.deepcopy(optimizer)):
         assert other.get_params()["constraints"] == constraints
         assert [t.params for t in other.suggest(3)] == [t.params for t in copy.deepcopy(optimizer).suggest(3)]
 
@@ -407,7 +407,7 @@ def test_functions_that_cannot_be_pickled_are_named(kind):
     with pytest.raises(
         bl.InvalidSetting, match=r"constraints\[1\] \(<lambda>\) cannot be pickled.*top level of a module"
     ):
-        pickle.dumps(optimizer._log)
+        pickle.dumps(optimizer)
     assert copy.deepcopy(optimizer).suggest().params == optimizer.suggest().params
 
 
