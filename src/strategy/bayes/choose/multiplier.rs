@@ -1,7 +1,7 @@
 //! The multiplier of sigma in upper confidence bounds and widened draws, delays included.
 //!
-//! Notation follows Verma et al. 2022: m the window, nu_t the multiplier, beta_t its part that does not come from delays,
-//! B_y the bound on |y| in the model's units.
+//! Notation follows Verma et al. 2022: m the window, nu_t the multiplier, beta_t the part of nu_t that does not come
+//! from delays, B_y the bound on |y| in the model's units.
 
 use ndarray::Array2;
 
@@ -12,10 +12,10 @@ use crate::strategy::bayes::acquisitions::bound::Bound;
 use crate::strategy::bayes::model::arriving::is_arriving;
 use crate::strategy::bayes::settings::Settings;
 
-/// The trials that nu_t sums over: those of the last m, observed or not (Algorithm 1 of Verma et al. 2022).
+/// The trials that nu_t sums over: the last m trials, observed or not (Algorithm 1 of Verma et al. 2022).
 ///
-/// Without a window only pending ones: nothing else is censored, and a sum over all trials would grow without bound. A pending
-/// trial counts as long as it counts as arriving.
+/// Without a window, only pending trials, because nothing else is censored and a sum over all trials would grow
+/// without bound. A pending trial is included while it counts as arriving.
 pub fn recent_trials(log: &Ledger, query: Query, settings: &Settings) -> Vec<TrialNumber> {
     if !settings.pending().is_censor() {
         return Vec::new();
