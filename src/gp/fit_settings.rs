@@ -1,6 +1,6 @@
 //! The settings of a fit of the hyperparameters, and the parametrisation p of θ.
 //!
-//! Notation: p = (log ℓ…, log σ_f², log λ), d columns; columns of one group share an entry of the first part of p.
+//! Notation: p = (log ℓ…, log σ_f², log λ), d columns; columns of one group share one log ℓ in p.
 
 use std::ops::Range;
 
@@ -22,7 +22,7 @@ pub struct FitSettings {
     pub groups: Vec<usize>,
     /// The columns of each category; they share a group.
     pub categories: Vec<Range<usize>>,
-    /// The parts of θ that are given; None is fitted.
+    /// Fixed hyperparameters; a part that is `None` is fitted.
     pub lengthscale: Option<Vec<f64>>,
     pub signal_variance: Option<f64>,
     pub noise_variance: Option<f64>,
@@ -32,12 +32,12 @@ pub struct FitSettings {
     pub n_restarts: usize,
     /// The distribution of the random draws if there are no priors.
     pub draws: Draws,
-    /// d of the priors: the number of named parameters, which may have several columns each.
+    /// The d of the priors, which is the number of named parameters. A parameter may have several columns.
     pub dimensions: usize,
-    /// The unit of the lengthscale prior of each group: the typical distance of random points in its columns, 1 if they
-    /// are uniform on [0, 1].
+    /// The unit of the lengthscale prior of each group: the typical distance of random points in the group's columns,
+    /// which is 1 for points uniform on [0, 1].
     pub spreads: Vec<f64>,
-    /// The input warp w of the search: that of the start, until the data select another one.
+    /// The input warp w of the search: the input warp of the start, until the data select another one.
     pub input_warp: InputWarp,
     /// The columns that may be warped.
     pub warpable: Vec<usize>,
@@ -54,7 +54,7 @@ impl FitSettings {
         })
     }
 
-    /// θ before any data: the modes of the priors where it is not given.
+    /// θ before any data: the given parts, and the modes of the priors for the other parts.
     pub fn prior_mode(&self) -> Hyperparameters {
         let [lengthscale, signal_variance, noise_variance] = priors::modes(self.dimensions);
         Hyperparameters {

@@ -1,4 +1,4 @@
-//! The levels of a fit from coarse to fine: the number of rows of each level, and the subset of rows.
+//! The levels of a fit from coarse to fine: the number of rows of each level, and the choice of the rows.
 
 use ndarray::{Array2, Axis};
 

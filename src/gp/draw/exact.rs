@@ -52,8 +52,7 @@ impl GaussianProcess {
     }
 }
 
-/// Exact joint draws from the prior at a set of points to which points can be added. The factor is stored, so that a
-/// draw is one product.
+/// Exact joint draws from the prior at a growing set of points. The factor is stored, so a draw is one product.
 #[derive(Debug, Clone)]
 pub struct PriorFactor {
     kernel: Kernel,
