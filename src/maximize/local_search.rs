@@ -70,7 +70,8 @@ impl Search<'_, '_> {
     }
 }
 
-/// Whether a can be relaxed: values between the members are informative about the best member.
+/// Whether the coordinate can be relaxed. It can if values of a between its levels are informative about the best
+/// level.
 fn can_be_relaxed(coordinate: &Coordinate) -> bool {
     matches!(coordinate, Coordinate::Integer { .. }) && coordinate.levels() > Some(2)
 }
