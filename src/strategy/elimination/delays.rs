@@ -1,13 +1,14 @@
-//! Delay statistics estimated from the log: mean, ξ and b of Assumption 3.3, for trials that return a result.
+//! Estimates of the delay statistics from the log: mean, ξ and b of Assumption 3.3, for trials that return a result.
 //!
 //! An observed trial has a delay; a trial in flight, failed or abandoned has a delay of at least its age
 //! (right-censored). The distribution of finite delays is the estimate of Kaplan and Meier 1958: p_j at the observed
-//! delays τ_j. A result that arrives before the next suggestion has delay 0, so that t_r = q_r if all do.
+//! delays τ_j. A result that arrives before the next suggestion has delay 0, so t_r = q_r if all results do.
 
 use crate::ledger::{Ledger, State};
 use crate::strategy::elimination::settings::SubExponential;
 
-/// The grid of candidates for b, in standard deviations: the largest, their number, and the number per factor of 2.
+/// The grid of candidates for b: the largest one in standard deviations, their number, and the number per factor of
+/// 2.
 const B_LARGEST: f64 = 16.0;
 const N_B: usize = 24;
 const B_PER_OCTAVE: f64 = 3.0;
@@ -23,7 +24,7 @@ pub fn estimate(log: &Ledger, now: f64, log_term: f64) -> Option<SubExponential>
     Some(sub_exponential(&distribution, log_term))
 }
 
-/// (delay or age, whether it has a result) of all suggested trials.
+/// (delay or age, whether the trial has a result) of all suggested trials.
 fn delays(log: &Ledger, now: f64) -> Vec<(f64, bool)> {
     let suggested = log.trials().iter().filter(|trial| trial.suggested);
     suggested

@@ -1,5 +1,5 @@
-//! The bias constant C of low fidelities: |f_z − f| ≤ ζ(z) = C·(1 − z). It is declared, or estimated from two trials at
-//! one point.
+//! The bias constant C of low fidelities: |f_z − f| ≤ ζ(z) = C·(1 − z). C is declared, or estimated from two trials
+//! at one point.
 //!
 //! As in the code of Wang et al. 2022, C = √2·|f_0.8 − f_0.2|/0.6 at the centre, and is multiplied by 1.4 when two
 //! values in a cell differ by more than C and the width of the cell allow.
@@ -9,7 +9,7 @@ use crate::ledger::{Ledger, TrialNumber};
 
 /// The fidelities of the two trials.
 const PROBES: [f64; 2] = [0.8, 0.2];
-/// The factor of C when two values contradict it.
+/// The factor by which C grows when two values contradict it.
 const GROWTH: f64 = 1.4;
 
 /// The bias constant: absent, given or estimated.

@@ -1,7 +1,7 @@
 //! The front: the best cells of every size that can be halved. The choice among them does not depend on ν, ρ or b.
 //!
-//! For each smoothness of f, the cell to halve is the best cell among those above some size. If the smoothness is
-//! unknown, all of these cells are halved in turn (Jones, Perttunen and Stuckman 1993; Munos 2011).
+//! For each smoothness of f, the best cell above a certain size should be halved. If the smoothness is unknown, all
+//! of these cells are halved in turn (Jones, Perttunen and Stuckman 1993; Munos 2011).
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
@@ -60,8 +60,8 @@ impl Front {
         self.depths[depth].push(candidate);
     }
 
-    /// The candidate with the largest mean down to `depth`; ties go to the smallest depth. `mean` returns the present
-    /// mean of a candidate; candidates without one are dropped.
+    /// The candidate with the largest mean down to `depth`; ties go to the smallest depth. `mean` returns the current
+    /// mean of a candidate; candidates without a mean are dropped.
     pub fn best(
         &mut self,
         depth: usize,
