@@ -22,10 +22,11 @@ pub struct Tolerance {
     pub max_iterations: u64,
 }
 
-/// Minimise `f` over [lower, upper] from `x0` with L-BFGS-B; `f(x, gradient)` fills the gradient and returns the value.
+/// Minimises `f` over [lower, upper] from `x0` with L-BFGS-B. `f(x, gradient)` fills the gradient and returns the
+/// value.
 ///
-/// Returns the best point evaluated and its value. `x0` is clipped to the bounds first. Non-finite values count as +∞,
-/// and the line search shortens its step there. If the value at `x0` is not finite, (x0, +∞) is returned after one
+/// Returns the best point evaluated and its value. `x0` is clipped to the bounds first. A non-finite value counts as
+/// +∞ and makes the line search shorten its step. If the value at `x0` is not finite, (x0, +∞) is returned after one
 /// evaluation.
 pub fn minimize(
     f: &mut dyn FnMut(&[f64], &mut [f64]) -> f64,
@@ -112,8 +113,8 @@ impl Evaluations<'_> {
             if !self.best_value.is_finite() {
                 return f64::INFINITY;
             }
-            // The interpolation needs a finite value. f* + |g*ᵀ(x − x*)| rises as fast as f falls at the best point x*,
-            // which shortens the step by a factor of four to nine.
+            // The interpolation needs a finite value. With f* + |g*ᵀ(x − x*)|, f rises as fast as it falls at the
+            // best point x*, and the step is shortened by a factor of four to nine.
             let rise: f64 = free
                 .iter()
                 .map(|&i| self.best_gradient[i] * (self.x[i] - self.best[i]))
