@@ -41,7 +41,7 @@ pub(super) fn read(text: &str) -> Result<Event> {
     serde_json::from_str(text).map_err(corrupt)
 }
 
-/// Whether a text is one JSON object, nested no deeper than serde_json reads (127 levels).
+/// Whether a text is one JSON object. serde_json refuses objects nested deeper than 127 levels.
 pub(super) fn is_object(text: &str) -> bool {
     serde_json::from_str::<Map<String, Value>>(text).is_ok()
 }
