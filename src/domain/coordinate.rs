@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Indices up to this value are exact in a double, and are recovered after the division by (high − low).
+/// Indices up to this value are exact in a double, and can be recovered after the division by (high − low).
 const MAX_INDEX: u64 = 1 << 52;
 
 /// Up to this value the logarithms of neighbouring integers differ by much more than the rounding error.
@@ -41,7 +41,7 @@ impl Coordinate {
         }
     }
 
-    /// The value of its columns where it is inactive.
+    /// The value of its columns while it is inactive.
     pub(super) fn inactive(&self) -> f64 {
         match self {
             Coordinate::Categorical { .. } => 0.0,
@@ -58,8 +58,8 @@ impl Coordinate {
         }
     }
 
-    /// The encoded column, in [0, 1], of member `index` of an integer. It is exactly 0.0 and 1.0 at the ends, and 0.0
-    /// if low = high.
+    /// The encoded column, in [0, 1], of member `index` of an integer. It is exactly 0.0 and 1.0 at the ends; if low
+    /// = high, it is 0.0.
     pub fn position(&self, index: u64) -> f64 {
         match self {
             Coordinate::Integer { low, high, .. } if low == high => 0.0,
@@ -90,7 +90,7 @@ impl Coordinate {
                 let level = libm::exp(bottom + u * (top - bottom));
                 let below = ((level - *low as f64).max(0.0) as u64).min(last);
                 let above = (below + 1).min(last);
-                // Nearest on the logarithmic axis: √(i(i+1)) is half way between i and i + 1.
+                // Distances are on the logarithmic axis, where √(i(i+1)) is half way between i and i + 1.
                 let distance = |index| (self.position(index) - u).abs();
                 if distance(above) < distance(below) {
                     above
@@ -118,7 +118,7 @@ impl Coordinate {
         }
     }
 
-    /// Write member `index` of a discrete coordinate into its columns.
+    /// Writes member `index` of a discrete coordinate into its columns.
     pub fn write(&self, index: u64, columns: &mut [f64]) {
         match self {
             Coordinate::Continuous => {}
@@ -130,7 +130,7 @@ impl Coordinate {
         }
     }
 
-    /// Write the member at the quantile u ∈ [0, 1] of the uniform (with `log`, log-uniform) distribution.
+    /// Writes the member at the quantile u ∈ [0, 1] of the uniform (with `log`, log-uniform) distribution.
     pub(super) fn write_quantile(&self, u: f64, columns: &mut [f64]) {
         self.write_within(self.whole(), u, columns);
     }
