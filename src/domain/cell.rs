@@ -157,8 +157,8 @@ mod tests {
                 let Some((a, b)) = coordinate.split(cell) else {
                     break;
                 };
-                // Every member of the cell is in exactly one half; the halves are adjacent and together have the ends
-                // of the cell.
+                // Every member of the cell is in exactly one half. The halves are adjacent, and their outer ends are
+                // the ends of the cell.
                 let gap = if kind == 0 { 0.0 } else { 1.0 };
                 prop_assert_eq!((ends(a).0, ends(b).1), ends(cell));
                 prop_assert_eq!(ends(a).1 + gap, ends(b).0);

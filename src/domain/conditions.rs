@@ -378,7 +378,7 @@ mod tests {
         };
         assert_eq!((count(1), count(20)), (6, 6u64.pow(20)));
         assert_eq!(count(40), u64::MAX);
-        // One child of 30 parents: 2^30 combinations of them and 4 more, too many to enumerate.
+        // One child with 30 parents has 2^30 + 4 combinations, too many to enumerate.
         let mut coordinates = vec![Coordinate::Categorical { n: 2 }; 30];
         coordinates.push(integer(1, 5, false));
         let mut when = vec![vec![]; 30];

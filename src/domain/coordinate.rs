@@ -208,7 +208,8 @@ mod tests {
 
     #[test]
     fn quantiles_of_a_logarithmic_integer_change_half_way_between_members() {
-        // Member i owns [i − ½, i + ½]: its cumulative probability is ln((i + ½)/(low − ½)) / ln((high + ½)/(low − ½)).
+        // Member i has the interval [i − ½, i + ½], so its cumulative probability is ln((i + ½)/(low − ½)) / ln((high
+        // + ½)/(low − ½)).
         let c = integer(1, 4, true);
         for i in 1..4 {
             let quantile = ((f64::from(i) + 0.5) / 0.5).ln() / 9f64.ln();

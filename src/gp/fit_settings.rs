@@ -73,7 +73,7 @@ impl FitSettings {
         self.groups.iter().max().map_or(0, |last| last + 1)
     }
 
-    /// p of θ, with the given variances instead of those of θ.
+    /// The p of θ; given variances replace the variances of θ.
     pub(super) fn encode(&self, theta: &Hyperparameters) -> Vec<f64> {
         let mut p = vec![0.0; self.n_lengthscales()];
         for (&group, l) in self.groups.iter().zip(&theta.lengthscale) {

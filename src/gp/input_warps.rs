@@ -173,7 +173,7 @@ mod tests {
         }
     }
 
-    /// Few of 60 columns that are not stretched are warped, although 8 maps are tried for each.
+    /// Of 60 columns without stretching, few are warped, although 8 maps are tried for each.
     #[test]
     fn columns_that_are_not_stretched_are_seldom_warped() {
         let mut rng = Rng::seed_from_u64(9);

@@ -150,7 +150,7 @@ mod tests {
             }
         }
 
-        /// A random text is refused, or it is an event that is written as the same text.
+        /// A random text is either refused, or read as an event that is written as the same text.
         #[test]
         fn other_text_is_refused(text in ".*") {
             prop_assert!(matches!(Event::from_json(&text), Err(Error::Corrupt(_))));

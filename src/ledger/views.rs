@@ -166,8 +166,8 @@ impl Trial {
         details.reported.get_or_insert_default()
     }
 
-    /// Stores the report of a value, without its point. The noise is replaced; cost and duration are kept if the report
-    /// has none.
+    /// Stores the report of a value, without its point. The noise is replaced; a cost or duration that the report
+    /// does not have is kept.
     pub(super) fn set_report(&mut self, report: &Report) {
         if self.std() != report.std {
             self.details.get_or_insert_default().std = report.std;

@@ -4,7 +4,7 @@
 //! 1. the starting points are scored in blocks;
 //! 2. a short local search runs from each of the best few points that are not neighbours, and from the best points of
 //!    some further combinations of the discrete coordinates; it treats integers as continuous and rounds them
-//!    afterwards, so a(x) must also be defined between the members;
+//!    afterwards, so a(x) is also evaluated between the members;
 //! 3. searches from the best ends alternate local search over the continuous coordinates and sweeps until convergence;
 //! 4. if coordinates are discrete, further searches start from random perturbations of the best end (iterated local
 //!    search, Lourenço et al. 2003); these local searches are short, and a last long one starts from the best end of

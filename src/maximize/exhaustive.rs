@@ -35,7 +35,7 @@ pub(super) fn best_row(
             if !(ahead || tied) || skip(rows.row(i)) {
                 continue;
             }
-            // Reservoir sampling: the m-th tie replaces the present one with probability 1/m.
+            // Reservoir sampling: the m-th tie replaces the current one with probability 1/m.
             n_ties = if ahead { 1 } else { n_ties + 1 };
             if ahead || rng.random_range(0..n_ties) == 0 {
                 best = Some((block * BLOCK + i, value));

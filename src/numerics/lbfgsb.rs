@@ -113,8 +113,8 @@ impl Evaluations<'_> {
             if !self.best_value.is_finite() {
                 return f64::INFINITY;
             }
-            // The interpolation needs a finite value. With f* + |g*ᵀ(x − x*)|, f rises as fast as it falls at the
-            // best point x*, and the step is shortened by a factor of four to nine.
+            // The interpolation needs a finite value. The value f* + |g*ᵀ(x − x*)| rises as fast as f falls at the
+            // best point x*, so the step is shortened by a factor of four to nine.
             let rise: f64 = free
                 .iter()
                 .map(|&i| self.best_gradient[i] * (self.x[i] - self.best[i]))

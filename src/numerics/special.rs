@@ -98,7 +98,7 @@ pub(crate) fn sine_and_cosine(x: f64) -> (f64, f64) {
         6.077_100_506_303_966e-11,
         2.022_266_248_795_950_6e-21,
     ];
-    // A phase beyond 1e9 counts as 0, because it has at most seven correct digits, and none beyond 2⁵².
+    // A phase beyond 1e9 counts as 0, because it has at most seven correct digits; beyond 2⁵² it has none.
     let x = if x.abs() > 1e9 { 0.0 } else { x };
     let shifted = x * std::f64::consts::FRAC_2_PI + SHIFT;
     let k = shifted - SHIFT;
@@ -156,7 +156,7 @@ mod tests {
             let (ratio, rest) = mills_ratio(a);
             let expected = (std::f64::consts::PI / 2.0).sqrt() * puruspe::erfcx(a / 2f64.sqrt());
             assert!((ratio / expected - 1.0).abs() < 1e-14, "{a}");
-            // Its derivative is a R − 1.
+            // The derivative of R is a R − 1.
             if a < 10.0 {
                 assert!((rest / (1.0 - a * expected) - 1.0).abs() < 1e-12, "{a}");
             }
@@ -204,8 +204,8 @@ mod tests {
         assert_eq!(exp_nonpositive(f64::NEG_INFINITY), 0.0);
     }
 
-    /// For improvements in units of the largest and a standard deviation of 1e-12, two roundings of −u²/2 differ by up
-    /// to 1e8.
+    /// If improvements are in units of the largest one and the standard deviation is 1e-12, two roundings of −u²/2
+    /// differ by up to 1e8.
     #[test]
     fn differences_that_exceed_zero_by_rounding_stay_bounded() {
         for i in 1..1000 {

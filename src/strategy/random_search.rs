@@ -18,8 +18,8 @@ use crate::strategy::{Proposal, Query, Setup, Strategy, Supports};
 #[serde(deny_unknown_fields, default)]
 pub struct Settings {}
 
-/// The largest domain in which points are drawn without replacement. In larger domains repeats are rare, and members
-/// that are left are expensive to find.
+/// The largest domain in which points are drawn without replacement. In larger domains repeats are rare, and avoiding
+/// them is expensive.
 const MAX_MEMBERS: u64 = 100_000;
 
 /// Draws every point uniformly from the domain; in a finite domain, from the members that have not been tried.

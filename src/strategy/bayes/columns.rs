@@ -23,7 +23,7 @@ pub struct Columns {
 }
 
 impl Columns {
-    /// The columns of a point followed by those of a context.
+    /// The columns of a point followed by the columns of a context.
     pub fn of(domain: &Domain, context: &[Coordinate]) -> Self {
         let (mut dimension, mut spreads) = (Vec::new(), Vec::new());
         let mut add = |width: usize, spread: f64| {

@@ -115,7 +115,8 @@ mod tests {
 
     #[test]
     fn ages_are_right_censored() {
-        // Five trials; the second age is after the first result: 1/5, then 4/5 · 1/3 and 8/15 · 1/2, of 11/15.
+        // Five trials; the second age is after the first result. The probabilities are 1/5, then 4/5 · 1/3 and 8/15 ·
+        // 1/2, divided by 11/15.
         let delays = vec![
             (7.0, false),
             (2.0, true),
@@ -138,7 +139,7 @@ mod tests {
             let largest = delays.iter().copied().fold(0.0, f64::max);
             let found = sub_exponential(&kaplan_meier(delays.into_iter().map(|d| (d, true)).collect()), 30.0);
             let bound = found.mean + (found.xi * 60.0_f64.sqrt()).max(60.0 * found.b);
-            // Chernoff: at log 3T/δ = 30 a delay above it has a probability of e⁻³⁰, below 1/n.
+            // By Chernoff, at log 3T/δ = 30 a delay above the bound has a probability of e⁻³⁰, which is below 1/n.
             prop_assert!(largest <= bound * (1.0 + 1e-9) + 1e-9, "{found:?} {n}");
         }
     }

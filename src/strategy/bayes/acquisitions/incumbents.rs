@@ -178,7 +178,7 @@ mod tests {
     fn improvement_is_measured_from_the_largest_feasible_value() {
         let gp = model(KernelFamily::Matern52, 15);
         let first = gp.rows().column(0).to_vec();
-        // Larger on the right, and all below the prior mean.
+        // The values are larger on the right, and all are below the prior mean.
         let values: Vec<f64> = first.iter().map(|x| x - 20.0).collect();
         let largest = |values: &[f64], feasible| largest_feasible(&gp, values, query(feasible));
         let everywhere = Feasible::EVERYWHERE;
@@ -190,14 +190,14 @@ mod tests {
         let best_left = left.fold(f64::NEG_INFINITY, f64::max);
         let feasible = Feasible::by(&on_the_left);
         assert_eq!(largest(&values, feasible), Ok(best_left - 20.0));
-        // Where no observed point satisfies them, from the largest all the same.
+        // If no observed point satisfies them, the largest value is still used.
         let feasible = Feasible::by(&nowhere);
         assert_eq!(largest(&values, feasible), Ok(best - 20.0));
     }
 
     #[test]
     fn incumbents_of_noisy_improvement_are_draws_of_the_largest_value() {
-        // One row, of moments m and v; and a pending point far from it, where the prior's 0 and 1.3 hold.
+        // One row has moments m and v. A pending point is far from it and has the prior's moments 0 and 1.3.
         let n = 4096;
         for tail in [0, 1] {
             let mut gp = model(KernelFamily::Matern52, 1);

@@ -42,7 +42,7 @@ pub trait Rule {
     /// The search of a box.
     fn search(&self) -> BoxSearch;
 
-    /// Refuses invalid settings, except those of the bound and the search.
+    /// Refuses invalid settings. The bound and the search check their own settings.
     fn check(&self, _candidates: bool) -> Result<()> {
         Ok(())
     }

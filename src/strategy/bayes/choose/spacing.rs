@@ -94,7 +94,7 @@ mod tests {
     use crate::domain::{Condition, Coordinate};
     use rand::SeedableRng;
 
-    /// Increases towards the corner of ones.
+    /// An objective that increases towards the corner of ones.
     struct Sum;
 
     impl Objective for Sum {
@@ -164,7 +164,7 @@ mod tests {
                     let squares: f64 = point.iter().zip(&x).map(|(a, b)| (a - b).powi(2)).sum();
                     assert!((squares.sqrt() - step * least).abs() < 1e-12);
                 }
-                // In all directions.
+                // The alternatives lie in all directions.
                 for k in 0..d {
                     let up = points.iter().filter(|point| point[k] > 0.5).count();
                     assert!((4..=28).contains(&up), "{up}");

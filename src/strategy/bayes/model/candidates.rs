@@ -4,8 +4,8 @@
 //! Notation: N candidates, V (N, n) with rows v_i = L⁻¹k(X, x_i). Then mu_i = v_iᵀz, var_i = v − |v_i|², and a draw is
 //! mu_i + ν·(g_i − v_iᵀL⁻¹(g(X) + ε)) with g an exact draw from the prior (Matheron's rule).
 //!
-//! V and the prior's factor grow as the factor of the rows does: the base at once, later rows singly, and a tail that
-//! is dropped again. So their bits depend on the rows alone, not on the times of the requests.
+//! V and the prior's factor grow as the factor of the rows does: the base at once, later rows one by one, and a tail
+//! that is dropped again. So their bits depend on the rows alone, not on the times of the requests.
 
 use ndarray::{Array2, Axis, s};
 
@@ -239,7 +239,7 @@ mod tests {
     use rand::SeedableRng;
     use std::ops::ControlFlow;
 
-    /// Where the rows are, and which candidate that is.
+    /// The points of the rows, and the candidate at each.
     const ROWS: [(f64, Option<usize>); 4] =
         [(0.3, Some(3)), (0.77, None), (0.0, Some(0)), (0.12, None)];
     const N_OBSERVED: usize = 2;
@@ -275,7 +275,7 @@ mod tests {
         gp
     }
 
-    /// Draws have the posterior's moments, whichever tail comes after which: rows that are candidates, and others.
+    /// Draws have the posterior's moments for any order of tails, with rows that are candidates and with other rows.
     #[test]
     fn draws_have_the_posterior_s_moments_with_every_tail() {
         let (mut gp, log, list) = (observed(), log(), candidates());

@@ -38,7 +38,7 @@ pub enum Failures {
 const MAX_ISOLATED: f64 = 0.4;
 
 /// With this label P falls to ½ at less than a quarter of the way from a success to a failure. The acquisition
-/// chooses points on that way, and about a quarter of them fails. With the label −1 about half of them would fail.
+/// chooses points up to there, and about this share of them fails. With the label −1 about half of them would fail.
 const LABEL_IN_REGION: f64 = -4.25;
 
 /// The noise if failures lie together. It is small because the same point always fails.
@@ -70,7 +70,7 @@ impl Failures {
         }
     }
 
-    /// The kernel. Matern 3/2 is rough enough for a border, and still extends the failures over the region behind it.
+    /// The kernel. For a region it is Matern 3/2, which is rough at the border and still predicts failures behind it.
     fn family(self) -> KernelFamily {
         match self {
             Self::Scattered => KernelFamily::Matern52,
@@ -96,7 +96,8 @@ impl Failures {
     }
 }
 
-/// The model of failures, kept between suggestions. The rows of its fit are factorised at once, later rows singly.
+/// The model of failures, kept between suggestions. The rows of its fit are factorised at once, later rows one by
+/// one.
 pub struct Success {
     pub gp: GaussianProcess,
     rows: Vec<TrialNumber>,

@@ -253,7 +253,7 @@ fn without_noise(observed: &[f64], stds: &[f64], largest: f64, plain: (f64, f64)
         (mean, squares.sum::<f64>())
     };
     let least = stds.iter().copied().fold(f64::INFINITY, f64::min) / largest;
-    // Within these bounds no square under- or overflows, and the sum of the weights is finite.
+    // Within these bounds no square under- or overflows, and the sum of the weights is finite and above 0.
     let (mut low, mut high) = (least.max(1e-12), plain.1.min(1e100));
     if low >= high {
         return plain;

@@ -2,8 +2,8 @@
 //!
 //! There are two kinds of state. The *fold* follows from the log event by event, and suggestions at the end of the
 //! log can be taken back. The *posterior* is a cache of the fold. The rows of the last fit are factorised at once,
-//! and later rows are appended singly. The order is always the same, so the bits of the posterior depend on the fold
-//! alone.
+//! and later rows are appended one by one. The order is always the same, so the bits of the posterior depend on the
+//! fold alone.
 
 mod fold;
 
@@ -32,7 +32,7 @@ use fold::Fold;
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Version {
     pub generation: u64,
-    /// The number of rows that were factorised at once; later rows were appended singly.
+    /// The number of rows that were factorised at once; later rows were appended one by one.
     pub base: usize,
 }
 
@@ -61,7 +61,7 @@ pub struct TrainingSet {
     d: usize,
     fold: Fold,
     kept: Option<Kept>,
-    /// Counts the factors built anew.
+    /// The number of factors built so far.
     generation: u64,
 }
 

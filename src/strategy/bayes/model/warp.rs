@@ -172,7 +172,7 @@ mod tests {
         let found = Warp::proposals(&values, &[1.0; 9]);
         let widths: Vec<_> = found.iter().map(|w| (w.knee, w.width)).collect();
         assert_eq!(widths, [(4.0, 8.0), (4.0, 2.0), (4.0, 0.5)]);
-        // More than half of them are equal; all are; they are few.
+        // More than half of the values are equal; all are equal; there are too few.
         assert_eq!(
             Warp::proposals(&[0.0, 1.0, 1.0, 1.0, 1.0, 3.0], &[1.0; 6])[1].width,
             2.0

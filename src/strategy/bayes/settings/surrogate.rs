@@ -293,7 +293,7 @@ impl GP {
         self.fits() && self.refit_clock == RefitClock::Observations
     }
 
-    /// Where the first fit starts.
+    /// The start of the first fit.
     pub fn first_theta(&self, columns: &Columns) -> Hyperparameters {
         let mut theta = self.fit_settings(columns).prior_mode();
         if let Some([lengthscale, signal_std, noise_std]) = self.initial_theta {

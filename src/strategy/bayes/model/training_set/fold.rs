@@ -23,9 +23,9 @@ pub(super) struct Fold {
     pub(super) values: Vec<Option<f64>>,
     /// Observed and failed trials, in the order in which they first ended.
     pub(super) ended: Vec<TrialNumber>,
-    /// Trials that will be discarded after their window, with the time of their suggestion.
+    /// Pending trials that would be discarded after their window, with the time of their suggestion.
     pub(super) waiting: BTreeMap<TrialNumber, f64>,
-    /// Whether a row was removed or changed since the last suggestion. If so, all rows are factorised anew.
+    /// Whether a row was removed or changed since the last suggestion. If so, all rows are factorised again.
     pub(super) reordered: bool,
     /// How often the point of an ended trial was corrected to the point that was actually run.
     pub(super) n_moves: usize,
@@ -33,7 +33,7 @@ pub(super) struct Fold {
     pub(super) fit: Option<Arc<Fit>>,
     /// Whether a row in this fit has since changed its value or point, or was removed.
     pub(super) revised: bool,
-    /// The number of rows that are factorised at once; later rows are appended singly.
+    /// The number of rows that are factorised at once; later rows are appended one by one.
     pub(super) base: usize,
     /// One for each suggestion at the end of the folded log, and possibly one for a proposal that is not logged.
     pub(super) checkpoints: Vec<Checkpoint>,
@@ -202,7 +202,7 @@ impl Fold {
     }
 
     /// Makes a trial a row, or changes the value or noise of its row. If the noise changes, all rows are factorised
-    /// anew.
+    /// again.
     fn set_row(&mut self, number: TrialNumber, value: Option<f64>, std: Option<f64>) {
         let Some(row) = self.rows.iter().position(|row| *row == number) else {
             self.rows.push(number);
