@@ -1,5 +1,5 @@
-//! The logarithm of the expected improvement averaged over fantasies, each with its incumbent: noisy expected
-//! improvement (Letham et al. 2019), with pending points (Balandat et al. 2020), in logarithms (Ament et al. 2023).
+//! The logarithm of noisy expected improvement: expected improvement averaged over fantasies, each with its own
+//! incumbent (Letham et al. 2019), with pending points (Balandat et al. 2020) and in logarithms (Ament et al. 2023).
 //!
 //! Notation: m fantasies; mu_i and f*_i the mean and incumbent under fantasy i; u_i = (mu_i − f*_i)/sigma; h, φ, Φ and
 //! Mills' ratio R as in [`super::log_expected_improvement`].

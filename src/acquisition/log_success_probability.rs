@@ -52,8 +52,8 @@ fn log_cdf(u: f64) -> (f64, f64) {
     }
 }
 
-/// weight · min(0, 1 + mu): a penalty where a trial is more likely to fail than to succeed. Added to an acquisition, it
-/// restricts the maximum to P ≥ ½; if there is no such point, the maximum is where P is largest.
+/// weight · min(0, 1 + mu), a penalty where failure is more likely than success. If it is added to an acquisition,
+/// the maximum has P ≥ ½; if there is no such point, the maximum has the largest P.
 #[derive(Debug, Clone, Copy)]
 pub struct ShortfallOfSuccess {
     pub weight: f64,

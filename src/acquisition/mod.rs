@@ -1,4 +1,4 @@
-//! Acquisitions: the utility of an evaluation at a point, given the posterior. Their values and gradients.
+//! Acquisitions, the utility of an evaluation at a point given the posterior: their values and gradients.
 //!
 //! * [`upper_confidence_bound`], [`log_expected_improvement`], [`max_variance`]: functions of the posterior moments at
 //!   x

@@ -219,7 +219,7 @@ fn check(coordinates: &[Coordinate], condition: &Condition) -> std::result::Resu
     }
 }
 
-/// The numbers of the coordinates, parents before children, and otherwise in ascending order.
+/// The numbers of the coordinates, with parents before children and otherwise in ascending order.
 fn order(when: &[Vec<Condition>]) -> Result<Vec<usize>> {
     let mut order = Vec::with_capacity(when.len());
     let mut n_waited_for: Vec<usize> = when.iter().map(Vec::len).collect();

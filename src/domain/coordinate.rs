@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 /// Indices up to this value are exact in a double, and can be recovered after the division by (high − low).
 const MAX_INDEX: u64 = 1 << 52;
 
-/// Up to this value the logarithms of neighbouring integers differ by much more than the rounding error.
+/// The largest logarithmic integer. Up to it the logarithms of neighbouring integers differ by much more than the
+/// rounding error.
 const MAX_LOG_INTEGER: i64 = 1 << 40;
 
 /// One coordinate of a box.

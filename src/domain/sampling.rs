@@ -123,7 +123,7 @@ fn latin_square(n: usize, d: usize, rng: &mut Rng) -> Array2<f64> {
 /// where φ > 1 solves φ^(d+1) = φ + 1, and s is a uniform shift.
 fn golden_sequence(n: usize, d: usize, rng: &mut Rng) -> Array2<f64> {
     let mut unit = Array2::zeros((n, d));
-    // The fixed point of φ = (1 + φ)^(1/(d+1)); the map contracts by 1/(2(d+1)) or better.
+    // φ is the fixed point of φ = (1 + φ)^(1/(d+1)). The map contracts by a factor of at most 1/(2(d+1)).
     let mut phi = 2.0_f64;
     for _ in 0..64 {
         phi = libm::pow(1.0 + phi, 1.0 / (d as f64 + 1.0));

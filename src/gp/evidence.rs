@@ -14,7 +14,7 @@ use crate::numerics::simd::{difference_to_multiple, dot, multiply};
 use crate::numerics::threads::parallel_map;
 
 /// The number of rows in a strip, the unit of work of a thread. Sums of strips are added in the order of the rows, so
-/// that the bits do not depend on the threads.
+/// the bits do not depend on the threads.
 const STRIP: usize = 64;
 
 /// With at least this number of rows, several threads share the strips.

@@ -30,8 +30,8 @@ const CROWDED: f64 = 0.03;
 
 /// The θ with the largest evidence (times prior) that L-BFGS-B finds from `start` and from random draws.
 ///
-/// With many rows the starts compete on a subset of the rows; only the winner and the first start continue on more
-/// rows.
+/// If there are many rows, the starts are compared on a subset; only the best one and the first start continue on
+/// more rows.
 pub fn fit(
     x: ArrayView2<f64>,
     y: &[f64],
@@ -265,7 +265,7 @@ fn best_family(
 /// Continues the searches from `starts` on increasing numbers of rows; if there is only one level, runs one more
 /// search on all rows. Returns the end.
 ///
-/// A subset of the rows may mislead the search, so `first`, the start of the fit, is tried again too.
+/// A subset of the rows may mislead the search, so `first`, the start of the fit, is also tried again.
 fn refine(
     problem: Problem,
     levels: &[usize],
@@ -292,7 +292,7 @@ fn refine(
                 starts.push(first.clone());
             }
             let ends = problem.with_more_noise(starts, stop)?;
-            // A search over all rows is expensive: run only one, unless the evidence is infinite at every start.
+            // A search over all rows is expensive, so run only one unless the evidence is infinite at every start.
             let top = best(ends.clone()).filter(|_| i > 0 && whole);
             starts = match top {
                 Some((p, _)) => vec![p],

@@ -18,7 +18,7 @@ const BOUNDS: [(f64, f64); 3] = [(1e-3, 1e6), (1e-6, 1e6), (1e-8, 1e4)];
 #[derive(Debug, Clone, PartialEq)]
 pub struct FitSettings {
     pub family: KernelFamily,
-    /// The group of each column, 0, 1, …: columns of one group have the same lengthscale.
+    /// The group of each column, 0, 1, …. Columns of one group have the same lengthscale.
     pub groups: Vec<usize>,
     /// The columns of each category; they share a group.
     pub categories: Vec<Range<usize>>,
@@ -28,7 +28,7 @@ pub struct FitSettings {
     pub noise_variance: Option<f64>,
     /// Whether the fit is maximum a posteriori instead of maximum likelihood.
     pub priors: bool,
-    /// The number of local searches: the first from `start`, the others from random draws.
+    /// The number of local searches. The first starts from `start`, the others from random draws.
     pub n_restarts: usize,
     /// The distribution of the random draws if there are no priors.
     pub draws: Draws,

@@ -135,8 +135,8 @@ impl GaussianProcess {
         Ok(())
     }
 
-    /// Appends observed rows one by one, each with its target, and drops the tail. On an error, or when stopped, the
-    /// posterior is unchanged.
+    /// Appends observed rows one by one, each with its target, and drops the tail. If there is an error or `stop`
+    /// breaks, the posterior is unchanged.
     pub fn append_observations(
         &mut self,
         x: ArrayView2<f64>,

@@ -23,7 +23,8 @@ pub(super) const COARSE: Tolerance = Tolerance {
     max_iterations: 40,
 };
 
-/// The tolerance of the last level, which starts from the winner on a subset. The next fit starts from the result.
+/// The tolerance of the last level, which starts from the best end on a subset. It need not be tight, because the
+/// next fit starts from the result.
 pub(super) const FINE: Tolerance = Tolerance {
     projected_gradient: 1e-3,
     relative_reduction: 1e-5,

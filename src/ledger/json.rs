@@ -31,7 +31,7 @@ fn drop_nulls(value: &mut Value) {
 }
 
 pub(super) fn read(text: &str) -> Result<Event> {
-    // {"Kind": {…}}: serde would also accept a list of the fields. No kind has a colon in its name.
+    // An event is {"Kind": {…}}. serde would also accept a list of the fields. No kind has a colon in its name.
     let fields = text.split_once(':').map(|(_, fields)| fields.trim_start());
     if fields.is_none_or(|fields| !fields.starts_with('{')) {
         return Err(Error::Corrupt(

@@ -58,8 +58,8 @@ pub struct Allowed<'a> {
     pub pool: Option<&'a Pool>,
 }
 
-/// The best feasible member that the search finds. The rows of `best_observed` must be feasible; the rest is as in
-/// [`super::maximize`].
+/// The best feasible member that the search finds. The rows of `best_observed` must be feasible; the other arguments
+/// are as in [`super::maximize`].
 pub(super) fn best_feasible(
     objective: &mut dyn Objective,
     domain: &Domain,

@@ -1,5 +1,5 @@
-//! The search of a box: many points are scored, local searches start from the best points, and sweeps over single
-//! coordinates follow.
+//! The search of a box. It scores many points, starts local searches from the best points, and then sweeps over
+//! single coordinates.
 //!
 //! 1. the starting points are scored in blocks;
 //! 2. a short local search runs from each of the best few points that are not neighbours, and from the best points of
@@ -332,7 +332,7 @@ pub(super) fn distance(x: &[f64], y: &[f64]) -> f64 {
         .fold(0.0, f64::max)
 }
 
-/// Up to `count` rows of `order`, best first, each at a distance from the rows before it.
+/// Up to `count` rows of `order`, best first; each is at least [`MIN_START_DISTANCE`] from the rows before it.
 pub(super) fn distinct(points: &Array2<f64>, order: &[usize], count: usize) -> Vec<usize> {
     let mut taken: Vec<usize> = Vec::with_capacity(count);
     for &i in order {

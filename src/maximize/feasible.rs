@@ -141,8 +141,8 @@ fn sample(
     })
 }
 
-/// Feasible members of a box, found once, because finding them at every suggestion would be too slow under tight
-/// constraints.
+/// Feasible members of a box. They are found once, because under tight constraints finding them at every suggestion
+/// would be too slow.
 #[derive(Debug, Clone)]
 pub struct Pool {
     points: Array2<f64>,

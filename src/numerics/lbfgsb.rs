@@ -18,7 +18,7 @@ pub struct Tolerance {
     pub projected_gradient: f64,
     /// The relative reduction (f_old − f_new) / max(|f_old|, |f_new|, 1) of one iteration.
     pub relative_reduction: f64,
-    /// The largest number of iterations. An iteration usually takes one evaluation, and at most twenty.
+    /// The largest number of iterations. An iteration usually takes one evaluation; it takes at most twenty.
     pub max_iterations: u64,
 }
 

@@ -14,7 +14,7 @@ static POOL: Mutex<Option<(u32, Option<&'static ThreadPool>)>> = Mutex::new(None
 /// The pool of this process. None on one processor, or if threads cannot be started; then work on the calling thread.
 pub fn pool() -> Option<&'static ThreadPool> {
     let process = std::process::id();
-    // A fork while another thread holds the lock leaves it locked in the child, so never wait for it.
+    // Never wait for the lock: if the process forks while another thread holds it, it stays locked in the child.
     let mut slot = POOL.try_lock().ok()?;
     match *slot {
         Some((owner, pool)) if owner == process => pool,

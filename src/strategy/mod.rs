@@ -153,8 +153,8 @@ impl Supports {
 
 /// A rule that chooses the next point from the log alone.
 ///
-/// Two strategies with the same settings, log and random stream propose the same point, bit for bit. The state between
-/// calls is computed from the log, or is a cache that does not change results.
+/// Two strategies with the same settings, log and random stream propose the same point, bit for bit. The state
+/// between calls is either computed from the log or a cache that does not change results.
 pub trait Strategy: Send {
     /// The supported features.
     fn supports(&self) -> Supports;

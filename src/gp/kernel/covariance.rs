@@ -26,7 +26,7 @@ pub struct Kernel {
     #[serde(default, skip_serializing_if = "InputWarp::is_identity")]
     pub input_warp: InputWarp,
     /// The columns of categories (one-hot groups that share a lengthscale), for stationary families. Their
-    /// contributions to r² are stored with the points, so that a category costs as much as one column.
+    /// contributions to r² are stored with the points, so a category costs as much as one column.
     pub categories: Vec<Range<usize>>,
 }
 

@@ -122,7 +122,7 @@ impl BPEDelay {
         self.rounds.steps() - last.map_or(0, |round| round.trials.len())
     }
 
-    /// Whether the next suggestion begins a round. An error if the horizon is reached.
+    /// Whether the next suggestion begins a round. Returns an error if the horizon is reached.
     fn begins_round(&self, delay: Option<SubExponential>) -> Result<bool> {
         let (begun, steps) = (self.rounds.all().len(), self.rounds.steps());
         let own = steps - self.steps_before();

@@ -12,7 +12,7 @@ use crate::strategy::elimination::settings::SubExponential;
 const B_LARGEST: f64 = 16.0;
 const N_B: usize = 24;
 const B_PER_OCTAVE: f64 = 3.0;
-/// The number of arguments η at which the moment-generating function is evaluated, on either side of 0.
+/// The number of arguments η on each side of 0 at which the moment-generating function is evaluated.
 const N_ETA: usize = 12;
 
 /// The estimated delay model for a bound at `log_term` = log(3T/δ); None before the first result.
@@ -82,7 +82,7 @@ fn sub_exponential(distribution: &[(f64, f64)], log_term: f64) -> SubExponential
     let mut best: Option<(f64, SubExponential)> = None;
     for i in 0..N_B {
         let b = std * B_LARGEST * libm::exp2(-(i as f64) / B_PER_OCTAVE);
-        // ξ² = sup of 2 log E exp(η(τ − E τ)) / η² over |η| ≤ 1/b, the variance at η = 0.
+        // ξ² = sup of 2 log E exp(η(τ − E τ)) / η² over |η| ≤ 1/b. At η = 0 the quotient is the variance.
         let squared = (1..=N_ETA).fold(variance, |largest, j| {
             let eta = j as f64 / (N_ETA as f64 * b);
             let of = |eta: f64| 2.0 * log_mgf(eta) / (eta * eta);

@@ -63,7 +63,7 @@ impl Rounds {
         self.all.iter().map(|round| round.trials.len()).sum()
     }
 
-    /// The trials whose points a round counts as explored. A failed trial counts until its point is due to be tried
+    /// The trials whose points count as explored in a round. A failed trial counts until its point is due to be tried
     /// again.
     pub fn explored(&self, round: usize, log: &Ledger) -> Vec<TrialNumber> {
         let first = if self.keep { 0 } else { round };

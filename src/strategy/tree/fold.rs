@@ -285,7 +285,7 @@ impl Forest {
         }
     }
 
-    /// Marks a cell as empty, because no feasible point was found in it. No point in it is suggested any more.
+    /// Marks a cell as empty, because no feasible point was found in it. Its points are not suggested from now on.
     pub fn mark_empty(&mut self, place: Place) -> Result<()> {
         let (parent, side) = match place {
             Place::Old(node) if (node as usize) < self.partition.len() => {

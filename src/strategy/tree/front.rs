@@ -34,7 +34,8 @@ impl PartialEq for Candidate {
 
 impl Eq for Candidate {}
 
-/// Candidates by depth. When a candidate reaches the top, it is dropped if it has been halved, and its mean is updated.
+/// Candidates by depth. When a candidate reaches the top, it is dropped if it has been halved; otherwise its mean is
+/// updated.
 #[derive(Debug, Clone, Default)]
 pub struct Front {
     depths: Vec<BinaryHeap<Candidate>>,

@@ -24,7 +24,7 @@ use rand::RngExt;
 const CELL_TRIES: usize = 512;
 const BATCHES: (usize, usize) = (4, 128);
 
-/// Hierarchical optimistic search (HOO), and with delays PCTS (Wang et al. 2022, Algorithm 1).
+/// Hierarchical optimistic optimisation (HOO); with delays it is PCTS (Wang et al. 2022, Algorithm 1).
 pub struct TreeSearch {
     settings: Settings,
     /// None if every trial is a full evaluation.
@@ -349,7 +349,7 @@ impl Strategy for TreeSearch {
         self.forest.check(&note::from_text(text)?)
     }
 
-    /// The best point of the leaf with the largest mean − ν·ρ^h, or with the largest mean.
+    /// The best point of the leaf with the largest mean − ν·ρ^h, or with the largest mean if the settings ask for it.
     fn recommend(
         &mut self,
         log: &Ledger,

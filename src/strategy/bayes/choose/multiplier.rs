@@ -1,4 +1,4 @@
-//! The multiplier of sigma in upper confidence bounds and widened draws, delays included.
+//! The multiplier of sigma in upper confidence bounds and widened draws, with delays accounted for.
 //!
 //! Notation follows Verma et al. 2022: m the window, nu_t the multiplier, beta_t the part of nu_t that does not come
 //! from delays, B_y the bound on |y| in the model's units.

@@ -318,7 +318,7 @@ pub fn argmax(
     Ok(Point::new(best.point, best.index))
 }
 
-/// Scores of a list of candidates computed beforehand, handed out block by block in the list's order.
+/// Precomputed scores of a list of candidates, returned block by block in the order of the list.
 pub struct Scores {
     scores: Vec<f64>,
     given: usize,

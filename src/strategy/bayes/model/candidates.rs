@@ -26,7 +26,7 @@ pub const MAX_EXACT: usize = 1500;
 /// Solved candidates are kept if they need at most this many bytes; otherwise they are solved block by block.
 const MAX_SOLVED_BYTES: usize = 1 << 30;
 
-/// Whether candidates can be solved against a factor of n rows and kept, for draws or not.
+/// Whether candidates can be solved against a factor of n rows and kept. `draws` says whether draws are needed.
 pub fn can_be_kept(list: &Array2<f64>, n: usize, draws: bool) -> bool {
     let bytes = (list.nrows() * (n + n / 4 + 8)).saturating_mul(size_of::<f64>());
     bytes <= MAX_SOLVED_BYTES && (!draws || list.nrows() <= MAX_EXACT)

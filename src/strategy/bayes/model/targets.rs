@@ -43,7 +43,7 @@ impl Units {
         moved.is_nan() || moved > MAX_MOVE || !factors.contains(&factor)
     }
 
-    /// Whether the targets of two values are further apart than the prior mean may move.
+    /// Whether the targets of two values differ by more than the largest move of the prior mean.
     pub fn are_apart(&self, one: f64, other: f64) -> bool {
         (self.target(one) - self.target(other)).abs() > MAX_MOVE
     }

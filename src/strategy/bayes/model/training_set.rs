@@ -141,7 +141,7 @@ impl TrainingSet {
         self.fold.rewind(log);
     }
 
-    /// Prepares a suggestion at time `now`: trials that are too late become rows. `rewind` takes it back.
+    /// Prepares a suggestion at time `now`. Trials that are too late become rows. `rewind` takes this back.
     pub fn before_suggestion(&mut self, now: f64) {
         self.fold.before_suggestion(now, &self.settings);
     }

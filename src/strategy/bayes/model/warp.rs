@@ -2,7 +2,7 @@
 //!
 //! Notation: y a value of f, t(y) its transform; k the knee, w the width.
 //!
-//! t(y) = y from the knee on and k − w log(1 + (k − y)/w) below it: below the knee its slope 1/(1 + (k − y)/w)
+//! t(y) = y from the knee on and k − w log(1 + (k − y)/w) below it. Below the knee the slope 1/(1 + (k − y)/w)
 //! decreases from 1. So good values do not change, and the order of all values is kept. A diverging value counts as
 //! the worst value that does not diverge, because a loss of 1e12 gives no more information than one of 1e6.
 

@@ -13,13 +13,15 @@ use crate::strategy::bayes::checks::{VALUE_OF_F, check, check_count};
 pub enum Pending {
     /// Pending trials are left out of the model (GP-UCB, asy-TS, asyUCB, asyEI).
     Ignore {},
-    /// Their variance is removed, and the mean does not change (GP-BUCB, GP-BTS, asyHTS; Desautels et al. 2014).
+    /// The variance at pending trials is removed, and the mean does not change (GP-BUCB, GP-BTS, asyHTS; Desautels et
+    /// al. 2014).
     Hallucinate(Hallucinate),
-    /// They count as the floor, even after their window (GP-UCB-SDF, GP-TS-SDF; Verma et al. 2022).
+    /// Pending trials count as the floor, even after their window (GP-UCB-SDF, GP-TS-SDF; Verma et al. 2022).
     Censor(Censor),
-    /// They all count as the same value (the constant liar of Ginsbourger et al. 2010).
+    /// All pending trials count as the same value (the constant liar of Ginsbourger et al. 2010).
     Liar(Liar),
-    /// Each counts as the mean of the posterior means at the k nearest observed points (Verma et al. 2022, footnote 3).
+    /// Each pending trial counts as the mean of the posterior means at the k nearest observed points (Verma et al.
+    /// 2022, footnote 3).
     Nearest(Nearest),
     /// The acquisition is averaged over quasi-random outcomes of pending trials (Snoek et al. 2012, section 3.2).
     Integrate(Integrate),
