@@ -63,7 +63,7 @@ pub enum Error {
     #[error("{0}")]
     InvalidFidelity(String),
 
-    /// A time that is not finite, or a missing time where the clock needs one.
+    /// A time that is not finite, or a missing time if the clock needs one.
     #[error("now={got} is not usable: {expected}")]
     InvalidTime { got: f64, expected: &'static str },
 
@@ -134,7 +134,7 @@ pub type Result<T> = std::result::Result<T, Error>;
 /// A callback that long computations call repeatedly; `Break` makes them return [`Error::Interrupted`].
 pub type Stop<'a> = dyn FnMut() -> std::ops::ControlFlow<()> + 'a;
 
-/// Return [`Error::Interrupted`] if the caller asked to stop.
+/// Returns [`Error::Interrupted`] if the caller asked to stop.
 pub fn check(stop: &mut Stop) -> Result<()> {
     match stop() {
         std::ops::ControlFlow::Continue(()) => Ok(()),

@@ -4,10 +4,10 @@
 //!
 //! * [`error`]: the error type, one variant per kind; [`random`]: one random stream per suggestion; [`numerics`]:
 //!   wrappers of numerical libraries
-//! * [`domain`]: the set of points that a trial may have
+//! * [`domain`]: the set of points that can be suggested
 //! * [`ledger`]: the append-only log of the events of trials
 //! * [`gp`]: Gaussian processes: covariance, posterior with its tail of pending trials, fits, draws
-//! * [`acquisition`] → [`maximize`]: the value of a point, the best point
+//! * [`acquisition`]: the value of a point; [`maximize`]: the best point
 //! * [`strategy`]: algorithms that propose the next trial from the log
 //! * [`optimizer`]: a log together with its strategy; [`snapshot`]: saved optimizers
 //! * `python`: the Python bindings, compiled with the feature `python`

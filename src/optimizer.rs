@@ -85,10 +85,10 @@ impl Definition {
     }
 }
 
-/// The lease of new trials: how long they count as arriving, on the wall clock.
+/// The lease of new trials: the wall-clock time for which they count as arriving.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Lease {
-    /// The present wall-clock time in seconds; without it trials do not expire.
+    /// The current wall-clock time in seconds; if None, trials do not expire.
     pub wall_time: Option<f64>,
     /// The length of the lease in seconds.
     pub seconds: Option<f64>,
@@ -105,7 +105,7 @@ impl Lease {
 pub struct Request<'a> {
     /// The encoded context; empty if none is declared.
     pub context: &'a [f64],
-    /// The fidelity in [0, 1]; None lets the strategy choose, or if no fidelity is declared.
+    /// The fidelity in [0, 1]. None lets the strategy choose; it must be None if no fidelity is declared.
     pub fidelity: Option<f64>,
     /// The time in seconds, if the clock counts seconds.
     pub now: Option<f64>,
@@ -144,7 +144,8 @@ impl Optimizer {
         &self.ledger
     }
 
-    /// Starts n trials, each with the ones before it pending. Returns their numbers, and warnings.
+    /// Starts n trials, one after another, so each is chosen with the earlier ones pending. Returns their numbers and
+    /// warnings.
     ///
     /// On an error, or if the caller stops it, no trial is logged.
     pub fn suggest(
@@ -158,8 +159,8 @@ impl Optimizer {
         Ok(((first..self.ledger.trials().len()).collect(), warnings))
     }
 
-    /// The events that would start n trials, and warnings. They are not logged: the caller passes them to `extend`,
-    /// unless another process has logged events before.
+    /// Returns the events that would start n trials, and warnings. The events are not logged. The caller passes them
+    /// to `extend`, unless another process has logged other events first.
     pub fn propose(
         &mut self,
         n: usize,
@@ -354,8 +355,8 @@ impl Optimizer {
         self.strategy.recommend(&self.ledger, query, &mut rng, stop)
     }
 
-    /// The posterior, for strategies with a model. With `pending`, it is the posterior of the next suggestion; leases
-    /// end by the given wall-clock time.
+    /// The posterior, for strategies with a model. With `pending`, it is the posterior of the next suggestion;
+    /// `wall_time` decides which leases have ended.
     pub fn surrogate(
         &mut self,
         now: Option<f64>,
@@ -381,8 +382,8 @@ impl Optimizer {
         }
     }
 
-    /// The acquisition of the next suggestion, in units of f, at points of the domain (feasible or not). None without a
-    /// model and before the first observation. Later suggestions do not change.
+    /// The acquisition of the next suggestion, in units of f, at points of the domain (feasible or not). None without
+    /// a model and before the first observation. The call does not change later suggestions.
     pub fn acquisition(
         &mut self,
         points: ArrayView2<f64>,

@@ -1,15 +1,15 @@
-//! The random generator of the crate; one stream for each suggestion.
+//! The random generator of the crate. Each suggestion has one stream.
 
 pub use rand_pcg::Pcg64 as Rng;
 
-/// Stream numbers of `recommend` and of the draws that a strategy makes once; no suggestion uses them.
+/// The stream numbers of `recommend`, and of the draws that a strategy makes once. No suggestion uses them.
 pub const RECOMMENDATION: u64 = u64::MAX;
 pub const SETUP: u64 = u64::MAX - 1;
 
-/// The generator of suggestion k. Its stream is separate, so that other draws do not shift it.
+/// The generator of suggestion k. Its stream is separate, so other draws do not shift it.
 ///
-/// Streams that share one state are correlated; SplitMix64 (Steele, Lea and Flood 2014) gives each stream a separate
-/// state.
+/// Streams that share one state would be correlated, so SplitMix64 (Steele, Lea and Flood 2014) gives each stream a
+/// separate state.
 pub fn stream(seed: u64, k: u64) -> Rng {
     let mut state = seed ^ k.wrapping_mul(0x9E37_79B9_7F4A_7C15);
     let mut next = || {

@@ -24,8 +24,8 @@ struct Preamble {
     n_events: usize,
 }
 
-/// FNV-1a over words of 8 bytes. Every step is a bijection, so that a change of one word is always detected, and other
-/// changes are missed with probability 2⁻⁶⁴.
+/// FNV-1a over words of 8 bytes. Every step is a bijection, so a change of one word is always detected; other changes
+/// are missed with probability 2⁻⁶⁴.
 fn checksum(bytes: &[u8]) -> u64 {
     let step = |hash: u64, word: u64| (hash ^ word).wrapping_mul(0x0000_0100_0000_01B3);
     let (words, rest) = bytes.as_chunks::<8>();
@@ -87,7 +87,7 @@ impl Optimizer {
             domain: preamble.domain,
             settings: Settings::from_json(&preamble.settings)?,
         })?;
-        // An event takes more than four bytes, so that a damaged count does not reserve too much.
+        // An event takes more than four bytes. The bound keeps a damaged count from reserving too much memory.
         optimizer.reserve(preamble.n_events.min(rest.len() / 4));
         for _ in 0..preamble.n_events {
             let event: Event;

@@ -33,7 +33,7 @@ impl OfMoments for LogExpectedImprovement {
 
 /// log h(u) and its derivative h'(u)/h(u) = Φ(u)/h(u).
 ///
-/// For u < −1 the two terms of h cancel; there h(u) = φ(u)(1 + u R(−u)).
+/// For u < −1 the two terms of h cancel, so h(u) = φ(u)(1 + u R(−u)) is used.
 pub(super) fn log_improvement(u: f64) -> (f64, f64) {
     let log_density = -0.5 * u * u - 0.5 * (2.0 * PI).ln();
     if u > -1.0 {

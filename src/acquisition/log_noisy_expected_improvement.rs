@@ -1,5 +1,5 @@
-//! The logarithm of the expected improvement averaged over fantasies, each with its incumbent: noisy expected
-//! improvement (Letham et al. 2019), with pending points (Balandat et al. 2020), in logarithms (Ament et al. 2023).
+//! The logarithm of noisy expected improvement: expected improvement averaged over fantasies, each with its own
+//! incumbent (Letham et al. 2019), with pending points (Balandat et al. 2020) and in logarithms (Ament et al. 2023).
 //!
 //! Notation: m fantasies; mu_i and f*_i the mean and incumbent under fantasy i; u_i = (mu_i − f*_i)/sigma; h, φ, Φ and
 //! Mills' ratio R as in [`super::log_expected_improvement`].
@@ -60,7 +60,7 @@ impl Formula for LogNoisyExpectedImprovement {
         self.fantasies.means_at(mean, workspace.whitened(), means);
         let (value, by_std) = log_mean_improvement(means, variance, &self.incumbents, scratch);
         let by_means = &*means;
-        // mu_i is mu plus a product of δ_i and the v of the tail.
+        // mu_i is mu plus the product of δ_i and the v of the tail, so its gradient contains ∇v of the tail.
         self.fantasies.blend(by_means, by_tail);
         // ∇sigma = ∇var / (2 sigma)
         let by_variance = by_std / (2.0 * floored_std(variance));
@@ -69,8 +69,8 @@ impl Formula for LogNoisyExpectedImprovement {
     }
 }
 
-/// Returns log (1/m) Σ_i sigma h(u_i) and its derivative by sigma. The means mu_i are overwritten by the derivatives by
-/// mu_i; `scratch` is a buffer.
+/// Returns log (1/m) Σ_i sigma h(u_i) and its derivative with respect to sigma. Replaces each mean mu_i by the
+/// derivative with respect to mu_i. `scratch` is a buffer.
 ///
 /// All terms are in units of exp(r), with r = −min u_i²/2 if all u_i < 0, else 0. For a = |u| and R = R(a), Φ(−a) = φ R
 /// and h(−a) = φ (1 − a R); for u ≥ 0, Φ(a) = 1 − Φ(−a) and h(a) = a + h(−a). d(sigma h)/d sigma = φ.
@@ -82,8 +82,8 @@ fn log_mean_improvement(
 ) -> (f64, f64) {
     let (m, std) = (means.len(), floored_std(variance));
     let leads = means.iter().zip(incumbents).map(|(mean, f)| mean - f);
-    // The same product as for u_i, because the rounding error of a quotient would be too large in the exponent of e^r.
-    // Beyond the bound, squares would overflow.
+    // The product is computed as for u_i, because the rounding error of a quotient would be too large in the exponent
+    // of e^r. The bound keeps squares from overflowing.
     let precision = 1.0 / std;
     let largest = (leads.fold(f64::MIN, f64::max) * precision).clamp(-1e150, 0.0);
     let reference = -0.5 * largest * largest;

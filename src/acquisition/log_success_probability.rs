@@ -1,15 +1,16 @@
-//! The logarithm of the probability that a trial succeeds, from a Gaussian process of labels: 1 where a trial was
-//! observed, −1 where it failed (least-squares classification, Rasmussen & Williams 2006, section 6.5).
+//! The logarithm of the probability that a trial succeeds, from a Gaussian process of labels: 1 for an observed
+//! trial, −1 for a failed trial (least-squares classification, Rasmussen & Williams 2006, section 6.5).
 //!
-//! Notation: mu and sigma² the posterior mean and variance of (label at x) − 1, where 1 is the prior mean of labels:
-//! trials succeed by default; u = (1 + mu)/sqrt(sigma² + c); φ and Φ the standard normal density and distribution.
+//! Notation: mu and sigma² the posterior mean and variance of (label at x) − 1; the prior mean of labels is 1,
+//! because trials succeed by default; u = (1 + mu)/sqrt(sigma² + c); φ and Φ the standard normal density and
+//! distribution.
 
 use std::f64::consts::{FRAC_1_SQRT_2, PI};
 
 use super::{Moments, OfMoments};
 use crate::numerics::special::mills_ratio;
 
-/// c: it bounds log P from below by log Φ(−1/√c), about −53, for any number of failures around a point.
+/// c. It bounds log P from below by log Φ(−1/√c), about −53, for any number of failures around a point.
 const MIN_VARIANCE: f64 = 0.01;
 
 /// log P plus a penalty where P < ½; P = Φ(u) is the probability that the label is positive.
@@ -51,14 +52,14 @@ fn log_cdf(u: f64) -> (f64, f64) {
     }
 }
 
-/// weight · min(0, 1 + mu): a penalty where a trial is more likely to fail than to succeed. Added to an acquisition, it
-/// restricts the maximum to P ≥ ½; if there is no such point, the maximum is where P is largest.
+/// weight · min(0, 1 + mu), a penalty where failure is more likely than success. If it is added to an acquisition,
+/// the maximum has P ≥ ½; if there is no such point, the maximum has the largest P.
 #[derive(Debug, Clone, Copy)]
 pub struct ShortfallOfSuccess {
     pub weight: f64,
 }
 
-/// The tolerance of 1 + mu: where half of the labels are failures, rounding must not decide.
+/// The tolerance of 1 + mu. If half of the labels are failures, rounding must not decide.
 const ROUNDING: f64 = 1e-9;
 
 impl OfMoments for ShortfallOfSuccess {

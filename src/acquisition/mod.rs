@@ -1,9 +1,9 @@
-//! Acquisitions: the utility of an evaluation at a point, given the posterior. Their values and gradients.
+//! Acquisitions, the utility of an evaluation at a point given the posterior: their values and gradients.
 //!
 //! * [`upper_confidence_bound`], [`log_expected_improvement`], [`max_variance`]: functions of the posterior moments at
 //!   x
 //! * [`log_noisy_expected_improvement`]: a function of the moments under each of several fantasies
-//! * [`log_success_probability`]: a function of the moments of another model, the model of success
+//! * [`log_success_probability`]: a function of the moments of the model of success
 //! * [`pure_exploration`]: a function of the moments with and without the pending rows
 //! * [`thompson`]: a draw from the posterior
 //! * [`Scorer`]: an acquisition as the objective of a search; [`Sum`]: the sum of two
@@ -64,15 +64,15 @@ impl Acquisition {
         self.formula().effort(n)
     }
 
-    /// Converts a value of the acquisition of targets, whose unit is `scale`, to the acquisition of f. `value_of` maps
-    /// a target to f.
+    /// Converts the value of an acquisition from units of targets to units of f. `scale` is the unit of targets in
+    /// units of f; `value_of` maps a target to f.
     pub fn in_units_of_f(&self, value: f64, scale: f64, value_of: &dyn Fn(f64) -> f64) -> f64 {
         match self {
             Self::UpperConfidenceBound(_) | Self::Thompson(_) => value_of(value),
             Self::LogExpectedImprovement(_) | Self::LogNoisyExpectedImprovement(_) => {
                 value + scale.ln()
             }
-            // A negative value is a difference of values, else a variance.
+            // A negative value is a difference of values; any other is a variance.
             Self::PureExploration(_) if value < 0.0 => scale * value,
             Self::MaxVariance(_) | Self::PureExploration(_) => scale * scale * value,
             Self::LogSuccessProbability(_) | Self::ShortfallOfSuccess(_) => value,
@@ -112,8 +112,8 @@ trait Formula {
         gradient: &mut [f64],
     ) -> f64;
 
-    /// As [`Acquisition::effort`]. An evaluation costs O(n²) and with many rows exceeds the cache; the surface is
-    /// smooth.
+    /// As [`Acquisition::effort`]. The default is small, because an evaluation costs O(n²), exceeds the cache with
+    /// many rows, and the surface is smooth.
     fn effort(&self, n: usize) -> f64 {
         (300.0 / n as f64).clamp(0.1, 0.4)
     }
@@ -147,10 +147,10 @@ impl Block<'_> {
 struct Buffers {
     workspace: Workspace,
     path: path::Workspace,
-    /// Three numbers per fantasy: a mean and two buffers.
+    /// One mean per fantasy in `means`, and two numbers per fantasy in `scratch`.
     means: Vec<f64>,
     scratch: Vec<f64>,
-    /// Derivatives by v at the tail.
+    /// Derivatives with respect to the v of the tail.
     by_tail: Vec<f64>,
 }
 
@@ -212,7 +212,7 @@ impl<F: OfMoments> Formula for F {
 pub struct Scorer<'a> {
     gp: &'a GaussianProcess,
     formula: &'a dyn Formula,
-    /// Context columns that follow those of the domain in a row of the model.
+    /// The values of the context columns, which follow the domain's columns in a row of the model.
     context: &'a [f64],
     /// Buffers for rows of the model, with the context filled in.
     rows: Array2<f64>,
@@ -222,7 +222,8 @@ pub struct Scorer<'a> {
 }
 
 impl<'a> Scorer<'a> {
-    /// The objective of `acquisition` on `gp`. `context` has the columns of a row of `gp` behind those of the domain.
+    /// The objective of `acquisition` on `gp`. `context` holds the columns of a row of `gp` after the domain's
+    /// columns.
     pub fn new(gp: &'a GaussianProcess, acquisition: &'a Acquisition, context: &'a [f64]) -> Self {
         let width = gp.kernel().width();
         let mut row = vec![0.0; width];

@@ -1,9 +1,9 @@
 //! The exploration points of GP-UCB-PE: the largest variance in the region that may contain the maximum (Contal et al.
 //! 2013).
 //!
-//! Notation: n observed rows, then the tail of pending ones; sigma the standard deviation given all rows, s the one
-//! given the observed rows; β a multiplier; y• = max_x mu(x) − β·s(x) a lower bound of the maximum. The tail has z = 0,
-//! so that mu is the mean given the observed rows. The region is {x : mu(x) + 2β·s(x) > y•}.
+//! Notation: n observed rows, then the tail of pending ones; sigma the standard deviation given all rows, s the
+//! standard deviation given the observed rows; β a multiplier; y• = max_x mu(x) − β·s(x) a lower bound of the
+//! maximum. The tail has z = 0, so mu is the mean given the observed rows. The region is {x : mu(x) + 2β·s(x) > y•}.
 
 use ndarray::ArrayView1;
 

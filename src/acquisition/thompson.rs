@@ -21,7 +21,7 @@ impl Formula for Path {
         Path::value_and_gradient(self, gp, x, &mut buffers.path, gradient)
     }
 
-    /// An evaluation costs O(n); the surface is rough.
+    /// The effort is large, because an evaluation costs only O(n) and the surface is rough.
     fn effort(&self, n: usize) -> f64 {
         (1200.0 / n as f64).clamp(0.4, 2.0)
     }

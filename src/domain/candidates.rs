@@ -5,7 +5,7 @@ use ndarray::{Array2, ArrayView2};
 use super::TOLERANCE;
 use crate::error::{Error, Result};
 
-/// Checks that the rows are not empty and finite, and returns them in row-major order.
+/// Refuses an empty array and non-finite entries; returns the rows in row-major order.
 pub(super) fn checked(points: Array2<f64>) -> Result<Array2<f64>> {
     let (rows, width) = points.dim();
     if rows == 0 || width == 0 {

@@ -27,7 +27,8 @@ impl Coordinate {
         }
     }
 
-    /// The two halves of a cell, on the logarithmic axis for a logarithmic integer. None if the cell cannot be halved.
+    /// The two halves of a cell; a logarithmic integer is halved on its logarithmic axis. None if the cell cannot be
+    /// halved.
     pub fn split(&self, cell: Cell) -> Option<(Cell, Cell)> {
         match cell {
             Cell::Interval { low, high } => {
@@ -85,7 +86,7 @@ impl Coordinate {
         }
     }
 
-    /// Write the member at the quantile u ∈ [0, 1] of the uniform (with `log`, log-uniform) distribution on a cell.
+    /// Writes the member at the quantile u ∈ [0, 1] of the uniform (with `log`, log-uniform) distribution on a cell.
     pub fn write_within(&self, cell: Cell, u: f64, columns: &mut [f64]) {
         let u = clip(u);
         match (self, cell) {
@@ -97,7 +98,7 @@ impl Coordinate {
                     false => drawn,
                 };
             }
-            // Integer i has the interval [i − ½, i + ½], so that both ends have their full probability.
+            // Integer i has the interval [i − ½, i + ½], so both ends have their full probability.
             (Coordinate::Integer { low, log: true, .. }, Cell::Range { first, last }) => {
                 let level = |index: u64| low.wrapping_add_unsigned(index) as f64;
                 let (bottom, top) = (libm::log(level(first) - 0.5), libm::log(level(last) + 0.5));
@@ -156,8 +157,8 @@ mod tests {
                 let Some((a, b)) = coordinate.split(cell) else {
                     break;
                 };
-                // Every member of the cell is in exactly one half; the halves are adjacent and together have the ends
-                // of the cell.
+                // Every member of the cell is in exactly one half. The halves are adjacent, and their outer ends are
+                // the ends of the cell.
                 let gap = if kind == 0 { 0.0 } else { 1.0 };
                 prop_assert_eq!((ends(a).0, ends(b).1), ends(cell));
                 prop_assert_eq!(ends(a).1 + gap, ends(b).0);

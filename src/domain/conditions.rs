@@ -1,8 +1,8 @@
-//! Conditions: which coordinates of a box are active, given the indices of other coordinates.
+//! Conditions, which decide whether a coordinate of a box is active, given the indices of other coordinates.
 //!
-//! A coordinate with conditions is a *child*; the coordinates in its conditions are its *parents*. The child is active
-//! where all of its conditions hold. A condition holds where the parent is active and its index is among the levels of
-//! the condition.
+//! A coordinate with conditions is a *child*; the coordinates in its conditions are its *parents*. The child is
+//! active if all of its conditions hold. A condition holds if its parent is active and the index of the parent is
+//! among the levels of the condition.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 use super::{Cell, Coordinate};
 use crate::error::{Error, Result};
 
-/// The largest number of combinations of parents that are enumerated to count members. Above it the count is
-/// `u64::MAX`.
+/// The largest number of combinations of parents that are enumerated to count members. If there are more, the count
+/// is `u64::MAX`.
 const MAX_VISITS: usize = 1 << 16;
 
 /// The number of a parent, and the indices of the parent at which the condition holds; in JSON `[parent, [levels…]]`.
@@ -85,7 +85,8 @@ impl Conditions {
             let Cell::Range { first, last } = cells[*parent] else {
                 return false;
             };
-            // The levels are sorted and unique: they contain all of first..=last if `last` is at offset last − first.
+            // The levels are sorted and unique, so they contain all of first..=last if `last` is last − first places
+            // after `first`.
             let at = levels.binary_search(&first).unwrap_or(levels.len());
             levels.get(at + (last - first) as usize) == Some(&last)
                 && self.hold_throughout(*parent, cells)
@@ -107,7 +108,7 @@ impl Conditions {
             indices: vec![0; coordinates.len()],
             n_visits: 0,
         };
-        // Coordinates that no conditions connect are independent.
+        // Coordinates that are not connected by conditions are independent.
         let components = self.components();
         components.iter().fold(1, |product: u64, component| {
             count.n_visits = 0;
@@ -115,7 +116,8 @@ impl Conditions {
         })
     }
 
-    /// The classes of the levels of a parent at which the same conditions hold: one level of each class, and its size.
+    /// The classes of the levels of a parent. The same conditions hold at all levels of a class. Returns one level
+    /// and the size of each class.
     fn classes(&self, parent: usize, n_levels: u64) -> Vec<(u64, u64)> {
         let conditions = self.when.iter().flatten();
         let lists: Vec<&Vec<u64>> = conditions
@@ -160,7 +162,7 @@ impl Conditions {
     }
 }
 
-/// The state of the count of members: coordinates are enumerated with parents first.
+/// The state of the count of members. Coordinates are enumerated with parents first.
 struct Count<'a> {
     coordinates: &'a [Coordinate],
     conditions: &'a Conditions,
@@ -172,7 +174,7 @@ struct Count<'a> {
 }
 
 impl Count<'_> {
-    /// The number of combinations of these coordinates, given the present indices of the parents before them.
+    /// The number of combinations of these coordinates, given the current indices of the parents before them.
     fn members(&mut self, order: &[usize]) -> u64 {
         self.n_visits += 1;
         if self.n_visits > MAX_VISITS {
@@ -217,7 +219,7 @@ fn check(coordinates: &[Coordinate], condition: &Condition) -> std::result::Resu
     }
 }
 
-/// The numbers of the coordinates, parents before children, and otherwise in ascending order.
+/// The numbers of the coordinates, with parents before children and otherwise in ascending order.
 fn order(when: &[Vec<Condition>]) -> Result<Vec<usize>> {
     let mut order = Vec::with_capacity(when.len());
     let mut n_waited_for: Vec<usize> = when.iter().map(Vec::len).collect();
@@ -376,7 +378,7 @@ mod tests {
         };
         assert_eq!((count(1), count(20)), (6, 6u64.pow(20)));
         assert_eq!(count(40), u64::MAX);
-        // One child of 30 parents: 2^30 combinations of them and 4 more, too many to enumerate.
+        // One child with 30 parents has 2^30 + 4 combinations, too many to enumerate.
         let mut coordinates = vec![Coordinate::Categorical { n: 2 }; 30];
         coordinates.push(integer(1, 5, false));
         let mut when = vec![vec![]; 30];

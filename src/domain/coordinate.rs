@@ -5,10 +5,11 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Indices up to this value are exact in a double, and are recovered after the division by (high − low).
+/// Indices up to this value are exact in a double, and can be recovered after the division by (high − low).
 const MAX_INDEX: u64 = 1 << 52;
 
-/// Up to this value the logarithms of neighbouring integers differ by much more than the rounding error.
+/// The largest logarithmic integer. Up to it the logarithms of neighbouring integers differ by much more than the
+/// rounding error.
 const MAX_LOG_INTEGER: i64 = 1 << 40;
 
 /// One coordinate of a box.
@@ -41,7 +42,7 @@ impl Coordinate {
         }
     }
 
-    /// The value of its columns where it is inactive.
+    /// The value of its columns while it is inactive.
     pub(super) fn inactive(&self) -> f64 {
         match self {
             Coordinate::Categorical { .. } => 0.0,
@@ -58,8 +59,8 @@ impl Coordinate {
         }
     }
 
-    /// The encoded column, in [0, 1], of member `index` of an integer. It is exactly 0.0 and 1.0 at the ends, and 0.0
-    /// if low = high.
+    /// The encoded column, in [0, 1], of member `index` of an integer. It is exactly 0.0 and 1.0 at the ends; if low
+    /// = high, it is 0.0.
     pub fn position(&self, index: u64) -> f64 {
         match self {
             Coordinate::Integer { low, high, .. } if low == high => 0.0,
@@ -90,7 +91,7 @@ impl Coordinate {
                 let level = libm::exp(bottom + u * (top - bottom));
                 let below = ((level - *low as f64).max(0.0) as u64).min(last);
                 let above = (below + 1).min(last);
-                // Nearest on the logarithmic axis: √(i(i+1)) is half way between i and i + 1.
+                // Distances are on the logarithmic axis, where √(i(i+1)) is half way between i and i + 1.
                 let distance = |index| (self.position(index) - u).abs();
                 if distance(above) < distance(below) {
                     above
@@ -118,7 +119,7 @@ impl Coordinate {
         }
     }
 
-    /// Write member `index` of a discrete coordinate into its columns.
+    /// Writes member `index` of a discrete coordinate into its columns.
     pub fn write(&self, index: u64, columns: &mut [f64]) {
         match self {
             Coordinate::Continuous => {}
@@ -130,7 +131,7 @@ impl Coordinate {
         }
     }
 
-    /// Write the member at the quantile u ∈ [0, 1] of the uniform (with `log`, log-uniform) distribution.
+    /// Writes the member at the quantile u ∈ [0, 1] of the uniform (with `log`, log-uniform) distribution.
     pub(super) fn write_quantile(&self, u: f64, columns: &mut [f64]) {
         self.write_within(self.whole(), u, columns);
     }
@@ -208,7 +209,8 @@ mod tests {
 
     #[test]
     fn quantiles_of_a_logarithmic_integer_change_half_way_between_members() {
-        // Member i owns [i − ½, i + ½]: its cumulative probability is ln((i + ½)/(low − ½)) / ln((high + ½)/(low − ½)).
+        // Member i has the interval [i − ½, i + ½], so its cumulative probability is ln((i + ½)/(low − ½)) / ln((high
+        // + ½)/(low − ½)).
         let c = integer(1, 4, true);
         for i in 1..4 {
             let quantile = ((f64::from(i) + 0.5) / 0.5).ln() / 9f64.ln();

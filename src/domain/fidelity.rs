@@ -91,7 +91,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// On a grid no other integer is nearer, and a possible z is returned unchanged.
+        /// On a grid no other integer is nearer. A possible z is returned unchanged.
         #[test]
         fn the_nearest_is_possible_and_no_other_is_nearer(low in 1..50i64, n in 1..50i64, z in 0.0..=1.0f64, log: bool) {
             let axis = integer(low, low + n, log);

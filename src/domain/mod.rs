@@ -1,7 +1,7 @@
 //! The search space: a finite list of candidates, or a box of continuous, integer and categorical coordinates.
 //!
-//! * [`coordinate`]: one coordinate; [`cell`]: parts of one; [`product`]: boxes of them, [`conditions`] under which they are
-//!   active; [`candidates`]: finite lists
+//! * [`coordinate`]: one coordinate; [`cell`]: parts of a coordinate; [`product`]: boxes of coordinates;
+//!   [`conditions`] under which coordinates are active; [`candidates`]: finite lists
 //! * [`sampling`]: uniform and evenly spread members; [`objective`]: functions over a domain
 //! * [`fidelity`]: the share of a full evaluation that a trial runs
 //!
@@ -127,7 +127,8 @@ impl Domain {
             }
     }
 
-    /// Replace `x`, which has `width` entries, by the nearest member. For candidates, returns the number of its row.
+    /// Replaces `x`, which has `width` entries, by the nearest member. For candidates, returns the row number of the
+    /// member.
     pub fn snap(&self, x: &mut [f64]) -> Option<usize> {
         match self {
             Domain::Candidates(points) => {

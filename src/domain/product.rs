@@ -1,8 +1,8 @@
 //! Boxes: products of coordinates. The columns of the coordinates follow one another in a row.
 //!
-//! Coordinates may have conditions. Where these do not hold, a coordinate is *inactive* and its columns have fixed
-//! values (½ in a single column, zeros in a one-hot group). Points that differ only in inactive coordinates are
-//! therefore the same row.
+//! Coordinates may have conditions. If these do not hold, the coordinate is *inactive* and its columns have fixed
+//! values (½ in a single column, zeros in a one-hot group). So points that differ only in inactive coordinates are
+//! the same row.
 
 use std::ops::{Deref, Range};
 
@@ -20,7 +20,7 @@ pub(crate) const MAX_COLUMNS: usize = 4096;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Product {
     coordinates: Vec<Coordinate>,
-    /// None where every coordinate is always active.
+    /// None if every coordinate is always active.
     conditions: Option<Conditions>,
     combinations: u64,
 }
@@ -140,7 +140,7 @@ impl Product {
         }
     }
 
-    /// Write the fixed values to the inactive columns of `x`; each coordinate of `x` must be a member.
+    /// Writes the fixed values to the inactive columns of `x`; each coordinate of `x` must be a member.
     pub fn hold_inactive(&self, x: &mut [f64]) {
         if let Some(active) = self.active(x) {
             for ((coordinate, at), active) in columns(self).zip(active) {
@@ -151,7 +151,7 @@ impl Product {
         }
     }
 
-    /// Replace `x` by the nearest member. A coordinate that becomes active takes the middle, or its first choice.
+    /// Replaces `x` by the nearest member. A coordinate that becomes active takes the middle, or its first choice.
     pub fn snap(&self, x: &mut [f64]) {
         for (coordinate, at) in columns(self) {
             let own = &mut x[at];
@@ -163,7 +163,7 @@ impl Product {
         self.hold_inactive(x);
     }
 
-    /// Replace the discrete coordinates of `x` by their next combination; the first follows the last.
+    /// Replaces the discrete coordinates of `x` by their next combination; the first combination follows the last.
     pub fn next_combination(&self, x: &mut [f64]) {
         let Some(conditions) = &self.conditions else {
             // Add one to the mixed-radix number whose digits are the indices; the levels are the bases.
@@ -180,7 +180,7 @@ impl Product {
             }
             return;
         };
-        // The same for the active coordinates, with children as the lower digits; children restart when a parent
+        // Do the same for the active coordinates, with children as the lower digits; children restart when a parent
         // changes.
         let spans: Vec<(&Coordinate, Range<usize>)> = columns(self).collect();
         let active = self.active(x).unwrap_or_default();
@@ -211,7 +211,7 @@ pub fn columns(coordinates: &[Coordinate]) -> impl Iterator<Item = (&Coordinate,
     })
 }
 
-/// An error unless there is at least one coordinate, each one has members, and the columns are not too many.
+/// Refuses a box without coordinates, a coordinate without members, and too many columns.
 fn check(coordinates: &[Coordinate]) -> Result<()> {
     if coordinates.is_empty() {
         return Err(Error::InvalidSpace(
@@ -254,8 +254,8 @@ pub(super) fn contains(product: &Product, x: &[f64]) -> bool {
     })
 }
 
-/// The index of every coordinate at `x`, 0 where it is continuous or inactive. The indices identify the combination of
-/// the discrete coordinates.
+/// The index of every coordinate at `x`; 0 for a continuous or inactive coordinate. The indices identify the
+/// combination of the discrete coordinates.
 pub(crate) fn indices(product: &Product, x: &[f64]) -> Vec<u64> {
     let mut indices: Vec<u64> = columns(product)
         .map(|(coordinate, at)| coordinate.index(&x[at]))

@@ -9,13 +9,13 @@ use rand::seq::SliceRandom;
 use super::{Coordinate, Domain, Product, columns};
 use crate::random::Rng;
 
-/// The largest d for which R_d is used; above it Latin squares are used. For large d the steps of R_d are so close to
-/// simple fractions that whole slices of a coordinate stay empty for hundreds of points (first at d = 9, half of all
-/// slices at d = 20).
+/// The largest d for which R_d is used; for larger d Latin squares are used. For large d the steps of R_d are close
+/// to simple fractions, so whole slices of a coordinate stay empty for hundreds of points (first at d = 9, half of
+/// all slices at d = 20).
 const MAX_GOLDEN: usize = 8;
 
 impl Domain {
-    /// A uniform draw (log-uniform for logarithmic integers). For candidates, the number of its row is returned too.
+    /// A uniform draw (log-uniform for logarithmic integers). For candidates, its row number is also returned.
     pub fn sample_uniform(&self, rng: &mut Rng) -> (Vec<f64>, Option<usize>) {
         match self {
             Domain::Candidates(points) => {
@@ -33,8 +33,8 @@ impl Domain {
         }
     }
 
-    /// `n` evenly spread members, shape (n, width): for a box a randomly shifted R_d sequence (a Latin square if d >
-    /// 8), for candidates a random permutation of the rows, repeated if n is larger.
+    /// `n` evenly spread members, shape (n, width). For a box they are a randomly shifted R_d sequence (a Latin
+    /// square if d > 8). For candidates they are a random permutation of the rows, repeated if n is larger.
     pub fn quasi_random(&self, n: usize, rng: &mut Rng) -> Array2<f64> {
         let mut points = Array2::zeros((n, self.width()));
         match self {
@@ -68,8 +68,8 @@ impl Domain {
     }
 }
 
-/// Rows of the unit cube (one column per *coordinate*) → rows of the box. Inactive columns do not have their fixed
-/// values yet.
+/// Maps rows of the unit cube (one column per *coordinate*) to rows of the box. Inactive columns do not get their
+/// fixed values.
 pub(crate) fn write_quantiles(
     coordinates: &[Coordinate],
     unit: ArrayView2<f64>,
@@ -86,7 +86,7 @@ pub(crate) fn write_quantiles(
     }
 }
 
-/// Write the fixed values to the inactive columns of every row.
+/// Writes the fixed values to the inactive columns of every row.
 pub(crate) fn hold_inactive(product: &Product, points: &mut Array2<f64>) {
     if product.is_conditional() {
         for mut row in points.outer_iter_mut() {
@@ -123,7 +123,7 @@ fn latin_square(n: usize, d: usize, rng: &mut Rng) -> Array2<f64> {
 /// where φ > 1 solves φ^(d+1) = φ + 1, and s is a uniform shift.
 fn golden_sequence(n: usize, d: usize, rng: &mut Rng) -> Array2<f64> {
     let mut unit = Array2::zeros((n, d));
-    // The fixed point of φ = (1 + φ)^(1/(d+1)); the map contracts by 1/(2(d+1)) or better.
+    // φ is the fixed point of φ = (1 + φ)^(1/(d+1)). The map contracts by a factor of at most 1/(2(d+1)).
     let mut phi = 2.0_f64;
     for _ in 0..64 {
         phi = libm::pow(1.0 + phi, 1.0 / (d as f64 + 1.0));

@@ -1,4 +1,4 @@
-//! Calibration: a larger signal variance where leave-one-out predictions are overconfident.
+//! Calibration: the signal variance is raised if leave-one-out predictions are overconfident.
 
 use crate::error::{Error, Result, Stop};
 use crate::gp::evidence::Data;
@@ -7,8 +7,8 @@ use crate::gp::levels::Part;
 use crate::gp::spread::{NEAR, spread_rows};
 use crate::gp::{GaussianProcess, Hyperparameters};
 
-/// The largest noise variance of data without noise: a standard deviation of a thousandth of the unit does not hide the
-/// errors of the model.
+/// The largest noise variance of data that count as noiseless. A noise standard deviation of a thousandth of the unit
+/// does not hide the errors of the model.
 pub(crate) const NOISELESS: f64 = 1e-6;
 
 /// The number of pseudo-rows whose error equals its prediction. They shrink the estimate from few rows towards 1.
@@ -21,11 +21,11 @@ pub(super) fn is_noiseless(noise_variance: f64) -> bool {
 
 /// θ with the signal variance raised to match the leave-one-out errors, if the data are noiseless.
 ///
-/// Without noise, rows that are crowded in one place dominate the evidence, and θ is overconfident elsewhere. So one
-/// row of each crowd is kept, and each kept row is predicted from the others. The factor is the mean of the squared
-/// errors divided by their variances, times sqrt(rows / kept rows), and at least 1. The square root was measured: 95 %
-/// intervals contain f at 87 % of random points without it, and at 90 % with it. Twice the mean has the same effect on
-/// the intervals, but costs Hartmann6, where few rows are crowded, 0.14 more in log10 of the regret.
+/// Without noise, crowded rows dominate the evidence, and θ is overconfident elsewhere. So one row of each crowd is
+/// kept, and each kept row is predicted from the others. The factor of the signal variance is the mean of the squared
+/// errors divided by their variances, times sqrt(rows / kept rows), and at least 1. The square root was measured: 95
+/// % intervals contain f at 87 % of random points without it, and at 90 % with it. Twice the mean has the same effect
+/// on the intervals, but costs Hartmann6, where few rows are crowded, 0.14 more in log10 of the regret.
 pub fn widened(
     found: &Found,
     data: Data,

@@ -14,10 +14,10 @@ use crate::numerics::simd::{difference_to_multiple, dot, multiply};
 use crate::numerics::threads::parallel_map;
 
 /// The number of rows in a strip, the unit of work of a thread. Sums of strips are added in the order of the rows, so
-/// that the bits do not depend on the threads.
+/// the bits do not depend on the threads.
 const STRIP: usize = 64;
 
-/// The number of rows from which several threads share the strips.
+/// With at least this number of rows, several threads share the strips.
 const THREADS_FROM: usize = 300;
 
 /// The data of a fit of θ.
@@ -40,7 +40,7 @@ impl Data<'_> {
     }
 }
 
-/// The evidence of fixed data as a function of θ, with a workspace of two matrices, half of each used.
+/// The evidence of fixed data as a function of θ. The workspace has two matrices; half of each is used.
 pub struct Evidence<'d> {
     data: Data<'d>,
     factor: Array2<f64>,
@@ -70,10 +70,11 @@ impl<'d> Evidence<'d> {
             .map_or(f64::NEG_INFINITY, |(z, mean)| self.value_of(&z, mean))
     }
 
-    /// Returns log p(y) and writes its derivatives by log ℓ (one per column), log σ_f² and log λ to `gradient`.
+    /// Returns log p(y) and writes its derivatives with respect to log ℓ (one per column), log σ_f² and log λ to
+    /// `gradient`.
     ///
-    /// All matrices are symmetric: sums run over j ≥ i, and entries off the diagonal count twice. Rows of K are cheap,
-    /// so they are not stored but computed again for the gradient.
+    /// All matrices are symmetric, so sums run over j ≥ i, and entries off the diagonal count twice. Rows of K are
+    /// cheap, so they are computed again for the gradient instead of stored.
     pub fn value_and_gradient(
         &mut self,
         kernel: &Kernel,
@@ -118,10 +119,11 @@ impl<'d> Evidence<'d> {
         value
     }
 
-    /// Writes L to the workspace and returns z = L⁻¹(y − m) as a row, and m. None if A cannot be factorised or the
-    /// caller cancels.
+    /// Writes L to the workspace and returns z = L⁻¹(y − m) as a row, and m. None if A cannot be factorised or
+    /// `cancelled` returns true.
     ///
-    /// As m maximises the evidence for this θ, the derivatives by θ are the partial derivatives at fixed m.
+    /// Because m maximises the evidence for this θ, the derivatives with respect to θ are the partial derivatives at
+    /// fixed m.
     fn factorise(
         &mut self,
         kernel: &Kernel,
@@ -189,12 +191,11 @@ impl GradientSums<'_, '_> {
             let (k, slope, w) = (&mut k[..n - i], &mut slope[..n - i], &mut w[..n - i]);
             let x = contiguous(self.data.x.row(i));
             self.kernel.row_with_slope_from(x, self.points, i, k, slope);
-            // −W_ij = A⁻¹_ij − α_i α_j, and the diagonal has half the weight of the other entries.
+            // −W_ij = A⁻¹_ij − α_i α_j. The diagonal has half the weight of the other entries.
             let inverse = &contiguous(self.inverse.row(i))[i..];
             difference_to_multiple(inverse, self.alpha[i], &self.alpha[i..], w);
             w[0] *= 0.5;
-            // ½ W_ij dK_ij/d log σ_f², with dK/d log σ_f² = K; ½ W_ii λ for the noise of rows whose noise variance is
-            // λ.
+            // Adds ½ W_ij dK_ij/d log σ_f² with dK/d log σ_f² = K, and ½ W_ii λ if the row has noise variance λ.
             sums[d] -= dot(w, k);
             if self.data.known_noise(i).is_none() {
                 sums[d + 1] -= self.noise_variance * w[0];
@@ -208,7 +209,7 @@ impl GradientSums<'_, '_> {
 }
 
 impl GaussianProcess {
-    /// ∂ log p(y) / ∂(log ℓ…, log σ_f², log λ), of all rows.
+    /// ∂ log p(y) / ∂(log ℓ…, log σ_f², log λ) for all rows.
     pub fn log_marginal_likelihood_gradient(&self) -> Vec<f64> {
         let mut gradient = vec![0.0; self.kernel().width() + 2];
         let own = |noise: &f64| (*noise != self.noise_variance()).then_some(*noise);

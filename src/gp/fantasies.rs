@@ -1,8 +1,9 @@
 //! Fantasies: posteriors that differ only in the values of pending trials.
 //!
-//! Notation: L z = y over all rows, the tail last; v(x) = L⁻¹k(X, x). With z of the tail standard normal, y of the tail is
-//! a joint draw from its predictive distribution. In fantasy i the z of the tail are shifted by δ_i, so that its mean
-//! is mu_i(x) = mu(x) + v(x)ᵀ(0, δ_i). The variance does not depend on the values and is the same for all fantasies.
+//! Notation: L z = y over all rows, the tail last; v(x) = L⁻¹k(X, x). If the z of the tail are standard normal, the y
+//! of the tail are a joint draw from their predictive distribution. Fantasy i adds δ_i to the z of the tail, so its
+//! posterior mean is mu_i(x) = mu(x) + v(x)ᵀ(0, δ_i). The variance does not depend on the values and is the same for
+//! all fantasies.
 
 use ndarray::{Array2, ArrayView2, ArrayViewMut2, s};
 
@@ -11,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::numerics::cholesky::multiply_transposed;
 use crate::numerics::simd::add_multiple;
 
-/// Several sets of values of the tail, represented by their shifts of z.
+/// Several fantasies, each stored as its δ.
 #[derive(Debug, Clone)]
 pub struct Fantasies {
     /// δ, shape (m fantasies, rows of the tail).
@@ -19,7 +20,7 @@ pub struct Fantasies {
 }
 
 impl GaussianProcess {
-    /// Fantasies from the z of the tail, shape (m fantasies, rows of the tail).
+    /// The fantasies with these `z` of the tail, shape (m fantasies, rows of the tail).
     pub fn fantasies(&self, z: Array2<f64>) -> Result<Fantasies> {
         let tail = &self.whitened_targets()[self.n_observed()..];
         if z.ncols() != tail.len() {
@@ -81,7 +82,7 @@ impl Fantasies {
         }
     }
 
-    /// Writes Σ_i weight_i δ_i to `out`: the derivative of Σ_i weight_i mu_i by the v of the tail.
+    /// Writes Σ_i weight_i δ_i to `out`: the derivative of Σ_i weight_i mu_i with respect to the v of the tail.
     pub fn blend(&self, weights: &[f64], out: &mut Vec<f64>) {
         out.clear();
         out.resize(self.shifts.ncols(), 0.0);

@@ -1,5 +1,5 @@
-//! Hyperparameters that maximise the evidence (times prior), by local searches from several starts and on increasing
-//! numbers of rows.
+//! The fit of the hyperparameters. Local searches from several starts, on increasing numbers of rows, maximise the
+//! evidence (times prior).
 //!
 //! Notation: p = (log ℓ…, log σ_f², log λ).
 
@@ -21,8 +21,8 @@ use crate::random::Rng;
 pub use super::fit_settings::FitSettings;
 pub use super::starts::Draws;
 
-/// The log Bayes factor, in nats, by which a kernel must beat the earlier kernels in the list, and a transform the
-/// identity. It is strong evidence after Kass & Raftery 1995.
+/// The log Bayes factor, in nats, that a kernel needs against the earlier kernels in the list, and a transform
+/// against the identity. It is strong evidence by Kass & Raftery 1995.
 pub(super) const MIN_LOG_BAYES_FACTOR: f64 = 3.0;
 
 /// Rows with a smaller distance, in the units of [`NEAR`](super::spread::NEAR), are crowded.
@@ -30,8 +30,8 @@ const CROWDED: f64 = 0.03;
 
 /// The θ with the largest evidence (times prior) that L-BFGS-B finds from `start` and from random draws.
 ///
-/// With many rows the starts compete on a subset of the rows; only the winner and the first start continue on more
-/// rows.
+/// If there are many rows, the starts are compared on a subset; only the best one and the first start continue on
+/// more rows.
 pub fn fit(
     x: ArrayView2<f64>,
     y: &[f64],
@@ -55,7 +55,7 @@ pub fn fit(
     Ok(fit_best(&[variant], starts, settings, &families, rng, stop)?.theta)
 }
 
-/// The data with the values under one transform t(y).
+/// The data with the values transformed by one t(y).
 #[derive(Debug, Clone, Copy)]
 pub struct Variant<'a> {
     pub data: Data<'a>,
@@ -83,13 +83,14 @@ pub struct Found {
     pub theta: Hyperparameters,
 }
 
-/// As `fit`, over several kernels and variants of the values too. All compete on the coarsest level, as the starts do.
-/// The kernels are compared first, on the first variant; a later kernel needs strong evidence to replace an earlier
-/// one. The other variants are compared under the best kernel, and input warps of single columns under the best
-/// variant.
+/// As `fit`, but it also chooses a kernel and a variant of the values. They are compared on the coarsest level, as
+/// the starts are. The kernels are compared first, on the first variant; a later kernel needs strong evidence to
+/// replace an earlier one. The other variants are compared under the best kernel, and input warps of single columns
+/// under the best variant.
 ///
-/// The first of the `known` θ is the main start. If the data are noiseless, one row of each crowd is used: the evidence
-/// of crowded rows depends on their last digits, and prefers transforms that smooth f or shrink its range elsewhere.
+/// The first of the `known` θ is the main start. If the data are noiseless, one row of each crowd is used, because
+/// the evidence of crowded rows depends on their last digits and prefers transforms that smooth f or shrink its range
+/// elsewhere.
 pub fn fit_best(
     variants: &[Variant],
     known: &[Hyperparameters],
@@ -143,8 +144,7 @@ pub fn fit_best(
             coarsest = Part::of(data, &rows);
             of_all_rows = Some(p.clone());
             starts.insert(0, p);
-            // All rows show that there is no noise. The remaining rows alone could be explained by noise, so it is
-            // bounded.
+            // The fit to all rows found no noise. Noise could explain the remaining rows alone, so λ is bounded.
             if let Some(upper) = bounds_of_part.1.last_mut() {
                 *upper = upper.min(NOISELESS.ln());
             }
@@ -238,7 +238,7 @@ fn best_family(
     let mut top: Option<(KernelFamily, End)> = None;
     for (i, &family) in families.iter().enumerate() {
         if let Some((_, (p, _))) = top.as_ref().filter(|_| i == 1) {
-            // A fit with few starts has a good start among them, so that the end of the first kernel is enough.
+            // If there are few starts, one of them is good, so the end of the first kernel suffices.
             let last = starts.pop().filter(|_| starts.len() > 1);
             starts = [p.clone()].into_iter().chain(last).collect();
         }
@@ -262,10 +262,10 @@ fn best_family(
     Ok(top)
 }
 
-/// The end of searches from `starts` on increasing numbers of rows, or of one more search on all rows if there is only
-/// one level.
+/// Continues the searches from `starts` on increasing numbers of rows; if there is only one level, runs one more
+/// search on all rows. Returns the end.
 ///
-/// A subset of the rows may mislead the search, so `first`, the start of the fit, is tried again too.
+/// A subset of the rows may mislead the search, so `first`, the start of the fit, is also tried again.
 fn refine(
     problem: Problem,
     levels: &[usize],
@@ -292,7 +292,7 @@ fn refine(
                 starts.push(first.clone());
             }
             let ends = problem.with_more_noise(starts, stop)?;
-            // A search over all rows is expensive: run only one, unless the evidence is infinite at every start.
+            // A search over all rows is expensive, so run only one unless the evidence is infinite at every start.
             let top = best(ends.clone()).filter(|_| i > 0 && whole);
             starts = match top {
                 Some((p, _)) => vec![p],

@@ -1,6 +1,6 @@
 //! The settings of a fit of the hyperparameters, and the parametrisation p of θ.
 //!
-//! Notation: p = (log ℓ…, log σ_f², log λ), d columns; columns of one group share an entry of the first part of p.
+//! Notation: p = (log ℓ…, log σ_f², log λ), d columns; columns of one group share one log ℓ in p.
 
 use std::ops::Range;
 
@@ -18,26 +18,26 @@ const BOUNDS: [(f64, f64); 3] = [(1e-3, 1e6), (1e-6, 1e6), (1e-8, 1e4)];
 #[derive(Debug, Clone, PartialEq)]
 pub struct FitSettings {
     pub family: KernelFamily,
-    /// The group of each column, 0, 1, …: columns of one group have the same lengthscale.
+    /// The group of each column, 0, 1, …. Columns of one group have the same lengthscale.
     pub groups: Vec<usize>,
     /// The columns of each category; they share a group.
     pub categories: Vec<Range<usize>>,
-    /// The parts of θ that are given; None is fitted.
+    /// Fixed hyperparameters; a part that is `None` is fitted.
     pub lengthscale: Option<Vec<f64>>,
     pub signal_variance: Option<f64>,
     pub noise_variance: Option<f64>,
     /// Whether the fit is maximum a posteriori instead of maximum likelihood.
     pub priors: bool,
-    /// The number of local searches: the first from `start`, the others from random draws.
+    /// The number of local searches. The first starts from `start`, the others from random draws.
     pub n_restarts: usize,
     /// The distribution of the random draws if there are no priors.
     pub draws: Draws,
-    /// d of the priors: the number of named parameters, which may have several columns each.
+    /// The d of the priors, which is the number of named parameters. A parameter may have several columns.
     pub dimensions: usize,
-    /// The unit of the lengthscale prior of each group: the typical distance of random points in its columns, 1 if they
-    /// are uniform on [0, 1].
+    /// The unit of the lengthscale prior of each group: the typical distance of random points in the group's columns,
+    /// which is 1 for points uniform on [0, 1].
     pub spreads: Vec<f64>,
-    /// The input warp w of the search: that of the start, until the data select another one.
+    /// The input warp w of the search: the input warp of the start, until the data select another one.
     pub input_warp: InputWarp,
     /// The columns that may be warped.
     pub warpable: Vec<usize>,
@@ -54,7 +54,7 @@ impl FitSettings {
         })
     }
 
-    /// θ before any data: the modes of the priors where it is not given.
+    /// θ before any data: the given parts, and the modes of the priors for the other parts.
     pub fn prior_mode(&self) -> Hyperparameters {
         let [lengthscale, signal_variance, noise_variance] = priors::modes(self.dimensions);
         Hyperparameters {
@@ -73,7 +73,7 @@ impl FitSettings {
         self.groups.iter().max().map_or(0, |last| last + 1)
     }
 
-    /// p of θ, with the given variances instead of those of θ.
+    /// The p of θ; given variances replace the variances of θ.
     pub(super) fn encode(&self, theta: &Hyperparameters) -> Vec<f64> {
         let mut p = vec![0.0; self.n_lengthscales()];
         for (&group, l) in self.groups.iter().zip(&theta.lengthscale) {

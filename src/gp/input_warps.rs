@@ -13,8 +13,8 @@ use crate::error::{Result, Stop, check};
 /// all of it.
 const MIN_SPAN: f64 = 0.8;
 
-/// The maps that are tried for each column: powers that stretch one of its ends. Each pair has a mild map, and a strong
-/// map that is tried if the mild one is better than the identity.
+/// The maps that are tried for each column, powers that stretch one of its ends. Each pair has a mild map and a
+/// strong map; the strong map is tried if the mild one is better than the identity.
 const MAPS: [[Kumaraswamy; 2]; 4] = [
     [Kumaraswamy(0.5, 1.0), Kumaraswamy(0.25, 1.0)],
     [Kumaraswamy(2.0, 1.0), Kumaraswamy(4.0, 1.0)],
@@ -23,7 +23,7 @@ const MAPS: [[Kumaraswamy; 2]; 4] = [
 ];
 
 impl Problem<'_, '_> {
-    /// The input warp after changing one column after another, starting from that of the settings, with p fixed.
+    /// Changes the input warp of the settings column by column, with p fixed, and returns the result.
     ///
     /// A column is warped while the log evidence with the warp is larger by [`MIN_LOG_BAYES_FACTOR`], after a penalty
     /// for the number of maps.
@@ -173,7 +173,7 @@ mod tests {
         }
     }
 
-    /// Few of 60 columns that are not stretched are warped, although 8 maps are tried for each.
+    /// Of 60 columns without stretching, few are warped, although 8 maps are tried for each.
     #[test]
     fn columns_that_are_not_stretched_are_seldom_warped() {
         let mut rng = Rng::seed_from_u64(9);

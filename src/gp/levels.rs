@@ -1,10 +1,10 @@
-//! The levels of a fit from coarse to fine: the number of rows of each level, and the subset of rows.
+//! The levels of a fit from coarse to fine: the number of rows of each level, and the choice of the rows.
 
 use ndarray::{Array2, Axis};
 
 use super::evidence::Data;
 
-/// Up to this number of rows every start runs on all rows; above it the starts compete on a subset.
+/// With at most this number of rows, every start runs on all rows; with more, the starts are compared on a subset.
 const ALL_ROWS: usize = 150;
 
 /// The ratio of the rows of successive levels. The coarsest level has at least `COARSEST` rows, and at least

@@ -2,7 +2,7 @@
 //!
 //! * [`posterior`]: the posterior of rows and targets; [`hyperparameters`]: θ
 //! * [`tail`]: rows of pending trials; [`fantasies`]: sampled values of pending trials
-//! * `leave_one_out`: each target predicted from the others; [`calibration`]: a larger signal variance where
+//! * `leave_one_out`: each target predicted from the others; [`calibration`]: raises the signal variance if
 //!   predictions are overconfident
 //! * [`spread`]: a subset of rows without crowded rows
 //! * [`evidence`]: log p(y | X, θ) and its gradient; [`priors`]: priors on θ

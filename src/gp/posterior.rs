@@ -1,7 +1,7 @@
 //! The posterior given observed rows and a tail of pending rows, and its predictions.
 //!
-//! Notation: X (n, d) one row per point, λ the noise variance, A = K(X, X) + λI = L Lᵀ, z = L⁻¹y, α = A⁻¹y; for a point x,
-//! k = k(X, x) and v = L⁻¹k.
+//! Notation: X (n, d) the points, one per row; λ the noise variance, A = K(X, X) + λI = L Lᵀ, z = L⁻¹y, α = A⁻¹y; for
+//! a point x, k = k(X, x) and v = L⁻¹k.
 //!
 //! mu(x) = kᵀα = vᵀz,  var(x) = k(x, x) − |v|²  (Rasmussen & Williams 2006, eqs. 2.25–2.26).
 
@@ -25,7 +25,7 @@ pub struct GaussianProcess {
     noise_variance: f64,
     rows: Array2<f64>,
     scaled: ScaledPoints,
-    /// The noise variance of each row: λ, unless it was given.
+    /// The noise variance of each row; λ unless another one was given.
     row_noise: Vec<f64>,
     factor: GrowingCholesky,
     n_observed: usize,
@@ -51,7 +51,7 @@ impl GaussianProcess {
         })
     }
 
-    /// The posterior, which must not have rows yet, with these columns of categories.
+    /// Sets the columns of categories. The posterior must not have rows yet.
     pub fn with_categories(mut self, categories: &[Range<usize>]) -> Self {
         self.kernel = self.kernel.with_categories(categories);
         self
@@ -135,8 +135,8 @@ impl GaussianProcess {
         Ok(())
     }
 
-    /// Appends observed rows one by one, each with its target, and drops the tail. On an error, or when stopped, the
-    /// posterior is unchanged.
+    /// Appends observed rows one by one, each with its target, and drops the tail. If there is an error or `stop`
+    /// breaks, the posterior is unchanged.
     pub fn append_observations(
         &mut self,
         x: ArrayView2<f64>,
@@ -191,8 +191,8 @@ impl GaussianProcess {
         self.check_range(y.iter().copied())
     }
 
-    /// As `set_targets`, for targets less a constant mean with prior N(0, 1). The mean is estimated and returned: m =
-    /// 1ᵀA⁻¹y / (1 + 1ᵀA⁻¹1).
+    /// As `set_targets`, but subtracts a constant mean with prior N(0, 1) from the targets. The mean is estimated and
+    /// returned: m = 1ᵀA⁻¹y / (1 + 1ᵀA⁻¹1).
     pub fn set_targets_about_mean(&mut self, y: &[f64]) -> Result<f64> {
         self.set_targets(y)?;
         let mut e = vec![1.0; y.len()];
@@ -271,7 +271,7 @@ impl GaussianProcess {
     /// `gradient`; v_i are the last entries of v.
     ///
     /// With ∇mu = Σ_j α_j ∇k(x, x_j) and ∇v = L⁻¹∇k, the sum is Σ_j c_j ∇k(x, x_j) + by_variance·∇k(x, x) with c =
-    /// by_mean·α + L⁻ᵀ((0, by_tail) − 2 by_variance·v): one solve, one sum.
+    /// by_mean·α + L⁻ᵀ((0, by_tail) − 2 by_variance·v). It needs one solve and one sum.
     pub fn gradient(
         &self,
         x: &[f64],
@@ -327,7 +327,7 @@ impl GaussianProcess {
         let mut cross = Array2::zeros((x.nrows(), self.len()));
         self.kernel.cross(x, &self.scaled, cross.view_mut());
         let mut block = self.kernel.gram(x);
-        // The jitter is in units of the prior variance, so that a row of large noise does not raise it.
+        // The jitter is in units of the prior variance, so a row with large noise does not raise it.
         let prior = block.diag().sum() / x.nrows() as f64;
         let scale = prior + noise.iter().copied().fold(f64::INFINITY, f64::min);
         let diagonal = block.diag_mut().into_iter().zip(noise);
@@ -354,8 +354,8 @@ impl GaussianProcess {
         }
     }
 
-    /// Refuses `targets` that overflow. With K the largest k(x, x) of a row, all |k_i| ≤ K and |v_i| ≤ √K, so that
-    /// means are finite if K·Σ|α| and √K·Σ|z| are; a factor of 2 covers rounding.
+    /// Refuses `targets` that overflow. Let K be the largest k(x, x) of a row. Then |k_i| ≤ K and |v_i| ≤ √K, so
+    /// means are finite if K·Σ|α| and √K·Σ|z| are finite. A factor of 2 covers rounding.
     pub(super) fn check_range(&self, targets: impl Iterator<Item = f64>) -> Result<()> {
         let size = |weights: &[f64]| weights.iter().map(|w| w.abs()).sum::<f64>();
         let rows = self.rows.rows().into_iter();
@@ -396,7 +396,7 @@ impl Workspace {
     }
 }
 
-/// max(0, k(x, x) − |v|²): rounding may make the difference negative.
+/// max(0, k(x, x) − |v|²), because rounding may make the difference negative.
 pub(crate) fn variance_left(prior: f64, v: ArrayView1<f64>) -> f64 {
     let v = contiguous(v);
     (prior - dot(v, v)).max(0.0)

@@ -1,4 +1,4 @@
-//! The local searches of one level of a fit: L-BFGS-B from every start, in parallel where that is faster.
+//! The local searches of one level of a fit: L-BFGS-B from every start, in parallel if that is faster.
 //!
 //! Notation: p = (log ℓ…, log σ_f², log λ).
 
@@ -13,7 +13,7 @@ use crate::error::{Error, Result, Stop, check};
 use crate::numerics::lbfgsb::{Tolerance, minimize};
 use crate::numerics::threads::pool;
 
-/// The number of rows from which searches run in parallel; below it, threads cost more than they save.
+/// With at least this number of rows searches run in parallel; with fewer, threads cost more than they save.
 pub(super) const PARALLEL_FROM: usize = 100;
 
 /// The tolerance of all levels but the last, sufficient to rank the starts.
@@ -23,7 +23,8 @@ pub(super) const COARSE: Tolerance = Tolerance {
     max_iterations: 40,
 };
 
-/// The tolerance of the last level, which starts from the winner on a subset. The next fit starts from the result.
+/// The tolerance of the last level, which starts from the best end on a subset. It need not be tight, because the
+/// next fit starts from the result.
 pub(super) const FINE: Tolerance = Tolerance {
     projected_gradient: 1e-3,
     relative_reduction: 1e-5,
@@ -40,7 +41,7 @@ pub(super) const ONLY: Tolerance = Tolerance {
 /// The end of a search: p, and minus the log evidence (times prior).
 pub(super) type End = (Vec<f64>, f64);
 
-/// The first end with the largest evidence; None if none is finite.
+/// The end with the largest evidence, the first one if several are equal; None if no evidence is finite.
 pub(super) fn best(ends: Vec<End>) -> Option<End> {
     let finite = ends.into_iter().filter(|(_, value)| value.is_finite());
     finite.min_by(|a, b| a.1.total_cmp(&b.1))
@@ -60,8 +61,8 @@ impl Problem<'_, '_> {
     /// The end of one search; `cancelled` stops it.
     fn search(&self, start: &[f64], cancelled: &mut dyn FnMut() -> bool) -> End {
         let mut evidence = Evidence::new(self.data);
-        // The curvature of the evidence is proportional to the number of rows. In this unit the first step, which has
-        // the length of the gradient, does not reach a distant bound.
+        // The curvature of the evidence is proportional to the number of rows. The first step has the length of the
+        // gradient; in this unit it does not reach a distant bound.
         let unit = 0.5 * self.data.y.len() as f64;
         let mut objective = |p: &[f64], gradient: &mut [f64]| {
             if cancelled() {

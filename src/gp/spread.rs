@@ -1,4 +1,4 @@
-//! Subsets and weights of rows that discount rows crowded near the optimum.
+//! Subsets and weights of rows that reduce the influence of rows crowded near the optimum.
 
 use ndarray::{ArrayView1, ArrayView2};
 
@@ -20,7 +20,7 @@ pub fn spread_weights(x: ArrayView2<f64>, dimensions: usize) -> Vec<f64> {
     near.into_iter().map(f64::recip).collect()
 }
 
-/// A subset of the rows, chosen in order: a row is kept if its distance from all kept rows is at least `distance`, in
+/// A subset of the rows, chosen in order. A row is kept if its distance from all kept rows is at least `distance`, in
 /// the units of [`NEAR`].
 pub(super) fn spread_rows(
     x: ArrayView2<f64>,

@@ -15,10 +15,11 @@ use crate::error::{Result, Stop, check};
 use crate::numerics::threads::parallel_map;
 use crate::random::Rng;
 
-/// The number of rows from which evaluations of the evidence run one at a time: each uses all threads and much memory.
+/// With at least this number of rows evaluations of the evidence run one at a time, because each uses all threads and
+/// much memory.
 const ONE_AT_A_TIME_FROM: usize = 700;
 
-/// The λ of noisy data that is tried as a start.
+/// A large λ, for noisy data, that is tried as a start.
 const MUCH_NOISE: f64 = 0.05;
 
 /// Typical ranges of ℓ, σ_f² and λ, for data of unit scale in a unit cube.
@@ -59,10 +60,10 @@ impl FitSettings {
 }
 
 impl Problem<'_, '_> {
-    /// The starts, each with a larger λ if that is better, and minus the log evidence at each.
+    /// Raises the λ of each start if that is better, and returns the starts with minus the log evidence of each.
     ///
-    /// A fit to few rows often ends with a small λ. As d log p(y) / d log λ is proportional to λ, a search on many rows
-    /// takes many steps to raise it.
+    /// A fit to few rows often ends with a small λ. Because d log p(y) / d log λ is proportional to λ, a search on
+    /// many rows needs many steps to raise λ.
     pub(super) fn with_more_noise(
         &self,
         starts: Vec<Vec<f64>>,

@@ -1,4 +1,4 @@
-//! The tail: rows of pending trials behind the observed rows, replaced as a whole.
+//! The tail: the rows of pending trials after the observed rows. It is always replaced as a whole.
 //!
 //! Notation: L z = y over all rows, the tail last.
 
@@ -36,7 +36,7 @@ impl GaussianProcess {
         let targets = self.resolved(x, targets);
         self.extend(x, &vec![self.noise_variance(); x.nrows()])?;
         for (i, target) in (self.n_observed()..).zip(&targets) {
-            // z_i from row i of L z = y.
+            // Row i of L z = y determines z_i.
             let z = match target {
                 None => 0.0,
                 Some(y) => {
@@ -51,7 +51,7 @@ impl GaussianProcess {
         self.check_range(targets.into_iter().flatten())
     }
 
-    /// The targets of a tail as numbers, with the posterior mean where it is the target.
+    /// The targets of a tail as numbers; `PosteriorMean` becomes the posterior mean.
     pub fn tail_means(&self, x: ArrayView2<f64>, targets: &[Target]) -> Vec<f64> {
         let resolved = self.resolved(x, targets).into_iter();
         let means = resolved.zip(self.mean(x));
@@ -67,7 +67,7 @@ impl GaussianProcess {
         Ok(())
     }
 
-    /// The targets of tail rows as numbers, computed without a tail; None is the posterior mean.
+    /// The targets of tail rows as numbers, computed without a tail; None stands for the posterior mean.
     fn resolved(&self, x: ArrayView2<f64>, targets: &[Target]) -> Vec<Option<f64>> {
         let mut observed = None;
         let targets = x.rows().into_iter().zip(targets);

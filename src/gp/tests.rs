@@ -251,7 +251,7 @@ fn gradients_equal_finite_differences() {
     }
 }
 
-/// A constant mean with prior N(0, 1) is equivalent to adding the constant kernel 1.
+/// A constant mean with prior N(0, 1) is equivalent to adding the constant 1 to the kernel.
 #[test]
 fn an_estimated_mean_equals_a_constant_kernel() {
     for family in KernelFamily::ALL {

@@ -1,4 +1,4 @@
-//! Events as the log stores them. The data that a trial started with is stored in the trial and its row.
+//! Events as the log stores them. The data from the start of a trial are stored in the trial and its row.
 
 use crate::ledger::Ledger;
 use crate::ledger::Queued;

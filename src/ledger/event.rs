@@ -1,4 +1,4 @@
-//! The events of trials, as data. All other state is computed from a list of events.
+//! The events of trials. All other state is computed from a list of events.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,7 +12,7 @@ pub type TrialNumber = usize;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Clock {
-    /// Suggestions started. A result seen before the next suggestion has delay 1.
+    /// The number of suggestions so far. A result that arrives before the next suggestion has delay 1.
     Iterations,
     /// Seconds, given by the caller.
     Seconds,
@@ -69,7 +69,7 @@ pub enum Event {
         #[serde(default)]
         expires_at: Option<f64>,
         queued: bool,
-        /// Text that only the strategy that wrote it reads.
+        /// Text for the strategy that wrote it; nothing else reads it.
         #[serde(default)]
         note: Option<String>,
         /// The user's attributes, as JSON.
@@ -151,7 +151,7 @@ pub enum Event {
 }
 
 impl Event {
-    /// The event as one line of JSON without absent fields. Numbers are read back to the same bits.
+    /// The event as one line of JSON without absent fields. Reading it restores the bits of every number.
     pub fn to_json(&self) -> Result<String> {
         json::write(self)
     }
@@ -231,7 +231,7 @@ impl Report {
     }
 }
 
-/// How another value of an observed trial is treated.
+/// The treatment of another value of an observed trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Again {
     /// Another value is an error; the same value changes nothing.
@@ -251,7 +251,7 @@ pub enum Action {
         report: Report,
         again: Again,
     },
-    /// The trial crashed. Models use its point as one where trials fail.
+    /// The trial crashed. Models learn from its point where trials fail.
     Fail {
         number: TrialNumber,
         error: Option<Failure>,
@@ -276,7 +276,7 @@ pub enum Action {
 }
 
 impl Action {
-    /// Observe a value with a noise standard deviation, without other data.
+    /// An observed value with a noise standard deviation, without other data.
     pub fn observe(number: TrialNumber, value: f64, std: Option<f64>, amend: bool) -> Self {
         Action::Observe {
             number,
@@ -286,7 +286,7 @@ impl Action {
         }
     }
 
-    /// Report a failure without its error.
+    /// A failure without its error.
     pub fn fail(number: TrialNumber) -> Self {
         Action::Fail {
             number,
@@ -295,7 +295,7 @@ impl Action {
         }
     }
 
-    /// Add a trial at full fidelity, without other data.
+    /// An added trial at full fidelity, without other data.
     pub fn add(point: Point, context: Vec<f64>, value: Option<f64>, std: Option<f64>) -> Self {
         Action::Add {
             point,
@@ -306,7 +306,7 @@ impl Action {
         }
     }
 
-    /// Enqueue a point without a fidelity.
+    /// An enqueued point without a fidelity.
     pub fn enqueue(point: Point) -> Self {
         Action::Enqueue {
             point,

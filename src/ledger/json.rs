@@ -31,7 +31,7 @@ fn drop_nulls(value: &mut Value) {
 }
 
 pub(super) fn read(text: &str) -> Result<Event> {
-    // {"Kind": {…}}: serde would also accept a list of the fields. No kind has a colon in its name.
+    // An event is {"Kind": {…}}. serde would also accept a list of the fields. No kind has a colon in its name.
     let fields = text.split_once(':').map(|(_, fields)| fields.trim_start());
     if fields.is_none_or(|fields| !fields.starts_with('{')) {
         return Err(Error::Corrupt(
@@ -41,7 +41,7 @@ pub(super) fn read(text: &str) -> Result<Event> {
     serde_json::from_str(text).map_err(corrupt)
 }
 
-/// Whether a text is one JSON object, nested no deeper than serde_json reads (127 levels).
+/// Whether a text is one JSON object. serde_json refuses objects nested deeper than 127 levels.
 pub(super) fn is_object(text: &str) -> bool {
     serde_json::from_str::<Map<String, Value>>(text).is_ok()
 }
@@ -150,7 +150,7 @@ mod tests {
             }
         }
 
-        /// A random text is refused, or it is an event that is written as the same text.
+        /// A random text is either refused, or read as an event that is written as the same text.
         #[test]
         fn other_text_is_refused(text in ".*") {
             prop_assert!(matches!(Event::from_json(&text), Err(Error::Corrupt(_))));

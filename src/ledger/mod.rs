@@ -1,14 +1,15 @@
 //! The append-only log of the events of trials, and the views that are computed from it. It does not depend on models.
 //!
 //! * [`event`]: the events; [`json`]: events as text; [`entry`]: events as the log stores them
-//! * [`rules`]: which events are valid
-//! * [`views`]: the present state of a trial
+//! * [`rules`]: the validity of events
+//! * [`views`]: the current state of a trial
 //!
-//! The events are the whole state of the optimizer, and an accepted event is never removed. A value is accepted in
-//! every state of its trial. Only drafts of suggestions can be removed, by [`Ledger::truncate`].
+//! The events are the whole state of the optimizer. An accepted event is never removed. A value is accepted in every
+//! state of its trial. Only drafts of suggestions can be removed, by [`Ledger::truncate`].
 //!
-//! The point and context of a trial are stored once, as a row of one array; the log stores the other data of an event.
-//! The row has the point where the trial was run. If the trial was started at another point, it stores that point too.
+//! The point and context of a trial are stored once, as a row of one array; the log stores the other data of an
+//! event. The row has the point where the trial was run. If the trial was started at another point, the trial stores
+//! its start point, too.
 
 mod entry;
 pub mod event;
@@ -46,7 +47,7 @@ pub struct Ledger {
     rows: Vec<f64>,
     pending: BTreeSet<TrialNumber>,
     enqueued: Vec<Queued>,
-    /// The number of enqueued points that were suggested.
+    /// The number of enqueued points that have been suggested.
     n_dequeued: usize,
     n_suggested: usize,
     n_observed: usize,
@@ -143,7 +144,7 @@ impl Ledger {
         }
     }
 
-    /// The point where a trial was started: suggested, or added.
+    /// The point where a trial was suggested or added.
     pub fn started_point(&self, number: TrialNumber) -> Point {
         let started = self.trials[number].started().cloned();
         started.unwrap_or_else(|| self.point(number))
@@ -194,7 +195,7 @@ impl Ledger {
         self.enqueued.get(self.n_dequeued)
     }
 
-    /// The present time: the number of suggestions started, or the seconds given by the caller.
+    /// The current time: the number of suggestions so far, or the seconds given by the caller.
     pub fn now(&self, seconds: Option<f64>) -> Result<f64> {
         match (self.clock, seconds) {
             (Clock::Iterations, _) => Ok(self.n_suggested as f64),
@@ -211,7 +212,7 @@ impl Ledger {
         (start..self.len()).map(|i| self.event(i))
     }
 
-    /// Appends an event. An event that is not valid after the present log is refused.
+    /// Appends an event; refuses an event that is not valid after this log.
     pub fn append(&mut self, event: Event) -> Result<()> {
         if !self.allows(&event)? {
             return Err(Error::Corrupt(format!(

@@ -1,4 +1,4 @@
-//! The rules of the log: which event an action becomes, and which events are valid.
+//! The rules of the log: the event of an action, and the validity of events.
 
 use crate::error::{Error, Result};
 use crate::ledger::event::{Action, Again, Event, Point, Report, TrialNumber};

@@ -8,7 +8,7 @@ mod reported;
 use super::*;
 use proptest::prelude::*;
 
-/// The ledger that these events lead to.
+/// The ledger after these events.
 fn replay(events: impl Iterator<Item = Event>) -> Result<Ledger> {
     let mut ledger = Ledger::new(Clock::Iterations, 1, 0);
     for event in events {
@@ -241,7 +241,7 @@ fn failure(text: &str) -> Failure {
 }
 
 proptest! {
-    /// State = log: replaying the events gives the same views, and every trial is in exactly one state.
+    /// Replaying the events gives the same views, and every trial is in exactly one state.
     #[test]
     fn replaying_the_log_gives_the_same_ledger(
         steps in prop::collection::vec((0u8..7, 0usize..12, -3i8..3, reports()), 0..80),
@@ -273,7 +273,7 @@ proptest! {
                     suggest(&mut ledger, at, now, is_queued);
                 }
             }
-            // The point where a trial was started is kept when it was run elsewhere.
+            // If a trial was run at another point, its start point is kept.
             for number in started.len()..ledger.trials().len() {
                 started.push(ledger.started_point(number));
             }

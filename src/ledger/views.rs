@@ -39,16 +39,16 @@ impl State {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Trial {
     pub state: State,
-    /// Whether this optimizer suggested it; false if it was added.
+    /// Whether this optimizer suggested the trial; false if it was added.
     pub suggested: bool,
-    /// The row number of the candidate where it was run, if the domain is a list of candidates.
+    /// The row number of the candidate where the trial was run, if the domain is a list of candidates.
     pub index: Option<u32>,
     pub value: Option<f64>,
     /// The time of the suggestion, or of the addition of an added trial.
     pub suggested_at: f64,
     /// The time of the last change of its state to observed, failed or abandoned.
     pub ended_at: Option<f64>,
-    /// Data that few trials have. A million trials without it take a quarter of the memory.
+    /// Data that few trials have. Without the box a million trials would need four times the memory.
     pub(super) details: Option<Box<Details>>,
 }
 
@@ -120,12 +120,12 @@ impl Trial {
         self.fidelity().unwrap_or(1.0)
     }
 
-    /// The wall-clock time in seconds after which it no longer counts as arriving.
+    /// The wall-clock time in seconds after which the trial no longer counts as arriving.
     pub fn expires_at(&self) -> Option<f64> {
         self.details.as_ref()?.expires_at
     }
 
-    /// The note of the strategy that suggested it.
+    /// The note of the strategy that suggested the trial.
     pub fn note(&self) -> Option<&str> {
         self.details.as_ref()?.note.as_deref()
     }
@@ -137,7 +137,7 @@ impl Trial {
         self.started_attrs().into_iter().chain(later)
     }
 
-    /// The attributes that it started with.
+    /// The attributes from the start of the trial.
     pub(super) fn started_attrs(&self) -> Option<&str> {
         self.details.as_ref()?.attrs.as_deref()
     }
@@ -147,7 +147,7 @@ impl Trial {
         self.reported()?.error.as_ref()
     }
 
-    /// The coordinates where it was run, as the user gave them.
+    /// The coordinates where the trial was run, as the user gave them.
     pub fn given(&self) -> Option<&[f64]> {
         self.details.as_ref()?.given.as_deref()
     }
@@ -166,8 +166,8 @@ impl Trial {
         details.reported.get_or_insert_default()
     }
 
-    /// Stores the report of a value, without its point. The noise is replaced; cost and duration are kept if the report
-    /// has none.
+    /// Stores the report of a value, without its point. The noise is replaced; a cost or duration that the report
+    /// does not have is kept.
     pub(super) fn set_report(&mut self, report: &Report) {
         if self.std() != report.std {
             self.details.get_or_insert_default().std = report.std;
@@ -194,10 +194,10 @@ impl Trial {
     }
 }
 
-/// The ranking of the present values at the highest fidelity observed; ties go to the smallest number.
+/// The ranking of the current values at the highest fidelity observed; ties go to the smallest number.
 ///
-/// A heap of all values. An entry that is out of date or has a lower fidelity is dropped when it reaches the top, so
-/// that replacing a value costs O(log n) instead of O(n).
+/// It is a heap of all values. An outdated entry, or one with a lower fidelity, is dropped when it reaches the top,
+/// so replacing a value costs O(log n) instead of O(n).
 #[derive(Debug, Clone, Default)]
 pub(super) struct Ranking {
     heap: BinaryHeap<Ranked>,
@@ -227,7 +227,7 @@ impl PartialOrd for Ranked {
 }
 
 impl Ranking {
-    /// Inserts the present value of a trial.
+    /// Inserts the current value of a trial.
     pub fn insert(&mut self, number: TrialNumber, trials: &[Trial]) {
         let Some(value) = trials[number].value else {
             return;

@@ -10,8 +10,8 @@ use super::{Argmax, Maximizer, maximize};
 use crate::domain::{Condition, Coordinate, Domain, Objective};
 use crate::random::Rng;
 
-/// Columns: branch (3), u, n, v. In the first branch n is active, and v unless n has its lowest level; in the second u
-/// is active.
+/// Columns: branch (3), u, n, v. In the first branch n is active, and v is active unless n has its lowest level. In
+/// the second branch u is active.
 fn tree() -> Domain {
     let integer = Coordinate::Integer {
         low: 1,
@@ -77,7 +77,8 @@ fn search(f: impl Fn(&[f64]) -> f64, excluded: &Excluded, how: &Maximizer, seed:
     .unwrap()
 }
 
-/// Largest in the first branch at n = 0.3 and v = 0.8, and almost as large in the second at u = 0.1.
+/// The function is largest in the first branch at n = 0.3 and v = 0.8, and almost as large in the second branch at u
+/// = 0.1.
 fn two_hills(x: &[f64]) -> f64 {
     x[0] * (1.0 - (x[4] - 0.3).powi(2) - (x[5] - 0.8).powi(2))
         + x[1] * (0.9 - (x[3] - 0.1).powi(2))

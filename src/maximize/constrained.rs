@@ -1,8 +1,9 @@
-//! The search of a box under constraints: points are scored, and the best points are checked.
+//! The search of a box under constraints. All points are scored; only the best points are checked.
 //!
 //! Checks are slow and scores are fast. After step 1 of [`super::default_search`], the best starting points are
-//! checked; they include a pool of feasible members. Local searches ignore the constraints. If one ends outside, the
-//! last feasible point on its segment is kept, and random steps continue from there along the boundary.
+//! checked. The starting points include a pool of feasible members, which need no check. Local searches ignore the
+//! constraints. If a local search ends at an infeasible point, the last feasible point on the segment from its start
+//! is kept, and random steps continue from that point along the boundary.
 
 use ndarray::{Array2, ArrayView1, ArrayView2, Axis, concatenate};
 use rand::RngExt;
@@ -18,24 +19,24 @@ use crate::domain::{Coordinate, Domain, Objective, columns};
 use crate::error::{Error, Result, Stop, check};
 use crate::random::Rng;
 
-/// The smallest number of points that are spread over the box, in addition to the pool.
+/// The smallest number of points spread over the box, in addition to the pool.
 const MIN_SPREAD: usize = 64;
 /// The number of the best starting points that are checked, besides the pool.
 const MAX_CHECKED_STARTS: usize = 96;
-/// The number of spread points that are checked in addition. Each infeasible one is bisected to a point on the
-/// boundary, and so are at most `MAX_SEGMENTS_TO_BEST` of the best infeasible points.
+/// The number of spread points that are also checked. Bisection turns each infeasible one of them, and at most
+/// `MAX_SEGMENTS_TO_BEST` of the best infeasible points, into a point on the boundary.
 const MAX_CHECKED_SPREAD: usize = 192;
 const MAX_SEGMENTS_TO_BEST: usize = 64;
 const BISECTIONS: usize = 8;
-/// The smallest numbers of local searches that start, and that run to convergence.
+/// The smallest number of local searches, and the smallest number that run to convergence.
 const MIN_STARTS: usize = 12;
 const MIN_CONVERGED: usize = 4;
-/// The number of points checked between a start and an end. All local searches take one pass, the best ones up to
-/// `MAX_PASSES`.
+/// The number of points checked in one pass between a start and an end. Every local search gets one pass, the best
+/// searches up to `MAX_PASSES`.
 const CUTS: usize = 7;
 const MAX_PASSES: usize = 3;
-/// Rounds of random steps; steps per round at an effort of 1, shared by all ends; the bounds on the steps of one end;
-/// every n-th step has a random direction; the number of best steps per end that are checked.
+/// Random steps: the number of rounds; the steps per round of all ends together, at an effort of 1; the bounds on the
+/// steps of one end; the period of steps in a free direction; the number of best steps per end that are checked.
 const ROUNDS: usize = 16;
 const N_STEPS: f64 = 72.0;
 const STEPS_OF_ONE: (f64, f64) = (12.0, 18.0);
@@ -43,12 +44,12 @@ const FREE_STEP_EVERY: usize = 3;
 const MAX_CHECKED_STEPS: usize = 12;
 /// Changes of single discrete coordinates are tried every N rounds.
 const SWEEP_EVERY: usize = 4;
-/// The length of the first steps, and its factors after a step was accepted and after none was.
+/// The length of the first steps, its factor after an accepted step, and its factor after a round without one.
 const FIRST_LENGTH: f64 = 0.1;
 const LONGER: f64 = 1.5;
 const SHORTER: f64 = 0.35;
 
-/// The members of a domain that a search may return.
+/// The rules for the members of a domain that a search may return.
 #[derive(Debug, Clone, Copy)]
 pub struct Allowed<'a> {
     pub excluded: &'a Excluded,
@@ -57,8 +58,8 @@ pub struct Allowed<'a> {
     pub pool: Option<&'a Pool>,
 }
 
-/// The best feasible member that the search finds. The rows of `best_observed` must be feasible; the rest is as in
-/// [`super::maximize`].
+/// The best feasible member that the search finds. The rows of `best_observed` must be feasible; the other arguments
+/// are as in [`super::maximize`].
 pub(super) fn best_feasible(
     objective: &mut dyn Objective,
     domain: &Domain,
@@ -83,10 +84,10 @@ pub(super) fn best_feasible(
         exhaustive::best_row(objective, pool.points(), &skip, rng, stop)?
     } else {
         let mut plan = Plan::new(product, effort, false)?;
-        // Maxima along a boundary are many and narrow, so the minimum holds for every effort.
+        // A boundary has many narrow maxima, so these minima apply at every effort.
         plan.n_starts = plan.n_starts.max(MIN_STARTS);
         plan.n_converged = plan.n_converged.max(MIN_CONVERGED);
-        // The pool replaces the share of the spread points that will violate the constraints.
+        // The pool replaces the spread points that are expected to violate the constraints.
         plan.n_even = (plan.n_even as f64 * pool.share()) as usize + MIN_SPREAD;
         let spread = starting_points(domain, product, best_observed, &plan, rng);
         let n_unknown = spread.nrows();
@@ -173,7 +174,7 @@ impl Constrained<'_, '_> {
             }
         }
         order.retain(|&i| allowed[i]);
-        // The maximum is often on the boundary, where very few of the points are.
+        // The maximum is often on the boundary, but very few of the points are.
         let boundary = self.on_boundary(points, &order, &outside)?;
         let scored = self.search.score(boundary.view())?;
         let points = &concatenate![Axis(0), points.view(), boundary];
@@ -272,8 +273,8 @@ impl Constrained<'_, '_> {
         Ok(allowed)
     }
 
-    /// The end of each segment if it is allowed, else the last point before the first one that is not, located in
-    /// `passes` passes. The start is returned where it is better.
+    /// Returns the end of each segment if it is allowed, else the last allowed point before the first point that is
+    /// not, located in `passes` passes. Returns the start if it is better.
     fn last_allowed(&mut self, mut segments: Vec<Segment>, passes: usize) -> Result<Vec<End>> {
         let width = self.domain.width();
         let mut rows = Array2::zeros((segments.len(), width));
@@ -341,8 +342,8 @@ impl Constrained<'_, '_> {
             .collect())
     }
 
-    /// Improve the ends that the constraints have cut (all ends if there are discrete coordinates), by random steps to
-    /// better allowed members.
+    /// Improves ends by random steps to better allowed members. Without discrete coordinates, only ends that the
+    /// constraints have cut are improved.
     fn random_steps(&mut self, ends: &mut [End], effort: f64, rng: &mut Rng) -> Result<()> {
         let (least, most) = STEPS_OF_ONE;
         let n_steps = (N_STEPS * effort / ends.len() as f64).clamp(least, most) as usize;
@@ -388,7 +389,7 @@ impl Constrained<'_, '_> {
                 let k = owners[i];
                 if allowed && !moved[k] {
                     moved[k] = true;
-                    // An end that was a local maximum is a start of further steps.
+                    // From now on further steps start at this end, even if it was a local maximum.
                     ends[k] = End {
                         x: rows.row(i).to_vec(),
                         value: values[i],
@@ -437,8 +438,8 @@ impl Constrained<'_, '_> {
         rows.extend(y);
     }
 
-    /// A step of this length orthogonal to the uphill direction, plus a small part along it: near a boundary the better
-    /// feasible points lie in a narrow wedge.
+    /// A step of this length orthogonal to the uphill direction, plus a small part along it, because the better
+    /// feasible points near a boundary lie in a narrow wedge.
     fn push_step_across(
         &self,
         x: &[f64],
@@ -458,7 +459,7 @@ impl Constrained<'_, '_> {
             *a -= along * u;
         }
         normalise(&mut across);
-        // Shares over three orders of magnitude, so that some steps hit narrow wedges.
+        // The shares cover three orders of magnitude, so that some steps hit narrow wedges.
         let share = libm::pow(10.0, -3.0 * rng.random::<f64>());
         let step = across
             .iter()

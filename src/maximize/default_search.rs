@@ -1,13 +1,14 @@
-//! The search of a box: many points are scored, local searches start from the best points, and sweeps over single
-//! coordinates follow.
+//! The search of a box. It scores many points, starts local searches from the best points, and then sweeps over
+//! single coordinates.
 //!
 //! 1. the starting points are scored in blocks;
-//! 2. a short local search runs from each of the best few that are not neighbours, and from the best of some further
-//!    combinations of the discrete coordinates; it treats integers as continuous and rounds them afterwards, so that a(x)
-//!    is evaluated between the members too;
+//! 2. a short local search runs from each of the best few points that are not neighbours, and from the best points of
+//!    some further combinations of the discrete coordinates; it treats integers as continuous and rounds them
+//!    afterwards, so a(x) is also evaluated between the members;
 //! 3. searches from the best ends alternate local search over the continuous coordinates and sweeps until convergence;
 //! 4. if coordinates are discrete, further searches start from random perturbations of the best end (iterated local
-//!    search, Lourenço et al. 2003); all local searches are short but the last one, from the best end of all.
+//!    search, Lourenço et al. 2003); these local searches are short, and a last long one starts from the best end of
+//!    all.
 
 use std::collections::HashSet;
 
@@ -25,8 +26,8 @@ use crate::random::Rng;
 
 /// The largest number of rounds of local search and sweep from one start. Searches converge in far fewer rounds.
 const MAX_ROUNDS: usize = 50;
-/// The smallest distance (root mean square over the columns) of starts. Starts nearer to a better one usually reach the
-/// same local maximum.
+/// The smallest distance (root mean square over the columns) of starts. A start nearer to a better start usually
+/// reaches the same local maximum.
 const MIN_START_DISTANCE: f64 = 0.05;
 /// Ends of local searches are equal if no column differs by more.
 pub(super) const SAME_END: f64 = 1e-3;
@@ -66,8 +67,8 @@ impl Plan {
         let (n_even, n_starts) = ((256.0 + 128.0 * d).min(1280.0), (8.0 + 2.0 * d).min(32.0));
         let discrete = coordinates.iter().any(|c| c.levels() > Some(1));
         let perturb = perturb && discrete;
-        // Maxima of different combinations are unrelated, and few evenly spread points have a good combination. Part of
-        // their cost is spent on searches from perturbations instead.
+        // A maximum for one combination says little about other combinations, and few evenly spread points have a
+        // good combination. So half of these points are replaced by searches from perturbations.
         let n_converged = match (discrete, perturb) {
             (false, _) => 2.0,
             (true, false) => 6.0,
@@ -100,7 +101,7 @@ pub(super) struct Search<'a, 's> {
     pub objective: &'a mut dyn Objective,
     pub product: &'a Product,
     excluded: &'a Excluded,
-    /// The best member scored so far that is not excluded; used only if members are excluded.
+    /// The best scored member that is not excluded; used only if members are excluded.
     best_left: Option<(Vec<f64>, f64)>,
     pub stop: &'a mut Stop<'s>,
     /// L-BFGS-B minimises (reference − a) / scale, so that its tolerances are relative to the range of a.
@@ -214,7 +215,7 @@ impl<'a, 's> Search<'a, 's> {
         Ok(Some(argmax(best)))
     }
 
-    /// Alternate local search and sweep until a sweep finds no improvement.
+    /// Alternates local search and sweep until a sweep finds no improvement.
     fn converge(&mut self, x: &mut Vec<f64>, value: &mut f64, tolerance: &Tolerance) -> Result<()> {
         for _ in 0..MAX_ROUNDS {
             check(self.stop)?;
@@ -230,7 +231,8 @@ impl<'a, 's> Search<'a, 's> {
         Ok(())
     }
 
-    /// Short searches from perturbations of the best end, then a long search from the best member that is not excluded.
+    /// Runs short searches from perturbations of the best end, then a long search from the best member that is not
+    /// excluded.
     fn search_from_perturbations(
         &mut self,
         best: &mut (Vec<f64>, f64),
@@ -253,7 +255,8 @@ impl<'a, 's> Search<'a, 's> {
         self.converge(&mut best.0, &mut best.1, &plan.fine)
     }
 
-    /// A perturbation of `x`: one coordinate is redrawn, and each other one with probability [`REDRAW_PROBABILITY`].
+    /// A perturbation of `x`. One random coordinate is always redrawn, each other one with probability
+    /// [`REDRAW_PROBABILITY`].
     fn perturbed(&self, x: &[f64], rng: &mut Rng) -> Vec<f64> {
         let spans: Vec<_> = columns(self.product).collect();
         let always = rng.random_range(0..spans.len());
@@ -270,12 +273,12 @@ impl<'a, 's> Search<'a, 's> {
         y
     }
 
-    /// Set reference and scale from finite values; `order` lists them best first.
+    /// Sets reference and scale from finite values; `order` lists them best first.
     pub fn set_scale(&mut self, values: &[f64], order: &[usize]) {
         let Some(&first) = order.first() else {
             return;
         };
-        // The range of the upper tenth, because the range of an acquisition far below it is not informative.
+        // The scale is the range of the upper tenth, because values far below it are not informative.
         let range = |rank: usize| values[first] - values[order[rank]];
         self.reference = values[first];
         self.scale = [range(order.len() / 10), range(order.len() - 1)]
@@ -284,8 +287,8 @@ impl<'a, 's> Search<'a, 's> {
             .unwrap_or(1.0);
     }
 
-    /// Add up to `count` rows of `order`, best first, whose combination of categoricals and small integers differs from
-    /// that of all starts before.
+    /// Adds up to `count` rows of `order`, best first, whose combination of categoricals and small integers differs
+    /// from the combinations of all earlier starts.
     pub fn add_combinations(
         &self,
         starts: &mut Vec<usize>,
@@ -329,7 +332,7 @@ pub(super) fn distance(x: &[f64], y: &[f64]) -> f64 {
         .fold(0.0, f64::max)
 }
 
-/// Up to `count` rows of `order`, best first, each at a distance from the rows before it.
+/// Up to `count` rows of `order`, best first; each is at least [`MIN_START_DISTANCE`] from the rows before it.
 pub(super) fn distinct(points: &Array2<f64>, order: &[usize], count: usize) -> Vec<usize> {
     let mut taken: Vec<usize> = Vec::with_capacity(count);
     for &i in order {

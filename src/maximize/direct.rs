@@ -12,7 +12,7 @@ const EVALUATIONS: usize = 64;
 
 /// The best of about `n_evaluations` members of the box; `None` if all values are NaN.
 ///
-/// The unit cube of all columns is divided; a point has the a(x) of the nearest member.
+/// DIRECT divides the unit cube of all columns. The value of a point is a at the nearest member.
 pub(super) fn best_centre(
     objective: &mut dyn Objective,
     domain: &Domain,

@@ -1,4 +1,4 @@
-//! Members of a domain that a search must not return while others are left.
+//! Members of a domain that a search must not return while other members are left.
 
 use std::collections::HashSet;
 
@@ -8,22 +8,22 @@ use rand::RngExt;
 use crate::domain::{Coordinate, Domain, Product, columns, indices};
 use crate::random::Rng;
 
-/// The number of uniform draws in search of a member that is not excluded. Members are then enumerated in order.
+/// The number of uniform draws to find a member that is not excluded. After them members are enumerated in order.
 const MAX_DRAWS: usize = 64;
 
 /// A set of members of a domain without an active continuous coordinate. Equal rows of candidates are one member.
 #[derive(Debug, Clone, Default)]
 pub struct Excluded(HashSet<Vec<u64>>);
 
-/// The key of a candidate: equal rows have equal keys.
+/// The key of a candidate. Equal rows have equal keys.
 fn key_of_row(row: ArrayView1<f64>) -> Vec<u64> {
     // Adding 0 turns −0 into 0.
     row.iter().map(|x| (x + 0.0).to_bits()).collect()
 }
 
 impl Excluded {
-    /// The set of these points of the domain. Candidates are identified by their row number; points without one are
-    /// ignored.
+    /// The set of these points of the domain. Candidates are identified by their row number; points without a row
+    /// number are ignored.
     pub fn new<'a>(
         domain: &Domain,
         points: impl IntoIterator<Item = (&'a [f64], Option<usize>)>,
@@ -47,7 +47,7 @@ impl Excluded {
         self.0.is_empty()
     }
 
-    /// Add the points of another set.
+    /// Adds the points of another set.
     pub fn extend(&mut self, other: Self) {
         self.0.extend(other.0);
     }
@@ -68,7 +68,7 @@ impl Excluded {
         !self.is_empty() && self.0.contains(&indices(product, x))
     }
 
-    /// Whether no member of the domain is left.
+    /// Whether every member of the domain is excluded.
     pub fn is_all_of(&self, domain: &Domain) -> bool {
         match domain {
             _ if self.is_empty() => false,
@@ -97,7 +97,7 @@ impl Excluded {
         if let Domain::Box(product) = domain
             && let Some(active) = product.active(&x)
         {
-            // Coordinates that became active are at the middle: draw the continuous ones.
+            // Coordinates that became active are at the middle, so draw the continuous ones.
             for ((coordinate, at), active) in columns(product).zip(active) {
                 if active && *coordinate == Coordinate::Continuous {
                     x[at.start] = rng.random();
@@ -108,7 +108,7 @@ impl Excluded {
     }
 }
 
-/// Advance to the next member; the first follows the last.
+/// Advances to the next member; the first member follows the last.
 fn next_member(domain: &Domain, x: &mut [f64], row: &mut Option<usize>) {
     match domain {
         Domain::Candidates(points) => {

@@ -106,7 +106,7 @@ fn if_all_members_are_excluded_the_exclusion_is_ignored() {
         let last = |x: &[f64], _: &mut [f64]| x[width - 1];
         let found = search_without(last, &domain, &[], &Maximizer::default(), &excluded, 1);
         assert_eq!(found.point, all[6]);
-        // All but one are excluded and all values are NaN: the remaining one is returned.
+        // If all members except one are excluded and all values are NaN, the remaining member is returned.
         let excluded = Excluded::new(
             &domain,
             all[1..]

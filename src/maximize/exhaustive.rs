@@ -10,10 +10,11 @@ use crate::domain::{Domain, Product, columns};
 use crate::error::{Result, Stop, check};
 use crate::random::Rng;
 
-/// Up to this number, all combinations of the discrete coordinates are scored or are among the starting points.
+/// If there are at most this many combinations of the discrete coordinates, all are scored or are among the starting
+/// points.
 pub(super) const MAX_COMBINATIONS: u64 = 1000;
 
-/// The best row that `skip` allows, exact ties broken uniformly at random; `None` if every value is NaN.
+/// The best row that is not skipped; exact ties are broken uniformly at random; `None` if every value is NaN.
 pub(super) fn best_row(
     objective: &mut dyn Objective,
     points: ArrayView2<f64>,
@@ -34,7 +35,7 @@ pub(super) fn best_row(
             if !(ahead || tied) || skip(rows.row(i)) {
                 continue;
             }
-            // Reservoir sampling: the m-th tie replaces the present one with probability 1/m.
+            // Reservoir sampling: the m-th tie replaces the current one with probability 1/m.
             n_ties = if ahead { 1 } else { n_ties + 1 };
             if ahead || rng.random_range(0..n_ties) == 0 {
                 best = Some((block * BLOCK + i, value));
@@ -69,7 +70,7 @@ pub(super) fn best_combination(
     }))
 }
 
-/// Every combination of the active discrete coordinates, one per row; columns of active continuous ones are 0.
+/// Every combination of the active discrete coordinates, one per row; columns of active continuous coordinates are 0.
 pub(crate) fn combinations(product: &Product, width: usize) -> Array2<f64> {
     let mut points = Array2::zeros((product.combinations() as usize, width));
     let mut x = vec![0.0; width];

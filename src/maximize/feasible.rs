@@ -1,4 +1,4 @@
-//! Known constraints: the check of members of a box, and feasible members found by rejection sampling.
+//! Known constraints: the check of members of a box, and rejection sampling of feasible members.
 
 use ndarray::{Array2, ArrayView1, ArrayView2, Axis, concatenate};
 use rand::RngExt;
@@ -18,7 +18,7 @@ const BATCH: usize = 500;
 /// The sizes of the first and of the largest batch of random points.
 const BATCHES: (usize, usize) = (4, 512);
 
-/// A function that returns for each row, an encoded point, whether it satisfies the constraints.
+/// A function of encoded points, one per row. It returns for each row whether the point satisfies the constraints.
 pub type Check<'a> = dyn Fn(ArrayView2<f64>) -> Result<Vec<bool>> + 'a;
 
 /// The optional constraints. A check is slow, because it calls functions of the user.
@@ -141,12 +141,12 @@ fn sample(
     })
 }
 
-/// Feasible members of a box, found once, because finding them at every suggestion would be too slow under tight
-/// constraints.
+/// Feasible members of a box. They are found once, because under tight constraints finding them at every suggestion
+/// would be too slow.
 #[derive(Debug, Clone)]
 pub struct Pool {
     points: Array2<f64>,
-    /// Whether it holds every feasible member.
+    /// Whether the pool holds every feasible member.
     complete: bool,
     tried: usize,
 }

@@ -11,9 +11,9 @@ use crate::numerics::lbfgsb::{self, Tolerance};
 const EVALUATIONS: usize = 16;
 
 impl Search<'_, '_> {
-    /// L-BFGS-B over the active continuous coordinates, with the others fixed. If `relaxed`, active integers with three
-    /// or more levels that are not parents vary too, and are rounded to the nearest member. The result is never worse
-    /// than `start`, which has this `value`.
+    /// L-BFGS-B over the active continuous coordinates, with the others fixed. If `relaxed`, active integers with
+    /// three or more levels that are not parents also vary, and are rounded to the nearest member. The result is
+    /// never worse than `start`, which has this `value`.
     pub fn local_search(
         &mut self,
         start: Vec<f64>,
@@ -70,7 +70,8 @@ impl Search<'_, '_> {
     }
 }
 
-/// Whether a can be relaxed: values between the members are informative about the best member.
+/// Whether the coordinate can be relaxed. It can if values of a between its levels are informative about the best
+/// level.
 fn can_be_relaxed(coordinate: &Coordinate) -> bool {
     matches!(coordinate, Coordinate::Integer { .. }) && coordinate.levels() > Some(2)
 }

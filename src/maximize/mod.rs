@@ -3,8 +3,9 @@
 //! * [`exhaustive`]: every member of a finite domain is scored
 //! * [`default_search`]: the search of a box: [`starting_points`], then [`local_search`] alternating with a [`sweep`]
 //! * [`multistart`], [`direct`]: searches of a box as in the literature, for replays
-//! * [`constrained`]: the search of a box under constraints; [`feasible`]: their check, and feasible members
-//! * [`excluded`]: members that a search must not return while others are left
+//! * [`constrained`]: the search of a box under constraints; [`feasible`]: the check of constraints, and feasible
+//!   members
+//! * [`excluded`]: members that a search must not return while other members are left
 //!
 //! Notation: a(x) the objective, larger is better; d coordinates; points are rows of the domain's columns.
 

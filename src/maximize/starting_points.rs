@@ -17,7 +17,7 @@ use crate::random::Rng;
 /// Standard deviations of the steps away from the best observed points.
 const STEPS: [f64; 4] = [0.2, 0.05, 0.01, 0.002];
 
-/// Step 1 of the search: the members of the box that are scored first.
+/// The members of the box that are scored in step 1 of the search.
 pub(super) fn starting_points(
     domain: &Domain,
     product: &Product,
@@ -78,7 +78,7 @@ fn even_points_and_corners(
     unit
 }
 
-/// Write all combinations of the discrete coordinates to the rows in turn, each round in random order.
+/// Writes all combinations of the discrete coordinates to the rows in turn, each round in random order.
 fn write_combinations(product: &Product, mut points: ArrayViewMut2<f64>, rng: &mut Rng) {
     let all = combinations(product, points.ncols());
     let mut order: Vec<usize> = Vec::with_capacity(points.nrows() + all.nrows());
@@ -97,7 +97,7 @@ fn write_combinations(product: &Product, mut points: ArrayViewMut2<f64>, rng: &m
     }
 }
 
-/// The best observed points themselves, then every size of step from the best, the second best, …
+/// The best observed points, then points at every length of step from the best, the second best, …
 fn steps(
     domain: &Domain,
     product: &Product,

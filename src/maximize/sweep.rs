@@ -1,5 +1,5 @@
-//! A sweep over single coordinates: to other levels, or to both ends if continuous, then changes of several discrete
-//! ones together.
+//! A sweep over single coordinates. It tries other levels, or both ends of a continuous coordinate, then changes of
+//! several discrete coordinates together.
 
 use std::collections::HashSet;
 
@@ -10,7 +10,7 @@ use super::default_search::Search;
 use crate::domain::{Coordinate, columns};
 use crate::error::Result;
 
-/// Up to this number of levels a sweep tries every level of an integer; above it steps of ±1, ±2, ±4, …
+/// A sweep tries every level of an integer with at most this many levels, and steps of ±1, ±2, ±4, … of a larger one.
 const FEW_LEVELS: u64 = 16;
 
 /// Whether the coordinate is an integer with more than `FEW_LEVELS` levels.
@@ -19,9 +19,9 @@ pub(super) fn is_large(coordinate: &Coordinate) -> bool {
 }
 
 impl Search<'_, '_> {
-    /// Apply the best change of a single coordinate if it improves a, then the best combined change of further discrete
-    /// coordinates. All single changes are scored in one batch, and all combined changes in another. Returns whether a
-    /// has improved.
+    /// Applies the best change of a single coordinate if it improves a, then the best combined change of further
+    /// discrete coordinates. All single changes are scored in one batch, and all combined changes in another. Returns
+    /// whether a has improved.
     pub fn sweep(&mut self, x: &mut [f64], value: &mut f64) -> Result<bool> {
         let (mut moves, mut moved) = (Vec::new(), Vec::new());
         let mut y = x.to_vec();
@@ -76,7 +76,8 @@ impl Search<'_, '_> {
         Ok(true)
     }
 
-    /// Apply the best of the first one, the first two, … of these changes of discrete coordinates, if it improves a.
+    /// Tries the first change of `order`, the first two together, and so on, and applies the best of these if it
+    /// improves a.
     fn apply_together(
         &mut self,
         x: &mut [f64],

@@ -132,7 +132,8 @@ fn as_good_as_many_dense_starts_on_random_surfaces() {
 
 #[test]
 fn a_narrow_hill_of_one_choice_is_found_beside_broad_hills_of_others() {
-    // Every starting point on the narrow hill is far below those on the broad hills, which have lower maxima.
+    // Every starting point on the narrow hill is far below the starting points on the broad hills, which have lower
+    // maxima.
     let mut coordinates = vec![Coordinate::Continuous; 4];
     coordinates.push(Coordinate::Categorical { n: 6 });
     let domain = Domain::new_box(coordinates).unwrap();
@@ -202,7 +203,7 @@ fn corners_and_thin_faces_are_reached_exactly() {
 
 #[test]
 fn a_needle_beside_an_observed_point_is_found() {
-    // The log of a bump of width 2e-3, −∞ where it underflows, like log-EI late in a search.
+    // The log of a bump of width 2e-3 is −∞ where the bump underflows, like log-EI late in a search.
     let d = 6;
     let bump = |x: &[f64], g: &mut [f64]| {
         let squared: f64 = x.iter().map(|x| ((x - 0.4321) / 2e-3).powi(2)).sum();
@@ -250,7 +251,8 @@ fn ties_of_candidates_are_uniform_and_nan_is_never_the_best() {
 
 #[test]
 fn discrete_coordinates_take_their_best_members() {
-    // Few combinations: the best of 4 × 5 × 3 is far from every other, and each has another best x.
+    // Few combinations. The best of 4 × 5 × 3 combinations is far better than the others, and each has a different
+    // best x.
     let domain = Domain::new_box(vec![
         integer(1, 4, false),
         Coordinate::Continuous,
@@ -287,7 +289,7 @@ fn discrete_coordinates_take_their_best_members() {
         assert!((found.value - 0.3).abs() < 1e-6, "{found:?}");
         assert_eq!(last[0].level(&found.point[7..]), 137);
     }
-    // No continuous coordinate and few members: exactly the best one.
+    // No continuous coordinate and few members. Exactly the best member is found.
     let grid =
         Domain::new_box(vec![integer(0, 9, false), Coordinate::Categorical { n: 3 }]).unwrap();
     let f = |x: &[f64], _: &mut [f64]| (40.0 * x[0]).sin() + x[2] * 0.01;

@@ -1,8 +1,8 @@
 //! Dense linear algebra with the crate `faer`: Cholesky factors, triangular solves, inverses and products.
 //!
-//! Notation: A = L Lᵀ is n × n. A *block of right-hand sides* is an array with one row per right-hand side, shape (N, n):
-//! row-major rows are the contiguous columns that faer works on. Factors and inverses of many rows use the thread pool
-//! of the process; all other functions run on the calling thread. The bits do not depend on the number of threads.
+//! Notation: A = L Lᵀ is n × n. A *block of right-hand sides* is an array with one row per right-hand side, shape (N,
+//! n). Its row-major rows are contiguous columns for faer. Large factors and inverses use the thread pool of the
+//! process; all other functions run on the calling thread. The bits do not depend on the number of threads.
 
 use faer::dyn_stack::{MemBuffer, MemStack};
 use faer::linalg::cholesky::llt::{factor, inverse};
@@ -17,7 +17,7 @@ use crate::numerics::threads::pool;
 
 pub use super::simd::{dot, sum};
 
-/// The number of rows from which a factor, or an inverse, is computed on several threads.
+/// With at least this number of rows, a factor or an inverse is computed on several threads.
 const FACTOR_THREADS_FROM: usize = 700;
 const INVERSE_THREADS_FROM: usize = 300;
 
@@ -100,7 +100,7 @@ pub fn multiply_transposed(
 /// Subtracts rows rowsᵀ from the symmetric matrix `out` (m, m), rows (m, n).
 pub(crate) fn subtract_gram_of_rows(rows: ArrayView2<f64>, mut out: ArrayViewMut2<f64>) {
     let rows = as_columns(rows);
-    // `out` is symmetric, so that it is the same matrix in row- and in column-major order.
+    // `out` is symmetric, so it is the same matrix in row-major and in column-major order.
     matmul(
         as_columns_mut(out.view_mut()),
         Accum::Add,
@@ -154,7 +154,7 @@ fn as_columns(a: ArrayView2<'_, f64>) -> MatRef<'_, f64> {
 fn as_columns_mut(mut a: ArrayViewMut2<'_, f64>) -> MatMut<'_, f64> {
     let (rows, width) = a.dim();
     let [row_stride, column_stride] = [a.strides()[0], a.strides()[1]];
-    // SAFETY: as in `as_columns`, and the view is exclusive for the same lifetime.
+    // SAFETY: as in `as_columns`; the view is also exclusive for this lifetime.
     unsafe { MatMut::from_raw_parts_mut(a.as_mut_ptr(), width, rows, column_stride, row_stride) }
 }
 

@@ -10,10 +10,10 @@ use basin::{
     PointState,
 };
 
-/// Evaluate `f` at about `n_evaluations` points of [0, 1]^d, which DIRECT chooses.
+/// Evaluates `f` at about `n_evaluations` points of [0, 1]^d, which DIRECT chooses.
 ///
 /// The last round of divisions is always finished, which may take a few more evaluations. The search stops early when
-/// its best box is smaller than 1e-6. NaN counts as +∞. `f` must keep the best point itself.
+/// its best box is smaller than 1e-6. NaN counts as +∞. Nothing is returned, so `f` must keep the best point.
 pub fn minimize<'a>(f: &'a mut Function<'a>, d: usize, n_evaluations: usize) {
     if d == 0 {
         f(&[]);

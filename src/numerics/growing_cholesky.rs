@@ -1,4 +1,4 @@
-//! A Cholesky factor to which rows are appended and which is truncated to its first rows.
+//! A Cholesky factor that can be extended by rows and truncated to its first rows.
 //!
 //! Notation: A = L Lᵀ is n × n; a *block of right-hand sides* is an array with one row per right-hand side, shape (N, n).
 
@@ -11,14 +11,14 @@ use crate::error::{Error, Result, Stop, check};
 /// The jitters that are tried in turn until the factorisation succeeds, as multiples of the mean diagonal entry.
 const JITTERS: [f64; 6] = [0.0, 1e-12, 1e-10, 1e-8, 1e-6, 1e-4];
 
-/// A pivot below this multiple of the mean diagonal entry is a rounding error. Solves against it may return entries of
-/// any size, and the next row would then fail even with the largest jitter.
+/// A pivot below this multiple of the mean diagonal entry is a rounding error. Solves with such a pivot may return
+/// entries of any size, so the next row would fail even with the largest jitter.
 const MIN_PIVOT: f64 = 1e-13;
 
 /// The number of rows of L that stay in the cache while many right-hand sides are solved.
 const TILE: usize = 32;
 
-/// The number of right-hand sides that a tile is applied to between two checks of `stop`.
+/// The number of right-hand sides between two checks of `stop`.
 const STOP_INTERVAL: usize = 256;
 
 /// The lower factor L of A = L Lᵀ, column-major in a buffer with spare capacity.
@@ -64,9 +64,9 @@ impl GrowingCholesky {
 
     /// Appends m rows: `cross` (m, n) = A[new, old]; `block` (m, m) = A[new, new] is consumed.
     ///
-    /// With L11 known, L21 = (L11⁻¹ A12)ᵀ and L22 L22ᵀ = A22 − L21 L21ᵀ. If that Schur complement is not positive
-    /// definite, increasing jitter is added to its diagonal. If the largest jitter fails too, an error is returned and
-    /// the factor is unchanged.
+    /// With L11 known, L21 = (L11⁻¹ A12)ᵀ and L22 L22ᵀ = A22 − L21 L21ᵀ. If the Schur complement A22 − L21 L21ᵀ is
+    /// not positive definite, increasing jitter is added to its diagonal. If the largest jitter also fails, an error
+    /// is returned and the factor is unchanged.
     pub fn extend(&mut self, cross: ArrayView2<f64>, block: Array2<f64>) -> Result<()> {
         let scale = block.diag().iter().map(|a| a.abs()).sum::<f64>() / block.nrows() as f64;
         self.extend_scaled(cross, block, scale)
@@ -97,7 +97,8 @@ impl GrowingCholesky {
         if n > 0 {
             subtract_gram_of_rows(l21.view(), schur.view_mut());
         }
-        // The new corner of the buffer holds the matrix while its copy is factorised; the factor then replaces it.
+        // The new corner of the buffer holds the Schur complement while a copy is factorised; then the factor
+        // replaces it.
         self.write_corner(n, &schur);
         let jitter = self.factor_with_jitter(n, &mut schur, scale)?;
         self.write_corner(n, &schur);
@@ -113,7 +114,7 @@ impl GrowingCholesky {
 
     /// Writes the lower triangle of a column-major matrix behind the first n rows and columns.
     ///
-    /// The upper triangle is never read. It is not written either, so that its memory pages are not allocated.
+    /// The upper triangle is never read. It is also not written, so that its memory pages are not allocated.
     fn write_corner(&mut self, n: usize, a: &Array2<f64>) {
         for (j, column) in a.rows().into_iter().enumerate() {
             let start = (n + j) * self.capacity + n;
@@ -125,7 +126,8 @@ impl GrowingCholesky {
         }
     }
 
-    /// Replaces `a`, a copy of the matrix behind the first n rows and columns, by its factor. Returns the jitter.
+    /// Replaces `a` by its factor and returns the jitter. The buffer holds the same matrix behind the first n rows
+    /// and columns.
     fn factor_with_jitter(&self, n: usize, a: &mut Array2<f64>, scale: f64) -> Result<f64> {
         let mut failed = Error::NotPositiveDefinite {
             pivot: 0,
@@ -161,7 +163,7 @@ impl GrowingCholesky {
         self.forward_substitution_leading(block);
     }
 
-    /// As `forward_substitution`, with the factor of the leading block of A whose size is the length of the rows.
+    /// As `forward_substitution`, with the leading block of A. The length of the rows gives the size of the block.
     pub fn forward_substitution_leading(&self, mut block: ArrayViewMut2<f64>) {
         let n = block.ncols();
         assert!(n <= self.n, "at most one column per row of the factor");
@@ -188,7 +190,7 @@ impl GrowingCholesky {
         substitute_backward(&self.buffer, self.capacity, b);
     }
 
-    /// As `forward_substitution_leading`, where the first `start` entries of each row are already solved. The other
+    /// As `forward_substitution_leading`, but the first `start` entries of each row are already solved. The other
     /// entries are solved one by one, so that the bits do not depend on the number of calls.
     pub fn forward_substitution_singly(
         &self,
@@ -258,7 +260,7 @@ impl GrowingCholesky {
         if n <= self.capacity {
             return;
         }
-        // The first block is usually the only one for some time, so that capacity for a tail is enough.
+        // The first block is usually the only one for some time, so capacity for a tail suffices.
         let capacity = if self.capacity == 0 {
             n + n / 8 + 8
         } else {
@@ -365,8 +367,7 @@ pub(super) mod tests {
         assert!((l.log_det() - 16f64.ln()).abs() < 1e-14);
     }
 
-    /// Rows of points that are equal up to rounding have a pivot of 0 or a rounding error; appending further rows must
-    /// not fail.
+    /// If points are equal up to rounding, a pivot is 0 or a rounding error. Appending further rows must not fail.
     #[test]
     fn rows_that_repeat_up_to_rounding_can_always_be_appended() {
         for seed in 0..3000u64 {

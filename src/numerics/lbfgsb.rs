@@ -18,14 +18,15 @@ pub struct Tolerance {
     pub projected_gradient: f64,
     /// The relative reduction (f_old − f_new) / max(|f_old|, |f_new|, 1) of one iteration.
     pub relative_reduction: f64,
-    /// The largest number of iterations. An iteration usually takes one evaluation, and at most twenty.
+    /// The largest number of iterations. An iteration usually takes one evaluation; it takes at most twenty.
     pub max_iterations: u64,
 }
 
-/// Minimise `f` over [lower, upper] from `x0` with L-BFGS-B; `f(x, gradient)` fills the gradient and returns the value.
+/// Minimises `f` over [lower, upper] from `x0` with L-BFGS-B. `f(x, gradient)` fills the gradient and returns the
+/// value.
 ///
-/// Returns the best point evaluated and its value. `x0` is clipped to the bounds first. Non-finite values count as +∞,
-/// and the line search shortens its step there. If the value at `x0` is not finite, (x0, +∞) is returned after one
+/// Returns the best point evaluated and its value. `x0` is clipped to the bounds first. A non-finite value counts as
+/// +∞ and makes the line search shorten its step. If the value at `x0` is not finite, (x0, +∞) is returned after one
 /// evaluation.
 pub fn minimize(
     f: &mut dyn FnMut(&[f64], &mut [f64]) -> f64,
@@ -112,8 +113,8 @@ impl Evaluations<'_> {
             if !self.best_value.is_finite() {
                 return f64::INFINITY;
             }
-            // The interpolation needs a finite value. f* + |g*ᵀ(x − x*)| rises as fast as f falls at the best point x*,
-            // which shortens the step by a factor of four to nine.
+            // The interpolation needs a finite value. The value f* + |g*ᵀ(x − x*)| rises as fast as f falls at the
+            // best point x*, so the step is shortened by a factor of four to nine.
             let rise: f64 = free
                 .iter()
                 .map(|&i| self.best_gradient[i] * (self.x[i] - self.best[i]))

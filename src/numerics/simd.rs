@@ -1,8 +1,8 @@
 //! Vectorised loops and triangular solves with the same bits on every machine.
 //!
-//! `#[multiversion]` compiles each function once per instruction set and selects one at run time. The functions use no
-//! fused multiply-add, and they add sums in eight interleaved parts, so that the bits do not depend on the instruction
-//! set.
+//! `#[multiversion]` compiles each function once per instruction set and selects one at run time. The functions use
+//! no fused multiply-add and compute each sum in eight interleaved parts, so the bits do not depend on the
+//! instruction set.
 
 pub(crate) use multiversion::multiversion;
 
@@ -98,7 +98,7 @@ pub fn weighted_squared_differences(a: f64, x: &[f64], w: &[f64]) -> f64 {
     sums.iter().sum::<f64>() + rest.map(|(x, w)| w * (a - x) * (a - x)).sum::<f64>()
 }
 
-/// The number of columns that a substitution handles at once. The vector is read and written once for all of them.
+/// The number of columns that a substitution handles at once. The vector is read and written once for these columns.
 const COLUMNS: usize = 4;
 
 /// Replaces b by L⁻¹ b, for L in columns with distance `stride`.
@@ -155,8 +155,7 @@ pub fn substitute_backward(l: &[f64], stride: usize, b: &mut [f64]) {
 
 /// Σ_i l_i b_i for four columns l, each in eight interleaved sums.
 ///
-/// Closures are avoided: they would not be compiled for the instruction set of the function that this one is inlined
-/// into.
+/// It has no closures, because they would not be compiled for the instruction set of the calling function.
 #[inline(always)]
 fn four_dots(l: [&[f64]; COLUMNS], b: &[f64]) -> [f64; COLUMNS] {
     let mut sums = [[0.0; 8]; COLUMNS];

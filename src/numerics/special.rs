@@ -1,16 +1,16 @@
-//! Branch-free elementary functions, which are vectorised where they are inlined: exp for x ≤ 0, sin and cos, and
-//! Mills' ratio of the normal distribution.
+//! Branch-free elementary functions: exp for x ≤ 0, sin and cos, and Mills' ratio of the normal distribution. They
+//! are inlined, and vectorised in the calling loop.
 //!
-//! No fused multiply-add is used, so that the bits are the same on every machine.
+//! No fused multiply-add is used, so the bits are the same on every machine.
 
-/// 1.5·2⁵²: adding it rounds to an integer, whose bits are then the low bits of the sum.
+/// 1.5·2⁵². Adding it rounds to an integer, and the low bits of the sum are the bits of this integer.
 const SHIFT: f64 = 6_755_399_441_055_744.0;
 
-/// exp(x) for x ≤ 0 to 2 ulp, branch-free: x = k·ln 2 + f, a Taylor polynomial in f, and 2^k written to the exponent
-/// bits.
+/// exp(x) for x ≤ 0 to 2 ulp, branch-free. x = k·ln 2 + f; a Taylor polynomial gives exp(f), and 2^k is written to
+/// the exponent bits.
 ///
-/// A difference that should be at most 0 may be positive by a rounding error, which is large where its terms are large;
-/// so x > 1 counts as 1.
+/// A rounding error may make x positive if x is a difference that should be at most 0. The error is large if the
+/// terms of the difference are large, so x > 1 counts as 1.
 #[inline(always)]
 pub(crate) fn exp_nonpositive(x: f64) -> f64 {
     const LN2_HIGH: f64 = 6.931_471_803_691_238e-1;
@@ -45,8 +45,8 @@ pub(crate) fn exp_nonpositive(x: f64) -> f64 {
 /// Mills' ratio R = (1 − Φ(a))/φ(a) and 1 − a R for a ≥ 0, to 1e-12. The log expected improvement is computed from
 /// these two.
 ///
-/// R/t is a Chebyshev series in t = 4/(4 + a), which maps a to (0, 1]. Where a is large, 1 − a R would suffer from
-/// cancellation, and 1 − a R = 1/a² − 3/a⁴ + 15/a⁶ − … is summed in u = 1/a².
+/// R/t is a Chebyshev series in t = 4/(4 + a), which maps a to (0, 1]. For large a, 1 − a R would suffer from
+/// cancellation, so the series 1 − a R = 1/a² − 3/a⁴ + 15/a⁶ − … is summed in u = 1/a².
 #[inline(always)]
 pub(crate) fn mills_ratio(a: f64) -> (f64, f64) {
     const SERIES: [f64; 24] = [
@@ -88,7 +88,8 @@ pub(crate) fn mills_ratio(a: f64) -> (f64, f64) {
     (ratio, if a > 50.0 { far } else { 1.0 - a * ratio })
 }
 
-/// (sin x, cos x) to a few ulp of 1 for |x| up to a million: x = k·π/2 + r, Taylor polynomials in r, then the quadrant.
+/// (sin x, cos x) to a few ulp of 1 for |x| up to a million. x = k·π/2 + r; Taylor polynomials give sin r and cos r,
+/// and k the quadrant.
 #[inline(always)]
 pub(crate) fn sine_and_cosine(x: f64) -> (f64, f64) {
     // π/2 in three parts of 33 bits, so that k times each of the first two is exact.
@@ -97,7 +98,7 @@ pub(crate) fn sine_and_cosine(x: f64) -> (f64, f64) {
         6.077_100_506_303_966e-11,
         2.022_266_248_795_950_6e-21,
     ];
-    // A phase beyond 1e9 has at most seven correct digits, and one beyond 2⁵² has none: both count as 0.
+    // A phase beyond 1e9 counts as 0, because it has at most seven correct digits; beyond 2⁵² it has none.
     let x = if x.abs() > 1e9 { 0.0 } else { x };
     let shifted = x * std::f64::consts::FRAC_2_PI + SHIFT;
     let k = shifted - SHIFT;
@@ -155,7 +156,7 @@ mod tests {
             let (ratio, rest) = mills_ratio(a);
             let expected = (std::f64::consts::PI / 2.0).sqrt() * puruspe::erfcx(a / 2f64.sqrt());
             assert!((ratio / expected - 1.0).abs() < 1e-14, "{a}");
-            // Its derivative is a R − 1.
+            // The derivative of R is a R − 1.
             if a < 10.0 {
                 assert!((rest / (1.0 - a * expected) - 1.0).abs() < 1e-12, "{a}");
             }
@@ -203,8 +204,8 @@ mod tests {
         assert_eq!(exp_nonpositive(f64::NEG_INFINITY), 0.0);
     }
 
-    /// For improvements in units of the largest and a standard deviation of 1e-12, two roundings of −u²/2 differ by up
-    /// to 1e8.
+    /// If improvements are in units of the largest one and the standard deviation is 1e-12, two roundings of −u²/2
+    /// differ by up to 1e8.
     #[test]
     fn differences_that_exceed_zero_by_rounding_stay_bounded() {
         for i in 1..1000 {

@@ -1,7 +1,7 @@
-//! A thread pool that survives a fork: one per process, created on first use.
+//! A thread pool that survives a fork. There is one per process, created on first use.
 //!
-//! A forked child inherits the pool of its parent without its threads, and would wait for them without end. The pool is
-//! therefore keyed by the process id; after a fork the inherited pool is leaked, not joined.
+//! A forked child inherits the pool of its parent but not the threads, and would wait for them forever. So the pool
+//! is stored with the process id; after a fork the inherited pool is leaked, not joined.
 
 use std::sync::Mutex;
 
@@ -11,10 +11,10 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 /// The id of the process that owns the pool, and the pool; the inner option is None if threads cannot be started.
 static POOL: Mutex<Option<(u32, Option<&'static ThreadPool>)>> = Mutex::new(None);
 
-/// The pool of this process. None on one processor, or if threads cannot be started: work then on the calling thread.
+/// The pool of this process. None on one processor, or if threads cannot be started; then work on the calling thread.
 pub fn pool() -> Option<&'static ThreadPool> {
     let process = std::process::id();
-    // A fork while another thread holds the lock leaves it locked in the child, so never wait for it.
+    // Never wait for the lock: if the process forks while another thread holds it, it stays locked in the child.
     let mut slot = POOL.try_lock().ok()?;
     match *slot {
         Some((owner, pool)) if owner == process => pool,
@@ -31,8 +31,8 @@ pub fn pool() -> Option<&'static ThreadPool> {
     }
 }
 
-/// The results of `work` on each item, in the order of the items. It runs on the pool if `worthwhile`, else on this
-/// thread.
+/// The results of `work` on each item, in the order of the items. `work` runs on the pool if `worthwhile`, else on
+/// this thread.
 pub fn parallel_map<T: Send, R: Send>(
     items: Vec<T>,
     worthwhile: bool,

@@ -57,7 +57,7 @@ impl Optimizer {
         Ok(())
     }
 
-    /// As `check_point`, for suggested points: these must also be in the box.
+    /// As `check_point`, for suggested points, which must also be in the box.
     pub(super) fn check_origin(&self, point: &Point) -> Result<()> {
         if matches!(self.definition.domain.as_ref(), Domain::Candidates(_)) {
             return Ok(());

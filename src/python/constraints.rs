@@ -1,4 +1,4 @@
-//! Known constraints: a Python function that returns for rows of points whether each is feasible.
+//! Known constraints: a Python function that takes rows of points and returns whether each one is feasible.
 
 use std::cell::RefCell;
 
@@ -11,11 +11,11 @@ use crate::maximize::feasible::Feasible;
 use crate::python::interrupt::detached;
 
 thread_local! {
-    /// The addresses of the optimizers whose constraints this thread is calling. Their locks are held.
+    /// The addresses of the optimizers whose constraints this thread is calling. The thread holds their locks.
     static CALLING: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
 }
 
-/// The entry of an optimizer in the list of this thread, removed on drop.
+/// The entry of an optimizer in the list of this thread. Dropping it removes the entry.
 struct Calling;
 
 impl Calling {
@@ -31,7 +31,8 @@ impl Drop for Calling {
     }
 }
 
-/// An error if this thread is calling the constraints of the optimizer: waiting for its lock would deadlock.
+/// Returns an error if this thread is calling the constraints of the optimizer, because waiting for its lock would
+/// deadlock.
 pub fn check_not_calling(optimizer: usize) -> Result<()> {
     match CALLING.with_borrow(|calling| calling.contains(&optimizer)) {
         false => Ok(()),

@@ -1,5 +1,5 @@
-//! The errors of the core as Python exceptions. Each also inherits from the builtin exception that a Python user
-//! expects.
+//! The errors of the core as Python exceptions. Each class also inherits from the builtin exception that a Python
+//! user expects.
 
 use pyo3::exceptions::{
     PyArithmeticError, PyException, PyKeyError, PyRuntimeError, PyUserWarning, PyValueError,

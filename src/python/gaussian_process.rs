@@ -24,8 +24,8 @@ pub struct GaussianProcess {
 
 /// The hyperparameters until the number of columns is known, then the posterior.
 ///
-/// The posterior is shared: a method clones the `Arc`, releases the lock and computes. Only `append` changes it, in
-/// place if no other method holds it.
+/// Methods share the posterior: each clones the `Arc`, releases the lock and computes. Only `append` changes the
+/// posterior, in place if no other method holds it.
 enum Model {
     Unfitted {
         family: KernelFamily,
@@ -114,7 +114,7 @@ impl GaussianProcess {
         self.model.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The present posterior.
+    /// The current posterior.
     pub fn posterior(&self) -> Result<Arc<Core>> {
         match &*self.lock() {
             Model::Fitted(gp) => Ok(Arc::clone(gp)),
@@ -205,7 +205,7 @@ impl GaussianProcess {
         detached(py, |stop| {
             check_finite("x", x.iter())?;
             check_finite("y", y.iter())?;
-            // The lock is held for the whole call, so that rows of other threads are not lost.
+            // The lock is held during the whole call, so that rows of other threads are not lost.
             self.lock().append(x.view(), &y.to_vec(), stop)
         })
     }
@@ -312,7 +312,7 @@ impl GaussianProcess {
             let start = gp.hyperparameters();
             let x = rows.slice(s![..n, ..]);
             let theta = fit(x, &targets[..n], &start, &settings, &mut rng, stop)?;
-            // Rows that another thread has appended meanwhile are kept.
+            // Rows that another thread appended during the fit are kept.
             let mut model = self.lock();
             let now = model.posterior(gp.kernel().width())?;
             let (rows, targets, n) = (now.rows(), now.targets(), now.n_observed());

@@ -8,10 +8,10 @@ use pyo3::prelude::*;
 use crate::error::{Error, Result, Stop};
 use crate::python::errors::raise;
 
-/// The interval between checks for signals. Taking the GIL costs more than most steps of a computation.
+/// The interval between checks for signals. A check takes the GIL, which costs more than most steps of a computation.
 const INTERVAL: Duration = Duration::from_millis(20);
 
-/// Runs a computation with the GIL released. A signal handler that raises stops it.
+/// Runs a computation with the GIL released. If a signal handler raises, the computation stops.
 pub fn detached<T: Send>(
     py: Python<'_>,
     compute: impl FnOnce(&mut Stop) -> Result<T> + Send,
@@ -37,7 +37,8 @@ pub fn detached<T: Send>(
     });
     match (result, raised) {
         (Ok(done), None) => Ok(done),
-        // The signal came after the last check: the computation is complete, but the exception must be raised.
+        // If the signal came after the last check, the computation is complete, but the exception must still be
+        // raised.
         (Ok(_), Some(raised)) | (Err(Error::Interrupted), Some(raised)) => Err(raised),
         (Err(error), _) => Err(raise(py, error)),
     }

@@ -34,7 +34,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     Ok(())
 }
 
-/// An owned copy, so that other threads cannot change it while the GIL is released.
+/// An owned copy, which other threads cannot change while the GIL is released.
 fn owned1(array: PyReadonlyArray1<'_, f64>) -> Array1<f64> {
     array.as_array().to_owned()
 }

@@ -22,9 +22,9 @@ use crate::python::{owned1, owned2};
 
 const BETWEEN_TRIES: Duration = Duration::from_micros(200);
 
-/// A log of trials and the strategy that proposes the next one.
+/// A log of trials, and the strategy that proposes the next trial.
 ///
-/// The mutex is locked only with the GIL released, so that a waiting thread does not hold the GIL.
+/// The mutex is locked only while the GIL is released, so a waiting thread does not hold the GIL.
 #[pyclass(frozen, module = "belated._core")]
 pub struct Optimizer {
     core: Mutex<Core>,
@@ -57,7 +57,7 @@ impl Optimizer {
 
     /// Waits for the lock, which another thread may hold during a suggestion. The wait can be interrupted.
     ///
-    /// A poisoned lock is usable: events are appended as a whole, so that a panic cannot leave a partial event.
+    /// A poisoned lock is usable, because events are appended as a whole and a panic cannot leave a partial event.
     fn lock(&self, stop: &mut Stop) -> Result<MutexGuard<'_, Core>> {
         check_not_calling(self.address())?;
         loop {
@@ -111,7 +111,7 @@ impl Optimizer {
         })?;
         for warning in warnings {
             if let Err(raised) = warn(py, &warning) {
-                // If warnings are errors, the caller does not get these trials: remove them.
+                // If warnings are errors, the caller does not get these trials, so abandon them.
                 detached(py, |stop| {
                     let mut optimizer = self.lock(stop)?;
                     numbers.iter().try_for_each(|&number| {
@@ -255,7 +255,7 @@ impl Optimizer {
             Ok(surrogate.map(|s| (s.gp.clone(), s.units, s.log_slope)))
         })?;
         Ok(surrogate.map(|(gp, units, log_slope)| {
-            // The prior mean is a value of f; the scale is that of values above the knee of a warp.
+            // The prior mean is in units of f. Under a warp, the scale applies to values above the knee.
             let (mean, scale) = (units.value(0.0), units.scale);
             (GaussianProcess::from_core(gp), mean, scale, log_slope)
         }))

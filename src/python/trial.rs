@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::ledger::{self, Again, Failure, Ledger, Point, Report, Trial, TrialNumber};
 use crate::python::owned1;
 
-/// An action on a trial; it is checked when it is recorded.
+/// An action on a trial. Recording it checks it.
 #[pyclass(frozen, module = "belated._core")]
 pub struct Action {
     pub(super) core: ledger::Action,

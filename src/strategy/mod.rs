@@ -6,7 +6,7 @@
 //! * [`elimination`]: rounds of pure exploration with elimination
 //! * [`tree`]: optimistic search of a tree of cells
 //!
-//! A strategy is a fold and a proposal: it folds the log into its state, and proposes a point from the state.
+//! A strategy folds the log into its state, and proposes a point from the state.
 
 pub mod bayes;
 pub mod elimination;
@@ -58,7 +58,7 @@ pub struct Proposal {
     pub point: Point,
     /// The fidelity in [0, 1], where 1 is a full evaluation; None if no fidelity is declared.
     pub fidelity: Option<f64>,
-    /// The note that the strategy reads when it folds the event. Only the note is kept of the computation.
+    /// The note that the strategy reads when it folds the event. The log keeps only this note of the computation.
     pub note: Option<String>,
     /// A warning for the user.
     pub warning: Option<String>,
@@ -153,8 +153,8 @@ impl Supports {
 
 /// A rule that chooses the next point from the log alone.
 ///
-/// Two strategies with the same settings, log and random stream propose the same point, bit for bit. The state between
-/// calls is computed from the log, or is a cache that does not change results.
+/// Two strategies with the same settings, log and random stream propose the same point, bit for bit. The state
+/// between calls is either computed from the log or a cache that does not change results.
 pub trait Strategy: Send {
     /// The supported features.
     fn supports(&self) -> Supports;
@@ -162,10 +162,10 @@ pub trait Strategy: Send {
     /// Folds the new events of the log.
     fn catch_up(&mut self, log: &Ledger) -> Result<()>;
 
-    /// Restores the state for a truncated log: the result is the same as if the removed events had not been folded.
+    /// Restores the state for a truncated log, as if the removed events had not been folded.
     fn rewind(&mut self, log: &Ledger);
 
-    /// The next point, after `catch_up` with this log. The state changes only in caches.
+    /// Proposes the next point, after `catch_up` with this log. This may update caches, but changes no other state.
     fn propose(
         &mut self,
         log: &Ledger,
@@ -181,7 +181,7 @@ pub trait Strategy: Send {
         )))
     }
 
-    /// The recommended point, after `catch_up` with this log. The default is the point of the best value.
+    /// The recommended point, after `catch_up` with this log. The default is the point with the best value.
     fn recommend(
         &mut self,
         log: &Ledger,

@@ -1,4 +1,4 @@
-//! Random search: uniformly random points, in finite domains without replacement.
+//! Random search: uniformly random points; in finite domains they are drawn without replacement.
 
 use std::sync::Arc;
 
@@ -18,18 +18,18 @@ use crate::strategy::{Proposal, Query, Setup, Strategy, Supports};
 #[serde(deny_unknown_fields, default)]
 pub struct Settings {}
 
-/// The largest domain in which points are drawn without replacement. In larger ones repeats are rare and expensive to
-/// find.
+/// The largest domain in which points are drawn without replacement. In larger domains repeats are rare, and avoiding
+/// them is expensive.
 const MAX_MEMBERS: u64 = 100_000;
 
-/// Draws every point uniformly from the domain; in finite domains from the members that have not been tried.
+/// Draws every point uniformly from the domain; in a finite domain, from the members that have not been tried.
 pub struct RandomSearch {
     domain: Arc<Domain>,
     /// The random generator of the pool.
     pool_rng: Rng,
     /// The pool of feasible points, found at the first suggestion under constraints.
     pool: Option<Pool>,
-    /// The fidelity of trials by default: full, if a fidelity is declared.
+    /// The default fidelity of trials: full if a fidelity is declared, else None.
     fidelity: Option<f64>,
 }
 
@@ -47,8 +47,8 @@ impl FromSettings for RandomSearch {
 }
 
 impl RandomSearch {
-    /// The points of the trials in this context, if the domain is small enough to draw without replacement. An abandoned point counts as tried until
-    /// another result has arrived.
+    /// The points of the trials in this context; empty if the domain is too large to draw without replacement. An
+    /// abandoned point counts as tried until the next result arrives.
     fn tried(&self, log: &Ledger, query: Query) -> Excluded {
         if !self.domain.is_finite() || self.domain.combinations() > MAX_MEMBERS {
             return Excluded::default();

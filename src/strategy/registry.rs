@@ -68,7 +68,7 @@ pub fn definition(kind: &str, settings: impl Serialize) -> Value {
     Value::Object(fields)
 }
 
-/// Every strategy and every value of its settings by name, with all defaults.
+/// All strategies and the values of their settings by name, with all defaults.
 pub fn defaults() -> Map<String, Value> {
     let strategies = STRATEGIES
         .iter()

@@ -52,8 +52,7 @@ impl GaussianProcess {
     }
 }
 
-/// Exact joint draws from the prior at a set of points to which points can be added. The factor is stored, so that a
-/// draw is one product.
+/// Exact joint draws from the prior at a growing set of points. The factor is stored, so a draw is one product.
 #[derive(Debug, Clone)]
 pub struct PriorFactor {
     kernel: Kernel,
@@ -128,7 +127,8 @@ impl PriorFactor {
     }
 }
 
-/// Whether differences between rows are equal in both arrays: each column is the same in both, or constant in both.
+/// Whether differences between rows are equal in both arrays. They are if each column is the same in both or constant
+/// in both.
 fn same_differences(a: ArrayView2<f64>, b: ArrayView2<f64>) -> bool {
     let constant = |column: ArrayView1<f64>| column.iter().all(|x| *x == column[0]);
     a.dim() == b.dim()

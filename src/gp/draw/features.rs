@@ -19,7 +19,7 @@ pub(super) struct Features {
     b: Vec<f64>,
     /// The input warp w of the kernel.
     input_warp: InputWarp,
-    /// Whether the kernel is linear: the features are then the phases, not their cosines.
+    /// Whether the kernel is linear. If so, the features are the phases, not their cosines.
     linear: bool,
 }
 

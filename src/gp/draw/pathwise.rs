@@ -1,8 +1,8 @@
 //! Draws by Matheron's rule: a draw from the prior plus a correction at the rows.
 //!
-//! Notation: g(x) = wᵀc(x), a draw from the prior by spectral features; ε ~ N(0, λ) at the rows X; ν the multiplier of
-//! standard deviations. mu(x) + ν·(g(x) − k(x, X) A⁻¹ (g(X) + ε)) is a draw from GP(mu, ν²·Σ) (Wilson et al. 2020), in
-//! which only g is approximate.
+//! Notation: g(x) = wᵀc(x), a draw from the prior by spectral features; ε ~ N(0, λ) at the rows X; ν the multiplier
+//! of standard deviations. mu(x) + ν·(g(x) − k(x, X) A⁻¹ (g(X) + ε)) is a draw from GP(mu, ν²·Σ) (Wilson et al.
+//! 2020); only g is approximate.
 
 use super::exact::standard_normal;
 use super::features::Features;

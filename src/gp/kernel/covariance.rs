@@ -26,7 +26,7 @@ pub struct Kernel {
     #[serde(default, skip_serializing_if = "InputWarp::is_identity")]
     pub input_warp: InputWarp,
     /// The columns of categories (one-hot groups that share a lengthscale), for stationary families. Their
-    /// contributions to r² are stored with the points, so that a category costs as much as one column.
+    /// contributions to r² are stored with the points, so a category costs as much as one column.
     pub categories: Vec<Range<usize>>,
 }
 
@@ -153,9 +153,9 @@ impl Kernel {
         }
     }
 
-    /// Adds to each entry d −Σ_j w_j·dk(x_i, x_j)/(g d log ℓ_d) over the points from i on: dk/d log ℓ_d = −2 g (x̃_id − x̃_jd)²,
-    /// or −2 g x̃_id x̃_jd if linear. The sum of a category is added to its first column. `x_i` are the columns of
-    /// point i.
+    /// Adds −Σ_j w_j·dk(x_i, x_j)/(g d log ℓ_d), over the points j ≥ i, to each entry d; dk/d log ℓ_d = −2 g (x̃_id −
+    /// x̃_jd)², or −2 g x̃_id x̃_jd if linear. The sum of a category is added to its first column. `x_i` are the
+    /// columns of point i.
     pub fn add_lengthscale_sums(
         &self,
         x_i: &[f64],
@@ -190,15 +190,15 @@ impl Kernel {
             .flat_map(|(from, to)| from..to)
     }
 
-    /// The column of `ScaledPoints` with the contribution of category c to r² at point z: the column of its choice, or
-    /// `width + c` if it has no choice.
+    /// The column of `ScaledPoints` with the contribution of category c to r² at point z: the column of the point's
+    /// choice, or `width + c` if the point has no choice.
     fn category_column(&self, z: &[f64], c: usize) -> usize {
         self.choice(ArrayView1::from(z), c)
             .unwrap_or(self.width() + c)
     }
 
-    /// The column of the choice of category c at a point; None if it has no choice. In entries that are not one-hot,
-    /// the first entry of at least ½ counts as the choice.
+    /// The column of the choice of category c at a point; None if the point has no choice. If entries are not
+    /// one-hot, the first entry of at least ½ counts as the choice.
     pub(super) fn choice(&self, z: ArrayView1<f64>, c: usize) -> Option<usize> {
         self.categories[c].clone().find(|&d| z[d] >= 0.5)
     }
@@ -211,7 +211,7 @@ impl Kernel {
         Some(omega.collect())
     }
 
-    /// w_d(x)/ℓ_d, limited so that it is finite: a point of any size has distance 0 from itself, and products of the
+    /// w_d(x)/ℓ_d, limited to finite values. So a point of any size has distance 0 from itself, and products of the
     /// linear kernel are finite.
     pub(super) fn scaled(&self, x: f64, d: usize) -> f64 {
         let limit = if self.family.is_stationary() {

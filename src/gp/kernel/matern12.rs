@@ -22,8 +22,8 @@ fn values_and_slopes(signal_variance: f64, r2: &mut [f64], slopes: &mut [f64]) {
     for (k, g) in r2.iter_mut().zip(slopes) {
         let r = capped(k.sqrt());
         *k = signal_variance * exp_nonpositive(-r);
-        // dk/d(r²) = −k/(2r). The kernel is not differentiable at r = 0. The factor that multiplies g is 0 there, and
-        // the product must be 0.
+        // dk/d(r²) = −k/(2r). The kernel is not differentiable at r = 0. g is multiplied by a factor that is 0 at r =
+        // 0, so g must be finite.
         *g = -0.5 * *k / if r > 1e-30 { r } else { 1e-30 };
     }
 }

@@ -3,7 +3,8 @@
 //! Notation: x̃ = w(x)/ℓ with the input warp w, the identity by default; q = |x̃ − x̃'|² = r² for stationary families
 //! and x̃ᵀx̃' for the linear one; σ_f² the signal variance; κ(q) the correlation, g = dk/dq the slope.
 //!
-//! * [`covariance`]: blocks of k, and derivatives by points and lengthscales; [`points`]: points scaled and transposed
+//! * [`covariance`]: blocks of k, and its derivatives with respect to points and lengthscales; [`points`]: points
+//!   scaled and transposed
 //! * [`input_warp`]: maps of the columns, applied before scaling
 //! * one file per family: k and g from q, and the spectral density. A new family needs a file, a variant of
 //!   [`KernelFamily`], and a line in each of the lists below.
@@ -109,7 +110,7 @@ fn student_factor(degrees: f64, rng: &mut Rng) -> f64 {
     (degrees / chi_squared).sqrt()
 }
 
-/// Limits multiples of r to where their exponential is 0, because infinity times 0 would be NaN.
+/// Limits a multiple of r. At the limit exp(−a) is 0, and infinity times 0 would be NaN.
 #[inline(always)]
 fn capped(a: f64) -> f64 {
     if a > 1e3 { 1e3 } else { a }

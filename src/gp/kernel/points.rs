@@ -8,8 +8,8 @@ use super::Kernel;
 
 /// Scaled points: `values[d * capacity + j]` is x̃_jd. In the columns of categories it is |s_d e_d − x̃_j|²_C instead,
 /// the contribution of choice d to r². Behind the columns of the points there is one column per category with
-/// |x̃_j|²_C, the contribution of a point without a choice. In both, x̃_j is that of the nearest choice, or of no
-/// choice if that is nearer.
+/// |x̃_j|²_C, the contribution of a point without a choice. In both formulas, x̃_j is replaced by the nearest choice,
+/// or by no choice if that is nearer.
 #[derive(Debug, Clone, Default)]
 pub struct ScaledPoints {
     values: Vec<f64>,

@@ -1,4 +1,4 @@
-//! Tests of drafts: suggestions at the end of the log that are removed.
+//! Tests of drafts, the suggestions at the end of the log that can be removed.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Tests of which events are valid, and of the trial and point of an event.
+//! Tests of the validity of events, and of the trial and point of an event.
 
 use super::*;
 

@@ -21,7 +21,7 @@ fn a_value_belongs_to_the_point_where_the_trial_was_run() {
     assert_eq!(ledger.started_point(0), point(0.0));
     assert_eq!(ledger.run_point(1), None);
     let n = ledger.len();
-    // The same value at the same point, or without a point, changes nothing; at another point it is another report.
+    // The same value changes nothing at the same point or without a point. At another point it is another report.
     act(&mut ledger, report(0, 1.0, run(0.25), same), 2.0).unwrap();
     observe(&mut ledger, 0, 1.0, 2.0, true).unwrap();
     let refused = act(&mut ledger, report(0, 1.0, run(0.5), same), 2.0);

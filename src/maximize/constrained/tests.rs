@@ -1,4 +1,4 @@
-//! Tests of the search under constraints: bowls whose constrained maxima are known.
+//! Tests of the search under constraints on bowls with known constrained maxima.
 
 use std::ops::ControlFlow;
 
@@ -73,7 +73,8 @@ fn constrained_maxima_of_a_bowl_are_projections_of_its_centre() {
             assert!(found.value > exact - 5e-3, "{d} {seed} {found:?} {exact}");
         }
     }
-    // A ring about the centre of the square, 5 % of it; the bowl's top is inside the hole, then outside.
+    // The ring about the centre of the square has 5 % of the area. The bowl's top is inside the hole, then outside
+    // the ring.
     let square = Domain::new_box(vec![Coordinate::Continuous; 2]).unwrap();
     let radius = |x: &[f64]| ((x[0] - 0.5).powi(2) + (x[1] - 0.5).powi(2)).sqrt();
     let ring = |x: &[f64]| (0.432..=0.45).contains(&radius(x));

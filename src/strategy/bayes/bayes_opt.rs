@@ -36,38 +36,38 @@ use crate::strategy::{Proposal, Query, Recommendation, Setup, Strategy, Supports
 const EXHAUSTED: &str = "every point has been observed without noise: the one of the largest posterior mean is \
                          suggested again; stop here, or add points to the space";
 
-/// The strategy: settings, and what is kept between suggestions.
+/// The strategy: its settings, and the state that is kept between suggestions.
 pub struct BayesOpt {
     pub(super) domain: Arc<Domain>,
     pub(super) settings: Settings,
     /// The columns of point and context.
     pub(super) columns: Columns,
-    /// Dimensions of the domain: parameters, however many columns they have.
+    /// The number of parameters; a parameter may have several columns.
     d: usize,
-    /// The initial points, then some to go on with while nothing is known.
+    /// The initial points, then further ones for trials that start before anything is observed.
     design: Vec<Point>,
     n_initial: usize,
-    /// What the pool is drawn from: the stream of the initial points.
+    /// The random stream of the pool, which is also the stream of the initial points.
     pool_rng: Rng,
     /// Feasible points, found at the first suggestion under constraints.
     pub(super) pool: Option<Pool>,
     pub(super) training: TrainingSet,
-    /// The model of failures, where there is one.
+    /// The model of failures, if any trial has failed.
     pub(super) success: Option<Success>,
     candidates: Option<SolvedCandidates>,
     information: Option<InformationGain>,
-    /// A fit that is not logged, for predictions before the first one that is; and the log's length.
+    /// A fit for predictions, which is not logged, and the length of the log when it was made.
     pub(super) preview: Option<(usize, Arc<Fit>)>,
-    /// Whether the domain has few members, equal candidates counted once.
+    /// Whether the domain has few members. Equal candidates are counted once.
     pub(super) has_few_members: bool,
 }
 
-/// What a suggestion is chosen with.
+/// The inputs of the choice of a point.
 pub(super) struct Prepared<'a> {
     pub(super) posterior: Posterior<'a>,
     nu: f64,
     pub(super) maximand: Maximand,
-    /// What the model of success adds to it.
+    /// The term that the model of success adds to the acquisition.
     pub(super) success: Option<Addition<'a>>,
     domain: &'a Domain,
     settings: &'a Settings,
@@ -76,7 +76,7 @@ pub(super) struct Prepared<'a> {
 }
 
 impl BayesOpt {
-    /// The generator is that of the initial points.
+    /// `rng` is the generator of the initial points.
     pub fn new(setup: &Setup, settings: Settings, rng: &mut Rng) -> Result<Self> {
         let domain = setup.domain.clone();
         let columns = Columns::of(&domain, &setup.context);
@@ -105,7 +105,8 @@ impl BayesOpt {
         })
     }
 
-    /// A point of the initial design while it lasts, and while there is nothing to learn from.
+    /// A point of the initial design, or None if the model chooses the point. Until the model has data, there is
+    /// always a point.
     fn initial_point(
         &self,
         log: &Ledger,
@@ -138,7 +139,7 @@ impl BayesOpt {
                 rng,
                 stop,
             ) {
-                // Suggesting never fails for numerical reasons: then the point is random.
+                // Suggesting never fails for numerical reasons. In this case the point is random.
                 Err(Error::NotPositiveDefinite { .. }) => {}
                 found => return found.map(Some),
             }
@@ -159,7 +160,7 @@ impl BayesOpt {
         let designed = designed.map(|row| Point::new(row.to_vec(), None));
         match designed.filter(is_left) {
             Some(point) => Ok(Some(point)),
-            // A feasible point may have been observed that no draw would find.
+            // The model may know a feasible point, an observed one, that the pool did not find.
             None if informed && points.is_empty() => Ok(None),
             None => {
                 let (domain, feasible) = (&self.domain, query.feasible);
@@ -169,7 +170,7 @@ impl BayesOpt {
         }
     }
 
-    /// θ for the rows there are.
+    /// Fits θ to the current rows.
     pub(super) fn refit(
         &mut self,
         log: &Ledger,
@@ -181,7 +182,7 @@ impl BayesOpt {
         refit(settings, columns, &mut self.training, log, query, rng, stop)
     }
 
-    /// What decides which points are not suggested again.
+    /// The rules for points that are not suggested again.
     fn repeats(&self) -> Repeats<'_> {
         Repeats {
             domain: &self.domain,
@@ -192,7 +193,7 @@ impl BayesOpt {
         }
     }
 
-    /// What the model knows before any data: θ is given, or the mode of the priors.
+    /// The model before any data; θ is given, or the mode of the priors.
     fn prior(&self) -> Result<GaussianProcess> {
         let gp = self.settings.gp();
         let family = gp.fit_settings(&self.columns).family;
@@ -200,7 +201,7 @@ impl BayesOpt {
         Ok(prior.with_categories(&self.columns.categories))
     }
 
-    /// Has a pool if and only if there are constraints.
+    /// Makes the pool if there are constraints, and drops it if there are none.
     fn update_pool(&mut self, query: Query, stop: &mut Stop) -> Result<()> {
         if !query.feasible.is_constrained() {
             self.pool = None;
@@ -211,7 +212,7 @@ impl BayesOpt {
         Ok(())
     }
 
-    /// The proposal once there is something to learn from; the fit goes to `fitted` as soon as it is found.
+    /// The proposal of the model, which must have data. The fit is written to `fitted` as soon as it is found.
     fn point_by_model(
         &mut self,
         log: &Ledger,
@@ -282,7 +283,7 @@ impl BayesOpt {
         Ok((point, warning))
     }
 
-    /// The posterior that a suggestion is made from, pending trials included, and its acquisition.
+    /// The posterior for a suggestion, with pending trials, and the acquisition.
     pub(super) fn prepare(
         &mut self,
         log: &Ledger,
@@ -304,7 +305,7 @@ impl BayesOpt {
                 })?;
         let (rule, pending) = (settings.acquisition.rule(), settings.pending());
         let explores = rule.explores() && !posterior.tail.trials.is_empty();
-        // Whoever integrates over pending points replaces the tail anyway.
+        // Noisy expected improvement replaces the tail anyway.
         if !explores && pending.n_outcomes().is_none() {
             posterior.set_tail()?;
         }
@@ -326,7 +327,7 @@ impl BayesOpt {
         let lower_bound = match explores {
             false => None,
             true => {
-                // That of the observed rows alone.
+                // The lower bound follows from the observed rows alone.
                 let (rows, values) = (posterior.rows, &posterior.targets.values);
                 let mut search = Search {
                     domain: &self.domain,
@@ -465,7 +466,7 @@ impl Strategy for BayesOpt {
         let feasible = query.feasible;
         let (rows, values) = (posterior.rows, &targets.values);
         let best_observed = best_observed(&self.domain, log, rows, values, feasible)?;
-        // The mean does not depend on where trials fail.
+        // The mean does not depend on failures, so a penalty keeps the search out of failing regions.
         let penalty = success.map(|success| Addition::penalty(success, gp, 0.0));
         let mut search = Search {
             domain: &self.domain,

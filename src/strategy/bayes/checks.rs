@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 
-/// Counts above this are taken for mistakes: memory would run out before anything else.
+/// Counts above this are refused, because memory would run out.
 pub const MAX_COUNT: usize = 1_000_000;
 
 const COUNT: &str = "give a number of 1 or above, and no more than 1,000,000";
@@ -40,7 +40,7 @@ pub(super) fn is_positive(x: f64) -> bool {
     x > 0.0 && x.is_finite()
 }
 
-/// Whether it and its square, the variance, are finite and above 0.
+/// Whether `x` and its square, the variance, are finite and above 0.
 pub(super) fn is_std(x: f64) -> bool {
     x > 0.0 && is_positive(x * x)
 }

@@ -4,26 +4,26 @@ use std::ops::Range;
 
 use crate::domain::{Coordinate, Domain, columns};
 
-/// Which dimension each column belongs to.
+/// The dimension of each column, and properties of the dimensions.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Columns {
-    /// The dimension of each column, 0, 1, …: the columns of a category belong to one.
+    /// The dimension of each column, 0, 1, …. All columns of a category belong to one dimension.
     pub dimension: Vec<usize>,
-    /// How many dimensions there are.
+    /// The number of dimensions.
     pub dimensions: usize,
-    /// The root mean square distance of two random points in the columns of each dimension, in units of that of two uniform
-    /// numbers in [0, 1].
+    /// For each dimension, the root mean square distance of two random points in its columns, divided by the same
+    /// distance of two uniform numbers in [0, 1].
     pub spreads: Vec<f64>,
-    /// The columns of each category of two and more choices.
+    /// The columns of each category with two or more choices.
     pub categories: Vec<Range<usize>>,
     /// Whether a parameter of the point is discrete.
     pub discrete: bool,
-    /// The columns that a monotone map may stretch: those of the point's numbers in a box.
+    /// The columns that a monotone map may stretch: the columns of the point's numbers in a box.
     pub numbers: Vec<usize>,
 }
 
 impl Columns {
-    /// The columns of a point followed by those of a context.
+    /// The columns of a point followed by the columns of a context.
     pub fn of(domain: &Domain, context: &[Coordinate]) -> Self {
         let (mut dimension, mut spreads) = (Vec::new(), Vec::new());
         let mut add = |width: usize, spread: f64| {
@@ -60,7 +60,7 @@ impl Columns {
         }
     }
 
-    /// Columns of which each is a dimension.
+    /// Columns with one dimension each.
     #[cfg(test)]
     pub fn plain(width: usize) -> Self {
         Self {
@@ -78,10 +78,10 @@ impl Columns {
     }
 }
 
-/// Integers of more levels are as good as uniform.
+/// Integers with at least this many levels are treated as uniform.
 const MANY_LEVELS: u64 = 32;
 
-/// Whether a map may stretch it: steps are left as they were given.
+/// Whether a map may stretch the coordinate; coarse steps are not stretched.
 fn is_number(coordinate: &Coordinate) -> bool {
     match coordinate {
         Coordinate::Continuous => true,
@@ -90,8 +90,8 @@ fn is_number(coordinate: &Coordinate) -> bool {
     }
 }
 
-/// As in [`Columns::spreads`]. Two uniform numbers have the mean square distance 1/6, two equal or different of n choices
-/// 2(1 − 1/n), two independent numbers twice their variance.
+/// The spread of a coordinate, as in [`Columns::spreads`]. The mean square distance is 1/6 for two uniform numbers,
+/// 2(1 − 1/n) for two of n choices, and twice the variance for two independent numbers.
 fn spread(coordinate: &Coordinate) -> f64 {
     let mean_square = match coordinate {
         Coordinate::Categorical { n } if *n > 1 => 2.0 - 2.0 / *n as f64,

@@ -1,10 +1,10 @@
 //! Bayesian optimisation with a Gaussian process.
 //!
 //! * [`checks`]: refusals of invalid settings; [`columns`]: the dimension of each column of a row
-//! * [`acquisitions`]: what is maximised; [`settings`]: everything that can be chosen
-//! * [`model`]: the log folded into rows, their targets, the fit and the posterior
-//! * [`choose`]: from a posterior to a point
-//! * [`bayes_opt`]: the strategy; [`model_based`] and `model_access`: what can be read of its model
+//! * [`acquisitions`]: the functions that are maximised; [`settings`]: all settings
+//! * [`model`]: the rows that follow from the log, their targets, the fit and the posterior
+//! * [`choose`]: the choice of a point by the posterior
+//! * [`bayes_opt`]: the strategy; [`model_based`] and `model_access`: access to its model
 
 pub mod acquisitions;
 pub mod bayes_opt;

@@ -1,4 +1,4 @@
-//! What can be read of the model between suggestions: the posterior, and the acquisition at given points.
+//! Access to the model between suggestions: the posterior, and the acquisition at given points.
 
 use std::sync::Arc;
 
@@ -14,9 +14,8 @@ use crate::strategy::bayes::acquisitions::rule::Maximand;
 use crate::strategy::bayes::{BayesOpt, ModelBased, Surrogate};
 
 impl BayesOpt {
-    /// Fits θ for predictions, where there is something to fit to and nothing has been fitted yet, or the data are no
-    /// longer those of the last fit. Nothing of it is kept but a cache: the next suggestion makes a fit of its own, and
-    /// logs it.
+    /// Fits θ for predictions if there are data and either nothing has been fitted yet or the last fit no longer
+    /// describes the data. The fit is only cached; the next suggestion fits again and logs its fit.
     pub(super) fn preview_fit(
         &mut self,
         log: &Ledger,

@@ -9,13 +9,13 @@ use crate::random::Rng;
 use crate::strategy::bayes::model::targets::Units;
 use crate::strategy::{Query, Strategy};
 
-/// The posterior of f that a strategy works with, in units of its own.
+/// The posterior of f, in the units of the strategy.
 pub struct Surrogate<'a> {
     pub gp: &'a GaussianProcess,
     /// The trial of each observed row.
     pub rows: &'a [TrialNumber],
     pub units: Units,
-    /// log of the density of the observed values over that of their targets: Σ log d target/dy.
+    /// The log density of the observed values minus the log density of their targets: Σ log d target/dy.
     pub log_slope: f64,
 }
 
@@ -23,7 +23,7 @@ pub struct Surrogate<'a> {
 pub trait ModelBased: Strategy {
     /// The posterior over (x, context) rows, for a log that it has caught up with; None while nothing is observed.
     ///
-    /// With `pending` it is the one that the next suggestion would be made from.
+    /// With `pending` it is the posterior that the next suggestion would use.
     fn surrogate(
         &mut self,
         log: &Ledger,
@@ -33,8 +33,8 @@ pub trait ModelBased: Strategy {
         stop: &mut Stop,
     ) -> Result<Option<Surrogate<'_>>>;
 
-    /// The acquisition that the next suggestion would maximise at the rows of `points`, in units of f; None while
-    /// nothing is observed. `rng` is that suggestion's; `rewind` takes back what this leaves in the fold.
+    /// The acquisition of the next suggestion, evaluated at the rows of `points`, in units of f; None while nothing
+    /// is observed. `rng` is the generator of that suggestion. `rewind` takes back the changes of the fold.
     fn acquisition(
         &mut self,
         log: &Ledger,

@@ -1,7 +1,7 @@
-//! What can be chosen about Bayesian optimisation: every value with its defaults, as JSON has them.
+//! The settings of Bayesian optimisation and their defaults, as in JSON.
 //!
-//! Values of f and standard deviations are in units of f; those of the surrogate in units of the targets, which are
-//! f standardized by default. Lengthscales are in units of the encoded columns.
+//! Values of f and standard deviations are in units of f. In the surrogate's settings they are in units of the
+//! targets, which are f standardized by default. Lengthscales are in units of the encoded columns.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -21,20 +21,20 @@ pub mod surrogate;
 /// From this number of dimensions on `NamedMean::Auto` is `Estimated`.
 const MANY_DIMENSIONS: usize = 5;
 
-/// By default there are no more initial points than this: with twice the number of parameters, up to 20, a fifth of a
-/// hundred trials in nine parameters was spent on them (docs/defaults.md).
+/// The largest default number of initial points. With the rule 2·d up to 20, a run of a hundred trials in nine
+/// parameters spent a fifth of them on initial points (docs/defaults.md).
 pub const MAX_INITIAL: usize = 10;
 
-/// Everything that can be chosen.
+/// All settings.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Settings {
     pub acquisition: Acquisition,
-    /// None: `Integrate` where the acquisition can be averaged over outcomes, else `Hallucinate`.
+    /// None: `Integrate` if the acquisition can be averaged over outcomes, else `Hallucinate`.
     pub pending: Option<Pending>,
     pub surrogate: Surrogate,
     pub initial: Initial,
-    /// How long a pending trial counts as arriving, in units of the clock; without end if None.
+    /// How long a pending trial counts as arriving, in units of the clock; None for no limit.
     pub window: Option<f64>,
 }
 
@@ -54,7 +54,7 @@ impl Default for Initial {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct InitialDesign {
-    /// How many; None: by dimension.
+    /// The number of initial points; None for a number that depends on the dimension.
     pub n: Option<usize>,
     pub how: DesignMethod,
 }
@@ -73,12 +73,12 @@ impl Default for InitialDesign {
 pub enum DesignMethod {
     QuasiRandom,
     Uniform,
-    /// Each where the model's variance, given the points before it, is largest: uncertainty sampling (Kandasamy et al.
-    /// 2017, proposition 2).
+    /// Each point has the largest variance given the points before it: uncertainty sampling (Kandasamy et al. 2017,
+    /// proposition 2).
     Uncertainty,
 }
 
-/// Every value that the settings may hold, with its defaults.
+/// Every acquisition, policy and other part of the settings, with its defaults.
 pub fn values() -> Vec<Value> {
     let acquisitions = Acquisition::defaults().into_iter().map(as_json);
     let policies = Pending::defaults().into_iter().map(as_json);
@@ -107,9 +107,10 @@ impl Settings {
         check(n <= MAX_COUNT, "initial.n", n, COUNT_OR_NONE)
     }
 
-    /// What a pending trial means to the model.
+    /// The policy for pending trials.
     pub fn pending(&self) -> Pending {
-        // Averaged over outcomes, a bound is the hallucinated one; and draws that ignore what is out go where it is.
+        // An upper bound averaged over outcomes equals the hallucinated bound. Draws that ignore pending trials
+        // return to their points.
         let averages = self.acquisition.rule().averages_outcomes();
         self.pending.unwrap_or(match averages {
             true => Pending::Integrate(Integrate::default()),
@@ -131,7 +132,7 @@ impl Settings {
         self.window.unwrap_or(f64::INFINITY)
     }
 
-    /// Whether bad values may be brought nearer to the others.
+    /// Whether a warp may bring bad values nearer to the others.
     pub fn warps(&self) -> bool {
         // The targets of `Censor` are distances from the floor.
         self.gp().targets == TargetScale::Robust && !self.pending().is_censor()

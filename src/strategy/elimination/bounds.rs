@@ -1,9 +1,9 @@
 //! The confidence bounds at the end of a round, and the points that are kept.
 //!
-//! mu~, σ~ are the posterior mean and standard deviation given the arrived observations of the round. Finite sets
-//! (Theorem 6.1): mu~ ± β~ σ~ with β~ = C_k + σ/λ·√(2 log(4R|X|/δ)). Boxes (Theorem 6.2, where the paper prints u_r for
-//! q_r, and two upper bounds instead of an upper and a lower one): mu~ ± (2/q_r + β~' (σ~ + 2/√q_r)). A fixed β gives
-//! mu~ ± β σ~ on both.
+//! mu~ and σ~ are the posterior mean and standard deviation given the arrived observations of the round. Finite sets
+//! (Theorem 6.1): mu~ ± β~ σ~ with β~ = C_k + σ/λ·√(2 log(4R|X|/δ)). Boxes (Theorem 6.2, where the paper prints u_r
+//! for q_r, and two upper bounds instead of an upper and a lower one): mu~ ± (2/q_r + β~' (σ~ + 2/√q_r)). A fixed β
+//! gives mu~ ± β σ~ in both cases.
 
 use ndarray::{Array2, ArrayView2};
 

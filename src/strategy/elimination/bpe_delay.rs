@@ -1,8 +1,7 @@
-//! BPE-Delay: rounds of pure exploration. Each round explores the points that the bounds of the previous round have
-//! kept.
+//! BPE-Delay: rounds of pure exploration. Each round explores the points that the bounds of the previous round keep.
 //!
-//! The state is computed from the log: a note begins a round and ends the data of the previous one. The set X_r and the
-//! variances of a round are caches.
+//! The state is computed from the log. A note begins a round, and fixes the data of the previous round. The set X_r
+//! and the variances of a round are caches.
 
 use std::sync::Arc;
 
@@ -28,7 +27,7 @@ use crate::strategy::elimination::settings::{self, Beta, Settings, SubExponentia
 use crate::strategy::registry::FromSettings;
 use crate::strategy::{Proposal, Query, Recommendation, Setup, Strategy, Supports, best_by_value};
 
-/// The strategy: its settings, the rounds so far, and caches of them.
+/// The strategy: its settings, the rounds so far, and caches.
 pub struct BPEDelay {
     domain: Arc<Domain>,
     settings: Settings,
@@ -39,9 +38,9 @@ pub struct BPEDelay {
     /// The cover of the box; None if the points are all members of the domain.
     cover: Option<Cover>,
     rounds: Rounds,
-    /// X_r of the rounds that have begun, as row numbers of the points; the first one contains all points.
+    /// X_r of each round that has begun, as row numbers of the points. X_1 contains all points.
     sets: Vec<Arc<Vec<usize>>>,
-    /// The number of events of the log, and the set at the end of the last round for that log.
+    /// A cache: the set that the next round would have, and the length of the log for which it was computed.
     ahead: Option<(usize, Left)>,
     exploration: Option<Explored>,
 }
@@ -111,7 +110,7 @@ impl BPEDelay {
         self.settings.kernel
     }
 
-    /// The delay model at time `now`: given, or estimated from the log.
+    /// The delay model at time `now`, either given or estimated from the log.
     fn delay(&self, log: &Ledger, now: f64) -> Option<SubExponential> {
         let known = self.settings.known_delay();
         known.or_else(|| estimate(log, now, self.schedule.log_term()))
@@ -123,7 +122,7 @@ impl BPEDelay {
         self.rounds.steps() - last.map_or(0, |round| round.trials.len())
     }
 
-    /// Whether the next suggestion begins a round. An error if the horizon is reached.
+    /// Whether the next suggestion begins a round. Returns an error if the horizon is reached.
     fn begins_round(&self, delay: Option<SubExponential>) -> Result<bool> {
         let (begun, steps) = (self.rounds.all().len(), self.rounds.steps());
         let own = steps - self.steps_before();
@@ -133,7 +132,7 @@ impl BPEDelay {
                     let length = self.schedule.length(begun, self.steps_before(), delay);
                     own as f64 >= length
                 });
-        // In the paper the last round is cut to the horizon; in the code it is run to its end.
+        // In the paper the horizon cuts the last round short; in the authors' code it runs to its end.
         let cut = self.settings.lengths == settings::Lengths::Paper;
         if begun > 0 && (cut || is_over) && self.schedule.is_last(begun, steps) {
             let horizon = self.schedule.horizon;
@@ -175,7 +174,7 @@ impl BPEDelay {
         Ok(left)
     }
 
-    /// The points of the set of a round (counted from 0) that its bounds keep.
+    /// The points that the bounds of a round (counted from 0) keep.
     fn left_after(&self, round: usize, stop: &mut Stop) -> Result<Left> {
         let set = &self.sets[round];
         let points = self.points().select(Axis(0), set);
@@ -280,7 +279,7 @@ impl BPEDelay {
         let n = same.take_while(|(kept, trial)| kept == trial).count();
         exploration.keep(n);
         let added = trials[n..].iter().try_for_each(|&number: &TrialNumber| {
-            // The suggested point, because the choice of points must not depend on reports.
+            // The suggested point is used, because the choice of points must not depend on reports.
             exploration.push(number, &log.started_point(number).x, stop)
         });
         let kept = self.exploration.insert(explored);
@@ -321,7 +320,7 @@ impl FromSettings for BPEDelay {
 
 impl Strategy for BPEDelay {
     fn supports(&self) -> Supports {
-        // Rounds count suggestions, and the theory is about one function on one set.
+        // The lengths of rounds are counted in suggestions, and the theory assumes one function on one set.
         Supports {
             contexts: false,
             candidates: true,

@@ -1,17 +1,18 @@
-//! Delay statistics estimated from the log: mean, ξ and b of Assumption 3.3, for trials that return a result.
+//! Estimates of the delay statistics from the log: mean, ξ and b of Assumption 3.3, for trials that return a result.
 //!
 //! An observed trial has a delay; a trial in flight, failed or abandoned has a delay of at least its age
 //! (right-censored). The distribution of finite delays is the estimate of Kaplan and Meier 1958: p_j at the observed
-//! delays τ_j. A result that arrives before the next suggestion has delay 0, so that t_r = q_r if all do.
+//! delays τ_j. A result that arrives before the next suggestion has delay 0, so t_r = q_r if all results do.
 
 use crate::ledger::{Ledger, State};
 use crate::strategy::elimination::settings::SubExponential;
 
-/// The grid of candidates for b, in standard deviations: the largest, their number, and the number per factor of 2.
+/// The grid of candidates for b: the largest one in standard deviations, their number, and the number per factor of
+/// 2.
 const B_LARGEST: f64 = 16.0;
 const N_B: usize = 24;
 const B_PER_OCTAVE: f64 = 3.0;
-/// The number of arguments η at which the moment-generating function is evaluated, on either side of 0.
+/// The number of arguments η on each side of 0 at which the moment-generating function is evaluated.
 const N_ETA: usize = 12;
 
 /// The estimated delay model for a bound at `log_term` = log(3T/δ); None before the first result.
@@ -23,7 +24,7 @@ pub fn estimate(log: &Ledger, now: f64, log_term: f64) -> Option<SubExponential>
     Some(sub_exponential(&distribution, log_term))
 }
 
-/// (delay or age, whether it has a result) of all suggested trials.
+/// (delay or age, whether the trial has a result) of all suggested trials.
 fn delays(log: &Ledger, now: f64) -> Vec<(f64, bool)> {
     let suggested = log.trials().iter().filter(|trial| trial.suggested);
     suggested
@@ -81,7 +82,7 @@ fn sub_exponential(distribution: &[(f64, f64)], log_term: f64) -> SubExponential
     let mut best: Option<(f64, SubExponential)> = None;
     for i in 0..N_B {
         let b = std * B_LARGEST * libm::exp2(-(i as f64) / B_PER_OCTAVE);
-        // ξ² = sup of 2 log E exp(η(τ − E τ)) / η² over |η| ≤ 1/b, the variance at η = 0.
+        // ξ² = sup of 2 log E exp(η(τ − E τ)) / η² over |η| ≤ 1/b. At η = 0 the quotient is the variance.
         let squared = (1..=N_ETA).fold(variance, |largest, j| {
             let eta = j as f64 / (N_ETA as f64 * b);
             let of = |eta: f64| 2.0 * log_mgf(eta) / (eta * eta);
@@ -114,7 +115,8 @@ mod tests {
 
     #[test]
     fn ages_are_right_censored() {
-        // Five trials; the second age is after the first result: 1/5, then 4/5 · 1/3 and 8/15 · 1/2, of 11/15.
+        // Five trials; the second age is after the first result. The probabilities are 1/5, then 4/5 · 1/3 and 8/15 ·
+        // 1/2, divided by 11/15.
         let delays = vec![
             (7.0, false),
             (2.0, true),
@@ -137,7 +139,7 @@ mod tests {
             let largest = delays.iter().copied().fold(0.0, f64::max);
             let found = sub_exponential(&kaplan_meier(delays.into_iter().map(|d| (d, true)).collect()), 30.0);
             let bound = found.mean + (found.xi * 60.0_f64.sqrt()).max(60.0 * found.b);
-            // Chernoff: at log 3T/δ = 30 a delay above it has a probability of e⁻³⁰, below 1/n.
+            // By Chernoff, at log 3T/δ = 30 a delay above the bound has a probability of e⁻³⁰, which is below 1/n.
             prop_assert!(largest <= bound * (1.0 + 1e-9) + 1e-9, "{found:?} {n}");
         }
     }

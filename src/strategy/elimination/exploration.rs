@@ -1,8 +1,8 @@
-//! The posterior variance at a set of points, updated while rows are added one by one: O(n) per point for the next row.
+//! The posterior variance at a set of points, updated for each added row. The next row costs O(n) per point.
 //!
 //! Notation: rows x_1 … x_n of a round, λ the noise variance, K + λI = L Lᵀ. With v_j(x) the entries of L⁻¹k(X, x),
-//! σ_n²(x) = k(x, x) − Σ_j v_j(x)², and L_ij = v_j(x_i) for j < i: a new row x_n needs its row of L, then
-//! v_n(x) = (k(x_n, x) − Σ_{j<n} L_nj v_j(x)) / L_nn at every point.
+//! σ_n²(x) = k(x, x) − Σ_j v_j(x)², and L_ij = v_j(x_i) for j < i. So a new row x_n needs its row of L, then v_n(x) =
+//! (k(x_n, x) − Σ_{j<n} L_nj v_j(x)) / L_nn at every point.
 
 use ndarray::{Array2, ArrayView2, Axis};
 use rand::RngExt;
@@ -99,14 +99,14 @@ impl Exploration {
         }
     }
 
-    /// The point of the largest variance (Eq. 7), exact ties broken uniformly at random.
+    /// The point with the largest variance (Eq. 7); exact ties are broken uniformly at random.
     pub fn most_uncertain(&self, rng: &mut Rng) -> usize {
         let (mut best, mut most, mut n_ties) = (0, f64::NEG_INFINITY, 0);
         for (i, &variance) in self.variance.iter().enumerate() {
             if variance < most || variance.is_nan() {
                 continue;
             }
-            // Reservoir sampling: the m-th tie replaces the present one with probability 1/m.
+            // Reservoir sampling: the m-th tie replaces the current one with probability 1/m.
             n_ties = if variance > most { 1 } else { n_ties + 1 };
             if n_ties == 1 || rng.random_range(0..n_ties) == 0 {
                 (best, most) = (i, variance);

@@ -12,8 +12,8 @@ use crate::strategy::elimination::settings::SubExponential;
 pub struct Note {
     /// The number of the round, from 1.
     pub round: usize,
-    /// The delay model that gave the length of the previous round: given, or estimated at its end. None if there was
-    /// none.
+    /// The delay model that determined the length of the previous round, either given or estimated at its end; None
+    /// if there was no model.
     pub delay: Option<SubExponential>,
 }
 

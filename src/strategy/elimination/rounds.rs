@@ -1,7 +1,7 @@
 //! The rounds computed from the log: the trials of each round, and the values that had arrived at its end.
 //!
-//! Only trials that the strategy proposed belong to a round, not enqueued or added ones. The data of a round are final
-//! when the next one begins; later events of its trials change nothing.
+//! Only trials that the strategy proposed belong to a round; enqueued and added trials do not. The data of a round
+//! are final when the next round begins, so later events of its trials change nothing.
 
 use std::collections::BTreeMap;
 
@@ -27,9 +27,9 @@ pub struct Round {
     pub begin: usize,
     /// The trials of its steps, in order.
     pub trials: Vec<TrialNumber>,
-    /// The delay model when it began.
+    /// The delay model at the begin of the round.
     pub delay: Option<SubExponential>,
-    /// The values used at its end, by trial: those of this round, or of all rounds so far.
+    /// The values used at its end, by trial; from this round, or from all rounds so far.
     pub data: BTreeMap<TrialNumber, Datum>,
 }
 
@@ -63,7 +63,7 @@ impl Rounds {
         self.all.iter().map(|round| round.trials.len()).sum()
     }
 
-    /// The trials whose points a round counts as explored. A failed trial counts until its point is due to be tried
+    /// The trials whose points count as explored in a round. A failed trial counts until its point is due to be tried
     /// again.
     pub fn explored(&self, round: usize, log: &Ledger) -> Vec<TrialNumber> {
         let first = if self.keep { 0 } else { round };

@@ -1,7 +1,7 @@
 //! The lengths of rounds.
 //!
-//! q_0 = 1, q_r = ⌈√(T q_{r−1})⌉ (Algorithm 1). The steps after the first q_r give time for their results: with
-//! probability 1 − δ/2 the first q_r results of every round have arrived at its end.
+//! q_0 = 1, q_r = ⌈√(T q_{r−1})⌉ (Algorithm 1). The steps after the first q_r give time for their results, so that
+//! with probability 1 − δ/2 the first q_r results of every round have arrived at its end.
 
 use crate::strategy::elimination::settings::{Lengths, SubExponential, Tail};
 
@@ -105,7 +105,7 @@ impl Schedule {
         planned
     }
 
-    /// R. If delays are estimated, the number of rounds without delay, which is an upper bound.
+    /// R. If delays are estimated, the number of rounds without delay, which is an upper bound on R.
     pub fn n_rounds(&self, delay: Option<SubExponential>) -> usize {
         self.plan(1, 0, delay.unwrap_or_default()).len()
     }

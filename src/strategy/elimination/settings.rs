@@ -104,7 +104,7 @@ pub enum Beta {
     Theory(Theory),
 }
 
-/// The multiplier of Theorem 6.1 for finite sets, of Theorem 6.2 for boxes.
+/// The multiplier of Theorem 6.1 for finite sets, and of Theorem 6.2 for boxes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Theory {
@@ -125,10 +125,10 @@ pub enum Tail {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Lengths {
-    /// t_r = ⌈q_r + u_T(δ)⌉, the last round cut to the horizon.
+    /// t_r = ⌈q_r + u_T(δ)⌉; the last round is cut to the horizon.
     Paper,
-    /// t_r = ⌊q_r + E[τ] + 2b·log(3s/2δ)⌋ at step s, until Σ q_r ≥ T, with a complete last round: the code of the
-    /// authors.
+    /// t_r = ⌊q_r + E[τ] + 2b·log(3s/2δ)⌋ at step s, until Σ q_r ≥ T, with a complete last round, as in the code of
+    /// the authors.
     Code,
 }
 
@@ -231,7 +231,7 @@ impl Settings {
         Ok(theta)
     }
 
-    /// σ of the theorems; at least the noise that the model uses for a noise of 0.
+    /// σ of the theorems, no smaller than the noise that the model uses in place of 0.
     pub fn theory_noise(&self) -> f64 {
         self.row_noise(self.noise_std.unwrap_or(f64::NAN)).sqrt()
     }

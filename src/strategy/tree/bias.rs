@@ -1,7 +1,7 @@
-//! The bias constant C of low fidelities: |f_z − f| ≤ ζ(z) = C·(1 − z). It is declared, or estimated from two trials at
-//! one point.
+//! The bias constant C of low fidelities: |f_z − f| ≤ ζ(z) = C·(1 − z). C is declared, or estimated from two trials
+//! at one point.
 //!
-//! As in the code of Wang et al. 2022, C = √2·|f_0.8 − f_0.2|/0.6 at the centre, and is multiplied by 1.4 when two
+//! As in the code of Wang et al. 2022, C = √2·|f_0.8 − f_0.2|/0.6 at the centre, and C is multiplied by 1.4 when two
 //! values in a cell differ by more than C and the width of the cell allow.
 
 use crate::domain::Fidelity;
@@ -9,7 +9,7 @@ use crate::ledger::{Ledger, TrialNumber};
 
 /// The fidelities of the two trials.
 const PROBES: [f64; 2] = [0.8, 0.2];
-/// The factor of C when two values contradict it.
+/// The factor by which C grows when two values contradict it.
 const GROWTH: f64 = 1.4;
 
 /// The bias constant: absent, given or estimated.
@@ -75,8 +75,8 @@ impl Bias {
         }
     }
 
-    /// Updates C with the value of a trial. The `others` in its cell have values too, and f varies by at most `width`
-    /// over the cell; `measured` returns the value, if any, and the fidelity of a trial.
+    /// Updates C with the value of a trial. The `others` are the trials in its cell that also have values. f varies
+    /// by at most `width` over the cell. `measured` returns the value, if any, and the fidelity of a trial.
     pub fn update(
         &mut self,
         number: TrialNumber,

@@ -8,7 +8,7 @@ use crate::strategy::tree::settings::Bound;
 pub struct Frozen {
     /// log t, or log t⁺ of the next power of two.
     pub log_t: f64,
-    /// The best value less the median of the values: the unit of constants that are not given in units of f.
+    /// The best value minus the median of the values. It is the unit of constants that are not given in units of f.
     pub scale: f64,
 }
 
@@ -67,12 +67,12 @@ pub fn success_bound(n_values: u32, n_failed: u32) -> f64 {
     (rate + Z2 / (2.0 * n) + spread) / (1.0 + Z2 / n)
 }
 
-/// The next power of two at which log t is frozen.
+/// The next power of two; log t is frozen at this t.
 pub fn next_power(t: u64) -> u64 {
     t.max(1).next_power_of_two()
 }
 
-/// The best of these values less their median; None if it is 0 or not finite.
+/// The best of these values minus their median; None if the difference is 0 or not finite.
 pub fn scale_of(values: &mut [f64]) -> Option<f64> {
     let n = values.len();
     let best = values.iter().copied().reduce(f64::max)?;

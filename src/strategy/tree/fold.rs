@@ -1,7 +1,8 @@
 //! The partition and the instances, computed from the log. The visits of drafted suggestions can be undone.
 //!
-//! The state depends only on the entries of the log and their order, so that replaying a log gives the same tree. The
-//! moments of a cell are merged from those of its halves; they depend on the values and not on their order of arrival.
+//! The state depends only on the entries of the log and their order, so replaying a log gives the same tree. The
+//! moments of a cell are merged from the moments of its halves, so they do not depend on the order in which values
+//! arrive.
 
 mod trials;
 
@@ -33,17 +34,17 @@ enum State {
 /// A change made by a suggestion, recorded to undo it.
 #[derive(Debug, Clone, PartialEq)]
 enum Change {
-    /// A trial was started in a cell, whose highest fidelity was `z` before.
+    /// A trial was started in cell `node`. Before, the highest fidelity of the cell was `z`.
     Started {
         node: u32,
         z: f32,
     },
-    /// The changes after this one belong to another suggestion.
+    /// The changes of a suggestion begin here.
     Begin {
         n_turns: u64,
     },
     Created,
-    /// The front has become deeper; `depth` is its depth before.
+    /// The front became deeper; `depth` is the earlier depth.
     FrontDeepened {
         instance: usize,
         depth: usize,
@@ -52,7 +53,7 @@ enum Change {
         instance: usize,
         node: u32,
     },
-    /// An instance took a step; `frozen` is its state before.
+    /// An instance took a step; `frozen` is the earlier state.
     Stepped {
         instance: usize,
         frozen: Frozen,
@@ -70,7 +71,7 @@ pub struct Forest {
     refresh: Refresh,
     trials: Vec<Placed>,
     n_observed: u64,
-    /// The number of values at which the scale is computed again.
+    /// The number of values at which the scale is next computed.
     next_scale: u64,
     bias: Bias,
     /// The number of turns; the instances take turns in order.
@@ -189,7 +190,7 @@ impl Forest {
         applied.map(drop)
     }
 
-    /// The next instance visits a cell.
+    /// Takes the turn of the next instance, which visits this cell.
     pub fn turn(&mut self, place: Place) -> Result<u32> {
         let instance = self.next_instance();
         let node = self.node_at(place)?;
@@ -205,14 +206,14 @@ impl Forest {
         Ok(node)
     }
 
-    /// The cell of a trial that no instance chose. It counts as a step of all instances.
+    /// Finds the cell of a new trial that no instance chose, and counts a step for all instances.
     fn settle_new(&mut self, x: &[f64]) -> u32 {
         let node = self.settle(x);
         (0..self.instances.len()).for_each(|i| self.step(i));
         node
     }
 
-    /// The cell of a point that no instance chose. All instances that have visited its parent visit it.
+    /// Finds the cell of a point that no instance chose. All instances that have visited the parent visit the cell.
     fn settle(&mut self, x: &[f64]) -> u32 {
         let place = match self.trials.is_empty() {
             true => Place::Old(ROOT),
@@ -284,7 +285,7 @@ impl Forest {
         }
     }
 
-    /// Marks a cell as empty, because no feasible point was found in it. No point in it is suggested any more.
+    /// Marks a cell as empty, because no feasible point was found in it. Its points are not suggested from now on.
     pub fn mark_empty(&mut self, place: Place) -> Result<()> {
         let (parent, side) = match place {
             Place::Old(node) if (node as usize) < self.partition.len() => {
@@ -318,7 +319,7 @@ impl Forest {
         }
     }
 
-    /// Freezes the present log t⁺ for the bounds of an instance.
+    /// Freezes the current log t⁺ for the bounds of an instance.
     fn freeze(&mut self, i: usize) {
         let t = match self.refresh {
             Refresh::Frozen => next_power(self.instances[i].t),
@@ -341,7 +342,7 @@ impl Forest {
         }
     }
 
-    /// Marks the begin of the changes of a suggestion.
+    /// Marks where the changes of a suggestion begin.
     pub fn begin(&mut self) {
         self.changes.push(Change::Begin {
             n_turns: self.n_turns,

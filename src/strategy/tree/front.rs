@@ -1,7 +1,7 @@
 //! The front: the best cells of every size that can be halved. The choice among them does not depend on ν, ρ or b.
 //!
-//! For each smoothness of f, the cell to halve is the best cell among those above some size. If the smoothness is
-//! unknown, all of these cells are halved in turn (Jones, Perttunen and Stuckman 1993; Munos 2011).
+//! For each smoothness of f, the best cell above a certain size should be halved. If the smoothness is unknown, all
+//! of these cells are halved in turn (Jones, Perttunen and Stuckman 1993; Munos 2011).
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
@@ -34,7 +34,8 @@ impl PartialEq for Candidate {
 
 impl Eq for Candidate {}
 
-/// Candidates by depth. When a candidate reaches the top, it is dropped if it has been halved, and its mean is updated.
+/// Candidates by depth. When a candidate reaches the top, it is dropped if it has been halved; otherwise its mean is
+/// updated.
 #[derive(Debug, Clone, Default)]
 pub struct Front {
     depths: Vec<BinaryHeap<Candidate>>,
@@ -60,8 +61,8 @@ impl Front {
         self.depths[depth].push(candidate);
     }
 
-    /// The candidate with the largest mean down to `depth`; ties go to the smallest depth. `mean` returns the present
-    /// mean of a candidate; candidates without one are dropped.
+    /// The candidate with the largest mean down to `depth`; ties go to the smallest depth. `mean` returns the current
+    /// mean of a candidate; candidates without a mean are dropped.
     pub fn best(
         &mut self,
         depth: usize,

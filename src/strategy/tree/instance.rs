@@ -22,7 +22,7 @@ struct Subtree {
     moments: Moments,
     n_failed: u32,
     is_visited: bool,
-    /// Whether it is a candidate of the front with its present mean.
+    /// Whether the cell is a candidate of the front with its current mean.
     is_offered: bool,
     /// B of both halves: +∞ if the half was not visited, −∞ if no point in it can be suggested. For a half without
     /// values it is a factor; see [`Instance::b_value`].
@@ -47,7 +47,7 @@ impl Subtree {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Nu {
     Given(f64),
-    /// A share of the scale, which decreases as the search converges.
+    /// A fixed share of the scale. The scale decreases as the search converges.
     Scale,
     /// The largest scale so far. With fidelities, evaluations stay cheap until cells are small.
     Spread(f64),
@@ -131,7 +131,7 @@ impl Instance {
         self.nu() * self.powers[depth as usize]
     }
 
-    /// z_h = 1 − ν·ρ^h/C: the bias at this fidelity is at most the bound on the variation of f in the cell.
+    /// z_h = 1 − ν·ρ^h/C. At this fidelity the bias is at most the bound on the variation of f in the cell.
     pub fn fidelity(&self, depth: u32) -> f64 {
         self.bias.map_or(1.0, |bias| {
             (1.0 - self.width(depth) / bias).clamp(TOLERANCE, 1.0)
@@ -231,7 +231,7 @@ impl Instance {
         }
     }
 
-    /// Whether a cell was visited and has a half that was not.
+    /// Whether a cell was visited and has an open half.
     fn can_be_halved(&self, node: u32, partition: &Partition) -> bool {
         self.is_visited(node) && self.open_halves(node, partition) != [false; 2]
     }
@@ -328,8 +328,8 @@ impl Instance {
         self.bound.upper(moments, self.frozen) + self.slack(partition.node(node).depth)
     }
 
-    /// B(h, l) = min{ U + ν·ρ^h + ζ(z_h), max over both halves of B }. For a leaf that cannot be halved it is the first
-    /// term.
+    /// B(h, l) = min{ U + ν·ρ^h + ζ(z_h), max over both halves of B }. A leaf that cannot be halved has only the
+    /// first term.
     ///
     /// Failures do not change the mean. They multiply the optimism U + ν·ρ^h + ζ(z_h) − mean by p⁺, the upper bound on
     /// the rate of success. A subtree without values takes the mean and the optimism of the smallest cell around it

@@ -1,9 +1,9 @@
 //! The note of a suggestion: its cell, and the steps before it.
 //!
 //! The text has steps separated by spaces. An existing cell is named by its number, a new cell by the number of its
-//! parent and the side: `12l` or `12r`. The last step names the cell of the suggestion. A step before it names a cell
-//! whose evaluation an instance shares with others, in the order of turns, or, with a minus, a cell in which no
-//! feasible point was found.
+//! parent and the side: `12l` or `12r`. The last step names the cell of the suggestion. An earlier step names a cell
+//! whose evaluation an instance shares with other instances, in the order of turns. With a minus, a step names a cell
+//! in which no feasible point was found.
 
 use std::fmt::Write;
 

@@ -19,7 +19,7 @@ const MAX_FAILED: u32 = 4;
 /// The number of the cell of the whole box.
 pub const ROOT: u32 = 0;
 
-/// A cell. A half exists if it has had a trial.
+/// A cell. A half of it exists once it has had a trial.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Node {
     parent: u32,
@@ -32,7 +32,7 @@ pub struct Node {
     pub own: Own,
 }
 
-/// The trials that were chosen in this cell or settled there, not in its halves.
+/// The trials that belong to this cell itself, not to its halves.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Own {
     pub moments: Moments,
@@ -48,7 +48,7 @@ pub struct Own {
 pub type Measured = (f64, f64);
 
 impl Own {
-    /// Whether it has a trial with a value or in flight.
+    /// Whether the cell has a trial with a value, failed or in flight.
     pub fn has_trial(&self) -> bool {
         self.first != NONE || self.n_failed > 0 || self.n_in_flight > 0
     }
@@ -77,9 +77,9 @@ impl Node {
 pub struct Partition {
     space: Space,
     nodes: Vec<Node>,
-    /// The trials of the moments in order of arrival, for cells with more than one.
+    /// The trials with values in order of arrival, for cells with more than one.
     repeats: HashMap<u32, Vec<u32>>,
-    /// The half that will most probably be created next, stored because its region was known when it was chosen.
+    /// The half that will most likely be created next. It is stored because its region was known when it was chosen.
     next: Option<Next>,
 }
 
@@ -121,7 +121,7 @@ impl Partition {
         &mut self.nodes[node as usize]
     }
 
-    /// The side of its parent that a node is.
+    /// The side of the parent on which the node is.
     pub fn side(&self, node: u32) -> Side {
         let parent = self.node(node).parent;
         usize::from(parent != NONE && self.node(parent).children[1] == node)
@@ -181,8 +181,8 @@ impl Partition {
 
     /// The mean of a cell in the front; None before it has a result.
     ///
-    /// A failed cell takes the mean of the nearest cell around it that has values. If more than [`MAX_FAILED`] nested
-    /// cells have failed, it has −∞ and comes last.
+    /// A failed cell takes the mean of the smallest cell around it that has values. If more than [`MAX_FAILED`]
+    /// nested cells have failed, the result is −∞.
     pub fn worth(&self, node: u32) -> Option<f64> {
         let mut own = &self.node(node).own;
         if own.moments.count == 0 && own.n_failed == 0 {
@@ -312,7 +312,7 @@ impl Partition {
         }
     }
 
-    /// Computes the moments of a cell: those of its values at the highest fidelity.
+    /// Computes the moments of a cell from its values at the highest fidelity.
     pub fn update_values(&mut self, node: u32, measured: impl Fn(u32) -> Measured) {
         let all = || self.values(node).map(|number| measured(number as u32));
         let highest = all().map(|(_, z)| z).fold(0.0, f64::max);

@@ -1,4 +1,4 @@
-//! The region of a cell: a part of each coordinate. Halving, sampling and finding regions.
+//! The region of a cell, which is a part of each coordinate: halving, sampling and finding regions.
 
 use std::ops::Range;
 
@@ -42,8 +42,8 @@ impl Space {
         }
     }
 
-    /// The coordinate to halve next: the longest one among the coordinates that can be halved and are active in the
-    /// whole region. Ties go to the first; None if there is no such coordinate.
+    /// The coordinate to halve next: the longest coordinate that can be halved and is active in the whole region.
+    /// Ties go to the first; None if there is no such coordinate.
     pub fn longest_side(&self, region: &Region) -> Option<usize> {
         let mut longest = (0.0, None);
         for (i, coordinate) in self.product.iter().enumerate() {

@@ -12,8 +12,8 @@ const MAX_INSTANCES: usize = 256;
 /// The default of the largest ρ of POO, as in the experiments of Wang et al. 2022.
 const MAX_RHO: f64 = 0.95;
 
-/// The default of ρ^d, the factor of the variation of f when every side is halved; without and with fidelities.
-/// Measured, see docs/tree_search.md.
+/// The defaults of ρ^d without and with fidelities; ρ^d is the factor of the variation of f when every side is
+/// halved. Measured, see docs/tree_search.md.
 const DECAY: f64 = 0.25;
 const DECAY_WITH_FIDELITY: f64 = 0.7;
 
@@ -129,8 +129,8 @@ pub enum Refresh {
 }
 
 impl Settings {
-    /// ρ of every instance. With a horizon T they are those of POO (Grill, Valko and Munos 2015): N = ½·D·log(T/log T)
-    /// with D = log 2/log(1/ρ_max), and ρ_i = ρ_max^(N/(N − i)).
+    /// ρ of every instance. A horizon T gives the ρ of POO (Grill, Valko and Munos 2015): N = ½·D·log(T/log T) with D
+    /// = log 2/log(1/ρ_max), and ρ_i = ρ_max^(N/(N − i)).
     pub fn rhos(&self, d: usize, has_fidelity: bool) -> Vec<f64> {
         let decay = match has_fidelity {
             true => DECAY_WITH_FIDELITY,

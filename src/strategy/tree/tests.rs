@@ -195,7 +195,7 @@ fn check_history(seed: u64, exact: bool, given: bool, n_steps: usize) -> Result<
 
 #[test]
 fn every_choice_equals_a_plain_recomputation() {
-    // All histories if the full count is requested, else a sample.
+    // The number of histories: all if the full count is requested, else a sample.
     let n = match std::env::var_os("BELATED_FULL") {
         Some(_) => 10_000,
         None => 300,

@@ -24,7 +24,7 @@ use rand::RngExt;
 const CELL_TRIES: usize = 512;
 const BATCHES: (usize, usize) = (4, 128);
 
-/// Hierarchical optimistic search (HOO), and with delays PCTS (Wang et al. 2022, Algorithm 1).
+/// Hierarchical optimistic optimisation (HOO); with delays it is PCTS (Wang et al. 2022, Algorithm 1).
 pub struct TreeSearch {
     settings: Settings,
     /// None if every trial is a full evaluation.
@@ -76,8 +76,7 @@ impl TreeSearch {
         })
     }
 
-    /// The leaf of the largest B value: from the root, always the half with the larger value; ties are broken at
-    /// random.
+    /// The leaf that is reached from the root by taking the half with the larger B value; ties are broken at random.
     fn choose(&self, instance: usize, rng: &mut Rng) -> (Place, Region) {
         let Forest {
             partition,
@@ -107,7 +106,7 @@ impl TreeSearch {
         (Place::Old(at), region)
     }
 
-    /// A half of the best cell of the front down to a random depth. None if the front is not due.
+    /// A half of the best cell of the front, down to a random depth; None if the front is not due.
     fn choose_of_front(&mut self, instance: usize, rng: &mut Rng) -> Option<(Place, Region)> {
         let Forest {
             partition,
@@ -139,7 +138,7 @@ impl TreeSearch {
             .map_or(1.0, |fidelity| fidelity.nearest(z))
     }
 
-    /// The cell, if this instance can share its evaluation by another instance.
+    /// The existing cell, if this instance can share another instance's evaluation of it.
     fn shared(&self, instance: usize, place: Place) -> Option<u32> {
         let Place::Old(node) = place else {
             return None;
@@ -286,7 +285,7 @@ impl TreeSearch {
         leaves
     }
 
-    /// The trial of the largest value in a cell.
+    /// The trial with the largest value in a cell.
     fn best_in(&self, node: u32, log: &Ledger) -> Option<TrialNumber> {
         let value = |number: &TrialNumber| log.trials()[*number].value.unwrap_or(f64::NAN);
         let numbers = self.forest.partition.values(node);
@@ -335,7 +334,7 @@ impl Strategy for TreeSearch {
         self.forest.update_bounds();
         self.forest.begin();
         let advanced = self.advance(log, query, rng, stop);
-        // The steps are applied again from the note, once the suggestion is logged.
+        // When the suggestion is logged, the steps are applied again from the note.
         self.forest.undo();
         let Advanced { steps, x, z } = advanced?;
         Ok(Proposal {
@@ -350,7 +349,7 @@ impl Strategy for TreeSearch {
         self.forest.check(&note::from_text(text)?)
     }
 
-    /// The best point of the leaf with the largest mean − ν·ρ^h, or with the largest mean.
+    /// The best point of the leaf with the largest mean − ν·ρ^h, or with the largest mean if the settings ask for it.
     fn recommend(
         &mut self,
         log: &Ledger,

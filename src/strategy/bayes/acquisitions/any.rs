@@ -10,7 +10,7 @@ use crate::strategy::bayes::acquisitions::thompson_sampling::ThompsonSampling;
 use crate::strategy::bayes::acquisitions::ucb::UCB;
 use crate::strategy::bayes::acquisitions::ucb_pe::UCBPE;
 
-/// What is maximised to choose a point.
+/// The function that is maximised to choose a point.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", deny_unknown_fields)]
 pub enum Acquisition {
@@ -19,7 +19,8 @@ pub enum Acquisition {
     ThompsonSampling(ThompsonSampling),
     /// Pure exploration.
     MaxVariance(MaxVariance),
-    /// An upper confidence bound where nothing is in flight, else pure exploration where the maximum may be.
+    /// An upper confidence bound if nothing is in flight, else pure exploration of the region that may contain the
+    /// maximum.
     UCBPE(UCBPE),
 }
 
@@ -41,7 +42,7 @@ impl Acquisition {
         ]
     }
 
-    /// What the acquisition provides.
+    /// The acquisition as a [`Rule`].
     pub fn rule(&self) -> &dyn Rule {
         match self {
             Acquisition::LogEI(rule) => rule,

@@ -14,7 +14,7 @@ use crate::strategy::bayes::checks::{NOT_NEGATIVE, check};
     expecting = "expected a number, \"kandasamy\", \"kandasamy_code\" or \"theory\" for beta"
 )]
 pub enum Beta {
-    /// The same at every step; Verma et al. 2022 use 1.
+    /// One value for every step; Verma et al. 2022 use 1.
     Constant(f64),
     Schedule(Schedule),
 }
@@ -24,7 +24,7 @@ pub enum Beta {
 pub enum Schedule {
     /// sqrt(beta_j) with beta_j = 0.2·d·log(2j + 1), j the trials so far (Kandasamy et al. 2017).
     Kandasamy,
-    /// As their code has it: sqrt(beta_j) with beta_j = 5·d·log(2dj + 1).
+    /// The version in the code of Kandasamy et al.: sqrt(beta_j) with beta_j = 5·d·log(2dj + 1).
     KandasamyCode,
     /// B_f + R·sqrt(2(gamma_{j−1} + 1 + log(1/δ))) (Chowdhury & Gopalan 2017, theorem 2); under `Censor`
     /// B_f + (R + B_y)·sqrt(2(gamma_{j−1} + 1 + log(2/δ))), for draws log(4/δ) (Verma et al. 2022, theorems 1 and 2).
@@ -34,18 +34,18 @@ pub enum Schedule {
     Theory,
 }
 
-/// What the multiplier of sigma is made from.
+/// The settings that determine the multiplier of sigma.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Bound {
     pub beta: Beta,
     pub rkhs_bound: f64,
     pub delta: f64,
-    /// B_y; None for 1 beside a given beta, as in the experiments, and for the largest |y| so far in the theory's.
+    /// B_y. If None: the largest |y| so far for the theory's beta, else 1, as in the experiments.
     pub value_bound: Option<f64>,
     pub predictive_std: bool,
-    /// Whether j is the same for all points of a batch: then it does not count trials in flight.
+    /// Whether all points of a batch have the same j. If so, j does not count trials in flight.
     pub per_batch: bool,
-    /// Whether it widens draws rather than a bound.
+    /// Whether the multiplier widens draws rather than a bound.
     pub draws: bool,
 }
 
@@ -73,12 +73,12 @@ impl Bound {
         )
     }
 
-    /// Whether the information gain matters.
+    /// Whether the multiplier depends on the information gain.
     pub fn is_theory(self) -> bool {
         self.beta == Beta::Schedule(Schedule::Theory)
     }
 
-    /// With B_y for the targets so far, where it is not given.
+    /// Sets B_y from the targets so far if it is not given.
     pub fn for_targets(self, targets: &[f64]) -> Self {
         let largest = targets.iter().map(|y| y.abs()).reduce(f64::max);
         let default = largest.filter(|_| self.is_theory()).unwrap_or(1.0);
@@ -89,8 +89,8 @@ impl Bound {
         }
     }
 
-    /// beta_t for trial j = 1, 2, … in d dimensions; gamma, λ and B_y matter to the theory's alone. B_y is None where
-    /// nothing is censored.
+    /// beta_t for trial j = 1, 2, … in d dimensions. Only the theory's beta_t depends on gamma, λ and B_y. B_y is
+    /// None if nothing is censored.
     pub fn multiplier(
         self,
         d: usize,

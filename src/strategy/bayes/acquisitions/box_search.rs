@@ -1,4 +1,4 @@
-//! What a search of a box spends, or the literature's search in its place.
+//! The effort of a search of a box, or the literature's search in its place.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,7 +6,7 @@ use crate::error::Result;
 use crate::maximize::Maximizer;
 use crate::strategy::bayes::checks::{COUNT_OR_NONE, MAX_COUNT, check, check_count};
 
-/// Beyond these a search finds nothing, or nothing more.
+/// With less effort a search finds nothing; with more it finds nothing better.
 const MIN_EFFORT: f64 = 0.01;
 const MAX_EFFORT: f64 = 100.0;
 
@@ -19,13 +19,13 @@ pub struct Multistart(
     pub usize,
 );
 
-/// How an acquisition is searched.
+/// The search for the maximum of an acquisition.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct BoxSearch {
     pub multistart: Option<Multistart>,
     /// The approximate number of points that DIRECT chooses in a box: another search of the literature.
     pub direct: Option<usize>,
-    /// What the default search spends, as a multiple of what it spends by default.
+    /// The effort of the default search, as a multiple of its default effort.
     pub effort: f64,
 }
 
@@ -56,7 +56,7 @@ impl BoxSearch {
         Ok(())
     }
 
-    /// The literature's search, where that is asked for.
+    /// The literature's search, if the settings ask for it.
     pub fn literature(&self) -> Option<Maximizer> {
         match (self.multistart, self.direct) {
             (Some(Multistart(n_raw, n_starts)), _) => {

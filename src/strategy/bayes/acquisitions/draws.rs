@@ -1,4 +1,4 @@
-//! How draws from the posterior are made.
+//! Methods to draw from the posterior.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,12 +9,12 @@ pub enum DrawMethod {
     WeightSpace,
 }
 
-/// A draw to be made.
+/// The settings of a draw.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Draws {
-    /// How it is made where it cannot be exact, and with how many random features.
+    /// The method and the number of random features, for draws that cannot be exact.
     pub method: DrawMethod,
     pub n_features: usize,
-    /// Whether it deviates nu_t times as far from the mean under `Censor`.
+    /// Whether, under `Censor`, the draw deviates nu_t times as far from the mean.
     pub widen: bool,
 }

@@ -15,8 +15,8 @@ use crate::strategy::Query;
 /// The largest number of baseline points.
 const MAX_BASELINE: usize = 16;
 
-/// The first `count` of these observed rows of the model, in this order, whose points satisfy the constraints; if none
-/// does, the first ones, because improvement is measured from something.
+/// The first `count` of these observed rows of the model, in this order, whose points satisfy the constraints. If
+/// none does, the first `count` rows, because improvement needs an incumbent.
 fn feasible_rows(
     gp: &GaussianProcess,
     order: &[usize],
@@ -32,8 +32,8 @@ fn feasible_rows(
     })
 }
 
-/// The largest of these values, one for each observed row of the model, that belongs to a point which satisfies the
-/// constraints; the prior mean where there are none, as improvement on nothing would be infinite everywhere.
+/// The largest of `values` (one per observed row of the model) among the points that satisfy the constraints. If
+/// there are no values, the prior mean, because improvement on nothing would be infinite everywhere.
 pub fn largest_feasible(gp: &GaussianProcess, values: &[f64], query: Query) -> Result<f64> {
     if !query.feasible.is_constrained() || values.is_empty() {
         return Ok(values.iter().copied().reduce(f64::max).unwrap_or(0.0));
@@ -43,7 +43,8 @@ pub fn largest_feasible(gp: &GaussianProcess, values: &[f64], query: Query) -> R
     Ok(values[feasible_rows(gp, &order, 1, query)?[0]])
 }
 
-/// f*: the largest posterior mean at the points of observed rows, in this context; the prior mean where there are none.
+/// f*: the largest posterior mean at the points of observed rows, in this context; the prior mean if nothing is
+/// observed.
 pub fn incumbent(gp: &GaussianProcess, query: Query) -> Result<f64> {
     let observed = gp.rows().slice_move(ndarray::s![..gp.n_observed(), ..]);
     let points = rows_in_context(observed, query.context);
@@ -60,9 +61,9 @@ fn rows_in_context(rows: ArrayView2<f64>, context: &[f64]) -> Array2<f64> {
     points
 }
 
-/// Noisy expected improvement: averaged over n quasi-random draws of f at the baseline points and at the pending ones,
-/// which are the rows of `tail`. The incumbent of a draw is its largest value. The model's tail becomes these points,
-/// without noise.
+/// Noisy expected improvement, averaged over n quasi-random draws of f at the baseline points and at the pending
+/// points (the rows of `tail`). The incumbent of a draw is its largest value. These points, without noise, become the
+/// model's tail.
 pub fn noisy_expected_improvement(
     gp: &mut GaussianProcess,
     tail: ArrayView2<f64>,
@@ -78,7 +79,7 @@ pub fn noisy_expected_improvement(
     let normal =
         |u: f64| -std::f64::consts::SQRT_2 * puruspe::inverfc(2.0 * u.clamp(1e-12, 1.0 - 1e-12));
     let fantasies = gp.fantasies(uniform.mapv(normal))?;
-    // The incumbents count where they would be used: in this context.
+    // An incumbent is a value in this context, because its point would be used in this context.
     let in_context = rows_in_context(drawn.view(), query.context);
     let (values, _) = fantasies.predict(gp, in_context.view());
     let largest =
@@ -91,9 +92,9 @@ pub fn noisy_expected_improvement(
     ))
 }
 
-/// The baseline points: observed ones, in this context, that may be the best, in order of mu.
+/// The baseline points: the observed points that may be the best in this context, in order of mu.
 ///
-/// Those with mu + 2 sigma ≥ mu − 2 sigma of the one of largest mu.
+/// A point may be the best if its mu + 2 sigma is at least the mu − 2 sigma of the point with the largest mu.
 fn baseline_points(gp: &GaussianProcess, query: Query) -> Result<Array2<f64>> {
     let observed = gp.rows().slice_move(ndarray::s![..gp.n_observed(), ..]);
     let points = rows_in_context(observed, query.context);
@@ -177,7 +178,7 @@ mod tests {
     fn improvement_is_measured_from_the_largest_feasible_value() {
         let gp = model(KernelFamily::Matern52, 15);
         let first = gp.rows().column(0).to_vec();
-        // Larger on the right, and all below the prior mean.
+        // The values are larger on the right, and all are below the prior mean.
         let values: Vec<f64> = first.iter().map(|x| x - 20.0).collect();
         let largest = |values: &[f64], feasible| largest_feasible(&gp, values, query(feasible));
         let everywhere = Feasible::EVERYWHERE;
@@ -189,14 +190,14 @@ mod tests {
         let best_left = left.fold(f64::NEG_INFINITY, f64::max);
         let feasible = Feasible::by(&on_the_left);
         assert_eq!(largest(&values, feasible), Ok(best_left - 20.0));
-        // Where no observed point satisfies them, from the largest all the same.
+        // If no observed point satisfies them, the largest value is still used.
         let feasible = Feasible::by(&nowhere);
         assert_eq!(largest(&values, feasible), Ok(best - 20.0));
     }
 
     #[test]
     fn incumbents_of_noisy_improvement_are_draws_of_the_largest_value() {
-        // One row, of moments m and v; and a pending point far from it, where the prior's 0 and 1.3 hold.
+        // One row has moments m and v. A pending point is far from it and has the prior's moments 0 and 1.3.
         let n = 4096;
         for tail in [0, 1] {
             let mut gp = model(KernelFamily::Matern52, 1);

@@ -14,12 +14,12 @@ use crate::strategy::bayes::acquisitions::rule::{Maximand, Rule, Situation};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct LogEI {
-    /// What improvement is measured from, unless it is averaged over outcomes.
+    /// The incumbent, unless improvement is averaged over outcomes.
     pub incumbent: Incumbent,
     pub multistart: Option<Multistart>,
     /// The approximate number of points that DIRECT chooses in a box: another search of the literature.
     pub direct: Option<usize>,
-    /// What the default search spends, as a multiple of what it spends by default.
+    /// The effort of the default search, as a multiple of its default effort.
     pub effort: f64,
 }
 

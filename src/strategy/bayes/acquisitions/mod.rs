@@ -1,14 +1,14 @@
-//! Acquisitions: their settings with all defaults, and the formulas that they stand for.
+//! Acquisitions: their settings, their defaults and their formulas.
 //!
-//! A new one is a file with its settings and its [`Rule`], and a variant of [`Acquisition`]; its formula is a file of
-//! [`crate::acquisition`].
+//! To add an acquisition, write a file with its settings and its [`Rule`], add a variant to [`Acquisition`], and put
+//! its formula into a file of [`crate::acquisition`].
 //!
-//! * [`rule`]: what an acquisition provides, and what it is given
-//! * [`any`]: one value for all of them
+//! * [`rule`]: the interface of an acquisition
+//! * [`any`]: one type for all of them
 //! * [`log_ei`], [`ucb`], [`ucb_pe`], [`thompson_sampling`], [`max_variance`]: one each
-//! * [`bound`]: the multiplier of sigma without delays; [`box_search`]: what a search of a box spends;
-//!   [`draws`]: how draws are made
-//! * [`incumbents`]: what improvement is measured from
+//! * [`bound`]: the multiplier of sigma without delays; [`box_search`]: the effort of a search of a box; [`draws`]:
+//!   methods to draw from the posterior
+//! * [`incumbents`]: the values that improvement is measured from
 
 pub mod any;
 pub mod bound;

@@ -1,4 +1,4 @@
-//! What an acquisition provides, and what it is given.
+//! The interface of an acquisition.
 
 use ndarray::ArrayView2;
 
@@ -11,38 +11,38 @@ use crate::strategy::bayes::acquisitions::bound::Bound;
 use crate::strategy::bayes::acquisitions::box_search::BoxSearch;
 use crate::strategy::bayes::acquisitions::draws::Draws;
 
-/// The posterior that a point is chosen from, and how pending trials count.
+/// The posterior that a point is chosen from, and the treatment of pending trials.
 pub struct Situation<'a> {
     pub gp: &'a mut GaussianProcess,
     /// The targets of the observed rows.
     pub targets: &'a [f64],
     /// The rows of pending trials.
     pub tail: ArrayView2<'a, f64>,
-    /// The number of their outcomes to average over, if the policy asks for that.
+    /// The number of sampled outcomes of pending trials to average over; None if the policy does not average.
     pub n_outcomes: Option<usize>,
     /// The multiplier of sigma.
     pub nu: f64,
-    /// A lower bound of the maximum of f, for an acquisition that explores while trials are in flight.
+    /// A lower bound on the maximum of f, for an acquisition that explores while trials are in flight.
     pub lower_bound: Option<f64>,
     pub query: Query<'a>,
 }
 
-/// What is maximised.
+/// The function to maximise.
 pub enum Maximand {
     Formula(Formula),
-    /// A draw from the posterior, made by the search, because it depends on the domain.
+    /// A draw from the posterior. The search makes it, because the method depends on the domain.
     Draw(Draws),
 }
 
-/// What every acquisition provides.
+/// The interface of every acquisition.
 pub trait Rule {
-    /// What is maximised now.
+    /// The function to maximise now.
     fn maximand(&self, situation: Situation, rng: &mut Rng) -> Result<Maximand>;
 
-    /// What a search of a box spends.
+    /// The search of a box.
     fn search(&self) -> BoxSearch;
 
-    /// Refuses invalid settings, except those of the bound and the search.
+    /// Refuses invalid settings. The bound and the search check their own settings.
     fn check(&self, _candidates: bool) -> Result<()> {
         Ok(())
     }
@@ -52,17 +52,17 @@ pub trait Rule {
         None
     }
 
-    /// Whether it can be averaged over outcomes of pending trials.
+    /// Whether the acquisition can be averaged over outcomes of pending trials.
     fn averages_outcomes(&self) -> bool {
         false
     }
 
-    /// Whether it explores while trials are in flight, and needs a lower bound of the maximum for that.
+    /// Whether the acquisition explores while trials are in flight. If so, it needs a lower bound on the maximum.
     fn explores(&self) -> bool {
         false
     }
 
-    /// Whether it is the logarithm of a positive acquisition.
+    /// Whether the acquisition is the logarithm of a positive function.
     fn is_logarithm(&self) -> bool {
         false
     }

@@ -13,13 +13,13 @@ use crate::strategy::bayes::checks::{check, check_count};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ThompsonSampling {
-    /// Under `Censor`, what draws are widened by besides the delays.
+    /// The part of the widening of draws under `Censor` that does not come from delays.
     pub beta: Beta,
     /// As for [`crate::strategy::bayes::acquisitions::ucb::UCB`].
     pub rkhs_bound: f64,
     pub delta: f64,
     pub value_bound: Option<f64>,
-    /// How draws are made where they cannot be exact, and random features of one.
+    /// The method and the number of random features, for draws that cannot be exact.
     pub draws: DrawMethod,
     pub n_features: usize,
     /// Whether draws under `Censor` deviate nu_t times as far from the mean.

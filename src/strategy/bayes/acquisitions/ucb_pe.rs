@@ -1,4 +1,5 @@
-//! An upper confidence bound where nothing is in flight, else pure exploration where the maximum may be.
+//! An upper confidence bound if nothing is in flight, else pure exploration of the region that may contain the
+//! maximum.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! Tests of Bayesian optimisation as a strategy: its first points, its recommendation, the notes that it accepts.
+//! Tests of Bayesian optimisation as a strategy: its first points, its recommendation, and the notes that it accepts.
 
 use super::*;
 use crate::domain::Coordinate;
@@ -17,14 +17,14 @@ const QUERY: Query<'static> = Query {
     feasible: Feasible::EVERYWHERE,
 };
 
-/// On the unit square, with three initial points, and with θ given.
+/// The strategy on the unit square, with three initial points and a given θ.
 fn strategy(context_width: usize) -> BayesOpt {
     let gp = json!({"kind": "GP", "kernel": "matern52", "lengthscale": 0.3, "signal_std": 1.0, "noise_std": 0.1});
     let settings = json!({"surrogate": gp, "initial": {"kind": "Initial", "n": 3}});
     on_square(context_width, settings)
 }
 
-/// On the unit square, with these settings.
+/// The strategy on the unit square, with these settings.
 pub(in crate::strategy::bayes) fn on_square(context_width: usize, settings: Value) -> BayesOpt {
     let setup = Setup {
         domain: Arc::new(Domain::new_box(vec![Coordinate::Continuous; 2]).unwrap()),
@@ -72,7 +72,7 @@ fn designed_points_come_first_and_as_long_as_nothing_is_known() {
     }
     act(&mut log, Action::observe(0, 1.0, None, false));
     assert_ne!(suggest(&mut bayes, &mut log), design[5]);
-    // Something is known from the first trial on: the design ends with its three points.
+    // A value is known from the first trial on, so the design ends after its three points.
     let (mut bayes, mut log) = (strategy(0), empty());
     for (number, point) in design[..4].iter().enumerate() {
         assert_eq!(suggest(&mut bayes, &mut log) == *point, number < 3);
@@ -150,7 +150,7 @@ fn uniform_initial_points_under_constraints_are_no_model_s() {
         let proposal = bayes.propose(&log, query, &mut rng, &mut || ControlFlow::Continue(()));
         let proposal = proposal.unwrap();
         assert!(proposal.point.x[0] < 0.5 && proposal.warning.is_none());
-        // A note tells of a fit, and so of a model.
+        // A note holds a fit, so it shows that a model chose the point.
         assert_eq!(proposal.note.is_some(), number == 3);
         let value = Some(number as f64);
         act(&mut log, Action::add(proposal.point, vec![], value, None));

@@ -1,4 +1,4 @@
-//! What the model of success adds to an acquisition.
+//! The term that the model of success adds to an acquisition.
 
 use ndarray::Array2;
 
@@ -10,22 +10,23 @@ use crate::strategy::bayes::model::candidates::solved;
 use crate::strategy::bayes::model::success::{Failures, Success};
 use crate::strategy::bayes::settings::Settings;
 
-/// log ½, and what rounding may do to it.
+/// log ½, less a margin for rounding.
 const LOG_HALF: f64 = -std::f64::consts::LN_2 - 1e-6;
 
-/// The weight of the penalty where P < ½, for an acquisition of unit scale: a label that is short by a thousandth
-/// outweighs any difference of the acquisition.
+/// The weight of the penalty where P < ½, for an acquisition of unit scale. With this weight a shortfall of a
+/// thousandth in the label outweighs any difference of the acquisition.
 const PENALTY: f64 = 1e3;
 
-/// The model of success, and what it adds to the acquisition.
+/// The model of success, and the term that it adds to the acquisition.
 pub struct Addition<'a> {
     model: &'a mut Success,
     formula: Acquisition,
 }
 
 impl<'a> Addition<'a> {
-    /// log P for the logarithm of a positive acquisition: the sum is the logarithm of their product. In a region of
-    /// failures with a penalty, as the logarithm may have any value elsewhere once f is known well.
+    /// Adds log P to the logarithm of a positive acquisition; the sum is the logarithm of the product. If failures
+    /// lie together, it also adds a penalty, because log P alone may be too small: once f is known well, the
+    /// logarithm may be arbitrarily low everywhere else.
     pub fn log_probability(model: &'a mut Success) -> Self {
         let weight = match model.failures {
             Failures::Scattered => 0.0,
@@ -36,11 +37,11 @@ impl<'a> Addition<'a> {
         Self { model, formula }
     }
 
-    /// A penalty where P < ½, for bounds, means, draws and variances of the posterior `gp` of f.
+    /// Adds a penalty where P < ½, to bounds, means, draws and variances of the posterior `gp` of f.
     pub fn penalty(model: &'a mut Success, gp: &GaussianProcess, nu: f64) -> Self {
         let variance = gp.hyperparameters().signal_variance;
         let unit = variance.max(variance.sqrt()) * (1.0 + nu.abs());
-        // No product with a shortfall may be NaN.
+        // A finite weight, so that the product with a shortfall of 0 is not NaN.
         let weight = (PENALTY * unit).min(1e300);
         let formula = Acquisition::ShortfallOfSuccess(ShortfallOfSuccess { weight });
         Self { model, formula }
@@ -51,7 +52,7 @@ impl<'a> Addition<'a> {
         Self::penalty(self.model, gp, 0.0)
     }
 
-    /// What suits the acquisition of these settings.
+    /// The addition that suits the acquisition of these settings.
     pub fn to(model: &'a mut Success, settings: &Settings, gp: &GaussianProcess, nu: f64) -> Self {
         match settings.acquisition.rule().is_logarithm() {
             true => Self::log_probability(model),
@@ -59,7 +60,7 @@ impl<'a> Addition<'a> {
         }
     }
 
-    /// Whether what is added to the acquisition excludes a point.
+    /// Whether a point with this added value is excluded.
     pub fn excludes(&self, added: f64) -> bool {
         match &self.formula {
             Acquisition::LogSuccessProbability(it) => it.penalty.weight > 0.0 && added < LOG_HALF,
@@ -67,17 +68,17 @@ impl<'a> Addition<'a> {
         }
     }
 
-    /// Rows of the model.
+    /// The number of rows of the model of success.
     pub fn n_rows(&self) -> usize {
         self.model.gp.len()
     }
 
-    /// As an objective.
+    /// The added term as an objective.
     pub fn scorer<'b>(&'b self, context: &'b [f64]) -> Scorer<'b> {
         Scorer::new(&self.model.gp, &self.formula, context)
     }
 
-    /// Of candidates.
+    /// The added term at every candidate.
     pub fn of_candidates(
         &mut self,
         list: &Array2<f64>,

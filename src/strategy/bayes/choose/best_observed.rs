@@ -7,11 +7,11 @@ use crate::error::Result;
 use crate::ledger::{Ledger, TrialNumber};
 use crate::maximize::feasible::Feasible;
 
-/// How many of them.
+/// The largest number of best observed points.
 const MAX_BEST_OBSERVED: usize = 5;
 
-/// The points of the best targets, best first: the search of a box starts around them, too. Under constraints of those
-/// that satisfy them.
+/// The points with the best targets, best first; under constraints, only points that satisfy them. The search of a
+/// box also starts around these points.
 pub fn best_observed(
     domain: &Domain,
     log: &Ledger,

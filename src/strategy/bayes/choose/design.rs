@@ -17,8 +17,8 @@ use crate::strategy::uniform_point;
 /// Quasi-random points that continue the initial ones, for trials that start before anything is observed.
 const N_EXTRA: usize = 128;
 
-/// The first n points: quasi-random ones fill the domain evenly, and there are some more of these; candidates are drawn
-/// without replacement. None where each depends on those before it.
+/// The first n points. Quasi-random points fill the domain evenly, and some more than n are returned. Candidates are
+/// drawn without replacement. Uncertainty sampling returns no points, because each depends on the points before it.
 pub fn initial_design(domain: &Domain, n: usize, how: DesignMethod, rng: &mut Rng) -> Vec<Point> {
     let of_box = |x: ArrayView1<f64>| Point::new(x.to_vec(), None);
     match (domain, how) {
@@ -39,8 +39,8 @@ pub fn initial_design(domain: &Domain, n: usize, how: DesignMethod, rng: &mut Rn
     }
 }
 
-/// Uncertainty sampling (Kandasamy et al. 2017, proposition 2): the point, in this context, of the largest variance given
-/// the rows `before`, whatever their values; of the largest prior variance where there are none.
+/// Uncertainty sampling (Kandasamy et al. 2017, proposition 2): the point with the largest variance in this context,
+/// given the rows `before`; the variance does not depend on their values.
 pub fn most_uncertain(
     mut prior: GaussianProcess,
     before: ArrayView2<f64>,
@@ -66,7 +66,7 @@ pub fn most_uncertain(
     )
 }
 
-/// The trials whose points are not to be suggested next: all but those abandoned some time ago.
+/// The trials whose points should not be suggested next: all except trials that were abandoned some time ago.
 pub fn standing(log: &Ledger) -> Vec<TrialNumber> {
     let recent = log.recently_abandoned();
     let stands = |number: &TrialNumber| {

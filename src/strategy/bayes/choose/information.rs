@@ -1,4 +1,4 @@
-//! A greedy upper bound on the maximum information gain gamma_t, which the theory's confidence bounds contain.
+//! A greedy upper bound on the maximum information gain gamma_t, which appears in the theory's confidence bounds.
 //!
 //! Notation: gamma_t = max over t of N points of ½ log det(I + K/λ), λ the noise variance. Choosing the point of largest
 //! variance t times reaches at least 1 − 1/e of it (submodularity; Srinivas et al. 2010, section 3), so the gain of these
@@ -14,11 +14,11 @@ use crate::gp::kernel::{Kernel, ScaledPoints};
 use crate::numerics::simd::add_multiple;
 use crate::random::Rng;
 
-/// N for a box, and the largest N for candidates, as each choice keeps one number for each of the N points.
+/// N for a box, and the largest N for candidates. N is limited because each choice keeps one number per point.
 const N_BOX: usize = 512;
 const MAX_CANDIDATES: usize = 4096;
 
-/// Greedy gains on a set of points, for one θ; further ones are found when they are asked for.
+/// Greedy gains on a set of points, for one θ. Further gains are computed on demand.
 pub struct InformationGain {
     kernel: Kernel,
     noise: f64,
@@ -33,7 +33,7 @@ pub struct InformationGain {
 }
 
 impl InformationGain {
-    /// `points` (N, d) are what can be chosen, `noise` is λ > 0.
+    /// `points` (N, d) can be chosen; `noise` is λ > 0.
     pub fn new(kernel: &Kernel, noise: f64, points: Array2<f64>) -> Self {
         let prior = points.axis_iter(Axis(0)).map(|x| kernel.prior_variance(x));
         Self {
@@ -47,8 +47,9 @@ impl InformationGain {
         }
     }
 
-    /// The gains for this θ, from `slot` while θ is the same: on the candidates, evenly picked if they are many, or on points
-    /// spread over the box. Future contexts are unknown, so `context` columns of them are spread over the unit cube.
+    /// The gains for this θ; reuses `slot` if θ is the same. The points are the candidates (an even selection if
+    /// there are many) or points spread over the box. Future contexts are unknown, so their `context` columns are
+    /// spread over the unit cube.
     pub fn kept<'a>(
         slot: &'a mut Option<Self>,
         domain: &Domain,
@@ -59,7 +60,7 @@ impl InformationGain {
             .take()
             .filter(|kept| kept.is_for(gp.kernel(), gp.noise_variance()));
         slot.insert(valid.unwrap_or_else(|| {
-            // Always the same points, so that the bound does not depend on the seed.
+            // The points are always the same, so that the bound does not depend on the seed.
             let mut rng = Rng::seed_from_u64(0);
             let x = match domain {
                 Domain::Candidates(list) => {
@@ -163,7 +164,7 @@ mod tests {
                 let all =
                     (0..7).map(|i| gain(&kernel, 0.1, &points, &[&chosen[..], &[i]].concat()));
                 let all: Vec<f64> = all.collect();
-                // Of equals the last.
+                // Among equal ones the last is chosen.
                 let best = (0..7).fold(0, |a, b| if all[b] >= all[a] { b } else { a });
                 chosen.push(best);
                 let bound = gains.bound(t, &mut go_on).unwrap();

@@ -1,8 +1,9 @@
-//! From a posterior to a point.
+//! The choice of a point by the posterior.
 //!
 //! * [`information`]: the information gain in the theory's multipliers; [`multiplier`]: the multiplier of sigma
-//! * [`best_observed`]: where searches start; [`addition`]: what the model of success adds to an acquisition
-//! * [`spacing`]: proposals near pending trials are moved; [`repeats`]: points that are not suggested twice
+//! * [`best_observed`]: points around which searches start; [`addition`]: the term that the model of success adds to
+//!   an acquisition
+//! * [`spacing`]: moves proposals away from pending trials; [`repeats`]: points that are not suggested twice
 //! * [`search`]: the best point of the domain; [`design`]: points before there is a model
 
 pub mod addition;

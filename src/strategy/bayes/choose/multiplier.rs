@@ -1,7 +1,7 @@
-//! The multiplier of sigma in upper confidence bounds and widened draws, delays included.
+//! The multiplier of sigma in upper confidence bounds and widened draws, with delays accounted for.
 //!
-//! Notation follows Verma et al. 2022: m the window, nu_t the multiplier, beta_t its part that does not come from delays,
-//! B_y the bound on |y| in the model's units.
+//! Notation follows Verma et al. 2022: m the window, nu_t the multiplier, beta_t the part of nu_t that does not come
+//! from delays, B_y the bound on |y| in the model's units.
 
 use ndarray::Array2;
 
@@ -12,10 +12,10 @@ use crate::strategy::bayes::acquisitions::bound::Bound;
 use crate::strategy::bayes::model::arriving::is_arriving;
 use crate::strategy::bayes::settings::Settings;
 
-/// The trials that nu_t sums over: those of the last m, observed or not (Algorithm 1 of Verma et al. 2022).
+/// The trials that nu_t sums over: the last m trials, observed or not (Algorithm 1 of Verma et al. 2022).
 ///
-/// Without a window only pending ones: nothing else is censored, and a sum over all trials would grow without bound. A pending
-/// trial counts as long as it counts as arriving.
+/// Without a window, only pending trials, because nothing else is censored and a sum over all trials would grow
+/// without bound. A pending trial is included while it counts as arriving.
 pub fn recent_trials(log: &Ledger, query: Query, settings: &Settings) -> Vec<TrialNumber> {
     if !settings.pending().is_censor() {
         return Vec::new();
@@ -84,7 +84,7 @@ mod tests {
         }
     }
 
-    /// Trials suggested at these times; and one that was added.
+    /// A log of trials suggested at these times, and one added trial.
     fn log(times: &[f64]) -> Ledger {
         let mut log = Ledger::new(Clock::Seconds, 1, 0);
         for (number, &now) in times.iter().enumerate() {
@@ -172,7 +172,7 @@ mod tests {
         let log = log(&[1.0, 2.0, 1.0, 2.0, 3.0, 3.0]);
         let settings = settings(json!({"kind": "Censor"}), Some(5.0));
         let schedule = Beta::Schedule(Schedule::Kandasamy);
-        // Seven trials so far: the next is j = 8.
+        // There are seven trials so far, so the next is j = 8.
         for (beta, first) in [
             (Beta::Constant(1.5), 1.5),
             (schedule, (0.4 * 17.0_f64.ln()).sqrt()),
@@ -215,7 +215,7 @@ mod tests {
         };
         let (one, three) = (Beta::Constant(1.0), Some(3.0));
         assert!((nu(one, three) - 1.0 - 3.0 * (nu(one, None) - 1.0)).abs() < 1e-12);
-        // Theorem 1 holds for |y| ≤ B_y alone: its default is no less than any target.
+        // Theorem 1 needs |y| ≤ B_y, so the default of B_y is no less than any target.
         let theory = Beta::Schedule(Schedule::Theory);
         assert_eq!(nu(theory, None), nu(theory, Some(1.7)));
         assert!(nu(theory, None) > nu(theory, Some(1.0)));

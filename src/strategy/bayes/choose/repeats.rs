@@ -1,8 +1,8 @@
 //! Points that are not suggested twice.
 //!
-//! * members without an active continuous coordinate: [`Repeats::excluded`]
-//! * points with one: [`repeats_exact_value`]
-//! * a value is *exact* where its noise is declared to be zero, or fitted to be negligible
+//! * [`Repeats::excluded`]: for members without an active continuous coordinate
+//! * [`repeats_exact_value`]: for points with one
+//! * A value is *exact* if its noise is declared to be zero, or its fitted noise is negligible.
 
 use std::collections::HashSet;
 
@@ -20,10 +20,10 @@ use crate::strategy::bayes::model::training_set::TrainingSet;
 use crate::strategy::bayes::settings::surrogate::MIN_NOISE;
 use crate::strategy::bayes::settings::{MAX_INITIAL, Settings};
 
-/// Noise variances up to this one, in the model's units, are those of exact values.
+/// The largest noise variance of an exact value, in the model's units.
 ///
-/// Where trials fail, a fit is not enough: what is left to explore may be the region of failures, and to repeat a value
-/// does less harm.
+/// If any trial has failed, a fitted noise near zero does not make values exact. Without repeats the search could be
+/// left with only the failing region, and repeating a point costs less.
 fn exact_noise(log: &Ledger) -> f64 {
     let failed = |trial: &Trial| trial.state == State::Failed;
     if log.trials().iter().any(failed) {
@@ -33,7 +33,7 @@ fn exact_noise(log: &Ledger) -> f64 {
     }
 }
 
-/// A point is new if f is known there less well than this many times the standard deviation that the jitter allows.
+/// A point is new if the standard deviation of f there exceeds this multiple of the standard deviation of the jitter.
 const TIMES_JITTER: f64 = 10.0;
 
 /// Whether a domain has at most [`MAX_INITIAL`] members; equal candidates are one member.
@@ -51,7 +51,7 @@ pub fn has_few_members(domain: &Domain) -> bool {
     }
 }
 
-/// What decides which points are not suggested again.
+/// The rules for points that are not suggested again.
 pub struct Repeats<'a> {
     pub domain: &'a Domain,
     pub settings: &'a Settings,
@@ -63,9 +63,9 @@ pub struct Repeats<'a> {
 }
 
 impl Repeats<'_> {
-    /// Points without an active continuous coordinate that are not suggested while others are left: in this context those
-    /// in flight or just abandoned, and those with an exact value. While the initial points last, and in domains of few
-    /// members whose noise is unknown, every point is tried once before any is tried twice.
+    /// Points without an active continuous coordinate that are not suggested while other points are left. In this
+    /// context these are points in flight, points just abandoned, and points with an exact value. During the initial
+    /// points, and in domains of few members with unknown noise, every point is tried once before any is tried twice.
     pub fn excluded(&self, log: &Ledger, query: Query, first: bool) -> Excluded {
         let mut excluded = self.in_flight(log, query);
         if self.settings.pending().repeats() || !self.domain.can_repeat() {
@@ -79,14 +79,15 @@ impl Repeats<'_> {
                 return tried;
             }
         }
-        // A failure may have been an accident: the model of success says when its point is tried again.
+        // A failed point is not excluded, because the failure may have been an accident. The model of success decides
+        // when to retry it.
         let noise = exact_noise(log);
         let done = ended().filter(|&number| self.is_exact(&log.trials()[number], noise));
         excluded.extend(self.members(log, query, done));
         excluded
     }
 
-    /// Points that were abandoned after the last result, and those in flight unless the policy repeats them.
+    /// Points that were abandoned after the last result, and points in flight unless the policy repeats them.
     pub fn in_flight(&self, log: &Ledger, query: Query) -> Excluded {
         if !self.domain.can_repeat() {
             return Excluded::default();
@@ -101,7 +102,8 @@ impl Repeats<'_> {
         excluded
     }
 
-    /// Whether the `excluded` points, some of which have an exact value, and those that failed are the whole domain.
+    /// Whether the `excluded` points and the failed points are the whole domain, and at least one point has an exact
+    /// value.
     pub fn is_exhausted(&self, log: &Ledger, query: Query, excluded: &Excluded) -> bool {
         let ended = || self.training.ended().iter().copied();
         let noise = exact_noise(log);
@@ -115,7 +117,7 @@ impl Repeats<'_> {
         !self.settings.pending().repeats() && self.covers_domain(&tried)
     }
 
-    /// Whether the last trial went to a point with an exact value, so that the domain was exhausted before.
+    /// Whether the last trial repeated a point with an exact value. If so, the domain was already exhausted.
     pub fn repeats_already(&self, log: &Ledger, query: Query) -> bool {
         let Some(last) = log.trials().len().checked_sub(1) else {
             return false;
@@ -126,7 +128,7 @@ impl Repeats<'_> {
         exact.contains(self.domain, log.x(last))
     }
 
-    /// Whether no member of the domain is left, under the constraints if there are any.
+    /// Whether every member of the domain that satisfies the constraints is excluded.
     pub fn covers_domain(&self, excluded: &Excluded) -> bool {
         match self.pool {
             Some(pool) if pool.is_complete() => {
@@ -177,11 +179,12 @@ impl Repeats<'_> {
     }
 }
 
-/// Whether a row of the model is an observed one with an exact value, or differs from it by no more than rounding. Then
-/// another trial there tells nothing.
+/// Whether a row equals, up to rounding, an observed row with an exact value. If so, another trial there gives no
+/// information.
 ///
-/// The standard deviation of f is bounded by the one observation that says most about it. Given all of them it is small
-/// wherever the model is sure of itself: there the last digits of the maximum are still worth a trial.
+/// The test uses the standard deviation of f given only the most informative observation. Given all observations it
+/// would also be small wherever the model is certain, and there a trial can still improve the last digits of the
+/// maximum.
 pub fn repeats_exact_value(gp: &GaussianProcess, row: ArrayView2<f64>, log: &Ledger) -> bool {
     let (noise, largest) = (gp.row_noise()[..gp.n_observed()].iter(), exact_noise(log));
     let exact = noise.map(|noise| *noise <= largest);
@@ -189,7 +192,7 @@ pub fn repeats_exact_value(gp: &GaussianProcess, row: ArrayView2<f64>, log: &Led
     least <= TIMES_JITTER * (MIN_NOISE + gp.factor().jitter()).sqrt()
 }
 
-/// The standard deviation of f at a row of the model, given f itself at the one of these rows that says most about it.
+/// The standard deviation of f at `row`, given f at the most informative of the rows that count.
 pub fn least_std(
     gp: &GaussianProcess,
     row: ArrayView2<f64>,

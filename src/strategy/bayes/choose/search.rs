@@ -28,7 +28,7 @@ pub const MEAN: Acquisition = Acquisition::UpperConfidenceBound(UpperConfidenceB
     noise: 0.0,
 });
 
-/// Points among which one far from all rows is chosen.
+/// The number of points among which a point far from all rows is chosen.
 const SPREAD: usize = 64;
 
 /// The maximisation of an acquisition, or of a draw, over the domain.
@@ -45,7 +45,8 @@ pub struct Search<'a, 's> {
 }
 
 impl Search<'_, '_> {
-    /// How far draws deviate from the mean: GP-TS-SDF draws from GP(mu, nu_t²·Sigma), the others from the posterior.
+    /// The factor of the deviation of draws from the mean. GP-TS-SDF draws from GP(mu, nu_t²·Sigma), the others from
+    /// the posterior.
     fn draw_scale(&self, draws: Draws) -> f64 {
         match draws.widen && self.settings.pending().is_censor() {
             true => self.nu,
@@ -53,7 +54,7 @@ impl Search<'_, '_> {
         }
     }
 
-    /// Every candidate is scored, against what was kept of them where that is still valid.
+    /// Scores every candidate; reuses the kept solved candidates if they are still valid.
     pub fn candidates(
         &mut self,
         kept: &mut Option<SolvedCandidates>,
@@ -88,7 +89,7 @@ impl Search<'_, '_> {
         )
     }
 
-    /// A search by values and gradients, in a box or over more candidates than can be drawn exactly.
+    /// Searches by values and gradients, in a box or over more candidates than can be drawn exactly.
     pub fn functions(
         &mut self,
         posterior: &Posterior,
@@ -120,7 +121,7 @@ impl Search<'_, '_> {
             self.rng,
             self.stop,
         )?;
-        // The literature's search is left as it is, and so is a policy that leaves pending trials out.
+        // The result of the literature's search is not changed.
         if as_literature {
             return Ok(best);
         }
@@ -153,7 +154,7 @@ impl Search<'_, '_> {
         product.has_active_continuous(x) && repeats_exact_value(gp, row.view(), self.log)
     }
 
-    /// The point of the largest variance; where that repeats an exact value too, a point far from all rows.
+    /// The point with the largest variance; if it also repeats an exact value, a point far from all rows.
     fn most_uncertain(
         &mut self,
         gp: &GaussianProcess,
@@ -202,7 +203,7 @@ impl Search<'_, '_> {
         Ok(farthest.0)
     }
 
-    /// The largest mu(x) − nu·sigma(x) where trials succeed: a lower bound of the maximum, by this posterior.
+    /// The largest mu(x) − nu·sigma(x) where trials succeed: a lower bound on the maximum, by this posterior.
     pub fn largest_lower_bound(
         &mut self,
         gp: &GaussianProcess,
@@ -230,7 +231,7 @@ impl Search<'_, '_> {
         Ok(found.value)
     }
 
-    /// The point of the largest posterior mean where trials succeed.
+    /// The point with the largest posterior mean where trials succeed.
     pub fn largest_mean(
         &mut self,
         gp: &GaussianProcess,
@@ -277,7 +278,7 @@ impl Search<'_, '_> {
     }
 }
 
-/// The points of these trials that are out in the same context.
+/// The points of these trials, for trials in the same context.
 fn points_out(
     domain: &Domain,
     log: &Ledger,
@@ -295,7 +296,7 @@ fn points_out(
     points
 }
 
-/// The best point of the domain; where no value is a number, a random one.
+/// The best point of the domain; a random point if every value is NaN.
 pub fn argmax(
     objective: &mut dyn Objective,
     domain: &Domain,
@@ -317,7 +318,7 @@ pub fn argmax(
     Ok(Point::new(best.point, best.index))
 }
 
-/// Scores of a list of candidates computed beforehand, handed out block by block in the list's order.
+/// Precomputed scores of a list of candidates, returned block by block in the order of the list.
 pub struct Scores {
     scores: Vec<f64>,
     given: usize,

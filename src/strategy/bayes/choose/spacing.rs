@@ -1,7 +1,7 @@
 //! Separation of proposals from pending trials in boxes with continuous coordinates.
 //!
-//! With noise in the model a pending trial leaves some variance at its point, so where the mean is best the acquisition may
-//! still be largest at that very point. Several workers are better used a little apart.
+//! If the model has noise, some variance remains at a pending point, so the acquisition may still be largest at that
+//! point. Several workers learn more from points that are a little apart.
 
 use ndarray::{Array2, ArrayView1, ArrayView2};
 use rand_distr::{Distribution, StandardNormal};
@@ -12,19 +12,20 @@ use crate::ledger::Point;
 use crate::maximize::feasible::Feasible;
 use crate::random::Rng;
 
-/// The least distance between pending trials, as a part of the diagonal of the box.
+/// The least distance between pending trials, as a fraction of the diagonal of the box.
 const MIN_SEPARATION: f64 = 1.5e-3;
 
-/// Alternatives to a proposal: so many points at each of these multiples of the least distance from it,
+/// Distances of the alternatives from a proposal, as multiples of the least distance; [`PER_STEP`] points lie at
+/// each.
 const STEPS: [f64; 4] = [1.5, 4.0, 15.0, 60.0];
 const PER_STEP: usize = 32;
-/// and so many that are spread over the box.
+/// The number of further alternatives, which are spread over the box.
 const SPREAD: usize = 64;
 
-/// The proposal itself if no pending point is too near; otherwise the best alternative that is far enough from all and
-/// satisfies the constraints.
+/// The proposal itself if no pending point is too near; otherwise the best alternative that is far enough from all
+/// pending points and satisfies the constraints.
 ///
-/// Where there is no such alternative, and for proposals without an active continuous coordinate, the proposal.
+/// The proposal is also returned if there is no such alternative, or if it has no active continuous coordinate.
 pub fn enforce_separation(
     objective: &mut dyn Objective,
     domain: &Domain,
@@ -50,7 +51,7 @@ pub fn enforce_separation(
         return Ok(proposal);
     }
     let mut alternatives = alternatives(domain, &proposal.x, least, rng);
-    // Where nothing continuous is active, another rule says what may be suggested again.
+    // For points without an active continuous coordinate, [`super::repeats`] decides what may be suggested again.
     alternatives.retain(|x| separated(x) && product.has_active_continuous(x));
     let mut points = Array2::zeros((alternatives.len(), domain.width()));
     for (mut row, x) in points.rows_mut().into_iter().zip(&alternatives) {
@@ -58,7 +59,7 @@ pub fn enforce_separation(
     }
     let mut values = vec![0.0; alternatives.len()];
     objective.values(points.view(), &mut values);
-    // Of equals the last one comes first.
+    // Among equal values the last one comes first.
     let mut order: Vec<usize> = (0..values.len()).filter(|&i| !values[i].is_nan()).collect();
     order.reverse();
     order.sort_by(|&i, &j| values[j].total_cmp(&values[i]));
@@ -93,7 +94,7 @@ mod tests {
     use crate::domain::{Condition, Coordinate};
     use rand::SeedableRng;
 
-    /// Increases towards the corner of ones.
+    /// An objective that increases towards the corner of ones.
     struct Sum;
 
     impl Objective for Sum {
@@ -163,7 +164,7 @@ mod tests {
                     let squares: f64 = point.iter().zip(&x).map(|(a, b)| (a - b).powi(2)).sum();
                     assert!((squares.sqrt() - step * least).abs() < 1e-12);
                 }
-                // In all directions.
+                // The alternatives lie in all directions.
                 for k in 0..d {
                     let up = points.iter().filter(|point| point[k] > 0.5).count();
                     assert!((4..=28).contains(&up), "{up}");

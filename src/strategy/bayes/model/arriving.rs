@@ -1,10 +1,10 @@
-//! Which trials still count as arriving, and which values come too late.
+//! Rules for trials that still count as arriving, and for values that come too late.
 
 use crate::ledger::{State, Trial};
 use crate::strategy::Query;
 use crate::strategy::bayes::settings::Settings;
 
-/// Whether the trial stays at the floor in the model, even once it has a value.
+/// Whether the trial stays at the floor in the model even if it has a value.
 pub fn discarded(trial: &Trial, settings: &Settings) -> bool {
     settings.pending().discards_late()
         && trial.suggested
@@ -14,7 +14,7 @@ pub fn discarded(trial: &Trial, settings: &Settings) -> bool {
         }
 }
 
-/// Whether a pending trial still counts as arriving: within its window, and its lease if it has one.
+/// Whether a pending trial still counts as arriving: neither its window has passed nor its lease, if it has one.
 pub fn is_arriving(trial: &Trial, query: Query, settings: &Settings) -> bool {
     let lease_expired = trial
         .expires_at()

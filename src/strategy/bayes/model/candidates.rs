@@ -1,10 +1,11 @@
-//! A finite domain solved against the factor once and kept: a new row costs O(nN), a suggestion little more.
+//! The candidates of a finite domain, solved against the factor once and kept. A new row costs O(nN), and a
+//! suggestion little more.
 //!
 //! Notation: N candidates, V (N, n) with rows v_i = L⁻¹k(X, x_i). Then mu_i = v_iᵀz, var_i = v − |v_i|², and a draw is
 //! mu_i + ν·(g_i − v_iᵀL⁻¹(g(X) + ε)) with g an exact draw from the prior (Matheron's rule).
 //!
-//! V and the prior's factor grow as the factor of the rows does: the base at once, later rows singly, and a tail
-//! that is dropped again. So their bits follow from the rows alone, not from when they were asked for.
+//! V and the prior's factor grow as the factor of the rows does: the base at once, later rows one by one, and a tail
+//! that is dropped again. So their bits depend on the rows alone, not on the times of the requests.
 
 use ndarray::{Array2, Axis, s};
 
@@ -18,13 +19,14 @@ use crate::random::Rng;
 use crate::strategy::Query;
 use crate::strategy::bayes::model::training_set::Version;
 
-/// Up to this many candidates draws are exact: their prior covariance is factorised after every fit, at O(N³), in about 0.2 s.
+/// Draws are exact for up to this many candidates. Their prior covariance is factorised after every fit, at O(N³), in
+/// about 0.2 s.
 pub const MAX_EXACT: usize = 1500;
 
-/// Solved candidates are kept up to this number of bytes; beyond, they are solved block by block.
+/// Solved candidates are kept if they need at most this many bytes; otherwise they are solved block by block.
 const MAX_SOLVED_BYTES: usize = 1 << 30;
 
-/// Whether candidates can be solved against a factor of n rows and kept, for draws or not.
+/// Whether candidates can be solved against a factor of n rows and kept. `draws` says whether draws are needed.
 pub fn can_be_kept(list: &Array2<f64>, n: usize, draws: bool) -> bool {
     let bytes = (list.nrows() * (n + n / 4 + 8)).saturating_mul(size_of::<f64>());
     bytes <= MAX_SOLVED_BYTES && (!draws || list.nrows() <= MAX_EXACT)
@@ -47,24 +49,24 @@ pub struct SolvedCandidates {
     context: Vec<f64>,
     /// Candidates with the context's columns appended.
     points: Array2<f64>,
-    /// V in rows with room to grow; the first `solved` columns are those of observed rows.
+    /// V in rows with room to grow; the first `solved` columns belong to observed rows.
     v: Array2<f64>,
     solved: usize,
     prior: Option<Prior>,
-    /// The prior's factor in another context.
+    /// The prior's factor from another context.
     earlier_factor: Option<PriorFactor>,
 }
 
-/// A factor of the prior covariance of the candidates, then of rows that lie elsewhere.
+/// A factor of the prior covariance of the candidates, followed by rows that are not candidates.
 struct Prior {
     factor: PriorFactor,
-    /// Where each row so far stands among the points of the factor.
+    /// The index of each row so far among the points of the factor.
     places: Vec<usize>,
 }
 
 impl SolvedCandidates {
-    /// Nothing solved yet, for this factor and the candidates' rows in this context; of those in another context, the
-    /// prior's factor may still serve.
+    /// Nothing is solved yet. `rows` are the candidates in this context. The prior's factor is kept from `previous`,
+    /// which may be in another context.
     pub fn new(
         rows: Array2<f64>,
         context: &[f64],
@@ -89,7 +91,7 @@ impl SolvedCandidates {
         self.version == version && self.context == context
     }
 
-    /// Brings V up to date with the posterior's rows, tail included; what is known of observed rows is kept.
+    /// Updates V for the posterior's rows and its tail; the columns of observed rows are kept.
     pub fn update(&mut self, gp: &GaussianProcess, stop: &mut Stop) -> Result<()> {
         let n = gp.len();
         if n > self.v.ncols() {
@@ -167,7 +169,7 @@ impl SolvedCandidates {
             .collect())
     }
 
-    /// Gives every row of the posterior its place among the points of the prior's factor.
+    /// Finds the index of every row of the posterior among the points of the prior's factor.
     fn place(
         &self,
         prior: &mut Prior,
@@ -197,7 +199,7 @@ impl SolvedCandidates {
 }
 
 impl Prior {
-    /// Forgets the rows after the observed ones, and those of their points that are no candidates.
+    /// Drops the rows after the observed ones, and their points from the factor unless they are candidates.
     fn forget_tail(&mut self, observed: usize, candidates: usize) {
         self.places.truncate(observed);
         let elsewhere = self.places.iter().filter(|place| **place >= candidates);
@@ -205,7 +207,7 @@ impl Prior {
     }
 }
 
-/// The candidates solved against this posterior, from what was kept of them where that is still valid.
+/// Returns the candidates solved against this posterior; reuses the kept ones if they are still valid.
 pub fn solved<'a>(
     kept: &'a mut Option<SolvedCandidates>,
     list: &Array2<f64>,
@@ -237,7 +239,7 @@ mod tests {
     use rand::SeedableRng;
     use std::ops::ControlFlow;
 
-    /// Where the rows are, and which candidate that is.
+    /// The points of the rows, and the candidate at each.
     const ROWS: [(f64, Option<usize>); 4] =
         [(0.3, Some(3)), (0.77, None), (0.0, Some(0)), (0.12, None)];
     const N_OBSERVED: usize = 2;
@@ -273,7 +275,7 @@ mod tests {
         gp
     }
 
-    /// Draws have the posterior's moments, whichever tail comes after which: rows that are candidates, and others.
+    /// Draws have the posterior's moments for any order of tails, with rows that are candidates and with other rows.
     #[test]
     fn draws_have_the_posterior_s_moments_with_every_tail() {
         let (mut gp, log, list) = (observed(), log(), candidates());

@@ -1,10 +1,10 @@
-//! The model: the log folded into rows, their targets, the fit and the posterior.
+//! The model: the rows that follow from the log, their targets, the fit and the posterior.
 //!
 //! * [`warp`]: a map that brings a long tail of bad values nearer; [`targets`]: from observed values to targets
-//! * [`note`]: fits, as the log keeps them; [`arriving`]: which trials still count as arriving
-//! * [`training_set`]: the rows, and the posterior kept over them
-//! * [`candidates`]: a finite domain, solved against the factor once and kept
-//! * [`success`]: the chance that a trial succeeds, where some have failed
+//! * [`note`]: fits, as the log keeps them; [`arriving`]: trials that still count as arriving
+//! * [`training_set`]: the rows and their cached posterior
+//! * [`candidates`]: the candidates of a finite domain, solved against the factor once and kept
+//! * [`success`]: the probability that a trial succeeds, if any has failed
 //! * [`refit`]: the fit of the hyperparameters
 
 pub mod arriving;

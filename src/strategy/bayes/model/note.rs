@@ -1,4 +1,4 @@
-//! What Bayesian optimisation writes down with a suggestion: the fit that was made for it.
+//! The note that Bayesian optimisation logs with a suggestion: the fit that was made for it.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,21 +8,21 @@ use crate::gp::kernel::{InputWarp, KernelFamily};
 use crate::strategy::bayes::model::targets::Units;
 use crate::strategy::bayes::model::warp::Warp;
 
-/// The kernel and θ, and what they were fitted to.
+/// The kernel and θ, and the data that they were fitted to.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fit {
     pub family: KernelFamily,
     pub theta: Hyperparameters,
-    /// Rows that it was fitted to; None where θ was given.
+    /// The number of rows in the fit; None if θ was given.
     pub rows: Option<usize>,
-    /// The units of the targets that it was fitted to.
+    /// The units of the targets in the fit.
     pub units: Units,
-    /// The fit of the chance of success, where trials had failed.
+    /// The fit of the probability of success, if any trial had failed.
     pub success: Option<SuccessFit>,
 }
 
-/// The lengthscales of the model of failures, one per column, and the rows that they were fitted to: every observed and
-/// failed trial.
+/// The lengthscales of the model of failures, one per column, and the number of rows in its fit: all observed and
+/// failed trials.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SuccessFit {
@@ -30,7 +30,7 @@ pub struct SuccessFit {
     pub rows: usize,
 }
 
-/// As it stands in a note.
+/// A fit in the form of a note.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Note {
@@ -50,7 +50,7 @@ struct Note {
 }
 
 impl Fit {
-    /// θ that was given.
+    /// A fit for a given θ.
     pub fn given(family: KernelFamily, theta: Hyperparameters) -> Self {
         Self {
             family,
@@ -81,7 +81,7 @@ impl Fit {
         serde_json::to_string(&note).map_err(|error| Error::Corrupt(error.to_string()))
     }
 
-    /// Refuses anything but a note, and hyperparameters that cannot be.
+    /// Reads a note; refuses other text and invalid hyperparameters.
     pub fn from_note(text: &str) -> Result<Self> {
         let note: Note =
             serde_json::from_str(text).map_err(|error| Error::Corrupt(error.to_string()))?;
@@ -114,7 +114,7 @@ impl Fit {
         })
     }
 
-    /// Refuses a note that no suggestion can have after `n_trials` trials, in a model of `width` columns.
+    /// Refuses a note that is impossible after `n_trials` trials, in a model of `width` columns.
     pub fn check_note(text: &str, n_trials: usize, width: usize) -> Result<()> {
         let fit = Self::from_note(text)?;
         let other_rows = |success: &SuccessFit| {

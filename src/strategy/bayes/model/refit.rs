@@ -1,4 +1,4 @@
-//! The fit of the hyperparameters: to which rows, and where it starts.
+//! The fit of the hyperparameters: its rows and its starts.
 
 use std::iter;
 
@@ -20,7 +20,7 @@ use crate::strategy::bayes::model::warp::Warp;
 use crate::strategy::bayes::settings::Settings;
 use crate::strategy::bayes::settings::surrogate::FitRows;
 
-/// θ for the rows there are, and for the tail where it takes part in fits.
+/// Fits θ to the current rows, and to the tail if it takes part in fits.
 pub fn refit(
     settings: &Settings,
     columns: &Columns,
@@ -41,7 +41,7 @@ pub fn refit(
     let mut noise = training.row_noise(log, targets.units);
     if with_tail {
         let posterior = match training.posterior(log, query, stop) {
-            // Values far out of the units of the last fit: nothing can be predicted in these.
+            // The values are far outside the units of the last fit, so nothing can be predicted in these units.
             Err(Error::Overflow { .. }) => None,
             found => found?,
         };
@@ -61,7 +61,7 @@ pub fn refit(
             }
             None => {
                 let tail = training.tail(log, query, targets.levels);
-                // The posterior mean is that of the prior.
+                // Without data the posterior mean is the prior mean.
                 targets.values.extend(tail.targets.iter().map(prior_mean));
                 tail
             }
@@ -75,15 +75,15 @@ pub fn refit(
     let first = gp_settings.first_theta(columns);
     let starts = match training.fit() {
         None => vec![first],
-        // The last θ and its input warp may be of other data.
+        // The last θ and its input warp may belong to other data.
         Some(fit) if outdated => vec![first, fit.theta.clone()],
         Some(fit) => {
-            // The last θ is the best start there is; another one tries whether the data now suggest another θ.
+            // The last θ is the best start. The other starts test whether the data now suggest another θ.
             fit_settings.n_restarts = gp_settings.n_refit_restarts;
             vec![fit.theta.clone()]
         }
     };
-    // A fit needs two matrices of its own, and after it this factor is seldom used again.
+    // A fit allocates two matrices, and this factor is seldom used after it.
     training.drop_factor();
     let about_mean = settings.estimates_mean(columns.dimensions);
     let data = Data {
@@ -170,7 +170,7 @@ struct Warped {
     log_slopes: Vec<f64>,
 }
 
-/// A tail row's target before any θ.
+/// The target of a tail row before any fit.
 fn prior_mean(target: &Target) -> f64 {
     match target {
         Target::Value(y) => *y,

@@ -1,8 +1,8 @@
-//! The chance that a trial succeeds, from the trials that were observed and those that failed: its model, and its fit.
+//! The model of the probability that a trial succeeds, and its fit to the observed and the failed trials.
 //!
-//! The model is a Gaussian process of labels, positive for observed and negative for failed trials, about a prior mean of
-//! 1: see [`crate::acquisition::log_success_probability`]. Where failures are scattered among successes it averages over
-//! them; where they lie together it resolves the border of their region ([`Failures`]).
+//! The model is a Gaussian process of labels, positive for observed and negative for failed trials, about a prior
+//! mean of 1: see [`crate::acquisition::log_success_probability`]. If failures are scattered among successes, the
+//! model averages over them. If they lie together, it resolves the border of their region ([`Failures`]).
 
 use ndarray::ArrayView2;
 
@@ -20,11 +20,11 @@ use crate::strategy::bayes::settings::Settings;
 
 const SIGNAL_VARIANCE: f64 = 1.0;
 
-/// No lengthscale is shorter. Labels jump at the border of a failing region, where points crowd; what follows the jump
-/// closely forgets the rest of the region, and it is suggested once more.
+/// The shortest lengthscale. Labels jump at the border of a failing region, where points crowd. A model that follows
+/// the jump closely predicts success in the rest of the region, so points there would be suggested again.
 const MIN_LENGTHSCALE: f64 = 0.5;
 
-/// How failed trials lie.
+/// The arrangement of failed trials.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Failures {
     /// Among successes: accidents, or too few to tell.
@@ -33,19 +33,19 @@ pub enum Failures {
     Together,
 }
 
-/// Failures lie together where no more than this share of them, less one, have a success nearer than any other failure.
-/// Of accidents that hit a fifth of all trials four in five have.
+/// Failures lie together if at most this share of them, less one, is nearer to a success than to any other failure.
+/// If a fifth of all trials fails by accident, four in five failures are nearer to a success.
 const MAX_ISOLATED: f64 = 0.4;
 
-/// Between a success and a failure of a region, success is as likely as not at less than a quarter of the way: the
-/// acquisition chooses points there, and about so many of them fail. With the label −1 a half of them would.
+/// With this label P falls to ½ at less than a quarter of the way from a success to a failure. The acquisition
+/// chooses points up to there, and about this share of them fails. With the label −1 about half of them would fail.
 const LABEL_IN_REGION: f64 = -4.25;
 
-/// The noise where failures lie together: little, because the same point always fails.
+/// The noise if failures lie together. It is small because the same point always fails.
 const NOISE_IN_REGION: f64 = 1e-4;
 
 impl Failures {
-    /// How the failed ones of these rows lie.
+    /// The arrangement of the failed rows.
     fn of(rows: ArrayView2<f64>, labels: &[f64]) -> Self {
         let failed: Vec<usize> = (0..labels.len()).filter(|&i| labels[i] < 0.0).collect();
         let is_isolated = |i: usize| {
@@ -70,7 +70,7 @@ impl Failures {
         }
     }
 
-    /// A kernel that is rough at a border, and yet remembers the region behind it.
+    /// The kernel. For a region it is Matern 3/2, which is rough at the border and still predicts failures behind it.
     fn family(self) -> KernelFamily {
         match self {
             Self::Scattered => KernelFamily::Matern52,
@@ -78,8 +78,8 @@ impl Failures {
         }
     }
 
-    /// A single failure may be an accident: with as much noise as signal it makes success as likely as not at its point.
-    /// The more there are, the more each says about where it is.
+    /// The noise variance. A single failure may be an accident, so noise equals signal, which makes P = ½ at its
+    /// point. The more failures there are, the more each one counts.
     fn noise_variance(self, n_failed: usize) -> f64 {
         match self {
             Self::Scattered => SIGNAL_VARIANCE / n_failed as f64,
@@ -96,18 +96,19 @@ impl Failures {
     }
 }
 
-/// The model of failures, kept between suggestions: the rows of its fit are factorised at once, later ones singly.
+/// The model of failures, kept between suggestions. The rows of its fit are factorised at once, later rows one by
+/// one.
 pub struct Success {
     pub gp: GaussianProcess,
     rows: Vec<TrialNumber>,
-    /// The training set's, as of the rows' points.
+    /// The training set's `n_moves` when the rows' points were read.
     n_moves: usize,
     pub version: Version,
     pub failures: Failures,
     pub candidates: Option<SolvedCandidates>,
 }
 
-/// What is fitted: the lengthscales.
+/// The settings of the fit; only the lengthscales are fitted.
 fn fit_settings(columns: &Columns, n_failed: usize, n_restarts: usize) -> FitSettings {
     FitSettings {
         family: KernelFamily::Matern52,
@@ -131,7 +132,7 @@ fn at_least(lengthscale: Vec<f64>) -> Vec<f64> {
     lengthscale.map(|l| l.max(MIN_LENGTHSCALE)).collect()
 }
 
-/// The labels of trials, less their prior mean; that of the failed ones is given.
+/// The labels of trials minus the prior mean. `failed` is the label of a failed trial.
 fn labels(log: &Ledger, numbers: &[TrialNumber], failed: f64) -> Vec<f64> {
     let label = |number: &TrialNumber| match log.trials()[*number].state {
         State::Failed => failed - 1.0,
@@ -140,7 +141,7 @@ fn labels(log: &Ledger, numbers: &[TrialNumber], failed: f64) -> Vec<f64> {
     numbers.iter().map(label).collect()
 }
 
-/// The lengthscales of the model of failures, where there is one.
+/// Fits the lengthscales of the model of failures; None if there is no such model.
 pub fn fit_success(
     settings: &Settings,
     columns: &Columns,
@@ -175,7 +176,7 @@ pub fn fit_success(
 }
 
 impl Success {
-    /// The model of failures for this log, from what was kept of it; None where there is none.
+    /// Returns the model of failures for this log, updated from `kept`; None if there is no such model.
     pub fn update<'a>(
         kept: &'a mut Option<Self>,
         training: &TrainingSet,

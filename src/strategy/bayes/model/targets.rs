@@ -1,7 +1,8 @@
-//! From observed values to the targets of the model: center, scale, and what discarded trials count as.
+//! The targets of the model: their center and scale, and the targets of discarded trials.
 //!
-//! A target is (t(y) − center)/scale, where t is the identity or a [`Warp`]. The prior mean of the model is 0, so the center
-//! is the prior mean of t(f). A fit chooses these units, and they stay until the next fit: θ is in the same units.
+//! A target is (t(y) − center)/scale, where t is the identity or a [`Warp`]. The prior mean of the model is 0, so the
+//! center is the prior mean of t(f). A fit chooses these units, and they stay until the next fit, because θ is in the
+//! same units.
 
 use crate::ledger::Trial;
 use crate::strategy::bayes::model::warp::Warp;
@@ -9,7 +10,7 @@ use crate::strategy::bayes::settings::Settings;
 use crate::strategy::bayes::settings::pending::Levels;
 use crate::strategy::bayes::settings::surrogate::{NamedMean, PriorMean, TargetScale};
 
-/// What targets are measured in.
+/// The units of targets.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Units {
     pub center: f64,
@@ -17,10 +18,10 @@ pub struct Units {
     pub warp: Option<Warp>,
 }
 
-/// By how much the prior mean may move, in units of the targets: half of the standard deviation of f in its prior.
+/// The largest move of the prior mean, in units of the targets: half of the prior standard deviation of f.
 const MAX_MOVE: f64 = 0.5;
 
-/// By how much the unit may change: a factor of 2 in it is 1.4 standard deviations of the prior on log σ_f².
+/// The largest change of the unit. A factor of 2 is 1.4 standard deviations of the prior on log σ_f².
 const MAX_FACTOR: f64 = 2.0;
 
 /// 95 % of a normal distribution lie within this many standard deviations.
@@ -30,11 +31,11 @@ impl Units {
     /// The target of a value.
     pub fn target(&self, y: f64) -> f64 {
         let t = self.warp.map_or(y, |warp| warp.apply(y));
-        // Divided one by one: the difference of two large numbers may overflow, that of their quotients not.
+        // Divide before subtracting, because t − center may overflow if both are large.
         t / self.scale - self.center / self.scale
     }
 
-    /// Whether these are so far from other units that θ, which was fitted in them, does not hold in these.
+    /// Whether these units are so far from the `fitted` units that θ no longer holds.
     pub fn differ_from(&self, fitted: &Units) -> bool {
         let moved = (self.center / fitted.scale - fitted.center / fitted.scale).abs();
         let factor = self.scale / fitted.scale;
@@ -42,7 +43,7 @@ impl Units {
         moved.is_nan() || moved > MAX_MOVE || !factors.contains(&factor)
     }
 
-    /// Whether the targets of two values are further apart than the prior mean may move.
+    /// Whether the targets of two values differ by more than the largest move of the prior mean.
     pub fn are_apart(&self, one: f64, other: f64) -> bool {
         (self.target(one) - self.target(other)).abs() > MAX_MOVE
     }
@@ -53,8 +54,9 @@ impl Units {
         self.warp.map_or(t, |warp| warp.invert(t))
     }
 
-    /// Mean and standard deviation of f where those of the target are given. Under a warp f is not normal: then the median,
-    /// and the half width of the central interval of 95 %, in units of that of a normal.
+    /// Mean and standard deviation of f, given the mean and standard deviation of the target. Under a warp f is not
+    /// normal. Then they are the median, and the half width of the central 95 % interval divided by its value for a
+    /// standard normal.
     pub fn moments(&self, mean: f64, std: f64) -> (f64, f64) {
         match self.warp {
             None => (self.value(mean), self.scale * std),
@@ -70,14 +72,14 @@ impl Units {
         self.warp.map_or(0.0, |warp| warp.log_slope(y)) - self.scale.ln()
     }
 
-    /// The standard deviation of a target whose value y has this one.
+    /// The standard deviation of the target of y, if the standard deviation of y is `std`.
     pub fn std_of_target(&self, y: f64, std: f64) -> f64 {
         let slope = self.warp.map_or(1.0, |warp| warp.log_slope(y).exp());
         std / self.scale * slope
     }
 }
 
-/// The targets of rows, and the units they are in.
+/// The targets of rows and their units.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Targets {
     pub values: Vec<f64>,
@@ -128,7 +130,7 @@ impl Targets {
         let worst = values.into_iter().reduce(f64::min);
         let target = |y: f64| units.target(y);
         let floor = settings.pending().floor().or(worst);
-        // Without values this is the prior mean of no unit: 0 as it stands.
+        // Without values the floor is 0 in units of f.
         let floor = floor.map_or(-units.center / units.scale, target);
         let values = trials
             .map(|(trial, discarded)| match discarded {
@@ -148,7 +150,7 @@ impl Targets {
 }
 
 impl Targets {
-    /// The same about another prior mean, which lies at `mean` in the units of now.
+    /// Moves the targets to another prior mean, which is at `mean` in the current units.
     pub fn move_center(&mut self, mean: f64) {
         self.units.center += mean * self.units.scale;
         self.values.iter_mut().for_each(|y| *y -= mean);
@@ -157,8 +159,8 @@ impl Targets {
     }
 }
 
-/// The prior mean and the unit of the model, of values that are `warped` already, with the standard deviation of the
-/// noise of each, 0 where it is unknown.
+/// The prior mean and the unit of the model. The values are already `warped`. `stds` are the standard deviations of
+/// their noise, 0 if unknown.
 fn center_and_scale(
     observed: &[f64],
     stds: &[f64],
@@ -182,7 +184,8 @@ fn center_and_scale(
         return (center, scale);
     }
     let assumed = pending.assumed_value(floor).map(warped);
-    // So far from the prior mean nothing of a unit would survive rounding. In halves, which do not overflow.
+    // If a value is this far from the prior mean, rounding would remove differences of one unit. Halves do not
+    // overflow.
     let half_reach = observed
         .iter()
         .chain(&assumed)
@@ -195,7 +198,8 @@ fn center_and_scale(
     }
 }
 
-/// Mean and standard deviation of f among the observed; with a floor, that and the largest distance from it.
+/// Mean and standard deviation of f among the observed values; with a floor, the floor and the largest distance from
+/// it.
 fn standardized(observed: &[f64], stds: &[f64], floor: Option<f64>) -> (f64, f64) {
     let largest = observed
         .iter()
@@ -217,7 +221,8 @@ fn standardized(observed: &[f64], stds: &[f64], floor: Option<f64>) -> (f64, f64
             };
             (mean * largest, usable_scale(spread, largest))
         }
-        // Standardising by the observed alone would put the floor of an accuracy tens of standard deviations away.
+        // If an accuracy were standardised by the observed values alone, its floor would be tens of standard
+        // deviations away.
         Some(floor) => {
             let reach = observed
                 .iter()
@@ -230,9 +235,9 @@ fn standardized(observed: &[f64], stds: &[f64], floor: Option<f64>) -> (f64, f64
 
 /// Mean and standard deviation S of f among values with noise of known standard deviations σ, in units of the largest.
 ///
-/// With weights 1/(S² + σ²), c the weighted mean, S solves Σ (y − c)²/(S² + σ²) = n: a value that is nothing but noise does
-/// not count. S is at least the smallest σ, because a smaller unit would make everything noise, and at most the `plain`
-/// standard deviation.
+/// With weights 1/(S² + σ²), c the weighted mean, S solves Σ (y − c)²/(S² + σ²) = n, so a value that is mostly noise
+/// hardly counts. S is at least the smallest σ, because a smaller unit would make everything noise, and at most the
+/// `plain` standard deviation.
 fn without_noise(observed: &[f64], stds: &[f64], largest: f64, plain: (f64, f64)) -> (f64, f64) {
     let values = || {
         observed
@@ -248,12 +253,13 @@ fn without_noise(observed: &[f64], stds: &[f64], largest: f64, plain: (f64, f64)
         (mean, squares.sum::<f64>())
     };
     let least = stds.iter().copied().fold(f64::INFINITY, f64::min) / largest;
-    // In these bounds no square under- or overflows, and the weights have a sum.
+    // Within these bounds no square under- or overflows, and the sum of the weights is finite and above 0.
     let (mut low, mut high) = (least.max(1e-12), plain.1.min(1e100));
     if low >= high {
         return plain;
     }
-    // The sum decreases in S, and at the plain standard deviation is at most n. A part in a thousand is enough of a unit.
+    // The sum decreases in S, and is at most n at the plain standard deviation. A relative precision of 1/1000
+    // suffices for a unit.
     while high > 1.001 * low {
         let middle = (low * high).sqrt();
         if about(middle).1 > observed.len() as f64 {
@@ -265,7 +271,7 @@ fn without_noise(observed: &[f64], stds: &[f64], largest: f64, plain: (f64, f64)
     (about(high).0, high)
 }
 
-/// spread·largest, or the size of the values themselves where they are equal up to rounding.
+/// spread·largest; if the values are equal up to rounding, the size of the values.
 fn usable_scale(spread: f64, largest: f64) -> f64 {
     let scale = spread * largest;
     if spread > 1e-12 && scale.is_normal() {

@@ -1,8 +1,9 @@
-//! The log folded into the rows of a model, and the posterior kept over them.
+//! The rows of a model, which follow from the log, and their cached posterior.
 //!
-//! Two kinds of state. The *fold* follows from the log event by event, whenever it is asked for; suggestions that end
-//! the log can be taken back. The *posterior* is a cache over the fold: the rows of the last fit are factorised at
-//! once and later ones appended singly, always in the same way, so that its bits follow from the fold alone.
+//! There are two kinds of state. The *fold* follows from the log event by event, and suggestions at the end of the
+//! log can be taken back. The *posterior* is a cache of the fold. The rows of the last fit are factorised at once,
+//! and later rows are appended one by one. The order is always the same, so the bits of the posterior depend on the
+//! fold alone.
 
 mod fold;
 
@@ -27,27 +28,27 @@ use crate::strategy::bayes::settings::surrogate::MIN_NOISE;
 
 use fold::Fold;
 
-/// Which factor this is: what is kept over one stays valid within it, while rows are appended.
+/// Identifies a factor. A cache built on a factor stays valid for the same version, even when rows are appended.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Version {
     pub generation: u64,
-    /// Rows that were factorised at once; the later ones were appended singly.
+    /// The number of rows that were factorised at once; later rows were appended one by one.
     pub base: usize,
 }
 
-/// Noise variances that come with values are no larger, in the model's units: above, a factor loses its digits.
+/// The largest noise variance of a value, in the model's units. With a larger one a factor loses its digits.
 const MAX_NOISE: f64 = 1e12;
 
 /// A value this many predicted standard deviations away, given the rows before it, contradicts θ.
 const MAX_SURPRISE: f64 = 8.0;
 
-/// The posterior, and what it was made from.
+/// The posterior and the data that it was made from.
 struct Kept {
     posterior: GaussianProcess,
     fit: Arc<Fit>,
     rows: Vec<TrialNumber>,
     noise: Vec<Option<f64>>,
-    /// The fold's, as of the rows' points.
+    /// The fold's `n_moves` when the rows' points were read.
     n_moves: usize,
     version: Version,
 }
@@ -60,13 +61,13 @@ pub struct TrainingSet {
     d: usize,
     fold: Fold,
     kept: Option<Kept>,
-    /// Counts the factors built anew.
+    /// The number of factors built so far.
     generation: u64,
 }
 
-/// The posterior of the rows, with their targets, and the pending trials that the policy adds to them as a tail.
+/// The posterior of the rows, their targets, and the pending trials that the policy adds as a tail.
 pub struct Posterior<'a> {
-    /// Without the tail, until that is set.
+    /// Without the tail, until the tail is set.
     pub gp: &'a mut GaussianProcess,
     pub targets: Targets,
     /// The trial of each row.
@@ -90,7 +91,7 @@ impl Posterior<'_> {
     }
 }
 
-/// Gives the rows their targets, which move to the prior mean where that is estimated.
+/// Sets the targets of the rows. If the prior mean is estimated, the targets are moved to it.
 ///
 /// d counts dimensions of point and context.
 fn set_targets(
@@ -110,7 +111,7 @@ fn set_targets(
 }
 
 impl TrainingSet {
-    /// For rows of these columns.
+    /// An empty training set for rows of these columns.
     pub fn new(settings: Settings, columns: &Columns) -> Self {
         let fit_settings = settings.gp().fit_settings(columns);
         let family = fit_settings.family;
@@ -130,22 +131,22 @@ impl TrainingSet {
         }
     }
 
-    /// Folds in the events since the last time.
+    /// Folds in the events since the last call.
     pub fn catch_up(&mut self, log: &Ledger) -> Result<()> {
         self.fold.catch_up(log, &self.settings)
     }
 
-    /// Takes back what was folded beyond the end of the log, and a proposal that was not logged.
+    /// Takes back everything folded beyond the end of the log, and a proposal that was not logged.
     pub fn rewind(&mut self, log: &Ledger) {
         self.fold.rewind(log);
     }
 
-    /// Prepares a suggestion at time `now`: trials that are too late become rows. `rewind` takes it back.
+    /// Prepares a suggestion at time `now`. Trials that are too late become rows. `rewind` takes this back.
     pub fn before_suggestion(&mut self, now: f64) {
         self.fold.before_suggestion(now, &self.settings);
     }
 
-    /// Takes over the θ of a fit, of this process or another.
+    /// Takes over the θ of a fit, from this process or another.
     pub fn adopt(&mut self, fit: Arc<Fit>) {
         self.fold.adopt(fit);
     }
@@ -165,12 +166,12 @@ impl TrainingSet {
         &self.fold.rows
     }
 
-    /// Observed and failed trials, in the order in which they first were either.
+    /// Observed and failed trials, in the order in which they first ended.
     pub fn ended(&self) -> &[TrialNumber] {
         &self.fold.ended
     }
 
-    /// How many trials have failed. They are rows of the model of success, not of this one.
+    /// The number of failed trials. They are rows of the model of success, not of this one.
     pub fn n_failed(&self, log: &Ledger) -> usize {
         let failed = |number: &&TrialNumber| log.trials()[**number].state == State::Failed;
         self.fold.ended.iter().filter(failed).count()
@@ -189,7 +190,7 @@ impl TrainingSet {
     /// Whether a fit is due by the number of rows or trials.
     fn scheduled(&self, log: &Ledger) -> bool {
         let gp = self.settings.gp();
-        // Failures count as observations do, in whichever model they are.
+        // Failures count as observations do, although they are rows of another model.
         let (fitted, rows) = (self.fit(), self.fold.rows.len().max(self.fold.ended.len()));
         let fitted = fitted.and_then(|fit| match &fit.success {
             Some(success) => Some(success.rows),
@@ -198,8 +199,8 @@ impl TrainingSet {
         gp.fits() && gp.refit_due(fitted, rows, log.trials().len())
     }
 
-    /// Whether the data are no longer those that the last fit speaks of: today's values would be measured in other units,
-    /// values of the fit were revised, or later ones contradict it.
+    /// Whether the last fit no longer describes the data: the current values would have other units, values in the
+    /// fit were revised, or later values contradict it.
     pub fn is_outdated(&mut self, log: &Ledger, stop: &mut Stop) -> Result<bool> {
         let Some(fit) = self.fold.fit.clone() else {
             return Ok(false);
@@ -235,7 +236,8 @@ impl TrainingSet {
             .any(|(z, _)| z.abs() > MAX_SURPRISE))
     }
 
-    /// Targets of the rows: in the units of the last fit, or in today's under its warp where these do not stay.
+    /// Targets of the rows in the units of the last fit; if units do not stay between fits, in current units under
+    /// its warp.
     pub fn targets(&self, log: &Ledger) -> Targets {
         match self.fit() {
             Some(fit) if self.settings.gp().keeps_units() => {
@@ -245,7 +247,7 @@ impl TrainingSet {
         }
     }
 
-    /// Targets of the rows in today's units under a warp.
+    /// Targets of the rows in current units under a warp.
     pub fn warped_targets(&self, log: &Ledger, warp: Option<Warp>) -> Targets {
         Targets::of(self.counted_trials(log), &self.settings, warp)
     }
@@ -261,7 +263,7 @@ impl TrainingSet {
         })
     }
 
-    /// The noise variance of each row where it is known, for targets in these units.
+    /// The noise variance of each row, for targets in these units; None if unknown.
     pub fn row_noise(&self, log: &Ledger, units: Units) -> Vec<Option<f64>> {
         let rows = self.fold.rows.iter().zip(&self.fold.stds);
         rows.map(|(&number, std)| {
@@ -305,7 +307,7 @@ impl TrainingSet {
         query: Query,
         stop: &mut Stop,
     ) -> Result<Option<Posterior<'_>>> {
-        // What is kept may be over a fit that was taken back.
+        // The kept posterior may belong to a fit that was taken back.
         if self.fold.fit.is_none() {
             return Ok(None);
         }
@@ -321,11 +323,11 @@ impl TrainingSet {
         }))
     }
 
-    /// Brings the posterior of the rows up to date, with these targets, which move to the prior mean where that is
-    /// estimated. Nothing before any θ.
+    /// Updates the posterior of the rows with these targets. If the prior mean is estimated, the targets are moved to
+    /// it. Does nothing before the first θ.
     ///
-    /// The noise that came with values is counted in the unit of the last fit. Without fits the unit is today's, and
-    /// moves with every value.
+    /// The declared noise of values is in the unit of the last fit. If nothing is fitted, the unit is the current
+    /// one, which changes with every value.
     fn update_posterior(
         &mut self,
         log: &Ledger,
@@ -336,7 +338,7 @@ impl TrainingSet {
             return Ok(());
         };
         let fits = self.settings.gp().fits();
-        // After a removal the next suggestion makes today's rows the base.
+        // After a removal the next suggestion makes the current rows the base.
         let moving = !fits && self.fold.stds.iter().any(Option::is_some);
         let base = match self.fold.reordered || moving {
             true => self.fold.rows.len(),
@@ -384,14 +386,14 @@ impl TrainingSet {
         set_targets(&mut kept.posterior, targets, &self.settings, self.d)
     }
 
-    /// Gives the factor's memory back: it can be had again from the rows, bit for bit.
+    /// Frees the memory of the factor, which can be rebuilt from the rows, bit for bit.
     pub fn drop_factor(&mut self) {
         self.kept = None;
     }
 }
 
 impl Kept {
-    /// Whether it is the posterior of these rows, or of the first of them.
+    /// Whether this is the posterior of these rows, or of the first of them.
     fn is_for(&self, fit: &Arc<Fit>, fold: &Fold, noise: &[Option<f64>], base: usize) -> bool {
         let n = self.rows.len();
         let same_theta = Arc::ptr_eq(&self.fit, fit)

@@ -1,22 +1,22 @@
-//! A monotone transformation of values that brings a long tail of bad ones near to the others.
+//! A monotone transformation of values that shortens a long tail of bad values.
 //!
 //! Notation: y a value of f, t(y) its transform; k the knee, w the width.
 //!
-//! t(y) = y from the knee on and k − w log(1 + (k − y)/w) below it: there its slope 1/(1 + (k − y)/w) decreases from 1, so
-//! that good values stay as they are, and the order of all. What diverges counts as the worst value that does not: a loss of
-//! 1e12 says no more than one of 1e6.
+//! t(y) = y from the knee on and k − w log(1 + (k − y)/w) below it. Below the knee the slope 1/(1 + (k − y)/w)
+//! decreases from 1. So good values do not change, and the order of all values is kept. A diverging value counts as
+//! the worst value that does not diverge, because a loss of 1e12 gives no more information than one of 1e6.
 
 use serde::{Deserialize, Serialize};
 
-/// Widths that compete, in units of the distance between the median and the upper quartile: from a correction of far
-/// values alone to one of all below the median.
+/// Widths that are compared, in units of the distance between the median and the upper quartile. The largest corrects
+/// only far values, the smallest all values below the median.
 const WIDTHS: [f64; 3] = [4.0, 1.0, 0.25];
 
-/// Values that are so far below the knee diverge, in the same units. With 16 the values of smooth functions did, because
+/// Values this far below the knee diverge, in the same units. With 16, values of smooth functions diverged, because
 /// optimizers prefer good points.
 const DIVERGING: f64 = 100.0;
 
-/// What diverges counts as a value at least so far below the knee.
+/// A diverging value counts as a value at least this far below the knee, in the same units.
 const LEAST_LIMIT: f64 = 16.0;
 
 /// The least number of values: fewer do not show a tail.
@@ -28,14 +28,14 @@ const MIN_VALUES: usize = 5;
 pub struct Warp {
     pub knee: f64,
     pub width: f64,
-    /// Below it values diverge.
+    /// Values below this diverge.
     pub diverging: f64,
-    /// What diverging values count as.
+    /// The value that diverging values count as.
     pub limit: f64,
 }
 
 impl Warp {
-    /// Transformations that may suit values of these weights: from their median on they stay as they are.
+    /// Transformations that may suit these weighted values. Values above the weighted median do not change.
     pub fn proposals(values: &[f64], weights: &[f64]) -> Vec<Self> {
         let mut sorted: Vec<_> = values.iter().copied().zip(weights).collect();
         sorted.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -56,7 +56,7 @@ impl Warp {
                 .map_or(sorted[n - 1].0, |it| it.0)
         };
         let knee = quantile(0.5);
-        // Where half of the values are equal their distance to the best one is left.
+        // If the median equals the upper quartile, the distance to the best value is used.
         let spread = [quantile(0.75), sorted[n - 1].0]
             .map(|upper| upper - knee)
             .into_iter()
@@ -75,7 +75,7 @@ impl Warp {
         proposals.filter(Self::is_valid).collect()
     }
 
-    /// Whether a note may have it.
+    /// Whether a note may contain this warp.
     pub fn is_valid(&self) -> bool {
         self.knee.is_finite()
             && self.width.is_normal()
@@ -84,7 +84,7 @@ impl Warp {
             && self.limit < self.knee
     }
 
-    /// (k − y)/w below the knee, else 0. In halves, which do not overflow.
+    /// (k − y)/w below the knee, else 0. It is computed from halves, which do not overflow.
     fn excess(&self, y: f64) -> f64 {
         let excess = (0.5 * self.knee - 0.5 * y) / self.width * 2.0;
         excess.clamp(0.0, f64::MAX)
@@ -100,13 +100,13 @@ impl Warp {
         }
     }
 
-    /// log dt/dy; of diverging values as if they did not, because a transformation that makes values equal would have an
-    /// infinite advantage over others.
+    /// log dt/dy. Diverging values are treated as if they did not diverge, because a transformation that makes values
+    /// equal would have an infinite advantage over the others.
     pub fn log_slope(&self, y: f64) -> f64 {
         -self.excess(y).ln_1p()
     }
 
-    /// y of t, at least where values diverge.
+    /// The y of t, but no less than the value below which values diverge.
     pub fn invert(&self, t: f64) -> f64 {
         let excess = (self.knee - t) / self.width;
         if excess > 0.0 {
@@ -172,7 +172,7 @@ mod tests {
         let found = Warp::proposals(&values, &[1.0; 9]);
         let widths: Vec<_> = found.iter().map(|w| (w.knee, w.width)).collect();
         assert_eq!(widths, [(4.0, 8.0), (4.0, 2.0), (4.0, 0.5)]);
-        // More than half of them are equal; all are; they are few.
+        // More than half of the values are equal; all are equal; there are too few.
         assert_eq!(
             Warp::proposals(&[0.0, 1.0, 1.0, 1.0, 1.0, 3.0], &[1.0; 6])[1].width,
             2.0

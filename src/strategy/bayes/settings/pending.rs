@@ -1,4 +1,4 @@
-//! What a pending trial means to the model: a policy answers with a target, and knows no kernel.
+//! Policies for pending trials. A policy gives a pending trial its target, and does not depend on the kernel.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,22 +13,24 @@ use crate::strategy::bayes::checks::{VALUE_OF_F, check, check_count};
 pub enum Pending {
     /// Pending trials are left out of the model (GP-UCB, asy-TS, asyUCB, asyEI).
     Ignore {},
-    /// Their variance is removed, the mean stays (GP-BUCB, GP-BTS, asyHTS; Desautels et al. 2014).
+    /// The variance at pending trials is removed, and the mean does not change (GP-BUCB, GP-BTS, asyHTS; Desautels et
+    /// al. 2014).
     Hallucinate(Hallucinate),
-    /// They count as the floor, and go on doing so after their window (GP-UCB-SDF, GP-TS-SDF; Verma et al. 2022).
+    /// Pending trials count as the floor, even after their window (GP-UCB-SDF, GP-TS-SDF; Verma et al. 2022).
     Censor(Censor),
-    /// They count as one and the same value (the constant liar of Ginsbourger et al. 2010).
+    /// All pending trials count as the same value (the constant liar of Ginsbourger et al. 2010).
     Liar(Liar),
-    /// Each counts as the mean of the posterior means at the k nearest observed points (Verma et al. 2022, footnote 3).
+    /// Each pending trial counts as the mean of the posterior means at the k nearest observed points (Verma et al.
+    /// 2022, footnote 3).
     Nearest(Nearest),
-    /// The acquisition is averaged over quasi-random values of theirs (Snoek et al. 2012, section 3.2).
+    /// The acquisition is averaged over quasi-random outcomes of pending trials (Snoek et al. 2012, section 3.2).
     Integrate(Integrate),
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Hallucinate {
-    /// Whether a finite domain's point in flight may be suggested again while untried ones are left, as in the
+    /// Whether, in a finite domain, a point in flight may be suggested again while untried points are left, as in the
     /// literature.
     pub repeats: bool,
 }
@@ -43,13 +45,13 @@ pub struct Censor {
     pub repeats: bool,
 }
 
-/// What a value that arrives after its window is worth to the model. The log keeps it either way.
+/// The treatment of a value that arrives after its window. The log keeps the value in both cases.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Late {
     #[default]
     Accept,
-    /// The trial stays at the floor for good, as in the experiments of Verma et al. 2022.
+    /// The trial stays at the floor, as in the experiments of Verma et al. 2022.
     Discard,
 }
 
@@ -71,7 +73,7 @@ pub enum Lie {
     Of(Statistic),
 }
 
-/// Of the observed values.
+/// A statistic of the observed values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Statistic {
@@ -89,7 +91,7 @@ impl Default for Lie {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Nearest {
-    /// How many observed points.
+    /// The number of observed points.
     pub k: usize,
 }
 
@@ -102,7 +104,7 @@ impl Default for Nearest {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Integrate {
-    /// Quasi-random outcomes that the acquisition is averaged over; more of them decide no better.
+    /// The number of quasi-random outcomes to average the acquisition over. More outcomes did not improve decisions.
     pub n: usize,
 }
 
@@ -117,7 +119,7 @@ impl Default for Integrate {
 pub struct Levels {
     /// The smallest value that f can take.
     pub floor: f64,
-    /// What the constant liar reports.
+    /// The value that the constant liar reports.
     pub lie: f64,
 }
 
@@ -134,7 +136,7 @@ impl Pending {
         ]
     }
 
-    /// Refuses invalid settings beside this acquisition, with a window or without.
+    /// Refuses settings that are invalid with this acquisition, or without a window.
     pub fn check(&self, acquisition: &Acquisition, has_window: bool) -> Result<()> {
         let rule = acquisition.rule();
         check(
@@ -174,7 +176,7 @@ impl Pending {
         }
     }
 
-    /// The name that users know it by.
+    /// The name that users give for this policy.
     fn kind(&self) -> &'static str {
         match self {
             Pending::Ignore {} => "ignore",
@@ -190,7 +192,7 @@ impl Pending {
         matches!(self, Pending::Censor(_))
     }
 
-    /// The known or assumed minimum of f, where the policy has one.
+    /// The known or assumed minimum of f, if the policy has one.
     pub fn floor(&self) -> Option<f64> {
         match self {
             Pending::Censor(censor) => censor.floor,
@@ -198,7 +200,7 @@ impl Pending {
         }
     }
 
-    /// Whether a point in flight may be suggested again while a finite domain has untried ones.
+    /// Whether a point in flight may be suggested again while a finite domain has untried points.
     pub fn repeats(&self) -> bool {
         match self {
             Pending::Ignore {} => true,
@@ -208,12 +210,12 @@ impl Pending {
         }
     }
 
-    /// Whether values that come after their window are discarded.
+    /// Whether values that arrive after their window are discarded.
     pub fn discards_late(&self) -> bool {
         matches!(self, Pending::Censor(censor) if censor.late == Late::Discard)
     }
 
-    /// The number of outcomes of pending trials that the acquisition is averaged over, if it is.
+    /// The number of sampled outcomes of pending trials to average the acquisition over; None if it is not averaged.
     pub fn n_outcomes(&self) -> Option<usize> {
         match self {
             Pending::Integrate(integrate) => Some(integrate.n),
@@ -221,7 +223,8 @@ impl Pending {
         }
     }
 
-    /// What pending trials count as where that is one value of f, given the observed ones; None where there are none.
+    /// The value of the constant liar, given the observed values. None for other policies, or if a statistic of no
+    /// values is needed.
     pub fn lie(&self, observed: &[f64]) -> Option<f64> {
         let Pending::Liar(liar) = self else {
             return None;
@@ -232,14 +235,14 @@ impl Pending {
             Lie::Of(Statistic::Max) => observed.iter().copied().reduce(f64::max),
             Lie::Of(Statistic::Mean) if observed.is_empty() => None,
             Lie::Of(Statistic::Mean) => {
-                // Divided one by one, as the sum may overflow; rounding may still take it a little too far.
+                // Divide before summing, because the sum may overflow. Rounding may still exceed the range a little.
                 let mean: f64 = observed.iter().map(|y| y / observed.len() as f64).sum();
                 Some(mean.clamp(f64::MIN, f64::MAX))
             }
         }
     }
 
-    /// A value of f that is assumed rather than observed, `floor` being the smallest one.
+    /// A value of f that is assumed rather than observed; `floor` is the smallest value.
     pub fn assumed_value(&self, floor: f64) -> Option<f64> {
         match self {
             Pending::Censor(_) => Some(floor),
@@ -252,13 +255,13 @@ impl Pending {
 
     /// The target of a pending trial; None leaves it out of the model.
     ///
-    /// Trials that are not `arriving` any more are dropped, except under `Censor`, where they stay at the floor.
+    /// Trials that are no longer `arriving` are dropped, except under `Censor`, which keeps them at the floor.
     pub fn target(&self, arriving: bool, levels: Levels) -> Option<Target> {
         match self {
             Pending::Censor(_) => Some(Target::Value(levels.floor)),
             _ if !arriving => None,
             Pending::Ignore {} => None,
-            // A fantasy is a deviation from the mean: the tail is the same.
+            // A fantasy is a deviation from the mean, so both policies have the same tail.
             Pending::Hallucinate(_) | Pending::Integrate(_) => Some(Target::PosteriorMean),
             Pending::Liar(_) => Some(Target::Value(levels.lie)),
             Pending::Nearest(nearest) => Some(Target::NearestMean(nearest.k)),

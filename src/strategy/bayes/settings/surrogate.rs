@@ -14,7 +14,7 @@ use crate::strategy::bayes::checks::{
 };
 use crate::strategy::bayes::columns::Columns;
 
-/// Noise variances are no smaller, in units of the targets: below, a factor loses its digits.
+/// The smallest noise variance, in units of the targets. With a smaller one a factor loses its digits.
 pub const MIN_NOISE: f64 = 1e-10;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -33,9 +33,9 @@ impl Default for Surrogate {
 #[serde(deny_unknown_fields, default)]
 pub struct GP {
     pub kernel: KernelChoice,
-    /// One lengthscale per dimension, of one column or several, or one for all.
+    /// Whether each dimension, of one column or several, has a lengthscale; otherwise all dimensions share one.
     pub ard: bool,
-    /// One per column, or a single one for all; None is fitted, as for the two below.
+    /// One per column, or a single one for all. If None, it is fitted; the same holds for the next two fields.
     pub lengthscale: Option<Lengthscale>,
     pub signal_std: Option<f64>,
     pub noise_std: Option<f64>,
@@ -43,7 +43,7 @@ pub struct GP {
     pub priors: bool,
     pub targets: TargetScale,
     pub inputs: Inputs,
-    /// Starts of the first fit; of later ones, the first of which is the last result.
+    /// The number of starts of the first fit, and of later fits. The first start of a later fit is the last result.
     pub n_restarts: usize,
     pub n_refit_restarts: usize,
     pub refit_every: usize,
@@ -82,7 +82,7 @@ pub enum KernelChoice {
     Family(KernelFamily),
 }
 
-/// The better explained of two.
+/// The better of two kernels, by the evidence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Auto {
@@ -110,14 +110,14 @@ pub enum PriorMean {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NamedMean {
-    /// 0 after scaling: the mean of the observed, the floor under `Censor`, 0 for raw targets.
+    /// 0 after scaling: the mean of the observed values, the floor under `Censor`, or 0 for raw targets.
     Zero,
-    /// The median of the observed.
+    /// The median of the observed values.
     Median,
-    /// A constant of prior N(0, 1) after scaling, estimated with θ: not the mean of the observed, as those crowd where f is
-    /// large. As `Zero` where that is not the mean of the observed.
+    /// A constant with prior N(0, 1) after scaling, estimated with θ. The mean of the observed values would be
+    /// biased, because points crowd where f is large. The same as `Zero` under `Censor` and for raw targets.
     Estimated,
-    /// `Estimated` in many dimensions, `Zero` in few: where space is small the two do equally well.
+    /// `Estimated` in many dimensions, `Zero` in few, because in few dimensions both do equally well.
     Auto,
 }
 
@@ -125,34 +125,36 @@ pub enum NamedMean {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TargetScale {
-    /// As `Standardized`, after a [`crate::strategy::bayes::model::warp::Warp`] where the data are explained better with it.
+    /// As `Standardized`, after a [`crate::strategy::bayes::model::warp::Warp`] if the data are explained better with
+    /// it.
     Robust,
-    /// Scaled to order one by the observed.
+    /// Scaled to order one by the observed values.
     Standardized,
     /// As observed.
     Raw,
 }
 
-/// The numbers of a point as the model sees them.
+/// The transformation of a point's numbers before they enter the model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Inputs {
-    /// Stretched by a [`crate::gp::kernel::Kumaraswamy`] where the data are explained better with it.
+    /// Stretched by a [`crate::gp::kernel::Kumaraswamy`] map if the data are explained better with it.
     Warped,
     /// As encoded.
     Plain,
 }
 
-/// With more numbers than this none is warped: a fit tries each of them.
+/// If a point has more numbers than this, none is warped, because a fit tries each of them.
 const MAX_WARPABLE: usize = 20;
 
-/// What the refit schedule counts.
+/// The count that the refit schedule follows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RefitClock {
-    /// New observations since the last fit: `refit_every` of them, fewer while there are few, 5 % when many.
+    /// New observations since the last fit. A refit needs `refit_every` of them, fewer if there are few, and 5 % if
+    /// there are many.
     Observations,
-    /// Trials: whenever their number is divisible by `refit_every`.
+    /// Trials. A refit is due whenever their number is divisible by `refit_every`.
     Trials,
 }
 
@@ -163,7 +165,7 @@ pub enum FitRows {
     /// Observed rows, and censored ones under `Censor`.
     Policy,
     Observed,
-    /// Observed rows and the whole tail, hallucinated rows at their mean.
+    /// Observed rows and the whole tail; hallucinated rows are at their mean.
     All,
 }
 
@@ -206,10 +208,10 @@ impl GP {
         check_count("surrogate.refit_every", self.refit_every.min(MAX_COUNT))
     }
 
-    /// One of these, whichever has the larger evidence.
+    /// The kernels to fit; the one with the largest evidence is used.
     ///
-    /// Functions of choices and steps are rougher than those of a box: there Matern 3/2 was better on tables of tuning
-    /// experiments, and worse on smooth functions (docs/defaults.md).
+    /// Functions of choices and steps are rougher than functions of continuous numbers. For discrete parameters
+    /// Matern 3/2 was better on tables of tuning experiments, and worse on smooth functions (docs/defaults.md).
     pub fn families(&self, columns: &Columns) -> Vec<KernelFamily> {
         match self.kernel {
             KernelChoice::Auto(_) => {
@@ -223,7 +225,7 @@ impl GP {
         }
     }
 
-    /// What is fitted, for rows of these columns.
+    /// The settings of a fit, for rows of these columns.
     pub fn fit_settings(&self, columns: &Columns) -> FitSettings {
         let width = columns.width();
         let per_column = |lengthscale: &Lengthscale| match lengthscale {
@@ -258,7 +260,7 @@ impl GP {
         }
     }
 
-    /// The columns that share a lengthscale: what is given is given by column.
+    /// The columns that share a lengthscale. A given lengthscale is per column.
     fn groups(&self, columns: &Columns) -> Vec<usize> {
         match (&self.lengthscale, self.ard) {
             (Some(_), _) => (0..columns.width()).collect(),
@@ -267,7 +269,8 @@ impl GP {
         }
     }
 
-    /// The spread of each of the [`Self::groups`]; where all columns share a lengthscale, the root mean square.
+    /// The spread of each of the [`Self::groups`]; the root mean square of all spreads if all columns share a
+    /// lengthscale.
     fn spreads(&self, columns: &Columns) -> Vec<f64> {
         match (&self.lengthscale, self.ard) {
             (Some(_), _) => vec![1.0; columns.width()],
@@ -285,12 +288,12 @@ impl GP {
         self.kernel == KernelChoice::Auto(Auto::Auto) || !given || self.noise_std.is_none()
     }
 
-    /// Whether the units of the targets are chosen with θ, and stay until the next fit.
+    /// Whether a fit chooses the units of the targets, which then stay until the next fit.
     pub fn keeps_units(&self) -> bool {
         self.fits() && self.refit_clock == RefitClock::Observations
     }
 
-    /// Where the first fit starts.
+    /// The start of the first fit.
     pub fn first_theta(&self, columns: &Columns) -> Hyperparameters {
         let mut theta = self.fit_settings(columns).prior_mode();
         if let Some([lengthscale, signal_std, noise_std]) = self.initial_theta {
@@ -303,13 +306,13 @@ impl GP {
         theta
     }
 
-    /// Whether a refit is due with `rows` rows and `trials` trials, the last having been at `fitted` rows.
+    /// Whether to refit now, at `rows` rows and `trials` trials, if the last fit used `fitted` rows.
     pub fn refit_due(&self, fitted: Option<usize>, rows: usize, trials: usize) -> bool {
         let Some(fitted) = fitted else { return true };
         match self.refit_clock {
             RefitClock::Trials => trials.is_multiple_of(self.refit_every),
             RefitClock::Observations => {
-                // Few observations change θ a lot, many only slowly.
+                // While there are few observations, each changes θ a lot; later θ changes slowly.
                 let interval = (fitted / 10).clamp(1, self.refit_every).max(fitted / 20);
                 rows >= fitted + interval
             }
@@ -317,7 +320,7 @@ impl GP {
     }
 }
 
-/// The variance of the noise; none stands for a variance that the factor's digits do not show.
+/// The variance of the noise. A standard deviation of 0 is replaced by a variance that the factor can represent.
 fn noise_variance(std: f64) -> f64 {
     if std == 0.0 { MIN_NOISE } else { square(std) }
 }

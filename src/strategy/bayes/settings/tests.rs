@@ -1,4 +1,4 @@
-//! Tests of the settings as a whole: which are refused, and what they are by default.
+//! Tests of the settings as a whole: refusals and defaults.
 
 use super::*;
 use crate::error::Error;

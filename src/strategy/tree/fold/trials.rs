@@ -6,8 +6,8 @@ use crate::strategy::tree::instance::Instance;
 
 use super::{Change, Forest, Placed, State};
 
-/// The scale is computed again after every increase of the number of values by 1/8. That is often enough to follow the
-/// search, and the update of all B values costs at most eight nodes per value.
+/// The scale is computed again after every increase of the number of values by 1/8. This follows the search closely
+/// enough, and updating all B values costs at most eight nodes per value.
 const SCALE_SHARE: u64 = 8;
 
 impl Forest {
@@ -76,7 +76,7 @@ impl Forest {
         self.offer_changed(node);
     }
 
-    /// Offers the front a cell whose trials changed, and the failed cells inside it that take its mean.
+    /// Offers to the front a cell whose trials changed, and the failed cells inside it that take its mean.
     fn offer_changed(&mut self, node: u32) {
         let failed = self.partition.failed_inside(node);
         for instance in &mut self.instances {
@@ -131,7 +131,7 @@ impl Forest {
         })
     }
 
-    /// Sets the scale to the best value less the median.
+    /// Sets the scale to the best value minus the median.
     fn update_scale(&mut self) {
         if !self.instances.iter().any(Instance::needs_scale) {
             return;

@@ -18,7 +18,7 @@ pub struct Plain {
     pub created: Vec<Path>,
     pub trials: BTreeMap<Path, Vec<usize>>,
     homes: Vec<Path>,
-    /// The best value less the median, and the number of values at which it is computed again.
+    /// The best value minus the median, and the number of values at which it is next computed.
     pub scale: f64,
     next_scale: usize,
 }
@@ -117,8 +117,8 @@ impl Plain {
         }
     }
 
-    /// The mean of a cell in the front, if it has a result, can be halved and has a missing half. For a failed cell it
-    /// is the mean of the nearest cell around it with values, for at most four nested failed cells.
+    /// The mean of a cell in the front, if it has a result, can be halved and has a missing half. A failed cell takes
+    /// the mean of the smallest cell around it that has values, for at most four nested failed cells.
     pub fn open_mean(&self, path: &Path, optimizer: &Optimizer) -> Option<f64> {
         self.space.longest_side(&self.region(path))?;
         let lacks = |side| {
@@ -225,7 +225,7 @@ impl Plain {
         below.flat_map(|(_, numbers)| numbers.iter().copied())
     }
 
-    /// The mean of the values in the subtree of a cell, and the upper bound less the mean; None without values.
+    /// The mean of the values in the subtree of a cell, and the upper bound minus the mean; None without values.
     fn mean_and_optimism(
         &self,
         path: &Path,
@@ -246,7 +246,7 @@ impl Plain {
         (!values.is_empty()).then_some((mean, bonus + width))
     }
 
-    /// Whether every half on the way to a cell has the larger B value, and the cell is a leaf.
+    /// Whether the cell is a leaf and every half on the way to it has the larger B value.
     pub fn is_best_leaf(
         &self,
         path: &Path,

@@ -1,4 +1,4 @@
-//! Tests of the model of failures: its probabilities by a dense solve, and that what is kept is what would be made anew.
+//! Tests of the model of failures: its probabilities against a dense solve, and the kept model against a new one.
 
 use super::*;
 use crate::domain::Objective;
@@ -25,7 +25,8 @@ fn go_on() -> ControlFlow<()> {
     ControlFlow::Continue(())
 }
 
-/// θ of the surrogate is given, so that nothing is fitted and the lengthscales here are the shortest.
+/// Settings with a given θ of the surrogate. Nothing is fitted, so the model of failures has the shortest
+/// lengthscales.
 fn given() -> Value {
     let gp = json!({"kind": "GP", "kernel": "matern52", "lengthscale": 0.3, "signal_std": 1.0, "noise_std": 0.1});
     json!({"surrogate": gp, "initial": {"kind": "Initial", "n": 0}})
@@ -36,7 +37,7 @@ fn act(log: &mut Ledger, action: Action) {
     log.append(event).unwrap();
 }
 
-/// Adds a trial at this point, observed where `succeeded`, else failed.
+/// Adds a trial at this point, observed if `succeeded`, else failed.
 fn add(log: &mut Ledger, x: [f64; 2], succeeded: bool) {
     let value = succeeded.then_some(x[0]);
     let number = log.trials().len();
@@ -67,18 +68,18 @@ fn probabilities(bayes: &mut BayesOpt, log: &Ledger, points: &Array2<f64>) -> Ve
     let mut success = Addition::log_probability(success);
     success.scorer(&[]).values(points.view(), &mut out);
     let list = success.of_candidates(points, QUERY, &mut go_on).unwrap();
-    // The penalty is large, and rounding in proportion to it.
+    // The penalty is large, and rounding errors are proportional to it.
     let is_near = |(a, b): (&f64, &f64)| (a - b).abs() < 1e-9 * b.abs().max(1.0);
     assert!(list.iter().zip(&out).all(is_near));
     out.into_iter().map(f64::exp).collect()
 }
 
-/// The mode of the prior on lengthscales in d = 2 is shorter: exp(√2 + ½ log d − 3) = 0.29.
+/// The lengthscale. The mode of the prior in d = 2 is shorter: exp(√2 + ½ log d − 3) = 0.29.
 fn lengthscale() -> f64 {
     MIN_LENGTHSCALE
 }
 
-/// Of failures that are scattered: beside two of the three lies a success.
+/// The failures are scattered, because two of the three have a success beside them.
 #[test]
 fn probabilities_are_those_of_a_dense_solve() {
     let trials = [
@@ -100,7 +101,7 @@ fn probabilities_are_those_of_a_dense_solve() {
     };
     for (x, found) in points.rows().into_iter().zip(found) {
         let x = x.to_vec();
-        // (K + I/3) w = k, there being three failures, for the weights of the labels, by Gauss-Seidel.
+        // Gauss-Seidel solves (K + I/3) w = k for the weights of the labels; there are three failures.
         let k: Vec<f64> = trials.iter().map(|(row, _)| kernel(row, &x)).collect();
         let mut w = vec![0.0; 5];
         for _ in 0..500 {
@@ -138,7 +139,7 @@ fn one_failure_is_no_wall_several_are_and_successes_beside_them_open_it_again() 
     assert!(opened[1] > 0.5, "{opened:?}");
 }
 
-/// The history of a log of fits, reports and suggestions, step by step.
+/// Makes one step of a history of fits, reports and suggestions.
 fn step(bayes: &mut BayesOpt, log: &mut Ledger, number: usize) {
     let mut rng = Rng::seed_from_u64(number as u64);
     bayes.catch_up(log).unwrap();
@@ -156,7 +157,7 @@ fn step(bayes: &mut BayesOpt, log: &mut Ledger, number: usize) {
     };
     log.append(event).unwrap();
     match number % 7 {
-        // A failure that is given up, one that turns out to have a value, and one that was run elsewhere.
+        // One failure is abandoned, one gets a value, and one was run at another point.
         3 => act(log, Action::Abandon { number: number - 1 }),
         5 => {
             let again = crate::ledger::Again::Amend;
@@ -212,7 +213,7 @@ fn what_is_kept_is_what_would_be_made_anew_bit_for_bit() {
             probabilities(&mut kept, &log, &points),
             probabilities(&mut fresh, &log, &points),
         );
-        // A proposal that is not logged leaves nothing.
+        // A proposal that is not logged changes no state.
         let (mut one, mut other) = (Rng::seed_from_u64(99), Rng::seed_from_u64(99));
         let first = kept.propose(&log, QUERY, &mut one, &mut go_on).unwrap();
         kept.rewind(&log);
@@ -225,7 +226,7 @@ fn what_is_kept_is_what_would_be_made_anew_bit_for_bit() {
 
 #[test]
 fn the_recommended_point_is_where_trials_succeed() {
-    // Values rise towards x = 0.6, beyond which everything fails.
+    // Values increase towards x = 0.6; beyond it every trial fails.
     let mut log = Ledger::new(Clock::Iterations, 2, 0);
     for i in 0..30 {
         let x = [(0.618 * i as f64).fract(), (0.755 * i as f64).fract()];

@@ -1,11 +1,11 @@
-//! Tests of targets: their units, and what pending trials count as.
+//! Tests of targets: their units, and the targets of pending trials.
 
 use super::*;
 use crate::ledger::{Action, Clock, Ledger, Point};
 use crate::strategy::bayes::settings::pending::{Censor, Liar, Lie, Pending, Statistic};
 use crate::strategy::bayes::settings::surrogate::{GP, Surrogate};
 
-/// Trials with these values; those without one are pending.
+/// Trials with these values; trials without a value are pending.
 fn trials(values: &[Option<f64>]) -> Vec<Trial> {
     let mut ledger = Ledger::new(Clock::Iterations, 1, 0);
     for &value in values {
@@ -35,7 +35,7 @@ fn liar(value: Lie) -> Pending {
     Pending::Liar(Liar { value })
 }
 
-/// Pending trials are past their window.
+/// The targets of these values. Pending trials are past their window.
 fn of(values: &[Option<f64>], settings: &Settings) -> Targets {
     let trials = trials(values);
     let rows = trials.iter().map(|t| (t, t.value.is_none()));
@@ -78,7 +78,7 @@ fn the_unit_is_the_spread_of_f_without_known_noise() {
         (center - 10.0).abs() < 0.2 && (scale - 2.0).abs() < 0.2,
         "{center} {scale}"
     );
-    // A value that is nothing but noise does not count, and noise alone is the unit.
+    // A value with very large noise does not count. If there is only noise, it is the unit.
     let with = |value: f64, std: f64| {
         let values: Vec<f64> = (0..400).map(f).chain([value]).collect();
         let stds: Vec<f64> = [0.0; 400].into_iter().chain([std]).collect();
@@ -188,7 +188,7 @@ fn what_is_assumed_of_pending_trials_is_warped_as_values_are() {
     let of =
         |settings: &Settings| Targets::of(trials.iter().map(|t| (t, false)), settings, Some(warp));
     let lied = of(&with(liar(Lie::Number(-1e15)), GP::default()));
-    // The unit is that of the values: the lie counts as the limit.
+    // The unit follows from the values alone, and the lie counts as the limit.
     assert_eq!(lied.units, of(&Settings::default()).units);
     let lie = lied.units.center + lied.units.scale * lied.levels.lie;
     assert!((lie - (2.0 - 33f64.ln())).abs() < 1e-12, "{lie}");

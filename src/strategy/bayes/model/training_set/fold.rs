@@ -1,4 +1,4 @@
-//! The log folded into rows: what follows from its events, one by one, and taking back what suggestions changed.
+//! The rows that follow from the events of the log. Changes made by suggestions can be taken back.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,36 +10,36 @@ use crate::strategy::bayes::model::note::Fit;
 use crate::strategy::bayes::model::targets::Units;
 use crate::strategy::bayes::settings::Settings;
 
-/// What follows from the log.
+/// The state that follows from the log.
 #[derive(Debug, Default)]
 pub(super) struct Fold {
-    /// Events that have been folded.
+    /// The number of events that have been folded.
     pub(super) cursor: usize,
     /// Trials that are rows, in the order of the factor.
     pub(super) rows: Vec<TrialNumber>,
-    /// The standard deviation of each row's noise, in units of f, where it is known.
+    /// The standard deviation of each row's noise, in units of f; None if unknown.
     pub(super) stds: Vec<Option<f64>>,
-    /// The value of each row; None where it failed, or is past its window.
+    /// The value of each row; None if the trial failed or is past its window.
     pub(super) values: Vec<Option<f64>>,
-    /// Trials that were observed or failed, in the order in which they first did.
+    /// Observed and failed trials, in the order in which they first ended.
     pub(super) ended: Vec<TrialNumber>,
-    /// Trials that would be discarded after their window, with the time they were suggested.
+    /// Pending trials that would be discarded after their window, with the time of their suggestion.
     pub(super) waiting: BTreeMap<TrialNumber, f64>,
-    /// Whether a row was taken out or changed since the last suggestion: then all rows are factorised anew.
+    /// Whether a row was removed or changed since the last suggestion. If so, all rows are factorised again.
     pub(super) reordered: bool,
-    /// How often the point of an ended trial went elsewhere: where it was really run.
+    /// How often the point of an ended trial was corrected to the point that was actually run.
     pub(super) n_moves: usize,
     /// The last fit of θ.
     pub(super) fit: Option<Arc<Fit>>,
-    /// Whether a row that this fit was made to has another value or point since, or is gone.
+    /// Whether a row in this fit has since changed its value or point, or was removed.
     pub(super) revised: bool,
-    /// Rows that are factorised at once; later ones are appended singly.
+    /// The number of rows that are factorised at once; later rows are appended one by one.
     pub(super) base: usize,
-    /// One for each of the suggestions that end the folded log, and perhaps one for a proposal that is not logged.
+    /// One for each suggestion at the end of the folded log, and possibly one for a proposal that is not logged.
     pub(super) checkpoints: Vec<Checkpoint>,
 }
 
-/// What a suggestion changes in the fold, as it was before: enough to take the suggestion back.
+/// The state of the fold before a suggestion, for every part that a suggestion changes.
 #[derive(Debug)]
 pub(super) struct Checkpoint {
     cursor: usize,
@@ -55,7 +55,7 @@ pub(super) struct Checkpoint {
 }
 
 impl Fold {
-    /// Folds in the events since the last time.
+    /// Folds in the events since the last call.
     pub(super) fn catch_up(&mut self, log: &Ledger, settings: &Settings) -> Result<()> {
         self.rewind(log);
         for entry in &log.entries()[self.cursor..] {
@@ -134,7 +134,7 @@ impl Fold {
                 let number = *number as usize;
                 self.waiting.remove(&number);
                 self.add_ended(number);
-                // A failure says nothing about f. Past its window the trial was a row at the floor.
+                // A failure gives no value of f. If the trial was past its window, it was a row at the floor.
                 self.remove_row(number);
             }
             Entry::Abandoned { number, .. } => {
@@ -146,9 +146,9 @@ impl Fold {
         }
     }
 
-    /// Takes back what was folded beyond the end of the log, and a proposal that was not logged.
+    /// Takes back everything folded beyond the end of the log, and a proposal that was not logged.
     pub(super) fn rewind(&mut self, log: &Ledger) {
-        // A checkpoint at the cursor is that of a proposal: its suggestion was not folded.
+        // A checkpoint at the cursor belongs to a proposal, because its suggestion was not folded.
         let cursor = self.cursor;
         while let Some(checkpoint) = self
             .checkpoints
@@ -158,8 +158,8 @@ impl Fold {
         }
     }
 
-    /// What a suggestion at time `now` changes: trials past their window become rows for good, where values that
-    /// late are discarded; and after a removal the rows of this moment are the new base. `rewind` takes it back.
+    /// Prepares a suggestion at time `now`. If late values are discarded, trials past their window become rows
+    /// permanently. After a removal, the current rows become the base. `rewind` takes both back.
     pub(super) fn before_suggestion(&mut self, now: f64, settings: &Settings) {
         let mut checkpoint = self.checkpoint();
         let window = settings.window_or_infinite();
@@ -180,7 +180,7 @@ impl Fold {
         self.checkpoints.push(checkpoint);
     }
 
-    /// Takes over the θ of a fit, of this process or another.
+    /// Takes over the θ of a fit, from this process or another.
     pub(super) fn adopt(&mut self, fit: Arc<Fit>) {
         let same = self.fit.as_ref().is_some_and(|known| {
             known.rows.is_some()
@@ -201,7 +201,8 @@ impl Fold {
         self.adopt(fit);
     }
 
-    /// Makes a trial a row, or gives its row another value or noise: with another noise all rows are factorised anew.
+    /// Makes a trial a row, or changes the value or noise of its row. If the noise changes, all rows are factorised
+    /// again.
     fn set_row(&mut self, number: TrialNumber, value: Option<f64>, std: Option<f64>) {
         let Some(row) = self.rows.iter().position(|row| *row == number) else {
             self.rows.push(number);
@@ -227,9 +228,9 @@ impl Fold {
         Some(fit.units)
     }
 
-    /// Notes that the point of a trial is another one from now on.
+    /// Notes that the point of a trial has changed.
     fn move_row(&mut self, number: TrialNumber) {
-        // A trial past its window is a row before it ends.
+        // A trial past its window is a row although it has not ended.
         if self.rows.contains(&number) || self.ended.contains(&number) {
             self.n_moves += 1;
         }

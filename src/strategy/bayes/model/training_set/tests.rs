@@ -1,4 +1,4 @@
-//! Tests of the fold of the log into rows, and of what is kept over it.
+//! Tests of the fold of the log into rows, and of the kept posterior.
 
 use super::*;
 use crate::gp::kernel::KernelFamily;
@@ -22,7 +22,7 @@ fn settings(fields: Value) -> Settings {
     serde_json::from_value(fields).unwrap()
 }
 
-/// All of θ is given, so that nothing is fitted.
+/// Settings with a given θ, so nothing is fitted.
 fn given() -> Settings {
     let gp = json!({"kind": "GP", "kernel": "matern52", "lengthscale": 0.3, "signal_std": 1.0, "noise_std": 0.1});
     settings(json!({"acquisition": {"kind": "UCB"}, "surrogate": gp}))
@@ -94,7 +94,7 @@ fn rows_are_the_observed_trials_in_the_order_of_their_ends() {
     set.catch_up(&log).unwrap();
     assert_eq!(set.rows(), [2, 1, 6]);
     assert_eq!(set.ended(), [2, 0, 1, 6]);
-    // A failed trial that is abandoned is forgotten; a value makes it a row.
+    // An abandoned trial that had failed is removed; a value makes it a row.
     act(&mut log, Action::Abandon { number: 0 }, 7.0);
     set.catch_up(&log).unwrap();
     assert_eq!((set.rows(), set.ended()), (&[2, 1, 6][..], &[2, 1, 6][..]));
@@ -122,7 +122,8 @@ fn a_late_value_is_discarded_and_an_added_or_failed_trial_never() {
         .map(|trial| discarded(trial, &settings))
         .collect();
     assert_eq!(all, [false, true, false, true, false]);
-    // At the suggestion after its window a pending trial becomes a row, at the floor; taken back with that suggestion.
+    // At the suggestion after its window a pending trial becomes a row at the floor. Taking back the suggestion
+    // removes the row.
     let mut set = TrainingSet::new(settings, &Columns::plain(1));
     set.catch_up(&log).unwrap();
     assert_eq!(set.rows(), [0, 1, 4]);
@@ -140,7 +141,7 @@ fn a_late_value_is_discarded_and_an_added_or_failed_trial_never() {
     suggest(&mut log, 8.5, None);
     set.catch_up(&log).unwrap();
     assert_eq!(set.rows(), [0, 1, 4, 3]);
-    // It is pending no more once it has failed, and leaves.
+    // If it fails, it is no longer pending and its row is removed.
     act(&mut log, Action::fail(3), 9.0);
     set.catch_up(&log).unwrap();
     assert_eq!(set.rows(), [0, 1, 4]);
@@ -178,8 +179,8 @@ fn moments(set: &mut TrainingSet, log: &Ledger) -> (Vec<f64>, Vec<f64>) {
         .predict(wave(7, 1, 0.3).view())
 }
 
-/// The fold of a log is kept over these settings, and made anew, after each of several steps. `rebuilt` are the steps
-/// after which the factor is another one.
+/// Compares the kept training set with a new one after each step of a history. `rebuilt` are the steps after which
+/// the factor is a new one.
 fn compare(settings: &Settings, note: Option<&str>, rebuilt: &[usize]) {
     let fresh = || TrainingSet::new(settings.clone(), &Columns::plain(1));
     let mut kept = fresh();
@@ -212,7 +213,7 @@ fn compare(settings: &Settings, note: Option<&str>, rebuilt: &[usize]) {
             assert_eq!(now, moments(&mut fresh(), &log), "{step} {suggested}");
             let is_new = !suggested && rebuilt.contains(&step);
             assert_eq!(kept.generation > generation, is_new, "{step} {suggested}");
-            // A failure says nothing about f, nor does giving it up.
+            // Neither a failure nor abandoning it changes what is known about f.
             let is_same = suggested || [3, 7].contains(&step);
             assert_eq!(before == Some(now.clone()), is_same, "{step} {suggested}");
             before = Some(now);
@@ -261,10 +262,10 @@ fn a_kept_posterior_is_that_of_a_fresh_fold_bit_for_bit() {
         fitted.gp().first_theta(&Columns::plain(1)),
     );
     let note = fit.to_note().unwrap();
-    // Other noise and other points are factorised anew, further rows appended; values
-    // alone change no factor.
+    // If noise or points change, all rows are factorised again; further rows are appended. New values alone do not
+    // change the factor.
     compare(&fitted, Some(&note), &[0, 2, 5, 6]);
-    // Without fits the unit of the noise, once there is one that came with a value, moves with every value.
+    // Without fits, once a value has a declared noise, the unit of the noise changes with every value.
     compare(&given(), None, &[0, 2, 4, 5, 6, 8, 9]);
 }
 
@@ -281,7 +282,7 @@ fn a_row_at_the_floor_moves_where_its_trial_was_really_run() {
     suggest(&mut log, 4.0, None);
     let before = moments(&mut kept, &log);
     assert_eq!(kept.rows(), [0, 1, 3, 2]);
-    // It ends when it has been a row for long.
+    // The trial ends long after it became a row.
     let report = Report {
         point: Some(Point::new(vec![0.875], None)),
         ..Report::default()

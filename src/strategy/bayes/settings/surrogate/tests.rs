@@ -37,7 +37,7 @@ fn standard_deviations_are_squared_and_no_noise_is_the_least_that_a_factor_shows
         gp(json!({"noise_std": 0.0, "lengthscale": [0.3, 0.4]})).fit_settings(&Columns::plain(2));
     assert_eq!(noiseless.noise_variance, Some(MIN_NOISE));
     assert_eq!(noiseless.lengthscale, Some(vec![0.3, 0.4]));
-    // What is given stands before where the fit would start.
+    // Given parts take precedence over the start of the fit.
     let mut fields = fields;
     fields["initial_theta"] = json!([0.5, 2.0, 0.25]);
     let theta = gp(fields).first_theta(&Columns::plain(2));
@@ -52,7 +52,7 @@ fn standard_deviations_are_squared_and_no_noise_is_the_least_that_a_factor_shows
 fn refits_become_rarer_as_observations_grow() {
     let gp = GP::default(); // refit_every = 10
     assert!(gp.refit_due(None, 0, 0));
-    // After a tenth more, at most 10; with many, after a twentieth more.
+    // A refit is due after a tenth more rows, at most 10; with many rows, after a twentieth more.
     for (fitted, interval) in [(0, 1), (5, 1), (50, 5), (150, 10), (400, 20)] {
         for more in 0..2 * interval {
             let due = gp.refit_due(Some(fitted), fitted + more, 1);
