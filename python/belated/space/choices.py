@@ -162,7 +162,7 @@ class Ordinal:
         return self.values[level]
 
     def check(self, value: Any) -> Any:
-        """Return the value of this dimension equal to `value`; if there is none, raise ValueError with the expected ones."""
+        """Return the value of this dimension equal to `value`, or raise ValueError with the expected values."""
         return self.values[self.level(value)]
 
     def to_number(self, value: Any) -> float:

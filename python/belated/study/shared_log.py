@@ -264,13 +264,13 @@ class SharedLog:
         feasible: Feasible | None = None,
         fidelity: float | None = None,
     ) -> list[int]:
-        """Start n trials, or find the trials that the key started; return their numbers, empty if `may_start` forbids it."""
+        """Start n trials, or find the trials that the key started; return their numbers, empty if `may_start` is False."""
 
         def proposal() -> list[str]:
             return self.core.propose(n, context, now(), self.wall_time(), expires_after, feasible, fidelity)
 
         def start(events: list[str], made_for: tuple[int, int], again: bool, uncommitted: Events) -> list[int] | None:
-            """Return the trials' numbers; None if other processes wrote since the proposal, and it is not repeated here."""
+            """Return the trials' numbers, or None if others wrote since the proposal and it is not repeated here."""
             if self.keyed("suggest", key):
                 return self._earlier(n, context, fidelity, key)
             if self.may_start is not None and not self.may_start():
