@@ -264,7 +264,7 @@ class SharedLog:
         feasible: Feasible | None = None,
         fidelity: float | None = None,
     ) -> list[int]:
-        """Start n trials, or find the trials that the key started; return their numbers, none if `may_start` is False."""
+        """Start n trials or find the trials of the key; return their numbers, or none if `may_start` is False."""
 
         def proposal() -> list[str]:
             return self.core.propose(n, context, now(), self.wall_time(), expires_after, feasible, fidelity)
