@@ -101,7 +101,7 @@ class BelatedSampler(BaseSampler):  # type: ignore[misc]
     Notes
     -----
     ======== ====================================================================================================
-    a trial  what it counts as
+    a trial  counts as
     ======== ====================================================================================================
     COMPLETE observed; failed if a constraint is violated or the value is infinite
     FAIL     failed: points near it are avoided

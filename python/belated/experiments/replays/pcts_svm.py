@@ -29,7 +29,7 @@ def space() -> dict[str, Any]:
 
 
 def accuracy(params: wang_tuning.Params, x: Any, y: Any, quick: bool) -> float:
-    """Of an SVM with a Gaussian kernel."""
+    """Return the accuracy of an SVM with a Gaussian kernel."""
     from sklearn.svm import SVC
 
     return cross_validated(lambda: SVC(C=params["C"], gamma=params["gamma"]), x, y, N_FOLDS)

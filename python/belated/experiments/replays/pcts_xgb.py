@@ -24,7 +24,7 @@ N_FOLDS = 3
 
 
 def space() -> dict[str, Any]:
-    """The size and number of the trees, the share of columns of each, and how fast they are added and grow."""
+    """Return the space: size and number of the trees, their share of columns, and how fast they are added and grow."""
     return {
         "max_depth": bl.Integer(2, 13),
         "n_estimators": bl.Integer(10, 400),
@@ -35,7 +35,7 @@ def space() -> dict[str, Any]:
 
 
 def accuracy(params: wang_tuning.Params, x: Any, y: Any, quick: bool) -> float:
-    """Of gradient-boosted trees."""
+    """Return the accuracy of gradient-boosted trees."""
     from xgboost import XGBClassifier
 
     return cross_validated(lambda: XGBClassifier(**params, n_jobs=1, random_state=0), x, y, N_FOLDS)
