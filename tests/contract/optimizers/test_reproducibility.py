@@ -254,7 +254,7 @@ def lattice_indices(settings, readings=False, travels=False, rounds=30):
 @pytest.mark.parametrize("pending", ["hallucinate", "censor", "ignore"])
 @pytest.mark.parametrize("acquisition", ["ucb", "thompson"])
 @pytest.mark.parametrize("context", [None, {"age": (0.0, 1.0)}], ids=["", "context"])
-def test_scores_that_tie_up_to_rounding(pending, acquisition, context):
+def test_scores_that_tie_up_to_rounding_give_the_same_suggestions(pending, acquisition, context):
     for seed in range(20 if FULL else 2):
         for kernel in ("matern52", "squared_exponential"):
             settings = {"seed": seed, "surrogate__kernel": kernel, "pending": pending, "acquisition": acquisition}
@@ -275,7 +275,7 @@ def test_scores_that_tie_up_to_rounding(pending, acquisition, context):
     [{}, {"surrogate__lengthscale": 0.3, "surrogate__signal_std": 1.0, "surrogate__noise_std": 0.1}],
     ids=["fitted", "given"],
 )
-def test_copies_with_many_rows_go_on_bit_for_bit(n, pending, acquisition, domain, theta):
+def test_copies_with_many_rows_continue_bit_for_bit(n, pending, acquisition, domain, theta):
     # A copy's factor has other room to grow, and so other strides, than one that grew: that must not show.
     plan = {"domain": domain, "context": False, "arguments": {"acquisition": acquisition, "pending": pending}}
     plan["arguments"] |= {"seed": 1, "initial": 1, "surrogate__n_restarts": 2, **theta}
@@ -295,7 +295,7 @@ def in_another_process(jobs):
 
 @settings(few, max_examples=40 if FULL else 2)
 @given(plans=st.lists(plans(), min_size=5, max_size=5), cut=st.floats(0, 1))
-def test_another_process_goes_on_bit_for_bit(plans, cut):
+def test_another_process_continues_bit_for_bit(plans, cut):
     jobs, here = [], []
     for plan in plans:
         steps = plan["steps"]

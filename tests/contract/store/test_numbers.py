@@ -55,9 +55,7 @@ def lines_of(opened, name):
 @settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(time=NUMBERS, value=NUMBERS, amount=NUMBERS.map(abs), whole=INTEGERS, bound=NUMBERS, kind=st.integers(0, 2))
 @example(time=-0.0, value=-0.0, amount=-0.0, whole=2**53 + 1, bound=-0.0, kind=1)
-def test_any_numbers_survive_reading_export_and_import(
-    stores, time, value, amount, whole, bound, kind
-):
+def test_any_numbers_survive_reading_export_and_import(stores, time, value, amount, whole, bound, kind):
     opened, other = stores
     name = next(NAMES)
     high = max(bound, -1e307) + max(1.0, abs(bound) / 8)

@@ -70,7 +70,7 @@ def mountinfo(monkeypatch):
         ("/none/short/x.db", "tmpfs"),
     ],
 )
-def test_a_file_is_on_the_innermost_mount_that_holds_it(mountinfo, path, kind):
+def test_a_file_belongs_to_the_innermost_mount_that_contains_it(mountinfo, path, kind):
     assert mounts.file_system(path) == kind
 
 

@@ -86,7 +86,7 @@ LEVELS = ["ucb", "thompson", "max_variance", "ucb_pe"]
 
 @pytest.mark.parametrize("acquisition", ["log_ei", *LEVELS])
 @pytest.mark.parametrize("pending", ["censor", "hallucinate"])
-def test_a_failure_says_nothing_about_f(acquisition, pending):
+def test_a_failure_does_not_change_the_model_of_f(acquisition, pending):
     """The posterior of f is that of a twin to which the trials that failed were never known."""
     if acquisition == "ucb_pe" and pending == "censor":
         return
@@ -105,7 +105,7 @@ def test_a_failure_says_nothing_about_f(acquisition, pending):
 
 @pytest.mark.parametrize("acquisition", ["ucb", "max_variance", "ucb_pe"])
 @pytest.mark.parametrize("arguments", [{"space": SQUARE}, {"candidates": GRID}], ids=["box", "candidates"])
-def test_other_acquisitions_are_maximised_where_success_is_likely(acquisition, arguments):
+def test_other_acquisitions_are_maximised_over_points_likely_to_succeed(acquisition, arguments):
     """The best of a grid by the twin that knows no failure, among the points where P is at least 1/2."""
     opt, twin = (bl.BayesOpt(**arguments, acquisition=acquisition, surrogate=GIVEN, initial=0) for _ in range(2))
     rng = np.random.default_rng(1)
@@ -148,7 +148,7 @@ def test_failures_alone_change_nothing_of_the_initial_design():
     ],
     ids=["box", "category and context", "candidates"],
 )
-def test_copies_go_on_bit_for_bit(arguments):
+def test_copies_continue_bit_for_bit(arguments):
     """With failures that are given up, or turn out to have a value, and with trials in flight."""
     context = {"z": 0.5} if "context" in arguments else None
     opt = bl.BayesOpt(seed=2, **arguments)
@@ -188,7 +188,7 @@ def test_a_border_is_resolved(acquisition):
 
 
 @pytest.mark.parametrize("name", ["ucb", "asy-TS", "GP-BUCB", "GP-EI"])
-def test_accidental_failures_cost_no_more_than_their_number(name):
+def test_random_failures_cost_no_more_than_the_failed_trials(name):
     """A fifth of the trials fail by chance, and the search converges all the same."""
     regrets = []
     for seed in range(3):
@@ -202,7 +202,7 @@ def test_accidental_failures_cost_no_more_than_their_number(name):
     assert np.median(regrets) < 1e-5
 
 
-def test_a_candidate_that_failed_once_comes_back():
+def test_a_candidate_that_failed_once_is_suggested_again():
     """The best of ten candidates fails the first time that it is run, and no more."""
     opt = bl.BayesOpt(candidates=np.linspace(0, 1, 10)[:, None], seed=0)
     for _ in range(25):

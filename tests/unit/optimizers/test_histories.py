@@ -17,7 +17,7 @@ def theta_of(model):
 
 @few
 @given(history=histories())
-def test_a_dense_solve_agrees(history):
+def test_the_model_equals_a_dense_solve(history):
     arguments, steps = history
     run = Run(arguments)
     for what, number in steps:

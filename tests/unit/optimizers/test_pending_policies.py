@@ -107,7 +107,7 @@ def shortfall(seed, noise, context_of_pending):
 
 @pytest.mark.parametrize("noise", [0.3, 2.0])
 @pytest.mark.parametrize("context_of_pending", [0.0, 1.0])
-def test_noisy_expected_improvement_is_that_of_joint_draws_in_the_query_s_context(noise, context_of_pending):
+def test_noisy_expected_improvement_averages_joint_draws_in_the_querys_context(noise, context_of_pending):
     found = [shortfall(seed, noise, context_of_pending) for seed in range(10, 20)]
     found = [value for value in found if value is not None]
     assert len(found) >= 8 and max(found) <= 0.02

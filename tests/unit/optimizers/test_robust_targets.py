@@ -55,7 +55,7 @@ def test_compressed_values_stay_compressed_from_fit_to_fit(seed):
 
 
 @pytest.mark.parametrize("direction", ["maximize", "minimize"])
-def test_targets_are_those_of_the_formula(direction):
+def test_targets_follow_the_formula(direction):
     opt = searched(direction=direction)
     opt.suggest()
     note, warp = last_note(opt), last_warp(opt)
@@ -120,7 +120,7 @@ def test_named_algorithms_rescale_as_the_papers_do():
     assert bl.algorithm("GP-EI", SPACE).get_params()["surrogate__targets"] == "standardized"
 
 
-def test_a_copy_goes_on_bit_for_bit():
+def test_a_copy_continues_bit_for_bit():
     opt = searched()
     copy = pickle.loads(pickle.dumps(opt))
     for _ in range(3):

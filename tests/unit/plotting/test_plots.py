@@ -244,7 +244,7 @@ def test_contours_are_the_mean_and_std_around_the_recommended_point(opt):
 
 
 @pytest.mark.parametrize("names", [["x"], ["x", "x"], ["x", "k"], ["x", "C", "x"], "x", ["x", "y"]])
-def test_contours_need_two_parameters_of_numbers(names, opt):
+def test_contours_need_two_numeric_parameters(names, opt):
     with pytest.raises(bl.InvalidSetting, match=r"pass (two different parameters|names) out of \['x', 'C'\]"):
         plotting.plot_contour(opt, names)
 
@@ -422,7 +422,7 @@ def test_searches_without_trials_are_drawn(plot):
     plot(bl.BayesOpt(SPACE, seed=0))
 
 
-def test_without_matplotlib_it_says_what_to_install(monkeypatch):
+def test_error_without_matplotlib_names_the_package_to_install(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "matplotlib.pyplot", None)
     with pytest.raises(ImportError, match="plots need matplotlib: pip install matplotlib"):
         plotting.plot_convergence(bl.RandomSearch(SPACE))
