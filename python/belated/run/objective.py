@@ -194,7 +194,7 @@ def objective(f: Any, names: Collection[str], catch: tuple[type[BaseException], 
         raise InvalidSetting(
             f"f={one_line(f)} takes {', '.join(required)} by the names of the space, and is called with one dict of "
             f"all params: write {_spread(own)}"
-            + (f", or rename {required[0]} where it is that dict" if len(required) == 1 else "")
+            + (f", or rename {required[0]} if it is that dict" if len(required) == 1 else "")
         )
     by_position = [each.name for each in parameters if each.kind in _BY_POSITION]
     only_trial = by_position == ["trial"] and all(each.kind is not _REST[0] for each in parameters)

@@ -64,7 +64,7 @@ def params_of(plan, u):
 
 
 def read_model(opt, plan, which):
-    """All that must not change what comes next: readings of the model, and calls that are refused."""
+    """Calls that must not change later suggestions: readings of the model, and calls that are refused."""
     context = CONTEXTS[which % 3] if plan["context"] else None
     for call in (
         lambda: opt.recommend(context),
@@ -81,7 +81,7 @@ def read_model(opt, plan, which):
 
 
 def step(opt, plan, what, number):
-    """One thing that happens to an optimizer; `number` chooses the trial, the point and the value."""
+    """One event in the life of an optimizer; `number` chooses the trial, the point and the value."""
     context = CONTEXTS[number % 3] if plan["context"] else None
     u = number // 3 % 100 / 100
     value = np.round(8 * u) / 4 - 1  # coarse: equal values are the rule
@@ -134,7 +134,7 @@ def run(opt, plan, steps, readings=(), travels=()):
 
 
 def record(opt):
-    """All that is known of an optimizer's trials and predicted of f, as bits."""
+    """Return all facts about an optimizer's trials and its predictions of f, as bits."""
     trials = [opt._log.trial(number) for number in range(opt.n_trials)]
     facts = [
         (t.number, t.point.tobytes(), t.index, t.context.tobytes(), t.state, t.value, t.suggested_at, t.observed_at)
@@ -230,7 +230,7 @@ def test_a_batch_is_its_trials_one_by_one(plan):
 
 
 def lattice_indices(settings, readings=False, travels=False, rounds=30):
-    """Indices suggested on a lattice where nothing but distances counts, so that scores tie up to rounding."""
+    """Return indices suggested on a lattice where only distances count, so that scores tie up to rounding."""
     # Coordinates that are exact in binary, and values that are all the prior mean.
     lattice = np.array([[i, j] for i in range(9) for j in range(9)], dtype=float)
     theta = {"surrogate__lengthscale": 0.5, "surrogate__signal_std": 1.0, "surrogate__noise_std": 0.1}
@@ -288,7 +288,7 @@ def test_copies_with_many_rows_continue_bit_for_bit(n, pending, acquisition, dom
 
 
 def in_another_process(jobs):
-    """Records of (optimizer, plan, steps) carried on elsewhere, in order."""
+    """Return records of (optimizer, plan, steps) continued in another process, in order."""
     child = subprocess.run([sys.executable, __file__], input=pickle.dumps(jobs), stdout=subprocess.PIPE, check=True)
     return pickle.loads(child.stdout)
 

@@ -34,7 +34,7 @@ CUTS = ("exception", "interrupt", "propose")
 
 
 class Stopped(Exception):
-    """What interrupted calls raise here in place of KeyboardInterrupt, which would stop pytest."""
+    """Raised by interrupted calls here in place of KeyboardInterrupt, which would stop pytest."""
 
 
 @every_strategy
@@ -63,7 +63,7 @@ def test_unsupported_features_are_refused_by_name(cls, feature):
 
 
 def assert_same(one, other):
-    """The same log, and the same suggestions from here on, one by one and as a batch."""
+    """Compare the logs, and the suggestions from here on, one by one and as a batch."""
     assert core_of(one).events(0) == core_of(other).events(0)
     assert core_of(one).to_bytes() == core_of(other).to_bytes()
     for number in (4, 5):
@@ -160,7 +160,7 @@ in_main_thread = pytest.mark.skipif(
 
 
 def interrupted(call, after):
-    """A call, with a signal `after` seconds into it whose handler raises, as that of Ctrl-C does."""
+    """Make a call, with a signal `after` seconds into it whose handler raises, as for Ctrl-C."""
 
     def handler(_signal, _frame):
         raise Stopped
@@ -179,7 +179,7 @@ def interrupted(call, after):
 
 
 def cut_short(opt, how, number):
-    """Ask for a batch that does not come about, in one of three ways."""
+    """Ask for a batch that is cut short, in one of three ways."""
     context = a_context(opt, np.random.default_rng(number))
     n = 1 + number % 4
     if how == "interrupt":

@@ -1,4 +1,4 @@
-"""What every store must do: those in SQLite and PostgreSQL, and one in memory that a line in `STORES` makes known."""
+"""Requirements on every store: on SQLite, on PostgreSQL, and on one in memory that a line in `STORES` registers."""
 
 import os
 import pickle

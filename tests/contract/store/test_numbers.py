@@ -1,4 +1,4 @@
-"""Numbers of every size in every column of every store: what is read has the bits that were written."""
+"""Numbers of every size in every column of every store: the bits read are the bits written."""
 
 import itertools
 import math
@@ -30,7 +30,7 @@ def stores(request, tmp_path, monkeypatch):
 
 
 def bits(value):
-    """Data in which equal floats of other bits differ, as 0.0 and -0.0 do."""
+    """Convert data so that equal floats with other bits differ, for example 0.0 and -0.0."""
     if isinstance(value, dict):
         return {name: bits(each) for name, each in value.items()}
     if isinstance(value, (list, tuple)):
@@ -39,13 +39,13 @@ def bits(value):
 
 
 def facts(study):
-    """What is known of a study's trials, to the last bit."""
+    """Return all facts about a study's trials, to the last bit."""
     names = ["params", "params_run", "state", "value", "std", "cost", "duration", "attrs", "suggested_at", "ended_at"]
     return bits([[getattr(trial, name) for name in names] for trial in study.trials])
 
 
 def lines_of(opened, name):
-    """The lines of a study as `belated study export` prints them."""
+    """Return the lines of a study as `belated study export` prints them."""
     header = opened.header(name)
     checksums.read_header(header)
     records = checksums.verified(name, header.id, 0, opened.events(name, 0))

@@ -1,4 +1,4 @@
-"""Where a store may be: URLs that name none, the file system that a path is on, files with a second name."""
+"""Locations of stores: URLs that name none, the file system of a path, files with a second name."""
 
 import io
 import os

@@ -33,7 +33,7 @@ MIXED |= {"x": bl.Real(0.0, 1.0, when={"kind": "many"})}
 
 
 def value(params):
-    """Some function of the active params, of any type."""
+    """A function of the active params, of any type."""
     return zlib.crc32(repr(params).encode()) / 2**32
 
 

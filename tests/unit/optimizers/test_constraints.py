@@ -29,7 +29,7 @@ def satisfied(params, constraints):
 
 
 def run(optimizer, n, batch=4, lag=2):
-    """Suggest n batches, and observe each `lag` batches later; the params."""
+    """Suggest n batches, and observe each `lag` batches later; return the params."""
     batches = []
     for _ in range(n):
         batches.append(optimizer.suggest(batch))
@@ -107,7 +107,7 @@ def quadratic(params):
 
 
 def skewed(params):
-    """Under the constraint largest where two coordinates are in its plane and the third is 0."""
+    """Under the constraint the maximum has two coordinates in the constraint's plane, and the third is 0."""
     return 2 * params["a"] + params["b"] - (params["a"] - 0.2) ** 2 * 5 - params["c"] ** 2
 
 
@@ -425,7 +425,7 @@ def in_disc(params):
 
 
 def test_no_random_feasible_point_has_a_much_larger_acquisition():
-    """Of an acquisition that grows out of the feasible disc and has narrow maxima on its boundary."""
+    """The acquisition extends beyond the feasible disc, and has narrow maxima on its boundary."""
     theta = bl.GP(kernel="squared_exponential", lengthscale=0.25, signal_std=1.0, noise_std=0.05)
     gaps = []
     for seed in range(16):

@@ -1,4 +1,4 @@
-"""Trials at several fidelities: what is asked for, kept, refused, and which of them is the best."""
+"""Trials at several fidelities: requests, stored values, refusals, and the best trial."""
 
 import io
 import json

@@ -1,4 +1,4 @@
-"""`add` of the table that `trials_dataframe` makes, in memory and after its way through a CSV file."""
+"""`add` of the table that `trials_dataframe` makes, in memory and after a CSV file."""
 
 import io
 import math

@@ -96,7 +96,7 @@ def recently_abandoned(opt):
 
 
 def shortfalls(arguments, steps):
-    """By how much each suggestion is worse than the best of all candidates, or of 300 random points of the box."""
+    """Return how much worse each suggestion is than the best of all candidates, or of 300 random points of the box."""
     run = Run(arguments | THETA)
     opt = run.opt
     its = settings_of(opt)

@@ -103,7 +103,7 @@ def test_without_delay_all_policies_are_equal(space, acquisition, theta):
 @pytest.mark.parametrize("targets", ["standardized", "raw"])
 @pytest.mark.parametrize("fate", ["fail", "abandon", "fail, then abandon", "abandon, then fail", "window passes"])
 def test_a_late_value_is_used_from_every_state(pending, targets, fate):
-    """In the end the model is that of a twin to which the value came at once."""
+    """In the end the model equals the model of a twin to which the value came at once."""
     opt, twin = (
         make(space=BOX, pending=pending, window=4, surrogate__targets=targets, seed=0, **GIVEN) for _ in range(2)
     )

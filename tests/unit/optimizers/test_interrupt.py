@@ -1,4 +1,4 @@
-"""Ctrl-C during a long suggestion, and other threads that go on meanwhile."""
+"""Ctrl-C during a long suggestion, and other threads that run meanwhile."""
 
 import os
 import pickle
@@ -25,7 +25,7 @@ in_main_thread = pytest.mark.skipif(
 
 
 class Stopped(Exception):
-    """What the handler of these tests raises in place of KeyboardInterrupt, which would stop pytest."""
+    """Raised by the handler of these tests in place of KeyboardInterrupt, which would stop pytest."""
 
 
 def observed(**arguments):
@@ -48,12 +48,12 @@ LONG = {
 
 
 def endless(opt):
-    """More suggestions than anybody waits for: all of them are logged in the end, or none."""
+    """Ask for so many suggestions that the interrupt comes first: all of them are logged in the end, or none."""
     return opt.suggest(n=1_000_000)
 
 
 def interrupted(call, after):
-    """Seconds from a SIGINT, sent `after` seconds into the call, to the exception of its handler."""
+    """Return the seconds from a SIGINT, sent `after` seconds into the call, to the exception of its handler."""
     sent = []
 
     def send():

@@ -22,7 +22,7 @@ def objective(row):
 
 
 def observed(n):
-    """An optimizer with n observations, whose next suggestion fits the model on several threads."""
+    """Return an optimizer with n observations, whose next suggestion fits the model on several threads."""
     opt = bl.BayesOpt({"a": (0.0, 1.0), "b": (0.0, 1.0), "c": (0.0, 1.0)}, seed=1, initial=0)
     add(opt, ROWS[:n])
     return opt

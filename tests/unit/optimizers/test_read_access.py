@@ -1,4 +1,4 @@
-"""Optimizers, studies and results of runs have the same members to read."""
+"""Optimizers, studies and results of runs have the same members for reading."""
 
 import numpy as np
 import pytest

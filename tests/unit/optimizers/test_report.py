@@ -1,4 +1,4 @@
-"""What comes with a value or a failure: cost, duration, attributes, errors; kept, shown, copied, refused."""
+"""Cost, duration, attributes and errors that come with a value or a failure are kept, shown, copied or refused."""
 
 import copy
 import json
@@ -29,7 +29,7 @@ def one(kind=bl.RandomSearch, **arguments):
 
 
 def exactly(value):
-    """As text, in which 1, 1.0 and True are three."""
+    """Convert to text, in which 1, 1.0 and True differ."""
     return json.dumps(value)
 
 

@@ -158,7 +158,7 @@ def test_candidates_by_index_or_row(kind):
 
 
 def test_candidates_that_were_run_are_not_suggested_again_without_noise():
-    """The one that was run has its value; the one that was suggested instead is still untried."""
+    """The point that was run has its value; the point that was suggested instead is still untried."""
     opt = bl.BayesOpt(candidates=ROWS, seed=0, surrogate=bl.GP(noise_std=0.0), initial=2)
     first = opt.suggest()
     ran = (first.index + 5) % len(ROWS)

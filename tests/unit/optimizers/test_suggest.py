@@ -1,4 +1,4 @@
-"""`suggest`: points of the domain, as many as asked for, decided by the seed; directions and clocks."""
+"""`suggest`: points of the domain in the requested number, determined by the seed; directions and clocks."""
 
 import math
 import warnings

@@ -1,4 +1,4 @@
-"""`surrogate_`: what the model has learnt, in the units of the parameters and of f."""
+"""`surrogate_`: the fitted model, in the units of the parameters and of f."""
 
 import pickle
 
@@ -71,7 +71,7 @@ def test_a_fitted_category_has_one_lengthscale_for_all_its_choices():
 
 
 def test_fitted_hyperparameters_follow_the_unit_of_f():
-    """With values four times as large the model is the same, and its density of each value a quarter."""
+    """If the values are four times as large, the model is the same, and its density of each value is a quarter."""
     one, four = filled().surrogate_, filled(scale=4.0).surrogate_
     assert four.lengthscales == one.lengthscales
     for name in ("signal_std", "noise_std", "mean"):

@@ -1,4 +1,4 @@
-"""Tree search from Python: what it finds, what it refuses, and what can be seen of its trees."""
+"""Tree search from Python: its results, its refusals, and the public view of its trees."""
 
 import math
 import pickle
@@ -16,7 +16,7 @@ def sphere(params):
 
 
 def run(optimizer, n, f, delay=0):
-    """n trials whose results come `delay` suggestions late."""
+    """Run n trials whose results come `delay` suggestions late."""
     waiting = []
     for _ in range(n):
         waiting.append(optimizer.suggest())
@@ -122,7 +122,7 @@ def test_cells_of_one_value_in_flight_are_left_alone_while_others_are_left():
 
 
 def regret(optimizer, n, f, fails):
-    """The smallest f of n trials, and the share of trials that failed."""
+    """Return the smallest f of n trials, and the share of trials that failed."""
     smallest, n_failed = math.inf, 0
     for _ in range(n):
         trial = optimizer.suggest()

@@ -1,4 +1,4 @@
-"""Trials are views: of the state as it is now, of one optimizer, and safe to show."""
+"""Trials are views: they show the present state, belong to one optimizer, and are safe to display."""
 
 import pickle
 

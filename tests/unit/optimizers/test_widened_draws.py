@@ -16,7 +16,7 @@ N_SEEDS = 400
 
 
 def chosen(kind, widen, seed):
-    """Which of the three points is suggested."""
+    """Return which of the three points is suggested."""
     domain = {"candidates": np.array([[0.0], [0.5], [1.0]])} if kind == "candidates" else {"space": {"k": (0, 2)}}
     opt = bl.BayesOpt(
         **domain,

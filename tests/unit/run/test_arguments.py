@@ -1,4 +1,4 @@
-"""The arguments of runs: which there are, what they may be, and what is said about others."""
+"""The arguments of runs: their names, their values, and the errors for others."""
 
 import inspect
 from concurrent.futures import Executor, ThreadPoolExecutor
@@ -156,7 +156,7 @@ def test_the_size_of_an_executor(attributes, n_workers, size):
 
 
 class ClientExecutor(Sized):
-    """Stands for that of Dask, whose client knows the number of threads by worker."""
+    """Stands for Dask's executor, whose client knows the number of threads by worker."""
 
     __module__ = "distributed.cfexecutor"
 
@@ -197,7 +197,7 @@ def test_the_direction_of_a_study_counts(tmp_path):
 
 
 class Counter:
-    """A callback of one parameter too many."""
+    """A callback with one parameter too many."""
 
     def __call__(self, optimizer, trial, more):
         raise AssertionError

@@ -1,4 +1,4 @@
-"""The SQLite store by itself: connections, waiting for others, and what it makes of SQLite's errors."""
+"""The SQLite store: connections, waiting for other writers, and the translation of SQLite's errors."""
 
 import contextlib
 import os
@@ -146,7 +146,7 @@ BUSY = [(5, "database is locked"), (6, "database table is locked"), (5 | 1 << 8,
 
 
 def busy(code, words, times):
-    """An action that finds the file locked `times` times."""
+    """Return an action that finds the file locked `times` times."""
     left = [times]
 
     def action():

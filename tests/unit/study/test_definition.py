@@ -1,4 +1,4 @@
-"""Definitions: what a study keeps of an optimizer, and how two of them differ."""
+"""Definitions: the stored facts about an optimizer, and the differences of two definitions."""
 
 import json
 

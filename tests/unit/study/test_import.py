@@ -1,4 +1,4 @@
-"""`belated study import`: what was exported is in the other store as it was, or nothing is."""
+"""`belated study import`: an exported study is in the other store unchanged, or not at all."""
 
 import io
 import json

@@ -2,10 +2,10 @@
 
 The sizes of three layers, the solver, the activation, the learning rate in [1e-5, 1e-1] on a logarithmic scale and
 early stopping, of which lbfgs has neither; 1,000 to 60,000 samples; accuracy by 3-fold cross-validation; a delay of
-20 s and runs of 1,800 s, 5 of them. What the paper's experiments have in common stands in
-`belated.experiments.papers.wang_tuning`, where the data come from in docs/pcts_tuning.md. ``--iterations T`` is the
-time of a run, ``--quick`` 360 of scikit-learn's bundled digits and few iterations of training. ``--keep DIR`` keeps
-each evaluation, so that the replay can be stopped and go on.
+20 s and runs of 1,800 s, 5 of them. `belated.experiments.papers.wang_tuning` has the common parts of the
+paper's experiments, and docs/pcts_tuning.md the sources of the data. ``--iterations T`` is the time of a run,
+``--quick`` 360 of scikit-learn's bundled digits and few iterations of training. ``--keep DIR`` keeps each evaluation,
+so that a stopped replay can continue.
 """
 
 from __future__ import annotations

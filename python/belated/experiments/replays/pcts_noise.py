@@ -2,7 +2,7 @@
 
 DUCB1σ and UCB1σ are told the variance, DUCBV and UCBV estimate it (their sections 3.3 and D.2, and the remark in D.2.3
 that Laplace noise of variance 0.05 leaves PCTS at 3.2942 on Hartmann6 and the next one at 3.2562). The variances are
-those that the paper states, and four times as much. MFPOO and GP-UCB wait and act; constant delay of 4, 600 units, ten
+those of the paper, and four times these. MFPOO and GP-UCB wait and act; constant delay of 4, 600 units, ten
 runs, medians of the noiseless value of what is recommended.
 
 PCTS is the authors' program with the noise that its wrapper was meant to add: with ``--faithful`` at full fidelity and
