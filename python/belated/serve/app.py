@@ -296,7 +296,7 @@ def _add_trials(api: FastAPI, studies: OpenStudies) -> None:
 
 
 def as_choices(params: Any) -> Any:
-    """Return params from JSON, with lists in place of tuples where the choices are tuples."""
+    """Return params from JSON with tuples in place of lists, because JSON has lists for choices that are tuples."""
 
     def choice(value: Any) -> Any:
         return tuple(map(choice, value)) if isinstance(value, list) else value

@@ -139,7 +139,9 @@ class TrialAnswer(BaseModel):
     params: dict[str, Any] | None = Field(description="Values by name; null for candidates.")
     index: int | None = Field(description="The candidate's row number; null in a space.")
     x: list[Any] | None = Field(description="The candidate's row; null in a space.")
-    params_run: dict[str, Any] | None = Field(description="The point that was really run, in a space, if it is another one.")
+    params_run: dict[str, Any] | None = Field(
+        description="The point that was really run, in a space, if it is another one."
+    )
     index_run: int | None = Field(description="The candidate that was really run, if another one.")
     context: dict[str, Any] | None
     fidelity: float | None
