@@ -63,9 +63,9 @@ class LogEI(Acquisition, name="log_ei"):
         multistart : tuple of int (n_raw, n_starts), optional
             How the acquisition is maximised in a space: the best of n_raw uniform points and of L-BFGS-B runs from
             n_starts others. Default None: belated's own search.
-        The number of evaluations, about, if the acquisition is maximised by DIRECT instead (dividing rectangles:
-        deterministic and without gradients). Default None.
-            evaluations. Default None.
+        direct : int, optional
+            About how many evaluations, if the acquisition is maximised by DIRECT instead (dividing rectangles:
+            deterministic and without gradients). Default None.
     """
 
     _: KW_ONLY

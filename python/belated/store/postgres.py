@@ -406,7 +406,6 @@ class _Transaction:
         # All in one message, because the server's limit on silence applies between two messages. The advisory lock is a
         # queue: without it, a writer that waits for a row which others update may be overtaken repeatedly. The events
         # have a separate statement, because a statement that waits for a lock reads all else as it was before.
-        # before.
         found = connection.execute(
             f"BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; {_WITHOUT_WAITING if later else ''}"
             f"SELECT pg_advisory_xact_lock({self._study:d}); "
