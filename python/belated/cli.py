@@ -13,7 +13,7 @@ from belated import _core, experiments
 from belated.serve import command as serve_command
 from belated.study import commands as study_commands
 
-# Exit codes. Those above 128 are a shell's for SIGINT and SIGPIPE; argparse exits with 2 on arguments it cannot read.
+# Exit codes. Those above 128 are a shell's for SIGINT and SIGPIPE; argparse exits with 2 for unreadable arguments.
 DONE, FAILED, INTERRUPTED, BROKEN_PIPE = 0, 1, 130, 141
 
 
@@ -23,17 +23,17 @@ def main(argv: Sequence[str] | None = None) -> int:
         _report("standard output is closed: redirect it to a file, or to /dev/null")
         return FAILED
     if isinstance(sys.stdout, io.TextIOWrapper):
-        # A terminal may have an encoding that lacks characters of names and of help texts.
+        # A terminal's encoding may lack characters of names and of help texts.
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
         try:
             arguments = parser().parse_args(argv)
             return int(arguments.command(arguments))
         finally:
-            # Here, so that a closed pipe is an exception to handle and not an error at exit.
+            # Flush here, so that a closed pipe is an exception to handle and not an error at exit.
             sys.stdout.flush()
     except BrokenPipeError:
-        # The reader has closed the pipe, as `| head` does. Python flushes standard output again when it exits.
+        # The reader has closed the pipe, for example `| head`. Python flushes standard output again when it exits.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return BROKEN_PIPE
     except KeyboardInterrupt:
@@ -45,13 +45,13 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _report(problem: object) -> None:
-    # Where standard error is closed, print would write to standard output.
+    # If standard error is closed, print would write to standard output.
     if sys.stderr is not None:
         print(f"belated: {problem}", file=sys.stderr)
 
 
 def parser() -> argparse.ArgumentParser:
-    """Commands and their options; each sets ``command`` to the function that executes it."""
+    """Return the parser of commands and options; each command sets ``command`` to the function that executes it."""
     top = argparse.ArgumentParser(prog="belated", description="Black-box optimisation when results come late.")
     top.add_argument("--version", action="version", version=f"belated {_core.__version__}")
     top.set_defaults(command=lambda arguments: _help(top))
@@ -100,17 +100,17 @@ def replay_command(arguments: argparse.Namespace) -> int:
 
 
 def positive(text: str) -> int:
-    """A whole number ≥ 1."""
+    """Read a whole number ≥ 1."""
     return _whole(text, 1)
 
 
 def natural(text: str) -> int:
-    """A whole number ≥ 0."""
+    """Read a whole number ≥ 0."""
     return _whole(text, 0)
 
 
 def folder(text: str) -> Path:
-    """A folder that exists."""
+    """Read the path of an existing folder."""
     path = Path(text)
     if not path.is_dir():
         raise argparse.ArgumentTypeError(f"there is no folder {text}")

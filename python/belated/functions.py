@@ -1,11 +1,13 @@
-"""Benchmark functions with known maxima, to compare optimizers on; all of them are to be maximised.
+"""Benchmark functions with known maxima, for comparisons of optimizers; all of them are to be maximised.
 
 Notation: x_1 … x_d are the coordinates in the order of the space. Definitions are the customary ones (Kandasamy et al.
-2017, section 4, name them); Branin, usually minimised, is negated. The sums apply one function to consecutive groups
-of coordinates (their appendix C.2). Standard deviations of the noise are theirs, too: 0.2, and 1 for the sums.
+2017, section 4, name the functions). Branin, usually minimised, is negated. The sums apply one function to consecutive
+groups of coordinates (their appendix C.2). The standard deviations of the noise are also theirs: 0.2, and 1 for the
+sums.
 
-Functions with a fidelity z in [0, 1] are those of Wang et al. 2022, appendix D.2 (z = 1: the full function; λ(z): what
-an evaluation costs). Where their print departs from the standard definition at z = 1, the standard definition holds.
+Functions with a fidelity z in [0, 1] come from Wang et al. 2022, appendix D.2 (z = 1: the full function; λ(z): the cost
+of an evaluation). If the paper's formula differs from the standard definition at z = 1, the standard definition is
+used.
 """
 
 from __future__ import annotations
@@ -52,8 +54,8 @@ Array = NDArray[np.float64]
 class Function:
     """A function of the parameters of a space, and its maximum.
 
-    It is called with parameters by name, which gives a number, or with points as the rows of an array of shape (n, d),
-    columns in the order of the space, which gives an array of shape (n,).
+    It is called with parameters by name, and returns a number; or with points as the rows of an array of shape (n, d),
+    columns in the order of the space, and returns an array of shape (n,).
 
     Parameters
     ----------
@@ -70,7 +72,7 @@ class Function:
     Raises
     ------
     InvalidSetting
-        Called with an array that has not one column for each parameter.
+        It is called with an array that does not have one column for each parameter.
 
     Examples
     --------
@@ -99,10 +101,10 @@ class Function:
 
 @dataclass(frozen=True, eq=False)
 class MultiFidelityFunction:
-    """A function of the parameters of a space and of a fidelity z in [0, 1], of which z = 1 is the full function.
+    """A function of the parameters of a space and of a fidelity z in [0, 1]; z = 1 is the full function.
 
-    It is called with parameters by name, or with points as the rows of an array of shape (n, d), as `Function` is, and
-    with a fidelity: one for all, or an array of shape (n,) beside the rows.
+    It is called with parameters by name, or with points as the rows of an array of shape (n, d), like `Function`. The
+    fidelity is one number for all points, or an array of shape (n,) beside the rows.
 
     Parameters
     ----------
@@ -114,14 +116,14 @@ class MultiFidelityFunction:
     formula : callable
         Takes the values of the parameters, in the order of the space, and z.
     cost : callable
-        λ(z), what an evaluation at z costs.
+        λ(z), the cost of an evaluation at z.
     noise_std : float, default 0.0
         Standard deviation of the noise that experiments add to the values.
 
     Raises
     ------
     InvalidSetting
-        Called with a fidelity outside [0, 1], or with arrays of other shapes.
+        It is called with a fidelity outside [0, 1], or with arrays of other shapes.
 
     Examples
     --------
@@ -169,7 +171,7 @@ class MultiFidelityFunction:
 
 
 def _rows(params: ArrayLike, name: str, space: Mapping[str, Any]) -> list[list[Any]]:
-    """Points from an array of shape (n, d)."""
+    """Return points from an array of shape (n, d)."""
     points = np.asarray(params)
     if points.ndim != 2 or points.shape[1] != len(space):
         raise InvalidSetting(
@@ -181,7 +183,7 @@ def _rows(params: ArrayLike, name: str, space: Mapping[str, Any]) -> list[list[A
 
 
 def box(*bounds: tuple[float, float]) -> dict[str, Real]:
-    """The space of x1, x2, … within the given bounds.
+    """Return the space of x1, x2, … within the given bounds.
 
     Examples
     --------
@@ -193,7 +195,7 @@ def box(*bounds: tuple[float, float]) -> dict[str, Real]:
 
 
 def sum_over_groups(name: str, function: Function, count: int, noise_std: float) -> Function:
-    """The sum of one function over consecutive groups of coordinates; its maximum is as many times as large.
+    """Return the sum of a function over consecutive groups of coordinates; its maximum is `count` times as large.
 
     Examples
     --------
@@ -230,7 +232,7 @@ def _currin(x: Sequence[float], z: float = 1.0) -> float:
 
 
 def _park1(x: Sequence[float]) -> float:
-    """x1/2·(sqrt(1 + (x2 + x3²)·x4/x1²) − 1) + (x1 + 3·x4)·exp(1 + sin x3), with x1 multiplied in: no division by 0."""
+    """x1/2·(sqrt(1 + (x2 + x3²)·x4/x1²) − 1) + (x1 + 3·x4)·exp(1 + sin x3), with x1 multiplied in to avoid x1 = 0."""
     x1, x2, x3, x4 = x
     return 0.5 * (math.sqrt(x1**2 + (x2 + x3**2) * x4) - x1) + (x1 + 3 * x4) * math.exp(1 + math.sin(x3))
 
@@ -262,7 +264,7 @@ _PEAKS6 = 1e-4 * np.array(
 )
 
 
-_LOWERED = np.array([0.1, 0.0, 0.0, 0.0])  # what z = 0 takes from α
+_LOWERED = np.array([0.1, 0.0, 0.0, 0.0])  # subtracted from α at z = 0
 
 
 def _hartmann(x: Sequence[float], z: float, steepness: Array, peaks: Array) -> float:
@@ -337,7 +339,7 @@ HARTMANN3_MF = MultiFidelityFunction(
 HARTMANN6_MF = MultiFidelityFunction(
     "hartmann6-mf", HARTMANN6.space, HARTMANN6.optimum, _hartmann6, _HARTMANN_COST, math.sqrt(0.05)
 )
-#: Print and code of Wang et al. give the optimum as 13.798685.
+#: The paper and the code of Wang et al. give the optimum as 13.798685.
 CURRIN_EXPONENTIAL_MF = MultiFidelityFunction(
     "currin-exponential-mf",
     CURRIN_EXPONENTIAL.space,
@@ -354,7 +356,7 @@ BRANIN_MF = MultiFidelityFunction(
     partial(_power_cost, least=0.05, factor=1.0, power=3),
     math.sqrt(0.05),
 )
-#: Maximum in a corner. Print and code of Wang et al. give it as 309.523221, at which the code clips.
+#: Maximum in a corner. The paper and the code of Wang et al. give it as 309.523221, at which the code clips.
 BOREHOLE_MF = MultiFidelityFunction(
     "borehole-mf",
     _BOREHOLE_SPACE,

@@ -1,4 +1,4 @@
-"""Shortened reprs of what users pass, for messages."""
+"""Shortened reprs of users' arguments, for messages."""
 
 from reprlib import Repr
 
@@ -8,9 +8,9 @@ class _Short(Repr):
         try:
             return super().repr_int(x, level)
         except ValueError:
-            # Python converts integers of up to 4,300 digits only; from 3.12 on reprlib knows that.
+            # Python converts only integers of up to 4,300 digits; reprlib knows that from 3.12 on.
             return f"<an integer of {x.bit_length()} bits>"
 
 
-#: As `reprlib.repr`; integers of any size have one.
+#: As `reprlib.repr`, but also for integers of any size.
 short_repr = _Short().repr

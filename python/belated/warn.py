@@ -1,4 +1,4 @@
-"""Warnings that point to the user's line, the one that called into the package; and the package's logger."""
+"""Warnings that point to the user's line that called into the package; and the package's logger."""
 
 import os
 import sys
@@ -15,7 +15,7 @@ _PACKAGE = os.path.dirname(__file__) + os.sep
 
 
 def logger() -> "logging.Logger":
-    """The package's logger: quiet unless the user sets it up; results of runs at INFO, warnings at WARNING."""
+    """Return the package's logger: quiet unless the user sets it up; results of runs at INFO, warnings at WARNING."""
     import logging
 
     found = logging.getLogger("belated")
@@ -25,9 +25,9 @@ def logger() -> "logging.Logger":
 
 
 def warn(message: str) -> None:
-    """Give a `BelatedWarning` at the innermost line that is not of this package, and log it."""
+    """Give a `BelatedWarning` at the innermost line outside of this package, and log it."""
     logger().warning("%s", message)
-    # warnings.warn has skip_file_prefixes for this from Python 3.12 on.
+    # From Python 3.12 on, warnings.warn has skip_file_prefixes for this.
     level, frame = 1, sys._getframe(0)
     while frame.f_back is not None and _is_own(frame):
         level, frame = level + 1, frame.f_back
@@ -35,12 +35,12 @@ def warn(message: str) -> None:
 
 
 def _is_own(frame: FrameType) -> bool:
-    """Whether a frame runs this package's code, that of its dataclasses' constructors included, which have no file."""
+    """Whether a frame runs this package's code, including the constructors of its dataclasses, which have no file."""
     name, package = frame.f_globals.get("__name__", ""), __name__.partition(".")[0]
     generated = frame.f_code.co_filename == "<string>" and name.startswith(package + ".")
     return generated or in_package(frame.f_code.co_filename)
 
 
 def in_package(filename: str) -> bool:
-    """Whether a file is one of this package."""
+    """Whether a file belongs to this package."""
     return filename.startswith(_PACKAGE)

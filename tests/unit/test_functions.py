@@ -70,7 +70,7 @@ def test_the_optimum_is_the_best_that_searches_find(function):
         (functions.PARK2, (1, 1, 1, 0), 5.92604),
     ],
 )
-def test_values_at_published_points(function, x, value):
+def test_values_equal_the_published_ones(function, x, value):
     assert at(function, *x) == pytest.approx(value, rel=1e-4 if function.name.startswith("currin") else 5e-6)
 
 

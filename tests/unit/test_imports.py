@@ -132,7 +132,7 @@ def test_modules_load_without_heavy_libraries():
     assert not heavy, "\n".join(heavy)
 
 
-def test_integrations_are_imported_by_integrations_alone():
+def test_only_integrations_import_integrations():
     wrong = [
         f"{name}:{line} imports {module}"
         for name in MODULES
@@ -313,7 +313,7 @@ def test_the_core_has_no_other_cycles_than_the_known_ones():
     assert not gone, f"no cycles any more, delete them from KNOWN_CYCLES: {gone}"
 
 
-def test_dir_lists_the_public_names_alone():
+def test_dir_lists_only_the_public_names():
     assert [name for name in dir(belated) if not name.startswith("__")] == sorted(
         set(belated.__all__) - {"__version__"}
     )

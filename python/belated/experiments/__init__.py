@@ -1,9 +1,9 @@
 """Replayed experiments; `belated replay NAME` runs them.
 
-A replay is a module in `belated.experiments.replays`, which is found by its file: ``sdf_synthetic.py`` is the replay
+A replay is a module in `belated.experiments.replays`, found by its file: ``sdf_synthetic.py`` is the replay
 ``sdf-synthetic``, and the first line of its docstring is its description. It has ``DEFAULT_RUNS``, ``NEEDS`` (the
-libraries it imports), ``run(options) -> report``, ``table(report) -> str`` and ``draw(report, path)``; and ``OPTIONS``
-where it takes any of those that not all replays have.
+libraries it imports), ``run(options) -> report``, ``table(report) -> str`` and ``draw(report, path)``. If it takes
+options that not all replays have, it also has ``OPTIONS``.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from belated.experiments import replays
 
 
 def names() -> list[str]:
-    """The names of all replays."""
+    """Return the names of all replays."""
     return sorted(module.name.replace("_", "-") for module in pkgutil.iter_modules(replays.__path__))
 
 
 def description(name: str) -> str:
-    """One line about a replay, read from its file: importing it may need libraries that are not installed."""
+    """Return one line about a replay, read from its file: importing it may need libraries that are not installed."""
     spec = find_spec(_module(name))
     if spec is None or spec.origin is None:
         raise ModuleNotFoundError(f"there is no replay {name!r}: pass one of {names()}")
@@ -33,7 +33,7 @@ def description(name: str) -> str:
 
 
 def load(name: str) -> ModuleType:
-    """The module of a replay."""
+    """Return the module of a replay."""
     return import_module(_module(name))
 
 

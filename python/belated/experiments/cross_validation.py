@@ -9,12 +9,12 @@ import numpy as np
 
 
 def cross_validated(make: Callable[[], Any], x: Any, y: Any, n_folds: int) -> float:
-    """The mean accuracy over the folds, which have their share of each class and are the same for all classifiers.
+    """Return the mean accuracy over folds, which are stratified and the same for all classifiers.
 
     Parameters
     ----------
     make : callable
-        A new classifier, with `fit` and `score`.
+        Returns a new classifier, with `fit` and `score`.
     x, y : arrays (n, columns) and (n,)
     n_folds : int
     """

@@ -1,7 +1,7 @@
 """Images for the replays that train networks: MNIST's digits, CIFAR-10, and parts of them.
 
-Both are read from a folder without any library but numpy. Without a folder torchvision fetches MNIST, and keeps it
-where torch keeps what it downloads.
+Both are read from a folder with numpy alone. Without a folder torchvision downloads MNIST to torch's folder for
+downloads.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from belated.experiments.runner import MissingData, require
 
-#: MNIST's files, with or without .gz: (images, classes) of the 60,000 digits for training and of the 10,000 others.
+#: MNIST's files, with or without .gz: (images, classes) of the 60,000 training digits and of the 10,000 test digits.
 TRAINING_DIGITS = ("train-images-idx3-ubyte", "train-labels-idx1-ubyte")
 OTHER_DIGITS = ("t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte")
 #: CIFAR-10's files in its binary version: 50,000 images for training, 10,000 others.
@@ -32,7 +32,7 @@ N_CLASSES = 10
 
 @dataclass(frozen=True)
 class Images:
-    """Images and what they show.
+    """Images and their classes.
 
     Attributes
     ----------
@@ -49,7 +49,7 @@ class Images:
         return len(self.classes)
 
     def parts(self, sizes: Sequence[int], seed: int = 0) -> list[Images]:
-        """Parts of these sizes without a common image, drawn at random and the same for the same seed."""
+        """Return disjoint parts of these sizes, drawn at random and the same for the same seed."""
         if sum(sizes) > len(self):
             raise MissingData(f"{sum(sizes)} images are needed, and there are {len(self)}")
         order = np.random.default_rng(seed).permutation(len(self))
@@ -62,13 +62,13 @@ class Images:
 
 @lru_cache(maxsize=1)
 def mnist(data: Path | None) -> tuple[Images, Images, str]:
-    """Digits for training and for validation, and a line that says which.
+    """Return digits for training and for validation, and a line that says which digits they are.
 
     Parameters
     ----------
     data : Path, optional
         A folder with MNIST's files: all four for the usual 60,000 and 10,000 digits, or the two of its 10,000 test
-        digits, which are then split, 70 % for training. None: torchvision fetches them.
+        digits, of which 70 % are then used for training. None: torchvision downloads them.
     """
     if data is None:
         training, validation = _torchvision_mnist(train=True), _torchvision_mnist(train=False)
@@ -85,17 +85,17 @@ def mnist(data: Path | None) -> tuple[Images, Images, str]:
 
 @lru_cache(maxsize=1)
 def cifar_or_digits(data: Path | None, sizes: tuple[int, int, int]) -> tuple[Images, Images, Images, str]:
-    """Images for training, validation and testing, and a line that says which.
+    """Return images for training, validation and testing, and a line that says which images they are.
 
-    They are CIFAR-10's where its binary files are in the folder; the test images are then those of its test batch.
-    Otherwise MNIST's 10,000 test digits stand in for them.
+    If the folder has CIFAR-10's binary files, they are CIFAR-10's, and the test images come from its test batch.
+    Otherwise MNIST's 10,000 test digits replace them.
 
     Parameters
     ----------
     data : Path, optional
-        A folder with CIFAR-10's binary files or MNIST's test digits; None: torchvision fetches the digits.
+        A folder with CIFAR-10's binary files or MNIST's test digits; None: torchvision downloads the digits.
     sizes : (int, int, int)
-        How many images for training, validation and testing; of the digits at most half, a quarter and a quarter.
+        Numbers of images for training, validation and testing; at most half, a quarter and a quarter of the digits.
     """
     n_training, n_validation, n_test = sizes
     if data is not None and find(data, OTHER_CIFAR[0]) is not None:
@@ -113,7 +113,7 @@ def cifar_or_digits(data: Path | None, sizes: tuple[int, int, int]) -> tuple[Ima
 
 
 def find(data: Path, name: str) -> Path | None:
-    """The file of that name in a folder, or gzipped; None where there is neither."""
+    """Return the file of that name in a folder, or its gzipped form; None if there is neither."""
     for path in (data / name, data / f"{name}.gz"):
         if path.exists():
             return path
@@ -121,7 +121,7 @@ def find(data: Path, name: str) -> Path | None:
 
 
 def read_idx(path: Path) -> NDArray[np.uint8]:
-    """The array in an IDX file of bytes, the format of MNIST; gzipped if its name ends in ``.gz``.
+    """Return the array in an IDX file of bytes, the format of MNIST; gzipped if its name ends in ``.gz``.
 
     The format: two zero bytes, the type (8: bytes), the number of dimensions, each size as a big-endian 32-bit integer,
     then the bytes in C order.
@@ -140,7 +140,7 @@ def read_idx(path: Path) -> NDArray[np.uint8]:
 
 
 def read_cifar(path: Path) -> Images:
-    """The images in a file of CIFAR-10's binary version.
+    """Return the images in a file of CIFAR-10's binary version.
 
     The format: for each image one byte for its class, then 1024 bytes of red, of green and of blue, row by row.
     """
@@ -153,7 +153,7 @@ def read_cifar(path: Path) -> Images:
 
 
 def _digits(data: Path, names: tuple[str, str]) -> Images:
-    """Digits from a folder."""
+    """Return the digits in a folder."""
     paths = [find(data, name) for name in names]
     if paths[0] is None or paths[1] is None:
         raise MissingData(_how_to_get_digits(f"there is no {names[0]} or no {names[1]} in {data}"))
@@ -167,7 +167,7 @@ def _digits(data: Path, names: tuple[str, str]) -> Images:
 
 
 def _cifar(data: Path, names: Sequence[str]) -> Images:
-    """CIFAR-10's images from the files of these names in a folder."""
+    """Return CIFAR-10's images from the files of these names in a folder."""
     missing = [name for name in names if not (data / name).exists()]
     if missing:
         raise MissingData(f"there is no {' and no '.join(missing)} in {data}: put all files of CIFAR-10 there")
@@ -182,7 +182,7 @@ def _checked(path: Path, pixels: NDArray[np.uint8], classes: NDArray[np.uint8]) 
 
 
 def _torchvision_mnist(train: bool) -> Images:
-    """MNIST by torchvision's loader, which downloads it the first time."""
+    """Return MNIST from torchvision's loader, which downloads it the first time."""
     require("torch", "torchvision")
     import torch
     from torchvision.datasets import MNIST
@@ -190,7 +190,7 @@ def _torchvision_mnist(train: bool) -> Images:
     folder = Path(torch.hub.get_dir()) / "datasets"
     try:
         digits = MNIST(folder, train=train, download=True)
-    except Exception as error:  # without network, behind a proxy, …: each mirror and layer raises exceptions of its own
+    except Exception as error:  # without network, behind a proxy, …: each layer raises other exceptions
         raise MissingData(_how_to_get_digits(f"torchvision could not download MNIST ({error})")) from error
     return Images(digits.data.numpy()[:, None], digits.targets.numpy().astype(np.int64))
 

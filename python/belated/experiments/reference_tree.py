@@ -1,15 +1,15 @@
-"""The program of Wang et al. 2022 in simulated time: a tree of cell centres, evaluated with delay or waited for.
+"""The program of Wang et al. 2022 in simulated time: a tree of cell centres, with delayed or awaited evaluations.
 
-Notation: a node of height h covers a cell of the unit cube; U = mean + width(s, t) + 2·nu·rho^h is its own bound, s how
-many values its subtree has; B = min{U, max over children B} is what selection follows, t counts evaluations started.
-z is the fidelity of an evaluation, C the bias constant: |f(x, z) − f(x, z')| ≤ C·|z − z'|.
+Notation: a node of height h covers a cell of the unit cube. U = mean + width(s, t) + 2·nu·rho^h is its own bound, where
+s is the number of values in its subtree. Selection follows B = min{U, max over children B}; t counts evaluations
+started. z is the fidelity of an evaluation, C the bias constant: |f(x, z) − f(x, z')| ≤ C·|z − z'|.
 
-What the program does otherwise than the paper's Algorithm 1: it evaluates the centres of both children when it expands
-a leaf, and t grows by 2; it adds nu·rho^h twice, the second time for the bias of the fidelity; a leaf whose children
-are not there yet stays a leaf, and while selection ends at one nothing is started; B is recomputed when an expansion is
-started, not when a value arrives; the recommendation is the cell of largest value − nu·rho^h that ever was a leaf, and
-the best of several instances is chosen by the noiseless function. It sleeps in real time: here the clock is simulated.
-What is not followed: it compares leaves by B, and where those tie one can be expanded twice.
+The program differs from the paper's Algorithm 1. It evaluates the centres of both children when it expands a leaf, and
+t grows by 2. It adds nu·rho^h twice, the second time for the bias of the fidelity. A leaf whose children have not
+arrived stays a leaf, and while selection ends at such a leaf nothing is started. B is recomputed when an expansion is
+started, not when a value arrives. The recommendation is the cell of largest value − nu·rho^h that ever was a leaf, and
+the best of several instances is chosen by the noiseless function. The program sleeps in real time; here the clock is
+simulated. One thing is not followed: it compares leaves by B, and if those tie, a leaf can be expanded twice.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Cell = tuple[tuple[float, float], ...]
 
 #: Fidelities that differ by no more than this count as equal.
 TOLERANCE = 1e-3
-#: The bias constant is grown by this after an instance that has contradicted it.
+#: Factor by which the bias constant grows after an instance that contradicted it.
 GROWTH = 1.4
 
 
@@ -39,7 +39,7 @@ class Node:
 
     cell: Cell
     height: int
-    dimension: int  # that was halved to make it
+    dimension: int  # the dimension that was halved to make it
     value: float
     parent: Node | None = None
     children: list[Node] = field(default_factory=list)
@@ -51,19 +51,19 @@ class Node:
 
     @property
     def variance(self) -> float:
-        """The biased variance of the values in the subtree."""
+        """Return the biased variance of the values in the subtree."""
         return max(0.0, self.mean_square - self.mean**2)
 
 
 class Width(Protocol):
-    """How far the bound of a node lies above its mean."""
+    """The distance of a node's bound above its mean."""
 
     def __call__(self, node: Node, log_t: float) -> float: ...
 
 
 @dataclass(frozen=True)
 class UCB1Sigma:
-    """sqrt(2σ²·log t/s); without delay that of Sen et al. 2018, with delay DUCB1σ (Wang et al. 2022, Table 2)."""
+    """sqrt(2σ²·log t/s): without delay as in Sen et al. 2018, with delay DUCB1σ (Wang et al. 2022, Table 2)."""
 
     variance: float
 
@@ -93,11 +93,11 @@ class Tree:
         self.add(None, root)
 
     def diameter(self, height: int) -> float:
-        """nu·rho^h."""
+        """Return nu·rho^h."""
         return self.nu * self.rho**height
 
     def add(self, parent: Node | None, node: Node) -> None:
-        """A node whose value has come: it counts for all its ancestors, whose B values stay as they are."""
+        """Add a node whose value has arrived: it counts for all its ancestors, but their B values stay unchanged."""
         node.mean, node.mean_square = node.value, node.value**2
         node.b = node.bound = node.value + 2 * self.diameter(node.height)
         self.n_nodes += 1
@@ -113,7 +113,7 @@ class Tree:
             parent = parent.parent
 
     def refresh(self) -> None:
-        """B of every node."""
+        """Recompute B of every node."""
         log_t = math.log(self.t)
         ordered = [self.root]
         for node in ordered:  # parents before children
@@ -124,7 +124,7 @@ class Tree:
                 node.b = min(node.b, max(child.b for child in node.children))
 
     def leaves_to_select(self, rng: np.random.Generator) -> Iterator[Node]:
-        """The leaf at the end of the path of largest B; where B ties, the others as well, in random order."""
+        """Yield the leaf at the end of the path of largest B; if B ties, also the other leaves, in random order."""
         stack = [self.root]
         while stack:
             node = stack.pop()
@@ -137,7 +137,7 @@ class Tree:
 
 
 def halves(node: Node) -> tuple[int, tuple[Cell, Cell]]:
-    """The dimension that is halved and both halves: the longest side, or where the parent was halved there, the
+    """Return the dimension to halve, and both halves: the longest side, or, if the parent was halved there, the
     dimension before it."""
     sides = [high - low for low, high in node.cell]
     dimension = int(np.argmax(sides))
@@ -150,12 +150,12 @@ def halves(node: Node) -> tuple[int, tuple[Cell, Cell]]:
 
 
 def centre(cell: Cell) -> Array:
-    """The middle of a cell."""
+    """Return the middle of a cell."""
     return np.array([0.5 * (low + high) for low, high in cell])
 
 
 class Evaluations:
-    """f at centres of cells, with delays; what was evaluated at (nearly) the same fidelity costs no time again.
+    """f at centres of cells, with delays; a repeated evaluation at (nearly) the same fidelity costs no time again.
 
     Parameters
     ----------
@@ -184,13 +184,13 @@ class Evaluations:
         self.n = 0
 
     def at(self, x: Array, z: float) -> tuple[float, float]:
-        """A value and its delay."""
+        """Return a value and its delay."""
         self.n += 1
         value = float(self.f(x, z))
         return value if self.noise is None else value + self.noise(), float(next(self.delays))
 
     def of_cell(self, cell: Cell, diameter: float) -> tuple[float, float, float]:
-        """The value of a cell, its fidelity and its delay."""
+        """Return the value of a cell, its fidelity and its delay."""
         z = min(max(1 - diameter / self.c, TOLERANCE), 1.0) if self.fidelity else 1.0
         z_before, value_before = self.known.get(cell, (math.nan, math.nan))
         if abs(z_before - z) <= TOLERANCE:
@@ -201,7 +201,7 @@ class Evaluations:
         return value, z, delay
 
     def estimate_bias(self) -> float:
-        """C = sqrt(2)·|f(0.8) − f(0.2)|/0.6 at the centre of the cube; how long that took."""
+        """Estimate C = sqrt(2)·|f(0.8) − f(0.2)|/0.6 at the centre of the cube; return how long that took."""
         x = np.full(self.d, 0.5)
         (high, first), (low, second) = self.at(x, 0.8), self.at(x, 0.2)
         self.c = math.sqrt(2) * abs(high - low) / 0.6
@@ -212,8 +212,8 @@ class Evaluations:
 class Instance:
     """One tree at its end.
 
-    ``times`` and ``points`` are the recommendation at first, and after each expansion. ``largest`` is the largest value
-    of a node, at the fidelity of that node.
+    ``times`` and ``points`` are the recommendation at the start and after each expansion. ``largest`` is the largest
+    value of a node, at the fidelity of that node.
     """
 
     nu: float
@@ -238,7 +238,7 @@ def run_instance(
     """Grow a tree for ``duration`` units of time after its root has its value.
 
     ``act="delayed"`` is PCTS: as many leaves are expanded as selection finds, whatever is in flight. ``act="wait"`` is
-    HOO: one evaluation after the other, the next when the last has arrived.
+    HOO: each evaluation starts when the last one has arrived.
     """
     whole: Cell = ((0.0, 1.0),) * evaluations.d
     value, z, _ = evaluations.of_cell(whole, nu)
@@ -290,14 +290,14 @@ def run_instance(
             points.append(best)
         else:
             now = in_flight[0][0]
-        # All that arrives at one moment is there before the next selection.
+        # All results that arrive at the same moment are added before the next selection.
         while in_flight and in_flight[0][0] <= now:
             receive()
     return Instance(nu, rho, times, points, tree.height + 1, tree.n_nodes, len(times) - 1, largest)
 
 
 def n_instances(n: float, rho_max: float, at_most: int | None) -> int:
-    """How many instances POO runs for a budget of n evaluations: N = 0.5·D_max·log(n/log(n + 1)), D_max whole."""
+    """Return how many instances POO runs for n evaluations: N = 0.5·D_max·log(n/log(n + 1)), D_max whole."""
     d_max = int(math.log(2) / math.log(1 / rho_max))
     found = int(0.5 * d_max * math.log(n / math.log(n + 1)))
     found = max(1, int(min(max(1, found), n / 2 + 1)))
@@ -316,16 +316,16 @@ def run_poo(
     act: Literal["delayed", "wait"] = "delayed",
     whole_each: bool = False,
 ) -> list[Instance]:
-    """Instances with rho_i = rho_max^(N/(N − i)), one after the other, which share evaluations (POO, MFPOO).
+    """Run instances with rho_i = rho_max^(N/(N − i)), one after the other, which share evaluations (POO, MFPOO).
 
     Parameters
     ----------
     duration : float
-        In units of time, for all instances together.
+        The time for all instances together.
     unit : float
-        What an evaluation takes, as far as the number of instances and their share of the time go.
+        The assumed time of an evaluation, for the number of instances and their share of the time.
     at_most : int, optional
-        Bounds the number of instances.
+        Maximum number of instances.
     whole_each : bool, default False
         Whether each instance has the whole duration.
     """
@@ -345,7 +345,7 @@ def run_poo(
 def best_so_far(
     instances: Sequence[Instance], value: Callable[[Array], float], *, side_by_side: bool = False
 ) -> tuple[Array, Array]:
-    """Times of expansions, and the largest value of what the instances recommend at each of them.
+    """Return times of expansions, and the largest value of the instances' recommendations at each of them.
 
     The instances follow each other, or run side by side.
     """

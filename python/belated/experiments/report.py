@@ -15,7 +15,7 @@ Array = NDArray[np.float64]
 
 
 def mean_stderr(runs: ArrayLike) -> tuple[Array, Array]:
-    """Mean over the first axis and its standard error, with the biased standard deviation (ddof 0) as published."""
+    """Return the mean over the first axis and its standard error (biased standard deviation, ddof 0, as published)."""
     runs = np.asarray(runs, dtype=float)
     return runs.mean(axis=0), runs.std(axis=0) / math.sqrt(len(runs))
 

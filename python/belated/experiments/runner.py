@@ -1,4 +1,4 @@
-"""Running replays: options, seeds, runs in parallel processes, and the output that was asked for."""
+"""Running replays: options, seeds, runs in parallel processes, and the requested output."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ import numpy as np
 from belated._core import BelatedError, InvalidSetting, __version__
 from belated.experiments.report import write_json
 
-#: Library → the extra that brings it, where that is not "experiments".
+#: Library → the extra that installs it, if it is not "experiments".
 EXTRAS = {"matplotlib": "plot", "torch": "torch", "torchvision": "torch", "xgboost": "xgboost"}
 
-#: Options that only some replays have: those that name them in their ``OPTIONS``.
+#: Options of some replays only, which name them in their ``OPTIONS``.
 OWN_OPTIONS = ("given", "quick", "keep")
 
 ONE_THREAD = {name: "1" for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS")}
@@ -57,7 +57,7 @@ class Options:
 
 
 def execute(module: ModuleType, options: Options) -> dict[str, Any]:
-    """Run a replay, print its table, and write the files that were asked for."""
+    """Run a replay, print its table, and write the requested files."""
     for option in OWN_OPTIONS:
         if getattr(options, option) and option not in getattr(module, "OPTIONS", ()):
             name = module.__name__.rpartition(".")[2].replace("_", "-")
@@ -86,12 +86,12 @@ def require(*libraries: str) -> None:
 
 
 def about(options: Options, n_runs: int) -> dict[str, Any]:
-    """The part of a report that tells how it was made."""
+    """Return the part of a report that describes how it was made."""
     return {"belated": __version__, "runs": n_runs, "seed": options.seed, "faithful": options.faithful}
 
 
 def seed_of(seed: int, *keys: int | str) -> int:
-    """A seed for one purpose of one run: a function of its arguments, the same in every process."""
+    """Return a seed for one purpose of one run: a function of its arguments, the same in every process."""
     words = [key if isinstance(key, int) else zlib.crc32(key.encode()) for key in keys]
     return int(np.random.SeedSequence([seed, *words]).generate_state(1)[0])
 
@@ -103,23 +103,23 @@ def kept_map(
     n_workers: int | None,
     label: str,
 ) -> dict[str, dict[str, Any]]:
-    """As `parallel_map`, with results that are kept in a folder, so that a run that was ended goes on where it was.
+    """Run tasks as `parallel_map` does, and keep results in a folder, so that an interrupted replay can continue.
 
     Parameters
     ----------
     function : callable
         A module-level function of one picklable task, whose result is JSON data.
     tasks : mapping
-        Name → task. A result is kept under its name: it must tell all that the result depends on.
+        Name → task. A result is stored under the name, which must contain all that the result depends on.
     folder : Path, optional
-        It is made where it does not exist. None keeps nothing.
+        It is created if it does not exist. None keeps nothing.
     n_workers, label
         As for `parallel_map`.
 
     Raises
     ------
     InvalidSetting
-        A file in the folder that is damaged.
+        A file in the folder is damaged.
     """
     if folder is None:
         return dict(zip(tasks, parallel_map(function, list(tasks.values()), n_workers, label), strict=True))
@@ -132,7 +132,7 @@ def kept_map(
 
 
 def _kept(file: Path) -> dict[str, Any]:
-    """A result from its file."""
+    """Return a result from its file."""
     try:
         result: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
     except ValueError as error:
@@ -141,7 +141,7 @@ def _kept(file: Path) -> dict[str, Any]:
 
 
 def _keep(task: tuple[Callable[[Any], dict[str, Any]], Any, Path]) -> None:
-    """Write a result to its file, which is there whole or not at all."""
+    """Write a result to its file, completely or not at all."""
     function, argument, file = task
     part = file.with_suffix(f".{os.getpid()}.part")
     write_json(function(argument), part)
@@ -149,7 +149,7 @@ def _keep(task: tuple[Callable[[Any], dict[str, Any]], Any, Path]) -> None:
 
 
 def parallel_map(function: Callable[[Any], Any], tasks: Sequence[Any], n_workers: int | None, label: str) -> list[Any]:
-    """Results of ``function`` for every task, in the order of the tasks, with a progress bar.
+    """Return the results of ``function`` for every task, in the order of the tasks, with a progress bar.
 
     Each task carries its own seeds, so that the number of processes does not change the results.
 
@@ -177,7 +177,7 @@ def parallel_map(function: Callable[[Any], Any], tasks: Sequence[Any], n_workers
 
 @contextmanager
 def process_pool(n_workers: int) -> Iterator[ProcessPoolExecutor]:
-    """Processes with one thread each. What runs at the end of the ``with`` is waited for; an exception ends it."""
+    """Start processes with one thread each; the end of the ``with`` waits for their tasks, an exception ends them."""
     others = set(multiprocessing.active_children())
     with (
         _environment(ONE_THREAD),
@@ -186,7 +186,7 @@ def process_pool(n_workers: int) -> Iterator[ProcessPoolExecutor]:
         try:
             yield pool
         except BaseException:
-            # Ctrl-C, or a run that failed: do not wait for the runs in progress.
+            # After Ctrl-C or a failed run, do not wait for the runs in progress.
             pool.shutdown(wait=False, cancel_futures=True)
             for process in set(multiprocessing.active_children()) - others:
                 process.terminate()
@@ -195,7 +195,7 @@ def process_pool(n_workers: int) -> Iterator[ProcessPoolExecutor]:
 
 @contextmanager
 def _environment(variables: dict[str, str]) -> Iterator[None]:
-    """Environment variables for processes started in the ``with``: libraries read them once, when they are loaded."""
+    """Set environment variables for processes started in the ``with``; libraries read them when they are loaded."""
     before = {name: os.environ.get(name) for name in variables}
     os.environ.update(variables)
     try:
@@ -209,7 +209,7 @@ def _environment(variables: dict[str, str]) -> Iterator[None]:
 
 
 def _begin_worker() -> None:
-    """Ignore Ctrl-C, after which the parent ends its workers; and end with the parent if it is killed."""
+    """Ignore Ctrl-C, after which the parent ends its workers; and end if the parent is killed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_follow_parent, daemon=True).start()
 

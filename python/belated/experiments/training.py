@@ -15,7 +15,7 @@ VALIDATION_BATCH = 1000
 
 @contextmanager
 def seeded(seed: int) -> Iterator[None]:
-    """In the ``with`` torch draws from this seed and computes on one thread; afterwards as before."""
+    """Make torch draw from this seed and compute on one thread within the ``with``; restore both afterwards."""
     import torch
 
     n_threads = torch.get_num_threads()
@@ -46,7 +46,7 @@ def train(
 
 
 def accuracy(network: Any, images: Images) -> float:
-    """The share of images whose class gets the highest score; where scores are not numbers, class 0 is taken."""
+    """Return the share of images whose class gets the highest score; if scores are not numbers, class 0 is taken."""
     import torch
 
     pixels, classes = tensors(images)
@@ -57,7 +57,7 @@ def accuracy(network: Any, images: Images) -> float:
 
 
 def tensors(images: Images) -> tuple[Any, Any]:
-    """Pixels between 0 and 1, and classes."""
+    """Return pixels between 0 and 1, and classes."""
     import torch
 
     pixels = torch.from_numpy(images.pixels.astype(np.float32) / 255)

@@ -1,7 +1,7 @@
-"""Data for the replays that tune classifiers: 20 newsgroups and MNIST, and the digits that stand in for them.
+"""Data for the replays that tune classifiers: 20 newsgroups and MNIST, and the digits that replace them.
 
-Notation: n rows; x (n, columns), dense or sparse, and the classes y (n,), whole numbers from 0. Rows are in an order in
-which every beginning has its share of each class, so that the first rows are a fair sample.
+Notation: n rows; x (n, columns), dense or sparse, and the classes y (n,), whole numbers from 0. Rows are ordered so
+that every prefix has its share of each class; the first rows are therefore a fair sample.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from numpy.typing import ArrayLike, NDArray
 from belated.experiments import images
 from belated.experiments.runner import MissingData
 
-#: What scikit-learn calls the file of 20 newsgroups.
+#: scikit-learn's name of the file of 20 newsgroups.
 NEWSGROUPS_FILE = "20news-bydate_py3.pkz"
 NAMES = {"newsgroups": "20 newsgroups", "mnist": "MNIST"}
 
 
 @dataclass(frozen=True)
 class Source:
-    """Where rows come from.
+    """The origin of rows.
 
     Attributes
     ----------
@@ -35,9 +35,9 @@ class Source:
     folder : Path, optional
     n_rows : int
     words : str
-        For the output.
+        Description for the output.
     is_stand_in : bool
-        Whether these are other data than the paper's.
+        Whether these data replace the paper's.
     """
 
     kind: str
@@ -48,7 +48,7 @@ class Source:
 
 
 def find(wanted: str, data: Path | None, *, bundled: bool = False) -> Source:
-    """The best source that there is: a folder with the paper's data, scikit-learn's loaders, or what stands in.
+    """Return the best available source: a folder with the paper's data, scikit-learn's loaders, or a replacement.
 
     Parameters
     ----------
@@ -56,12 +56,12 @@ def find(wanted: str, data: Path | None, *, bundled: bool = False) -> Source:
     data : Path, optional
         A folder that may hold `NEWSGROUPS_FILE`, MNIST's four files, or the two of its 10,000 test digits.
     bundled : bool
-        Take the digits that scikit-learn has with it.
+        Use the digits that are bundled with scikit-learn.
 
     Raises
     ------
     MissingData
-        Files of digits in the folder that cannot be read.
+        Files of digits in the folder cannot be read.
     """
     name = NAMES[wanted]
     if bundled:
@@ -71,7 +71,7 @@ def find(wanted: str, data: Path | None, *, bundled: bool = False) -> Source:
         return _source(wanted, folder, f"{name}, {{:,}} rows")
     except MissingData:
         raise
-    except Exception as error:  # without network, behind a proxy, …: each layer raises exceptions of its own
+    except Exception as error:  # without network, behind a proxy, …: each layer raises other exceptions
         why = f", which stand in for {name} (it cannot be loaded: {error})"
     if data is not None and images.find(data, images.OTHER_DIGITS[0]) is not None:
         found = _source("mnist", data, "MNIST's {:,} digits", is_stand_in=True)
@@ -81,7 +81,7 @@ def find(wanted: str, data: Path | None, *, bundled: bool = False) -> Source:
 
 
 def _source(kind: str, folder: Path | None, words: str, is_stand_in: bool = False) -> Source:
-    """A source whose rows have been read; its words have a place for their number."""
+    """Return a source whose rows have been read; `words` has a place for their number."""
     n_rows = len(read(kind, folder)[1])
     return Source(kind, folder, n_rows, words.format(n_rows), is_stand_in)
 
@@ -94,13 +94,13 @@ def _holds(wanted: str, data: Path) -> bool:
 
 
 def rows(source: Source) -> tuple[Any, NDArray[np.int64]]:
-    """x and y of a source."""
+    """Return x and y of a source."""
     return read(source.kind, source.folder)
 
 
 @lru_cache(maxsize=1)
 def read(kind: str, folder: Path | None) -> tuple[Any, NDArray[np.int64]]:
-    """x and y of that kind, from a folder or by a loader."""
+    """Return x and y of a kind of source, from a folder or by a loader."""
     x, found = READERS[kind](folder)
     y = np.asarray(found, dtype=np.int64)
     order = fair_order(y)
@@ -108,7 +108,7 @@ def read(kind: str, folder: Path | None) -> tuple[Any, NDArray[np.int64]]:
 
 
 def fair_order(y: NDArray[np.int64], seed: int = 0) -> NDArray[np.int64]:
-    """An order of the rows, at random but for the classes: the first of each, then the second of each, and so on."""
+    """Return an order of the rows, random except for the classes: the first of each, then the second of each, …"""
     shuffled = np.random.default_rng(seed).permutation(len(y))
     rank = np.empty(len(y), dtype=np.int64)
     for each in np.unique(y):
@@ -118,7 +118,7 @@ def fair_order(y: NDArray[np.int64], seed: int = 0) -> NDArray[np.int64]:
 
 
 def _newsgroups(folder: Path | None) -> tuple[Any, ArrayLike]:
-    """The posts for training as tf-idf weights of their words, sparse."""
+    """Return the training posts as sparse tf-idf weights of their words."""
     from sklearn.datasets import fetch_20newsgroups
     from sklearn.feature_extraction.text import TfidfVectorizer
 
@@ -131,7 +131,7 @@ def _newsgroups(folder: Path | None) -> tuple[Any, ArrayLike]:
 
 
 def _mnist(folder: Path | None) -> tuple[Any, ArrayLike]:
-    """Pixels between 0 and 1: of all digits in a folder, or of OpenML's 70,000."""
+    """Return pixels between 0 and 1: of all digits in a folder, or of OpenML's 70,000."""
     if folder is not None:
         parts = images.mnist(folder)[:2]
         pixels = np.concatenate([part.pixels for part in parts])
@@ -147,7 +147,7 @@ def _mnist(folder: Path | None) -> tuple[Any, ArrayLike]:
 
 
 def _bundled(_: Path | None) -> tuple[Any, ArrayLike]:
-    """Digits of 8 × 8 pixels between 0 and 1."""
+    """Return digits of 8 × 8 pixels between 0 and 1."""
     from sklearn.datasets import load_digits
 
     x, y = load_digits(return_X_y=True)

@@ -1,1 +1,1 @@
-"""belated inside other packages: one module for each, which imports that package and is imported by its users alone."""
+"""belated inside other packages: one module for each package, which only users of that package import."""

@@ -1,4 +1,4 @@
-"""The candidates of a search with cross-validation: what is fitted next, and what the optimizer is told of the scores.
+"""The candidates of a search with cross-validation: the next fit, and the report of scores to the optimizer.
 
 A *candidate* is a trial of the optimizer; a *fit* is a candidate on one split of the data.
 """
@@ -19,7 +19,7 @@ from belated.optimizers.optimizer import Optimizer
 from belated.optimizers.trial import Trial
 from belated.study.study import Study
 
-# What scikit-learn's `_fit_and_score` returns of one fit: scores, times, the error if there was one.
+# The result of scikit-learn's `_fit_and_score` for one fit: scores, times, and the error if there was one.
 Outcome: TypeAlias = dict[str, Any]
 
 
@@ -32,7 +32,7 @@ class Fit(NamedTuple):
 
 @dataclass
 class Candidate:
-    """One candidate: its trial, the parameters' values, and the outcomes of splits that are there."""
+    """One candidate: its trial, the parameters' values, and the outcomes of the finished splits."""
 
     trial: Trial
     values: dict[str, Any]
@@ -45,15 +45,15 @@ class Candidates(Sequence[Candidate]):
     Parameters
     ----------
     optimizer : Optimizer or Study
-        What chooses them, maximising the mean score over splits.
+        The optimizer that chooses the candidates, maximising the mean score over splits.
     space : DistributionSpace
-        What turns params into values.
+        Converts params to values.
     n_iter : int
-        How many to choose.
+        How many candidates to choose.
     n_splits : int
-        The number of fits of each.
+        The number of fits of each candidate.
     deadline : float
-        When to stop choosing, in seconds of `time.monotonic`; the first one is chosen in any case.
+        When to stop choosing, in seconds of `time.monotonic`; the first candidate is chosen in any case.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class Candidates(Sequence[Candidate]):
         return self._candidates[number]
 
     def next_fit(self) -> Fit | None:
-        """The fit to do next, of a new candidate if those so far have none left; None where the search is over."""
+        """Return the next fit, of a new candidate if the present ones have none left; None if the search is over."""
         if not self._waiting:
             number = len(self)
             if number == self.n_iter or (number and time.monotonic() >= self._deadline):
@@ -85,25 +85,25 @@ class Candidates(Sequence[Candidate]):
         return self._waiting.popleft()
 
     def take(self, fit: Fit, outcome: Outcome, objective: str | None) -> None:
-        """Take in what came of a fit; `objective` is the metric to maximise, None where scores have no names."""
+        """Take in the outcome of a fit; `objective` is the metric to maximise, None if scores have no names."""
         candidate = self._candidates[fit.candidate]
         candidate.outcomes[fit.split] = outcome
         if len(candidate.outcomes) == self._n_splits:
             _report(candidate.trial, [candidate.outcomes[each] for each in range(self._n_splits)], objective)
 
     def outcomes(self) -> list[Outcome]:
-        """The outcomes of all fits, split by split, candidate by candidate."""
+        """Return the outcomes of all fits, split by split, candidate by candidate."""
         return [candidate.outcomes[split] for candidate in self for split in range(self._n_splits)]
 
     def values(self) -> list[dict[str, Any]]:
-        """The parameters of each candidate."""
+        """Return the parameters of each candidate."""
         return [candidate.values for candidate in self]
 
     def abandon_unfinished(self) -> None:
-        """Tell the optimizer, which may be a study that lives on, of candidates that will never have a score."""
+        """Abandon the trials of candidates that will never have a score: the optimizer may be a study that lives on."""
         for candidate in self:
             if len(candidate.outcomes) < self._n_splits:
-                # This runs where another error is on its way.
+                # This runs while another error is being raised.
                 with suppress(BelatedError):
                     candidate.trial.abandon()
 
@@ -122,5 +122,5 @@ def _report(trial: Trial, outcomes: Sequence[Outcome], objective: str | None) ->
 
 def _score(outcome: Outcome, objective: str | None) -> float:
     scores = outcome["test_scores"]
-    # Of a failed fit there is one number for all metrics, where scoring is a function.
+    # If scoring is a function, a failed fit has one number for all metrics.
     return float(scores[objective] if isinstance(scores, dict) else scores)

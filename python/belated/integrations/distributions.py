@@ -1,7 +1,8 @@
 """Search spaces as scikit-learn's users write them, frozen distributions of scipy.stats among them.
 
-A distribution is a `Real` or an `Integer` where one of them has the same law, and is searched through its quantile
-function otherwise: the optimizer chooses u in [0, 1], and the parameter is Q(u). A uniform u gives the distribution.
+If a `Real` or an `Integer` has the same law as a distribution, it replaces it. Otherwise the distribution is searched
+through its quantile function: the optimizer chooses u in [0, 1], and the parameter is Q(u). A uniform u gives the
+distribution.
 """
 
 import math
@@ -17,14 +18,14 @@ from belated.space.dimensions import Categorical, Dimension, Integer, Ordinal, R
 from belated.space.ranges import LARGEST_INTEGER
 from belated.space.space import Space
 
-# What is left out at an end where the support is infinite.
+# Probability that is cut off at an infinite end of the support.
 _TAIL = 1e-6
 # Quantiles at which a law is compared with another.
 _CHECKED = (0.1, 0.3, 0.5, 0.7, 0.9)
 
 
 class DistributionSpace:
-    """A space for an optimizer, and the way back from its params to the values of the parameters.
+    """A space for an optimizer, and the conversion of its params to the values of the parameters.
 
     Parameters
     ----------
@@ -32,17 +33,17 @@ class DistributionSpace:
         Parameter's name → dimension, shorthand for one as `belated.Space` takes it, or:
 
         * a frozen distribution of scipy.stats, or any object with ``ppf`` and ``support``;
-        * a list of choices; an array or range is the same, but ordered where its numbers rise or fall.
+        * a list of choices; an array or range is the same, but ordered if its numbers rise or fall.
 
     Attributes
     ----------
     space : Space
-        What the optimizer searches; a distribution that is no `Real` or `Integer` stands in it as u.
+        The space that the optimizer searches; a distribution without an equivalent `Real` or `Integer` is u in it.
 
     Raises
     ------
     InvalidSpace
-        Something that is not a mapping, or has an entry that cannot be searched.
+        The argument is not a mapping, or has an entry that cannot be searched.
 
     Examples
     --------
@@ -71,13 +72,14 @@ class DistributionSpace:
         self.space = Space({name: self._read(name, each) for name, each in given.items()})
 
     def _read(self, name: str, given: Any) -> Any:
-        """What stands in the optimizer's space for one entry."""
+        """Return the optimizer's dimension for one entry."""
         what = f"space[{name!r}]"
         try:
             if isinstance(given, range) or (isinstance(given, np.ndarray) and given.ndim == 1):
                 return _of_listed(given)
             if isinstance(given, list):
-                # Said explicitly, because two floats in a list would be warned of: here everyone means a choice.
+                # Made explicitly, because a list of two floats would raise a warning, although it is meant as a choice
+                # here.
                 return Categorical(given)
         except InvalidSpace as error:
             raise InvalidSpace(f"{what}: {error}") from None
@@ -95,7 +97,7 @@ class DistributionSpace:
         return given
 
     def values(self, params: Mapping[str, Any]) -> dict[str, Any]:
-        """The values of the parameters that an optimizer's params stand for."""
+        """Convert an optimizer's params to the values of the parameters."""
         return {name: self._value(name, value) for name, value in params.items()}
 
     def _value(self, name: str, value: Any) -> Any:
@@ -107,7 +109,7 @@ class DistributionSpace:
 
 
 def _of_listed(given: Any) -> Dimension:
-    """The dimension of an array or a range."""
+    """Return the dimension of an array or a range."""
     values = given.tolist() if isinstance(given, np.ndarray) else list(given)
     if len(values) > 1 and all(finite(value) is not None for value in values):
         steps = np.diff(values)
@@ -126,7 +128,7 @@ def _support(distribution: Any) -> tuple[float, float]:
 
 
 def _with_the_same_law(distribution: Any) -> Dimension | None:
-    """The `Real` or `Integer` whose values, drawn uniformly on its scale, have this distribution; None without one."""
+    """Return the `Real` or `Integer` whose uniform draws on its scale have this distribution, or None."""
     low, high = _support(distribution)
     if not (math.isfinite(low) and math.isfinite(high)):
         return None
@@ -143,7 +145,7 @@ def _with_the_same_law(distribution: Any) -> Dimension | None:
 
 
 def _ends(distribution: Any, what: str) -> tuple[float, float]:
-    """The lowest and the highest u, at which Q(u) is finite."""
+    """Return the lowest and the highest u at which Q(u) is finite."""
     low, high = _support(distribution)
     ends = (0.0 if math.isfinite(low) else _TAIL, 1.0 if math.isfinite(high) else 1.0 - _TAIL)
     if _is_discrete(distribution) and ends[0] == 0.0:

@@ -6,15 +6,15 @@ from typing import Any, TypeAlias
 
 import joblib
 
-# A function, its arguments and its keywords, as `joblib.delayed` makes it.
+# A function, its arguments and its keywords, as returned by `joblib.delayed`.
 Task: TypeAlias = tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]
 
 
 class _OpenParallel(joblib.Parallel):  # type: ignore[misc]
-    """A `Parallel` whose generator goes on when all tasks so far are done, as long as more may come.
+    """A `Parallel` whose generator does not end when all present tasks are done, if more may come.
 
-    joblib would take tasks from a generator as they are needed, too. But it takes `n_jobs` of them at a time, in the
-    thread that says that a task is done, and before the result of that task can be seen.
+    joblib could also take tasks from a generator as it needs them. But it takes `n_jobs` tasks at a time, in the thread
+    that reports that a task is done, and before the result of that task can be read.
     """
 
     more_may_come = True
@@ -24,16 +24,16 @@ class _OpenParallel(joblib.Parallel):  # type: ignore[misc]
 
 
 def completed(next_task: Callable[[], Task | None], n_jobs: int | None, n_in_flight: int) -> Generator[Any, None, None]:
-    """Results in the order in which they come.
+    """Yield results in the order in which they arrive.
 
-    Up to `n_in_flight` tasks are with the workers at a time. For each further one `next_task` is called, in this
-    thread, once the caller has seen a result and asks for the next one; it returns None when there are no more.
-    With one worker tasks are run in this thread, one at a time.
+    At most `n_in_flight` tasks are with the workers at a time. After the caller has received a result and asks for the
+    next one, `next_task` is called in this thread for a further task; it returns None when there are no more. With one
+    worker, tasks run in this thread, one at a time.
 
     Raises
     ------
     Exception
-        What a task raises; the others are then given up.
+        An error of a task; the other tasks are then given up.
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""`BelatedSampler`: belated's optimizers as a sampler of Optuna, which knows that results come late.
+"""`BelatedSampler`: belated's optimizers as a sampler of Optuna that takes late results into account.
 
-Optuna's names: the *relative* search space is what is sampled together, at the first ``suggest_*`` of a trial (before
-Optuna 5 at its start); a parameter outside of it is sampled *independently*, when the objective asks for it.
+Optuna's terms: the parameters of the *relative* search space are sampled together, at the first ``suggest_*`` of a
+trial (before Optuna 5 at its start). Other parameters are sampled *independently*, when the objective asks for them.
 """
 
 import hashlib
@@ -28,15 +28,14 @@ from belated.study.from_optuna import CONSTRAINTS, dimension_of, minimizes
 
 _logger = get_logger(__name__)
 
-# Values that are sampled independently are spread evenly over so many consecutive trials.
+# Independently sampled values are spread evenly over this number of consecutive trials.
 _STRATA = 8
 
 
 class _CommonSpace:
     """The parameters that all completed trials of a study have, with the same distribution.
 
-    As Optuna's `IntersectionSearchSpace`, for trials that were read already: comparing distributions takes its time, so
-    that each trial is looked at once.
+    As Optuna's `IntersectionSearchSpace`, but each trial is read only once, because comparing distributions is slow.
     """
 
     def __init__(self, study: Study) -> None:
@@ -45,11 +44,11 @@ class _CommonSpace:
         self._common: dict[str, BaseDistribution] | None = None
 
     def is_of(self, study: Study) -> bool:
-        """Whether it is of this study."""
+        """Whether this is the common space of the study."""
         return study._storage is self._storage and bool(study._study_id == self._study_id)
 
     def of(self, trials: Sequence[FrozenTrial]) -> dict[str, BaseDistribution] | None:
-        """The parameters by name, sorted; None where no trial is complete."""
+        """Return the parameters by name, sorted, or None if no trial is complete."""
         for trial in trials:
             if trial.state == TrialState.COMPLETE and trial.number not in self._seen:
                 self._seen.add(trial.number)
@@ -62,58 +61,59 @@ class _CommonSpace:
 class BelatedSampler(BaseSampler):  # type: ignore[misc]
     """A sampler for studies of Optuna, from 4.5 on: Bayesian optimisation with the trials that are still running.
 
-    All state is in Optuna's study: whatever is known of trials is read from it, in every process, and what belated
-    wants to remember (fitted hyperparameters) is kept in the trials' system attributes. So any number of processes can
-    share a study, each with a sampler of its own, and a new one goes on where the last one ended.
+    All state is in Optuna's study. Every process reads the trials from it, and belated keeps its own data (fitted
+    hyperparameters) in the trials' system attributes. So any number of processes can share a study, each with its own
+    sampler, and a new sampler continues where the last one ended.
 
     Parameters
     ----------
     optimizer : callable, optional
-        Called as ``optimizer(space, direction=direction, seed=seed)``; returns the optimizer. An optimizer's class is
-        one, or ``functools.partial(bl.BayesOpt, acquisition="ucb")``. Processes that share a study should pass the same
-        one. Default None: `BayesOpt`.
+        Called as ``optimizer(space, direction=direction, seed=seed)``; returns the optimizer. It may be an optimizer's
+        class, or ``functools.partial(bl.BayesOpt, acquisition="ucb")``. Processes that share a study should pass the
+        same callable. Default None: `BayesOpt`.
     seed : int, optional
-        From 0 to 2**64 - 1. What is sampled depends on it, and on the trials that the study has by then; so it may be
-        the same in all processes. Default None: one that is computed from the study's name and the time at which it
-        began, and so is the same in all of its processes, too.
+        From 0 to 2**64 - 1. Samples depend on it and on the present trials of the study, so it may be the same in all
+        processes. Default None: a seed computed from the study's name and the time at which it began, which is
+        therefore the same in all of its processes.
     search_space : mapping, optional
-        Parameter's name → distribution. These are sampled together from the first trial on. Default None: those that
-        all completed trials have, with the same distribution; while there is none, those of the trial with the most
-        parameters. So the parameters of the very first trial are sampled independently.
+        Parameter's name → distribution. These are sampled together from the first trial on. Default None: the
+        parameters that all completed trials have, with the same distribution. Before the first completed trial, they
+        are the parameters of the trial with the most parameters. So those of the very first trial are sampled
+        independently.
     stale_after : float, optional
-        Seconds after its start from which a running trial no longer counts as pending, by this machine's clock. Default
-        None: never, because no one but you knows how long an evaluation may take. If its result comes after all, it
-        counts.
+        Seconds after its start when a running trial stops counting as pending, by this machine's clock. Default None:
+        never, because only you know how long an evaluation may take. If the result still comes, it counts.
     constraints_func : callable, optional
-        As for Optuna's samplers: of a `FrozenTrial` the values of constraints, each of which is violated if it is
-        larger than 0. ``trial.set_constraint`` of Optuna 5 does the same without it.
+        As for Optuna's samplers: returns the values of constraints for a `FrozenTrial`, each of which is violated if it
+        is above 0. ``trial.set_constraint`` of Optuna 5 does the same without it.
     independent_sampler : BaseSampler, optional
-        What samples parameters that are not sampled together. Default None: values that are spread evenly.
+        The sampler of parameters that are not sampled together. Default None: values that are spread evenly.
     warn_independent_sampling : bool, default True
-        Whether it is logged that a parameter is sampled independently although a trial is complete.
+        Whether to log that a parameter is sampled independently although a trial is complete.
 
     Raises
     ------
     InvalidSetting
-        An argument that is not usable; and in use, a study with several objectives.
+        An argument is invalid; or, in use, the study has several objectives.
     InvalidSpace
-        In use: a distribution that belated cannot search, as of integers beyond 2**40.
+        In use: belated cannot search a distribution, for example integers beyond 2**40.
 
     Notes
     -----
     ======== ====================================================================================================
-    a trial  what it counts as
+    a trial  counts as
     ======== ====================================================================================================
-    COMPLETE observed; failed where a constraint is violated or the value is infinite
+    COMPLETE observed; failed if a constraint is violated or the value is infinite
     FAIL     failed: points near it are avoided
-    PRUNED   observed with an estimate of its final value; failed where it has no last report, that report is not
+    PRUNED   observed with an estimate of its final value; failed if it has no last report, that report is not
              finite, or a constraint is violated
     RUNNING  pending, as soon as its point is known
     ======== ====================================================================================================
 
     The estimate for a pruned trial is its last report plus the median gain, from that step to the end, of the trials
-    that went further. It is not better than the value of any of them that was ahead at that step, nor than the best
-    completed trial. With `HyperbandPruner` the sampler uses the trials of all brackets.
+    that went further. If some of them were ahead at that step, the estimate is not better than the value of any of
+    these, and it is never better than the best completed trial. With `HyperbandPruner` the sampler uses the trials of
+    all brackets.
 
     Examples
     --------
@@ -160,7 +160,7 @@ class BelatedSampler(BaseSampler):  # type: ignore[misc]
         self._forget()
 
     def _forget(self) -> None:
-        """Drop what is kept to save time."""
+        """Drop cached data."""
         self._lock, self._space_lock = threading.Lock(), threading.Lock()
         self._common: _CommonSpace | None = None
         self._log: OptunaLog | None = None
@@ -176,26 +176,26 @@ class BelatedSampler(BaseSampler):  # type: ignore[misc]
         self.__dict__.update(state)
         self._forget()
 
-    # What Optuna calls, in this order.
+    # Methods that Optuna calls, in this order.
 
     def reseed_rng(self) -> None:
-        """Nothing, but for `independent_sampler`: copies of this sampler differ by their trials' numbers."""
+        """Reseed only `independent_sampler`: copies of this sampler differ by their trials' numbers."""
         if self._independent is not None:
             self._independent.reseed_rng()
 
     def before_trial(self, study: Study, trial: FrozenTrial) -> None:
-        """Refuse a study with several objectives before its objective is called; the trial fails."""
+        """Refuse a study with several objectives before its objective is called; the trial then fails."""
         try:
             minimizes(study)
         except InvalidSetting:
-            # Optuna does not end a trial whose sampler raises here.
+            # Optuna does not end a trial if its sampler raises here.
             study._storage.set_trial_state_values(trial._trial_id, TrialState.FAIL)
             raise
         if self._independent is not None:
             self._independent.before_trial(study, trial)
 
     def infer_relative_search_space(self, study: Study, trial: FrozenTrial) -> dict[str, BaseDistribution]:
-        """The parameters that are sampled together; see `search_space`. Constants are left out."""
+        """Return the parameters that are sampled together, without constants; see `search_space`."""
         minimizes(study)
         if self._given_space is not None:
             return dict(self._given_space)
@@ -213,7 +213,7 @@ class BelatedSampler(BaseSampler):  # type: ignore[misc]
     def sample_relative(
         self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
     ) -> dict[str, Any]:
-        """The point that the optimizer suggests for a trial."""
+        """Return the point that the optimizer suggests for a trial."""
         reverse = minimizes(study)
         searched = {name: each for name, each in search_space.items() if not each.single()}
         if not searched:
@@ -221,7 +221,7 @@ class BelatedSampler(BaseSampler):  # type: ignore[misc]
         stale_before = None if self._stale_after is None else datetime.now() - self._stale_after
         read, self._read = self._read, None
         if not self._lock.acquire(blocking=False):
-            # What another thread suggests meanwhile has to be known.
+            # Suggestions that another thread makes meanwhile have to be known.
             self._lock.acquire()
             read = None
         try:
@@ -238,7 +238,7 @@ class BelatedSampler(BaseSampler):  # type: ignore[misc]
     def sample_independent(
         self, study: Study, trial: FrozenTrial, param_name: str, param_distribution: BaseDistribution
     ) -> Any:
-        """A value for one parameter: within eight consecutive trials, each from another eighth of its range."""
+        """Return a value for one parameter; eight consecutive trials use different eighths of its range."""
         minimizes(study)
         trials = _trials_of(study)
         if self._warns and any(each.state == TrialState.COMPLETE for each in trials):
@@ -265,7 +265,7 @@ class BelatedSampler(BaseSampler):  # type: ignore[misc]
             self._independent.after_trial(study, trial, state, values)
 
     def _log_for(self, search_space: dict[str, BaseDistribution], reverse: bool, seed: int) -> OptunaLog:
-        """The log of an optimizer for this space; the last one if it is that."""
+        """Return the log of an optimizer for this space; reuse the last one if it fits."""
         wanted = (list(search_space.items()), reverse, seed)
         if self._log is None or self._made_for != wanted:
             space = Space({name: dimension_of(name, each) for name, each in search_space.items()})
@@ -292,7 +292,7 @@ class BelatedSampler(BaseSampler):  # type: ignore[misc]
 
 
 def _checked_space(given: Any) -> dict[str, BaseDistribution]:
-    """Distributions of which none is of a single value, if belated can search them."""
+    """Return the distributions with several values; raise an error if belated cannot search one of them."""
     if not isinstance(given, Mapping) or not all(isinstance(each, BaseDistribution) for each in given.values()):
         raise InvalidSetting(
             f"search_space={short_repr(given)} is not usable: pass a dict of parameter's name → distribution of Optuna"
@@ -302,7 +302,7 @@ def _checked_space(given: Any) -> dict[str, BaseDistribution]:
 
 
 def _not_nan(value: Any) -> float:
-    """A constraint's value, which may be infinite, but not NaN."""
+    """Return a constraint's value, which may be infinite, but not NaN."""
     number = float(value)
     if number != number:
         raise InvalidSetting("constraints_func returned NaN: return numbers, of which those above 0 are violated")
@@ -310,20 +310,20 @@ def _not_nan(value: Any) -> float:
 
 
 def _trials_of(study: Study) -> list[FrozenTrial]:
-    """All trials of a study. `HyperbandPruner` passes studies whose `get_trials` returns those of one bracket."""
+    """Return all trials of a study; for `HyperbandPruner`'s studies, `get_trials` returns only those of one bracket."""
     trials: list[FrozenTrial] = study._storage.get_all_trials(study._study_id, deepcopy=False)
     return trials
 
 
 def _seed_of(study: Study, trials: Sequence[FrozenTrial]) -> int:
-    """A seed that all processes of a study agree on, and other studies do not have."""
+    """Return a seed that is the same in all processes of a study, but differs between studies."""
     began = next((trial.datetime_start for trial in trials if trial.datetime_start is not None), None)
     digest = hashlib.sha256(f"{study.study_name} {began}".encode()).digest()
     return int.from_bytes(digest[:8], "big") >> 1
 
 
 def _stratified(seed: int, name: str, number: int) -> float:
-    """u in [0, 1) for a trial: in a Latin hypercube for each block of trials."""
+    """Return u in [0, 1) for a trial, from a Latin hypercube for each block of trials."""
     block, place = divmod(number, _STRATA)
     stream = int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "big")
     rng = np.random.default_rng([seed, stream, block])

@@ -1,17 +1,17 @@
-"""The log of an optimizer as an Optuna study implies it.
+"""The log of an optimizer, derived from an Optuna study.
 
-Optuna's study is the truth: the log is derived from its trials, and derived again whenever something else follows from
-them than what was derived before. What cannot be seen from a trial is noted in its system attributes when its point is
-suggested: the event of belated's log (the point, and the hyperparameters if they were fitted for it), the place in the
-log for which it was proposed, and which trials had no result at that moment. From the latter follows an order of events
-on which all processes agree, without clocks:
+Optuna's study is authoritative: the log is derived from its trials, and derived again whenever the trials no longer
+imply the earlier log. Facts that a trial does not show are noted in its system attributes when its point is suggested:
+the event of belated's log (the point, and the hyperparameters if they were fitted for it), the place in the log for
+which it was proposed, and which trials had no result at that moment. The latter gives an order of events on which all
+processes agree, without clocks:
 
 * trials start in the order of their numbers;
-* the result of a trial comes before the first later suggestion that was made with it, those of several such trials in
-  the order of their numbers.
+* the result of a trial comes before the first later suggestion that was made with it; several such results come in
+  the order of their trials' numbers.
 
 A pruned trial is observed with an estimate of its final value, marked as imputed in its attributes. Estimates depend on
-all completed trials that the study has at that moment. So they change with each result, and the log is then built anew.
+all completed trials of the study at that moment. They therefore change with each result, and the log is rebuilt.
 """
 
 import hashlib
@@ -32,41 +32,41 @@ from belated.optimizers.optimizer import Optimizer
 from belated.space.space import Location, Space
 from belated.study.from_optuna import Outcome, outcome_of, outcome_of_value
 
-# The system attribute in which a trial keeps how it was suggested.
+# The system attribute of a trial that records how it was suggested.
 NOTE = "belated:suggested"
 
-# The format of what is in there, and of belated's events.
+# The format of that attribute, and of belated's events.
 _FORMAT = 1
 
-# A trial that was seen without a point this many seconds ago, and still has none, is not about to get one.
+# If a trial was first seen without a point this many seconds ago and still has none, it is not about to get one.
 _SAMPLED_WITHIN = 60.0
 
-# One step of the log: its kind, and what that needs. Compared with those derived before.
+# One step of the log: its kind and arguments. Steps are compared with those derived earlier.
 Step: TypeAlias = tuple[Any, ...]
 
 
 class Start(NamedTuple):
-    """How a trial started, and what became of it."""
+    """The start of a trial, and its outcome."""
 
     number: int
     step: Step
     outcome: Outcome
     ended: float | None
-    # The numbers of the trials that had no result when it was suggested; None where belated did not suggest it.
+    # The numbers of the trials that had no result when it was suggested; None if belated did not suggest it.
     pending: frozenset[int] | None
-    # The place in the log for which its point was proposed; None where belated did not suggest it.
+    # The place in the log for which its point was proposed; None if belated did not suggest it.
     place: int | None
-    # Where it was pruned, if it was, and can be observed with an estimate.
+    # The step at which it was pruned, if it was pruned and can be observed with an estimate.
     stop: Stop | None
 
 
 class OptunaLog:
-    """What an optimizer would have logged of the trials of an Optuna study.
+    """The log that an optimizer would have if it had run the trials of an Optuna study.
 
     Parameters
     ----------
     optimizer : Optimizer
-        Its definition counts; it stays without trials.
+        The optimizer that defines the log; it stays without trials.
     """
 
     def __init__(self, optimizer: Optimizer) -> None:
@@ -74,28 +74,28 @@ class OptunaLog:
         assert isinstance(optimizer.domain_, Space)
         self.space = optimizer.domain_
         definition = json.dumps([_FORMAT, repr(self.space), optimizer._definition()], sort_keys=True)
-        # Notes of other definitions are of other models.
+        # Notes made under another definition belong to another model.
         self.definition = hashlib.sha256(definition.encode()).hexdigest()[:16]
         self._core = self._new_core()
         self._steps: list[Step] = []
-        # Finished trials do not change: number → (trial, how it started).
+        # Finished trials do not change: number → (trial, its start).
         self._finished: dict[int, tuple[Any, Start | None]] = {}
         # When this process first saw a trial without a point: (number, start by the clock of its machine) → seconds.
-        # Clocks of two machines are not compared.
+        # Clocks of two machines are never compared.
         self._first_seen: dict[tuple[int, datetime | None], float] = {}
 
     def _new_core(self) -> _core.Optimizer:
         return _core.Optimizer(self.space.domain(), json.dumps(self.optimizer._definition()))
 
     def suggest(self, trial: Any, trials: Sequence[Any], stale_before: datetime | None) -> tuple[dict[str, Any], Any]:
-        """A point for a trial, and the note to keep with it.
+        """Return a point for a trial, and the note to keep with it.
 
-        `trials` are those of the study. Running ones that started before `stale_before` do not count as pending.
+        `trials` are the trials of the study. Running ones that started before `stale_before` do not count as pending.
         """
         others = [each for each in trials if each.number != trial.number]
         self._follow(self._derive(others, stale_before))
-        # Those that other processes are about to suggest: each is drafted, as its process would choose it, so that this
-        # one differs from them.
+        # Other processes are about to suggest points for these trials: each is drafted as its process would choose it,
+        # so that this point differs from them.
         n_drafts = self._count_drafts(trial, others, stale_before)
         starts = [start for each in others if (start := self._start_of(each)) is not None]
         place, event = self._log_for(trial, others, stale_before)._choose(n_drafts, starts)
@@ -105,10 +105,10 @@ class OptunaLog:
         return self._params(event), {"definition": self.definition} | told
 
     def _log_for(self, trial: Any, others: Sequence[Any], stale_before: datetime | None) -> "OptunaLog":
-        """The log from which to choose a trial's point: this one, or only that of the trials before it.
+        """Return the log from which to choose a trial's point: this one, or only that of the trials before it.
 
-        Some points depend on nothing but their place in the log: those of an initial design, and random ones. If trials
-        with larger numbers have theirs already, this trial takes the place that they left for it.
+        Some points depend only on their place in the log: points of an initial design, and random points. If trials
+        with larger numbers already have their points, this trial takes the place that they left for it.
         """
         before = [each for each in others if each.number < trial.number]
         if not any(self._start_of(each) is not None for each in others if each.number > trial.number):
@@ -121,9 +121,9 @@ class OptunaLog:
         return earlier if _point(here) == _point(there) else self
 
     def _choose(self, n_drafts: int, starts: Sequence[Start]) -> tuple[int, str]:
-        """The place and the event of the next trial, after `n_drafts` that others are about to suggest.
+        """Return the place and the event of the next trial, after `n_drafts` that others are about to suggest.
 
-        A place may be taken already: after one that was left for a trial that never had a point.
+        A place may be taken already, if an earlier one was left for a trial that never got a point.
         """
         first = len(self._core)
         taken = {
@@ -137,34 +137,34 @@ class OptunaLog:
             place += 1
 
     def _propose(self, n: int) -> list[str]:
-        """The events of the next n trials, as one batch."""
+        """Return the events of the next n trials, as one batch."""
         return self._core.propose(n, None, self.optimizer._problem.now(), feasible=self.optimizer._constraints)
 
     def _params(self, event: str) -> dict[str, Any]:
-        """The point that an event suggests."""
+        """Return the point that an event suggests."""
         [facts] = json.loads(event).values()
         return self.space.decode(facts["point"]["x"])
 
     def _count_drafts(self, trial: Any, others: Sequence[Any], stale_before: datetime | None) -> int:
-        """How many trials with smaller numbers have started just now, and have no point yet.
+        """Return how many trials with smaller numbers have just started and have no point yet.
 
-        Nor may one have it if a few of its parameters are there: a database may have been read while it was written.
+        A trial also counts if only some of its parameters are there, because the database may be read during a write.
         """
         now = monotonic()
         n = 0
         for each in others:
             if each.state.name == "RUNNING" and self._start_of(each) is None:
-                # Numbers are not enough: a sampler may serve several studies.
+                # The number is not a sufficient key, because a sampler may serve several studies.
                 age = now - self._first_seen.setdefault((each.number, each.datetime_start), now)
                 n += each.number < trial.number and age < _SAMPLED_WITHIN and not _is_stale(each, stale_before)
         return n
 
-    # From trials to steps.
+    # Conversion of trials to steps.
 
     def _derive(self, trials: Sequence[Any], stale_before: datetime | None) -> list[Step]:
         steps: list[Step] = []
         places: dict[int, int] = {}  # Optuna's number → the log's
-        waiting: dict[int, Start] = {}  # those that have ended, but not yet in the log
+        waiting: dict[int, Start] = {}  # trials that have ended, but not yet in the log
         started = [(trial, start) for trial in trials if (start := self._start_of(trial)) is not None]
         imputed = self._impute(started)
 
@@ -190,7 +190,7 @@ class OptunaLog:
         return steps
 
     def _impute(self, started: Sequence[tuple[Any, Start]]) -> dict[int, float]:
-        """The values with which pruned trials are observed, by the number of the trial."""
+        """Return the values with which pruned trials are observed, by the number of the trial."""
         stops = {start.number: start.stop for _, start in started if start.stop is not None}
         if not stops:
             return {}
@@ -202,8 +202,8 @@ class OptunaLog:
         return impute(stops, curves, minimize=self.optimizer.direction == "minimize")
 
     def _start_of(self, trial: Any) -> Start | None:
-        """How a trial started; None where it did not, or its point is not known, or lies elsewhere."""
-        if trial.state.name == "WAITING":  # one that is run again has its parameters already
+        """Return the start of a trial, or None if it has not started, or its point is unknown or outside the space."""
+        if trial.state.name == "WAITING":  # a trial that is run again already has its parameters
             return None
         known = self._finished.get(trial.number)
         if known is not None and known[0] is trial:
@@ -218,10 +218,10 @@ class OptunaLog:
         outcome, stop = _ended_how(trial)
         params = {name: trial.params[name] for name in self.space if name in trial.params}
         note = trial.system_attrs.get(NOTE, {})
-        # That of another trial comes with a copy, as when Optuna runs a failed trial again.
+        # A copy of a trial has the other trial's note, for example if Optuna runs a failed trial again.
         if note.get("definition") == self.definition and note.get("number") == trial.number:
             suggested = self._params(note["event"])
-            # Where it was run elsewhere, as with a point that was enqueued in part, that counts.
+            # If the trial was run at another point, for example after a partly enqueued point, that point counts.
             if all(suggested[name] == value for name, value in params.items()):
                 step: Step = ("suggested", note["event"])
                 return Start(trial.number, step, outcome, ended, frozenset(note["pending"]), note["place"], stop)
@@ -236,14 +236,14 @@ class OptunaLog:
     def _on_clock(self, at: datetime | None) -> float | None:
         return None if at is None or self.optimizer.clock == "iterations" else at.timestamp()
 
-    # From steps to the core's log.
+    # Conversion of steps to the core's log.
 
     def _follow(self, steps: list[Step]) -> None:
-        """Have the core's log be what these steps make."""
+        """Make the core's log equal to these steps."""
         n_same = len(self._steps)
         if steps[:n_same] != self._steps:
             self._core, n_same = self._new_core(), 0
-        # Should something go wrong on the way, the next call begins anew.
+        # If an error interrupts this, the next call starts from the beginning.
         self._steps = [("unknown",)]
         for step in steps[n_same:]:
             self._log(step)
@@ -255,7 +255,7 @@ class OptunaLog:
             try:
                 self._core.extend([step[1]])
             except BelatedError:
-                # Its note was written for an order of events that another process did not see.
+                # The note was written for an order of events that another process did not see.
                 self._core.extend([_without_note(step[1])])
             return
         now = step[-1]
@@ -277,7 +277,7 @@ class OptunaLog:
 
 
 def _ended_how(trial: Any) -> tuple[Outcome, Stop | None]:
-    """What became of a trial; and if it was pruned with a last report that can be used, where.
+    """Return the outcome of a trial, and its stop if it was pruned with a last report that can be used.
 
     A pruned trial without such a report has failed.
     """
@@ -301,7 +301,7 @@ def _is_stale(trial: Any, stale_before: datetime | None) -> bool:
 
 
 def _point(event: str) -> tuple[float, ...]:
-    """The coordinates of the point that an event suggests."""
+    """Return the coordinates of the point that an event suggests."""
     [facts] = json.loads(event).values()
     return tuple(facts["point"]["x"])
 

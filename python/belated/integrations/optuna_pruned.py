@@ -9,14 +9,14 @@ from typing import NamedTuple
 
 
 class Curve(NamedTuple):
-    """What a trial reported by step, and its final value."""
+    """A trial's reports by step, and its final value."""
 
     reported: Mapping[int, float]
     final: float
 
 
 class Stop(NamedTuple):
-    """What a pruned trial reported by step, its last step, and the value reported there."""
+    """A pruned trial's reports by step, its last step, and the value reported there."""
 
     reported: Mapping[int, float]
     step: int
@@ -24,11 +24,11 @@ class Stop(NamedTuple):
 
 
 class _Level(NamedTuple):
-    """What trials that went further tell about a step; larger values are better."""
+    """Statistics at a step of the trials that went further; larger values are better."""
 
     # Their reports at this step, in increasing order.
     reports: list[float]
-    # For each of these the worst final value of the trials from there on.
+    # For each of these reports, the worst final value of the trials from there on.
     bounds: list[float]
     # The median of final value − report.
     gain: float
@@ -38,10 +38,10 @@ def impute(stops: Mapping[int, Stop], completed: Sequence[Curve], *, minimize: b
     """Estimate the final values of pruned trials; the result has the keys of `stops`.
 
     The estimate is the last report plus the median gain, from that step to the end, of the trials that went further:
-    completed ones, and those that were pruned at a later step, with their own estimates. It is not better than the
-    final value of any of these trials that was ahead at that step, nor than the best final value of a completed trial.
-    If none of these trials had a report by that step, the estimate is the last report, or the worst final value if that
-    is worse.
+    completed trials, and trials that were pruned at a later step, with their own estimates. The estimate is not better
+    than the final value of any of these trials that was ahead at that step, nor than the best final value of a
+    completed trial. If none of these trials had a report by that step, the estimate is the worse of the last report and
+    the worst final value.
     """
     sign = -1.0 if minimize else 1.0
     curves = [Curve(each.reported, sign * each.final) for each in completed]
@@ -57,7 +57,7 @@ def impute(stops: Mapping[int, Stop], completed: Sequence[Curve], *, minimize: b
 
 
 def _estimate(report: float, level: _Level | None, finals: list[float]) -> float:
-    """The estimate for a last report; `finals` are those of completed trials. Larger values are better."""
+    """Return the estimate for a last report; `finals` are the completed trials' final values. Larger is better."""
     cautious = min([report, *finals])
     if level is None:
         return cautious
@@ -79,7 +79,7 @@ def _level(step: int, curves: Sequence[Curve], sign: float) -> _Level | None:
 
 
 def _report_at(reported: Mapping[int, float], step: int) -> float | None:
-    """The last finite report up to this step."""
+    """Return the last finite report up to this step."""
     if math.isfinite(reported.get(step, math.nan)):
         return reported[step]
     before = [each for each, value in reported.items() if each <= step and math.isfinite(value)]

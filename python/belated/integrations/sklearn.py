@@ -1,7 +1,7 @@
 """`BelatedSearchCV`: scikit-learn's search over hyperparameters with cross-validation, asynchronous and model-based.
 
-One task of a worker is one fit: a candidate on one split. So the splits of a candidate spread over the workers, few
-candidates are in progress at a time, and each is chosen with the results of almost all before it.
+A task of a worker is one fit: a candidate on one split. The splits of a candidate therefore spread over the workers,
+few candidates are in progress at a time, and each is chosen with the results of almost all earlier ones.
 """
 
 import inspect
@@ -36,10 +36,10 @@ from belated.study.study import Study
 
 
 class BelatedSearchCV(BaseSearchCV):  # type: ignore[misc]
-    """Search over hyperparameters with cross-validation; a model of the scores so far chooses what is tried next.
+    """Search over hyperparameters with cross-validation; a model of the scores so far chooses the next candidate.
 
     It has the interface and the attributes of scikit-learn's `RandomizedSearchCV`. No worker waits for another: the
-    next candidate starts as soon as a worker is free, chosen with those in progress taken into account.
+    next candidate starts as soon as a worker is free, and its choice takes the candidates in progress into account.
 
     Parameters
     ----------
@@ -50,51 +50,51 @@ class BelatedSearchCV(BaseSearchCV):  # type: ignore[misc]
         (a tuple is a range); a list of choices; an array or range, whose numbers are ordered if they rise or fall; or a
         frozen distribution of scipy.stats. With ``when=`` parameters may be conditional.
     n_iter : int, default 50
-        How many candidates to evaluate. The first 4 to 10 are spread over the space, the model chooses the rest.
+        How many candidates to evaluate. The first 4 to 10 are spread over the space; the model chooses the others.
     optimizer : callable, optional
-        Called as ``optimizer(space, seed=seed)``; returns the optimizer, or a `Study`, that chooses the candidates. An
-        optimizer's class is one, or ``functools.partial(bl.BayesOpt, acquisition="ucb")``. Default None: `BayesOpt`.
+        Called as ``optimizer(space, seed=seed)``; returns the optimizer, or a `Study`, that chooses the candidates. It
+        may be an optimizer's class, or ``functools.partial(bl.BayesOpt, acquisition="ucb")``. Default None: `BayesOpt`.
     objective : str, optional
-        Where there are several metrics, the one that the optimizer maximises. Default None: the one that `refit` names.
+        The metric that the optimizer maximises, if there are several. Default None: the one that `refit` names.
     scoring : str, callable, list, tuple or dict, optional
         As for `RandomizedSearchCV`.
     n_jobs : int, optional
         How many fits run at a time, on the workers of joblib's active backend; -1 for as many as there are CPUs.
     refit : bool, str or callable, default True
-        As for `RandomizedSearchCV`: the metric's name where there are several.
+        As for `RandomizedSearchCV`: the metric's name if there are several.
     cv : int, splitter or iterable, optional
-        As for `RandomizedSearchCV`. The splits are made once, so that all candidates are compared on the same ones.
+        As for `RandomizedSearchCV`. The splits are made once, so that all candidates are compared on the same splits.
     verbose : int, default 0
         As for `RandomizedSearchCV`.
     pre_dispatch : int or str, default "n_jobs+1"
-        How many fits are given to the workers at a time, as a number, "n_jobs", "2*n_jobs" or "n_jobs+1". One that
-        waits keeps workers busy while results are taken in; more of them are chosen with fewer results.
+        How many fits are given to the workers at a time, as a number, "n_jobs", "2*n_jobs" or "n_jobs+1". One waiting
+        fit keeps the workers busy while results are read; with more, candidates are chosen with fewer results.
     random_state : int, RandomState instance or None, default None
-        What the optimizer's seed is drawn from. With an integer and ``n_jobs=1`` the candidates are always the same;
-        with several workers they depend on the order in which results come.
+        The source of the optimizer's seed. With an integer and ``n_jobs=1`` the candidates are always the same; with
+        several workers they depend on the order in which results come.
     timeout : float, optional
-        Seconds after which no further candidate is started; those in progress are finished.
+        Seconds after which no further candidate is started; candidates in progress are finished.
     error_score : "raise" or number, default nan
-        As for `RandomizedSearchCV`. With nan a candidate with a fit that fails is a failed trial for the optimizer, as
-        is one whose score is not finite; with a number its mean score is a value like any other.
+        As for `RandomizedSearchCV`. With nan, a candidate with a failed fit or a score that is not finite is a failed
+        trial for the optimizer. With a number, its mean score is a value like any other.
     return_train_score : bool, default False
         As for `RandomizedSearchCV`.
 
     Attributes
     ----------
     optimizer_ : Optimizer or Study
-        What chose the candidates, with one trial for each: for plots, `recommend`, `trials_dataframe`.
+        The optimizer that chose the candidates, with one trial for each: for plots, `recommend`, `trials_dataframe`.
     cv_results_ : dict
-        As for `RandomizedSearchCV`; candidates stand in the order in which they were chosen.
+        As for `RandomizedSearchCV`; candidates are in the order in which they were chosen.
     best_estimator_, best_score_, best_params_, best_index_, scorer_, n_splits_, refit_time_, multimetric_
         As for `RandomizedSearchCV`.
     classes_, n_features_in_, feature_names_in_
-        Those of the best estimator.
+        The attributes of the best estimator.
 
     Raises
     ------
     InvalidSpace, InvalidSetting
-        By `fit`: arguments that cannot be used.
+        By `fit`: an argument is invalid.
 
     Examples
     --------
@@ -109,7 +109,7 @@ class BelatedSearchCV(BaseSearchCV):  # type: ignore[misc]
     (0.98, 20)
     """
 
-    # Read by the checks of scikit-learn before 1.6.
+    # The checks of scikit-learn before 1.6 read it.
     _required_parameters = ("estimator", "space")
 
     def __init__(
@@ -160,7 +160,7 @@ class BelatedSearchCV(BaseSearchCV):  # type: ignore[misc]
         y : array-like of shape (n_samples,) or (n_samples, n_outputs), optional
             The target.
         **params
-            Passed on to the estimator's `fit`, the scorer and the splitter (as ``groups``), as by `RandomizedSearchCV`.
+            Passed on to the estimator's `fit`, the scorer and the splitter (as ``groups``), as in `RandomizedSearchCV`.
 
         Returns
         -------
@@ -186,7 +186,7 @@ class BelatedSearchCV(BaseSearchCV):  # type: ignore[misc]
         outcomes = candidates.outcomes()
         _validation._warn_or_raise_about_fit_failures(outcomes, self.error_score)
         if callable(self.scoring):
-            # With several metrics scores of failed fits come without the metrics' names.
+            # With several metrics, scores of failed fits lack the metrics' names.
             _validation._insert_error_scores(outcomes, self.error_score)
         results = self._format_results(candidates.values(), len(splits), outcomes)
         self.multimetric_ = isinstance(outcomes[0]["test_scores"], dict)
@@ -239,7 +239,7 @@ class BelatedSearchCV(BaseSearchCV):  # type: ignore[misc]
             with closing(completed(next_task, self.n_jobs, n_in_flight)) as in_order_of_completion:
                 for fit, outcome in in_order_of_completion:
                     if objective is None and isinstance(outcome["test_scores"], dict):
-                        # What a function as scoring returns is known only now.
+                        # If scoring is a function, its metrics are known only now.
                         objective = self._objective_of(list(outcome["test_scores"]))
                     candidates.take(fit, outcome, objective)
         finally:
@@ -247,12 +247,12 @@ class BelatedSearchCV(BaseSearchCV):  # type: ignore[misc]
 
     def __sklearn_clone__(self) -> "BelatedSearchCV":
         cloned: BelatedSearchCV = super().__sklearn_clone__()
-        # As a whole: entry by entry, estimators among the choices would no longer be those that conditions name.
+        # Copied as a whole: entry by entry, estimators among the choices would differ from those that conditions name.
         cloned.space = deepcopy(self.space)
         return cloned
 
     def _checked_limits(self) -> tuple[int, float]:
-        """The number of candidates, and the seconds in which to start them."""
+        """Return the number of candidates, and the seconds in which to start them."""
         n_iter = whole_number(self.n_iter)
         if n_iter is None or n_iter < 1:
             raise InvalidSetting(f"n_iter={short_repr(self.n_iter)} is not usable: pass an integer >= 1")
@@ -264,7 +264,7 @@ class BelatedSearchCV(BaseSearchCV):  # type: ignore[misc]
         return n_iter, timeout
 
     def _checked_pre_dispatch(self, n_fits: int) -> int:
-        """The number of fits that the workers have at a time."""
+        """Return how many fits are given to the workers at a time."""
         number = whole_number(self.pre_dispatch)
         if self.pre_dispatch == "all":
             number = n_fits
@@ -280,7 +280,7 @@ class BelatedSearchCV(BaseSearchCV):  # type: ignore[misc]
         return number
 
     def _splits(self, X: Any, y: Any, split_params: Mapping[str, Any]) -> list[tuple[Any, Any]]:
-        """The indices (train, test) of each split."""
+        """Return the indices (train, test) of each split."""
         cv = check_cv(self.cv, y, classifier=is_classifier(self.estimator))
         expected = cv.get_n_splits(X, y, **split_params)
         splits = list(cv.split(X, y, **split_params))
@@ -311,7 +311,7 @@ class BelatedSearchCV(BaseSearchCV):  # type: ignore[misc]
         return made
 
     def _objective_of(self, names: list[str] | None) -> str | None:
-        """The metric that the optimizer maximises, of these; None where there is one metric, without a name."""
+        """Return the metric among `names` that the optimizer maximises; None if there is one metric, without a name."""
         if names is None:
             if self.objective is not None and not callable(self.scoring):
                 raise InvalidSetting(f"objective={self.objective!r} is for several metrics: leave it out")
@@ -327,7 +327,7 @@ class BelatedSearchCV(BaseSearchCV):  # type: ignore[misc]
         )
 
     def _choose(self, results: dict[str, Any], refit_metric: Any) -> None:
-        """Set what is known of the best candidate, as scikit-learn's searches do."""
+        """Set the attributes of the best candidate, as scikit-learn's searches do."""
         if not self.refit and self.multimetric_:
             return
         self.best_index_ = self._select_best_index(self.refit, refit_metric, results)
@@ -336,7 +336,7 @@ class BelatedSearchCV(BaseSearchCV):  # type: ignore[misc]
         self.best_params_ = results["params"][self.best_index_]
 
     def _refit(self, X: Any, y: Any, fit_params: Mapping[str, Any]) -> None:
-        # The values are cloned too, as they may be estimators.
+        # The values are cloned too, because they may be estimators.
         self.best_estimator_ = clone(self.estimator).set_params(**clone(self.best_params_, safe=False))
         start = time.time()
         if y is None:
@@ -352,15 +352,15 @@ def _numbered(fit: Fit, fit_and_score: Callable[..., Outcome], *args: Any, **kwa
     return fit, fit_and_score(*args, **kwargs)
 
 
-# What differs between versions of scikit-learn, from 1.3 on.
+# Differences between versions of scikit-learn, from 1.3 on.
 
 
 def _configured(function: Callable[..., Any]) -> Callable[..., Any]:
-    """`function`, called under the configuration of scikit-learn and the filters of warnings of this thread."""
+    """Return `function` as called under this thread's configuration of scikit-learn and filters of warnings."""
     wrapped: Any
     [wrapped, _, _] = delayed(function)()
     if hasattr(wrapped, "with_config_and_warning_filters"):
-        # Where threads have filters of their own, this is how they are found.
+        # If threads have separate filters, this function returns them.
         filters = getattr(warnings, "_get_filters", lambda: warnings.filters)()
         wrapped.with_config_and_warning_filters(get_config(), filters)
     else:
@@ -370,7 +370,7 @@ def _configured(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _scorers_of(search: BelatedSearchCV) -> tuple[Any, Any]:
-    """The scorer or scorers, and the metric by which the best candidate is chosen."""
+    """Return the scorer or scorers, and the metric by which the best candidate is chosen."""
     if hasattr(search, "_get_scorers"):
         takes = inspect.signature(search._get_scorers).parameters
         scorers, refit_metric = search._get_scorers(
@@ -387,14 +387,14 @@ def _scorers_of(search: BelatedSearchCV) -> tuple[Any, Any]:
 
 
 def _names_of(scorers: Any) -> list[str] | None:
-    """The names of several metrics, as far as they are known before the first fit; None for one metric."""
+    """Return the names of several metrics, as far as they are known before the first fit; None for one metric."""
     if isinstance(scorers, _MultimetricScorer):
         scorers = scorers._scorers
     return list(scorers) if isinstance(scorers, dict) else None
 
 
 def _routed(search: BelatedSearchCV, X: Any, params: dict[str, Any]) -> tuple[Any, Any, dict[str, Any]]:
-    """What goes to the estimator's `fit`, to the splitter, and to `_fit_and_score` besides."""
+    """Return the arguments for the estimator's `fit`, for the splitter, and for `_fit_and_score`."""
     if hasattr(search, "_get_routed_params_for_fit"):
         routed = search._get_routed_params_for_fit(_validation._check_method_params(X, params=params))
         return routed.estimator.fit, routed.splitter.split, {"score_params": routed.scorer.score}

@@ -1,4 +1,4 @@
-"""Optimizers: their life cycle, and names in the literature; the values that they take are in `settings`."""
+"""Optimizers, their life cycle, and their names in the literature; `settings` has the values that they take."""
 
 from belated.optimizers.algorithms import algorithm, algorithms
 from belated.optimizers.bayes import BayesOpt

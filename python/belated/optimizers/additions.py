@@ -17,7 +17,7 @@ from belated.space.space import Location, Space
 def added_actions(
     problem: Problem, owner: str, params: Any, value: Any, context: Any, facts: Mapping[str, Any]
 ) -> tuple[list[Action], bool]:
-    """What `add` has to log, one action for each point, and whether the points came as a list.
+    """Return the actions that `add` has to log, one for each point, and whether the points came as a list.
 
     `facts` has std, cost, attrs and fidelity, each for all points or as a list; `owner` is the optimizer's class, for
     messages. Everything is checked before anything is logged.
@@ -56,7 +56,7 @@ def added_actions(
 
 
 def _whole_location(problem: Problem, point: Any) -> Location:
-    """Where a point of `add` lies."""
+    """Return the location of a point of `add`."""
     domain = problem.domain
     try:
         return domain.locate(point)
@@ -73,7 +73,7 @@ def _whole_location(problem: Problem, point: Any) -> Location:
 def enqueued_actions(
     problem: Problem, owner: str, constraints: Constraints | None, params: Any, fidelity: Any, seed: list[int]
 ) -> list[Action]:
-    """What `enqueue` has to log, one action for each point; everything is checked before anything is logged.
+    """Return the actions that `enqueue` has to log, one for each point; all is checked before anything is logged.
 
     Names that are missing are drawn; the draws depend on `seed` and on the point's place in the list.
     """
@@ -104,13 +104,13 @@ def check_same_fidelity(problem: Problem, owner: str, number: int, given: Any, k
 
 
 def _fidelities(problem: Problem, owner: str, fidelity: Any, n: int, default: float | None) -> list[float | None]:
-    """The fidelity of each of n points, in [0, 1], of one that was given for all or of a list; `default` for None."""
+    """Return the fidelity of each of n points, in [0, 1], from one for all or a list; `default` replaces None."""
     given = _for_each("fidelity", fidelity, n)
     return [default if each is None else problem.encode_fidelity(each, owner) for each in given]
 
 
 def _for_each(name: str, given: Any, n: int) -> list[Any]:
-    """One for each of n points, of one that was given for all or of a list."""
+    """Return n values, one for each point, from one value for all points or a list."""
     each = list(given) if is_list(given) else [given] * n
     if len(each) != n:
         raise InvalidValue(f"{name} has {len(each)} entries for {n} points: pass one for each, or one for all")

@@ -36,19 +36,19 @@ _JONES = "Jones, Schonlau & Welch 1998, Efficient global optimization of expensi
 
 @dataclass(frozen=True)
 class _Algorithm:
-    """An optimizer, the settings that make it this algorithm, and those that its paper uses besides."""
+    """An optimizer, the settings that make it this algorithm, and the other settings that its paper uses."""
 
     paper: str
     optimizer: type[Optimizer] = BayesOpt
-    # The shorthand of the values that must be these.
+    # Shorthand of the values that cannot be replaced.
     essence: Mapping[str, str] = field(default_factory=dict)
     # By nested name; arguments of `algorithm` replace them.
     defaults: Mapping[str, Any] = field(default_factory=dict)
-    # Arguments that have to be given, and why.
+    # Required arguments, each with the reason.
     needs: Mapping[str, str] = field(default_factory=dict)
 
 
-# What the papers do to values, and not to points.
+# The papers rescale values, but do not warp points.
 _RESCALED = {"surrogate__targets": "standardized", "surrogate__inputs": "plain"}
 
 
@@ -71,20 +71,21 @@ _NEEDED = {
     "bound__noise_std": "the bound of {} is made of it; pass the standard deviation of the noise, in units of f",
 }
 
-# The experiments of Verma et al. give all their methods the same kernel, and UCB beta_t = 1. Feedback that comes after
-# the window leaves the floor for good: y~_{s,t} = y_s 1{d_s <= min(m, t - s)}.
+# The experiments of Verma et al. give all their methods the same kernel, and UCB beta_t = 1. If feedback comes after
+# the window, the trial stays at the floor for good: y~_{s,t} = y_s 1{d_s <= min(m, t - s)}.
 _SE = {"surrogate__kernel": "squared_exponential"}
 _BETA = {"acquisition__beta": 1.0}
 _DISCARD = {"pending__late": "discard"}
-# Nothing in the papers keeps a point in flight from being chosen again.
+# The papers allow a point in flight to be chosen again.
 _REPEATS = {"pending__repeats": True}
-# The experiments of Kandasamy et al. give all their methods the same model (appendix C.1): random initial points, how
-# many is not said; the median as prior mean; a fit every 25 iterations; and UCB beta_j = 0.2 d log(2j + 1). The caller
-# decides whether a run is synchronous: the names fix the pending policy, for a batch or for workers.
+# The experiments of Kandasamy et al. give all their methods the same model (appendix C.1): random initial points (the
+# paper does not give their number), the median as prior mean, a fit every 25 iterations, and UCB beta_j =
+# 0.2 d log(2j + 1). The caller decides whether a run is synchronous: the names fix the pending policy, for a batch or
+# for workers.
 _WORKERS = _SE | {"surrogate__mean": "median", "surrogate__refit_every": 25, "initial__how": "uniform"}
 _SCHEDULE = {"acquisition__beta": "kandasamy"}
-# A quarter of the usual search for the maximum of a draw takes a third of the time, 10 ms at n = 360 and d = 6; what it
-# costs in regret is in docs/asyts.md.
+# A quarter of the usual search for the maximum of a draw takes a third of the time, 10 ms at n = 360 and d = 6; its
+# cost in regret is in docs/asyts.md.
 _QUICK = {"acquisition__effort": 0.25}
 
 # The experiments of Vakili et al.; their code's bounds are sqrt(6) standard deviations wide.
@@ -149,9 +150,9 @@ def algorithm(name: str, space: SpaceLike | None = None, **kwargs: Any) -> Optim
         The search space; or pass ``candidates=``.
     **kwargs
         Further arguments of the optimizer, such as window and seed, and fields of its values by nested names, such as
-        ``acquisition__beta=2.0``. They replace what the paper uses (its kernel, that it discards values which come
-        after the window), but not what makes the algorithm: the kinds of acquisition and pending policy. A value given
-        whole, such as ``surrogate=bl.GP()``, replaces all that the paper uses of it.
+        ``acquisition__beta=2.0``. They replace the settings of the paper (for example its kernel, or that it discards
+        values which come after the window). They cannot replace the kinds of acquisition and pending policy, which make
+        the algorithm. A whole value, such as ``surrogate=bl.GP()``, replaces all settings of the paper for it.
 
     Returns
     -------
@@ -160,8 +161,8 @@ def algorithm(name: str, space: SpaceLike | None = None, **kwargs: Any) -> Optim
     Raises
     ------
     InvalidSetting
-        An unknown name, an unknown argument, one that would make it another algorithm, or one missing that the
-        algorithm needs: the window of GP-UCB-SDF and GP-TS-SDF, the horizon of POO, the fidelity of MFHOO.
+        An argument is unknown, would make it another algorithm, or is missing although the algorithm needs it (the
+        window of GP-UCB-SDF and GP-TS-SDF, the horizon of POO, the fidelity of MFHOO); or the name is unknown.
 
     Examples
     --------
@@ -191,7 +192,7 @@ def algorithm(name: str, space: SpaceLike | None = None, **kwargs: Any) -> Optim
         is_within = separator and not isinstance(kwargs.get(value, ""), str)
         if kwargs.get(argument) is None and not is_within:
             raise InvalidSetting(f"{argument} is missing: {why.format(name)}")
-    # Of a value that is given whole, nothing is changed.
+    # The paper's settings are not merged into a value that is given whole.
     whole = {argument for argument, given in kwargs.items() if not isinstance(given, str)}
     defaults = {path: value for path, value in known.defaults.items() if path.partition("__")[0] not in whole}
     return made(**with_nested(made, {"space": space}, {**known.essence, **defaults, **kwargs}))

@@ -31,15 +31,15 @@ class BayesOpt(Optimizer, strategy="BayesOpt"):
         The suggestions before the model takes over; a number n is ``Initial(n)``. Default None: ``Initial()``, twice as
         many as there are parameters, but from 4 to 10.
     window : float, optional
-        How long a pending trial counts as arriving, in units of the clock. Twice the expected delay is a good choice;
-        larger is safe, small is harmful. Default None: without limit.
+        How long a pending trial counts as still arriving, in units of the clock. Twice the expected delay is a good
+        choice; a larger window is safe, a small one is harmful. Default None: without limit.
 
     Raises
     ------
     InvalidSpace
-        A space, candidates or context that cannot be searched.
+        The space, the candidates or the context cannot be searched.
     InvalidSetting
-        Any other argument that is not usable.
+        Another argument is invalid.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Batched pure exploration under delays: rounds that explore what the bounds of the round before left."""
+"""Batched pure exploration under delays: each round explores the region that the previous bounds did not eliminate."""
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
@@ -21,28 +21,28 @@ class Delay(Value, argument=True):
 
     @classmethod
     def from_argument(cls, given: Any, name: str) -> Any:
-        """The value that an argument is, or that its string stands for."""
+        """Return the value that is given, or the one that a string stands for."""
         try:
             return super().from_argument(given, name)
         except InvalidSetting as error:
-            # It has no shorthand: its numbers are the user's.
+            # It has no string, because its numbers have no defaults that make sense.
             raise InvalidSetting(f"{error}, or SubExponential(mean=…, xi=…, b=…)") from None
 
 
 @checks_keywords
 @dataclass(frozen=True, repr=False)
 class EstimatedDelay(Delay, name="estimated"):
-    """Delays are estimated from the results that have arrived, trials in flight counted with their ages.
+    """Delays are estimated from the results that have arrived and from the ages of the trials in flight.
 
-    A round then lasts until, by the estimate, its first results have arrived; without any result it lasts until the
-    first. Results that never come are not counted.
+    A round then lasts until, by the estimate, its first results have arrived. If there is no result yet, it lasts until
+    the first one. Results that never come are not counted.
     """
 
 
 @checks_keywords
 @dataclass(frozen=True, repr=False)
 class NoDelay(Delay, name="none"):
-    """Every result is there before the next suggestion: BPE (Li and Scarlett 2022)."""
+    """Every result arrives before the next suggestion: BPE (Li and Scarlett 2022)."""
 
 
 @checks_keywords
@@ -50,8 +50,8 @@ class NoDelay(Delay, name="none"):
 class SubExponential(Delay):
     """Delays whose distribution is known: E exp(η(τ - mean)) <= exp(η² xi²/2) for \\|η\\| <= 1/b.
 
-    The assumption of Vakili et al. 2023 (Assumption 3.3), who take xi = 9 and b = 1 for Poisson delays of mean 50; all
-    in suggestions.
+    This is the assumption of Vakili et al. 2023 (Assumption 3.3), who take xi = 9 and b = 1 for Poisson delays of mean
+    50. All numbers are in suggestions.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ class SubExponential(Delay):
     xi : float, default 0.0
         The scale of small deviations: about the standard deviation.
     b : float, default 0.0
-        The scale of large ones.
+        The scale of large deviations.
 
     Examples
     --------
@@ -80,30 +80,31 @@ class SubExponential(Delay):
 class BPEDelay(Optimizer, strategy="BPEDelay"):
     """Batched pure exploration with elimination, for results that come late (BPE-Delay, Vakili et al. 2023).
 
-    Suggestions come in rounds. Within a round they are the points with the largest uncertainty, which does not depend
-    on the observed values, so that late results cost nothing there. A round lasts until its first results have most
-    probably arrived. At its end confidence bounds are computed from the results of this round alone, and points that
-    cannot be the maximum are eliminated for good. The kernel, the noise and the number of suggestions have to be known
-    beforehand; then the regret has a bound to which delays add no more than a term that does not grow with time.
+    Suggestions come in rounds. Within a round they are the points with the largest uncertainty. The uncertainty does
+    not depend on the observed values, so that late results cost nothing there. A round lasts until its first results
+    have most probably arrived. At its end confidence bounds are computed from the results of this round alone, and
+    points that cannot be the maximum are eliminated for good. If the kernel, the noise and the number of suggestions
+    are known beforehand, the regret has a bound to which delays add only a term that does not grow with time.
 
-    Results after the end of a round do not change what it eliminated, and enqueued and added trials count for no
-    round. Points may be suggested more than once. A space is searched on a quasi-random set of points; contexts,
-    conditions, constraints and fidelities are refused, as is ``clock="seconds"``: rounds count suggestions.
+    Results after the end of a round do not change what it eliminated. Enqueued and added trials belong to no round.
+    Points may be suggested more than once. A space is searched on a quasi-random set of points. Contexts, conditions,
+    constraints and fidelities are refused, and so is ``clock="seconds"``, because rounds count suggestions.
 
     Parameters
     ----------
     space, candidates, direction, seed
         As for `RandomSearch`.
     horizon : int
-        The number of all suggestions that the search will have: it is what the lengths of rounds follow from. A
-        suggestion beyond it raises `HorizonReached`.
+        The number of all suggestions of the search. The lengths of the rounds follow from it, and a suggestion beyond
+        it raises `HorizonReached`.
     lengthscale : float or list of float
-        Of the kernel, in encoded units, in which columns range over [0, 1]: one for all columns, or one for each.
+        Lengthscale of the kernel in encoded units, in which columns range over [0, 1]: one for all columns, or one for
+        each.
     noise_std : float
-        Standard deviation of the observations' noise, in units of f, 0 for none; values with a ``std`` use
-        that instead.
+        Standard deviation of the observations' noise, in units of f, 0 for none. Values that are reported with a
+        ``std`` use that instead.
     regularization : float, optional
-        λ of Theorem 6.1, a standard deviation: what the model takes for the noise. Default None: `noise_std`.
+        λ of Theorem 6.1: the standard deviation that the model takes for the noise. Default None: `noise_std`.
     signal_std : float, default 1.0
         Standard deviation of f around its mean, in units of f.
     kernel : {"matern52", "matern32", "matern12", "squared_exponential", "linear"}, default "matern52"
@@ -121,26 +122,26 @@ class BPEDelay(Optimizer, strategy="BPEDelay"):
         B, needed with ``beta="theory"``: a bound on the norm of f - mean in the space of the kernel (the norm of
         sum a_i k(., x_i) is the square root of sum a_i a_j k(x_i, x_j)).
     delta : float, default 0.1
-        What the theory promises holds with probability 1 - delta.
+        The bounds of the theory hold with probability 1 - delta.
     n_points : int, default 2500
-        How many points stand for a space; all of them, where it has no more.
+        How many points stand for a space. If the space has no more points than this, all of them are used.
     keep_rounds : bool, default False
-        Whether rounds use the data of earlier ones, too. It saves suggestions, and no theorem holds then.
+        Whether rounds also use the data of earlier rounds. It saves suggestions, but no theorem holds then.
 
     For replays
         tail : {"max", "min"}, default "max"
-            Of the two terms of the bound on delays (Eq. 6) the larger one, or as printed the smaller one, which is no
-            bound: with delays of mean 50 some is longer with probability 0.31.
+            Which term of the bound on delays (Eq. 6) is used: the larger one, or the smaller one as printed. The
+            smaller one is not a bound: with delays of mean 50 some delay is longer with probability 0.31.
         lengths : {"paper", "code"}, default "paper"
-            Lengths of rounds: as in Algorithm 1, the last one cut to the horizon; or as in the authors' code,
-            whose last round is whole and ends beyond the horizon.
+            Lengths of rounds. "paper": as in Algorithm 1, with the last round cut to the horizon. "code": as in the
+            authors' code, whose last round is whole and ends beyond the horizon.
 
     Raises
     ------
     InvalidSpace
-        A space or candidates that cannot be searched.
+        The space or the candidates cannot be searched.
     InvalidSetting
-        Any other argument that is missing or not usable; a horizon shorter than the first round.
+        Another argument is missing or invalid, or the horizon is shorter than the first round.
 
     Examples
     --------
@@ -189,15 +190,15 @@ class BPEDelay(Optimizer, strategy="BPEDelay"):
 
     @property
     def rounds_(self) -> list[Round]:
-        """The rounds that have begun and, where delays are known, those that will follow."""
+        """The rounds that have begun and, if the delays are known, the rounds that will follow."""
         return [round_from(each) for each in self._status()["rounds"]]
 
     @property
     def surviving_(self) -> Any:
-        """The points that the round chooses from: all that were not eliminated.
+        """The points that the round chooses from: all points that were not eliminated.
 
-        An array of indices for candidates; for a space a list of params, out of the points that stand for it. The
-        next round decides anew when its first suggestion is asked for.
+        An array of indices for candidates; for a space a list of params, out of the points that stand for it. When the
+        first suggestion of the next round is asked for, the points are eliminated anew.
         """
         status, domain = self._status(), self._problem.domain
         if isinstance(domain, Candidates):

@@ -18,7 +18,7 @@ Constraint: TypeAlias = Callable[[dict[str, Any]], bool]
 
 
 class Constraints:
-    """The constraints of an optimizer, as the core calls them: with rows of encoded points."""
+    """The constraints of an optimizer in the form that the core calls: with rows of encoded points."""
 
     def __init__(self, functions: Sequence[Constraint], space: Space) -> None:
         self.functions = tuple(functions)
@@ -26,7 +26,7 @@ class Constraints:
 
     @classmethod
     def from_argument(cls, given: Any, domain: Space | Candidates) -> Constraints | None:
-        """The constraints that an argument lists; None where there are none."""
+        """Return the constraints that an argument lists, or None if there are none."""
         functions = checked_functions(given)
         if not functions:
             return None
@@ -42,7 +42,7 @@ class Constraints:
         return [name_of(function) for function in self.functions]
 
     def first_violated(self, params: dict[str, Any]) -> int | None:
-        """The number of the first constraint that these params violate; None if they satisfy all."""
+        """Return the number of the first constraint that these params violate, or None if they satisfy all."""
         for i, function in enumerate(self.functions):
             try:
                 found = function(params)
@@ -60,11 +60,11 @@ class Constraints:
         return None
 
     def params_of(self, place: Location | TrialRecord) -> dict[str, Any]:
-        """The params at a place, or of a trial."""
+        """Return the params at a location, or of a trial."""
         return self._space.decode(place.point, None, place.given)
 
     def check(self, place: Location, what: str) -> None:
-        """Refuse a place whose params violate a constraint."""
+        """Raise an error if the params at a location violate a constraint."""
         params = self.params_of(place)
         violated = self.first_violated(params)
         if violated is not None:
@@ -74,7 +74,7 @@ class Constraints:
             )
 
     def __call__(self, rows: NDArray[np.float64]) -> NDArray[np.bool_]:
-        """For each row, an encoded point, whether it satisfies all constraints."""
+        """Return, for each row (an encoded point), whether it satisfies all constraints."""
         decode, violated = self._space.decode, self.first_violated
         return np.array([violated(decode(row)) is None for row in rows], dtype=np.bool_)
 
@@ -91,7 +91,7 @@ class Constraints:
 
 
 def checked_functions(given: Any) -> Sequence[Constraint]:
-    """The functions that an argument lists, none for None; an error where it lists something else."""
+    """Return the functions that an argument lists, none for None; raise an error if an item is not a function."""
     if given is None:
         return ()
     if not isinstance(given, (list, tuple)):
@@ -114,7 +114,7 @@ def name_of(function: Constraint) -> str:
 
 
 def check_picklable(functions: Sequence[Constraint]) -> None:
-    """Refuse functions that cannot be sent to another process."""
+    """Raise an error if a function cannot be sent to another process."""
     for i, function in enumerate(functions):
         try:
             pickle.dumps(function)

@@ -1,7 +1,7 @@
 """Trials from a table that `trials_dataframe` made, in memory or back from a CSV file.
 
-A CSV file keeps the text of a value: numbers come back with a rounding error in the last digit, None and the empty
-string as missing, tuples as their text. JSON, pickles and studies are exact.
+A CSV file keeps the text of a value. Numbers come back with a rounding error in the last digit, None and the empty
+string as missing, and tuples as their text. JSON, pickles and studies are exact.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ if TYPE_CHECKING:
 
 _STATES = ("observed", "pending", "failed", "abandoned")
 
-# What pandas.read_csv takes for a missing value, besides the empty cell.
+# The cells that pandas.read_csv reads as a missing value, besides the empty cell.
 _READ_AS_MISSING = frozenset(
     ["#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "<NA>", "N/A", "NA"]
     + ["NULL", "NaN", "None", "n/a", "nan", "null"]
 )
 
-# Digits that survive a file: the last ones of a number that pandas reads may differ.
+# Digits that survive a file: pandas may read the last digits of a number differently.
 _DIGITS = 14
 
 
 def is_trials_table(params: Any) -> bool:
-    """Whether this is a table that `trials_dataframe` made, rather than one of parameters alone."""
+    """Whether this is a table from `trials_dataframe`, and not a table of parameters alone."""
     if not is_table(params):
         return False
     columns = [str(name) for name in params.columns]
@@ -77,7 +77,7 @@ def add_trials_table(owner: LifeCycle[Any], table: Any) -> list[Trial]:
 
 
 def _check_columns(columns: list[str], prefix: str, names: list[str], error: type[BelatedError]) -> None:
-    """Refuse a table whose columns with this prefix have other names than these."""
+    """Raise an error if the columns with this prefix do not have exactly these names."""
     missing = [name for name in names if name not in columns]
     unknown = [name for name in columns if name.startswith(prefix) and name not in names]
     wrong = [f"{kind} {those}" for kind, those in (("misses", missing), ("has unknown", unknown)) if those]
@@ -106,7 +106,7 @@ def _number(cell: Any, column: str, i: int) -> float | None:
 
 
 def _points(space: Space, columns: list[str], rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The params of each row: where the trial was run, which is what the model learns from."""
+    """Return the params of each row: the point that was run, because the model learns from it."""
     prefix, names = run_prefix(space), [f"params_{name}" for name in space]
     run_names = [f"{prefix}{name}" for name in space]
     has_runs = any(name in columns for name in run_names)
@@ -118,7 +118,7 @@ def _points(space: Space, columns: list[str], rows: list[dict[str, Any]]) -> lis
 
 
 def _index(row: Mapping[str, Any], i: int) -> int:
-    """The candidate of a row: the one that was run."""
+    """Return the candidate of a row: the one that was run."""
     number = _number(row.get("index_run", row.get("index")), "index", i)
     if number is None or not number.is_integer():
         raise InvalidPoint(f"index={number} in row {i} is not an integer; correct it")
@@ -126,10 +126,10 @@ def _index(row: Mapping[str, Any], i: int) -> int:
 
 
 def _read_space(space: Space, row: Mapping[str, Any], prefix: str, i: int) -> dict[str, Any]:
-    """Values by name from the cells of a row; parameters that are not active have empty ones."""
+    """Read values by name from the cells of a row; cells of inactive parameters are empty."""
     cells = {name: row[f"{prefix}{name}"] for name in space if f"{prefix}{name}" in row}
     values = {name: _read_cell(space[name], cell, f"{prefix}{name}", i) for name, cell in cells.items()}
-    # A choice such as None reads as empty, too, where its parameter is active; that may make further parameters active.
+    # A choice such as None also reads as empty if its parameter is active. It may make further parameters active.
     empty = [name for name in space if name not in cells and None in map(_as_read, choices_of(space[name]) or ())]
     for _ in empty:
         for name in empty:
@@ -139,7 +139,7 @@ def _read_space(space: Space, row: Mapping[str, Any], prefix: str, i: int) -> di
 
 
 def _as_read(value: Any) -> float | str | None:
-    """A value as it comes back from a CSV file: equal for values that print alike."""
+    """Return a value as it comes back from a CSV file: equal for values that print alike."""
     text = "" if value is None else str(value)
     if text == "" or text in _READ_AS_MISSING:
         return None
@@ -155,7 +155,7 @@ def _as_read(value: Any) -> float | str | None:
 
 
 def _read_cell(dimension: Dimension, cell: Any, column: str, i: int) -> Any:
-    """The value of a cell; the space refuses one that it does not have."""
+    """Return the value of a cell; the space refuses values that it does not have."""
     choices = choices_of(dimension)
     if choices is None:
         return _in_range(dimension, cell)
@@ -169,7 +169,7 @@ def _read_cell(dimension: Dimension, cell: Any, column: str, i: int) -> Any:
 
 
 def _in_range(dimension: Dimension | Fidelity | None, cell: Any) -> Any:
-    """A number that rounding in a file moved out of the range, moved back to its end; other cells as they are."""
+    """Move a number back to the end of the range if rounding in a file moved it out; return other cells as they are."""
     number = finite(cell)
     low, high = getattr(dimension, "low", None), getattr(dimension, "high", None)
     if number is None or low is None or high is None or low <= number <= high:

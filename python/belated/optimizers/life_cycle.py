@@ -26,7 +26,7 @@ AnyLog = TypeVar("AnyLog", bound=Log)
 
 
 class LifeCycle(ReadAccess, Generic[AnyLog]):
-    """Trials from suggestion to result, on a log that a subclass provides.
+    """Trials from suggestion to result, on a log that the subclass provides.
 
     A subclass sets `_problem`, `_log` and `_token`, and overrides what its log needs.
     """
@@ -62,31 +62,31 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
         raise NotImplementedError
 
     def _start_trials(self, n: int, context: Array | None, fidelity: float | None) -> list[int]:
-        """Start n > 0 trials; their numbers. Without a fidelity, in [0, 1], the strategy chooses it."""
+        """Start n > 0 trials and return their numbers. If no fidelity (in [0, 1]) is given, the strategy chooses it."""
         raise NotImplementedError
 
     def _next_fidelity(self) -> float | None:
-        """The fidelity in [0, 1] of the trial that would be suggested now, without a context; nothing is logged."""
+        """The fidelity in [0, 1] that `suggest` without a context would give now; nothing is logged."""
         raise NotImplementedError
 
     def _constraints_for(self, call: str) -> Constraints | None:
-        """What points must satisfy, None if nothing; `call` is the method that needs to know, for messages."""
+        """The constraints that points must satisfy, or None; `call` is the method that needs them, for messages."""
         raise NotImplementedError
 
     def _current_log(self) -> Log:
-        """The log, up to date."""
+        """Return the log, up to date."""
         return self._log
 
     def _record_all(self, actions: Sequence[Action], now: float | None) -> list[int | None]:
-        """Log actions that were checked: all of them, or none; the number of the trial that each concerns."""
+        """Log checked actions, all of them or none; return the number of the trial that each action concerns."""
         return [self._log.record(action, now) for action in actions]
 
     def _knows(self, trial: Trial) -> bool:
-        """Whether a trial comes from here."""
+        """Whether the trial was started here."""
         return trial._owner._token == self._token
 
     def _record_of(self, trial: Trial) -> TrialRecord:
-        """What the log knows about a trial, in the core's terms."""
+        """Return the log's record of a trial, in the core's terms."""
         return self._log.trial(trial.number)
 
     # The life cycle.
@@ -103,17 +103,17 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
     def suggest(
         self, n: int | None = None, context: Mapping[str, Any] | None = None, *, fidelity: float | None = None
     ) -> Trial | list[Trial]:
-        """Start a trial, or n at once; never waits for pending ones.
+        """Start a trial, or n at once, without waiting for pending ones.
 
         Parameters
         ----------
         n : int, optional
             How many; None gives one `Trial`, a number a list.
         context : mapping, optional
-            Values by name, where a context was declared; it then must be given.
+            Values by name: required if a context was declared, refused otherwise.
         fidelity : int or float, optional
-            The fidelity that is wanted, in your units, where one was declared. Default None: the optimizer chooses it.
-            An enqueued point keeps a fidelity that it was given.
+            The fidelity of the trial in your units, if a fidelity was declared. Default None: the optimizer chooses it.
+            If an enqueued point was given a fidelity, it keeps that one.
 
         Returns
         -------
@@ -122,13 +122,13 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
         Raises
         ------
         InvalidContext
-            A context that is missing, was not declared, or is out of its space.
+            The context is missing, was not declared, or is out of its space.
         InvalidFidelity
-            A fidelity that was not declared, or is out of its range.
+            The fidelity was not declared, or is out of its range.
         InvalidSetting
-            An n that is not an integer >= 0; a constraint that raises, or returns something else than True or False.
+            n is not an integer >= 0; or a constraint raises, or returns something other than True or False.
         InvalidSpace
-            No point that satisfies the constraints was found.
+            The search found no point that satisfies the constraints.
 
         Examples
         --------
@@ -154,53 +154,53 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
         amend: bool = False,
         replicate: bool = False,
     ) -> None:
-        """Report a trial's value: at any time, in any order, also after `fail` or `abandon`.
+        """Report a trial's value: at any time, in any order, and also after `fail` or `abandon`.
 
         Parameters
         ----------
         trial : Trial or int
             The trial or its number.
         value : float
-            One finite real number (a 0-d array will do).
+            One finite real number (or a 0-d array).
         std : float, optional
-            The standard deviation of this value's noise, where you know it (of a mean over n repetitions: the standard
-            deviation of one divided by sqrt(n)). The model then uses it as it is, and fits the noise of the other
-            values.
+            The standard deviation of this value's noise, if you know it. For a mean over n repetitions it is the
+            standard deviation of one repetition divided by sqrt(n). The model uses it unchanged, and fits the noise of
+            the other values.
         cost : float, optional
-            What the evaluation cost, >= 0, in any unit. It is kept, and no model uses it; a run with a budget
-            charges it.
+            The cost of the evaluation, >= 0, in any unit. It is kept, but no model uses it; a run with a budget charges
+            it.
         duration : float, optional
-            The seconds that the evaluation took.
+            The duration of the evaluation in seconds.
         params : mapping; for candidates an index or a row; optional
-            Where the trial was really run, if not where it was suggested. The model learns the value there, and
-            `best_params_` names that point; `Trial.params` stays the suggestion, `Trial.params_run` is what was run.
+            The point that was really run, if it is not the suggested one. The model learns the value at that point, and
+            `best_params_` names it. `Trial.params` stays the suggestion, and `Trial.params_run` is the point that was
+            run.
         attrs : mapping, optional
-            Anything else to keep with the trial: strings for keys; None, booleans, finite numbers, strings, and lists
-            and dicts of these for values. Merged over what the trial has already.
+            Anything else to keep with the trial. Keys are strings; values are None, booleans, finite numbers, strings,
+            and lists and dicts of these. They are merged over the attrs that the trial already has.
         fidelity : int or float, optional
-            The fidelity of the trial, as a check: a value at another one belongs to another trial (see `add`).
+            The fidelity of the trial, as a check. A value at another fidelity belongs to another trial (see `add`).
         amend : bool, default False
-            Replace a value that is there already, and its std. Cost, duration and the point that was run stay as they
-            are where they are not given anew.
+            Replace an earlier value and its std. Cost, duration and the point that was run change only if they are
+            given anew.
         replicate : bool, default False
-            Where there is a value already, record another measurement of the same point (or of `params`), as another
-            trial.
+            If there is already a value, record another measurement of the same point (or of `params`) as another trial.
 
         Raises
         ------
         InvalidValue
-            NaN, inf, complex, bool, str, or anything with an axis; a std, cost or duration below 0; attrs that are not
-            JSON data. The trial stays as it was.
+            The value is NaN, inf, complex, a bool, a str, or has an axis; a std, cost or duration is below 0; or attrs
+            are not JSON data. The trial stays unchanged.
         InvalidPoint
-            Params that do not belong to the space or the candidates.
+            The params do not belong to the space or the candidates.
         InvalidFidelity
-            A fidelity other than the trial's.
+            The fidelity is not the trial's.
         UnknownTrial
-            A number never given out, or a trial of another optimizer.
+            The number was never given out, or the trial belongs to another optimizer.
         AlreadyObserved
-            Another value is there, and neither amend nor replicate is True. Reporting the same again (value, and those
-            of std, cost, duration and params that are given) changes nothing: the attrs of such a repetition are not
-            kept.
+            The trial has another value, and neither amend nor replicate is True. Reporting the same again (the value,
+            and each of std, cost, duration and params that is given) changes nothing, and the attrs of such a
+            repetition are not kept.
         InvalidSetting
             Both amend and replicate are True.
 
@@ -225,7 +225,7 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
         fidelity: Any,
         start: Callable[[int, Array | None, float | None], list[int]],
     ) -> Trial | list[Trial]:
-        """Have trials started, one or several as `suggest` was asked for."""
+        """Start one trial or several, depending on the arguments of `suggest`."""
         wanted = 1 if n is None else whole_number(n)
         if wanted is None or not 0 <= wanted < 2**32:
             raise InvalidSetting(
@@ -246,7 +246,7 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
         replicate: bool,
         key: str | None = None,
     ) -> None:
-        """Check a value and what came with it, (std, cost, duration, params, attrs), and log it."""
+        """Check a value and the other arguments of `observe`, and log them."""
         if amend and replicate:
             raise InvalidSetting("amend and replicate exclude each other: a value is replaced, or another one added")
         number = self._number_of(trial)
@@ -260,7 +260,7 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
         try:
             self._log_value(number, oriented, report, bool(amend), bool(replicate), key)
         except AlreadyObserved:
-            # Raised anew, because the core knows values in its own orientation only.
+            # The core's error has the value in the core's orientation, so raise it anew with the value as reported.
             raise AlreadyObserved(
                 f"trial {number} has the value {Trial(self, number).value!r} already, and now "
                 f"value={value!r}{in_words(std=std, cost=cost, duration=duration, params=params)}; "
@@ -281,28 +281,28 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
         error: BaseException | str | None = None,
         attrs: Mapping[str, Any] | None = None,
     ) -> None:
-        """Report that a trial crashed: suggestions learn where that happens.
+        """Report that a trial crashed: suggestions avoid such points.
 
-        A trial that failed already stays as it is, unless it had no error and now gets one.
+        A trial that has already failed stays unchanged, unless it had no error and is now given one.
 
         Parameters
         ----------
         trial : Trial or int
             The trial or its number.
         error : exception or str, optional
-            What went wrong. Kept as `Trial.error`: the type, 2 kB of the message (of a longer one the beginning and the
-            end), and the last 8 kB of the traceback.
+            The cause of the failure. It is kept as `Trial.error`: the type, 2 kB of the message (the beginning and the
+            end of a longer one), and the last 8 kB of the traceback.
         attrs : mapping, optional
             Anything else to keep with the trial; see `observe`.
 
         Raises
         ------
         UnknownTrial
-            A number never given out, or a trial of another optimizer.
+            The number was never given out, or the trial belongs to another optimizer.
         AlreadyObserved
             The trial has a value.
         InvalidValue
-            An error that is neither an exception nor a string, or attrs that are not JSON data.
+            The error is neither an exception nor a string, or attrs are not JSON data.
 
         Examples
         --------
@@ -321,14 +321,14 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
         self._resolve(Action.fail(number, facts, text), number, "fail")
 
     def abandon(self, trial: Trial | int) -> None:
-        """Give a trial up without a verdict on its point: the model drops it.
+        """Give a trial up without a verdict on its point; the model leaves it out.
 
         Its point is not suggested again before another value or failure has been reported.
 
         Raises
         ------
         UnknownTrial
-            A number never given out, or a trial of another optimizer.
+            The number was never given out, or the trial belongs to another optimizer.
         AlreadyObserved
             The trial has a value.
         """
@@ -359,33 +359,33 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
         Parameters
         ----------
         params : mapping, row or index; or a list of these; or DataFrame or array
-            In a space: values by name, a list of such, a DataFrame with a column for each name, or an array as
-            `predict` takes it. Constants may be left out, other names not: see `enqueue`.
-            For candidates: an index or a row; rows of shape (n, d), or, where `value` is a list too, indices.
-            Or a table of trials alone, as `trials_dataframe` makes it, also when it comes back from a CSV file: each
-            trial is added in its state, where it was really run, at the present time.
+            In a space: values by name, a list of such, a DataFrame with a column for each name, or an array as for
+            `predict`. Constants may be left out, other names may not (`enqueue` allows it).
+            For candidates: an index or a row; rows of shape (n, d), or, if `value` is a list too, indices.
+            Instead a table of trials from `trials_dataframe`, also when it comes back from a CSV file, without other
+            arguments. Each trial is added in its state, at the point that was run, at the present time.
         value : float or sequence of float, optional
             The observed value of each point. None, also within the sequence: the trial is pending.
         context : mapping, list of mappings or DataFrame, optional
-            Where a context was declared: one for all points, or one for each.
+            If a context was declared: one for all points, or one for each.
         std : float or sequence of float, optional
             The standard deviation of the noise of each value, or of all; see `observe`.
         cost : float or sequence of float, optional
-            What each evaluation cost, or all of them; kept only with a value.
+            The cost of each evaluation, or of all; it is kept only with a value.
         attrs : mapping or sequence of mappings, optional
             Anything else to keep with each trial, or with all; see `observe`.
         fidelity : int, float or sequence of these, optional
-            That of each trial, or of all, in your units. None, also within the sequence: the highest.
+            The fidelity of each trial, or of all, in your units. None, also within the sequence: the highest.
 
         Returns
         -------
         Trial or list of Trial
-            As many as there were points, and a list if they came as one.
+            One trial for each point; a list if the points came as a list.
 
         Raises
         ------
         InvalidPoint, InvalidValue, InvalidContext, InvalidFidelity
-            If anything at all is wrong, nothing is added.
+            An argument is invalid; nothing is added then.
 
         Examples
         --------
@@ -409,24 +409,23 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
 
     @checks_arguments
     def enqueue(self, params: Any, *, fidelity: Any = None) -> None:
-        """Have these points suggested next, in this order, before any of the optimizer's own.
+        """Suggest these points next, in this order, before the optimizer's own points.
 
         Parameters
         ----------
         params : mapping, row or index; or a list of these; or DataFrame or array
-            As for `add`. Names of a space may be missing: their values are drawn now, uniformly at random from the
-            space and as the constraints allow, by the seed and the number of events so far.
+            As for `add`, but names of a space may be missing. Their values are drawn now, uniformly at random among
+            those that satisfy the constraints; the draw depends on the seed and on the number of events so far.
         fidelity : int, float or sequence of these, optional
-            That of each trial, or of all, in your units. None, also within the sequence: what `suggest` is asked for,
-            else the highest.
+            The fidelity of each trial, or of all, in your units. None, also within the sequence: the argument of
+            `suggest`, or the highest if it has none.
 
         Raises
         ------
         InvalidPoint
-            If any point does not belong to the space or the candidates, or violates a constraint; nothing is enqueued
-            then.
+            A point does not belong to the space or the candidates, or violates a constraint; nothing is enqueued then.
         InvalidFidelity
-            A fidelity that was not declared, or is out of its range; nothing is enqueued then.
+            The fidelity was not declared, or is out of its range; nothing is enqueued then.
 
         Examples
         --------

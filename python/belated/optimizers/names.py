@@ -1,4 +1,4 @@
-"""Unknown names of arguments and attributes: what to write instead."""
+"""Unknown names of arguments and attributes, and the names to write instead."""
 
 import dataclasses
 import difflib
@@ -32,7 +32,7 @@ _POINTS = (
 _STOPPERS = "pass callbacks=[bl.NoImprovement(n)] or callbacks=[bl.ValueReached(value)]"
 _STUDIES = "bl.Study(name, store, optimizer) keeps trials in a store: pass it as optimizer="
 
-# Names of arguments in other packages, and what to write here: an argument, a field of a value as ``Class.field``, or
+# Names of arguments in other packages, and the replacement here: an argument, a field of a value as ``Class.field``, or
 # advice in words. The packages are scikit-learn, scikit-optimize, bayesian-optimization, Optuna, Ax, BoTorch, Ray Tune,
 # Hyperopt and SciPy.
 ELSEWHERE = {
@@ -78,7 +78,7 @@ ELSEWHERE = {
     "noise": "GP.noise_std",
 }
 
-# Attributes that optimizers, studies and results of other packages have, and what to use here.
+# Attributes of optimizers, studies and results in other packages, and their replacements here.
 _ATTRIBUTES_ELSEWHERE = {
     **dict.fromkeys(("ask", "get_next_trial", "get_next_trials", "generate", "next_point"), "suggest()"),
     **dict.fromkeys(("tell", "register", "complete_trial", "report", "record"), "observe(trial, value)"),
@@ -95,7 +95,7 @@ _ATTRIBUTES_ELSEWHERE = {
 }
 
 
-# Strings that stand for values in other packages and in papers, and the one to write here.
+# Strings that stand for values in other packages and in papers, and their replacements here.
 VALUES_ELSEWHERE = {
     **dict.fromkeys(("ei", "logei", "qei", "nei", "expected_improvement", "log_expected_improvement"), "log_ei"),
     **dict.fromkeys(("lcb", "gp_ucb", "gp-ucb", "upper_confidence_bound"), "ucb"),
@@ -107,7 +107,7 @@ VALUES_ELSEWHERE = {
 
 
 def checks_arguments(method: Method) -> Method:
-    """A decorator of methods: unknown keywords are refused by the name of the public class, with the known ones."""
+    """Decorate a method so that the error for an unknown keyword names the public class and the known keywords."""
     known = list(inspect.signature(method).parameters)[1:]
 
     @functools.wraps(method)
@@ -125,14 +125,14 @@ def checks_arguments(method: Method) -> Method:
 
 
 def family_of(cls: type, argument: str) -> Any:
-    """The base class of the values that an argument takes, None where it takes plain data."""
-    # None for a class that is not a dataclass, or does not have the argument.
+    """Return the base class of the values that an argument takes, or None if it takes plain data."""
+    # Empty for a class that is not a dataclass.
     fields = {field.name: field for field in dataclasses.fields(cls)} if dataclasses.is_dataclass(cls) else {}
     return fields[argument].metadata.get("takes") if argument in fields else None
 
 
 def _nested(cls: type) -> Iterator[tuple[str, str, str]]:
-    """(argument, class of its value, field) for all fields of all values that arguments of a class take."""
+    """Yield (argument, class of its value, field) for all fields of all values that arguments of a class take."""
     for argument in inspect.signature(cls).parameters:
         family = family_of(cls, argument)
         if family is not None:
@@ -142,9 +142,9 @@ def _nested(cls: type) -> Iterator[tuple[str, str, str]]:
 
 
 def advice_on(name: str, cls: type, *, nested: bool = False, more: Iterable[str] = ()) -> str:
-    """What to write in place of an unknown argument of a class.
+    """Return advice on an unknown argument of a class: the name to write instead, or the known names.
 
-    `nested` is for calls that take ``argument__field``, `more` are arguments that the call takes besides.
+    `nested` is True for calls that take ``argument__field``; `more` are the further arguments of the call.
     """
     known = list(dict.fromkeys([*more, *inspect.signature(cls).parameters]))  # a run takes `space` as well
     exact = _exact_argument(name, cls, known, nested)
@@ -160,13 +160,13 @@ def advice_on(name: str, cls: type, *, nested: bool = False, more: Iterable[str]
 
 
 def nearest_argument(name: str, cls: type) -> str | None:
-    """The argument of a class, or the field of its value, that an unknown name may have stood for."""
+    """Return the argument of a class, or the field of its value, that an unknown name probably stands for."""
     known = list(inspect.signature(cls).parameters)
     return _exact_argument(name, cls, known, False) or _close_argument(name, cls, known, False)
 
 
 def _exact_argument(name: str, cls: type, known: list[str], nested: bool) -> str | None:
-    """The argument or field that has this name elsewhere, or the field of this name."""
+    """Return the argument or field that has this name in another package, or the field of this name."""
     known, name, fields = _within(name, cls, known)
     for wanted in (ELSEWHERE.get(name.lower()), name):
         if wanted in known:
@@ -182,7 +182,7 @@ def _exact_argument(name: str, cls: type, known: list[str], nested: bool) -> str
 
 
 def _close_argument(name: str, cls: type, known: list[str], nested: bool) -> str | None:
-    """The argument or field whose name is close to this one."""
+    """Return the argument or field whose name is close to this one."""
     known, name, fields = _within(name, cls, known)
     near = difflib.get_close_matches(name, known + [field for _, _, field in fields], n=1)
     if not near or near[0] in known:
@@ -191,7 +191,7 @@ def _close_argument(name: str, cls: type, known: list[str], nested: bool) -> str
 
 
 def _within(name: str, cls: type, known: list[str]) -> tuple[list[str], str, list[tuple[str, str, str]]]:
-    """Where to look for a name: for ``argument__field`` among the fields of that argument alone."""
+    """Return the names among which to search; for ``argument__field`` only the fields of that argument."""
     fields = list(_nested(cls))
     argument, _, field = name.partition("__")
     if field and argument in known:
@@ -204,15 +204,15 @@ def _written(argument: str, kind: str, field: str, nested: bool) -> str:
 
 
 class AttributeHints:
-    """A base whose unknown attributes are answered by the member to use here, except names that start with "_"."""
+    """A base class whose error for an unknown attribute, unless it starts with "_", names the member to use."""
 
-    # Type checkers would allow any attribute of a class that has this method.
+    # Hidden from type checkers, which would otherwise allow any attribute.
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
             cls = type(self)
             if hasattr(cls, name):
-                # A property that raised AttributeError itself: give that error.
+                # If a property raised the AttributeError itself, raise that error again.
                 return object.__getattribute__(self, name)
             message = f"{cls.__name__!r} object has no attribute {name!r}"
             known = {each for each in [*dir(cls), *vars(self)] if not each.startswith("_")}
@@ -220,7 +220,7 @@ class AttributeHints:
 
 
 def _attribute_advice(name: str, known: set[str]) -> str:
-    """``: use …`` for an attribute that an object does not have, empty where none is near; `known` are those it has."""
+    """Return ``: use …`` for an unknown attribute, or "" if no known name is near; `known` are the object's members."""
     advice = _ATTRIBUTES_ELSEWHERE.get(name.lower())
     if advice is None:
         near = difflib.get_close_matches(name, sorted(known), n=1)

@@ -1,4 +1,4 @@
-"""Reading the arguments of `observe`: what comes with a value, in the core's terms."""
+"""Reading the arguments of `observe` in the core's terms."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ def report_of(
     params: Any,
     attrs: Any,
 ) -> Report | None:
-    """The report of a trial, None where only its value is given; `started` is the trial's record, for `params`."""
+    """Return the report of a trial, or None if only its value is given; `params` is compared with record `started`."""
     if std is None and cost is None and duration is None and params is None and attrs is None:
         return None
     what = f"trial {number}"
@@ -34,10 +34,10 @@ def report_of(
 
 
 def _run_location(problem: Problem, started: TrialRecord, params: Any) -> Location | None:
-    """Where a trial was really run; None if that is where it was started and no other place was reported before."""
+    """Return the location that was run, or None if it is the suggested one and no other was reported before."""
     domain = problem.domain
     place = domain.locate(params)
-    # Compared as users see them: encoding what was decoded may move the last bit.
+    # Compare decoded params: encoding a decoded value may change the last bit.
     if isinstance(domain, Space):
         same = domain.decode(place.point, None, place.given) == domain.decode(started.point, None, started.given)
     else:
@@ -48,5 +48,5 @@ def _run_location(problem: Problem, started: TrialRecord, params: Any) -> Locati
 
 
 def in_words(**facts: Any) -> str:
-    """What was given beside a value, for messages."""
+    """Return the arguments given beside a value as text, for messages."""
     return "".join(f", {name}={short_repr(fact)}" for name, fact in facts.items() if fact is not None)

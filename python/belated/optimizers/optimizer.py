@@ -36,9 +36,9 @@ from belated.space.fidelity import Fidelity
 class Optimizer(LifeCycle[_core.Optimizer]):
     """The base of all optimizers; use a subclass.
 
-    Constructor arguments are readable under their names and fixed once there is a trial.
-    Methods may be called from several threads. An optimizer can be pickled at any moment, with
-    trials pending; the copy continues exactly as the original would.
+    Constructor arguments are readable under their names, and fixed once there is a trial.
+    Methods may be called from several threads. An optimizer can be pickled at any moment, also with
+    pending trials; the copy continues exactly as the original would.
     """
 
     # The optimizers that a study can keep, by the names of their strategies in the core.
@@ -57,7 +57,7 @@ class Optimizer(LifeCycle[_core.Optimizer]):
     time: Callable[[], float] | None = None
 
     def __init_subclass__(cls, *, strategy: str | None = None) -> None:
-        """`strategy` is the name of the core's strategy, given by the class that stands for it."""
+        """Register a class; `strategy` is the name of its strategy in the core."""
         if strategy is not None:
             cls._strategy = strategy
             Optimizer.registry[strategy] = cls
@@ -85,7 +85,7 @@ class Optimizer(LifeCycle[_core.Optimizer]):
         self._log = _core.Optimizer(self.domain_.domain(), json.dumps(self._definition()))
 
     def _settings(self) -> dict[str, Any]:
-        """The arguments of this strategy alone: checked, strings and numbers that stand for a value as that value."""
+        """Return the checked arguments of this strategy alone; strings and numbers become the values they stand for."""
         common = {field.name for field in fields(Optimizer)}
         annotations = annotations_of(type(self))
         settings: dict[str, Any] = {}
@@ -101,7 +101,7 @@ class Optimizer(LifeCycle[_core.Optimizer]):
         return settings
 
     def _definition(self) -> dict[str, Any]:
-        """The definition for the core, as JSON data in its orientation, without the domain."""
+        """Return the definition for the core, as JSON data in the core's orientation, without the domain."""
         reverse = self.direction == "minimize"
         units = {field.name for field in fields(self) if field.metadata.get("in_units_of_f", False)}
         strategy = {
@@ -120,7 +120,7 @@ class Optimizer(LifeCycle[_core.Optimizer]):
         other = trial._owner
         if other is self:
             return True
-        # A trial that travelled to another process and back holds a copy of this optimizer.
+        # A trial that was pickled and sent back holds a copy of this optimizer.
         return (
             other._token == self._token
             and trial.number < len(self._log)
@@ -136,7 +136,7 @@ class Optimizer(LifeCycle[_core.Optimizer]):
         return fidelity
 
     def _status(self) -> Any:
-        """The state of a strategy that has rounds or trees, as JSON data."""
+        """Return the state of a strategy that has rounds or trees, as JSON data."""
         return json.loads(self._log.status() or "null")
 
     @property
@@ -154,7 +154,7 @@ class Optimizer(LifeCycle[_core.Optimizer]):
         Parameters
         ----------
         deep : bool, default True
-            With the fields of the values that they are or stand for, as ``surrogate__kernel``.
+            Whether to include the fields of the values, such as ``surrogate__kernel``.
         """
         params = {name: getattr(self, name) for name in arguments_of(type(self))}
         if deep:
@@ -169,14 +169,14 @@ class Optimizer(LifeCycle[_core.Optimizer]):
         Raises
         ------
         InvalidSetting
-            There are trials or enqueued points already, or an argument does not exist.
+            There are already trials or enqueued points, or an argument does not exist.
         """
         if self._log.n_events():
             raise InvalidSetting("set_params comes too late: there are trials already; make a new optimizer instead")
-        # All or nothing: a bad argument raises before anything of this optimizer is touched.
+        # All or nothing: a bad argument raises before this optimizer is changed.
         given = self.get_params(deep=False)
         arguments = with_nested(type(self), given, params)
-        # Spaces that stay are not read anew, which would warn anew of what may be misread.
+        # Unchanged spaces are not read again, because reading would repeat its warnings.
         read = {"space": self.domain_, "context": self.context_space_}
         kept = {name: given[name] for name in read if given[name] is not None and arguments[name] is given[name]}
         made = type(self)(**(arguments | {name: read[name] for name in kept}))
@@ -206,7 +206,7 @@ class Optimizer(LifeCycle[_core.Optimizer]):
 
 
 def with_nested(cls: type[Optimizer], arguments: Mapping[str, Any], params: Mapping[str, Any]) -> dict[str, Any]:
-    """Arguments of an optimizer with `params` set, of which those named ``argument__field`` are fields of a value."""
+    """Return arguments of an optimizer with `params` set; names like ``argument__field`` set fields of a value."""
     result = dict(arguments)
     nested: dict[str, dict[str, Any]] = {}
     known = arguments_of(cls)
@@ -231,7 +231,7 @@ def with_nested(cls: type[Optimizer], arguments: Mapping[str, Any], params: Mapp
         for field, change in changes.items():
             if field not in arguments_of(type(value)):
                 family = spec.metadata["takes"].shorthand.values()
-                # The same name of another value is preferred to a near one.
+                # A field of the same name in another value is preferred to a field with a similar name.
                 elsewhere = any(field in arguments_of(kind) for kind in family)
                 own = None if elsewhere else nearest_argument(field, type(value))
                 advice = f"did you mean {argument}__{own}?" if own else advice_on(f"{argument}__{field}", cls)

@@ -1,4 +1,4 @@
-"""Params that name some of the parameters: the others are drawn at random from the space."""
+"""Params that name some of the parameters, with the others drawn at random from the space."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from belated.space.space import Space
 
 
 def missing_names(space: Space, given: Mapping[str, Any]) -> list[str]:
-    """The searched parameters that are active, given values in range of the others, and have no value."""
+    """Return the active searched parameters without a value; the given values must be in range."""
     return [name for name in space.active_names(given) if name not in given and space[name].width]
 
 
 def filled_in(space: Space, params: Any, constraints: Constraints | None, what: str, seed: list[int]) -> Any:
-    """Params with a value for each active name: those that are missing are drawn uniformly at random.
+    """Return params with a value for each active name; missing values are drawn uniformly at random.
 
-    The constraints hold for the whole point, and the names given are active in it. The draw depends on `seed` alone.
+    The whole point satisfies the constraints, and the given names are active in it. The draw depends on `seed` alone.
 
     Raises
     ------
     InvalidPoint
-        A value out of range, or no such point found.
+        A value is out of range, or the search found no such point.
     """
     if not isinstance(params, Mapping):
         return params
@@ -38,11 +38,11 @@ def filled_in(space: Space, params: Any, constraints: Constraints | None, what: 
     missing = missing_names(space, given)
     if not missing:
         return params
-    # All parameters are drawn, also those that are inactive in one draw: a given value may make them active.
+    # All parameters are drawn, also inactive ones, because a given value may make them active.
     free = Space({name: replace(dimension, when=None) for name, dimension in space.items()})
 
     def completed(row: Array) -> dict[str, Any] | None:
-        """The params of a draw, None where one that was given is inactive."""
+        """Return the params of a draw, or None if a given parameter is inactive in it."""
         values = free.decode(row) | given
         active = {name: values[name] for name in space.active_names(values)}
         return active if given.keys() <= active.keys() else None

@@ -1,4 +1,4 @@
-"""The problem: domain, contexts, fidelity, direction and clock, and conversion between users' and the core's terms."""
+"""The problem: domain, contexts, fidelity, direction and clock; conversion between users' terms and the core's."""
 
 import time as clocks
 from collections.abc import Callable, Iterable, Mapping
@@ -24,8 +24,8 @@ LATEST = 1e300
 class Problem:
     """The problem that an optimizer solves, for any strategy.
 
-    What comes in is checked, encoded and oriented here, what goes out decoded and oriented back: the core maximises,
-    over encoded points.
+    Arguments are checked, encoded and oriented here, and results are decoded and oriented back, because the core
+    maximises over encoded points.
     """
 
     def __init__(
@@ -69,15 +69,15 @@ class Problem:
         self.time = time
 
     def oriented(self, value: Values) -> Values:
-        """Values of f in the core's orientation, or back."""
+        """Convert values of f to the core's orientation, or back."""
         return -value if self.minimizes else value
 
     def now(self) -> float | None:
-        """The time by the clock; None where the core counts suggestions itself."""
+        """Return the time by the clock, or None if the core counts suggestions itself."""
         return None if self.clock == "iterations" else seconds(self.time or clocks.time)
 
     def encode_context(self, context: Any, owner: str) -> NDArray[np.float64] | None:
-        """A context as columns, None where none was declared (to an optimizer of class `owner`)."""
+        """Encode a context as columns, None if none was declared; `owner` is the optimizer's class, for messages."""
         if self.context_space is None:
             if context is not None:
                 raise InvalidContext(
@@ -90,7 +90,7 @@ class Problem:
         return self.context_space.encode(context)
 
     def contexts(self, context: Any, n: int) -> list[Any]:
-        """One context for each of n points."""
+        """Return one context for each of n points."""
         if self.context_space is None or not self.context_space.holds_several(context):
             return [context] * n
         contexts = self.context_space.split(context)
@@ -99,7 +99,7 @@ class Problem:
         return contexts
 
     def encode_fidelity(self, fidelity: Any, owner: str) -> float | None:
-        """A fidelity as z in [0, 1], None where none is given (to an optimizer of class `owner`)."""
+        """Encode a fidelity as z in [0, 1], None if none is given; `owner` is the optimizer's class, for messages."""
         if fidelity is None:
             return None
         if self.fidelity is None:
@@ -110,13 +110,13 @@ class Problem:
         return self.fidelity.encode(fidelity)
 
     def decode_fidelity(self, z: float | None) -> Any:
-        """The fidelity of a trial in the user's units; None where none is declared."""
+        """Decode the fidelity of a trial to the user's units; return None if none was declared."""
         if self.fidelity is None:
             return None
         return self.fidelity.high if z is None else self.fidelity.decode(z)
 
     def check_value(self, value: Any, what: str) -> float:
-        """An observed value in the core's orientation; `what` names the trial in messages."""
+        """Return an observed value in the core's orientation; `what` names the trial in messages."""
         number = finite(value)
         if number is None:
             raise InvalidValue(
@@ -126,7 +126,7 @@ class Problem:
         return self.oriented(number)
 
     def check_std(self, std: Any, what: str) -> float | None:
-        """The standard deviation of an observed value's noise, None where it is not known."""
+        """Return the standard deviation of an observed value's noise, or None if it is not known."""
         number = None if std is None else finite(std)
         if std is not None and (number is None or number < 0):
             raise InvalidValue(
@@ -137,7 +137,7 @@ class Problem:
 
 
 def seconds(time: Callable[[], float]) -> float:
-    """The time that a clock gives, with 0.0 for -0.0; InvalidSetting if it cannot be used."""
+    """Return the clock's time, with 0.0 for -0.0; raise InvalidSetting if it cannot be used."""
     now = finite(time())
     if now is None or abs(now) > LATEST:
         raise InvalidSetting(f"time() did not return a number of seconds within ±{LATEST:g}")

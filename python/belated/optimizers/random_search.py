@@ -11,7 +11,7 @@ from belated.optimizers.values import checks_keywords
 class RandomSearch(Optimizer, strategy="RandomSearch"):
     """Uniformly random suggestions: the baseline that every other optimizer has to beat.
 
-    In a finite domain of up to 100,000 points every point is tried once before any is repeated.
+    In a finite domain of up to 100,000 points every point is tried once before a point is repeated.
 
     Parameters
     ----------
@@ -19,33 +19,34 @@ class RandomSearch(Optimizer, strategy="RandomSearch"):
         Name → `Real`, `Integer`, `Ordinal`, `Categorical`, a constant, or their shorthand; or pairs of bounds (see
         `Space`).
     context : mapping, optional
-        Variables that are given with each suggestion rather than chosen, declared like a space. Default None: none.
+        Variables that are given with each suggestion instead of being chosen; declared like a space. Default None:
+        none.
     candidates : array-like of shape (N, d), optional
         Suggest rows of this array instead. Exactly one of space and candidates is given.
     constraints : list of callable, optional
         Known constraints, for spaces only: functions that take the dict of params and return True or False, such as
         ``lambda p: p["a"] + p["b"] <= 1``. Every suggestion satisfies all of them. They are called often, in the thread
-        that suggests, so they should be quick and depend on the params alone. Points are tried in search of one that
-        satisfies them, at most 10,000 for a suggestion of `RandomSearch`, and as many, once, for a pool that both
-        `RandomSearch` and `BayesOpt` draw from where they find no other. To be
-        pickled they must be defined at the top level of a module. Default None: none.
+        that suggests, so they should be fast and depend on the params alone. `RandomSearch` tries at most 10,000 points
+        for a suggestion. If `RandomSearch` or `BayesOpt` finds no point that satisfies the constraints, it draws from a
+        pool, for which as many points are tried once. To be pickled, constraints must be defined at the top level of a
+        module. Default None: none.
     fidelity : Fidelity, optional
         Allows trials that are less than full evaluations. The default of a trial is the highest fidelity. Default None:
         every trial is a full evaluation.
     clock : {"iterations", "seconds"}, default "iterations"
-        What times and delays count: suggestions started, or seconds.
+        The unit of times and delays: suggestions started, or seconds.
     direction : {"maximize", "minimize"}, default "maximize"
     seed : int, optional
-        From 0 to 2**64 - 1. Default None: one is drawn. Either way `seed_` holds it.
+        From 0 to 2**64 - 1. Default None: a seed is drawn. In both cases `seed_` holds it.
     time : callable, optional
         For ``clock="seconds"``: a function that returns seconds. Default None: `time.time`.
 
     Raises
     ------
     InvalidSpace
-        A space, candidates or context that cannot be searched.
+        The space, the candidates or the context cannot be searched.
     InvalidSetting
-        Any other argument that is not usable.
+        Another argument is invalid.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What can be read of trials and of the model: the same members on optimizers, studies and results of runs."""
+"""The members of optimizers, studies and results of runs that read trials and the model."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ if TYPE_CHECKING:
 
 
 class NotFitted(BelatedError, ValueError):
-    """Something was asked of the model before it had values to learn from."""
+    """A call needs the model, which has no values to learn from yet."""
 
 
-# Members that one class of optimizers has: studies and results of runs read them from their optimizer.
+# Members of one class of optimizers; studies and results of runs read them from their optimizer.
 _OF_ONE_CLASS = ("round_", "rounds_", "surviving_", "trees_")
 
 
 class ReadAccess(AttributeHints):
-    """The members that read, and change nothing; a subclass says what they read."""
+    """The members that read, and change nothing; the subclass provides the source that they read."""
 
-    # Type checkers would allow any attribute of a class that has this method.
+    # Hidden from type checkers, which would otherwise allow any attribute.
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
@@ -46,11 +46,11 @@ class ReadAccess(AttributeHints):
 
     @property
     def _source(self) -> LifeCycle[Any]:
-        """The optimizer or study whose trials and model these are."""
+        """The optimizer or study that has the trials and the model."""
         raise NotImplementedError
 
     def _numbers(self, state: str | None) -> list[int]:
-        """The numbers of the trials in a state, or of all."""
+        """The numbers of the trials in a state, or of all trials."""
         return self._source._current_log().numbers(state)
 
     # The problem.
@@ -62,7 +62,7 @@ class ReadAccess(AttributeHints):
 
     @property
     def context_space_(self) -> ContextSpace | None:
-        """The space of contexts; None where none was declared."""
+        """The space of contexts; None if none was declared."""
         return self._source._problem.context_space
 
     @property
@@ -72,7 +72,7 @@ class ReadAccess(AttributeHints):
 
     @property
     def clock(self) -> Literal["iterations", "seconds"]:
-        """What delays are measured in."""
+        """The unit of delays."""
         return "iterations" if self._source._problem.clock == "iterations" else "seconds"
 
     # Trials.
@@ -93,45 +93,45 @@ class ReadAccess(AttributeHints):
 
     @property
     def pending_(self) -> list[Trial]:
-        """The trials without a result so far."""
+        """The trials that have no result yet."""
         return [Trial(self._source, number) for number in self._numbers("pending")]
 
-    # `X | Any` for X or None: code that has observed values can use X without a check for None, and a wrong name of
-    # an attribute of X is still an error to type checkers.
+    # `X | Any` stands for X or None: after an observation, code can use X without a check for None, and type checkers
+    # still report a wrong attribute of X.
 
     @property
     def best_trial_(self) -> Trial | Any:
-        """The trial with the best observed value, of those at the highest fidelity observed; None before the first."""
+        """The trial with the best observed value at the highest observed fidelity; None before the first value."""
         number = self._source._current_log().best()
         return None if number is None else Trial(self._source, number)
 
     @property
     def best_params_(self) -> Any:
-        """The params (the row, for candidates) that gave the best observed value; None before the first.
+        """The params (for candidates, the row) that gave the best observed value; None before the first value.
 
-        Of those at the highest fidelity observed, where a fidelity was declared.
-        Those that were really run, where `observe` was told of other ones than were suggested.
+        If a fidelity was declared, only values at the highest observed fidelity count.
+        If `observe` was given other params than the suggested ones, they are those.
         """
         best = self.best_trial_
         return None if best is None else best.params_run
 
     @property
     def best_value_(self) -> float | Any:
-        """The best observed value, at the highest fidelity observed; None before the first."""
+        """The best observed value at the highest observed fidelity; None before the first value."""
         best = self.best_trial_
         return None if best is None else best.value
 
     def trials_dataframe(self) -> Any:
         """All trials as a pandas DataFrame, one row each.
 
-        Columns: number, state, value, std, cost, duration, suggested_at, observed_at, delay, and error as
-        ``"type: message"``; ``fidelity``, where one was declared; then ``params_…`` for each name (``index`` for
-        candidates: join with the array by it), ``params_run_…`` (``index_run``) where any trial was run elsewhere than
-        suggested, ``context_…``, and ``attrs_…`` for each key that any trial has. What a trial does not have is
-        missing. In a space that has both ``x`` and ``run_x``, whose column is ``params_run_x``, the columns of what
-        was run are ``params_run__…``.
+        Columns: number, state, value, std, cost, duration, suggested_at, observed_at, delay, and error as ``"type:
+        message"``; ``fidelity``, if one was declared; then ``params_…`` for each name (``index`` for candidates: join
+        with the array by it), ``params_run_…`` (``index_run``) if a trial was run at another point than suggested,
+        ``context_…``, and ``attrs_…`` for each key that any trial has. Facts that a trial does not have are missing
+        values. If a space has both ``x`` and ``run_x``, the column of ``run_x`` is ``params_run_x``, and the columns of
+        the points that were run are ``params_run__…``.
 
-        ``add(pandas.read_csv(file))`` takes what ``trials_dataframe().to_csv(file, index=False)`` wrote.
+        ``add(pandas.read_csv(file))`` reads the file that ``trials_dataframe().to_csv(file, index=False)`` wrote.
 
         Raises
         ------
@@ -144,14 +144,14 @@ class ReadAccess(AttributeHints):
     # The model.
 
     def recommend(self, context: Mapping[str, Any] | None = None) -> Any:
-        """The point to use in the end: the best by the model's mean, which sees through noise.
+        """Return the point to use in the end: the one with the best posterior mean, which averages the noise out.
 
-        Where a fidelity was declared, the best of f at the highest.
+        If a fidelity was declared, it is the best point at the highest fidelity.
 
         Parameters
         ----------
         context : mapping, optional
-            What to recommend for, where a context was declared.
+            The context to recommend for, if a context was declared.
 
         Returns
         -------
@@ -163,7 +163,7 @@ class ReadAccess(AttributeHints):
         NotFitted
             Nothing has been observed.
         InvalidContext
-            A context that is missing, was not declared, or is out of its space.
+            The context is missing, was not declared, or is out of its space.
         """
         source = self._source
         encoded = source._encode_context(context)
@@ -178,32 +178,32 @@ class ReadAccess(AttributeHints):
     def predict(
         self, params: Any = None, context: Mapping[str, Any] | None = None, *, pending: bool = False
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """The model's mean and standard deviation of f, in your units.
+        """Return the model's mean and standard deviation of f, in your units.
 
         Parameters
         ----------
         params : mapping, list of mappings, DataFrame or array (n, d); for candidates rows (n, d) or indices (n,)
             Where to predict: one point or several. The columns of an array are the parameters in the order of the
-            space, which must have no choices then. For candidates None means all of them.
+            space; an array is allowed only if the space has no choices. For candidates None means all of them.
         context : mapping, optional
-            One context for all points, where a context was declared.
+            One context for all points, if a context was declared.
         pending : bool, default False
-            Count what the pending policy makes of trials without a result, as the next suggestion would.
+            Whether to treat trials without a result by the pending policy, as the next suggestion would.
 
         Returns
         -------
         mean, std : ndarray of shape (n,)
-            Without observation noise. Where bad values are compressed (`GP`, ``targets="robust"``): the median, and
-            the width of the central 95 % interval divided by 2 · 1.96.
+            Without observation noise. If bad values are compressed (`GP`, ``targets="robust"``), they are the median
+            and the width of the central 95 % interval divided by 2 · 1.96.
 
         Raises
         ------
         NotFitted
             Nothing has been observed.
         InvalidSetting
-            The optimizer has no model, as `RandomSearch`.
+            The optimizer has no model, for example `RandomSearch`.
         InvalidPoint, InvalidContext
-            A point or context that does not belong to its space.
+            A point or context does not belong to its space.
 
         Examples
         --------
@@ -226,10 +226,9 @@ class ReadAccess(AttributeHints):
         return self._source._problem.oriented(mean), std
 
     def acquisition_at(self, params: Any = None, context: Mapping[str, Any] | None = None) -> NDArray[np.float64]:
-        """The acquisition that the next suggestion would maximise, pending trials included.
+        """Return the acquisition that the next suggestion would maximise, pending trials included.
 
-        Reading it changes nothing: suggestions afterwards are the same. Points that violate constraints have a value
-        too, but are not suggested.
+        Later suggestions do not change. Points that violate constraints also have a value, but are not suggested.
 
         Parameters
         ----------
@@ -239,21 +238,22 @@ class ReadAccess(AttributeHints):
         Returns
         -------
         ndarray of shape (n,)
-            Larger is better in either direction. Where trials have failed, -inf at points that are excluded because
-            success is less likely than failure. `LogEI`: the logarithm of the expected improvement in units of f, and
-            where trials have failed plus the logarithm of the chance of success.
-            `UCB`: the upper bound of f, or of -f where f is minimized. `MaxVariance`: the variance of f.
-            `UCBPE`: as `UCB` with nothing in flight; with points in flight the variance of f, or below 0 by
-            how much the upper bound is too low for a point to be explored.
+            Larger is better in either direction. If trials have failed, -inf marks points that are excluded because
+            success is less likely than failure. `LogEI`: the logarithm of the expected improvement in units of f; if
+            trials have failed, plus the logarithm of the probability of success. `UCB`: the upper bound of f, or of -f
+            if f is minimized. `MaxVariance`: the variance of f. `UCBPE`: as `UCB` while nothing is in flight. With
+            points in flight it is the variance of f, or a number below 0, if the upper bound is too low for a point to
+            be explored: the amount by which it is too low.
 
         Raises
         ------
         NotFitted
             Nothing has been observed.
         InvalidSetting
-            The optimizer has no model, or it is `ThompsonSampling`, which maximises a new draw at each suggestion.
+            The optimizer has no model, or the acquisition is `ThompsonSampling`, which maximises a new draw at each
+            suggestion.
         InvalidPoint, InvalidContext
-            A point or context that does not belong to its space.
+            A point or context does not belong to its space.
 
         Examples
         --------
@@ -283,19 +283,19 @@ class ReadAccess(AttributeHints):
         NotFitted
             Nothing has been observed.
         InvalidSetting
-            The optimizer has no model, as `RandomSearch`.
+            The optimizer has no model, for example `RandomSearch`.
         """
         return surrogate_of(self._source._problem, *self._fitted("surrogate_"))
 
     def _fitted(self, what: str) -> tuple[GaussianProcess, float, float, float]:
-        """(model, mean, scale, log slope): the posterior of the targets in the core's terms, for `what`."""
+        """Return (model, mean, scale, log slope), the core's posterior of the targets; `what` is for messages."""
         found = self._model_log(what).surrogate(self._source._problem.now(), False)
         if found is None:
             raise _not_fitted(what)
         return found
 
     def _leave_one_out(self) -> tuple[list[int], Array, Array]:
-        """Numbers of the rows of the model; mean and std of the value of each, predicted from all others."""
+        """Return the numbers of the model's rows, and mean and std of each value predicted from all others."""
         problem = self._source._problem
         found = self._model_log("leave-one-out").leave_one_out(problem.now())
         if found is None:
@@ -304,7 +304,7 @@ class ReadAccess(AttributeHints):
         return numbers, problem.oriented(mean), std
 
     def _model_log(self, what: str) -> Log:
-        """The log of a source that has a model; InvalidSetting that names `what` where it has none."""
+        """Return the log if the source has a model, or raise InvalidSetting that names `what`."""
         source = self._source
         if not source._has_model:
             raise InvalidSetting(f"{what} needs a model, and {source._strategy_name} has none: use BayesOpt")

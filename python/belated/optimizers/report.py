@@ -1,4 +1,4 @@
-"""Reading what is reported about a trial: cost and duration, attributes and errors."""
+"""Reading the facts reported about a trial: cost and duration, attributes and errors."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -22,16 +22,16 @@ _DEEPEST = 100
 
 @dataclass(frozen=True, slots=True)
 class TrialError:
-    """What made a trial fail; it prints as ``"type: message"``.
+    """The error that made a trial fail; it prints as ``"type: message"``.
 
     Attributes
     ----------
     type : str
-        The name of the exception's class; empty where the error was reported as a string.
+        The name of the exception's class; empty if the error was reported as a string.
     message : str
-        The exception's message, or the string: of a longer one than 2 kB the first 1.5 kB and the end.
+        The exception's message, or the string. If it is longer than 2 kB, the first 1.5 kB and the end.
     traceback : str or None
-        The exception's traceback, if it had one: the last 8 kB of it.
+        The last 8 kB of the exception's traceback, if it had one.
 
     Examples
     --------
@@ -58,7 +58,7 @@ def headline(error: TrialError) -> str:
 
 
 def error_facts(error: Any) -> tuple[str, str, str | None] | None:
-    """(type, message, traceback) of an error that was given to `fail`; None where none was given."""
+    """Return (type, message, traceback) of an error that was given to `fail`, or None if none was given."""
     if error is None:
         return None
     if isinstance(error, TrialError):
@@ -92,12 +92,12 @@ def _traceback(error: BaseException) -> str | None:
 
 
 def format_traceback(error: BaseException) -> str:
-    """The traceback of an error as Python prints it, with long messages shortened."""
+    """Return the traceback of an error as Python prints it, with long messages shortened."""
     return "".join(_short_form(error).format())
 
 
 def format_error(error: BaseException) -> str:
-    """The last line of a traceback: the type and the message, shortened where it is long."""
+    """Return the last line of a traceback: the type and the message, shortened if it is long."""
     return "".join(_short_form(error).format_exception_only()).strip()
 
 
@@ -117,12 +117,12 @@ def _short_form(error: BaseException) -> "TracebackException":
 
 
 def _encodable(text: str) -> str:
-    """The same text where it is UTF-8, else with escapes: a message may quote a file name that is not."""
+    """Return the text if it is valid UTF-8, else with escapes: a message may quote a file name that is not."""
     return text.encode(errors="backslashreplace").decode()
 
 
 def shortened(text: str) -> str:
-    """The same text up to 2 kB of UTF-8; the first three quarters and the end of 2 kB where it is longer."""
+    """Return text up to 2 kB of UTF-8 unchanged, and of longer text the first three quarters and the end of 2 kB."""
     if len(text) <= _LONGEST_MESSAGE:
         text = _encodable(text)
         if len(text.encode()) <= _LONGEST_MESSAGE:
@@ -144,7 +144,7 @@ def _end(text: str) -> str:
 
 
 def check_amount(name: str, amount: Any, what: str) -> float | None:
-    """A cost or duration of an evaluation, None where it is not known; `what` names the trial in messages."""
+    """Return a cost or duration of an evaluation, or None if it is not known; `what` names the trial in messages."""
     number = None if amount is None else finite(amount)
     if amount is not None and (number is None or number < 0):
         unit = "the seconds that the evaluation took" if name == "duration" else "what the evaluation cost"
@@ -156,7 +156,7 @@ def check_amount(name: str, amount: Any, what: str) -> float | None:
 
 
 def attrs_as_json(attrs: Any, name: str = "attrs") -> str | None:
-    """Attributes as the text of a JSON object; None where there are none."""
+    """Return attributes as the text of a JSON object, or None if there are none."""
     if attrs is None:
         return None
     if not isinstance(attrs, Mapping):
@@ -167,7 +167,7 @@ def attrs_as_json(attrs: Any, name: str = "attrs") -> str | None:
 
 
 def _as_json(value: Any, name: str, depth: int) -> Any:
-    """A value as json.dumps takes it; `name` is where it stands in the argument."""
+    """Return a value in a form that json.dumps takes; `name` is its position in the argument."""
     if getattr(value, "shape", None) == () and hasattr(value, "item"):
         value = value.item()
     if value is None or isinstance(value, bool):
@@ -196,7 +196,7 @@ def _as_json(value: Any, name: str, depth: int) -> Any:
 
 
 def merged_attrs(texts: Iterable[str]) -> dict[str, Any]:
-    """Attributes that came one after another, as JSON: later ones over earlier ones."""
+    """Merge attributes that came one after another, as JSON; later ones replace earlier ones."""
     attrs: dict[str, Any] = {}
     for text in texts:
         attrs |= json.loads(text)

@@ -1,4 +1,4 @@
-"""The values that BayesOpt is set up with: acquisitions, pending policies, the surrogate and the initial design.
+"""The values that configure `BayesOpt`: acquisitions, pending policies, the surrogate and the initial design.
 
 A test compares their defaults with the core.
 """
@@ -46,7 +46,7 @@ class Acquisition(Value, argument=True):
 @checks_keywords
 @dataclass(frozen=True, repr=False)
 class LogEI(Acquisition, name="log_ei"):
-    """The acquisition is the expected improvement over the best posterior mean, in logs as it may be tiny.
+    """The acquisition is the expected improvement over the best posterior mean, in logs because it may be tiny.
 
     Under `Integrate` it is averaged over the values that pending trials and the best observed points may have (noisy
     expected improvement).
@@ -54,18 +54,18 @@ class LogEI(Acquisition, name="log_ei"):
     Parameters
     ----------
     incumbent : {"posterior_mean", "best_value"}, default "posterior_mean"
-        What improvement is measured from under the other policies: the largest posterior mean at an observed point,
-        or the largest observed value, noise included.
+        The reference for improvement under the other policies: the largest posterior mean at an observed point, or the
+        largest observed value, noise included.
     effort : float, default 1.0
-        How much is spent on the search for the best point of a space: time is proportional to it.
+        The effort of the search for the best point of a space; time is proportional to it.
 
     For replays
         multistart : tuple of int (n_raw, n_starts), optional
             How the acquisition is maximised in a space: the best of n_raw uniform points and of L-BFGS-B runs from
             n_starts others. Default None: belated's own search.
         direct : int, optional
-            The same by DIRECT (dividing rectangles: without gradients and deterministic), with about this number of
-            evaluations. Default None.
+            About how many evaluations, if the acquisition is maximised by DIRECT instead (dividing rectangles:
+            deterministic and without gradients). Default None.
     """
 
     _: KW_ONLY
@@ -77,15 +77,15 @@ class LogEI(Acquisition, name="log_ei"):
 class UCB(Acquisition, name="ucb"):
     """The acquisition is the upper confidence bound: posterior mean plus a multiple of the standard deviation.
 
-    Under `Censor` the multiple is that of GP-UCB-SDF: beta plus the sum of the standard deviations at the points that
-    may still arrive.
+    Under `Censor` the multiple is beta plus the sum of the standard deviations at the points that may still arrive
+    (GP-UCB-SDF).
 
     Parameters
     ----------
     beta : float, "kandasamy", "kandasamy_code" or "theory", default 2.0
         Multiplies the standard deviation (Optuna and BoTorch take the square root of theirs: their 4.0 is this 2.0).
-        "kandasamy" is sqrt(0.2 d log(2j + 1)) at suggestion j in d dimensions (Kandasamy et al. 2017),
-        "kandasamy_code" sqrt(5 d log(2 d j + 1)), which their code has instead. "theory" is
+        "kandasamy" is sqrt(0.2 d log(2j + 1)) at suggestion j in d dimensions (Kandasamy et al. 2017).
+        "kandasamy_code" is sqrt(5 d log(2 d j + 1)), the formula in their code. "theory" is
         B + R sqrt(2 (gamma + 1 + log(1/delta))), under `Censor` B + (R + V) sqrt(2 (gamma + 1 + log(2/delta))), in the
         model's units: B is `rkhs_bound`, V `value_bound`, R the standard deviation of the noise and gamma the maximum
         information gain, bounded from above by the gain of greedy choices. It is far too wide for practice.
@@ -104,7 +104,7 @@ class UCB(Acquisition, name="ucb"):
         predictive_std : bool, default False
             Count the noise in the standard deviations.
         per_batch : bool, default False
-            Whether j does not count the trials in flight: then all points of a batch have the same beta.
+            Whether j leaves out the trials in flight, so that all points of a batch have the same beta.
         multistart : tuple of int (n_raw, n_starts), optional
             As for `LogEI`.
         direct : int, optional
@@ -123,19 +123,19 @@ class UCB(Acquisition, name="ucb"):
 @checks_keywords
 @dataclass(frozen=True, repr=False)
 class ThompsonSampling(Acquisition, name="thompson"):
-    """The acquisition is a draw of f from the posterior: its best point is suggested.
+    """The acquisition is a draw of f from the posterior; the maximum of the draw is suggested.
 
     Parameters
     ----------
     beta : float, "kandasamy", "kandasamy_code" or "theory", default 1.0
-        Under `Censor` draws deviate from the mean nu times as far as the posterior: nu is beta plus the sum of the
-        standard deviations at the points that may still arrive (GP-TS-SDF). It multiplies the standard deviation, as
-        in `UCB`. Other policies do not use it.
+        Under `Censor` draws deviate from the mean nu times as far as the posterior does (GP-TS-SDF): nu is beta plus
+        the sum of the standard deviations at the points that may still arrive. The names stand for formulas, as in
+        `UCB`. Other policies do not use it.
     draws : {"pathwise", "weight_space"}, default "pathwise"
-        How functions are drawn where that cannot be exact: by Matheron's rule, or by the weights of the random
-        features ("weight_space": in a space only).
+        How functions are drawn if an exact draw is impossible: by Matheron's rule, or by the weights of the random
+        features ("weight_space", in a space only).
     n_features : int, default 1024
-        Random features of a draw.
+        Number of random features of a draw.
     rkhs_bound : float, default 1.0
         For ``beta="theory"``, as in `UCB`.
     delta : float, default 0.1
@@ -170,7 +170,7 @@ class ThompsonSampling(Acquisition, name="thompson"):
 @checks_keywords
 @dataclass(frozen=True, repr=False)
 class MaxVariance(Acquisition, name="max_variance"):
-    """The acquisition is the posterior variance: exploration and nothing else.
+    """The acquisition is the posterior variance: pure exploration.
 
     Parameters
     ----------
@@ -186,17 +186,17 @@ class MaxVariance(Acquisition, name="max_variance"):
 @checks_keywords
 @dataclass(frozen=True, repr=False)
 class UCBPE(Acquisition, name="ucb_pe"):
-    """GP-UCB-PE: the first point of a batch by its upper confidence bound, the others explore (Contal et al. 2013).
+    """GP-UCB-PE: the first point of a batch has the largest upper bound, the others explore (Contal et al. 2013).
 
-    A batch's first point is one that is suggested with nothing in flight. Each other has the largest standard deviation
-    s, given that the points in flight have the values predicted for them (`Hallucinate`, which it needs), in the region
-    where the maximum may be: {x : mu(x) + 2 beta sigma(x) > max mu - beta sigma}, mu and sigma from the observed values
-    alone. It is made for synchronous batches: where results come one by one, it keeps exploring.
+    The first point of a batch is one that is suggested while nothing is in flight. Each other point has the largest
+    standard deviation s, given that the points in flight have the values predicted for them (`Hallucinate`, which it
+    needs), in the region where the maximum may be: {x : mu(x) + 2 beta sigma(x) > max mu - beta sigma}, mu and sigma
+    from the observed values alone. It is made for synchronous batches: if results come one by one, it keeps exploring.
 
     Parameters
     ----------
     beta : float, "kandasamy", "kandasamy_code" or "theory", default 2.0
-        As in `UCB`; j counts the trials before the batch, so that all its points have the same.
+        As in `UCB`; j counts the trials before the batch, so that all its points have the same beta.
     rkhs_bound : float, default 1.0
         For ``beta="theory"``, as in `UCB`.
     delta : float, default 0.1
@@ -227,12 +227,12 @@ class UCBPE(Acquisition, name="ucb_pe"):
     delta: float = 0.1
 
 
-# Pending policies: what a trial without a result means to the model.
+# Pending policies: how the model treats a trial without a result.
 
 
 @dataclass(frozen=True, repr=False)
 class PendingPolicy(Value, argument=True):
-    """What a trial without a result means to the model: `Integrate`, `Hallucinate`, `Ignore`, `Censor`, `Liar` or
+    """How the model treats a trial without a result: `Integrate`, `Hallucinate`, `Ignore`, `Censor`, `Liar` or
     `Nearest`."""
 
 
@@ -244,7 +244,7 @@ class Integrate(PendingPolicy, name="integrate"):
     Parameters
     ----------
     n : int, default 32
-        How many values, quasi-random draws from what the model predicts.
+        The number of values, which are quasi-random draws from the model's prediction.
     """
 
     n: int = 32
@@ -253,11 +253,11 @@ class Integrate(PendingPolicy, name="integrate"):
 @checks_keywords
 @dataclass(frozen=True, repr=False)
 class Hallucinate(PendingPolicy, name="hallucinate"):
-    """Pending policy: a pending trial counts as observed at the predicted mean, and so only shrinks the uncertainty.
+    """Pending policy: a pending trial counts as observed at the predicted mean, and only reduces the uncertainty.
 
     For replays
         repeats : bool, default False
-            Among finitely many points, whether one in flight may be suggested again while untried ones are left.
+            Whether a point in flight may be suggested again while untried points are left, in a finite domain.
     """
 
     _: KW_ONLY
@@ -267,22 +267,22 @@ class Hallucinate(PendingPolicy, name="hallucinate"):
 @checks_keywords
 @dataclass(frozen=True, repr=False)
 class Ignore(PendingPolicy, name="ignore"):
-    """Pending policy: pending trials are ignored, the model holds trials with results only."""
+    """Pending policy: pending trials are ignored; the model has only trials with results."""
 
 
 @checks_keywords
 @dataclass(frozen=True, repr=False)
 class Censor(PendingPolicy, name="censor"):
-    """Pending policy: a pending trial counts as observed at the floor, until its value comes (GP-UCB-SDF, GP-TS-SDF).
+    """Pending policy: a pending trial counts as observed at the floor until its value comes (GP-UCB-SDF, GP-TS-SDF).
 
     Parameters
     ----------
     floor : float, optional
-        The smallest value that f can take (the largest, where f is minimised), in units of f. Default None: the worst
+        The smallest value that f can take (the largest, if f is minimised), in units of f. Default None: the worst
         observed value.
     late : {"accept", "discard"}, default "accept"
-        Whether a value that comes after the window is used, or the trial stays at the floor for good ("discard" needs
-        a window).
+        "accept": a value that comes after the window is used. "discard": the trial stays at the floor for good (this
+        needs a window).
 
     For replays
         repeats : bool, default False
@@ -303,7 +303,7 @@ class Liar(PendingPolicy, name="liar"):
     Parameters
     ----------
     value : {"min", "mean", "max"} or float, default "mean"
-        The smallest, mean or largest of the observed values, or a number in units of f.
+        The smallest, mean or largest observed value, or a number in units of f.
     """
 
     value: float | Literal["min", "mean", "max"] = in_units_of_f("mean")
@@ -317,7 +317,7 @@ class Nearest(PendingPolicy, name="nearest"):
     Parameters
     ----------
     k : int, default 3
-        How many points.
+        The number of nearest points.
     """
 
     k: int = 3
@@ -336,47 +336,48 @@ class Surrogate(Value, argument=True):
 class GP(Surrogate, name="gp"):
     """A Gaussian process.
 
-    Hyperparameters that are not given are fitted: those with the largest posterior density under priors that scale
-    with dimension. *Encoded* columns lie in [0, 1], see `Space`; the *unit of the targets* is that of f for raw
+    Hyperparameters that are not given are fitted: they maximise the posterior density under priors that scale
+    with dimension. *Encoded* columns lie in [0, 1], see `Space`. The *unit of the targets* is the unit of f for raw
     targets, else about the standard deviation of the observed values.
 
-    Where networks diverge, or a loss is 1e6, the differences between good points are small against the
-    distance to the bad ones. Robust targets therefore are monotone in the values, but may bring those that are worse
-    than the median nearer: with k the median, the ones below it (above, where f is minimised) become
-    k - w log(1 + (k - y)/w), for one of three widths w or none, whichever explains the values best (the evidence, with
-    the slope of the transformation, has to be larger by 3 nats); values far beyond count as equal. Predictions are
+    If networks diverge, or a loss is 1e6, the differences between good points are small compared with the distance to
+    the bad points. Robust targets are therefore a monotone transformation of the values, which may move the values
+    worse than the median nearer to it. With k the median, the values below it (above, if f is minimised) become k - w
+    log(1 + (k - y)/w), for one of three widths w or none, whichever explains the values best (the evidence, with the
+    slope of the transformation, has to be larger by 3 nats); values far beyond count as equal. Predictions are
     transformed back: `predict` and `recommend` then give the median of f and, as ``std``, the width of its central 95 %
     interval divided by 2 · 1.96. The transformation and the unit of the targets stay until the next fit. A fit comes
-    early if the data have changed since the last one: after an outlier or the correction of a wrong value.
+    early after an outlier or the correction of a wrong value.
 
     Parameters
     ----------
     kernel : {"auto", "matern52", "matern32", "matern12", "squared_exponential", "linear"}, default "auto"
-        "auto" is "matern52", or "matern32" where a parameter is discrete; "squared_exponential" instead at fits where
-        that explains the observations clearly better.
+        "auto" is "matern52", or "matern32" if a parameter is discrete. It is "squared_exponential" instead if, at a
+        fit, this explains the observations clearly better.
     ard : bool, default True
-        One lengthscale for each dimension, with any number of choices, or one for all.
+        One lengthscale for each dimension, whatever its number of choices, or one for all.
     lengthscale : float or list of float, optional
-        In encoded units: one for all columns, or one for each of the point and then of the context. Default None:
-        fitted, as are the two below.
+        In encoded units: one for all columns, or one for each column of the point and then of the context. Default
+        None: fitted, as are the two below.
     signal_std : float, optional
         Standard deviation of f around its mean, in the unit of the targets.
     noise_std : float, optional
-        Standard deviation of the observations' noise, in the unit of the targets, 0 for none; values that come with a
-        ``std`` use that instead.
+        Standard deviation of the observations' noise, in the unit of the targets, 0 for none. Values that are reported
+        with a ``std`` use that instead.
     mean : {"auto", "estimated", "zero", "median"} or float, default "auto"
-        Prior mean of f, a number in units of f. "zero" is that after rescaling: the mean of the observed values, or
-        the floor under `Censor`. "estimated": a constant fitted with the hyperparameters; as "zero" under `Censor` and
-        for raw targets. "auto": "estimated" from five dimensions on, else "zero".
+        Prior mean of f; a number is in units of f. "zero" is zero after rescaling: the mean of the observed values, or
+        the floor under `Censor`. "estimated" is a constant fitted with the hyperparameters; under `Censor` and for raw
+        targets it is the same as "zero". "auto" is "estimated" from five dimensions on, else "zero".
     priors : bool, default True
         Fit with priors, or by maximum likelihood.
     targets : {"robust", "standardized", "raw"}, default "robust"
-        What the model sees of values: rescaled, with a long tail of bad ones compressed where there is one (never under
-        `Censor`, whose targets are distances from the floor); rescaled; or as they are.
+        How the model sees values. "robust": rescaled, and a long tail of bad values compressed (never under `Censor`,
+        whose targets are distances from the floor). "standardized": rescaled. "raw": unchanged.
     inputs : {"warped", "plain"}, default "warped"
-        What the model sees of a box's real parameters, and of integers of many values: each stretched toward one of
-        its ends by a power where that explains the values clearly better (Kumaraswamy's distribution functions, after
-        Snoek et al. 2014; up to 20 such parameters), as where a learning rate has no ``log=True``; or as they are.
+        How the model sees a box's real parameters, and integers of many values. "warped": each parameter is stretched
+        toward one of its ends by a power if that explains the values clearly better, for example a learning rate
+        without ``log=True`` (Kumaraswamy's distribution functions, after Snoek et al. 2014; up to 20 such parameters).
+        "plain": unchanged.
     n_restarts : int, default 4
         Starts of the first fit.
     refit_every : int, default 10
@@ -388,7 +389,7 @@ class GP(Surrogate, name="gp"):
         refit_clock : {"observations", "trials"}, default "observations"
             "trials": fit whenever refit_every divides the number of trials instead.
         fit_rows : {"observed", "policy", "all"}, default "observed"
-            Rows that are fitted to: those with values, also those that `Censor` holds at the floor, or every row.
+            Rows that are fitted to: rows with values; also the rows that `Censor` holds at the floor; or every row.
         initial_theta : tuple (lengthscale, signal_std, noise_std), optional
             Start of the first fit. Default None: the mode of the priors.
     """
@@ -421,9 +422,9 @@ class Initial(Value):
     n : int, optional
         How many. Default None: twice the number of parameters (of columns of candidates), but from 4 to 10.
     how : {"quasi_random", "uniform", "uncertainty"}, default "quasi_random"
-        Spread evenly over the space, or independent. "uncertainty": each where the variance of the model, given the
-        points before it, is largest (uncertainty sampling, Kandasamy et al. 2017, proposition 2). It is meant for
-        hyperparameters that are given: before any values there is nothing to fit them to.
+        Spread evenly over the space, or independent. "uncertainty": each point is where the variance of the model,
+        given the points before it, is largest (uncertainty sampling, Kandasamy et al. 2017, proposition 2). It is meant
+        for given hyperparameters, because before any values they cannot be fitted.
     """
 
     n: int | None = None
@@ -432,7 +433,7 @@ class Initial(Value):
 
     @classmethod
     def from_argument(cls, given: Any, name: str) -> "Initial":
-        """The value itself, or the one that a number or None stands for."""
+        """Return the value itself, or the one that a number or None stands for."""
         if isinstance(given, cls):
             return given
         number = whole_number(given)

@@ -1,4 +1,4 @@
-"""The rounds of `BPEDelay` and the trees of `TreeSearch`, as they can be read."""
+"""The public views of the rounds of `BPEDelay` and of the trees of `TreeSearch`."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ class Round:
     Attributes
     ----------
     number : int
-        From 1 on.
+        The number of the round, counted from 1.
     n_explored : int
-        q_r: how many suggestions its bounds wait for.
+        q_r: the number of suggestions that its bounds wait for.
     length : int, optional
-        t_r: how many suggestions it has; None for a round that lasts until the delays are known.
+        t_r: the number of its suggestions; None for a round that lasts until the delays are known.
     n_suggested : int
-        How many of them were started so far.
+        The number of its suggestions that were started so far.
     n_arrived : int
-        How many results its bounds are drawn from; so far, in the last round.
+        The number of results that its bounds are computed from; in the last round, the number so far.
     n_surviving : int, optional
-        How many points it chooses from; None for a planned one.
+        The number of points that it chooses from; None for a planned round.
     delay : tuple (mean, xi, b), optional
-        The delay model that its length follows from, as given or as estimated; None before there is any result.
+        The delay model that its length follows from, given or estimated; None before there is a result.
     """
 
     number: int
@@ -53,9 +53,9 @@ class Tree:
     nu, rho : float
         The assumed smoothness: f varies by nu rho**h at most in a cell of depth h; nu is in units of f.
     n_cells : int
-        How many cells were visited.
+        Number of visited cells.
     depth : int
-        Of the deepest one; the whole space has depth 0.
+        Depth of the deepest cell; the whole space has depth 0.
     """
 
     nu: float

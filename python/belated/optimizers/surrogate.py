@@ -1,4 +1,4 @@
-"""What the model has learnt: its hyperparameters in the units of the parameters and of f."""
+"""The fitted model: its hyperparameters in the units of the parameters and of f."""
 
 import math
 from dataclasses import dataclass, fields
@@ -20,29 +20,29 @@ Lengthscale: TypeAlias = float | dict[Any, float] | tuple[float, ...]
 class Surrogate:
     """The Gaussian process that an optimizer or study has fitted to its values, as ``surrogate_`` gives it.
 
-    A lengthscale is the distance over which f changes noticeably: a small one marks a parameter that matters, one far
-    beyond the parameter's range a parameter that does not.
+    A lengthscale is the distance over which f changes noticeably. If it is small, the parameter matters; if it is far
+    beyond the parameter's range, the parameter does not.
 
     Attributes
     ----------
     kernel : str
         "matern52", "matern32", "matern12", "squared_exponential" or "linear".
     lengthscales : dict
-        One for each parameter and context by name. In the parameter's own units; with ``log=True`` in decades, so that
-        1.0 is a factor of ten. For an `Ordinal` in steps from one value to the next. For a `Categorical` one number: a
-        change from one choice to another is a step of 1 in the columns of both; where its choices were given
-        different lengthscales, a dict with one for each (a tuple in the order of the choices, where these cannot be
-        keys). The columns of candidates have the names x0, x1, ….
+        One for each parameter and context by name, in the parameter's own units. With ``log=True`` the unit is a
+        decade, so that 1.0 is a factor of ten; for an `Ordinal` it is a step from one value to the next. A
+        `Categorical` has one number: a change from one choice to another is a step of 1 in the columns of both. If its
+        choices were given different lengthscales, it has a dict with one for each (or, if the choices cannot be keys, a
+        tuple in their order). The columns of candidates have the names x0, x1, ….
     signal_std : float
-        Standard deviation of f around its mean, in units of f; where bad values are compressed, in units of good ones.
+        Standard deviation of f around its mean, in units of f; if bad values are compressed, in units of good ones.
     noise_std : float
         Standard deviation of the noise of values that came without a ``std``, in the same units.
     mean : float
-        Prior mean of f: what the model falls back to far from all data.
+        Prior mean of f, which the model predicts far from all data.
     log_evidence : float
-        log p(values | hyperparameters), a density in units of f: comparable between models of the same values.
+        log p(values | hyperparameters), a density in units of f. It can be compared between models of the same values.
     n_observed : int
-        Rows that the model has learnt from: values, and failed trials where they count as bad ones.
+        Number of rows that the model has learnt from: values, and failed trials if they count as bad values.
 
     Examples
     --------
@@ -76,7 +76,7 @@ class Surrogate:
 
 
 def _rounded(value: Any) -> str:
-    """A repr with floats to four digits."""
+    """Return a repr with floats to four digits."""
     if isinstance(value, dict):
         return "{" + ", ".join(f"{key!r}: {_rounded(each)}" for key, each in value.items()) + "}"
     if isinstance(value, tuple):
@@ -85,7 +85,7 @@ def _rounded(value: Any) -> str:
 
 
 def surrogate_of(problem: Problem, model: GaussianProcess, mean: float, scale: float, log_slope: float) -> Surrogate:
-    """A model of targets, which are 0 at the prior mean of f and in units of `scale`, in the problem's units.
+    """Convert a model of targets (0 at the prior mean of f, in units of `scale`) to the problem's units.
 
     log_slope is the log density of the values minus the log density of their targets.
     """
@@ -116,7 +116,7 @@ def surrogate_of(problem: Problem, model: GaussianProcess, mean: float, scale: f
 
 
 def _by_name(dimensions: Any, lengthscale: NDArray[np.float64]) -> dict[str, Lengthscale]:
-    """Lengthscales of encoded columns, in the dimensions' units."""
+    """Return lengthscales by name, from encoded columns to the dimensions' units."""
     found: dict[str, Lengthscale] = {}
     start = 0
     for name, dimension in dimensions:
@@ -138,14 +138,14 @@ def _by_choice(dimension: Categorical, columns: NDArray[np.float64]) -> Lengthsc
         by_choice = dict(zip(dimension.choices, columns.tolist(), strict=True))
     except TypeError:  # a choice that cannot be a key
         return tuple(columns.tolist())
-    # 1 and True are different choices, and one key.
+    # 1 and True are different choices, but equal as keys.
     return by_choice if len(by_choice) == len(dimension.choices) else tuple(columns.tolist())
 
 
 def _unit(dimension: Real | Integer | Ordinal) -> float:
-    """What a lengthscale of 1 in the unit interval stands for."""
+    """Return the length, in a dimension's own units, of a lengthscale of 1 in the unit interval."""
     if isinstance(dimension, Ordinal):
-        # The values lie at equal distances: in steps from one to the next.
+        # The values lie at equal distances; the unit is the step from one to the next.
         return float(len(dimension.values) - 1)
     if dimension.log:
         return math.log10(dimension.high) - math.log10(dimension.low)

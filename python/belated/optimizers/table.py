@@ -10,10 +10,10 @@ from belated.space.space import Space
 
 
 def run_prefix(space: Space) -> str:
-    """What the names of the columns begin with that say where trials were really run.
+    """Return the prefix of the columns for the points that were really run.
 
-    Beside the parameter ``x`` one named ``run_x`` has the column ``params_run_x`` itself: underscores are added until
-    no two columns have one name.
+    If the space has both ``x`` and ``run_x``, the column of ``run_x`` is ``params_run_x``. Underscores are added until
+    no two columns have the same name.
     """
     prefix = "run_"
     while any(f"{prefix}{name}" in space for name in space):
@@ -22,7 +22,7 @@ def run_prefix(space: Space) -> str:
 
 
 def trials_dataframe(problem: Problem, records: Sequence[TrialRecord]) -> Any:
-    """The DataFrame that `Optimizer.trials_dataframe` returns, of these trials."""
+    """Return the DataFrame of these trials, for `Optimizer.trials_dataframe`."""
     try:
         import pandas
     except ImportError:

@@ -1,4 +1,4 @@
-"""Optimistic tree search: the space is halved again and again, where the upper bound is largest."""
+"""Optimistic tree search: the space is halved repeatedly in the cell with the largest upper bound."""
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
@@ -19,13 +19,13 @@ class Bound(Value, argument=True):
 @checks_keywords
 @dataclass(frozen=True, repr=False)
 class DUCB1(Bound, name="ducb1"):
-    """mean + range sqrt(2 log t/s), for s values in t steps: for values in a known range.
+    """mean + range sqrt(2 log t/s), for s values in t steps: suits values in a known range.
 
     Parameters
     ----------
     range : float, optional
-        The width of the range that values are in, in units of f (1 in the literature). Default None: how far the best
-        value is above the median.
+        The width of the range of the values, in units of f (1 in the literature). Default None: the distance of the
+        best value above the median.
     """
 
     range: float | None = None
@@ -34,12 +34,12 @@ class DUCB1(Bound, name="ducb1"):
 @checks_keywords
 @dataclass(frozen=True, repr=False)
 class DUCB1Sigma(Bound, name="ducb1_sigma"):
-    """mean + sqrt(2 noise_std² log t/s): for noise of a known size.
+    """mean + sqrt(2 noise_std² log t/s): suits noise of a known size.
 
     Parameters
     ----------
     noise_std : float, optional
-        Standard deviation of the noise, in units of f, 0 for none. Default None: it has to be given.
+        Standard deviation of the noise, in units of f, 0 for none. It must be given.
     """
 
     noise_std: float | None = None
@@ -53,8 +53,7 @@ class DUCBV(Bound, name="ducbv"):
     Parameters
     ----------
     b : float, optional
-        Bounds the values, in units of f. Default None: 0.3 times how far the best value is above the
-        median.
+        A bound on the values, in units of f. Default None: 0.3 times the distance of the best value above the median.
     """
 
     b: float | None = None
@@ -67,53 +66,52 @@ class TreeSearch(Optimizer, strategy="TreeSearch"):
 
     The space is a tree of cells, each halved along its longest side. At each suggestion the search follows the larger
     upper bound from the whole space down to a cell without children, suggests a point of it, and halves it at once, so
-    that results may come in any order and as late as they like (Wang et al. 2022, Algorithm 1). By default every other
+    that results may come in any order and at any time (Wang et al. 2022, Algorithm 1). By default every other
     suggestion halves the best cell of a random size instead (Jones et al. 1993; Munos 2011), so that the search does
-    not stay in one small cell. No model is fitted: a suggestion takes microseconds after a million trials as after
-    ten.
+    not stay in one small cell. No model is fitted: a suggestion takes microseconds after a million trials as after ten.
 
     A failed trial leaves the mean of its cell unchanged. The cell is halved further, and a low rate of success lowers
-    its bound. An abandoned trial is left out. Where all parameters are discrete a point may be suggested more than
-    once, though not while it is in flight in its cell. Candidates and contexts are refused.
+    its bound. An abandoned trial is left out. If all parameters are discrete, a point may be suggested more than once,
+    but not while it is in flight in its cell. Candidates and contexts are refused.
 
     Parameters
     ----------
     space, constraints, clock, direction, seed, time
-        As for `RandomSearch`. Constraints are met by trying, at most 512 points in a cell; a cell in which none is
-        found is left out for good.
+        As for `RandomSearch`. The search tries at most 512 points in a cell; if none of them satisfies the constraints,
+        the cell is left out for good.
     bound : DUCB1, DUCB1Sigma, DUCBV or str, default "ducbv"
         The upper confidence bound of a cell; as strings "ducb1", "ducb1_sigma", "ducbv".
     nu : float, optional
-        f varies by nu rho**h at most in a cell of depth h: nu in units of f. Default None: a tenth of how far the
-        best value is above the median; with a fidelity the farthest that it was so far.
+        f varies by at most nu rho**h in a cell of depth h; nu is in units of f. Default None: a tenth of the distance
+        of the best value above the median; with a fidelity, the largest such distance so far.
     rho : float or list of float, optional
-        Between 0 and 1: small values go deep soon, large ones search broadly. A list has one search for each, which
-        take turns on the same cells: what one of them has evaluated costs the others nothing. Default None:
+        Between 0 and 1: small values go deep soon, large ones search broadly. With a list there is one search for each
+        value; they take turns on the same cells, and each uses the evaluations of the others. Default None:
         0.25**(1/d) in d dimensions, with a fidelity 0.7**(1/d), with a horizon 0.95.
     horizon : int, optional
-        The number of trials that there will be, for parallel optimistic optimisation (POO, Grill et al. 2015): several
-        values from rho down, more of them for longer horizons. Default None: rho as it is given.
+        The number of all trials, for parallel optimistic optimisation (POO, Grill et al. 2015). It searches with
+        several values from rho down, and with more of them for longer horizons. Default None: only rho as it is given.
     sample : {"uniform", "centre"}, default "uniform"
-        Which point of a cell is suggested.
+        How the suggested point of a cell is chosen.
     recommendation : {"lower_bound", "mean"}, default "lower_bound"
         `recommend` takes the leaf of the largest mean - nu rho**h, or of the largest mean.
 
     front : bool, optional
-        Whether every other suggestion leaves the bounds aside and halves the best cell among those down to a random
-        depth: the best cells of every size, for any nu and rho. Default None: where nu, rho and horizon are not
-        given, and there is no fidelity.
+        Whether every other suggestion ignores the bounds and halves the best cell among the cells down to a random
+        depth: the best cells of every size, for any nu and rho. Default None: True if nu, rho and horizon are not given
+        and there is no fidelity.
 
     For replays
         refresh : {"frozen", "exact"}, default "frozen"
             Whether t in log t of the bounds is rounded up to a power of two, so that a step costs no more than the
-            depth of the tree; or exact, so that every cell changes at every suggestion.
+            depth of the tree; or exact, so that the bound of every cell changes at every suggestion.
 
     Raises
     ------
     InvalidSpace
-        A space that cannot be searched.
+        The space cannot be searched.
     InvalidSetting
-        Any other argument that is not usable; candidates or a context.
+        Another argument is invalid, or candidates or a context are given.
 
     Examples
     --------

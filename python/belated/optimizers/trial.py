@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def html_table(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    """An HTML table of the reprs of `rows` (strings as they are), everything escaped."""
+    """Return an HTML table of the reprs of `rows` (strings unchanged), everything escaped."""
     import html
 
     def line(cells: Sequence[Any], tag: str) -> str:
@@ -28,8 +28,8 @@ def html_table(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
 class Trial:
     """A trial of an optimizer.
 
-    Trials come from ``suggest``, ``add`` and ``trials``; they are views that read the optimizer's
-    log at each access, so they are never out of date. Two are equal when they have the same number in
+    Trials come from ``suggest``, ``add`` and ``trials``. They are views that read the optimizer's
+    log at each access, so they are never out of date. Two are equal if they have the same number in
     the same optimizer. A pickled trial takes its optimizer along: send a worker `params` (or `x`)
     and `number`, and report the value to the optimizer that suggested the trial.
 
@@ -60,7 +60,7 @@ class Trial:
 
     @property
     def params_run(self) -> dict[str, Any] | Any:
-        """As `params`, where it was really run, as reported; `params` if nothing else was reported."""
+        """The point that was really run, in the form of `params`; `params` if no other point was reported."""
         run = self._owner._record_of(self).run
         return self.params if run is None else self._owner._problem.domain.decode(*run)
 
@@ -77,19 +77,19 @@ class Trial:
 
     @property
     def index_run(self) -> int | None:
-        """The row number of the candidate that was really run; `index` if nothing else was reported."""
+        """The row number of the candidate that was really run; `index` if no other point was reported."""
         record = self._owner._record_of(self)
         return record.index if record.run is None else record.run[1]
 
     @property
     def context(self) -> dict[str, Any] | None:
-        """The context it was suggested in; None where none was declared."""
+        """The context of the suggestion; None if none was declared."""
         contexts = self._owner._problem.context_space
         return None if contexts is None else contexts.decode(self._owner._record_of(self).context)
 
     @property
     def fidelity(self) -> Any:
-        """How much of a full evaluation it is, in the units of the `Fidelity` declared; None where none was."""
+        """The share of a full evaluation, in the units of the declared `Fidelity`; None if none was declared."""
         return self._owner._problem.decode_fidelity(self._owner._record_of(self).fidelity)
 
     @property
@@ -99,59 +99,59 @@ class Trial:
 
     @property
     def value(self) -> float | None:
-        """The observed value, None until there is one."""
+        """The observed value; None before it is reported."""
         value = self._owner._record_of(self).value
         return None if value is None else self._owner._problem.oriented(value)
 
     @property
     def std(self) -> float | None:
-        """The standard deviation of the value's noise, where it was reported with it."""
+        """The standard deviation of the value's noise; None if it was not reported."""
         return self._owner._record_of(self).std
 
     @property
     def cost(self) -> float | None:
-        """What the evaluation cost, where it was reported."""
+        """The cost of the evaluation; None if it was not reported."""
         return self._owner._record_of(self).cost
 
     @property
     def duration(self) -> float | None:
-        """The seconds that the evaluation took, where they were reported."""
+        """The duration of the evaluation in seconds; None if it was not reported."""
         return self._owner._record_of(self).duration
 
     @property
     def attrs(self) -> dict[str, Any]:
-        """The attributes that were reported, later ones merged over earlier ones; a copy."""
+        """A copy of the reported attributes, with later ones merged over earlier ones."""
         return merged_attrs(self._owner._record_of(self).attrs)
 
     @property
     def error(self) -> TrialError | None:
-        """The last error that was reported; None if it never failed, or failed without an error."""
+        """The last reported error; None if the trial has not failed, or failed without an error."""
         error = self._owner._record_of(self).error
         return None if error is None else TrialError(*error)
 
     @property
     def suggested_at(self) -> float:
-        """When it started, on the optimizer's clock: in seconds, or in suggestions started."""
+        """The start of the trial on the optimizer's clock, in seconds or in suggestions started."""
         return self._owner._record_of(self).suggested_at
 
     @property
     def observed_at(self) -> float | None:
-        """When its value came, on the same clock; None until then."""
+        """The time of the observation, on the same clock; None before it."""
         return self._owner._record_of(self).observed_at
 
     @property
     def ended_at(self) -> float | None:
-        """When it was observed, failed or abandoned, whichever was last, on the same clock; None while pending."""
+        """The last time when it was observed, failed or abandoned, on the same clock; None while pending."""
         return self._owner._record_of(self).ended_at
 
     @property
     def expires_at(self) -> float | None:
-        """When its lease ends, in seconds of the wall clock; None without one. See `Study.suggest`."""
+        """The end of its lease, in seconds of the wall clock; None without a lease. See `Study.suggest`."""
         return self._owner._record_of(self).expires_at
 
     @property
     def delay(self) -> float | None:
-        """From suggestion to observation, in seconds or in suggestions started; None until observed."""
+        """The time from suggestion to observation, in seconds or in suggestions started; None before it."""
         record = self._owner._record_of(self)
         return None if record.observed_at is None else record.observed_at - record.suggested_at
 
@@ -187,7 +187,7 @@ class Trial:
         self._owner.fail(self, error=error, attrs=attrs)
 
     def abandon(self) -> None:
-        """Forget its point; see `Optimizer.abandon`."""
+        """Leave its point out of the model; see `Optimizer.abandon`."""
         self._owner.abandon(self)
 
     def _facts(self) -> dict[str, Any]:
@@ -226,12 +226,12 @@ class Trial:
         return html_table(["Trial", ""], facts.items())
 
 
-# Rows of the table that notebooks show of an optimizer or study.
+# Number of rows in the table that notebooks show for an optimizer or study.
 _ROWS_SHOWN = 10
 
 
 def trials_html(name: str, trials: Sequence[Trial], n_pending: int, best: Any) -> str:
-    """The last trials as HTML, the latest first, with a caption."""
+    """Return the last trials as HTML, the latest first, with a caption."""
     import html
 
     rows = []

@@ -1,4 +1,4 @@
-"""Values: frozen dataclasses that settings are made of, their check by annotation, and their form as JSON.
+"""Values: the frozen dataclasses of the settings, their check by annotation, and their form as JSON.
 
 An annotation declares what a field takes: numbers, strings by ``Literal``, lists, tuples, None, or a union of these.
 """
@@ -26,40 +26,40 @@ T = TypeVar("T")
 
 
 def in_units_of_f(default: Any) -> Any:
-    """A dataclass field that holds a value of f, and so changes sign with the direction."""
+    """Return a dataclass field for a value of f, which changes sign with the direction."""
     return dataclasses.field(default=default, metadata={"in_units_of_f": True})
 
 
 def takes(family: Any, default: Any, *, optional: bool = False) -> Any:
-    """A dataclass field for an argument that takes values of one family; `optional` ones may be None."""
+    """Return a dataclass field for an argument that takes values of one family, and None if `optional`."""
     return dataclasses.field(default=default, metadata={"takes": family, "optional": optional})
 
 
 def reversed_sign(value: Any) -> Any:
-    """A value in units of f, for -f: "min" and "max" change places."""
+    """Return a value in units of f, converted for -f: "min" and "max" are exchanged."""
     if isinstance(value, float):
         return -value
     return {"min": "max", "max": "min"}.get(value, value) if isinstance(value, str) else value
 
 
 def arguments_of(cls: type) -> list[str]:
-    """The names of the arguments of a class, in the order of its signature."""
+    """Return the names of the arguments of a class, in the order of its signature."""
     return list(inspect.signature(cls).parameters)
 
 
-# Resolved once, which takes longer than to check a value.
+# Annotations are resolved once per class, because resolving takes longer than checking a value.
 _annotations: dict[type, Mapping[str, Any]] = {}
 
 
 def annotations_of(cls: type) -> Mapping[str, Any]:
-    """What the fields of a class take, by name."""
+    """Return the annotations of the fields of a class, by name."""
     if cls not in _annotations:
         _annotations[cls] = typing.get_type_hints(cls)
     return _annotations[cls]
 
 
 def shown(value: Any, **replaced: Any) -> str:
-    """``Class(name=value, …)`` with the fields that differ from their defaults."""
+    """Return ``Class(name=value, …)`` with the fields that differ from their defaults."""
     defaults = {field.name: field.default for field in dataclasses.fields(value)}
     parts = []
     for name in arguments_of(type(value)):
@@ -73,7 +73,7 @@ def shown(value: Any, **replaced: Any) -> str:
 
 
 def checked(value: Any, annotation: Any, name: str) -> Any:
-    """`value` converted by its annotation; InvalidSetting that says what to pass where it does not fit."""
+    """Return `value` converted by its annotation; if it does not fit, raise InvalidSetting that says what to pass."""
     found = _conform(value, annotation)
     if found is not _NOTHING:
         return found
@@ -84,7 +84,7 @@ def checked(value: Any, annotation: Any, name: str) -> Any:
 
 
 def nearest(value: Any, words: Iterable[str]) -> str:
-    """``; did you mean …?`` where one of the words is near."""
+    """Return ``; did you mean …?`` if one of the words is near, else ""."""
     if not isinstance(value, str):
         return ""
     words, name = list(words), value.lower()
@@ -100,7 +100,7 @@ _IN_WORDS = {
     types.NoneType: "None",
 }
 
-# What `_conform` gives where a value does not fit.
+# The result of `_conform` for a value that does not fit.
 _NOTHING = object()
 
 
@@ -110,7 +110,7 @@ def _parts(annotation: Any) -> tuple[Any, ...]:
 
 
 def _conform(value: Any, annotation: Any) -> Any:
-    """The first reading of a value that one part of the annotation allows, else `_NOTHING`."""
+    """Return a value as converted by the first part of the annotation that allows it, else `_NOTHING`."""
     for part in _parts(annotation):
         origin, within = typing.get_origin(part), typing.get_args(part)
         found: Any = None
@@ -137,7 +137,7 @@ def _conform(value: Any, annotation: Any) -> Any:
 
 
 def _described(annotation: Any) -> Iterator[str]:
-    """What an annotation allows, in words."""
+    """Describe in words what an annotation allows."""
     for part in _parts(annotation):
         within = typing.get_args(part)
         if typing.get_origin(part) is Literal:
@@ -151,9 +151,10 @@ def _described(annotation: Any) -> Iterator[str]:
 
 
 def checks_keywords(cls: type[T]) -> type[T]:
-    """Make an unknown keyword of a dataclass an UnknownArgument that names the nearest argument.
+    """Make the error for an unknown keyword of a dataclass an UnknownArgument that names the nearest argument.
 
-    The signature shows a class's own arguments before those of its bases, and leaves types to its docstring.
+    The signature shows a class's own arguments before the arguments of its bases, and omits types, which are in the
+    docstring.
     """
     made: Callable[..., None] = cls.__init__
     signature = inspect.signature(made)
@@ -182,15 +183,15 @@ def checks_keywords(cls: type[T]) -> type[T]:
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class Value:
-    """The base of all values: fields are checked and converted by their annotations when one is made."""
+    """The base of all values: a new value checks and converts its fields by their annotations."""
 
-    # Every value by its class's name.
+    # All classes of values, by name.
     kinds: ClassVar[dict[str, "type[Value]"]] = {}
     # The strings that stand for a value with its defaults, for one argument.
     shorthand: ClassVar[dict[str, "type[Value]"]] = {}
 
     def __init_subclass__(cls, *, argument: bool = False, name: str | None = None) -> None:
-        """`argument` marks the base of all values of one argument, `name` is the shorthand of one of them."""
+        """Register a class; `argument` marks the base of all values of one argument, `name` is a value's shorthand."""
         if argument:
             cls.shorthand = {}
         else:
@@ -209,7 +210,7 @@ class Value:
 
     @classmethod
     def from_argument(cls, given: Any, name: str) -> Any:
-        """The value that an argument is, or that its string stands for."""
+        """Return the value that is given, or the one that a string stands for."""
         if isinstance(given, cls):
             return given
         if isinstance(given, str) and given in cls.shorthand:
@@ -223,7 +224,7 @@ class Value:
 
 
 def as_data(value: Any, reverse: bool = False) -> Any:
-    """A value as JSON data: ``{"kind": class, **fields}``; with `reverse`, numbers in units of f change sign."""
+    """Return a value as JSON data ``{"kind": class, **fields}``; with `reverse`, numbers in units of f change sign."""
     if dataclasses.is_dataclass(value):
         data: dict[str, Any] = {"kind": type(value).__name__}
         for field in dataclasses.fields(value):
@@ -237,7 +238,7 @@ def as_data(value: Any, reverse: bool = False) -> Any:
 
 
 def from_data(data: Any, kinds: Mapping[str, Callable[..., Any]] = Value.kinds) -> Any:
-    """What `as_data` made the data of; KeyError for a kind that is not known."""
+    """Return the value that `as_data` made the data of; raise KeyError for an unknown kind."""
     if isinstance(data, dict):
         return kinds[data["kind"]](**{name: from_data(entry, kinds) for name, entry in data.items() if name != "kind"})
     return data

@@ -1,4 +1,4 @@
-"""The model over two parameters: its mean, and how sure it is of it."""
+"""The model over two parameters: its mean and its standard deviation."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from belated.space.activity import choices_of
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_N_POINTS = 41  # in each of the two directions
+_N_POINTS = 41  # in each direction
 
 _LOOKS: dict[str, dict[str, Any]] = {
     "observed": {"marker": "o", "color": "white", "markeredgecolor": "black", "markersize": 4},
@@ -33,8 +33,9 @@ def plot_contour(
 ) -> list[Axes]:
     """Plot the model's mean and standard deviation of f over two parameters.
 
-    All other parameters are those of the recommended point, a star. White dots are observed trials and orange crosses
-    pending ones; both lie at their own values of the other parameters, so the model need not pass through them.
+    All other parameters have the values of the recommended point, which is a star. White dots are observed trials and
+    orange crosses pending ones. They have their own values of the other parameters, so the model need not pass through
+    them.
 
     Parameters
     ----------
@@ -43,23 +44,24 @@ def plot_contour(
     names : sequence of two str, optional
         Parameters that are not choices. Default None: the first two that are active at the recommended point.
     context : mapping, optional
-        Where the model is asked, if a context was declared.
+        The context for the model, if one was declared.
     axes : array of two Axes, optional
         By default a new figure.
 
     Returns
     -------
     list of two Axes
-        Mean and standard deviation; logarithmic where a parameter is. Nothing is drawn where one is not active.
+        Mean and standard deviation. An axis is logarithmic if its parameter is. Nothing is drawn at points where one of
+        the two parameters is inactive.
 
     Raises
     ------
     InvalidSetting
-        `search` is none of the three, has candidates or no model; names that are unknown, choices, or not two.
+        `search` is none of the three, has candidates or has no model; or names are unknown, choices, or not two.
     NotFitted
         Nothing has been observed.
     InvalidContext
-        A context that is missing, was not declared, or is out of its space.
+        The context is missing, was not declared, or is out of its space.
     """
     space = space_of(search, "plot_contour")
     search.predict([], context)

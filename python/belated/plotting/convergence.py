@@ -14,19 +14,20 @@ from belated.plotting.figures import BLUE, ORANGE, axes_for, checked_search, sta
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Fidelities that are no further apart count as the same, in the core as well.
+# Fidelities that differ by no more than this count as the same, as in the core.
 _SAME_FIDELITY = 1e-3
 
 
 def plot_convergence(search: ReadAccess, ax: Axes | None = None) -> Axes:
     """Plot observed values against the time of their observation, and the best value so far.
 
-    Where a fidelity was declared, the best at the highest fidelity observed so far, as `best_value_` was at that time.
+    If a fidelity was declared, the best value is at the highest fidelity observed so far, as `best_value_` at that
+    time.
 
     Parameters
     ----------
     search : Result, Study or Optimizer
-        The trials of one run, or all of a study or an optimizer.
+        A run with its trials, or a study or an optimizer with all trials.
     ax : matplotlib Axes, optional
         Where to draw; by default a new figure.
 
@@ -54,7 +55,7 @@ def plot_convergence(search: ReadAccess, ax: Axes | None = None) -> Axes:
 
 
 def _best_so_far(search: ReadAccess, observed: Sequence[Trial], values: Sequence[float]) -> list[float]:
-    """The best value at the highest fidelity observed, after each of these trials."""
+    """Return the best value at the highest fidelity observed, after each of these trials."""
     fidelity = search._source._problem.fidelity
     shares = [1.0 if fidelity is None else fidelity.encode(trial.fidelity) for trial in observed]
     better = min if search.direction == "minimize" else max

@@ -34,7 +34,7 @@ def plot_curves(
     Parameters
     ----------
     curves : sequence of (label, mean, stderr)
-        Arrays over x; where the mean is NaN nothing is drawn.
+        Arrays over x; nothing is drawn at positions where the mean is NaN.
     ax : matplotlib Axes, optional
         Where to draw; by default a new figure.
     x : array, optional
@@ -44,8 +44,8 @@ def plot_curves(
     bands : bool
         Whether to draw the standard errors.
     dashes : sequence
-        Line styles, used in turn. Each call begins with the first colour, so that curves drawn in a second call with
-        other dashes have the colours of the first.
+        Line styles, used in turn. Each call begins with the first colour, so curves of a second call with other dashes
+        have the same colours.
     """
     ax = axes_for(ax)
     ax.set_prop_cycle(None)

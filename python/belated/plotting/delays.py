@@ -1,4 +1,4 @@
-"""How long results take: the distribution of delays, with trials in flight counted as censored."""
+"""The distribution of delays, in which trials in flight count as censored."""
 
 from __future__ import annotations
 
@@ -19,16 +19,17 @@ Array = NDArray[np.float64]
 def plot_delays(search: ReadAccess, ax: Axes | None = None) -> Axes:
     """Plot the share of trials that have ended within a delay, with a band of one standard error.
 
-    Trials that ended with a value or a failure count with their delay. Those in flight are *censored*: all that is
-    known of their delay is that it is longer than their age, which a cross marks; abandoned ones are censored where
-    they were abandoned. The curve is 1 - S(t) with the estimator of Kaplan and Meier (1958), S(t) = Π (1 - d_i/n_i)
-    over the delays t_i <= t, of which d_i trials had this delay and n_i were out at least as long; the band is
-    Greenwood's, Var S(t) = S(t)² Σ d_i / (n_i (n_i - d_i)). A vertical line is the optimizer's window.
+    Trials that ended with a value or a failure count with their delay. Trials in flight are *censored*: their delay is
+    only known to be longer than their age, which a cross marks. Abandoned trials are censored at the time when they
+    were abandoned. The curve is 1 - S(t) with the estimator of Kaplan and Meier (1958), S(t) = Π (1 - d_i/n_i) over the
+    delays t_i <= t, of which d_i trials had this delay and n_i were out at least as long; the band is Greenwood's, Var
+    S(t) = S(t)² Σ d_i / (n_i (n_i - d_i)). A vertical line is the optimizer's window.
 
     Parameters
     ----------
     search : Result, Study or Optimizer
-        The trials of one run, or all of a study or an optimizer; those that were added with a value do not count.
+        A run with its trials, or a study or an optimizer with all trials; trials that were added with a value do not
+        count.
     ax : matplotlib Axes, optional
         Where to draw; by default a new figure.
 
@@ -71,7 +72,7 @@ def plot_delays(search: ReadAccess, ax: Axes | None = None) -> Axes:
 
 
 def arrived_within(known: ArrayLike, censored: ArrayLike) -> tuple[Array, Array, Array]:
-    """(t, 1 - S(t), its standard error) at 0, at each different known delay, and at the longest of all."""
+    """Return (t, 1 - S(t), its standard error) at 0, at each different known delay, and at the longest of all."""
     delays, ages = np.asarray(known, dtype=float), np.asarray(censored, dtype=float)
     everything = np.concatenate([delays, ages])
     at, ended = np.unique(delays, return_counts=True)
@@ -79,7 +80,7 @@ def arrived_within(known: ArrayLike, censored: ArrayLike) -> tuple[Array, Array,
     survival = np.cumprod(1 - ended / out)
     with np.errstate(divide="ignore", invalid="ignore"):
         error = survival * np.sqrt(np.cumsum(ended / (out * (out - ended))))
-    # Where all have ended S is 0, and so is its error.
+    # If all trials have ended, S is 0, and so is its error.
     error = np.where(survival > 0, error, 0.0)
     last = everything.max(initial=0.0)
     arrived = np.concatenate([[0.0], 1 - survival])

@@ -25,7 +25,7 @@ BLUE, ORANGE, GREEN, RED, PURPLE, GREY = "#0072B2", "#E69F00", "#009E73", "#D55E
 
 
 def checked_search(search: ReadAccess, what: str) -> ReadAccess:
-    """`search`, if it is one that can be drawn."""
+    """Return `search` if it can be drawn, else raise an error."""
     if not isinstance(search, ReadAccess):
         raise InvalidSetting(
             f"search={short_repr(search)} is nothing that {what} draws: pass the result of a run, a study or an "
@@ -35,7 +35,7 @@ def checked_search(search: ReadAccess, what: str) -> ReadAccess:
 
 
 def space_of(search: ReadAccess, what: str) -> Space:
-    """The search space, for plots over named parameters."""
+    """Return the search space, for plots over named parameters."""
     domain = checked_search(search, what).domain_
     if isinstance(domain, Candidates):
         raise InvalidSetting(f"{what} needs a space of named parameters, and this search has candidates")
@@ -43,7 +43,7 @@ def space_of(search: ReadAccess, what: str) -> Space:
 
 
 def checked_names(given: Any, names: Sequence[str], argument: str) -> list[str]:
-    """The names of parameters in `given`, all of them known."""
+    """Return the names of parameters in `given`; raise an error if one is unknown."""
     wanted = [given] if isinstance(given, str) else list(given)
     unknown = [name for name in wanted if name not in names]
     if unknown or not wanted:
@@ -52,7 +52,7 @@ def checked_names(given: Any, names: Sequence[str], argument: str) -> list[str]:
 
 
 def axes_for(ax: Axes | None) -> Axes:
-    """The axes given, or those of a new figure."""
+    """Return the given axes, or the axes of a new figure."""
     if ax is not None:
         return ax
     made: Axes = _pyplot().subplots(layout="constrained")[1]
@@ -60,7 +60,7 @@ def axes_for(ax: Axes | None) -> Axes:
 
 
 def panels(n: int, axes: Any = None, columns: int = 3) -> list[Axes]:
-    """n axes in rows of at most `columns`: those given, or of a new figure."""
+    """Return n axes: the given ones, or axes of a new figure in rows of at most `columns`."""
     if axes is None:
         columns = min(n, columns)
         rows = -(-n // columns)
@@ -86,30 +86,30 @@ def _pyplot() -> Any:
 
 
 def value_label(search: ReadAccess) -> str:
-    """What stands at an axis of values."""
+    """Return the label of an axis of values."""
     return f"Value ({search.direction}d)"
 
 
 def time_label(search: ReadAccess, what: str = "Time") -> str:
-    """What stands at an axis of times or durations."""
+    """Return the label of an axis of times or durations."""
     return f"{what} ({'seconds' if search.clock == 'seconds' else 'suggestions started'})"
 
 
 def start_of(search: ReadAccess) -> float:
-    """The time that axes count from: that of the first trial by a clock of seconds, 0 where suggestions are counted."""
+    """Return the origin of time axes: the time of the first trial in seconds, or 0 if the clock counts suggestions."""
     if search.clock == "iterations":
         return 0.0
     return min((trial.suggested_at for trial in search.trials), default=0.0)
 
 
 def now_of(search: ReadAccess) -> float:
-    """The time of now on the search's clock."""
+    """Return the present time on the search's clock."""
     source = search._source
     return source._current_log().now(source._problem.now())
 
 
 def window_of(search: ReadAccess) -> float | None:
-    """How long a pending trial counts as arriving; None for ever."""
+    """Return how long a pending trial counts as arriving; None for no limit."""
     window: float | None = search._source.get_params(deep=False).get("window")
     return window
 
@@ -120,7 +120,7 @@ def is_log(space: Space, name: str) -> bool:
 
 
 def grid(n_rows: int, n_columns: int) -> tuple[Figure, list[Axes]]:
-    """A figure of equal panels, row by row, that needs no display and no pyplot."""
+    """Return a figure of equal panels, row by row, that needs no display and no pyplot."""
     from matplotlib.figure import Figure
 
     width, height = (side / 25.4 for side in MILLIMETRES_PER_PANEL)
@@ -129,6 +129,6 @@ def grid(n_rows: int, n_columns: int) -> tuple[Figure, list[Axes]]:
 
 
 def save(drawn: Axes | Figure, path: str | Path) -> None:
-    """Write a figure, or the one that axes are in, to a file; its name's ending chooses the format."""
+    """Write a figure, or the figure of axes, to a file; the ending of the name chooses the format."""
     figure: Any = drawn.figure
     figure.savefig(path, dpi=150)

@@ -1,4 +1,4 @@
-"""How much each parameter matters, by the model."""
+"""The importance of each parameter, by the model."""
 
 from __future__ import annotations
 
@@ -19,28 +19,28 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
-# Draws cost the third power of the rows they are made at, which are shared out among the parameters.
+# A draw costs the third power of the number of its rows, so the parameters share this number of rows.
 _MAX_ROWS = 1200
 _MAX_POINTS = 300
 _N_DRAWS = 100
 
 
 def plot_importance(search: ReadAccess, context: Mapping[str, Any] | None = None, ax: Axes | None = None) -> Axes:
-    """Plot the share of the variance of f over the space that each parameter has a part in.
+    """Plot, for each parameter, the share of the variance of f over the space to which it contributes.
 
     The total effect of parameter i is T_i = E[Var(f | all others)] / Var(f), for params drawn uniformly from the space
-    (on its scales): 0 where f does not depend on it. Effects add up to more than 1 where parameters interact. The
-    estimator is T_i = mean (f(a) - f(a with parameter i of b))² / (2 Var f(a)) (Jansen 1999; Saltelli et al. 2010,
-    table 2f) over evenly spread points a, b, for each of 100 draws of f from the posterior (Le Gratiet, Cannamela and
-    Iooss 2014). A bar is the median of the draws, its line their 5 % to 95 % interval: what the model
-    knows too little about has a long line. A parameter has no effect where it is not active.
+    (on its scales). It is 0 if f does not depend on the parameter. Effects add up to more than 1 if parameters
+    interact. The estimator is T_i = mean (f(a) - f(a with parameter i of b))² / (2 Var f(a)) (Jansen 1999; Saltelli et
+    al. 2010, table 2f) over evenly spread points a, b, for each of 100 draws of f from the posterior (Le Gratiet,
+    Cannamela and Iooss 2014). A bar is the median of the draws, and its line their 5 % to 95 % interval: a long line
+    means that the model knows too little. An inactive parameter has no effect.
 
     Parameters
     ----------
     search : Result, Study or Optimizer
         In a space, with a model.
     context : mapping, optional
-        Where the model is asked, if a context was declared.
+        The context for the model, if one was declared.
     ax : matplotlib Axes, optional
         Where to draw; by default a new figure.
 
@@ -55,12 +55,12 @@ def plot_importance(search: ReadAccess, context: Mapping[str, Any] | None = None
     NotFitted
         Nothing has been observed.
     InvalidContext
-        A context that is missing, was not declared, or is out of its space.
+        The context is missing, was not declared, or is out of its space.
     """
     space = space_of(search, "plot_importance")
     low, middle, high = np.quantile(total_effects(search, space, context), [0.05, 0.5, 0.95], axis=0)
     names = np.array(list(space), dtype=object)
-    # The most important one on top, and no constants.
+    # Constants are left out, and the most important parameter is on top.
     order = [i for i in np.argsort(middle, kind="stable") if space[names[i]].width]
     ax = axes_for(ax)
     error = np.array([middle - low, high - middle])[:, order]
@@ -71,7 +71,7 @@ def plot_importance(search: ReadAccess, context: Mapping[str, Any] | None = None
 
 
 def total_effects(search: ReadAccess, space: Space, context: Mapping[str, Any] | None) -> Array:
-    """The total effect of each parameter in each draw, shape (draws, d)."""
+    """Return the total effect of each parameter in each draw, shape (draws, d)."""
     model, *_ = search._fitted("plot_importance")
     encoded = search._source._encode_context(context)
     d = len(space)
@@ -85,7 +85,7 @@ def total_effects(search: ReadAccess, space: Space, context: Mapping[str, Any] |
     rows = np.array([space.encode(_params(space, u)) for u in np.concatenate(blocks)])
     if encoded is not None:
         rows = np.hstack([rows, np.tile(encoded, (len(rows), 1))])
-    # Equal rows, as where only an inactive parameter differs, are one.
+    # Merge equal rows, which occur for example if only an inactive parameter differs.
     different, place = np.unique(rows, axis=0, return_inverse=True)
     draws = model.sample(different, _N_DRAWS, 0)[:, place.ravel()].reshape(_N_DRAWS, d + 1, n)
     variance = draws[:, 0].var(axis=1)
@@ -94,7 +94,7 @@ def total_effects(search: ReadAccess, space: Space, context: Mapping[str, Any] |
 
 
 def paired_points(n: int, d: int, rng: np.random.Generator) -> tuple[Array, Array]:
-    """(a, b), n points each in the unit cube of d dimensions.
+    """Return (a, b), n points each in the unit cube of d dimensions.
 
     In each dimension the pairs (a_i, b_i) are the lattice ((k + 1/2)/n, 1/2 + k(√5 - 1)/2 mod 1) over the unit square,
     in a random order: a is a Latin hypercube, and so nearly is b.
@@ -105,7 +105,7 @@ def paired_points(n: int, d: int, rng: np.random.Generator) -> tuple[Array, Arra
 
 
 def _params(space: Space, u: Array) -> dict[str, Any]:
-    """The params at a point of the unit cube, which has one coordinate for each name."""
+    """Return the params at a point of the unit cube, which has one coordinate for each name."""
     values = {name: _value(dimension, share) for (name, dimension), share in zip(space.items(), u, strict=True)}
     return active_values(space, values)
 

@@ -1,4 +1,4 @@
-"""Whether the model is to be trusted: each value predicted from all the others."""
+"""Leave-one-out predictions, which show whether the model can be trusted."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ _Z = 1.96  # standard deviations on either side, which hold 95 % of a normal dis
 def plot_predictions(search: ReadAccess, ax: Axes | None = None) -> Axes:
     """Plot leave-one-out predictions of the observed values against these values.
 
-    Each value is predicted by the Gaussian process from all the others, with the hyperparameters as they are: mean
-    y_i - [K⁻¹y]_i / [K⁻¹]_ii and variance 1 / [K⁻¹]_ii, noise included (Rasmussen and Williams 2006, eq. 5.12). Lines
-    are 95 % intervals. A model to be trusted has them across the diagonal for about 95 % of the values, and not all as
-    long as the spread of the values: then it knows no more than their mean.
+    The Gaussian process predicts each value from all the others, with unchanged hyperparameters: mean y_i - [K⁻¹y]_i /
+    [K⁻¹]_ii and variance 1 / [K⁻¹]_ii, noise included (Rasmussen and Williams 2006, eq. 5.12). Lines are 95 %
+    intervals. If the model can be trusted, the lines cross the diagonal for about 95 % of the values. If all of them
+    are as long as the spread of the values, the model knows no more than their mean.
 
     Parameters
     ----------
     search : Result, Study or Optimizer
-        With a model; all values that this has learnt from are drawn, failed trials are not.
+        One with a model. All values that the model has learnt from are drawn; failed trials are not.
     ax : matplotlib Axes, optional
         Where to draw; by default a new figure.
 

@@ -37,32 +37,32 @@ def plot_slice(
 ) -> list[Axes]:
     """Plot observed values against each parameter, and the model's mean along it.
 
-    The mean and a band of one standard deviation of f (without noise) are those at the recommended point with one
-    parameter varied, so values observed elsewhere need not lie near. Without a model, or before the first value, only
-    observed values are drawn. Where a trial was run elsewhere than suggested, it stands where it was run.
+    The mean and a band of one standard deviation of f (without noise) are at the recommended point with one parameter
+    varied, so values observed elsewhere need not lie near them. Without a model, or before the first value, only
+    observed values are drawn. A trial that was run at another point than suggested is drawn at the point that was run.
 
     Parameters
     ----------
     search : Result, Study or Optimizer
-        In a space: between candidates there are no lines.
+        One with a space: between candidates there are no lines.
     names : str or list of str, optional
-        Which parameters. Default None: all, of which those that are not active at the recommended point have no line.
+        The parameters to plot. Default None: all; inactive parameters at the recommended point have no line.
     context : mapping, optional
-        Where the model is asked, if a context was declared.
+        The context for the model, if one was declared.
     axes : array of Axes, optional
         One for each parameter; by default a new figure.
 
     Returns
     -------
     list of Axes
-        One for each parameter; logarithmic where the parameter is.
+        One for each parameter; logarithmic if the parameter is.
 
     Raises
     ------
     InvalidSetting
-        `search` is none of the three or has candidates, a name is unknown, or the number of axes is another.
+        `search` is none of the three or has candidates, a name is unknown, or the number of axes is wrong.
     InvalidContext
-        A context that is missing, was not declared, or is out of its space.
+        The context is missing, was not declared, or is out of its space.
     """
     space = space_of(search, "plot_slice")
     searched = [name for name, dimension in space.items() if dimension.width]
@@ -82,7 +82,7 @@ def plot_slice(
 
 
 def _recommended(search: ReadAccess, context: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """The recommended point of a search with a model; None where there is none yet."""
+    """Return the recommended point of a search with a model, or None if there is none yet."""
     if not search._source._has_model:
         return None
     try:
@@ -108,7 +108,7 @@ def _draw_model(
     mean, std = predict_at(search, space, [best | {name: value} for value in values], context)
     at = np.array(_positions(ax, dimension, values), dtype=float)
     if isinstance(dimension, Categorical):
-        # There is nothing between choices.
+        # Choices have no values between them, so draw no line.
         ax.errorbar(at, mean, yerr=std, fmt="_", color=ORANGE, capsize=4, label="mean ± std")
     else:
         ax.plot(at, mean, color=ORANGE, label="mean ± std")
@@ -118,7 +118,7 @@ def _draw_model(
 
 
 def _positions(ax: Axes, dimension: Dimension, values: Sequence[Any]) -> list[Any]:
-    """Where values stand on the axis: those of a list at 0, 1, …, with their names as ticks."""
+    """Return the positions of values on the axis; the values of a list are at 0, 1, …, with their names as ticks."""
     listed = choices_of(dimension)
     if listed is None:
         return list(values)
@@ -127,7 +127,7 @@ def _positions(ax: Axes, dimension: Dimension, values: Sequence[Any]) -> list[An
 
 
 def values_of(dimension: Dimension, n: int = _N_POINTS) -> list[Any]:
-    """All values of a list, or at most n that are evenly spread on the scale of a range."""
+    """Return all values of a list, or at most n values that are evenly spread on the scale of a range."""
     listed = choices_of(dimension)
     if listed is not None:
         return list(listed)
@@ -137,7 +137,7 @@ def values_of(dimension: Dimension, n: int = _N_POINTS) -> list[Any]:
 def predict_at(
     search: ReadAccess, space: Space, points: Sequence[dict[str, Any]], context: Mapping[str, Any] | None
 ) -> tuple[Any, Any]:
-    """Mean and std at points without their inactive parameters; NaN where an active one is missing."""
+    """Return mean and std at points after removing inactive parameters; NaN if an active one is missing."""
     active = [active_values(space, point) for point in points]
     there = np.array([is_complete(space, point) for point in active], dtype=bool)
     mean, std = np.full(len(points), np.nan), np.full(len(points), np.nan)

@@ -1,4 +1,4 @@
-"""Who was in flight when: a bar for each trial, from its suggestion to its end."""
+"""The trials in flight over time: a bar for each trial, from its suggestion to its end."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from belated.plotting.figures import (
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# What became of a trial: colour, and the marker at its end.
+# For each fate of a trial: the colour, and the marker at its end.
 _LOOKS = {
     "observed": (BLUE, "o"),
     "late": (ORANGE, "D"),
@@ -40,13 +40,14 @@ _LOOKS = {
 def plot_trials(search: ReadAccess, ax: Axes | None = None) -> Axes:
     """Plot each trial as a bar from its suggestion to its end, in as many lanes as ran at the same time.
 
-    *late* is a value that came after the window or the lease of its trial had passed, *expired* a pending trial whose
-    window or lease has passed. The lanes are filled from below, so their number is that of concurrent trials.
+    *late* means that a value came after the window or the lease of its trial had passed, *expired* that a pending
+    trial's window or lease has passed. The lanes are filled from below, so their number is the number of concurrent
+    trials.
 
     Parameters
     ----------
     search : Result, Study or Optimizer
-        The trials of one run, or all of a study or an optimizer.
+        A run with its trials, or a study or an optimizer with all trials.
     ax : matplotlib Axes, optional
         Where to draw; by default a new figure.
 
@@ -86,7 +87,7 @@ def plot_trials(search: ReadAccess, ax: Axes | None = None) -> Axes:
 
 
 def lanes_of(spans: Iterable[tuple[float, float]]) -> list[int]:
-    """The lowest free lane, from 1, of each span (start, end); the spans come in the order of their starts."""
+    """Return the lowest free lane, from 1, of each span (start, end); the spans are ordered by their starts."""
     ends: list[float] = []
     lanes = []
     for start, end in spans:
@@ -97,14 +98,14 @@ def lanes_of(spans: Iterable[tuple[float, float]]) -> list[int]:
 
 
 def fate_of(search: ReadAccess, trial: Trial, now: float) -> str:
-    """What became of a trial, one of the keys of `_LOOKS`."""
+    """Return the fate of a trial, one of the keys of `_LOOKS`."""
     state = trial.state
     if state not in ("observed", "pending"):
         return state
     end = now if trial.ended_at is None else trial.ended_at
     window = window_of(search)
     passed = window is not None and end - trial.suggested_at > window
-    # Leases are seconds of the wall clock. By another clock the end of a trial cannot be compared with them.
+    # Leases are in seconds of the wall clock, so they cannot be compared with the end of a trial on another clock.
     if trial.expires_at is not None:
         wall_time = getattr(search._source, "_wall_time", time.time)()
         if state == "pending":

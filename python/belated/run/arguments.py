@@ -23,12 +23,12 @@ from belated.study.study import Study
 
 Direction: TypeAlias = Literal["maximize", "minimize"]
 
-# What a run decides itself, or cannot use.
+# Arguments that a run decides itself, or cannot use.
 NOT_PASSED_ON = ("space", "candidates", "direction", "context")
 
 
 class BayesOptSettings(TypedDict, total=False):
-    """The arguments that a run passes on to `BayesOpt`, as type checkers see them."""
+    """The arguments that a run passes on to `BayesOpt`, for type checkers."""
 
     acquisition: Acquisition | AcquisitionName
     pending: PendingPolicy | PendingName | None
@@ -43,7 +43,7 @@ class BayesOptSettings(TypedDict, total=False):
 
 
 def check_names(direction: Direction, arguments: tuple[Any, ...], keywords: Mapping[str, Any]) -> None:
-    """UnknownArgument where a run is called with arguments that it does not have."""
+    """Raise UnknownArgument if a run is called with arguments that it does not have."""
     if len(arguments) > 2:
         raise UnknownArgument(
             f"{direction} takes f and space by position, and got {short_repr(arguments[2])} besides: name the others, "
@@ -66,7 +66,7 @@ def check_names(direction: Direction, arguments: tuple[Any, ...], keywords: Mapp
 def chosen_optimizer(
     direction: Direction, space: Any, candidates: Any, given: Optimizer | Study | None, settings: Mapping[str, Any]
 ) -> Optimizer | Study:
-    """The optimizer given, or a new one of the right direction."""
+    """Return the given optimizer, or a new one with the right direction."""
     if isinstance(space, (Optimizer, Study)):
         raise InvalidSetting(f"space={short_repr(space)} is not usable: pass it as optimizer=")
     chosen: Optimizer | Study
@@ -92,7 +92,7 @@ def chosen_optimizer(
 
 
 def count(name: str, value: Any, least: int) -> int:
-    """An integer argument that is at least `least`."""
+    """Return an integer argument that is at least `least`."""
     number = whole_number(value)
     if number is None or number < least:
         raise InvalidSetting(f"{name}={short_repr(value)} is not usable: pass an integer >= {least}")
@@ -100,7 +100,7 @@ def count(name: str, value: Any, least: int) -> int:
 
 
 def timeout_seconds(timeout: Any) -> float:
-    """The argument timeout, where it is not None."""
+    """Return the argument timeout, which is not None."""
     seconds = finite(timeout)
     if seconds is None or seconds <= 0:
         raise InvalidSetting(f"timeout={short_repr(timeout)} is not usable: pass seconds > 0, or None")
@@ -108,7 +108,7 @@ def timeout_seconds(timeout: Any) -> float:
 
 
 def budget_limit(budget: Any) -> float:
-    """The argument budget, where it is not None."""
+    """Return the argument budget, which is not None."""
     limit = finite(budget)
     if limit is None or limit <= 0:
         raise InvalidSetting(f"budget={short_repr(budget)} is not usable: pass a finite number > 0, or None")
@@ -116,7 +116,7 @@ def budget_limit(budget: Any) -> float:
 
 
 def check_takes_fidelity(f: Any, function: Objective, optimizer: Optimizer | Study) -> None:
-    """InvalidSetting where trials have a fidelity that the function never gets to know."""
+    """Raise InvalidSetting if trials have a fidelity that the function does not receive."""
     if optimizer._problem.fidelity is not None and not function.takes_trial:
         raise InvalidSetting(
             f"f={short_repr(f)} does not take the trial, and so not its fidelity: write f(params, trial), and read "
@@ -125,7 +125,7 @@ def check_takes_fidelity(f: Any, function: Objective, optimizer: Optimizer | Stu
 
 
 def size(n_workers: Any, executor: Any) -> int:
-    """How many evaluations are to run at a time."""
+    """Return how many evaluations run at a time."""
     if executor is not None and not isinstance(executor, Executor):
         raise InvalidSetting(
             f"executor={short_repr(executor)} is not usable: pass a concurrent.futures.Executor "
@@ -135,12 +135,12 @@ def size(n_workers: Any, executor: Any) -> int:
         return count("n_workers", n_workers, 1)
     if executor is None:
         return 1
-    # Not part of the interface of executors: the attribute's name in MPI, and in the standard library and loky.
+    # Not part of the interface of executors: these are the attributes of MPI, and of the standard library and loky.
     for name in ("num_workers", "_max_workers"):
         number = whole_number(getattr(executor, name, None))
         if number is not None and number >= 1:
             return number
-    # Dask's executor has its client alone, which knows the threads of each worker there is now.
+    # Dask's executor has only its client, which knows the threads of each present worker.
     if type(executor).__module__.startswith("distributed."):
         number = sum(executor._client.nthreads().values())  # type: ignore[attr-defined]
         if number >= 1:
@@ -152,7 +152,7 @@ def size(n_workers: Any, executor: Any) -> int:
 
 
 def check_processes(processes: Any, executor: Any) -> None:
-    """InvalidSetting where the argument processes is not usable."""
+    """Raise InvalidSetting if the argument processes is invalid."""
     if not isinstance(processes, bool):
         raise InvalidSetting(
             f"processes={short_repr(processes)} is not usable: pass True or False, and their number as n_workers"
@@ -164,26 +164,26 @@ def check_processes(processes: Any, executor: Any) -> None:
 
 
 def check_retry_pending(retry_pending: Any) -> None:
-    """InvalidSetting where the argument retry_pending is not usable."""
+    """Raise InvalidSetting if the argument retry_pending is invalid."""
     if not isinstance(retry_pending, bool):
         raise InvalidSetting(f"retry_pending={short_repr(retry_pending)} is not usable: pass True or False")
 
 
 def own_pool(size: int, timeout: float | None, processes: bool = False) -> Executor:
-    """The executor of a run that was given none."""
+    """Return the executor of a run that was given none."""
     if processes:
-        # Slow to import, and for processes alone.
+        # Slow to import, and needed only for processes.
         from belated.run.processes import WorkerProcesses
 
         return WorkerProcesses()
-    # Only a thread that is not waiting for f can end the run at its timeout.
+    # To end the run at its timeout, this thread must not be the one that calls f.
     if size == 1 and timeout is None:
         return CallingThread()
     return ThreadPoolExecutor(size, thread_name_prefix="belated")
 
 
 def exception_types(catch: Any) -> tuple[type[BaseException], ...]:
-    """The exception classes that the run shall survive."""
+    """Return the exception classes after which the run continues."""
     types = tuple(catch) if isinstance(catch, (tuple, list)) else (catch,)
     if not all(isinstance(each, type) and issubclass(each, BaseException) for each in types):
         raise InvalidSetting(f"catch={short_repr(catch)} is not usable: pass exception classes, () for none")
@@ -191,7 +191,7 @@ def exception_types(catch: Any) -> tuple[type[BaseException], ...]:
 
 
 def functions(callbacks: Any) -> list[Any]:
-    """The callbacks, of stoppers copies for this run."""
+    """Return the callbacks; stoppers are copied for this run."""
     given: list[Any] = list(callbacks) if isinstance(callbacks, Iterable) else [None]
     if not all(map(callable, given)):
         raise InvalidSetting(
@@ -202,7 +202,7 @@ def functions(callbacks: Any) -> list[Any]:
             raise InvalidSetting(f"callbacks has the class {each.__name__}: pass one made of it, {each.__name__}(…)")
         try:
             signature = inspect.signature(each)
-        except (TypeError, ValueError):  # of some built-in functions none is known
+        except (TypeError, ValueError):  # some built-in functions have no known signature
             continue
         try:
             signature.bind(None, None)
@@ -215,14 +215,14 @@ def functions(callbacks: Any) -> list[Any]:
 
 
 def check_picklable(f: Any, executor: Executor | None, processes: bool = False) -> None:
-    """InvalidSetting where a pool of processes could not be sent the function."""
+    """Raise InvalidSetting if the function cannot be sent to a pool of processes."""
     if executor is None and not processes:
         return
-    # Slow to import, and for processes alone.
+    # Slow to import, and needed only for processes.
     from concurrent.futures import ProcessPoolExecutor
     from multiprocessing.reduction import ForkingPickler
 
-    # The pool would notice only after trials have been started; other executors have their own way to send f.
+    # The pool would fail only after trials have been started; other executors have their own way to send f.
     if executor is not None and not isinstance(executor, ProcessPoolExecutor):
         return
     try:

@@ -1,6 +1,6 @@
 """Evaluations on an executor: trials are sent to its workers, and their outcomes reported to the optimizer.
 
-One thread alone uses the optimizer. Finished evaluations reach it through a queue, and all of them are reported before
+Only one thread uses the optimizer. Finished evaluations reach it through a queue, and all of them are reported before
 the next suggestion is made.
 """
 
@@ -33,7 +33,7 @@ LOGGER = logger()
 # Seconds. On Windows, Ctrl-C is not answered during a wait, so none is longer.
 _MAX_WAIT = 0.5
 
-# A run ends when this number of evaluations, or as many as it has workers, have all failed in the same way.
+# A run ends if its first evaluations all fail in the same way: this many, or as many as it has workers if that is more.
 _MIN_SAME_ERRORS = 3
 
 # Advice on functions that cannot be pickled.
@@ -45,28 +45,28 @@ PICKLING_ADVICE = (
 
 
 class RunError(BelatedError, RuntimeError):
-    """A run in which no trial succeeded, or whose first ones all failed the same, or whose executor does not work.
+    """No trial of a run succeeded, its first trials all failed in the same way, or its executor does not work.
 
     Attributes
     ----------
     result : Result
-        The result until then.
+        The result so far.
     """
 
     result: Any
 
 
 class CallingThread(Executor):
-    """Calls in the thread that submits, so that Ctrl-C and debuggers reach the function."""
+    """Calls functions in the submitting thread, so that Ctrl-C and debuggers reach the function."""
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> "Future[Any]":
         return _Done(fn(*args, **kwargs))
 
 
 class _Done(Future[Any]):
-    """A future that has its result from the start, as far as runs need one.
+    """A future that has its result from the start, with the methods that runs need.
 
-    Others have a lock to wait for them, and to make that may take longer than f.
+    Other futures have a lock for waiting, and creating it may take longer than f.
     """
 
     def __init__(self, returned: Any) -> None:
@@ -90,7 +90,7 @@ class _Done(Future[Any]):
 
 @dataclass
 class Evaluations:
-    """The evaluations of one run: its settings, its trials, and those that are running now."""
+    """The evaluations of one run: its settings, its trials, and the running evaluations."""
 
     f: Objective
     optimizer: Optimizer | Study
@@ -103,24 +103,24 @@ class Evaluations:
     retries: int
     callbacks: list[Callable[[Any, Trial], object]]
     progress: Progress | None
-    # Trials that were pending before the run, which are evaluated first.
+    # Trials that were pending before the run; they are evaluated first.
     waiting: list[Trial] = field(default_factory=list)
     trials: list[Trial] = field(default_factory=list)
     running: dict[Future[Outcome], Trial] = field(default_factory=dict)
-    # Not a SimpleQueue: in some releases of Python its get may wait without end when the timeout is tiny.
+    # Not a SimpleQueue: in some releases of Python its get may wait without end if the timeout is tiny.
     finished: queue.Queue[Future[Outcome]] = field(default_factory=queue.Queue)
-    # How often the evaluation of a trial was started again, by number.
+    # How often the evaluation of each trial was restarted, by number.
     n_retried: Counter[int] = field(default_factory=Counter)
     n_failed: int = 0
-    # Of the last trial that failed: the reason as text, and the error where f raised one.
+    # The reason of the last failure as text, and the error if f raised one.
     failure: str = ""
     error: BaseException | None = None
     warned: set[str] = field(default_factory=set)
-    # What the first evaluations raised and where, or the type that they returned; None for one with a value.
+    # For each of the first evaluations: where and what it raised, or the type that it returned; None for a value.
     first: list[Place | None] = field(default_factory=list)
 
     def run(self) -> Literal["n_trials", "timeout", "budget"]:
-        """Keep the workers busy until the run ends; returns the reason, unless an exception ended it."""
+        """Keep the workers busy until the run ends; return the reason, unless an exception ended it."""
         while True:
             to_start = len(self.trials) < self.n_trials
             if not to_start and not self.running:
@@ -129,9 +129,9 @@ class Evaluations:
             if can_start and self.budget is not None and not self.budget.has_room(next(iter(self.waiting), None)):
                 if not self.running:
                     return "budget"
-                # Those that run may turn out to be cheaper than declared.
+                # The running trials may turn out to be cheaper than declared.
                 can_start = False
-            # Outcomes first, so that the next suggestion uses all results that have arrived.
+            # Report outcomes first, so that the next suggestion uses all results that have arrived.
             future = self.next_finished(wait=not can_start)
             if future is not None:
                 self.complete(future)
@@ -141,7 +141,7 @@ class Evaluations:
                 return "timeout"
 
     def start(self) -> None:
-        """Submit the evaluation of a trial that waits, or of a new one unless the total is reached."""
+        """Submit the evaluation of a waiting trial, or of a new one unless the total is reached."""
         trial = self.next_waiting()
         if trial is None:
             if len(self.trials) >= self.n_trials:
@@ -156,7 +156,7 @@ class Evaluations:
         self.submit(trial)
 
     def next_waiting(self) -> Trial | None:
-        """The next trial that was pending before the run and still is."""
+        """Return the next trial that was pending before the run and still is."""
         while self.waiting:
             trial = self.waiting.pop(0)
             if trial.number in self.optimizer._current_log().numbers("pending"):
@@ -176,8 +176,8 @@ class Evaluations:
         future.add_done_callback(self.finished.put)
 
     def next_finished(self, wait: bool) -> Future[Outcome] | None:
-        """A finished evaluation; None if no evaluation has finished, with `wait` until the deadline."""
-        if not wait and self.finished.empty():  # by far the most frequent, and an exception takes longer
+        """Return a finished evaluation, or None if there is none; with `wait`, wait for one until the deadline."""
+        if not wait and self.finished.empty():  # by far the most frequent; an exception takes longer
             return None
         while True:
             left = max(0.0, self.deadline - monotonic()) if wait else 0.0
@@ -195,7 +195,7 @@ class Evaluations:
         try:
             outcome = future.result()
         except Exception as error:
-            # What f raises is in the outcome: this is the executor's own.
+            # Errors that f raises are in the outcome, so this is an error of the executor.
             if self.may_retry(trial, error):
                 del self.running[future]
                 self.start_again(trial, error)
@@ -212,7 +212,7 @@ class Evaluations:
             raise outcome.error
         if self.progress is not None:
             best, left = self.optimizer.best_value_, self.deadline - monotonic()
-            # A trial that is started next counts as in flight: the bar is not drawn again for it.
+            # The next trial to start counts as in flight, so that the bar need not be drawn again for it.
             to_start = self.n_trials - len(self.trials) if left > 0 else 0
             in_flight = int(min(self.n_workers, len(self.running) + to_start))
             self.progress.update(done=1, left=left, best=best, in_flight=in_flight, failed=self.n_failed or None)
@@ -222,12 +222,12 @@ class Evaluations:
 
     def may_retry(self, trial: Trial, error: Exception) -> bool:
         """Whether an evaluation that the executor lost may be started again."""
-        # A call that is cancelled, or cannot be started or pickled, and a broken executor would fail again.
+        # These would fail again: a call that is cancelled or cannot be started or pickled, and a broken executor.
         lasts = isinstance(error, (BrokenExecutor, CancelledError, WorkersDoNotStart)) or _is_of_pickling(error)
         return self.n_retried[trial.number] < self.retries and not (lasts and worker_died(error) is None)
 
     def start_again(self, trial: Trial, error: Exception) -> None:
-        """Submit an evaluation again that the executor lost, and count it; past the deadline it is abandoned."""
+        """Count and resubmit an evaluation that the executor lost; abandon it after the deadline."""
         if monotonic() >= self.deadline:
             _abandon(trial)
             return
@@ -248,14 +248,14 @@ class Evaluations:
                     self.observe(trial, outcome.value, outcome)
                     return
                 except InvalidValue as error:
-                    # What f returned is not usable, such as attrs that are not JSON.
+                    # The result of f is invalid, for example attrs that are not JSON.
                     outcome.problem, outcome.attrs, outcome.place = f"f returned {error}", None, UNUSABLE_ATTRS
             self.fail(trial, outcome)
         except AlreadyObserved as error:
             self.warn_once("reported elsewhere", f"{error}; that value stays")
 
     def observe(self, trial: Trial, value: float, outcome: Outcome) -> None:
-        """Report a value with all that is known about it."""
+        """Report a value with all facts about it."""
         std, cost, duration = outcome.std, outcome.cost, outcome.duration
         self.optimizer.observe(trial, value, std=std, cost=cost, duration=duration, attrs=outcome.attrs)
         if LOGGER.isEnabledFor(logging.INFO):
@@ -266,7 +266,7 @@ class Evaluations:
             LOGGER.info("trial %d observed: %s", trial.number, ", ".join(known))
 
     def fail(self, trial: Trial, outcome: Outcome) -> None:
-        """Report a failure and its reason, and warn of the first one."""
+        """Report a failure and its reason; warn of the first failure."""
         if outcome.error is None:
             failure, kind = outcome.problem, "not a number"
         elif isinstance(outcome.error, WorkerDied):
@@ -288,9 +288,9 @@ class Evaluations:
             self.warn_once(kind, f"trial {trial.number} failed: {failure}; further ones do not warn")
 
     def end_if_all_fail_the_same(self, outcome: Outcome) -> None:
-        """RunError if all first evaluations failed in the same way, and nothing has a value.
+        """Raise RunError if all first evaluations failed in the same way, and no trial has a value.
 
-        The same way is an error of one type at one line, or unusable values of one type.
+        The same way means an error of one type at one line, or unusable values of one type.
         """
         n_first = max(_MIN_SAME_ERRORS, self.n_workers)
         if len(self.first) == n_first:
@@ -311,7 +311,7 @@ class Evaluations:
             warn(message)
 
     def executor_error(self, trial: Trial, error: Exception) -> RunError:
-        """The exception for an error of the executor itself, with advice where its cause is known."""
+        """Return the exception for an error of the executor itself, with advice if its cause is known."""
         advice = ""
         if isinstance(error, BrokenExecutor):
             advice = (
@@ -334,7 +334,7 @@ class Evaluations:
         return RunError(f"{name} could not evaluate trial {trial.number}: {format_error(error).rstrip('.')}{advice}")
 
     def finalize(self) -> None:
-        """Report outcomes that have arrived, abandon trials that were not started, and leave the rest pending."""
+        """Report outcomes that have arrived, abandon trials that were not started, and leave the others pending."""
         for future, trial in self.running.items():
             if future.cancel():
                 _abandon(trial)
@@ -360,20 +360,20 @@ class Evaluations:
 
 
 def _is_of_pickling(error: Exception) -> bool:
-    """Whether an error of an executor says that it could not send a function or what that returned."""
-    # Of a function that cannot be found by its name, pickling raises AttributeError; of a module, ImportError.
+    """Whether an executor's error says that it could not send a function or the function's result."""
+    # If a function cannot be found by its name, pickling raises AttributeError; for a module it raises ImportError.
     text = format_error(error).lower()
     is_by_type = isinstance(error, (AttributeError, ImportError)) or is_of_ray_task(error)
     return is_by_type or "pickl" in text or "serializ" in text
 
 
 def _outcome_of_lost(died: WorkerDied) -> Outcome:
-    """The outcome of an evaluation whose worker died: a failure for any `catch`."""
+    """Return the outcome of an evaluation whose worker died: a failure for any `catch`."""
     return Outcome(error=died, caught=True, place=Place(WorkerDied.__qualname__, "", 0))
 
 
 def _point_in_words(trial: Trial) -> str:
-    """Where a trial was run, for the log."""
+    """Return the point of a trial as text, for the log."""
     return f"params={trial.params!r}" if trial.index is None else f"index={trial.index}"
 
 

@@ -1,10 +1,10 @@
-"""Evaluations that are lost, because their workers died before they returned, and those that no worker can begin."""
+"""Lost evaluations: their workers died before they returned, or no worker could begin them."""
 
 from __future__ import annotations
 
 from belated._core import BelatedError
 
-# What futures of engines raise whose workers died: found by name, so that no engine is imported.
+# Errors of futures whose workers died; found by name, so that no engine is imported.
 _ERRORS_OF_ENGINES = (
     "distributed.scheduler.KilledWorker",
     *(
@@ -15,18 +15,18 @@ _ERRORS_OF_ENGINES = (
 
 
 class WorkerDied(BelatedError, RuntimeError):
-    """The worker of an evaluation died before it returned; raised by futures, and the error of trials that failed so.
+    """The worker of an evaluation died before it returned; futures raise it, and it is the error of such failed trials.
 
     Executors may set it, or a subclass, as the exception of a future.
     """
 
 
 class WorkersDoNotStart(BelatedError, RuntimeError):
-    """Worker processes died again and again before they could take an evaluation."""
+    """Worker processes died repeatedly before they could take an evaluation."""
 
 
 def worker_died(error: BaseException) -> WorkerDied | None:
-    """The error of a future as `WorkerDied`; None where it is another one."""
+    """Return the error of a future as `WorkerDied`, or None if it is another error."""
     if isinstance(error, WorkerDied):
         return error
     if _names(error).isdisjoint(_ERRORS_OF_ENGINES):
@@ -37,10 +37,10 @@ def worker_died(error: BaseException) -> WorkerDied | None:
 
 
 def is_of_ray_task(error: BaseException) -> bool:
-    """Whether a worker of Ray raised an error outside f: it could not read f, or send what f returned."""
+    """Whether a worker of Ray raised an error outside f: it could not read f, or could not send the result of f."""
     return "ray.exceptions.RayTaskError" in _names(error)
 
 
 def _names(error: BaseException) -> set[str]:
-    """The full names of the type of an error and of those that it is derived from."""
+    """Return the full names of the types in an error's class hierarchy."""
     return {f"{each.__module__}.{each.__qualname__}" for each in type(error).__mro__}

@@ -125,10 +125,11 @@ def _optimize(
     if stop_reason == "n_trials" and total is not None:
         total.warn_pending([trial.number for trial in evaluations.trials])
     if interrupt is not None and not _is_at_a_prompt():
-        # Also where f runs maximize itself: the script then gets the result of the outer run.
+        # Overwrites the result of an inner run: if f calls maximize itself, the script gets the result of the outer
+        # run.
         interrupt.result = outcome  # type: ignore[attr-defined]
         raise interrupt
-    # A run that the user ended may well be without a value. Its trials are read last, as there may be many.
+    # If the user ended a run, it may have no value. Its trials are read last, because they may be many.
     is_over = stop_reason not in ("interrupted", "stopped") and outcome.n_failed_
     if is_over and all(t.value is None for t in outcome.trials):
         failed = RunError(
@@ -141,27 +142,27 @@ def _optimize(
 
 
 def _attach(error: BaseException, result: Result) -> None:
-    """Leave the result at an exception that ends the run."""
-    # f may run maximize itself: an error of that run has its own result. And not every exception takes attributes.
+    """Attach the result to an exception that ends the run."""
+    # f may call maximize itself: an error of that run has its own result. Some exceptions do not take attributes.
     if not isinstance(getattr(error, "result", None), Result):
         with suppress(Exception):
             error.result = result  # type: ignore[attr-defined]
 
 
 def _is_at_a_prompt() -> bool:
-    """Whether this process has a prompt, as a notebook and an interactive interpreter have, and a script has not."""
+    """Whether this process has a prompt: a notebook or an interactive interpreter has one, a script has not."""
     return hasattr(sys, "ps1")
 
 
 def _with_arguments_of(
     optimize: Callable[Concatenate[Direction, Arguments], Result],
 ) -> Callable[[Callable[..., Result]], Callable[Arguments, Result]]:
-    """A decorator: type checkers, help() and Jupyter show the arguments of `optimize`, and of BayesOpt, by name."""
+    """Decorate a function so that type checkers, help() and Jupyter show the arguments of `optimize` and BayesOpt."""
     signature = inspect.signature(optimize)
     _, *parameters, _ = signature.parameters.values()
     own = inspect.signature(BayesOpt).parameters
     passed_on = [own[name].replace(kind=inspect.Parameter.KEYWORD_ONLY) for name in own if name not in NOT_PASSED_ON]
-    # Types stand in the docstring, as with optimizers.
+    # The docstring has the types, as with optimizers.
     shown = [each.replace(annotation=inspect.Parameter.empty) for each in [*parameters, *passed_on]]
 
     def decorate(function: Callable[..., Result]) -> Callable[Arguments, Result]:
@@ -175,60 +176,60 @@ def _with_arguments_of(
 def maximize(*args: Any, **kwargs: Any) -> Result:
     """Find the parameters with the highest value of f, evaluated on parallel workers.
 
-    Whenever a worker is free it gets a new trial, chosen with the others pending: no worker waits for another.
+    Whenever a worker is free, it gets a new trial chosen with the pending trials in mind: no worker waits for another.
 
     Parameters
     ----------
     f : callable
         f(params), with a dict of values by name (as a type, ``bl.Params``); for candidates f(x), with a row of shape
-        (d,). A parameter named ``trial`` gets a `RunningTrial`. Returns one finite number (an array with one element
-        will do), or a mapping with ``value`` and optionally ``std``, the standard deviation of the value's noise,
+        (d,). An argument named ``trial`` receives a `RunningTrial`. f returns one finite number (or an array with one
+        element), or a mapping with ``value`` and optionally ``std``, the standard deviation of the value's noise,
         ``cost``, and ``attrs``, a dict of anything else to keep. Two numbers without names are refused.
     space : mapping, optional
         Name → `Real`, `Integer`, `Ordinal`, `Categorical`, a constant, or their shorthand (see `Space`).
     candidates : array-like of shape (N, d), optional
         Choose among rows of this array instead.
     optimizer : Optimizer or Study, optional
-        Continue with this one, in place of space, candidates and settings. Trials that it has pending are left
-        as they are, unless `retry_pending` is True.
+        The optimizer to continue with, in place of space, candidates and settings. Its pending trials are left as they
+        are, unless `retry_pending` is True.
     n_trials : int, optional
-        How many trials to start, besides those that the optimizer has; 0 returns at once. None: until another end.
+        How many trials to start, besides the trials that the optimizer has; 0 returns at once. None: no limit.
     n_trials_total : int, optional
-        Start trials until this number has been suggested, counting those that the optimizer has and those that other
-        processes of a study suggest, but not abandoned ones: for going on with an interrupted run. Pending ones count,
-        also those of a process that died: see `retry_pending`.
+        Start trials until this number has been suggested, to continue an interrupted run. It counts the trials that the
+        optimizer has and the ones that other processes of a study suggest, but not abandoned trials. Pending trials
+        count, also those of a process that died: see `retry_pending`.
     timeout : float, optional
-        Seconds until the run ends, whether or not evaluations are still running: their trials stay pending.
+        Seconds until the run ends, even if evaluations are still running; their trials stay pending.
     budget : float, optional
-        What the trials of this run may cost together. A trial is charged the cost that f returns with its value, else
-        what the `Fidelity` of the optimizer declares, else 1; a failed one, too. One is started only if its declared
-        cost fits in beside the costs of the running trials. So the budget is exceeded only by trials that report
-        more than is declared.
+        The total cost that the trials of this run may have. A trial is charged the cost that f returns with its value,
+        else the cost that the `Fidelity` of the optimizer declares, else 1; failed trials are charged, too. A trial is
+        started only if its declared cost fits in beside the costs of the running trials. The budget is therefore
+        exceeded only by trials that report more than is declared.
     n_workers : int, optional
-        How many evaluations run at a time. By default as many as the executor has workers; without an executor 1,
-        and f is called in this thread unless there is a timeout. More than 1 calls f in threads.
+        How many evaluations run at a time. The default is the number of the executor's workers, or 1 without an
+        executor; then f is called in this thread unless there is a timeout. More than 1 calls f in threads.
     executor : concurrent.futures.Executor, optional
-        Where f is called: processes, loky, MPI, Dask (``client.get_executor(pure=False)``: otherwise it evaluates
-        equal points once). It is not shut down.
+        Where f is called: processes, loky, MPI, Dask (``client.get_executor(pure=False)``, because otherwise Dask
+        evaluates equal points once). The run does not shut it down.
     processes : bool
-        Call f in `n_workers` processes of the run's own. One that dies is replaced, and they end with the run. They
-        import f: it is defined in a module, or in a script that calls this under ``if __name__ == "__main__":``.
+        Call f in `n_workers` processes that the run starts. If one dies, it is replaced; all end with the run. They
+        import f, so define it in a module, or in a script that calls this under ``if __name__ == "__main__":``.
     retries : int
-        How often the evaluation of a trial is started again, under the same number, where its worker dies or the
-        executor loses it otherwise. After that, a trial whose worker died has failed for any `catch`, and any
-        other error of the executor ends the run. What f raises is not tried again.
+        How often the evaluation of a trial is restarted, under the same number, if its worker dies or the executor
+        loses it for another reason. After that, if its worker died, the trial has failed for any `catch`; any other
+        error of the executor ends the run. Errors that f raises are not retried.
     retry_pending : bool, default False
-        Evaluate first, under their numbers, the trials that the optimizer has pending when the run begins, besides
-        `n_trials`: for going on after a process that died. Other processes must not be evaluating them, because each
-        would be evaluated twice; its first value stays.
+        Evaluate first, under their numbers, the trials that are pending when the run begins, besides `n_trials`: use it
+        to continue after a process died. Other processes must not be evaluating these trials, because each would then
+        be evaluated twice and keep only its first value.
     catch : exception class or sequence of them
-        What f may raise: the trial has failed, and the run continues. Anything else is raised, after the trial has
-        been marked as failed.
+        Exceptions of f after which the run continues; the trial has failed. Any other exception is raised, after the
+        trial has been marked as failed.
     callbacks : iterable of callable
-        Each is called in this thread as callback(optimizer, trial) after every trial that was observed or failed
-        (then its value is None). Raise `StopRun` there to end the run, or pass `NoImprovement` or `ValueReached`.
+        Each is called in this thread as callback(optimizer, trial) after every observed or failed trial (a failed one
+        has the value None). Raise `StopRun` in it to end the run, or pass `NoImprovement` or `ValueReached`.
     progress : bool, optional
-        Show a progress bar, which needs tqdm. None: if tqdm is installed and this is a terminal or notebook.
+        Show a progress bar, which needs tqdm. None: show it if tqdm is installed and this is a terminal or notebook.
     **settings
         Further arguments of `BayesOpt`, such as seed.
 
@@ -240,42 +241,41 @@ def maximize(*args: Any, **kwargs: Any) -> Result:
     Warns
     -----
     BelatedWarning
-        The first time that f raises, and the first time that it returns something that is not usable. In both cases
-        the trial has failed. The first time that a worker dies. Also if evaluations are still running at the timeout,
-        and if `n_trials_total` is reached with trials that were pending before the run and still are.
+        At the first exception of f, and at the first invalid result of f; in both cases the trial has failed. At the
+        first death of a worker. Also if evaluations are still running at the timeout, and if `n_trials_total` is
+        reached while trials from before the run are still pending.
 
     Raises
     ------
     UnknownArgument
-        An argument that neither this function nor `BayesOpt` has.
+        Neither this function nor `BayesOpt` has the argument.
     InvalidSetting
-        An argument that is not usable, such as a function that cannot be called with one dict; an optimizer that
+        An argument is invalid, for example a function that cannot be called with one dict, or an optimizer that
         minimizes.
     InvalidSpace
-        A space or candidates that cannot be searched.
+        The space or the candidates cannot be searched.
     RunError
-        All trials failed; or the first ones, as many as there are workers and at least 3, all raised the same at the
-        same line or all returned unusable values of one type, and there is no value; or the executor does not work, for
-        example because a worker process of a pool that was passed in died. The trials that were running are then still
-        pending.
+        All trials failed. Or there is no value, and the first trials, as many as there are workers and at least 3, all
+        raised the same at the same line or all returned unusable values of one type. Or the executor does not work, for
+        example because a worker process of a given pool died; the running trials then stay pending.
     ImportError
         progress is True and tqdm is not installed.
 
     Notes
     -----
-    Every exception that ends a run has the result so far as its attribute ``result``. Ctrl-C ends a run, too: results
+    Every exception that ends a run has the result so far in its attribute ``result``. Ctrl-C also ends a run: results
     that have arrived are reported first. Then a script gets the ``KeyboardInterrupt``, with the result, and ends with a
     non-zero exit code unless it handles it. In a notebook, and at the prompt of Python or IPython, the result is
     returned, with "interrupted" as its `stop_reason`. A second Ctrl-C, while the first is handled, is always raised.
 
     The logger ``logging.getLogger("belated")`` gets each result at the level INFO and each warning at WARNING.
 
-    When a run ends early, results that have arrived are reported, and evaluations that have not started are cancelled
-    and their trials abandoned. Evaluations that are running are not waited for. Their trials stay pending, and a value
-    may still be reported by ``optimizer.observe``. Threads cannot be stopped: they finish f, and Python waits for that
-    at exit. The processes of ``processes=True`` are ended by SIGTERM, and killed where they do not end within seconds.
+    When a run ends early, results that have arrived are reported; evaluations that have not started are cancelled, and
+    their trials abandoned. The run does not wait for running evaluations. Their trials stay pending, and a value may
+    still be reported by ``optimizer.observe``. Threads cannot be stopped: they finish f, and Python waits for them at
+    exit. The processes of ``processes=True`` are ended by SIGTERM, and killed if they do not end within seconds.
 
-    With one worker, the same seed gives the same trials. With more, they depend on the order of the results as well.
+    With one worker, the same seed gives the same trials. With more, they also depend on the order of the results.
 
     Examples
     --------
@@ -289,7 +289,7 @@ def maximize(*args: Any, **kwargs: Any) -> Result:
     >>> abs(result.best_params_["x"] - 0.3) < 0.05
     True
 
-    With the noise of each value, and something to remember:
+    With the noise of each value, and a note to keep:
 
     >>> def measured(params, trial):
     ...     return {"value": params["x"], "std": 0.1, "attrs": {"machine": trial.number % 2}}

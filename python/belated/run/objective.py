@@ -1,4 +1,4 @@
-"""The function of a run: its signatures, its call, and the reading of what it returns."""
+"""The function of a run: its signatures, its call, and the reading of its result."""
 
 import inspect
 import math
@@ -16,13 +16,13 @@ from belated.optimizers.report import format_error, format_traceback
 from belated.run.raised import Place, last_line_of_user, picklable, with_text
 from belated.space.arguments import finite, one_line, real_number
 
-# The place of an outcome whose attrs are not usable, as JSON or in a pickle.
+# The place of an outcome whose attrs are invalid as JSON or cannot be pickled.
 UNUSABLE_ATTRS = Place("unusable attrs", "", 0)
 
 _RETURNED_KEYS = ("value", "std", "cost", "attrs")
 _ACCEPTED = "return a number, or a mapping with value and optionally std, cost and attrs"
 
-# What other packages have in place of an argument named trial, or in their result.
+# Attributes of the trial in other packages, or keys of their results, and their replacements here.
 _TRIAL_ELSEWHERE = {
     **dict.fromkeys(
         ("suggest_float", "suggest_int", "suggest_categorical", "suggest_uniform", "suggest_loguniform"),
@@ -36,7 +36,7 @@ _TRIAL_ELSEWHERE = {
 
 @dataclass
 class RunningTrial:
-    """What a function of a run gets as its argument named `trial`; works in any thread or process.
+    """The argument named `trial` of a run's function; it works in any thread or process.
 
     Attributes
     ----------
@@ -45,10 +45,10 @@ class RunningTrial:
     params : dict or ndarray
         The params; for candidates the row, shape (d,).
     attrs : dict
-        Empty; what the function writes here (JSON data under string keys) becomes the attrs of the `Trial`, also where
-        the function raises.
+        An empty dict. The entries that the function writes (JSON data under string keys) become the attrs of the
+        `Trial`, also if the function raises.
     fidelity : int or float, optional
-        How much of a full evaluation is wanted, in the units of the `Fidelity` declared; None where none was.
+        The requested share of a full evaluation, in the units of the declared `Fidelity`; None if none was declared.
 
     Examples
     --------
@@ -66,7 +66,7 @@ class RunningTrial:
     attrs: dict[str, Any] = field(default_factory=dict)
     fidelity: Any = None
 
-    # Type checkers would allow any attribute of a class that has this method.
+    # Hidden from type checkers, which would otherwise allow any attribute.
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
@@ -77,9 +77,9 @@ class RunningTrial:
 
 @dataclass(slots=True)
 class Outcome:
-    """What became of one evaluation; can always be pickled.
+    """The outcome of one evaluation; it can always be pickled.
 
-    It has a `value`, or an `error` that f raised, or a `problem` with what it returned.
+    It has a `value`, an `error` that f raised, or a `problem` with the result of f.
     """
 
     value: float | None = None
@@ -90,9 +90,9 @@ class Outcome:
     duration: float | None = None
     problem: str = ""
     error: BaseException | None = None
-    #: Whether the error is one that the run shall survive.
+    #: Whether the run continues after the error.
     caught: bool = False
-    #: The type of the error and the line of the user that raised it, or the type of the returned value.
+    #: The type of the error and the user's line that raised it, or the type of the returned value.
     place: Place | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -100,7 +100,7 @@ class Outcome:
         try:
             pickle.dumps(attrs)
         except Exception as error:
-            # Otherwise the executor could not send any of it.
+            # Otherwise the executor could not send the outcome.
             attrs = None
             problem = problem or f"f left attrs that cannot be sent to another process: {format_error(error)}"
         if self.error is None:
@@ -124,22 +124,22 @@ def _outcome_of_worker(
 
 @dataclass(frozen=True)
 class Objective:
-    """A function of the params, and how it is called."""
+    """A function of the params, and the way to call it."""
 
     f: Callable[..., Any]
-    #: What it is called with by position: "params", "trial" or both.
+    #: The positional arguments: "params", "trial" or both.
     order: tuple[str, ...]
-    #: Whether it is called with trial=… besides.
+    #: Whether trial=… is also passed.
     trial_by_name: bool
     catch: tuple[type[BaseException], ...]
 
     @property
     def takes_trial(self) -> bool:
-        """Whether it is called with the trial, and so can know its fidelity."""
+        """Whether it receives the trial, and so can read its fidelity."""
         return self.trial_by_name or "trial" in self.order
 
     def __call__(self, number: int, point: Any, fidelity: Any = None) -> Outcome:
-        """The outcome at a point; it holds what f raises, so that only the executor's own errors come from a future."""
+        """Return the outcome at a point, with any error of f, so that an error of a future is the executor's own."""
         trial, positional, keywords = None, [point], {}
         if self.takes_trial:
             trial = RunningTrial(number, point.copy(), fidelity=fidelity)
@@ -153,7 +153,7 @@ class Objective:
             return read_returned(returned, {} if trial is None else trial.attrs, duration)
         except BaseException as error:
             if error.__traceback__ is not None and error.__traceback__.tb_next is not None:
-                # Without the line above.
+                # Remove the line above from the traceback.
                 error.__traceback__ = error.__traceback__.tb_next
             caught = isinstance(error, self.catch) and not isinstance(error, KeyboardInterrupt)
             duration, place = perf_counter() - start, last_line_of_user(error)
@@ -162,7 +162,7 @@ class Objective:
 
 
 def evaluate(f: Objective, number: int, point: Any, fidelity: Any) -> Outcome:
-    """The outcome of a trial at a point: a function, because executors may want one."""
+    """Return the outcome of a trial at a point; this is a function because executors may require one."""
     return f(number, point, fidelity)
 
 
@@ -172,7 +172,7 @@ _REST = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 
 def objective(f: Any, names: Collection[str], catch: tuple[type[BaseException], ...]) -> Objective:
-    """The objective that a function is; InvalidSetting where it cannot be called with the params of a space.
+    """Make an objective of a function; raise InvalidSetting if it cannot be called with the params of a space.
 
     Parameters
     ----------
@@ -180,7 +180,7 @@ def objective(f: Any, names: Collection[str], catch: tuple[type[BaseException], 
     names : collection of str
         The names of the space; empty for candidates.
     catch : tuple of exception classes
-        What it may raise without ending the run.
+        Exceptions that it may raise without ending the run.
     """
     if not callable(f):
         raise InvalidSetting(f"f={one_line(f)} is not usable: pass a function of the params")
@@ -194,7 +194,7 @@ def objective(f: Any, names: Collection[str], catch: tuple[type[BaseException], 
         raise InvalidSetting(
             f"f={one_line(f)} takes {', '.join(required)} by the names of the space, and is called with one dict of "
             f"all params: write {_spread(own)}"
-            + (f", or rename {required[0]} where it is that dict" if len(required) == 1 else "")
+            + (f", or rename {required[0]} if it is that dict" if len(required) == 1 else "")
         )
     by_position = [each.name for each in parameters if each.kind in _BY_POSITION]
     only_trial = by_position == ["trial"] and all(each.kind is not _REST[0] for each in parameters)
@@ -215,22 +215,22 @@ def objective(f: Any, names: Collection[str], catch: tuple[type[BaseException], 
 
 
 def _filled_in(required: list[str]) -> str:
-    """How to call a function that takes the params, and cannot do with them alone."""
+    """Show how to call a function that takes the params but has further required arguments."""
     return f"lambda p: f({', '.join(['p', *(f'{name}=…' for name in required[1:])])})"
 
 
 def _spread(own: list[inspect.Parameter]) -> str:
-    """How to call a function with each of the params by its name."""
+    """Show how to call a function with each of the params by its name."""
     takes_trial = any(each.name == "trial" for each in own)
     return "lambda p, trial: f(**p, trial=trial)" if takes_trial else "lambda p: f(**p)"
 
 
 def _signature(f: Any) -> inspect.Signature | None:
-    """The signature that f is called by; None where it is not known."""
+    """Return the signature by which f is called, or None if it is not known."""
     if isinstance(f, BuiltinFunctionType):
         return None
     try:
-        # A decorator may well have a signature other than the function it wraps, unless it passes all on.
+        # A decorator may have another signature than the function it wraps, unless it passes all arguments on.
         own = inspect.signature(f, follow_wrapped=False)
         passes_on = tuple(each.kind for each in own.parameters.values()) == _REST
         return inspect.signature(f) if passes_on else own
@@ -238,15 +238,15 @@ def _signature(f: Any) -> inspect.Signature | None:
         return None
 
 
-# Reading what f returned.
+# Reading the result of f.
 
 
 class _Unusable(Exception):
-    """The problem with a value that f returned, as the end of a message."""
+    """The problem with the result of f, as the end of a message."""
 
 
 def read_returned(returned: Any, written: dict[str, Any], duration: float) -> Outcome:
-    """The outcome that f returned; `written` are the attrs that it wrote into its trial."""
+    """Return the outcome for a result of f; `written` are the attrs that f wrote into its trial."""
     try:
         value, std, cost, attrs = _read(returned)
         return Outcome(value, std, cost, {**written, **attrs} or None, duration)
@@ -258,7 +258,7 @@ def read_returned(returned: Any, written: dict[str, Any], duration: float) -> Ou
 
 
 def _read(returned: Any) -> tuple[float, float | None, float | None, Mapping[str, Any]]:
-    """(value, std, cost, attrs) of what f returned."""
+    """Return (value, std, cost, attrs) of a result of f."""
     if type(returned) is float and math.isfinite(returned):  # by far the most frequent
         return returned, None, None, {}
     if isinstance(returned, Mapping):
@@ -289,7 +289,7 @@ def _read(returned: Any) -> tuple[float, float | None, float | None, Mapping[str
 
 
 def _amount(name: str, given: Any) -> float | None:
-    """A std or cost; None where it is missing."""
+    """Return a std or cost, or None if it is missing."""
     amount = None if given is None else _number(given)
     if given is not None and (amount is None or amount < 0):
         raise _Unusable(f" with {name}={one_line(given)}, which is not a finite number >= 0")
@@ -297,7 +297,7 @@ def _amount(name: str, given: Any) -> float | None:
 
 
 def _pair(returned: Any) -> tuple[Any, Any] | None:
-    """The two numbers of a tuple, list, array or tensor of two numbers; None for anything else."""
+    """Return the two numbers of a tuple, list, array or tensor of two numbers, or None for anything else."""
     is_array = getattr(returned, "shape", None) == (2,) and hasattr(returned, "tolist")
     entries = returned.tolist() if is_array else returned
     if not isinstance(entries, (tuple, list)) or len(entries) != 2:
@@ -307,7 +307,7 @@ def _pair(returned: Any) -> tuple[Any, Any] | None:
 
 
 def _number(value: Any) -> float | None:
-    """The finite number that a number, or an array or tensor with one element, stands for."""
+    """Return the finite number that a number, or an array or tensor with one element, stands for."""
     shape = getattr(value, "shape", None)
     if isinstance(shape, tuple) and shape and all(size == 1 for size in shape) and hasattr(value, "item"):
         value = value.item() if not isinstance(value, np.ndarray) else value.reshape(())

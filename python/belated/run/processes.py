@@ -1,8 +1,8 @@
-"""The worker processes that a run owns, replaced where they die.
+"""The worker processes that a run starts and replaces if they die.
 
-Each is the only process of its executor: one that dies takes no other's evaluation with it, and it is known
-which evaluation was lost. They are started by "spawn", as new interpreters: a fork of a process that has threads may
-find locks that are never released, and the server of "forkserver" keeps the environment in which it was once started.
+Each is the only process of its executor, so that a dying process loses only its own evaluation, and it is known which.
+They are started by "spawn", as new interpreters: a fork of a process that has threads may find locks that are never
+released, and the server of "forkserver" keeps the environment in which it was first started.
 """
 
 from __future__ import annotations
@@ -25,27 +25,27 @@ from typing import Any
 from belated.optimizers.report import format_error
 from belated.run.lost import WorkerDied, WorkersDoNotStart
 
-# Workers that may die in a row while they start, before they are given up.
+# Number of workers that may die in a row while they start, before the run gives up.
 _MAX_FAILED_STARTS = 3
 
-# Seconds within which a worker ends, by itself where it is idle, else at SIGTERM, before it is killed.
+# Seconds within which a worker has to end, by itself if it is idle, else at SIGTERM; then it is killed.
 _MAX_END = 5.0
 
 
 class WorkerProcesses(Executor):
-    """As many processes as there are calls at a time; a future raises `WorkerDied` where its process died."""
+    """As many processes as there are calls at a time; a future raises `WorkerDied` if its process died."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._workers: set[_Worker] = set()
         self._idle: list[_Worker] = []
-        # Kept until the threads of their executors have ended: in Python 3.13 such a thread waits without end for
-        # a lock that it holds, where it is the last that has the executor.
+        # Kept until the threads of their executors have ended: in Python 3.13 such a thread waits without end for a
+        # lock that it holds, if it has the last reference to the executor.
         self._dead: list[_Worker] = []
         self._is_shut_down = False
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        """Call fn(*args, **kwargs) in a process that is idle, or in a new one."""
+        """Call fn(*args, **kwargs) in an idle process, or in a new one."""
         with self._lock:
             dead, self._dead = self._dead, []
         for worker in dead:
@@ -67,7 +67,7 @@ class WorkerProcesses(Executor):
                 try:
                     running = worker.executor.submit(_call, call)
                     break
-                except BrokenExecutor:  # it died since its last call
+                except BrokenExecutor:  # the worker died after its last call
                     self._add_dead(worker)
         running.add_done_callback(lambda done: self._finish(worker, call, future, n_failed_starts, done))
 
@@ -105,16 +105,16 @@ class WorkerProcesses(Executor):
             )
 
     def _add_dead(self, worker: _Worker) -> None:
-        """Count a worker among the dead."""
+        """Add a worker to the list of dead ones."""
         self._workers.discard(worker)
         self._dead.append(worker)
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """End all processes, also those that still work on a call, and wait until they have ended."""
+        """End all processes, also the ones that are working on a call, and wait until they have ended."""
         with self._lock:
             self._is_shut_down = True
             workers, idle = [*self._workers, *self._dead], set(self._idle)
-        # All at a time, and so in threads.
+        # In threads, so that all end at the same time.
         ends = [threading.Thread(target=worker.executor.shutdown, daemon=True) for worker in workers]
         deadline = monotonic() + _MAX_END
         try:
@@ -125,8 +125,8 @@ class WorkerProcesses(Executor):
             for end in ends:
                 end.join(max(0.0, deadline - monotonic()))
         finally:
-            # All of them: what has ended is not sent a signal, and a thread whose join was interrupted may say that it
-            # is not alive while it still waits.
+            # Signal all of them. A process that has ended is not sent a signal, and a thread whose join was interrupted
+            # may seem dead while it still waits.
             for worker in workers:
                 worker.process.kill()
         deadline = monotonic() + _MAX_END
@@ -135,7 +135,7 @@ class WorkerProcesses(Executor):
 
 
 class _Worker:
-    """One process, and the executor that has no other."""
+    """One process, and the executor that has only this process."""
 
     def __init__(self) -> None:
         self.executor = ProcessPoolExecutor(1, multiprocessing.get_context("spawn"))
@@ -145,13 +145,13 @@ class _Worker:
         self.process: BaseProcess = process
 
     def is_ready(self) -> bool:
-        """Whether the process has come so far that it takes calls."""
+        """Whether the process is ready to take calls."""
         return self._prepared.done() and self._prepared.exception() is None
 
 
 @contextmanager
 def _ctrl_c_blocked() -> Iterator[None]:
-    """Block SIGINT for processes that this thread starts: a worker that is importing would show a traceback."""
+    """Block SIGINT in processes that this thread starts: a worker that is importing would show a traceback."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
@@ -163,7 +163,7 @@ def _ctrl_c_blocked() -> Iterator[None]:
 
 
 def _how_it_ended(process: BaseProcess) -> str:
-    """What became of a process that died, as a verb and what follows it."""
+    """Describe how a process died, as a verb with its complement."""
     process.join(1.0)
     code = process.exitcode
     if code is None or code >= 0:
@@ -176,7 +176,7 @@ def _how_it_ended(process: BaseProcess) -> str:
 
 
 def _set_unpickled(future: Future[Any], pickled: bytes) -> None:
-    """Set the result of a future from its bytes, or the error that they cannot be read."""
+    """Set the result of a future from its bytes, or an error if they cannot be read."""
     try:
         returned = pickle.loads(pickled)
     except Exception as error:
@@ -187,12 +187,12 @@ def _set_unpickled(future: Future[Any], pickled: bytes) -> None:
         future.set_result(returned)
 
 
-# In the worker.
+# Functions that run in the worker.
 
 
 def _prepare() -> None:
-    """Leave Ctrl-C, which a terminal sends to all its processes, to the run, and end when the run's process ends."""
-    # A function instead of SIG_IGN, which programs that f starts would inherit.
+    """Ignore Ctrl-C, which a terminal sends to the run as well, and end when the run's process ends."""
+    # A function instead of SIG_IGN, because programs that f starts would inherit SIG_IGN.
     signal.signal(signal.SIGINT, lambda *_: None)
     if hasattr(signal, "pthread_sigmask"):
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
@@ -202,10 +202,9 @@ def _prepare() -> None:
 
 
 def _keep_pipes_from_children() -> None:
-    """Keep the pipes to the run's process from the processes that f starts.
+    """Keep the processes that f starts from inheriting the pipes to the run's process.
 
-    One of them tells the run that this process has ended, by being closed: it would stay open as long as a program that
-    f has started.
+    One pipe tells the run by being closed that this process has ended. A program started by f would keep it open.
     """
     inherited = [fd for fd in _open_fds() if fd > 2 and _is_inheritable(fd)]
     for fd in inherited:
@@ -216,7 +215,7 @@ def _keep_pipes_from_children() -> None:
 
 
 def _open_fds() -> list[int]:
-    """The file descriptors of this process, and the descriptor of the folder that lists them."""
+    """Return the file descriptors of this process, and the descriptor of the folder that lists them."""
     try:
         return [int(name) for name in os.listdir("/dev/fd")]
     except OSError:
@@ -226,12 +225,12 @@ def _open_fds() -> list[int]:
 def _is_inheritable(fd: int) -> bool:
     try:
         return os.get_inheritable(fd)
-    except OSError:  # it is not open
+    except OSError:  # the descriptor is not open
         return False
 
 
 def _replace_by_null(fds: list[int]) -> None:
-    """Have descriptors refer to the null device: their numbers stay taken, because objects that close them are left."""
+    """Point descriptors to the null device, so that their numbers stay taken: objects may still close them."""
     null = os.open(os.devnull, os.O_RDWR)
     for fd in fds:
         with suppress(OSError):
@@ -247,7 +246,7 @@ def _end_with_parent() -> None:
 
 
 def _call(call: bytes) -> bytes:
-    """The pickled result of a pickled call: what cannot be read here is an error and not the end of the process."""
+    """Return the pickled result of a pickled call; if it cannot be read here, that is an error and not a crash."""
     try:
         fn, args, kwargs = pickle.loads(call)
     except BaseException as error:

@@ -10,19 +10,19 @@ from belated.short_repr import short_repr
 
 
 class Progress:
-    """A bar of tqdm that shows the best value, the evaluations in flight, the failed ones and the seconds to go."""
+    """A bar of tqdm that shows the best value, the trials in flight, the failed trials and the seconds left."""
 
     def __init__(self, bar: Any) -> None:
         self._bar = bar
         self._facts: dict[str, Any] = {}
 
     def update(self, *, done: int = 0, left: float = math.inf, **facts: Any) -> None:
-        """Advance by `done` trials; `facts` that are None are not shown, `left` are the seconds until the timeout."""
+        """Advance by `done` trials; show the `facts` that are not None, and `left`, the seconds until the timeout."""
         self._facts |= facts
         shown = {name: fact for name, fact in self._facts.items() if fact is not None}
         if left < math.inf:
             shown["left"] = f"{max(left, 0.0):.0f}s"
-        # Drawn by update where trials are done, at once where none are.
+        # The bar is drawn by update if trials are done, else at once.
         self._bar.set_postfix(shown, refresh=not done)
         if done:
             self._bar.update(done)
@@ -33,7 +33,7 @@ class Progress:
 
 
 def progress_bar(progress: Any, total: int | None) -> Progress | None:
-    """The progress bar that the argument asks for, or None."""
+    """Return the progress bar that the argument requests, or None."""
     if progress is not None and not isinstance(progress, bool):
         raise InvalidSetting(f"progress={short_repr(progress)} is not usable: pass True, False or None")
     if progress is False or (progress is None and not _is_interactive()):
@@ -51,7 +51,7 @@ def progress_bar(progress: Any, total: int | None) -> Progress | None:
 
 
 def _is_interactive() -> bool:
-    """Whether this is a notebook or a terminal, found without importing IPython."""
+    """Whether this is a notebook or a terminal, checked without importing IPython."""
     ipython = sys.modules.get("IPython")
     shell = None if ipython is None else ipython.get_ipython()
     return hasattr(shell, "kernel") or (sys.stderr is not None and sys.stderr.isatty())

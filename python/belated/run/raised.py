@@ -1,4 +1,4 @@
-"""What functions raise: its line in the user's code, its text, and its way between processes."""
+"""Errors of functions: their line in the user's code, their text, and their transfer between processes."""
 
 import os
 import pickle
@@ -12,14 +12,14 @@ from belated.warn import in_package
 
 @cache
 def _libraries() -> tuple[str, ...]:
-    """The folders whose files are not the user's."""
+    """Return the folders of files that do not belong to the user."""
     import sysconfig
 
     return tuple(sysconfig.get_path(name) + os.sep for name in ("stdlib", "platstdlib", "purelib", "platlib"))
 
 
 class Place(NamedTuple):
-    """The type of an error, and where in the user's code it was raised: file and line, ("", 0) if nowhere there."""
+    """The type of an error and its file and line in the user's code, ("", 0) if there is no such line."""
 
     kind: str
     file: str
@@ -30,18 +30,18 @@ class Place(NamedTuple):
 
 
 def last_line_of_user(error: BaseException) -> Place:
-    """The type of an error and the last line of its traceback that is neither of a library nor of this package."""
+    """Return the type of an error and its last traceback line outside of libraries and this package."""
     kind = f"{type(error).__module__}.{type(error).__qualname__}"
     frames = [(frame.f_code.co_filename, line) for frame, line in traceback.walk_tb(error.__traceback__)]
     frames = [each for each in frames if not in_package(each[0]) and not each[0].startswith("<frozen ")]
     of_user = [each for each in frames if not each[0].startswith(_libraries())]
-    # A function that was itself installed as a library.
+    # If there is no such line, the function was itself installed as a library.
     file, line = (of_user or frames or [("", 0)])[-1]
     return Place(kind, file, line)
 
 
 def picklable(error: BaseException) -> BaseException:
-    """The error, or a RuntimeError with its message where it cannot be pickled."""
+    """Return the error, or a RuntimeError with its message if it cannot be pickled."""
     try:
         pickle.loads(pickle.dumps(error))
         return error
@@ -50,7 +50,7 @@ def picklable(error: BaseException) -> BaseException:
 
 
 def with_text(error: BaseException, text: str) -> BaseException:
-    """The error of another process, with its traceback there as text."""
+    """Attach the traceback of an error in another process as text, and return the error."""
     error.__cause__ = _WorkerTraceback(text)
     return error
 

@@ -1,4 +1,4 @@
-"""The result of a run: the trials that it started, and the best of all that its optimizer has."""
+"""The result of a run: the trials that it started, and the best trial of its optimizer."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ StopReason: TypeAlias = Literal["n_trials", "timeout", "budget", "interrupted", 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Result(ReadAccess):
-    """The result of a run. It reads the optimizer, and so includes values that are reported to it later.
+    """The result of a run. It reads the optimizer, so it includes values that are reported to it later.
 
-    It has the members of an optimizer that read. Those that list trials (`trials`, `n_trials`, `pending_`,
+    It has the reading members of an optimizer. The ones that list trials (`trials`, `n_trials`, `pending_`,
     `trials_dataframe`) list the trials of the run; the others (`best_value_`, `n_pending_`, `recommend`, `predict`, …)
     read the optimizer.
 
     Attributes
     ----------
     optimizer : Optimizer or Study
-        To continue with, by `suggest` and `observe` or in another run.
+        The optimizer; continue with it by `suggest` and `observe` or in another run.
     trials : list of Trial
-        Those that the run started, or started again, in this order and in any state.
+        The trials that the run started or restarted, in this order and in any state.
     stop_reason : {"n_trials", "timeout", "budget", "interrupted", "stopped", "error"}
-        What ended it: all trials were done, the time was up, the budget was spent, Ctrl-C, a callback, or an error.
+        Why the run ended: all trials were done, the time was up, the budget was spent, Ctrl-C, a callback, or an error.
     seconds : float
-        How long it took.
+        The duration of the run.
     """
 
     optimizer: Optimizer | Study
@@ -59,14 +59,14 @@ class Result(ReadAccess):
 
     @property
     def n_pending_(self) -> int:
-        """Number of the optimizer's trials that have no result so far, those from before the run included."""
+        """Number of the optimizer's trials that have no result yet, including trials from before the run."""
         return len(self.optimizer._current_log().numbers("pending"))
 
     @property
     def cost_(self) -> float:
-        """What the run's trials that were observed or failed cost together, as a budget is charged.
+        """Total cost of the run's observed and failed trials, as charged to a budget.
 
-        The cost that was reported, else the one that is declared for the trial's fidelity, else 1.
+        A trial costs its reported cost, else the declared cost of its fidelity, else 1.
         """
         ended = [trial for trial in self._trials if trial.state in ("observed", "failed")]
         fidelity = self.optimizer._problem.fidelity

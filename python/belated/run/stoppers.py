@@ -34,8 +34,8 @@ class Stopper:
 class NoImprovement(Stopper):
     """A callback that ends a run when n results in a row have not improved on the best value.
 
-    Results are trials that got a value: failed ones do not count. Better values that come from elsewhere, such as
-    another process of the study, are improvements too.
+    Results are trials that got a value; failed trials do not count. Better values from another process of the study are
+    improvements, too.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ class NoImprovement(Stopper):
     Raises
     ------
     InvalidSetting
-        An n that is not usable.
+        n is invalid.
 
     Examples
     --------
@@ -86,17 +86,17 @@ class NoImprovement(Stopper):
 class ValueReached(Stopper):
     """A callback that ends a run once the best value is at least as good as `value`.
 
-    The best value is `best_value_`, so where a fidelity was declared it is that at the highest observed so far.
+    The best value is `best_value_`: if a fidelity was declared, the best value at the highest fidelity observed so far.
 
     Parameters
     ----------
     value : float
-        In the units of f: the run ends at values >= it where it maximizes, <= where it minimizes.
+        In the units of f. The run ends at values >= it if it maximizes, <= it if it minimizes.
 
     Raises
     ------
     InvalidSetting
-        A value that is not one finite number.
+        The value is not one finite number.
 
     Examples
     --------
@@ -125,5 +125,5 @@ class ValueReached(Stopper):
 
 
 def fresh(callback: Any) -> Any:
-    """The callback as a run uses it: of a stopper, a copy that has seen no trial."""
+    """Return the callback for one run; a stopper is copied without the trials it has seen."""
     return callback.fresh() if isinstance(callback, Stopper) else callback

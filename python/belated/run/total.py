@@ -1,4 +1,4 @@
-"""Suggestions up to a total: counted and made in one step, over all threads and processes."""
+"""Suggestions up to a total, counted and made in one step over all threads and processes."""
 
 import json
 import os
@@ -10,7 +10,7 @@ from belated.optimizers.trial import Trial
 from belated.study.study import Study
 from belated.warn import warn
 
-# Runs that share an optimizer suggest one after the other; those that share a study have its store's lock for it.
+# Runs that share an optimizer suggest one after the other; runs that share a study use its store's lock instead.
 _lock = threading.Lock()
 
 
@@ -29,10 +29,10 @@ class Total:
     def __init__(self, optimizer: Optimizer | Study, limit: int) -> None:
         self.optimizer = optimizer
         self.limit = limit
-        # Suggested trials without a result when this was made.
+        # Suggested trials without a result when this object was made.
         self._pending = self._pending_now()
-        # Of the events read so far: how many, the trials that they started, the suggested ones among these, and those
-        # of them that are abandoned. Each event is read once, so that a suggestion costs the same however long the log.
+        # Number of events read so far, the trials that they started, the suggested ones of these, and the abandoned
+        # ones of those. Each event is read once, so that a suggestion costs the same for a log of any length.
         self._n_events = 0
         self._n_started = 0
         self._suggested: set[int] = set()
@@ -43,7 +43,7 @@ class Total:
         return [number for number in log.numbers("pending") if log.trial(number).suggested]
 
     def warn_pending(self, own: Collection[int]) -> None:
-        """Warn of trials that keep the total from being evaluated: pending from before the run until now, not `own`."""
+        """Warn of trials that count in the total but were pending before the run and still are, except `own`."""
         if self._left() > 0:
             return
         numbers = sorted(set(self._pending).intersection(self._pending_now()).difference(own))
@@ -58,13 +58,13 @@ class Total:
             )
 
     def left(self) -> int:
-        """How many more may be suggested now."""
+        """Return how many more trials may be suggested now."""
         if isinstance(self.optimizer, Study):
             self.optimizer.sync()
         return self._left()
 
     def _left(self) -> int:
-        """As of the events that are known here; also called with the study's lock held."""
+        """Return how many are left by the events known here; also called with the study's lock held."""
         for event in self.optimizer._log.events(self._n_events):
             self._n_events += 1
             [(kind, facts)] = json.loads(event).items()
@@ -79,7 +79,7 @@ class Total:
         return self.limit - len(self._suggested) + len(self._abandoned)
 
     def suggest(self) -> Trial | None:
-        """Start a trial; None where the total is reached."""
+        """Start a trial; return None if the total is reached."""
         if isinstance(self.optimizer, Study):
             if self.left() <= 0:
                 return None

@@ -1,4 +1,4 @@
-"""What a study knows, as data for JSON. Everything here runs in a study's thread."""
+"""Facts about a study as data for JSON. Everything here runs in a study's thread."""
 
 import time
 from bisect import bisect_left
@@ -13,14 +13,14 @@ from belated.space.space import Space
 from belated.store.checksums import read_header
 from belated.study.study import Study
 
-#: Bytes of JSON after which a page of trials ends, whatever its limit.
+#: A page of trials ends after this number of bytes of JSON, even if its limit is not reached.
 LARGEST_PAGE = 4 << 20
 
 STATES = ("pending", "observed", "failed", "abandoned")
 
 
 def study_as_data(study: Study) -> dict[str, Any]:
-    """A study as `messages.StudyAnswer` describes it."""
+    """Return a study as `messages.StudyAnswer` describes it."""
     log = study._current_log()
     best = log.best()
     return {
@@ -37,32 +37,32 @@ def study_as_data(study: Study) -> dict[str, Any]:
 
 
 def definition_as_data(study: Study) -> dict[str, Any]:
-    """A study's definition as it is stored."""
+    """Return a study's definition as it is stored."""
     found = study._store.header(study.name)
     assert found is not None  # it was read when the study was opened
     return read_header(found)
 
 
 def best_as_data(study: Study) -> dict[str, Any]:
-    """The best trial of a study."""
+    """Return the best trial of a study."""
     best = study._current_log().best()
     return {"trial": None if best is None else _trial(study, best)}
 
 
 def trial_as_data(study: Study, number: int) -> dict[str, Any]:
-    """The trial with this number; UnknownTrial where there is none."""
+    """Return the trial with this number; raise UnknownTrial if there is none."""
     study.sync()
     return _trial(study, study._number_of(number))
 
 
 def trials_as_data(study: Study, trials: list[Trial]) -> dict[str, Any]:
-    """Trials that were started."""
+    """Return trials that were started."""
     return {"trials": [_trial(study, trial.number) for trial in trials]}
 
 
 def page_as_data(study: Study, state: str | None, start: int, limit: int, since: int) -> dict[str, Any]:
-    """Trials of a study in order of their numbers, as `messages.Page` asks for them."""
-    # The answer says how far it reaches: no crash may put other events there.
+    """Return trials of a study in order of their numbers, as `messages.Page` requests them."""
+    # The answer says how far it reaches, so a crash must not replace the events up to there.
     study._log.sync_to_disk()
     log = study._log
     numbers = log.numbers(state)
@@ -114,7 +114,7 @@ def _trial(study: Study, number: int) -> dict[str, Any]:
 
 
 def _places(study: Study, record: TrialRecord) -> dict[str, Any]:
-    """Where a trial was started, and where it was run."""
+    """Return the places where a trial was started and where it was run."""
     domain, run = study._problem.domain, record.run
     if isinstance(domain, Space):
         params = domain.decode(record.point, record.index, record.given)

@@ -1,4 +1,4 @@
-"""The API: its paths, what each calls, and errors as answers."""
+"""The API: its paths, the calls that they make, and errors as answers."""
 
 import logging
 from collections.abc import AsyncIterator, Callable
@@ -31,7 +31,7 @@ Errors are `application/problem+json`."""
 _PROBLEM = {"content": {MEDIA_TYPE: {"schema": messages.Problem.model_json_schema()}}}
 
 
-# By status: what every path may answer that is a problem.
+# Problems that any path may answer, by status.
 _EVERYWHERE = {
     400: "What was sent is not JSON.",
     401: "The token is missing or wrong.",
@@ -44,7 +44,7 @@ _EVERYWHERE = {
 
 
 def _problems(here: dict[int, str] | None = None) -> dict[int | str, dict[str, Any]]:
-    """The descriptions of answers that are problems: those of every path, and those of one."""
+    """Return the descriptions of answers that are problems: the ones of every path, and the ones of this path."""
     return {status: {"description": text, **_PROBLEM} for status, text in sorted((_EVERYWHERE | (here or {})).items())}
 
 
@@ -56,7 +56,7 @@ _NameInPath = Annotated[str, Path(description="The study's name.")]
 Number = Annotated[int, Path(ge=0, description="The trial's number.")]
 
 
-# Asynchronous, since the framework calls others in a thread.
+# Async, because the framework would call a plain function in a thread.
 async def _name(name: _NameInPath) -> str:
     return name.replace(SLASH, "/")
 
@@ -65,12 +65,12 @@ Name = Annotated[str, Depends(_name)]
 
 
 def answer(data: Any, status: int = 200) -> Response:
-    """An answer that holds JSON."""
+    """Return an answer that contains JSON."""
     return Response(as_json(data), status, media_type="application/json")
 
 
 def make_app(studies: OpenStudies, token: str) -> Gate:
-    """The ASGI application for the studies of a store, behind a token."""
+    """Return the ASGI application for the studies of a store, which requires a token."""
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -102,13 +102,13 @@ def _add_handlers(api: FastAPI) -> None:
     async def of_belated(request: Request, error: BelatedError) -> Response:
         status, body = problem_of(error)
         if status >= 500:
-            # The path is quoted, since it can have line breaks.
+            # The path is quoted, because it can contain line breaks.
             logging.getLogger("belated").error("%s %r: %s", request.method, request.url.path, error)
         return refusal(status, body)
 
     @api.exception_handler(RequestValidationError)
     async def of_schema(request: Request, error: RequestValidationError) -> Response:
-        # What was sent is left out: it may be large, or no JSON.
+        # The request's data is left out, because it may be large or not JSON.
         found = [f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors()]
         return refusal(422, problem(422, "; ".join(text[:300] for text in found[:5])))
 
@@ -118,7 +118,7 @@ def _add_handlers(api: FastAPI) -> None:
 
     @api.exception_handler(Exception)
     async def of_programs(request: Request, error: Exception) -> Response:
-        # Raised again after this answer, and then logged by the server.
+        # The framework raises the error again after this answer, and the server then logs it.
         return refusal(500, problem(500, "an error of belated itself: the server's log has more"))
 
 
@@ -131,7 +131,7 @@ def _add_page(api: FastAPI) -> None:
         return Response(page, media_type="text/html; charset=utf-8", headers=headers)
 
 
-# For the description: the token is checked before anything else, by the gate.
+# Only for the description: the gate checks the token before anything else.
 _BEARER = [Depends(HTTPBearer(auto_error=False, description="The token of --token-file or BELATED_TOKEN."))]
 
 
@@ -222,7 +222,7 @@ def _add_studies(api: FastAPI, studies: OpenStudies) -> None:
 
 def _add_trials(api: FastAPI, studies: OpenStudies) -> None:
     async def reported(name: str, number: int, now: float | None, report: Callable[[Study], None]) -> Response:
-        """Make a report; the answer is the trial after it."""
+        """Make a report and answer with the trial after it."""
 
         def work(study: Study) -> dict[str, Any]:
             with at_time(study, now):
@@ -296,7 +296,7 @@ def _add_trials(api: FastAPI, studies: OpenStudies) -> None:
 
 
 def as_choices(params: Any) -> Any:
-    """Params as JSON has them, with lists for those choices that are tuples."""
+    """Return params from JSON with tuples in place of lists, because JSON has lists for choices that are tuples."""
 
     def choice(value: Any) -> Any:
         return tuple(map(choice, value)) if isinstance(value, list) else value

@@ -22,10 +22,10 @@ DONE = 0
 
 _SHORTEST_TOKEN, _LONGEST_TOKEN = 16, 1000
 
-# Seconds that clients wait for requests in progress once the server is told to end; these are carried out all the same.
+# Seconds that clients may wait for requests in progress after the server is told to end; these are completed anyway.
 _PATIENCE = 30
 
-# The most connections that wait to be accepted.
+# Maximum number of connections that wait to be accepted.
 _WAITING = 2048
 
 _NEEDED = ("fastapi", "uvicorn")
@@ -67,10 +67,10 @@ def serve_command(arguments: argparse.Namespace) -> int:
 
     store = open_store(arguments.store if "://" in arguments.store else Path(arguments.store))
     studies = OpenStudies(store)
-    studies.read_names()  # an error now, and not at the first request
+    studies.read_names()  # raises an error now instead of at the first request
     with _ended_by_signals(), _listening(arguments.host, arguments.port) as listener:
         app = make_app(studies, token)
-        # Warnings are about requests that are not HTTP: anybody could fill the log with them.
+        # Warnings are about requests that are not HTTP: anyone could fill the log with them.
         settings = {"http": limited_protocol(), "lifespan": "on", "ws": "none", "log_level": "error"}
         settings |= {
             "backlog": accepted_at_once(),
@@ -91,18 +91,18 @@ def serve_command(arguments: argparse.Namespace) -> int:
                 flush=True,
             )
         logging.basicConfig(level=logging.ERROR, format="belated: %(message)s")
-        # Requests that have begun are carried out before it returns.
+        # Requests that have begun are completed before it returns.
         server.run(sockets=[listener])
     return DONE
 
 
 def read_token(file: Path | None) -> str:
-    """The token of a file, or of the environment.
+    """Return the token of a file, or of the environment.
 
     Raises
     ------
     InvalidSetting
-        There is none, or it is too short to be kept secret. The message does not show it.
+        There is no token, or it is too short to be secret. The message does not show it.
     """
     if file is not None:
         try:
@@ -124,7 +124,8 @@ def read_token(file: Path | None) -> str:
 
 
 def _warn_if_others_can_read(file: Path) -> None:
-    # No refusal: a token that a container's host provides often has such a mode, and who can reach it is decided there.
+    # A warning and not an error: a container's host often provides a token with such a mode, and controls access
+    # itself.
     if os.name == "posix" and file.stat().st_mode & (stat.S_IRGRP | stat.S_IROTH):
         print(f"belated: other users can read the token in {file}: chmod 600 {file}", file=sys.stderr, flush=True)
 
@@ -142,7 +143,7 @@ def _port(text: str) -> int:
 
 
 class _Listener(socket.socket):
-    """A socket at which many connections can wait, of which asyncio accepts few at a time.
+    """A socket at which many connections can wait, although asyncio accepts only few at a time.
 
     asyncio uses one number, `backlog`, for both. A client that finds no place to wait tries again after a second.
     """
@@ -157,8 +158,8 @@ def _listening(host: str, port: int) -> socket.socket:
         listening = socket.create_server((host, port), family=family, backlog=_WAITING)
     except OSError as error:
         raise InvalidSetting(f"host={host!r}, port={port} cannot be listened at: {error}") from None
-    # With its protocol named, asyncio sends small packets at once; otherwise each answer waits 40 ms for the client's
-    # delayed acknowledgement of its headers.
+    # If the socket names its protocol, asyncio sends small packets at once; otherwise each answer waits 40 ms for the
+    # client's delayed acknowledgement of its headers.
     return _Listener(listening.family, listening.type, socket.IPPROTO_TCP, listening.detach())
 
 
@@ -170,7 +171,7 @@ def _is_loopback(host: str) -> bool:
 
 @contextmanager
 def _ended_by_signals() -> Iterator[None]:
-    """Within, SIGINT and SIGTERM end the program with the exit code of success."""
+    """A context in which SIGINT and SIGTERM end the program with the exit code of success."""
     before = {kind: signal.signal(kind, _stop) for kind in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield
@@ -180,5 +181,5 @@ def _ended_by_signals() -> Iterator[None]:
 
 
 def _stop(number: int, frame: Any) -> None:
-    # Called by uvicorn once it has stopped, or before it starts.
+    # uvicorn calls this after it has stopped, or before it starts.
     raise SystemExit(DONE)

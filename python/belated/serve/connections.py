@@ -1,4 +1,4 @@
-"""Limits of connections: how many there are, and how long each may take to send a request."""
+"""Limits on connections: their number, and the time that each may take to send a request."""
 
 import asyncio
 import logging
@@ -7,21 +7,21 @@ from typing import Any
 
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
-#: The most connections at a time. At most half of the files that the process may open are used for connections: the
+#: Maximum number of connections at a time. Connections use at most half of the files that the process may open; the
 #: others are for studies.
 MOST_CONNECTIONS = 1000
 
-#: Seconds after which a connection is closed that has not sent the whole of its next request.
+#: A connection is closed if it does not send the whole of its next request within this number of seconds.
 PATIENCE = 30.0
 
-# Seconds between two messages that connections are refused.
+# Seconds between two messages about refused connections.
 _BETWEEN_MESSAGES = 60.0
 
 _FULL = b"HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
 
 
 def most_connections() -> int:
-    """How many connections are accepted at a time."""
+    """Return how many connections are accepted at a time."""
     try:
         import resource
     except ImportError:  # Windows
@@ -31,16 +31,16 @@ def most_connections() -> int:
 
 
 def accepted_at_once() -> int:
-    """How many connections are accepted before those above the limit are refused.
+    """Return how many connections are accepted before those above the limit are refused.
 
     asyncio accepts up to this number in each pass of its loop, and closes a refused connection some three passes later.
-    Until then all of them have open files, so that with more of them there would be none left for studies.
+    Until then all of them have open files, so a larger number would leave no files for studies.
     """
     return max(1, most_connections() // 8)
 
 
 class _Message:
-    """The message that connections are refused, at most one a minute."""
+    """The message that connections are refused, logged at most once a minute."""
 
     def __init__(self) -> None:
         self._last = -_BETWEEN_MESSAGES
@@ -53,7 +53,7 @@ class _Message:
 
 
 def limited_protocol() -> type[asyncio.Protocol]:
-    """Uvicorn's protocol with limits."""
+    """Return Uvicorn's protocol with limits."""
     most, message = most_connections(), _Message()
 
     class Limited(AutoHTTPProtocol):
@@ -80,7 +80,7 @@ def limited_protocol() -> type[asyncio.Protocol]:
             request = self.cycle
             is_carried_out = request is not None and not request.more_body and not request.response_complete
             if request is self.checked and not is_carried_out:
-                # Not `close`: that would wait until the client has read what was written.
+                # Not `close`, which would wait until the client has read all data sent to it.
                 self.transport.abort()
                 return
             self.checked = request
@@ -90,7 +90,7 @@ def limited_protocol() -> type[asyncio.Protocol]:
 
 
 def log_refusals_rarely() -> None:
-    """Log connections that the system refuses once a minute; asyncio logs each of them with a traceback."""
+    """Log once a minute that the system refuses connections; asyncio would log each of them with a traceback."""
     message = _Message()
 
     def handle(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:

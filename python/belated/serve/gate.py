@@ -1,4 +1,4 @@
-"""The way in: every request shows the token, and brings JSON of a bounded size or nothing; ASGI middleware."""
+"""ASGI middleware that checks every request for the token and for a JSON body of bounded size, or none."""
 
 import asyncio
 import hmac
@@ -18,24 +18,24 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
-#: Bytes of the largest body that is read.
+#: Maximum number of bytes of a body.
 LARGEST_BODY = 1 << 20
 
-#: How deep a body's lists and objects may be nested; the core's own reader goes a little deeper.
+#: Maximum nesting of lists and objects in a body; the core's own reader allows a little more.
 DEEPEST_BODY = 100
 
-#: Paths without anything of a study, which browsers ask for before there is a token.
+#: Paths that contain no data of a study, which browsers request before they have a token.
 OPEN_PATHS = frozenset({"/", "/docs", "/openapi.json"})
 
-#: What stands for "/" in a segment of a path, since names of studies are printable.
+#: Stands for "/" in a segment of a path; it is free because names of studies are printable.
 SLASH = "\0"
 
-# Nothing is kept by browsers and proxies, and nothing is taken for another type than it is.
+# Browsers and proxies must not cache anything, nor guess another type than the given one.
 _HEADERS = [(b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff")]
 
 
 class Refused(Exception):
-    """A request that is answered with a problem: status, detail, and headers for the answer."""
+    """A request is answered with a problem: status, detail, and headers for the answer."""
 
     def __init__(self, status: int, detail: str, *headers: tuple[bytes, bytes]) -> None:
         super().__init__(detail)
@@ -43,10 +43,11 @@ class Refused(Exception):
 
 
 class Gate:
-    """An application behind a token; the token itself is not kept, only its hash.
+    """An application that requires a token, of which only a hash is kept.
 
-    From when `closing` holds, connections are closed after their answer: the server waits for them to end, and does not
-    tell those that it accepts while it stops. What it then gives up is answered with 503; its thread goes on.
+    Once `closing` is True, each connection is closed after its answer, because the server waits for connections to end
+    and does not tell the ones that it accepts while it stops. Calls that it then gives up are answered with 503, but
+    their threads go on.
     """
 
     def __init__(self, app: App, token: str) -> None:
@@ -92,7 +93,7 @@ class Gate:
     def _check_token(self, scope: Scope) -> None:
         given = [value for name, value in scope["headers"] if name == b"authorization"]
         kind, _, token = (given[0] if len(given) == 1 else b"").partition(b" ")
-        # Hashes, so that the time that the comparison takes tells nothing of the token, its length included.
+        # Hashes are compared, so that the duration tells nothing about the token, not even its length.
         same = hmac.compare_digest(sha256(token.strip()).digest(), self._hash)
         if kind.lower() != b"bearer" or not same:
             raise Refused(
@@ -114,13 +115,13 @@ async def _refuse(refused: Refused, answer: Send) -> None:
 
 
 def path_of(scope: Scope) -> str:
-    """The path, decoded; an encoded slash stays within its segment."""
+    """Return the decoded path; an encoded slash stays within its segment."""
     segments = scope["raw_path"].split(b"?")[0].split(b"/")
     return "/".join(unquote_to_bytes(part).decode(errors="replace").replace("/", SLASH) for part in segments)
 
 
 async def checked_body(scope: Scope, receive: Receive) -> bytes:
-    """The whole body of a request: empty, or a JSON object; Refused where it is neither, or too large."""
+    """Return the whole body of a request: empty or a JSON object. Raise Refused if it is neither, or too large."""
     headers = dict(scope["headers"])
     too_large = Refused(
         413, f"the body is larger than {LARGEST_BODY} bytes: send less at once", (b"connection", b"close")
@@ -147,12 +148,12 @@ async def checked_body(scope: Scope, receive: Receive) -> bytes:
 
 
 def check_json(body: bytes) -> None:
-    """Refuse what is no JSON object, and what Python reads as JSON although it is none: NaN, infinity, half characters.
+    """Refuse a body that is not a JSON object; also NaN, infinity and lone surrogates, which Python reads as JSON.
 
     Raises
     ------
     Refused
-        With status 400 where it is not JSON, and 422 where it is JSON that no request can be.
+        With status 400 if it is not JSON, and 422 if it is JSON that cannot be a request.
     """
     too_deep = Refused(422, f"the body is nested too deeply: send at most {DEEPEST_BODY} levels of lists and objects")
     try:
@@ -162,7 +163,7 @@ def check_json(body: bytes) -> None:
     except RecursionError:
         raise too_deep from None
     except ValueError as error:
-        # Also integers of thousands of digits.
+        # The error may also be about integers of thousands of digits.
         raise Refused(400, f"the body is not JSON: {str(error).splitlines()[0][:200]}") from None
     if not isinstance(data, dict):
         raise Refused(422, "the body is not a JSON object: send names and values, as in {}")
@@ -176,10 +177,10 @@ def check_json(body: bytes) -> None:
 
 
 def _is_deeper(data: Any, depth: int) -> bool:
-    """Whether data has more than so many levels; level by level, since the interpreter bounds recursion."""
+    """Whether data has more levels than `depth`; checked level by level, because the interpreter limits recursion."""
     level = [data]
     for _ in range(depth + 1):
-        # Each collection of this level, and what is in it.
+        # The contents of each collection of this level.
         inner = [each.values() if isinstance(each, dict) else each for each in level if isinstance(each, (dict, list))]
         if not inner:
             return False
@@ -208,7 +209,7 @@ def _finite(text: str) -> float:
 
 
 def replaying(body: bytes, receive: Receive) -> Receive:
-    """A `receive` that first gives the body that was read already."""
+    """Return a `receive` that first gives the body that was already read."""
     read = False
 
     async def again() -> Message:

@@ -1,4 +1,4 @@
-"""What requests hold and what answers hold, as JSON: the schemas of the API's description.
+"""The content of requests and answers as JSON: the schemas of the API's description.
 
 Requests with other fields than these, or other types, are refused. Answers are made by `belated.serve.answers`.
 """
@@ -37,8 +37,8 @@ class Suggest(Timed):
     """Start trials."""
 
     n: Annotated[int, Field(ge=1, le=100)] = Field(default=1, description="How many.")
-    context: dict[str, Any] | None = Field(default=None, description="Values by name, where the study has contexts.")
-    fidelity: float | None = Field(default=None, description="The fidelity wanted, where the study has fidelities.")
+    context: dict[str, Any] | None = Field(default=None, description="Values by name, if the study has contexts.")
+    fidelity: float | None = Field(default=None, description="The fidelity of the trials, if the study has fidelities.")
     expires_after: Annotated[float, Field(ge=0, le=LATEST)] | None = Field(
         default=None,
         description="A lease: seconds after which the model no longer counts on the result. It is accepted all the "
@@ -59,14 +59,14 @@ class Observe(Timed):
     cost: Amount | None = Field(default=None, description="What the evaluation cost, in a unit of yours.")
     duration: Amount | None = Field(default=None, description="The seconds that the evaluation took.")
     params: dict[str, Any] | list[float] | int | None = Field(
-        default=None, description="Where the trial was really run, if not where it was suggested."
+        default=None, description="The point that was really run, if it is not the suggested one."
     )
     attrs: dict[str, Any] | None = Field(default=None, description="Anything else to keep with the trial.")
     fidelity: float | None = Field(default=None, description="That of the trial, as a check.")
     amend: bool = Field(default=False, description="Replace a value that is there already.")
     replicate: bool = Field(
         default=False,
-        description="Where there is a value already, record this one as a trial of its own at the same point.",
+        description="If there is already a value, record this one as a separate trial at the same point.",
     )
     key: Key | None = Field(
         default=None, description="A name for this report, printable: a second one with it changes nothing."
@@ -108,7 +108,7 @@ class Page(BaseModel):
     state: State | None = Field(default=None, description="Those in this state.")
     start: Annotated[int, Field(ge=0)] = Field(default=0, description="Those with this number and larger ones.")
     limit: Annotated[int, Field(ge=1, le=1000)] = Field(
-        default=100, description="At most as many, and fewer where their JSON exceeds 4 MiB: see `next`."
+        default=100, description="At most as many, and fewer if their JSON exceeds 4 MiB: see `next`."
     )
     since: Annotated[int, Field(ge=0)] = Field(
         default=0, description="Those that changed in events from this number on: `events` of an earlier answer."
@@ -139,7 +139,9 @@ class TrialAnswer(BaseModel):
     params: dict[str, Any] | None = Field(description="Values by name; null for candidates.")
     index: int | None = Field(description="The candidate's row number; null in a space.")
     x: list[Any] | None = Field(description="The candidate's row; null in a space.")
-    params_run: dict[str, Any] | None = Field(description="Where it was really run, in a space, if elsewhere.")
+    params_run: dict[str, Any] | None = Field(
+        description="The point that was really run, in a space, if it is another one."
+    )
     index_run: int | None = Field(description="The candidate that was really run, if another one.")
     context: dict[str, Any] | None
     fidelity: float | None
@@ -154,7 +156,7 @@ class TrialAnswer(BaseModel):
     observed_at: float | None
     ended_at: float | None
     delay: float | None = Field(
-        description="From suggestion to observation, on the study's clock; null also where the difference is infinite."
+        description="From suggestion to observation, on the study's clock; null also if the difference is infinite."
     )
     expires_at: float | None = Field(
         description="When its lease ends: on the study's clock if that counts seconds, else in seconds since 1970."
@@ -173,7 +175,7 @@ class TrialsPage(BaseModel):
     """Some of the trials of a study."""
 
     trials: list[TrialAnswer]
-    next: int | None = Field(description="`start` of the request for those that follow; null where none do.")
+    next: int | None = Field(description="`start` of the request for the next page; null on the last page.")
     events: int = Field(description="The number of events of the study, for `since`.")
 
 
@@ -202,7 +204,7 @@ class StudyNames(BaseModel):
     """Some of the studies of the store, the oldest first."""
 
     studies: list[StudyName]
-    next: int | None = Field(description="`start` of the request for those that follow; null where none do.")
+    next: int | None = Field(description="`start` of the request for the next page; null on the last page.")
 
 
 class StudyAnswer(BaseModel):
@@ -231,5 +233,5 @@ class Problem(BaseModel):
 
     title: str
     status: int
-    detail: str = Field(description="What was wrong, and what to send instead.")
-    error: str | None = Field(default=None, description="The class of belated's error, where it is one.")
+    detail: str = Field(description="The problem, and what to send instead.")
+    error: str | None = Field(default=None, description="The class of the error, if belated raised it.")

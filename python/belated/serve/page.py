@@ -1,4 +1,4 @@
-"""What browsers may do on the page: run its own script, apply its own style, ask this server, and nothing else."""
+"""The security policy of the page: it may run its own script, apply its own style, and send requests to this server."""
 
 import re
 from base64 import b64encode
@@ -6,7 +6,7 @@ from hashlib import sha256
 
 
 def security_policy(page: str) -> str:
-    """The content security policy of a page whose scripts and styles are all within it."""
+    """Return the content security policy of a page that contains all its scripts and styles."""
 
     def hashes(tag: str) -> str:
         found = re.findall(f"<{tag}>(.*?)</{tag}>", page, flags=re.DOTALL)

@@ -24,16 +24,16 @@ _TITLES = {
 
 
 class UnknownStudy(BelatedError, KeyError):
-    """A name that no study of the store has."""
+    """No study of the store has this name."""
 
     __str__ = Exception.__str__
 
 
 class StudyExists(BelatedError):
-    """A study that exists with another definition."""
+    """A study of this name exists with another definition."""
 
 
-# The first class that an error belongs to decides; all other errors of belated are about what was sent.
+# The first class that matches an error decides its status; all other errors of belated are about the request's data.
 _STATUSES: tuple[tuple[type[BelatedError], int], ...] = (
     (UnknownStudy, 404),
     (UnknownTrial, 404),
@@ -47,23 +47,23 @@ _STATUSES: tuple[tuple[type[BelatedError], int], ...] = (
 
 
 def status_of(error: BelatedError) -> int:
-    """The status of the answer to a request that raised this error."""
+    """Return the status of the answer to a request that raised this error."""
     return next((status for kind, status in _STATUSES if isinstance(error, kind)), 422)
 
 
 def as_json(data: Any) -> bytes:
-    """JSON of answers: ASCII, so that no string of a study can make it unreadable."""
+    """Return the JSON of an answer in ASCII, so that no string of a study can make it unreadable."""
     return json.dumps(data, allow_nan=False, separators=(",", ":")).encode("ascii")
 
 
 def problem(status: int, detail: str, error: str | None = None) -> bytes:
-    """The body of an answer that says what is wrong; `error` is the name of the error's class."""
+    """Return the body of an answer that describes a problem; `error` is the name of the error's class."""
     facts: dict[str, Any] = {"title": _TITLES.get(status, "Error"), "status": status, "detail": detail}
     return as_json(facts if error is None else facts | {"error": error})
 
 
 def problem_of(error: BelatedError) -> tuple[int, bytes]:
-    """Status and body of the answer to a request that raised this error."""
+    """Return status and body of the answer to a request that raised this error."""
     status = status_of(error)
     # A KeyError prints as the repr of its message.
     message = error.args[0] if error.args and isinstance(error.args[0], str) else str(error)

@@ -1,4 +1,4 @@
-"""The studies that a server has open: one object a study, used by one thread at a time."""
+"""The open studies of a server: one object for each study, used by one thread at a time."""
 
 import time
 from collections import OrderedDict
@@ -18,22 +18,22 @@ from belated.study.study import Study
 
 T = TypeVar("T")
 
-#: How many studies without a call stay open; the one that was not asked for the longest is closed first.
+#: Maximum number of studies that stay open without a call; the least recently used study is closed first.
 MAX_OPEN = 64
 
-# The time that a request brings, where it brings one.
+# The time that a request gives, if any.
 _NOW: ContextVar[float | None] = ContextVar("now", default=None)
 
 
 def clock() -> float:
-    """Seconds: those of the request, if it says when it is."""
+    """Return seconds: the request's time if it gives one, else the time of this machine."""
     now = _NOW.get()
     return time.time() if now is None else now
 
 
 @contextmanager
 def at_time(study: Study, now: float | None) -> Iterator[None]:
-    """Let the study's clock show `now`; None is the time by this machine."""
+    """A context in which the study's clock shows `now`; None is the time of this machine."""
     if now is not None and study.clock != "seconds":
         raise InvalidSetting(f"now={now!r} is given but never asked: study {study.name!r} has clock='iterations'")
     token = _NOW.set(now)
@@ -44,7 +44,7 @@ def at_time(study: Study, now: float | None) -> Iterator[None]:
 
 
 class _Open:
-    """A study that is open, or about to be."""
+    """A study that is open, or will be opened."""
 
     def __init__(self) -> None:
         # Requests for one study wait here, in order of arrival and without holding a thread.
@@ -54,7 +54,7 @@ class _Open:
 
 
 class OpenStudies:
-    """The studies of a store, each opened when it is first asked for."""
+    """The studies of a store; each is opened at the first request for it."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -63,30 +63,30 @@ class OpenStudies:
         self._has_studies = False
 
     async def call(self, name: str, work: Callable[[Study], T]) -> T:
-        """What `work` returns for the study of this name, in a thread.
+        """Return the result of `work` for the study of this name; it runs in a thread.
 
         Raises
         ------
         UnknownStudy
-            There is none of this name.
+            There is no study of this name.
         """
         return await self._in_turn(name, lambda entry: work(self._loaded(name, entry)))
 
     async def create(self, name: str, definition: dict[str, Any], work: Callable[[Study], T]) -> tuple[bool, T]:
-        """Whether the study was created, as opposed to found with an equal definition; and what `work` returns for it.
+        """Return whether the study was created, and not found with an equal definition; and the result of `work`.
 
         Raises
         ------
         InvalidSetting
-            The definition makes no optimizer.
+            The definition does not define an optimizer.
         StudyExists
-            There is one of this name with another definition.
+            A study of this name has another definition.
         """
 
         def create(entry: _Open) -> tuple[bool, T]:
             optimizer = read_definition(definition)
-            self.read_names()  # where the store is gone, it is not begun anew
-            # Another process may create it meanwhile: then it is answered as created twice, and there once.
+            self.read_names()  # raises an error if the store is gone, instead of creating it again
+            # If another process creates it meanwhile, both answers say that it was created, but it exists once.
             found = self._store.header(name) is not None
             try:
                 study = Study(name, self._store.url, optimizer, time=clock)
@@ -101,7 +101,7 @@ class OpenStudies:
         return await self._in_turn(name, create)
 
     async def names(self) -> list[str]:
-        """The names of all studies, the oldest first."""
+        """Return the names of all studies, the oldest first."""
         self._turn = self._turn or anyio.CapacityLimiter(1)
         names: list[str] = await anyio.to_thread.run_sync(self.read_names, limiter=self._turn)
         return names
@@ -111,11 +111,11 @@ class OpenStudies:
         self._open.clear()
 
     def read_names(self) -> list[str]:
-        """As `names`, in this thread; StoreError where the store cannot be read."""
+        """Return the names as `names` does, in this thread; raise StoreError if the store cannot be read."""
         try:
             names = self._store.names()
         except StoreError:
-            # Where no study was created so far there is no table, or no file; any name is unknown there.
+            # Before the first study is created there is no table, or no file, and every name is unknown.
             if self._has_studies or self._store.header("study") is not None:
                 raise
             return []
@@ -124,10 +124,10 @@ class OpenStudies:
 
     def _loaded(self, name: str, entry: _Open) -> Study:
         if entry.study is None:
-            # A store of its own: one connection for each study, so that they do not wait for each other.
+            # Each study has a store object with its own connection, so that studies do not wait for each other.
             store = open_store(self._store.url)
             if store.header(name) is None:
-                self.read_names()  # an error of its own where the whole store is gone
+                self.read_names()  # raises StoreError if the whole store is gone
                 raise UnknownStudy(f"there is no study {name!r}: GET /v1/studies lists those that there are")
             entry.study = Study.load(name, store, time=clock)
             self._has_studies = True
@@ -142,7 +142,7 @@ class OpenStudies:
             try:
                 return work(entry)
             except StoreError:
-                # What is wrong with the store may be over when it is opened anew.
+                # A problem with the store may disappear when it is opened again.
                 entry.study = None
                 raise
 
@@ -156,14 +156,14 @@ class OpenStudies:
             self._close_surplus()
 
     def _close_surplus(self) -> None:
-        # A study whose call goes on stays: opened again it would be two objects, and the order of arrival lost.
+        # A study with a running call stays open: opened again it would be two objects, and the order of arrival lost.
         surplus = max(0, len(self._open) - MAX_OPEN)
         for name in [name for name, entry in self._open.items() if not entry.n_calls][:surplus]:
             del self._open[name]
 
 
 def read_definition(definition: dict[str, Any]) -> Any:
-    """The optimizer that a definition which somebody sent makes; InvalidSetting where it makes none."""
+    """Return the optimizer of a definition that a client sent; raise InvalidSetting if it does not define one."""
     if set(definition) != {"optimizer", "arguments"} or not isinstance(definition["arguments"], dict):
         raise InvalidSetting(
             'definition is not usable: pass {"optimizer": "BayesOpt", "arguments": {"space": [{"name": "x", '

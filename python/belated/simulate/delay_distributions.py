@@ -1,6 +1,6 @@
-"""Distributions of delays, by the names and parameters that papers use.
+"""Distributions of delays, with the names and parameters of the papers.
 
-A delay is counted in suggestions started (the iteration clock) or in units of time, whichever the simulation has.
+The unit of a delay is a suggestion started (the iteration clock) or a unit of time, depending on the simulation.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Array = NDArray[np.float64]
 
 
 def valid_delays(delays: ArrayLike, what: str = "delays") -> Array:
-    """Delays as floats, none of them negative or NaN; an infinite one means that the result never comes."""
+    """Return delays as floats; raise an error if one is negative or NaN. An infinite one means that no result comes."""
     delays = np.asarray(delays, dtype=float)
     if not np.all(delays >= 0):
         raise InvalidSetting(f"{what} must be numbers ≥ 0, got {delays[~(delays >= 0)].flat[0]}")
@@ -29,7 +29,7 @@ def valid_delays(delays: ArrayLike, what: str = "delays") -> Array:
 
 
 def as_distribution(given: Any, n_trials: int | None, name: str, what: str) -> DelayDistribution:
-    """The distribution that an argument of this name stands for; `what` is what messages call its numbers."""
+    """Return the distribution that the argument `name` stands for; `what` is the word for its numbers in messages."""
     if isinstance(given, DelayDistribution):
         return given
     if callable(given):
@@ -67,10 +67,10 @@ class DelayDistribution(ABC):
 
     @abstractmethod
     def sample(self, rng: np.random.Generator, size: int | None = None) -> Any:
-        """Independent delays: a number, or an array of ``size`` of them."""
+        """Return independent delays: a number, or an array of ``size`` of them."""
 
     def draw(self, rng: np.random.Generator, point: Any) -> float:
-        """The delay of one point."""
+        """Return the delay of one point."""
         return float(valid_delays(self.sample(rng)))
 
 
@@ -98,7 +98,7 @@ class Listed(DelayDistribution):
         return float(np.mean(self.delays))
 
     def sample(self, rng: np.random.Generator, size: int | None = None) -> Any:
-        """The first ``size`` of them, in order, without randomness."""
+        """Return the first ``size`` delays, in order, without randomness."""
         return np.array(self.delays if size is None else self.delays[:size])
 
 
@@ -196,7 +196,7 @@ class ByPoint(DelayDistribution):
     Parameters
     ----------
     function : callable
-        Takes what the objective takes. Must be a module-level function where the distribution is to be pickled.
+        Takes the arguments of the objective. If the distribution is to be pickled, it must be a module-level function.
     """
 
     function: Callable[[Any], float | DelayDistribution]

@@ -1,8 +1,8 @@
 """An optimizer run with simulated delays on the iteration clock.
 
-Notation: T trials are started, numbered s, t = 0 … T−1; d_s is the delay of trial s. On the iteration clock
-trial s is known when trial t is chosen if d_s ≤ t − s, so a delay d means d trials in flight, and the delays
-0 and 1 coincide (Verma, Dai and Low 2022, section 3.1). Arrays over trials have shape (T,).
+Notation: T trials are started, numbered s, t = 0 … T−1; d_s is the delay of trial s. On the iteration clock trial s is
+known when trial t is chosen if d_s ≤ t − s. Therefore a delay d means d trials in flight, and the delays 0 and 1
+coincide (Verma, Dai and Low 2022, section 3.1). Arrays over trials have shape (T,).
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ class History:
     points : list
         Parameters, or rows of the candidates.
     values, observed : arrays (T,)
-        f at the points; and f plus noise, which is what the optimizer observes when the result arrives.
+        f at the points, and f plus noise: the optimizer observes the latter when the result arrives.
     delays : array (T,)
         The delay of each trial.
     started, arrivals : arrays (T,)
-        The time on the clock at which a trial started, and at which its result has arrived.
+        The times on the clock when a trial started and when its result arrives.
     seconds : array (T,)
         Real time that each suggestion took.
     direction : "maximize" or "minimize"
     clock : "iterations" or "seconds"
-        What the times and delays count: suggestions started, or simulated seconds.
+        The unit of times and delays: suggestions started, or simulated seconds.
     """
 
     points: list[Any]
@@ -69,41 +69,41 @@ def simulate(
     noise: float = 0.0,
     seed: int = 0,
 ) -> History:
-    """Run an optimizer for a number of suggestions whose results come late, on the iteration clock.
+    """Run an optimizer with delayed results, for a number of suggestions on the iteration clock.
 
     Parameters
     ----------
     optimizer : BayesOpt, RandomSearch, …
-        One without trials and with ``clock="iterations"``; only its suggest, observe and enqueue are used.
+        An optimizer without trials and with ``clock="iterations"``; only its suggest, observe and enqueue are used.
     objective : callable
-        f(params) for a space, f(x) for candidates, where x is the suggested row; f(params, context) or f(x, context)
-        where there are contexts.
+        f(params) for a space, f(x) for candidates, where x is the suggested row; f(params, context) or f(x, context) if
+        there are contexts.
     n_trials : int
         T, the initial points included.
     delay : DelayDistribution, callable, number or array of shape (T,)
         The distribution of the delays, a function of the point (see `ByPoint`), one delay for all, or the delay of
         each trial.
     initial : iterable
-        Points that are suggested first, in this order; their results are late like all others.
+        Points that are suggested first, in this order; their results are delayed like all others.
     contexts : sequence of mappings of length T, optional
         The context of each trial, for an optimizer that was made with ``context=``.
     noise : float
-        Standard deviation of Gaussian noise added to what the optimizer observes.
+        Standard deviation of the Gaussian noise of the observations.
     seed : int
-        Seeds the delays and the noise. The delays are the same whatever the noise, and conversely.
+        Seeds the delays and the noise. The delays do not depend on the noise, nor the noise on the delays.
 
     Returns
     -------
     History
-        Points, values, delays and arrivals. Results that are in flight at the end are not waited for.
+        Points, values, delays and arrivals. The run does not wait for results that are in flight at the end.
 
     Raises
     ------
     InvalidSetting
-        An optimizer with another clock, delays that are negative or NaN, or another number of delays or contexts than
-        of trials.
+        The optimizer has another clock; a delay is negative or NaN; or the number of delays or contexts is not the
+        number of trials.
     InvalidContext
-        No contexts, or contexts that the optimizer did not declare so.
+        Contexts are missing, or differ from the optimizer's declaration.
     """
     if getattr(optimizer, "clock", "iterations") != "iterations":
         raise InvalidSetting(
@@ -146,23 +146,23 @@ def simulate(
 
 
 def streams(seed: int) -> tuple[np.random.Generator, np.random.Generator]:
-    """The generators of delays and of noise, so that neither depends on the other."""
+    """Return the generators of delays and of noise, which are independent of each other."""
     delays, noise = (np.random.default_rng(sequence) for sequence in np.random.SeedSequence(seed).spawn(2))
     return delays, noise
 
 
 def point_of(trial: Any) -> Any:
-    """What the objective takes: a trial's params, or its row of the candidates."""
+    """Return the argument of the objective: a trial's params, or its row of the candidates."""
     return trial.params if trial.x is None else trial.x
 
 
 def steps_in_flight(delays: ArrayLike) -> Any:
-    """Steps of the iteration clock that a delay lasts: the smallest integer t − s > 0 with d ≤ t − s."""
+    """Return how many steps of the iteration clock a delay lasts: the smallest integer t − s > 0 with d ≤ t − s."""
     return np.maximum(1.0, np.ceil(delays))
 
 
 def arrival_steps(delays: ArrayLike) -> Array:
-    """For each trial s the first trial t that is chosen with its result known, shape (T,)."""
+    """Return, for each trial s, the first trial t that is chosen with its result known, shape (T,)."""
     return np.asarray(np.arange(np.size(delays)) + steps_in_flight(delays), dtype=float)
 
 
@@ -181,7 +181,7 @@ class InFlight:
 
     @property
     def next_arrival(self) -> float:
-        """When the next result arrives; infinite while nothing is in flight."""
+        """Return the time of the next arrival; infinite while nothing is in flight."""
         return self._heap[0][0] if self._heap else math.inf
 
     def due(self, now: float) -> Iterator[Any]:

@@ -1,7 +1,8 @@
 """Regret of simulated runs: from converted results, or of all trials.
 
-*Converted*: the result has arrived. Curves have one entry per time on the clock. On the iteration clock that is by
-default t = 0 … T: what is known after t trials were started. For simulated seconds the times must be given.
+*Converted* means that the result has arrived. Curves have one entry per time on the clock. On the iteration clock the
+default times are t = 0 … T, where entry t counts the results known after t trials were started. For simulated seconds
+the times must be given.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ Array = NDArray[np.float64]
 def best_converted(
     history: History, *, at: ArrayLike | None = None, before: float = math.nan, longest: float = math.inf
 ) -> Array:
-    """The best value among the results that have arrived, at each time on the clock.
+    """Return the best value among the results that have arrived, at each time on the clock.
 
     Parameters
     ----------
@@ -29,12 +30,12 @@ def best_converted(
     before : float
         The value before the first result.
     longest : float
-        Results with a longer delay never count: the window of an algorithm that discards them.
+        Results with a longer delay never count: pass the window of an algorithm that discards late results.
 
     Raises
     ------
     InvalidSetting
-        The history is in simulated seconds, and at is missing.
+        The history is in simulated seconds, and `at` is missing.
     """
     at = _times(history, at)
     sign = 1.0 if history.direction == "maximize" else -1.0
@@ -46,7 +47,7 @@ def best_converted(
 
 
 def n_converted(history: History, *, at: ArrayLike | None = None) -> NDArray[np.int64]:
-    """The number of results that have arrived, at each time on the clock: N(T) of Kandasamy et al. 2017."""
+    """Return the number of results that have arrived, at each time on the clock: N(T) of Kandasamy et al. 2017."""
     return np.asarray(np.searchsorted(np.sort(history.arrivals), _times(history, at), side="right"))
 
 
@@ -58,10 +59,10 @@ def simple_regret(
     before: float = math.nan,
     longest: float = math.inf,
 ) -> Array:
-    """Distance of the best converted value from the optimum, at each time on the clock.
+    """Return the distance of the best converted value from the optimum, at each time on the clock.
 
-    ``before`` is the regret before the first result: Kandasamy et al. 2017 (Eq. 3) take max_x |f* − f(x)|. The other
-    arguments are those of `best_converted`.
+    ``before`` is the regret before the first result: Kandasamy et al. 2017 (Eq. 3) take max_x |f* − f(x)|. For the
+    other arguments see `best_converted`.
     """
     best = best_converted(history, at=at, longest=longest)
     regret = optimum - best if history.direction == "maximize" else best - optimum
@@ -69,9 +70,9 @@ def simple_regret(
 
 
 def cumulative_regret(history: History, optimum: ArrayLike) -> Array:
-    """Sum of the regrets of the first t trials, t = 0 … T: a trial counts from its start, not from its arrival.
+    """Return the sum of the regrets of the first t trials, t = 0 … T; a trial counts from its start.
 
-    ``optimum`` is one for all trials or, where it depends on their contexts, one for each, shape (T,).
+    ``optimum`` is one number for all trials, or one for each, shape (T,), if it depends on their contexts.
     """
     optimum = np.asarray(optimum, dtype=float)
     regret = optimum - history.values if history.direction == "maximize" else history.values - optimum
@@ -79,7 +80,7 @@ def cumulative_regret(history: History, optimum: ArrayLike) -> Array:
 
 
 def _times(history: History, at: ArrayLike | None) -> Array:
-    """The times of a curve."""
+    """Return the times of a curve."""
     if at is not None:
         return np.asarray(at, dtype=float)
     if history.clock == "seconds":

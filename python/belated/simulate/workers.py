@@ -1,4 +1,4 @@
-"""An optimizer run by simulated workers, whose evaluations take simulated time.
+"""An optimizer with simulated workers, whose evaluations take simulated time.
 
 Notation: M workers, T the duration of a run, θ the mean evaluation time. Trials are numbered k = 0, 1, … in the order
 in which they start. Arrays over trials have shape (number of trials,).
@@ -30,7 +30,7 @@ from belated.simulate.iteration_clock import History, InFlight, point_of, stream
 
 Mode = Literal["asynchronous", "synchronous", "sequential"]
 _MODES = ("asynchronous", "synchronous", "sequential")
-_BLOCK = 256  # how many numbers are drawn at once
+_BLOCK = 256  # number of values drawn at once
 
 
 def simulate_workers(
@@ -46,47 +46,47 @@ def simulate_workers(
     noise: float = 0.0,
     seed: int = 0,
 ) -> History:
-    """Run an optimizer on M workers in simulated time, as Kandasamy et al. 2017 do (section 4).
+    """Run an optimizer on M workers in simulated time, as in section 4 of Kandasamy et al. 2017.
 
     Parameters
     ----------
     optimizer : BayesOpt, RandomSearch, …
-        Only its suggest, observe and enqueue are used. One with ``clock="seconds"`` must be without trials: simulated
-        time becomes its ``time``, and stands still at the end of the run.
+        Only its suggest, observe and enqueue are used. An optimizer with ``clock="seconds"`` must have no trials:
+        simulated time becomes its ``time``, and stands still at the end of the run.
     objective : callable
         f(params) for a space, f(x) for candidates, where x is the suggested row.
     workers : int
         M, at least 1.
     times : DelayDistribution, callable, number or array of shape (n_trials,)
-        How long evaluations take, in simulated seconds: their distribution, a function of the point (see `ByPoint`),
-        one time for all, or the time of each trial. Finite and ≥ 0.
+        The duration of evaluations in simulated seconds: a distribution, a function of the point (see `ByPoint`), one
+        time for all, or the time of each trial. Finite and ≥ 0.
     duration : float, optional
         T: no trial starts at T or later, and no result that comes later than T is observed. Default None: no limit.
     n_trials : int, optional
-        How many trials are started, the initial points included; their results are waited for, unless duration ends
-        the run before. Default None: no limit. At least one of duration and n_trials is given.
+        How many trials are started, including the initial points. The run waits for their results, unless duration ends
+        it before. Default None: no limit. At least one of duration and n_trials is given.
     mode : {"asynchronous", "synchronous", "sequential"}, default "asynchronous"
-        Whether a free worker gets a new trial at once, or M trials are suggested together when all workers are free.
-        Sequential is one worker.
+        "asynchronous": a free worker gets a new trial at once. "synchronous": M trials are suggested together when all
+        workers are free. "sequential": there is one worker.
     initial : iterable
-        Points that are suggested first, in this order; they take their time like all others.
+        Points that are suggested first, in this order; their evaluations take time like all others.
     noise : float
-        Standard deviation of Gaussian noise added to what the optimizer observes.
+        Standard deviation of the Gaussian noise of the observations.
     seed : int
-        Seeds the evaluation times and the noise: trial k has the same whatever the optimizer and the mode. The times
-        are the same whatever the noise, and conversely.
+        Seeds the evaluation times and the noise: trial k has the same ones for any optimizer and mode. The times do not
+        depend on the noise, nor the noise on the times.
 
     Returns
     -------
     History
-        ``started`` and ``arrivals`` are simulated times from 0, ``delays`` evaluation times. It includes trials that
-        are unfinished at the end of the run: their arrivals are later than T.
+        ``started`` and ``arrivals`` are simulated times from 0, ``delays`` are evaluation times. Trials that are
+        unfinished at the end of the run are included; their arrivals are later than T.
 
     Raises
     ------
     InvalidSetting
-        An argument that is not usable; an evaluation time that is negative, NaN or infinite, or 0 in a run that
-        duration alone would end.
+        An argument is invalid; an evaluation time is negative, NaN or infinite; or it is 0 in a run that only duration
+        would end.
 
     Examples
     --------
@@ -129,7 +129,7 @@ def simulate_workers(
         left = math.inf if n_trials is None else n_trials - len(points)
         free = workers - len(in_flight)
         ready = free == workers or (free > 0 and mode == "asynchronous")
-        # Results that arrive together are all observed before the next suggestion.
+        # All results that arrive at the same time are observed before the next suggestion.
         if ready and left > 0 and clock.now < min(end, in_flight.next_arrival):
             begin = perf_counter()
             trials = optimizer.suggest(n=int(min(workers, left))) if mode == "synchronous" else [optimizer.suggest()]
@@ -167,7 +167,7 @@ def simulate_workers(
 
 @dataclass
 class _SimulatedTime:
-    """The time of a simulation, as the function that an optimizer asks for seconds."""
+    """The clock of a simulation, as the function from which an optimizer reads seconds."""
 
     now: float = 0.0
 
@@ -176,7 +176,7 @@ class _SimulatedTime:
 
 
 def _set_time(optimizer: Any, clock: _SimulatedTime) -> None:
-    """Let an optimizer read simulated time."""
+    """Make an optimizer read simulated time."""
     if not hasattr(optimizer, "set_params"):
         raise InvalidSetting(
             f"a {type(optimizer).__name__} with clock='seconds' cannot read simulated time: pass an optimizer"
@@ -191,7 +191,7 @@ def _set_time(optimizer: Any, clock: _SimulatedTime) -> None:
 
 
 def _evaluation_time(distribution: DelayDistribution, rng: np.random.Generator) -> Callable[[Any], float]:
-    """A function that gives the evaluation times of trials k = 0, 1, … when it is called with their points in turn."""
+    """Return a function that gives the evaluation times of trials k = 0, 1, … when called with their points in turn."""
     if isinstance(distribution, ByPoint):
         return partial(distribution.draw, rng)
     numbers = (
@@ -206,7 +206,7 @@ def _listed(distribution: Listed) -> Iterator[float]:
 
 
 def _in_blocks(draw: Callable[[int], Any]) -> Iterator[float]:
-    """Independent draws one by one, of which many are made at a time."""
+    """Yield independent draws one by one, drawing many at a time."""
     while True:
         yield from np.asarray(draw(_BLOCK), dtype=float).tolist()
 
@@ -222,7 +222,7 @@ def _check_time(time: float, number: int, now: float, n_trials: int | None) -> N
 
 
 def _whole(name: str, value: Any) -> int:
-    """An integer ≥ 1."""
+    """Return an integer ≥ 1."""
     try:
         number = 0 if isinstance(value, (bool, np.bool_)) else operator.index(value)
     except TypeError:
@@ -233,7 +233,7 @@ def _whole(name: str, value: Any) -> int:
 
 
 def _number(name: str, value: Any, limit: Literal["> 0", ">= 0"]) -> float:
-    """A finite number within a limit."""
+    """Return a finite number within a limit."""
     try:
         number = math.nan if isinstance(value, (bool, np.bool_)) else float(value)
     except (TypeError, ValueError):

@@ -1,4 +1,4 @@
-"""Which parameters are active, given the values of the others; and which values a parameter chooses from."""
+"""The conditions between parameters: which parameters are active, and which values a parameter chooses from."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -8,7 +8,7 @@ from belated.space.space import Space
 
 
 def choices_of(dimension: Dimension) -> Sequence[Any] | None:
-    """The values that a parameter chooses from; None for one with a range."""
+    """Return the values that a parameter chooses from, or None if it has a range."""
     if isinstance(dimension, Ordinal):
         return dimension.values
     return dimension.choices if isinstance(dimension, Categorical) else None
@@ -21,7 +21,7 @@ def is_active(space: Space, name: str, values: Mapping[str, Any]) -> bool:
 
 
 def active_values(space: Space, values: dict[str, Any]) -> dict[str, Any]:
-    """The values of parameters that are active, given the values of all that they may depend on."""
+    """Return the values of the active parameters, given the values of all that they may depend on."""
     while True:
         kept = {name: value for name, value in values.items() if is_active(space, name, values)}
         if len(kept) == len(values):
@@ -30,5 +30,5 @@ def active_values(space: Space, values: dict[str, Any]) -> dict[str, Any]:
 
 
 def is_complete(space: Space, values: Mapping[str, Any]) -> bool:
-    """Whether every parameter has a value that should have one, given the others."""
+    """Whether every parameter that is active, given the others, has a value."""
     return all(name in values or not is_active(space, name, values) for name in space)

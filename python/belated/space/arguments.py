@@ -1,4 +1,4 @@
-"""Reading what users pass: what counts as a number, a list and a table."""
+"""Reading users' arguments: numbers, lists and tables."""
 
 import math
 import numbers
@@ -12,11 +12,11 @@ from belated.short_repr import short_repr
 
 
 def real_number(value: Any) -> float | None:
-    """The float that `value` stands for, or None where it is not one real number.
+    """Return the float that `value` stands for, or None if it is not one real number.
 
     Real scalars and 0-d arrays or tensors qualify; bool, complex, str and arrays with an axis do not.
     """
-    if type(value) is float:  # by far the most frequent, and the rest takes a microsecond
+    if type(value) is float:  # by far the most frequent; the rest takes a microsecond
         return value
     if getattr(value, "shape", None) == () and hasattr(value, "item"):
         value = value.item()
@@ -29,7 +29,7 @@ def real_number(value: Any) -> float | None:
 
 
 def whole_number(value: Any) -> int | None:
-    """The int that `value` stands for, or None where it is not an integer (bool is not)."""
+    """Return the int that `value` stands for, or None if it is not an integer (bool is not)."""
     if isinstance(value, (bool, np.bool_)):
         return None
     try:
@@ -39,17 +39,17 @@ def whole_number(value: Any) -> int | None:
 
 
 def one_line(value: Any) -> str:
-    """A short repr of a value in one line, for messages: arrays and tables have reprs of several lines."""
+    """Return a short repr of a value in one line, for messages: arrays and tables have reprs of several lines."""
     return re.sub(r"\s*\n\s*", " ", short_repr(value))
 
 
 def is_table(value: Any) -> bool:
-    """Whether `value` is a DataFrame, told without importing pandas."""
+    """Whether `value` is a DataFrame, checked without importing pandas."""
     return hasattr(value, "columns") and hasattr(value, "to_dict")
 
 
 def axes(value: Any) -> int:
-    """Number of axes of `value` as an array; 1 for a ragged list."""
+    """Return the number of axes of `value` as an array; 1 for a ragged list."""
     try:
         return np.ndim(value)
     except ValueError:
@@ -62,6 +62,6 @@ def is_list(value: Any) -> bool:
 
 
 def finite(value: Any) -> float | None:
-    """The finite float that `value` stands for, or None."""
+    """Return the finite float that `value` stands for, or None."""
     number = real_number(value)
     return number if number is not None and math.isfinite(number) else None

@@ -13,7 +13,7 @@ from belated.space.space import Location
 
 
 def _numbers(given: Any) -> NDArray[np.float64] | None:
-    """`given` as a float array, or None where it is not one of real numbers."""
+    """Return `given` as a float array, or None if it is not an array of real numbers."""
     try:
         array = np.asarray(given)
         return array.astype(np.float64) if array.dtype.kind in "biufO" else None
@@ -22,7 +22,7 @@ def _numbers(given: Any) -> NDArray[np.float64] | None:
 
 
 def _whole(params: Any, width: int) -> bool:
-    """Whether a flat list is one of integers that does not have the length of a row."""
+    """Whether a flat list contains only integers, and its length differs from the length of a row."""
     return len(params) != width and all(whole_number(entry) is not None for entry in params)
 
 
@@ -37,7 +37,7 @@ class Candidates:
     Raises
     ------
     InvalidSpace
-        No rows or columns, another number of axes, or entries that are not finite real numbers.
+        There are no rows or columns, the array has another number of axes, or an entry is not a finite real number.
 
     Examples
     --------
@@ -89,23 +89,23 @@ class Candidates:
         return np.asarray(np.clip((rows / 2 - self._low / 2) / span, 0.0, 1.0), dtype=np.float64)
 
     def domain(self) -> _core.Domain:
-        """These candidates as the core searches them."""
+        """Return these candidates as the domain that the core searches."""
         return _core.Domain.candidates(np.ascontiguousarray(self._scaled(self.x)))
 
     def decode(self, point: ArrayLike, index: int | None = None, given: object = None) -> NDArray[Any]:
-        """The row, shape (d,), that stands at `index` in the array given; only a `Space` uses `given`."""
+        """Return row `index` of the array, shape (d,); only a `Space` uses `given`."""
         if index is None:
             raise InvalidPoint("a candidate is found by its index: pass index")
         row: NDArray[Any] = self.x[index].copy()
         return row
 
     def locate(self, params: Any) -> Location:
-        """Where a candidate, passed as its index or as its row, lies.
+        """Return the location of a candidate, passed as its index or as its row.
 
         Raises
         ------
         InvalidPoint
-            An index out of range, or a row that is not among the candidates.
+            The index is out of range, or the row is not among the candidates.
         """
         index = whole_number(params)
         if index is None:
@@ -126,22 +126,22 @@ class Candidates:
         return int(matches[0])
 
     def holds_several(self, params: Any, listed: bool = False) -> bool:
-        """Whether `params` is rows rather than one row or index.
+        """Whether `params` is several rows or indices, and not a single one.
 
-        A flat list of d numbers is one row, unless its values are `listed` too: then it is several indices, as is any
-        other flat list.
+        A flat list of d numbers is one row, unless its values are `listed` too: then it is several indices. Any other
+        flat list is several indices.
         """
         n_axes = axes(params)
         return is_table(params) or n_axes == 2 or (n_axes == 1 and (listed or _whole(params, self.width)))
 
     def split(self, params: Any) -> list[Any]:
-        """The single candidates in a table of rows or a list of indices (or in one index)."""
+        """Return the single candidates in a table of rows or a list of indices (or in one index)."""
         if is_table(params):
             params = np.asarray(params)
         return list(params) if axes(params) else [params]
 
     def points(self, params: Any) -> NDArray[np.float64]:
-        """The points, shape (n, d), of rows or indices; of all candidates where `params` is None."""
+        """Return the points, shape (n, d), of rows or indices; of all candidates if `params` is None."""
         if params is None:
             return self._scaled(self.x)
         return np.array([self.locate(one).point for one in self.split(params)]).reshape(-1, self.width)

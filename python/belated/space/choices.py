@@ -15,7 +15,7 @@ from belated.space.ranges import Integer, Real
 
 
 def _same_choice(a: Any, b: Any) -> bool:
-    """Equality of choices; True and 1 differ, and what cannot be compared is equal to itself only."""
+    """Whether two choices are the same; True and 1 differ, and a value that cannot be compared equals only itself."""
     if a is b:
         return True
     if isinstance(a, tuple) and isinstance(b, tuple):
@@ -26,15 +26,15 @@ def _same_choice(a: Any, b: Any) -> bool:
         return False
 
 
-# Types whose values have equal hashes wherever they are equal; NumPy's float32 is not among them.
+# Types whose equal values always have equal hashes; NumPy's float32 is not among them.
 _HASHED = frozenset({bool, int, float, complex, str, bytes, type(None)})
 
-# Python converts integers of up to 4,300 digits to text and back.
+# Python converts only integers of up to 4,300 digits to text and back.
 _MOST_BITS = 14_000
 
 
 def _key(value: Any) -> Any:
-    """A key that two choices share if and only if they are the same; None for values of other types than `_HASHED`."""
+    """Return a key that two choices share if and only if they are the same; None for types not in `_HASHED`."""
     if type(value) is tuple:
         keys = tuple(map(_key, value))
         return None if None in keys else (tuple, keys)
@@ -49,7 +49,7 @@ def _is_huge(value: Any) -> bool:
 
 
 def _different(given: Any, argument: str, least: int, advice: str) -> tuple[Any, ...]:
-    """A list of values that all differ."""
+    """Return the values of a list; raise an error unless they all differ."""
     if isinstance(given, np.ndarray):
         given = given.tolist()
     if isinstance(given, (str, bytes, range)) or not isinstance(given, Sequence):
@@ -82,13 +82,13 @@ def _different(given: Any, argument: str, least: int, advice: str) -> tuple[Any,
 
 
 def _places(values: Sequence[Any]) -> dict[Any, int]:
-    """The numbers of those values that have a key, by their keys."""
+    """Return the numbers of the values that have a key, by their keys."""
     keys = map(_key, values)
     return {key: i for i, key in enumerate(keys) if key is not None}
 
 
 def _place(values: Sequence[Any], places: Mapping[Any, int], value: Any) -> int:
-    """The number of a value among others; ValueError with the expected values if it is not among them."""
+    """Return the number of a value among others; raise ValueError with the expected values if it is not among them."""
     key = _key(value)
     if key in places:
         return places[key]
@@ -101,7 +101,7 @@ def _place(values: Sequence[Any], places: Mapping[Any, int], value: Any) -> int:
 
 @dataclass(frozen=True, repr=False)
 class Ordinal:
-    """A parameter with ordered values, neighbours being equally far apart.
+    """A parameter with ordered values, in which neighbours are equally far apart.
 
     Parameters
     ----------
@@ -113,7 +113,8 @@ class Ordinal:
     Raises
     ------
     InvalidSpace
-        Fewer than two values, the same one twice, a dimension among them, or something other than a sequence.
+        There are fewer than two values, the same value twice, a dimension among them, or the argument is not a
+        sequence.
 
     Examples
     --------
@@ -140,7 +141,7 @@ class Ordinal:
 
     @property
     def coordinate(self) -> dict[str, Any]:
-        """This dimension as the core takes it."""
+        """This dimension in the form that the core takes."""
         return numbered(len(self.values))
 
     @property
@@ -149,7 +150,7 @@ class Ordinal:
         return len(self.values)
 
     def level(self, value: Any) -> int:
-        """The number of a value."""
+        """Return the number of a value."""
         return _place(self.values, self._places, value)
 
     @cached_property
@@ -157,27 +158,27 @@ class Ordinal:
         return _places(self.values)
 
     def member(self, level: int) -> Any:
-        """The value of a number."""
+        """Return the value that has this number."""
         return self.values[level]
 
     def check(self, value: Any) -> Any:
-        """The value of this dimension equal to `value`; ValueError with the expected values if there is none."""
+        """Return the value of this dimension equal to `value`, or raise ValueError with the expected values."""
         return self.values[self.level(value)]
 
     def to_number(self, value: Any) -> float:
-        """The number that the log keeps of a value: its place, from 0."""
+        """Return the number that the log keeps for a value: its place, from 0."""
         return float(self.level(value))
 
     def from_number(self, number: float) -> Any:
-        """The value whose number this is."""
+        """Return the value that has this number."""
         return self.values[int(number)]
 
     def encode(self, value: Any) -> NDArray[np.float64]:
-        """Column values, shape (1,); 0.0 for the first value and 1.0 for the last."""
+        """Return the column of a value, shape (1,); 0.0 for the first value and 1.0 for the last."""
         return np.array([self.level(value) / (len(self.values) - 1)])
 
     def decode(self, columns: Columns) -> Any:
-        """The value nearest to columns of shape (1,)."""
+        """Return the value nearest to a column of shape (1,)."""
         return self.values[nearest_integer(float(columns[0]), 0, len(self.values) - 1, False)]
 
 
@@ -189,14 +190,14 @@ class Categorical:
     ----------
     choices : sequence
         Different objects of any kind: strings, numbers, None, tuples, functions … 1 and 1.0 are the same choice; 1 and
-        True are not. A single choice is a constant: it stands in the params, and nothing is searched.
+        True are not. A single choice is a constant: it appears in the params, but is not searched.
     when : mapping, optional
         As for `Real`.
 
     Raises
     ------
     InvalidSpace
-        No choices, the same choice twice, a dimension among them, or something other than a sequence.
+        There are no choices, the same choice twice, a dimension among them, or the argument is not a sequence.
 
     Examples
     --------
@@ -222,7 +223,7 @@ class Categorical:
 
     @property
     def coordinate(self) -> dict[str, Any]:
-        """This dimension as the core takes it; constants are unknown there."""
+        """This dimension in the form that the core takes; the core does not know constants."""
         return {"kind": "Categorical", "n": len(self.choices)}
 
     @property
@@ -231,7 +232,7 @@ class Categorical:
         return len(self.choices)
 
     def level(self, value: Any) -> int:
-        """The number of a choice."""
+        """Return the number of a choice."""
         return _place(self.choices, self._places, value)
 
     @cached_property
@@ -239,27 +240,27 @@ class Categorical:
         return _places(self.choices)
 
     def member(self, level: int) -> Any:
-        """The choice of a number."""
+        """Return the choice that has this number."""
         return self.choices[level]
 
     def check(self, value: Any) -> Any:
-        """The choice equal to `value`; ValueError with the expected values if there is none."""
+        """Return the choice equal to `value`; raise ValueError with the expected values if there is none."""
         return self.choices[self.level(value)]
 
     def to_number(self, value: Any) -> float:
-        """The number that the log keeps of a choice: its place among the choices, from 0."""
+        """Return the number that the log keeps for a choice: its place among the choices, from 0."""
         return float(self.level(value))
 
     def from_number(self, number: float) -> Any:
-        """The choice whose number this is."""
+        """Return the choice that has this number."""
         return self.choices[int(number)]
 
     def encode(self, value: Any) -> NDArray[np.float64]:
-        """One-hot columns, shape (k,), of one of the k choices; shape (0,) for a constant."""
+        """Return the one-hot columns, shape (k,), of one of the k choices; shape (0,) for a constant."""
         if not self.width:
             return np.zeros(0)
         return np.array([float(_same_choice(choice, value)) for choice in self.choices])
 
     def decode(self, columns: Columns) -> Any:
-        """The choice whose column, of shape (k,), is largest."""
+        """Return the choice whose column is largest, out of columns of shape (k,)."""
         return self.choices[max(range(self.width), key=columns.__getitem__, default=0)]

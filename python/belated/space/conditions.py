@@ -1,7 +1,7 @@
 """Conditions: which parameters of a space are active, given the values of others.
 
-A parameter declared with ``when={parent: values}`` is a *child* of its *parents*. It is active where every parent is
-active and has one of the values named for it. A *level* is the number of a value among its dimension's values, from 0.
+A parameter declared with ``when={parent: values}`` is a *child* of its *parents*. It is active if every parent is
+active and has one of the listed values. A *level* is the number of a value among its dimension's values, from 0.
 """
 
 import difflib
@@ -21,17 +21,18 @@ class Conditions:
     dimensions : mapping
         Name → dimension.
     argument : str
-        What the space is called in messages.
+        The name of the space in messages.
 
     Raises
     ------
     InvalidSpace
-        A condition on an unknown parameter, on a real one or on a value that it cannot have; one that can never hold;
-        parameters that depend on each other in a circle.
+        A condition names an unknown parameter, a continuous one, or a value that the parameter cannot have; a condition
+        can never hold; or parameters depend on each other in a circle.
     """
 
     def __init__(self, dimensions: Mapping[str, Dimension], argument: str) -> None:
-        # The levels of each parent at which a child is active; parents that are constants are resolved away.
+        # The levels of each parent at which a child is active. Parents that are constants are replaced by their own
+        # parents.
         self.levels: dict[str, dict[str, frozenset[int]]] = {}
         # Parents stand before their children.
         self.order: list[str] = _ordered(dimensions, argument)
@@ -44,7 +45,7 @@ class Conditions:
         for parent, values in (dimensions[name].when or {}).items():
             levels = _levels(dimensions[parent], parent, values, what)
             if dimensions[parent].n_levels == 1:
-                # A constant has its value wherever it is active.
+                # A constant parent is active exactly when its own conditions hold.
                 for grandparent, allowed in self.levels[parent].items():
                     found[grandparent] = found.get(grandparent, allowed) & allowed
             else:
@@ -65,7 +66,7 @@ class Conditions:
 
 
 def in_words(dimension: Dimension) -> str:
-    """The conditions of a dimension, as for a sentence: ``kernel='poly' and n in [1, 2]``."""
+    """Return the conditions of a dimension as part of a sentence: ``kernel='poly' and n in [1, 2]``."""
     conditions = (dimension.when or {}).items()
     return " and ".join(
         f"{parent}={values[0]!r}" if len(values) == 1 else f"{parent} in {values!r}" for parent, values in conditions
@@ -96,7 +97,7 @@ def _levels(parent: Dimension, name: str, values: list[Any], what: str) -> froze
 
 
 def _ordered(dimensions: Mapping[str, Dimension], argument: str) -> list[str]:
-    """The names, in the order given as far as parents can stand before their children."""
+    """Return the names with parents before their children, and otherwise in the given order."""
     waiting = {name: set(dimension.when or {}) for name, dimension in dimensions.items()}
     for name, parents in waiting.items():
         for parent in parents:
@@ -120,7 +121,7 @@ def _ordered(dimensions: Mapping[str, Dimension], argument: str) -> list[str]:
 
 
 def _circle(waiting: Mapping[str, set[str]]) -> list[str]:
-    """Names of which each waits for the next, and the last for the first."""
+    """Return names in a circle: each name waits for the next, and the last for the first."""
     path = [next(iter(waiting))]
     while True:
         following = min(waiting[path[-1]] & waiting.keys())

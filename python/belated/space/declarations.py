@@ -1,4 +1,4 @@
-"""What all dimensions share: reading their conditions, writing them as text, and numbered members."""
+"""The common parts of all dimensions: reading their conditions, writing them as text, and numbered members."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
@@ -18,12 +18,12 @@ def clip(value: float, low: float, high: float) -> float:
 
 
 def numbered(n: int) -> dict[str, Any]:
-    """n members in order, as the core takes them."""
+    """Return n members in order, in the form that the core takes."""
     return {"kind": "Integer", "low": 0, "high": n - 1, "log": False}
 
 
 def read_when(when: Any, call: str) -> dict[str, list[Any]] | None:
-    """Conditions as name → list of values."""
+    """Return conditions as name → list of values."""
     if when is None:
         return None
     if not isinstance(when, Mapping) or not when or not all(isinstance(name, str) for name in when):
@@ -43,7 +43,7 @@ def read_when(when: Any, call: str) -> dict[str, list[Any]] | None:
 
 
 def shown(dimension: Any, *parts: str) -> str:
-    """A dimension as one writes it, without the arguments that are left at their defaults."""
+    """Return a dimension as source code, without the arguments that have their defaults."""
     arguments = list(parts)
     if getattr(dimension, "log", False):
         arguments.append("log=True")
@@ -56,5 +56,5 @@ def shown(dimension: Any, *parts: str) -> str:
 
 
 def _is_single(values: list[Any]) -> bool:
-    """Whether a list of values of a condition can be written as its only one."""
+    """Whether the values of a condition can be written as a single value instead of a list."""
     return len(values) == 1 and not isinstance(values[0], (list, range))

@@ -1,7 +1,7 @@
 """The kinds of parameter.
 
 ``Real``, ``Integer`` and ``Ordinal`` take one column each, ``Categorical`` one column per choice (one-hot), constants
-none. Values of all but continuous ``Real`` are numbered from 0: the number is the *level*.
+none. All values except those of a continuous ``Real`` are numbered from 0: the number is the *level*.
 """
 
 from typing import TypeAlias

@@ -20,14 +20,14 @@ from belated.space.ranges import LARGEST_INTEGER, Integer, Real
 
 @dataclass(frozen=True, repr=False)
 class PowerCost:
-    """What an evaluation costs at fidelity z in [0, 1]: ``base + (full - base) * z**exponent``.
+    """The cost of an evaluation at fidelity z in [0, 1]: ``base + (full - base) * z**exponent``.
 
     Parameters
     ----------
     base : float
         The cost at the lowest fidelity, from 0 to `full`.
     exponent : float, default 1.0
-        Above 0; 1 is a straight line.
+        Above 0; with 1 the cost is linear in z.
     full : float, default 1.0
         The cost at the highest fidelity, above 0. The default counts costs in full evaluations; pass another value to
         use the unit of the reported costs and of the budget of a run.
@@ -35,11 +35,11 @@ class PowerCost:
     Raises
     ------
     InvalidSetting
-        Numbers that are out of these ranges.
+        A number is out of its range.
 
     Examples
     --------
-    In proportion to the number of samples, from 100 to 5000:
+    The cost is proportional to the number of samples, from 100 to 5000:
 
     >>> import belated as bl
     >>> samples = bl.Fidelity(100, 5000, cost=bl.PowerCost(100 / 5000))
@@ -70,16 +70,16 @@ class PowerCost:
         return f"PowerCost({', '.join([repr(self.base), *(each for each in named if each not in defaults)])})"
 
     def at(self, z: float) -> float:
-        """The cost at fidelity z in [0, 1]."""
+        """Return the cost at fidelity z in [0, 1]."""
         return self.base + (self.full - self.base) * float(z**self.exponent)
 
 
 @dataclass(frozen=True, repr=False)
 class Fidelity:
-    """What can be chosen besides the params: how much of a full evaluation a trial is.
+    """A choice besides the params: how much of a full evaluation a trial is.
 
     Low fidelities (few samples, few epochs, a coarse grid) are cheap and give a biased value. Trials then have a
-    `fidelity`, and `best_params_` and `recommend` refer to the highest. For optimizers that can use one.
+    `fidelity`, and `best_params_` and `recommend` refer to the highest. Only some optimizers can use it.
 
     Parameters
     ----------
@@ -88,19 +88,19 @@ class Fidelity:
     log : bool, default False
         Whether fidelities are counted on a logarithmic scale; needs low > 0.
     cost : PowerCost or callable, optional
-        What an evaluation costs: a `PowerCost`, or a function of the fidelity in your units that returns a number >= 0.
-        It is what a run with a budget charges for trials that do not report their cost. A study keeps a `PowerCost`
-        alone, and only functions defined at the top level of a module can be pickled. Default None: 1 at any fidelity.
+        The cost of an evaluation: a `PowerCost`, or a function of the fidelity in your units that returns a number >=
+        0. A run with a budget charges it for trials that do not report their cost. A study keeps only a `PowerCost`,
+        and only functions defined at the top level of a module can be pickled. Default None: 1 at any fidelity.
     bias : float, optional
-        How far a value may be off, above 0 and in units of f: \\|f_z - f\\| is at most ``bias * (1 - z)``, where z goes
-        from 0 at `low` to 1 at `high`. Default None: not known; an optimizer that needs it estimates it.
+        A bound on the error of a value, above 0 and in units of f: \\|f_z - f\\| is at most ``bias * (1 - z)``, where z
+        goes from 0 at `low` to 1 at `high`. Default None: not known; an optimizer that needs it estimates it.
 
     Raises
     ------
     InvalidSpace
-        Ends that are not finite numbers, or in the wrong order; low <= 0 on a logarithmic scale.
+        The ends are not finite numbers, or in the wrong order, or low <= 0 on a logarithmic scale.
     InvalidSetting
-        Any other argument that is not usable; a cost that is not a finite number >= 0 at low or at high.
+        Another argument is invalid, or the cost is not a finite number >= 0 at low or at high.
 
     Examples
     --------
@@ -164,12 +164,12 @@ class Fidelity:
 
     @property
     def data(self) -> dict[str, Any]:
-        """This fidelity as the core takes it, which knows no functions."""
+        """Return this fidelity as data for the core, without functions, which the core cannot take."""
         cost = asdict(self.cost) if isinstance(self.cost, PowerCost) else None
         return {"axis": self._axis.coordinate, "bias": self.bias, "cost": cost}
 
     def check(self, value: Any) -> float:
-        """A fidelity in your units as an int or float; InvalidFidelity if it is not in the range."""
+        """Return a fidelity in your units as an int or float; raise InvalidFidelity if it is out of range."""
         try:
             return self._axis.check(value)
         except ValueError as expected:
@@ -178,15 +178,15 @@ class Fidelity:
             ) from None
 
     def encode(self, value: Any) -> float:
-        """z in [0, 1] of a fidelity in your units."""
+        """Return z in [0, 1] for a fidelity in your units."""
         return float(self._axis.encode(self.check(value))[0])
 
     def decode(self, z: float) -> float:
-        """The fidelity in your units, an int where both ends are, of z in [0, 1]."""
+        """Return the fidelity in your units for z in [0, 1]; an int if both ends are."""
         value = self._axis.decode(np.array([z]))
         if isinstance(value, int) or not 0 < z < 1:
             return value
-        # Several floats have the same z: the one with the fewest digits is what a person wrote.
+        # Several floats have the same z: choose the one with the fewest digits, which the user probably wrote.
         for digits in range(12, 18):
             short = min(max(float(f"{value:.{digits}g}"), self.low), self.high)
             if float(self._axis.encode(short)[0]) == z:
@@ -194,7 +194,7 @@ class Fidelity:
         return value
 
     def cost_of(self, value: Any) -> float:
-        """The declared cost of an evaluation at a fidelity in your units; 1.0 where none is declared."""
+        """Return the declared cost of an evaluation at a fidelity in your units; 1.0 if none is declared."""
         value, cost = self.check(value), self.cost
         if cost is None:
             return 1.0
@@ -236,5 +236,5 @@ class Fidelity:
 
 
 def _name_of(function: Any) -> str:
-    """The name of a function, or the class of another callable."""
+    """Return the name of a function, or the class of another callable."""
     return str(getattr(function, "__name__", type(function).__name__))

@@ -1,6 +1,6 @@
-"""Dimensions of other packages, recognised by their class and module: what to write instead of them here.
+"""Dimensions of other packages, recognised by their class and module, and their equivalents here.
 
-No such package is imported: attributes are read where they are there.
+These packages are not imported: only attributes of the given objects are read.
 """
 
 import math
@@ -12,14 +12,14 @@ _PACKAGES = ("optuna", "skopt", "ray", "hyperopt", "scipy")
 
 
 def equivalent(given: Any) -> str | None:
-    """What to write instead of another package's dimension; None for anything else."""
+    """Return the equivalent of another package's dimension as source code, or None for anything else."""
     package = type(given).__module__.partition(".")[0]
     if package not in _PACKAGES:
         return None
     readers = {"optuna": _optuna, "skopt": _skopt, "ray": _ray, "hyperopt": _hyperopt, "scipy": _scipy}
     try:
         found = readers[package](given)
-    except Exception:  # other versions of these packages have other attributes, and there is advice without them
+    except Exception:  # other versions may have other attributes; the advice is then given without an equivalent
         found = None
     return f"bl.{found!r}" if found is not None else "bl.Real, bl.Integer or bl.Categorical of the same values"
 
@@ -47,13 +47,13 @@ def _ray(given: Any) -> Any:
     step = getattr(sampler, "q", None)
     log = "Log" in type(getattr(sampler, "sampler", sampler)).__name__
     if type(given).__name__ == "Integer":
-        # Without a step the upper bound is not a member there.
+        # In Ray the upper bound is not a member, unless there is a step.
         return Integer(given.lower, given.upper if step else given.upper - 1, log=log, step=step)
     return Real(given.lower, given.upper, log=log, step=step)
 
 
 def _hyperopt(given: Any) -> Any:
-    """Of a graph: the node that draws, within others that name it."""
+    """Return the equivalent of a Hyperopt graph: search it for the node that draws, which other nodes wrap."""
     nodes = [given]
     while nodes:
         node = nodes.pop(0)

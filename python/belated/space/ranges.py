@@ -17,12 +17,12 @@ from belated.space import grid
 from belated.space.arguments import real_number, whole_number
 from belated.space.declarations import Columns, clip, numbered, read_when, shown
 
-# Up to here the integers of a range, linear or logarithmic, have different column values.
+# Up to this bound the integers of a range, linear or logarithmic, have different column values.
 LARGEST_INTEGER = 2**40
 
 
 def _log_ratio(a: float, b: float) -> float:
-    """ln(a / b) for a >= b > 0, also where the quotient is close to 1 or overflows."""
+    """Return ln(a / b) for a >= b > 0, also if the quotient is close to 1 or overflows."""
     if a <= 2 * b:
         return math.log1p((a - b) / b)
     quotient = a / b
@@ -30,7 +30,7 @@ def _log_ratio(a: float, b: float) -> float:
 
 
 def _times_exp(value: float, t: float) -> float:
-    """value * exp(t), in two steps where exp(t) alone lies outside the normal floats."""
+    """Return value * exp(t), in two steps if exp(t) alone is outside the normal floats."""
     if abs(t) < 700:
         return value * math.exp(t)
     root = math.exp(t / 2)
@@ -38,9 +38,9 @@ def _times_exp(value: float, t: float) -> float:
 
 
 def _exponential(u: float, low: float, high: float) -> float:
-    """The value at fraction u of the way from low to high on a logarithmic scale."""
+    """Return the value at fraction u of the way from low to high on a logarithmic scale."""
     span = _log_ratio(high, low)
-    # From the nearer end: the rounding error grows with the distance from where one starts.
+    # Start from the nearer end, because the rounding error grows with the distance from it.
     return _times_exp(low, u * span) if u < 0.5 else _times_exp(high, (u - 1) * span)
 
 
@@ -52,7 +52,7 @@ def _check_log(log: Any, positive: bool, call: str) -> None:
 
 
 def _positive_step(step: float | None, log: bool, call: str) -> None:
-    """Refuse a step that is not a positive number, or that a logarithmic scale cannot have."""
+    """Raise an error for a step that is not a positive number, or for any step on a logarithmic scale."""
     if step is None or not 0 < step < math.inf:
         raise InvalidSpace(f"{call} is not usable: step must be a positive number, or None for no step")
     if log:
@@ -66,20 +66,20 @@ class Real:
     Parameters
     ----------
     low, high : float
-        Finite bounds, low <= high; both can be suggested. Equal ones make a constant, which is not searched.
+        Finite bounds, low <= high; both can be suggested. If they are equal, it is a constant, which is not searched.
     log : bool, default False
         Search on a logarithmic scale; needs low > 0.
     step : float, optional
         Only low, low + step, low + 2 step, … can be suggested, up to the last that is not beyond high. Default None:
         all of [low, high].
     when : mapping, optional
-        Other parameters' names → the value, or a list of values, that each must have; elsewhere this parameter is left
-        out of the params. Default None: always there.
+        Names of other parameters → the value, or a list of values, that each must have. If one has another value, this
+        parameter is left out of the params. Default None: it is always in the params.
 
     Raises
     ------
     InvalidSpace
-        Bounds that are inverted, not finite or not real numbers; log bounds <= 0; a step that is not positive,
+        The bounds are inverted, not finite or not real numbers; they are <= 0 with log; or the step is not positive,
         leaves fewer than two values, or comes with log.
 
     Examples
@@ -129,40 +129,40 @@ class Real:
 
     @property
     def width(self) -> int:
-        """Number of columns: 1, none for a constant."""
+        """Number of columns: 1, or 0 for a constant."""
         return int(self.low < self.high)
 
     @property
     def coordinate(self) -> dict[str, Any]:
-        """This dimension as the core takes it; constants are unknown there."""
+        """This dimension in the form that the core takes; the core does not know constants."""
         n_levels = self.n_levels
         return {"kind": "Continuous"} if n_levels is None else numbered(n_levels)
 
     @property
     def n_levels(self) -> int | None:
-        """Number of values with a step, 1 for a constant; None for all others."""
+        """Number of values if there is a step, 1 for a constant, else None."""
         if self.low == self.high:
             return 1
         return None if self.step is None else grid.last_index(self.low, self.high, self.step) + 1
 
     def level(self, value: Any) -> int:
-        """The number of a value, where there is a step; 0 for a constant."""
+        """Return the number of a value of a dimension with a step; 0 for a constant."""
         if self.low == self.high:
             return 0
         assert self.step is not None
         return grid.nearest_index(self.low, self.step, value)
 
     def member(self, level: int) -> float:
-        """The value of a number, where there is a step, or of a constant."""
+        """Return the value that has this number in a dimension with a step, or the value of a constant."""
         if self.low == self.high:
             return self.low
         assert self.step is not None
         return grid.member(self.low, self.step, level)
 
     def check(self, value: Any) -> float:
-        """`value` as a float in [low, high], with a step as the member that it is but for rounding.
+        """Return `value` as a float in [low, high]; with a step, as the member that it equals except for rounding.
 
-        Anything else is a ValueError with the expected values.
+        For anything else, raise ValueError with the expected values.
         """
         number = real_number(value)
         if self.step is None:
@@ -180,15 +180,15 @@ class Real:
         )
 
     def to_number(self, value: float) -> float:
-        """The number that the log keeps of a value: the value."""
+        """Return the number that the log keeps for a value: the value itself."""
         return value
 
     def from_number(self, number: float) -> float:
-        """The value of a number, exactly as it was given; the value of a constant."""
+        """Return the value for a number of the log, exactly as it was given; for a constant, its value."""
         return number if self.low < self.high else self.low
 
     def encode(self, value: float) -> NDArray[np.float64]:
-        """Column values, shape (1,), of a value in [low, high]; 0.0 at low and 1.0 at high; (0,) for a constant."""
+        """Return the column of a value in [low, high], shape (1,); 0.0 at low and 1.0 at high; (0,) for a constant."""
         if self.low == self.high:
             return np.zeros(0)
         if self.step is not None:
@@ -202,7 +202,7 @@ class Real:
         return np.array([clip(u, 0.0, 1.0)])
 
     def decode(self, columns: Columns) -> float:
-        """The value of columns of shape (1,): always in [low, high], exact at both ends."""
+        """Return the value of a column of shape (1,): always in [low, high], exact at both ends."""
         if self.low == self.high:
             return self.low
         u, low, high = float(columns[0]), self.low, self.high
@@ -229,7 +229,8 @@ class Integer:
     Parameters
     ----------
     low, high : int
-        Bounds within ±2**40, low <= high; both can be suggested. Equal ones make a constant, which is not searched.
+        Bounds within ±2**40, low <= high; both can be suggested. If they are equal, it is a constant, which is not
+        searched.
     log : bool, default False
         Search on a logarithmic scale; needs low >= 1.
     step : int, optional
@@ -241,7 +242,7 @@ class Integer:
     Raises
     ------
     InvalidSpace
-        Bounds that are inverted, not integers or beyond ±2**40; log bounds <= 0; a step that is not positive,
+        The bounds are inverted, not integers or beyond ±2**40; they are <= 0 with log; or the step is not positive,
         leaves fewer than two values, or comes with log.
 
     Examples
@@ -290,12 +291,12 @@ class Integer:
 
     @property
     def width(self) -> int:
-        """Number of columns: 1, none for a constant."""
+        """Number of columns: 1, or 0 for a constant."""
         return int(self.low < self.high)
 
     @property
     def coordinate(self) -> dict[str, Any]:
-        """This dimension as the core takes it; constants are unknown there."""
+        """This dimension in the form that the core takes; the core does not know constants."""
         if self.step is not None:
             return numbered(self.n_levels)
         return {"kind": "Integer", "low": self.low, "high": self.high, "log": self.log}
@@ -306,18 +307,18 @@ class Integer:
         return (self.high - self.low) // (self.step or 1) + 1
 
     def level(self, value: Any) -> int:
-        """The number of a value."""
+        """Return the number of a value."""
         return int(value - self.low) // (self.step or 1)
 
     def member(self, level: int) -> int:
-        """The value of a number."""
+        """Return the value that has this number."""
         return self.low + level * (self.step or 1)
 
     def check(self, value: Any) -> int:
-        """`value` as an int in range (3.0 counts as 3); ValueError with the expected values for anything else."""
+        """Return `value` as an int in range (3.0 counts as 3), or raise ValueError with the expected values."""
         number = whole_number(value)
         if number is None:
-            # Tables turn a column of integers into floats as soon as one entry is missing.
+            # Tables turn a column of integers into floats if one entry is missing.
             real = real_number(value)
             number = int(real) if real is not None and real.is_integer() else None
         if number is None or not self.low <= number <= self.high:
@@ -330,15 +331,15 @@ class Integer:
         return "" if self.step is None else f" in steps of {self.step} from {self.low}"
 
     def to_number(self, value: int) -> float:
-        """The number that the log keeps of a value: the value as a float, which is exact within ±2**40."""
+        """Return the number that the log keeps for a value: the value as a float, which is exact within ±2**40."""
         return float(value)
 
     def from_number(self, number: float) -> int:
-        """The value of a number; the value of a constant."""
+        """Return the value for a number of the log; for a constant, its value."""
         return int(number) if self.low < self.high else self.low
 
     def encode(self, value: float) -> NDArray[np.float64]:
-        """Column values, shape (1,), of an integer in range; 0.0 at low and 1.0 at high; (0,) for a constant."""
+        """Return the column of an integer in range, shape (1,); 0.0 at low and 1.0 at high; (0,) for a constant."""
         if self.low == self.high:
             return np.zeros(0)
         if self.log:
@@ -350,7 +351,7 @@ class Integer:
         return np.array([clip(u, 0.0, 1.0)])
 
     def decode(self, columns: Columns) -> int:
-        """The integer in range nearest to columns of shape (1,), on the scale that is searched."""
+        """Return the integer in range nearest to a column of shape (1,), on the scale that is searched."""
         if self.low == self.high:
             return self.low
         u = float(columns[0])

@@ -1,4 +1,4 @@
-"""The reading of spaces as users write them: shorthand, refusals that say what to write, warnings of misreadings."""
+"""Reading spaces as users write them: shorthand, errors that say what to write, warnings about misreadings."""
 
 import difflib
 import math
@@ -18,12 +18,12 @@ _SCALES = ["uniform", "log-uniform", "loguniform", "log_uniform", "log"]
 
 
 def read(given: Any, argument: str) -> dict[str, Dimension]:
-    """Name → dimension of a space as it was given; `argument` is its name in messages.
+    """Return name → dimension for a space as it was given; `argument` is its name in messages.
 
     Raises
     ------
     InvalidSpace
-        No parameters, a name that is not a string or comes twice, or something that is not a dimension.
+        There are no parameters, a name is not a string or comes twice, or something is not a dimension.
     """
     dimensions: dict[str, Dimension] = {}
     shorthand = {}
@@ -42,7 +42,7 @@ def read(given: Any, argument: str) -> dict[str, Dimension]:
 
 
 def _pairs(given: Any, argument: str) -> list[tuple[Any, Any]]:
-    """(name, dimension) of a mapping or of pairs; pairs of numbers are called x0, x1, …"""
+    """Return (name, dimension) pairs from a mapping or from pairs; pairs of numbers are called x0, x1, …"""
     if hasattr(given, "shape"):
         raise InvalidSpace(
             f"{argument} is an array: pass a dict of name → dimension, or bounds as [(low, high), …]; points are "
@@ -76,7 +76,7 @@ def _is_bounds(entry: Any) -> bool:
 
 
 def _dimension(given: Any, what: str) -> Dimension:
-    """The dimension that `given` is, or is shorthand for."""
+    """Return the dimension that is given, or that the shorthand stands for."""
     if isinstance(given, (Real, Integer, Ordinal, Categorical)):
         return given
     try:
@@ -96,7 +96,7 @@ def _dimension(given: Any, what: str) -> Dimension:
 
 
 def _advice(given: Any) -> str:
-    """What to write for something that is not a dimension."""
+    """Return what to write instead of something that is not a dimension."""
     if isinstance(given, range):
         return f"write {_of_range(given)}"
     if isinstance(given, tuple):
@@ -139,7 +139,7 @@ def _of_tuple(given: tuple[Any, ...]) -> str:
 
 
 def _warn_of_misreadings(shorthand: Mapping[str, Any], argument: str) -> None:
-    """Warn of lists that other packages read as ranges: two increasing numbers."""
+    """Warn of lists of two increasing numbers, which other packages read as ranges."""
     for name, each in shorthand.items():
         if isinstance(each, list) and _is_bounds(each) and each[0] < each[1]:
             warn(

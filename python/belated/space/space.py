@@ -1,6 +1,6 @@
 """Search spaces of named parameters, and their encoding as points.
 
-A *point* is a row of ``width`` float64 columns in [0, 1]: what the compiled core works on.
+A *point* is a row of ``width`` float64 columns in [0, 1]; the compiled core works on points.
 """
 
 import contextlib
@@ -20,18 +20,18 @@ from belated.space.conditions import Conditions, in_words
 from belated.space.dimensions import Categorical, Dimension
 from belated.space.reading import read
 
-# The values of one point by name, as `suggest` gives them and f takes them: numbers, choices, constants.
+# The values of one point by name, as `suggest` returns and f takes them: numbers, choices, constants.
 Params: TypeAlias = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class Location:
-    """A point as the core takes it: encoded, with its row number among candidates, and with the numbers given."""
+    """A point in the form that the core takes: encoded, with its row number among candidates and the given numbers."""
 
     point: NDArray[np.float64]
     index: int | None
-    # One number for each parameter that the core knows, see `to_number` of the dimensions, 0.0 for inactive ones; None
-    # for candidates.
+    # One number for each parameter that the core knows, see `to_number` of the dimensions; 0.0 for inactive parameters.
+    # None for candidates.
     given: list[float] | None
 
 
@@ -41,26 +41,26 @@ class Space(Mapping[str, Dimension]):
     Parameters
     ----------
     dimensions : mapping or iterable of pairs
-        Name → `Real`, `Integer`, `Ordinal` or `Categorical`. As shorthand, a tuple of two integers is an `Integer`,
-        any other tuple of two numbers a `Real`, a list a `Categorical`; None, a boolean, a number or a string is a
-        constant, as is a range with equal bounds.
+        Name → `Real`, `Integer`, `Ordinal` or `Categorical`. There is shorthand: a tuple of two integers is an
+        `Integer`, any other tuple of two numbers a `Real`, and a list a `Categorical`. None, a boolean, a number, a
+        string, and a range with equal bounds are constants.
         Pairs of numbers alone, as in ``[(-2.0, 2.0), (0.0, 5.0)]``, are called x0, x1, ….
 
     Raises
     ------
     InvalidSpace
-        No dimensions, or constants alone; a name that is not a string or comes twice; a bad dimension; conditions that
-        name unknown parameters or values, a continuous `Real`, or each other in a circle.
+        There are no dimensions, or only constants; a name is not a string or comes twice; a dimension is invalid; or
+        conditions name unknown parameters or values, a continuous `Real`, or each other in a circle.
 
     Warns
     -----
     BelatedWarning
-        A list of two increasing numbers, which is a choice and not a range.
+        A list of two increasing numbers is given: it is a choice between two values, not a range.
 
     Notes
     -----
-    A parameter with ``when=`` is *inactive* where its conditions do not hold: params then come without it, and are
-    refused with it.
+    A parameter with ``when=`` is *inactive* if its conditions do not hold: suggested params then omit it, and params
+    that include it are refused.
 
     Examples
     --------
@@ -71,7 +71,7 @@ class Space(Mapping[str, Dimension]):
     >>> space.decode([0.0, 0.5, 0.0, 1.0])
     {'C': 0.0001, 'depth': 3, 'kernel': 'linear'}
 
-    A parameter that matters to one kernel only, and a constant:
+    A parameter that matters for only one kernel, and a constant:
 
     >>> from belated import Integer
     >>> space = Space({"kernel": ["rbf", "poly"], "degree": Integer(1, 5, when={"kernel": "poly"}), "cache": 200})
@@ -92,7 +92,7 @@ class Space(Mapping[str, Dimension]):
         if conditional:
             self._check_may_be_conditional(conditional)
         self._conditions = Conditions(self._dimensions, self.argument) if conditional else None
-        # Parameters that are not searched may be left out of params.
+        # Constants may be left out of params.
         self._constants = {name: dimension.member(0) for name, dimension in self.items() if dimension.n_levels == 1}
         self.width: int = sum(dimension.width for dimension in self.values())
         if not self.width:
@@ -101,7 +101,7 @@ class Space(Mapping[str, Dimension]):
             )
 
     def _check_may_be_conditional(self, names: list[str]) -> None:
-        """Refuse conditions in a space that does not support them."""
+        """Raise an error for conditions in a space that does not support them."""
 
     def __getitem__(self, name: str) -> Dimension:
         return self._dimensions[name]
@@ -117,12 +117,12 @@ class Space(Mapping[str, Dimension]):
 
     @property
     def searched(self) -> list[str]:
-        """The names of the parameters that the core knows: of all but constants."""
+        """The names of the parameters that the core knows: all except constants."""
         return [name for name, dimension in self.items() if dimension.width]
 
     @property
     def coordinates(self) -> list[dict[str, Any]]:
-        """The dimensions as the core takes them."""
+        """The dimensions in the form that the core takes."""
         names = self.searched
         coordinates = [self[name].coordinate for name in names]
         if self._conditions is not None:
@@ -133,11 +133,11 @@ class Space(Mapping[str, Dimension]):
         return coordinates
 
     def domain(self) -> _core.Domain:
-        """This space as the core searches it."""
+        """This space as the domain that the core searches."""
         try:
             return _core.Domain.box(json.dumps(self.coordinates))
         except InvalidSpace as error:
-            # Parameters are checked one by one: only the number of columns can be wrong here.
+            # Each parameter is already checked, so that only the number of columns can be wrong.
             widest = max(self, key=lambda name: self[name].width)
             if self[widest].width == 1:
                 raise
@@ -152,7 +152,7 @@ class Space(Mapping[str, Dimension]):
         Parameters
         ----------
         params : mapping or Series
-            Exactly the names of this space that are active, with values in range; constants may be left out.
+            Values in range for exactly the active names of this space; constants may be left out.
 
         Returns
         -------
@@ -162,7 +162,8 @@ class Space(Mapping[str, Dimension]):
         Raises
         ------
         InvalidPoint
-            Names missing, unknown or inactive, values of the wrong type or out of range (InvalidContext for a context).
+            Names are missing, unknown or inactive, or values have the wrong type or are out of range (InvalidContext
+            for a context).
         """
         return self._encoded(self._checked(params))
 
@@ -176,7 +177,7 @@ class Space(Mapping[str, Dimension]):
         return np.concatenate(list(columns))
 
     def _checked(self, params: Any) -> dict[str, Any]:
-        """One value in range for each name that is active, in the order of the space."""
+        """Return one value in range for each active name, in the order of the space."""
         what = self.point_argument
         if hasattr(params, "to_dict") and not is_table(params):
             params = params.to_dict()
@@ -193,7 +194,7 @@ class Space(Mapping[str, Dimension]):
                 values[name] = self._checked_value(name, params[name])
             return values
         levels: dict[str, int] = {}
-        # Active parameters that are missing, which is refused below, and children that depend on them.
+        # Missing active parameters, which are refused below, and the children that depend on them.
         unsettled: set[str] = set()
         for name in self._conditions.order:
             if self._conditions.holds(name, levels):
@@ -218,7 +219,7 @@ class Space(Mapping[str, Dimension]):
         return {name: values[name] for name in active}
 
     def _check_names(self, params: Mapping[str, Any], names: list[str]) -> None:
-        """Refuse params with other names than these."""
+        """Raise an error if params have other names than these."""
         if params.keys() != set(names):
             missing = [name for name in names if name not in params]
             unknown = [name for name in params if name not in names]
@@ -226,7 +227,7 @@ class Space(Mapping[str, Dimension]):
             raise self.point_error(f"{self.point_argument} {' and '.join(found)}: pass exactly the names {names}")
 
     def checked_part(self, params: Mapping[str, Any]) -> dict[str, Any]:
-        """The values of some of the names, each in range; whether they are active is not checked."""
+        """Return values of some of the names, each checked to be in range, but not to be active."""
         self._check_names(dict.fromkeys([*self, *params]), list(self))
         return {name: self._checked_value(name, value) for name, value in params.items()}
 
@@ -241,9 +242,9 @@ class Space(Mapping[str, Dimension]):
     def decode(
         self, point: ArrayLike, index: int | None = None, given: Sequence[float] | None = None
     ) -> dict[str, Any]:
-        """Values by name of a point of shape (width,), or of the numbers `given` for it, one for each searched name.
+        """Return values by name from a point of shape (width,), or from the numbers `given` for the searched names.
 
-        Names of inactive parameters are left out. `index` is None; only `Candidates` use it.
+        Inactive parameters are left out. `index` is None; only `Candidates` use it.
         """
         values: dict[str, Any] = {}
         if given is not None:
@@ -251,7 +252,7 @@ class Space(Mapping[str, Dimension]):
             for name, dimension in self._dimensions.items():
                 values[name] = dimension.from_number(next(numbers) if dimension.width else 0.0)
         else:
-            # A list, because reading one number after another out of an array takes several times as long.
+            # A list, because reading the numbers of an array one by one takes several times as long.
             columns, start = np.asarray(point, dtype=np.float64).tolist(), 0
             for name, dimension in self._dimensions.items():
                 end = start + dimension.width
@@ -260,7 +261,7 @@ class Space(Mapping[str, Dimension]):
         return values if self._conditions is None else {name: values[name] for name in self.active_names(values)}
 
     def active_names(self, values: Mapping[str, Any]) -> list[str]:
-        """The names that are active, given values in range; names whose parents are missing are inactive."""
+        """Return the active names, given values in range; names whose parents are missing are inactive."""
         if self._conditions is None:
             return list(self)
         active: set[str] = set()
@@ -273,13 +274,13 @@ class Space(Mapping[str, Dimension]):
         return [name for name in self if name in active]
 
     def locate(self, params: Any) -> Location:
-        """Where one set of params lies; its index is None."""
+        """Return the location of one set of params; its index is None."""
         values = self._checked(params)
         given = [self[name].to_number(values[name]) if name in values else 0.0 for name in self.searched]
         return Location(self._encoded(values), None, given)
 
     def without_missing(self, record: Mapping[str, Any]) -> dict[str, Any]:
-        """A row of a table without its None and NaN for parameters that are inactive there."""
+        """Return a row of a table without the entries None and NaN of parameters that are inactive in it."""
         if self._conditions is None:
             return dict(record)
         levels: dict[str, int] = {}
@@ -289,7 +290,7 @@ class Space(Mapping[str, Dimension]):
                 continue
             if self._conditions.holds(name, levels):
                 if name in self._conditions.parents:
-                    # An invalid value of a parent is refused when the row is read.
+                    # Reading the row raises an error for an invalid value of a parent.
                     with contextlib.suppress(ValueError):
                         levels[name] = self[name].level(self[name].check(record[name]))
             elif record[name] is None or record[name] != record[name]:
@@ -301,7 +302,7 @@ class Space(Mapping[str, Dimension]):
         return is_table(params) or isinstance(params, (list, tuple)) or _is_array(params)
 
     def split(self, params: Any) -> list[Any]:
-        """The single points in a list, a table or an array of points (or in one point)."""
+        """Return the single points in a list, a table or an array of points (or in one point)."""
         if is_table(params):
             return [self.without_missing(record) for record in params.to_dict("records")]
         if _is_array(params):
@@ -309,7 +310,7 @@ class Space(Mapping[str, Dimension]):
         return list(params) if self.holds_several(params) else [params]
 
     def _rows(self, array: Any) -> list[dict[str, Any]]:
-        """The rows of an array of numbers as values by name; NaN stands for a parameter that is not active."""
+        """Return the rows of an array of numbers as values by name; NaN stands for an inactive parameter."""
         what, names = self.point_argument, self.searched
         choices = [name for name in names if isinstance(self[name], Categorical)]
         if choices:
@@ -325,7 +326,7 @@ class Space(Mapping[str, Dimension]):
         return [self.without_missing(dict(zip(names, row, strict=True))) for row in np.asarray(array).tolist()]
 
     def points(self, params: Any) -> NDArray[np.float64]:
-        """The points, shape (n, width), of a list, a table or an array of params (or of one)."""
+        """Return the points, shape (n, width), of a list, a table or an array of params (or of one)."""
         return np.array([self.encode(one) for one in self.split(params)]).reshape(-1, self.width)
 
 
@@ -335,12 +336,12 @@ def _is_array(params: Any) -> bool:
 
 
 def _inactive(dimension: Dimension) -> NDArray[np.float64]:
-    """The columns of an inactive parameter: the middle of a single one, zeros of a one-hot group."""
+    """Return the columns of an inactive parameter: the middle for a single column, zeros for a one-hot group."""
     return np.full(dimension.width, 0.5 if dimension.width == 1 else 0.0)
 
 
 class ContextSpace(Space):
-    """A `Space` for contexts: the same, but its errors are about ``context``."""
+    """A `Space` for contexts, whose errors are about ``context``."""
 
     argument = "context"
     point_argument = "context"

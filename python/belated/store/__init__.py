@@ -1,4 +1,4 @@
-"""Where studies are kept: the interface of a store, and the way from a URL to a store."""
+"""Stores of studies: their interface, and the conversion of a URL to a store."""
 
 import os
 from importlib import import_module
@@ -17,7 +17,7 @@ STORES = {
 
 
 def open_store(store: "str | os.PathLike[str] | Store") -> Store:
-    """The store at a URL (``sqlite:///relative.db``, ``sqlite:////absolute.db``, ``postgresql://user@host/database``).
+    """Open the store at a URL (``sqlite:///relative.db``, ``sqlite:////absolute.db``, ``postgresql://user@host/db``).
 
     A path is the path of an SQLite file.
     """

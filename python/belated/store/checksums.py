@@ -1,7 +1,7 @@
 """The form of a stored log: records and headers with a checksum each.
 
-The checksum of a record covers everything else in it and the study it belongs to, so that no record can change,
-move or be mistaken for another unnoticed.
+The checksum of a record covers all its other fields and the study it belongs to, so that a record cannot change, move
+or be mistaken for another unnoticed.
 
 Databases do not keep the sign of zero, so times are written without it.
 """
@@ -14,12 +14,12 @@ from typing import Any
 from belated.short_repr import short_repr
 from belated.store.interface import Header, Record, StoreError
 
-#: The format of headers and records. Another one is refused by name.
+#: The format of headers and records. Other versions are refused with an error that names them.
 VERSION = 3
 
 
 def _digest(*parts: object) -> bytes:
-    # As a JSON list: no two lists of parts give the same text.
+    # As a JSON list, because different lists of parts never give the same text.
     return blake2b(json.dumps(parts).encode(), digest_size=16).digest()
 
 
@@ -30,13 +30,13 @@ def _checksum(study: int, seq: int, version: int, key: str | None, at: float, bo
 
 
 def with_checksum(study: int, seq: int, key: str | None, at: float, body: str) -> Record:
-    """The record of an event of the study with this id."""
-    at += 0.0  # 0.0 where it is -0.0
+    """Return the record of an event of the study with this id."""
+    at += 0.0  # turns -0.0 into 0.0
     return Record(seq, VERSION, key, at, body, _checksum(study, seq, VERSION, key, at, body))
 
 
 def is_intact(study: int, record: Record) -> bool:
-    """Whether a record is, to the last bit, one that was written for the study with this id."""
+    """Whether a record is identical, to the last bit, to one that was written for the study with this id."""
     seq, version, key, at, body, checksum = record
     return (
         type(body) is str
@@ -49,7 +49,7 @@ def is_intact(study: int, record: Record) -> bool:
 
 
 def verified(name: str, study: int, start: int, records: Iterable[Record]) -> list[Record]:
-    """Records from number `start` on, each checked; StoreError at the first that is damaged."""
+    """Return records from number `start` on, each checked; raise StoreError at the first damaged one."""
     checked = []
     for seq, record in enumerate(records, start):
         what = f"event {seq} of study {name!r}"
@@ -74,14 +74,14 @@ def _other_version(what: str, version: int) -> StoreError:
 
 
 def header(study: int, name: str, definition: Mapping[str, Any], at: float) -> Header:
-    """The header of a new study."""
-    at += 0.0  # 0.0 where it is -0.0
+    """Return the header of a new study."""
+    at += 0.0  # turns -0.0 into 0.0
     text = json.dumps(definition, allow_nan=False, separators=(",", ":"))
     return Header(study, name, text, at, VERSION, _digest(study, name, text, at, VERSION))
 
 
 def read_header(stored: Header) -> dict[str, Any]:
-    """The definition in a header; StoreError where it is damaged, or of another version than this belated reads."""
+    """Return the definition in a header; raise StoreError if it is damaged or of a version that cannot be read."""
     study, name, text, at, version, checksum = stored
     if type(version) is int and version > VERSION:
         raise _other_version(f"study {name!r}", version)

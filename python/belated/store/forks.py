@@ -1,4 +1,4 @@
-"""Studies and connections that act in a forked child before anything else runs there."""
+"""Calls to studies and connections in a forked child, before any other code runs there."""
 
 import os
 import weakref
@@ -6,28 +6,28 @@ from typing import Any, Protocol
 
 
 class Forked(Protocol):
-    """An object with something that a forked child must not use, such as a connection or a lock."""
+    """An object with a part that a forked child must not use, such as a connection or a lock."""
 
     def _after_fork(self) -> None: ...
 
 
-# Connections come first: a study may open its own anew, and reads from its store for that.
+# Connections are called first: a study may read from its store, which then opens a new connection.
 _CONNECTIONS: "weakref.WeakSet[Forked]" = weakref.WeakSet()
 _STUDIES: "weakref.WeakSet[Forked]" = weakref.WeakSet()
 
 
 def register_connection(connection: Forked) -> None:
-    """Call `_after_fork` of a connection in every forked child from now on."""
+    """From now on, call `_after_fork` of a connection in every forked child."""
     _CONNECTIONS.add(connection)
 
 
 def register_study(study: Forked) -> None:
-    """Call `_after_fork` of a study in every forked child from now on, after all connections."""
+    """From now on, call `_after_fork` of a study in every forked child, after all connections."""
     _STUDIES.add(study)
 
 
 def never_collect(connection: Any) -> None:
-    """Leave a connection of the parent open and unused: closing it here would end what the parent does with it."""
+    """Keep a connection of the parent open and unused: closing it here would end the parent's work with it."""
     import ctypes
 
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(connection))

@@ -9,19 +9,19 @@ from belated._core import BelatedError
 
 
 class StoreError(BelatedError):
-    """A store that cannot be read or written, or that holds something no study of belated could have written."""
+    """A store cannot be read or written, or it contains data that no study of belated could have written."""
 
 
 class NotWritten(StoreError):
-    """A transaction that certainly wrote nothing, although it might have: the same call can be made again."""
+    """A transaction failed and certainly wrote nothing, so the same call can be repeated."""
 
 
 class EventsGone(StoreError):
-    """Events are no longer in the store that this process has read from it."""
+    """Events that this process has read are no longer in the store."""
 
 
 class Record(NamedTuple):
-    """One event as it is stored: its number, the format's version, the key of its request, the time, JSON, checksum."""
+    """A stored event: its number, the format's version, the key of its request, the time, JSON, checksum."""
 
     seq: int
     version: int
@@ -32,7 +32,7 @@ class Record(NamedTuple):
 
 
 class Header(NamedTuple):
-    """A study as it is stored: everything about it but its events. Its id is drawn at random, once."""
+    """A stored study: everything but its events. Its id is drawn at random, once."""
 
     id: int
     name: str
@@ -43,26 +43,26 @@ class Header(NamedTuple):
 
 
 class Transaction(Protocol):
-    """A study's log while nobody else can write to it."""
+    """A study's log while no other process or thread can write to it."""
 
     def events(self, start: int) -> list[Record]:
-        """The events from number `start` on."""
+        """Return the events from number `start` on."""
 
     def append(self, records: Sequence[Record]) -> None:
-        """Add events, numbered on from the last one."""
+        """Add events, whose numbers continue after the last one."""
 
 
 class Store(ABC):
-    """A place for the logs of studies; it keeps records and leaves their meaning to the study.
+    """A place for the logs of studies; it keeps records and does not interpret them.
 
-    An operation that does not succeed raises StoreError, and then nothing has been written, unless the message says so.
-    A new store is a subclass in a new file and a line in `belated.store.STORES`.
+    An operation that fails raises StoreError, and has then written nothing unless the message says so.
+    To add a store, write a subclass in a new file and add a line to `belated.store.STORES`.
     """
 
-    #: What `open_store` opens this store from, in any process.
+    #: The URL from which `open_store` opens this store, in any process.
     url: str
 
-    #: Whether `open_store` finds the same studies by this URL, in any process.
+    #: Whether `open_store` finds the same studies by this URL in any process.
     opens_by_url = True
 
     #: Whether readers see events that a crash may still undo, because their writer waits for the disk.
@@ -71,49 +71,49 @@ class Store(ABC):
     @classmethod
     @abstractmethod
     def from_location(cls, location: str) -> "Store":
-        """The store at what follows ``scheme://`` in a URL."""
+        """Open the store at the location after ``scheme://`` in a URL."""
 
     @abstractmethod
     def names(self) -> list[str]:
-        """The names of all studies, the oldest first."""
+        """Return the names of all studies, the oldest first."""
 
     @abstractmethod
     def create(self, header: Header, records: Sequence[Record]) -> bool:
-        """Start a study with these events; False where there is one of this name already."""
+        """Start a study with these events; return False if a study of this name exists already."""
 
     def create_all(self, studies: Sequence[tuple[Header, Sequence[Record]]]) -> list[str]:
-        """Start several studies with their events; the names that are there already, and then none was started.
+        """Start several studies with their events; if names exist already, start none and return these names.
 
-        In one transaction where a store overrides it; here one after another.
+        A store may override it with one transaction; here the studies are started one after another.
         """
         taken = [header.name for header, _ in studies if self.header(header.name) is not None]
         return taken or [header.name for header, records in studies if not self.create(header, records)]
 
     @abstractmethod
     def header(self, name: str) -> Header | None:
-        """The study of this name; None if there is no such study."""
+        """Return the study of this name, or None if there is none."""
 
     @abstractmethod
     def events(self, name: str, start: int) -> list[Record]:
-        """A study's events from number `start` on, as of now."""
+        """Return a study's events from number `start` on."""
 
     @abstractmethod
     def writing(self, name: str) -> AbstractContextManager[Transaction]:
-        """The only writer of a study, for the length of a ``with``.
+        """A context in which the caller is the only writer of a study.
 
-        Appended events are durable when the ``with`` ends, and are not written when it ends with an exception.
-        ``__exit__`` may be called again, since an interrupt may keep the ``with`` from calling it; as of a function
-        with `contextlib.contextmanager`, it then ends what is not ended yet.
+        Appended events are durable when the ``with`` ends; if it ends with an exception, they are not written.
+        ``__exit__`` may be called a second time, because an interrupt may keep the ``with`` from calling it. It then
+        ends whatever is not ended yet, as a function with `contextlib.contextmanager` does.
         """
 
     def flush(self, name: str) -> None:
-        """Wait until all events of a study that readers could see before this call are on disk; by default they are."""
+        """Wait until all events that readers of a study could see before this call are on disk; by default they are."""
         return
 
     def check(self) -> None:
-        """Raise StoreError where the store finds itself damaged; by default it relies on the records' checksums."""
+        """Raise StoreError if the store finds itself damaged; by default it relies on the records' checksums."""
         return
 
     def salvage(self) -> tuple[list[Header], list[tuple[int, Record]]]:
-        """From a damaged store: the intact headers, and (study id, event) of all intact events, in order."""
+        """Return the intact headers of a damaged store, and (study id, event) of all its intact events, in order."""
         raise StoreError(f"store {self.url}: {type(self).__name__} cannot salvage anything from a damaged store")

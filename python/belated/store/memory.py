@@ -1,4 +1,4 @@
-"""A store in this process's memory: for studies that need not outlive it."""
+"""A store in this process's memory, for studies that end with the process."""
 
 import threading
 from collections.abc import Iterator, Sequence
@@ -28,15 +28,15 @@ class MemoryStore(Store):
 
     @classmethod
     def from_location(cls, location: str) -> "MemoryStore":
-        """A new store: memory has no locations."""
+        """Return a new store, because memory has no locations."""
         return cls()
 
     def names(self) -> list[str]:
-        """The names of all studies, the oldest first."""
+        """Return the names of all studies, the oldest first."""
         return list(self._studies)
 
     def create(self, header: Header, records: Sequence[Record]) -> bool:
-        """Start a study with these events; False where there is one of this name already."""
+        """Start a study with these events; return False if a study of this name exists already."""
         with self._lock:
             if header.name in self._studies:
                 return False
@@ -44,16 +44,16 @@ class MemoryStore(Store):
             return True
 
     def header(self, name: str) -> Header | None:
-        """The study of this name; None if there is no such study."""
+        """Return the study of this name, or None if there is none."""
         return self._studies[name][0] if name in self._studies else None
 
     def events(self, name: str, start: int) -> list[Record]:
-        """A study's events from number `start` on, as of now."""
+        """Return a study's events from number `start` on."""
         return self._records(name)[start:]
 
     @contextmanager
     def writing(self, name: str) -> Iterator[Transaction]:
-        """The only writer of a study, for the length of a ``with``."""
+        """A context in which the caller is the only writer of a study."""
         with self._lock:
             records = self._records(name)
             log = _Log(records)
@@ -67,7 +67,7 @@ class MemoryStore(Store):
 
 
 class _Log:
-    """A study's log while nobody else can write to it."""
+    """A study's log while no other thread can write to it."""
 
     def __init__(self, committed: list[Record]) -> None:
         self._committed = committed

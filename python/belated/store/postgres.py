@@ -1,7 +1,7 @@
 """Studies in a PostgreSQL database: the lock of a study, transactions, lost connections, and errors of the server.
 
-Layout: in a schema `belated` the tables of the SQLite store. A study's writer holds the lock on its row of `heads`,
-and numbers its events under it. See docs/postgresql.md.
+Layout: a schema `belated` with the tables of the SQLite store. A study's writer locks its row of `heads`, and numbers
+its events while it has the lock. See docs/postgresql.md.
 """
 
 import os
@@ -17,21 +17,21 @@ from belated.store.urls import split_passwords
 
 T = TypeVar("T")
 
-#: The number of the layout below. Another one is refused.
+#: The number of the layout below. Other layouts are refused.
 LAYOUT = 1
 
-# A writer commits without waiting for the disk, so that the next one can go on, and then waits for all that was logged
-# until now: one sync serves all writers that wait. A standby logs nothing.
+# A writer commits without waiting for the disk, so that the next one can go on, and then waits until everything logged
+# so far is on disk: one sync serves all waiting writers. A standby logs nothing.
 _SYNC = "SELECT CASE WHEN NOT pg_is_in_recovery() THEN pg_logical_emit_message(true, 'belated', '') END"
 _WITHOUT_WAITING = "SET LOCAL synchronous_commit TO OFF; "
-# The same for users without the right to that: a lock is logged, too.
+# The same for users without the right to call this function: a lock is logged, too.
 _SYNC_BY_LOCK = "SELECT n FROM belated.heads WHERE study = %s FOR UPDATE"
-# How often a sync is asked for that an administrator ends.
+# How often a sync is repeated if an administrator cancels it.
 _SYNCS = 3
 _BEFORE_REPEATING = "look at the study before you repeat it, or repeat it with the same key"
 
-# No foreign key of `events`: each insertion would lock, and so write, the row of its study. `write_key` is drawn by the
-# client for each transaction: by it the client finds out whether a commit took place whose answer was lost.
+# `events` has no foreign key, with which each insertion would lock, and so write, the row of its study. The client
+# draws `write_key` for each transaction; if the answer to a commit is lost, the key shows whether it took place.
 SCHEMA = (
     "CREATE SCHEMA IF NOT EXISTS belated",
     "CREATE TABLE belated.layout (layout integer NOT NULL)",
@@ -53,10 +53,10 @@ _HEADER = "SELECT id, name, definition, at, version, checksum FROM belated.studi
 
 
 class PostgresStore(Store):
-    """A store in a database; any number of processes of any machines may use it at once.
+    """A store in a database; any number of processes on any machines may use it at once.
 
-    A process opens a connection when needed, and another one where it was lost: a forked child opens its own and
-    leaves its parent's alone. Passwords stay in this process, and are neither shown nor pickled.
+    A process opens a connection when it needs one, and a new one if it was lost. A forked child opens its own
+    connection and does not touch its parent's. Passwords stay in this process, and are neither shown nor pickled.
     """
 
     shows_unsynced = True
@@ -64,11 +64,11 @@ class PostgresStore(Store):
     def __init__(self, url: str) -> None:
         self.url = url
         self._server = Server(url)
-        # The connection whose database was found to have this layout; the process that is writing.
+        # The connection whose database was found to have this layout, and the process that is writing.
         self._checked: Any = None
         self._writer: int | None = None
         self._ids: dict[str, int] = {}
-        # Study → the last of its events that this store has read: the next reader most likely wants those from it on.
+        # Study → number of the last event that this store has read: the next read most likely starts there.
         self._known: dict[int, int] = {}
 
     def __repr__(self) -> str:
@@ -84,7 +84,7 @@ class PostgresStore(Store):
 
     @classmethod
     def from_location(cls, location: str) -> "PostgresStore":
-        """``user:password@host:port/database?name=value``; what is absent is as libpq has it, from PGHOST and so on."""
+        """Open ``user:password@host:port/database?name=value``; for missing parts libpq uses PGHOST and so on."""
         place, secrets = split_passwords(location)
         url = f"postgresql://{place}"
         psycopg = driver()
@@ -97,12 +97,12 @@ class PostgresStore(Store):
         return cls(url)
 
     def names(self) -> list[str]:
-        """The names of all studies, the oldest first."""
+        """Return the names of all studies, the oldest first."""
         rows = self._fetch('SELECT name FROM belated.studies ORDER BY at, name COLLATE "C"')
         return [name for (name,) in rows]
 
     def header(self, name: str) -> Header | None:
-        """The study of this name; None if there is no such study."""
+        """Return the study of this name, or None if there is none."""
         with self._server.lock:
             if not self._has_tables():
                 return None
@@ -112,11 +112,11 @@ class PostgresStore(Store):
         return None
 
     def create(self, header: Header, records: Sequence[Record]) -> bool:
-        """Start a study with these events; False where there is one of this name already."""
+        """Start a study with these events; return False if a study of this name exists already."""
         return not self.create_all([(header, records)])
 
     def create_all(self, studies: Sequence[tuple[Header, Sequence[Record]]]) -> list[str]:
-        """Start studies with their events, in one transaction; the names that are there already, if any."""
+        """Start studies with their events in one transaction; if names exist, start none and return these names."""
         tried = False
 
         def start(connection: Any) -> list[str]:
@@ -124,7 +124,7 @@ class PostgresStore(Store):
             self._create_tables(connection)
             connection.execute("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE")
             taken = []
-            # In one order, so that two such transactions do not wait for each other.
+            # In a fixed order, so that two such transactions do not wait for each other.
             for header, _ in sorted(studies, key=lambda study: study[0].name):
                 added = connection.execute(
                     "INSERT INTO belated.studies VALUES (%s, %s, %s, %s, %s, %s) ON CONFLICT (name) DO NOTHING", header
@@ -133,7 +133,7 @@ class PostgresStore(Store):
                     taken.append(header)
             if taken:
                 connection.execute("ROLLBACK")
-                # Ids are drawn at random: if they are these, the commit took place whose answer was lost.
+                # Ids are drawn at random: if these ids are found, the commit whose answer was lost took place.
                 statement = "SELECT 1 FROM belated.studies WHERE name = %s AND id = %s"
                 if tried and all(connection.execute(statement, (each.name, each.id)).fetchone() for each in taken):
                     return []
@@ -154,18 +154,18 @@ class PostgresStore(Store):
                 try:
                     self._server.roll_back()
                 except BaseException:
-                    # Interrupted, perhaps before it began: the lock ends with the connection.
+                    # The transaction was interrupted, perhaps before it began: the lock ends with the connection.
                     self._server.close()
                     raise
 
     def events(self, name: str, start: int) -> list[Record]:
-        """A study's events from number `start` on, as of now."""
+        """Return a study's events from number `start` on."""
         with self._server.lock:
             study = self._id(name)
             return self._noted(study, self._run(lambda connection: _events(connection, study, start)))
 
     def flush(self, name: str) -> None:
-        """Wait until all that readers of a study could see before this call is on disk."""
+        """Wait until all events that readers of a study could see before this call are on disk."""
         with self._server.lock:
             study = self._id(name)
 
@@ -179,7 +179,7 @@ class PostgresStore(Store):
 
     @contextmanager
     def writing(self, name: str) -> Iterator[Transaction]:
-        """The only writer of a study, for the length of a ``with``."""
+        """A context in which the caller is the only writer of a study."""
         with self._server.lock:
             self._refuse_nested()
             log = _Transaction(self, self._id(name))
@@ -193,12 +193,12 @@ class PostgresStore(Store):
                 try:
                     self._server.roll_back()
                 except BaseException:
-                    # Interrupted, perhaps before it began: the lock ends with the connection.
+                    # The transaction was interrupted, perhaps before it began: the lock ends with the connection.
                     self._server.close()
                     raise
 
     def check(self) -> None:
-        """StoreError where events are missing, or have no study."""
+        """Raise StoreError if events are missing, or have no study."""
         problems = self._fetch(
             "SELECT coalesce(name, 'study ' || e.study), n, count, least, most FROM (SELECT study, count(*), min(seq) "
             "AS least, max(seq) AS most FROM belated.events GROUP BY study) AS e FULL JOIN belated.heads USING (study) "
@@ -210,7 +210,7 @@ class PostgresStore(Store):
             raise self._server.error(f"it is damaged ({found}): restore a backup, or use --salvage")
 
     def salvage(self) -> tuple[list[Header], list[tuple[int, Record]]]:
-        """The intact headers, and (study id, event) of all intact events, as far as the server can read them."""
+        """Return the intact headers, and (study id, event) of all intact events, as far as the server can read them."""
         headers, events = [], []
         for row in self._fetch(f"{_HEADER} ORDER BY at"):
             try:
@@ -224,7 +224,7 @@ class PostgresStore(Store):
                 events.append((study, Record(*row)))
         return headers, events
 
-    # What the methods above share.
+    # Helpers of the methods above.
 
     def _id(self, name: str) -> int:
         if name not in self._ids and self.header(name) is None:
@@ -288,14 +288,14 @@ class PostgresStore(Store):
 
 
 class _Transaction:
-    """The `Transaction` of this store: events are written when it is committed, in one round trip."""
+    """The `Transaction` of this store: a commit writes its events in one round trip."""
 
     def __init__(self, store: PostgresStore, study: int) -> None:
         self._store = store
         self._study = study
         self._added: list[Record] = []
-        # The connection that holds the lock; what was read with it: events from number `_start` on, the checksum of the
-        # last one, the log's length.
+        # The connection that holds the lock, and what it read: the events from number `_start` on, the checksum of the
+        # last one, and the length of the log.
         self._connection: Any = None
         self._stored: list[Record] = []
         self._last: bytes | None = None
@@ -306,11 +306,11 @@ class _Transaction:
         self._store._run(self._lock)
 
     def events(self, start: int) -> list[Record]:
-        """The events from number `start` on."""
+        """Return the events from number `start` on."""
 
         def read(connection: Any) -> list[Record]:
             if connection is not self._connection:
-                # Nothing has been written yet: a lock that was lost may be taken anew.
+                # Nothing has been written yet, so a lock that was lost may be taken again.
                 self._lock(connection)
             return _events(connection, self._study, start)
 
@@ -320,7 +320,7 @@ class _Transaction:
         return self._store._noted(self._study, stored) + [record for record in self._added if record.seq >= start]
 
     def append(self, records: Sequence[Record]) -> None:
-        """Add events, numbered on from the last one."""
+        """Add events, whose numbers continue after the last one."""
         if records and records[0].seq != self._n + len(self._added):
             raise StoreError("the store's count of events changed within a transaction: it is damaged; restore a copy")
         self._added.extend(records)
@@ -329,14 +329,14 @@ class _Transaction:
         """Write the appended events exactly once, even if the connection is lost meanwhile."""
         if not self._added:
             return
-        # `before` is the checksum of the event before the first one. `sent`: whether there may have been a commit whose
-        # answer was lost.
+        # `before` is the checksum of the event before the first one; `sent` says whether a commit may have taken place
+        # whose answer was lost.
         first, before, key, sent = self._added[0].seq, self._last, os.urandom(16), False
 
         def write(connection: Any) -> None:
             nonlocal sent
             if connection is not self._connection:
-                # The lost transaction is over once the lock is free again: either it was committed, or not.
+                # When the lock is free again, the lost transaction is over: either it was committed, or not.
                 self._lock(connection)
                 if self._n > first:
                     found = connection.execute(_WRITE_KEY, (self._study, first), binary=True).fetchone()
@@ -365,7 +365,7 @@ class _Transaction:
                 sent = False
                 if found != (key,):
                     raise
-            # The events are there: only the wait for the disk was ended, as by an administrator.
+            # The events are there; only the wait for the disk was cancelled, for example by an administrator.
             self._wait_for_disk(connection)
 
         try:
@@ -387,7 +387,7 @@ class _Transaction:
         )
 
     def _wait_for_disk(self, connection: Any) -> None:
-        """Wait for the disk after a commit without waiting."""
+        """Wait for the disk after a commit that did not wait."""
         for _ in range(_SYNCS):
             try:
                 connection.execute(_SYNC)
@@ -403,9 +403,9 @@ class _Transaction:
 
     def _lock(self, connection: Any) -> None:
         start, later = self._store._known.get(self._study, 0), self._store._server.may_sync_later
-        # In one message, and none after it, where the server's limit on silence begins. The advisory lock is a queue:
-        # who waits for a row that is updated meanwhile may be overtaken again and again. The events are asked for by
-        # themselves, since a statement that waits for a lock reads all else as it was before.
+        # All in one message, because the server's limit on silence applies between two messages. The advisory lock is a
+        # queue: without it, a writer that waits for a row which others update may be overtaken repeatedly. The events
+        # have a separate statement, because a statement that waits for a lock reads all else as it was before.
         found = connection.execute(
             f"BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; {_WITHOUT_WAITING if later else ''}"
             f"SELECT pg_advisory_xact_lock({self._study:d}); "
@@ -417,7 +417,7 @@ class _Transaction:
             found.nextset()
         n = found.fetchone()
         found.nextset()
-        # An error if events that were read before are gone.
+        # `events` raises an error if events that were read before are gone.
         gone = n is not None and n[0] < start
         self._stored = [] if gone else _complete(found.fetchall(), start, None if n is None else n[0])
         self._start = n[0] if gone else start
@@ -438,7 +438,7 @@ def _events(connection: Any, study: int, start: int) -> list[Record]:
 
 
 def _complete(rows: list[Any], start: int, n: int | None) -> list[Record]:
-    """The events from number `start` on, which must be all of the n that the study has."""
+    """Return the events from number `start` on; raise an error unless they are complete up to the study's n events."""
     if n is None:
         raise StoreError("the study's count of events is missing: the store is damaged; restore a backup")
     if n < start:
@@ -455,7 +455,7 @@ def _complete(rows: list[Any], start: int, n: int | None) -> list[Record]:
 
 
 def _layout(connection: Any) -> int | None:
-    """The number of the layout that the database has; None where it has none."""
+    """Return the number of the database's layout, or None if it has none."""
     [(there,)] = connection.execute("SELECT to_regclass('belated.layout') IS NOT NULL").fetchall()
     if not there:
         return None

@@ -1,4 +1,4 @@
-"""A connection to a PostgreSQL server: opened when needed, opened again when lost, and never shared by a fork."""
+"""A connection to a PostgreSQL server, which is opened when needed, reopened when lost, and not shared by a fork."""
 
 import os
 import random
@@ -12,8 +12,8 @@ from belated.store.interface import StoreError
 
 T = TypeVar("T")
 
-# Seconds: how long a call waits for other writers, how long a writer may be silent while others wait for it (its
-# process was stopped, or its machine is gone), and how long a call tries to reach the server again.
+# Seconds: how long a call waits for other writers; how long a writer may be silent while others wait for it (its
+# process may be stopped, or its machine gone); and how long a call tries to reach the server again.
 LOCK_TIMEOUT = 60
 _SILENCE = 30
 RECONNECT_TIMEOUT = 60.0
@@ -28,15 +28,15 @@ _CONNECTION = {
     "tcp_user_timeout": 60_000,
     "fallback_application_name": "belated",
 }
-# Whether one may wait for the disk after a commit, which needs the right to call this function: PUBLIC has it, unless
-# it was revoked. Its arguments differ between versions of the server.
+# Whether the user may wait for the disk after a commit. This needs the right to call this function, which PUBLIC has
+# unless it was revoked. The function's arguments differ between versions of the server.
 _MAY_SYNC_LATER = (
     "SELECT coalesce(bool_and(has_function_privilege(oid, 'EXECUTE')), false) FROM pg_catalog.pg_proc "
     "WHERE proname = 'pg_logical_emit_message'"
 )
 
-# Acknowledged means synced, with any default of the server; a stricter setting, for standby servers, is kept. No other
-# limits than these two end a call, times are read as they were written, to the last bit, and whoever may write can.
+# An acknowledged commit is synced, with any default of the server; a stricter setting for standby servers is kept. Only
+# these two limits end a call, times are read to the last bit as written, and anyone who may write can write.
 _SESSION = (
     "SELECT set_config('lock_timeout', %s, false), set_config('idle_in_transaction_session_timeout', %s, false), "
     "set_config('statement_timeout', '0', false), set_config('extra_float_digits', '3', false), "
@@ -44,8 +44,8 @@ _SESSION = (
     "CASE current_setting('synchronous_commit') WHEN 'off' THEN set_config('synchronous_commit', 'on', false) END"
 )
 
-# Words of what the server says before there is a connection, when no error code is given: those that trying again
-# does not change, and those of a server that is there and will soon be ready.
+# Words in the server's messages before a connection exists, if no error code is given: errors that a new attempt does
+# not change, and errors of a server that will soon be ready.
 _FINAL = ("authentication failed", "no password supplied", "does not exist", "pg_hba.conf", "permission denied")
 _NOT_READY = ("starting up", "shutting down", "recovery mode", "not yet accepting", "too many clients", "slots are")
 _REFUSALS = (
@@ -68,12 +68,12 @@ _CODES = {
     "XX002": "it is damaged: restore a backup, or save what is intact with: belated study export --salvage",
 }
 
-# URL without passwords → the passwords that it was opened with in this process, for what is unpickled here.
+# URL without passwords → the passwords with which it was opened in this process, for stores unpickled here.
 PASSWORDS: dict[str, dict[str, str]] = {}
 
 
 def driver() -> Any:
-    """The package psycopg, which is needed from the first URL of PostgreSQL on."""
+    """Return the package psycopg, which is needed only for URLs of PostgreSQL."""
     try:
         import psycopg
     except ImportError as error:
@@ -84,7 +84,7 @@ def driver() -> Any:
 
 
 class Server:
-    """A server as a process has it: by at most one connection, which one thread uses at a time.
+    """A server and this process's connection to it: at most one, which one thread uses at a time.
 
     Passwords are not in its URL, but in this module, where they are neither shown nor pickled.
     """
@@ -96,7 +96,7 @@ class Server:
         self.lock = threading.RLock()
         self._process = os.getpid()
         self._was_connected = False
-        # Of the connection that there is.
+        # Whether the present connection may wait for the disk after a commit.
         self.may_sync_later = False
         register_connection(self)
 
@@ -104,7 +104,7 @@ class Server:
         self.close()
 
     def run(self, action: Callable[[Any], T]) -> T:
-        """Call an action with this process's connection; again with a new one where that was lost."""
+        """Call an action with this process's connection; repeat it with a new one if the connection was lost."""
         psycopg = driver()
         with self.lock:
             end, pause = None, 0.0
@@ -121,13 +121,13 @@ class Server:
                 if again:
                     self.close()
                 if not again or now > end:
-                    # Without its cause, whose frames hold the password.
+                    # Without its cause, because the frames of the cause hold the password.
                     raise problem
                 time.sleep(random.uniform(pause / 2, pause))
                 pause = min(max(2 * pause, 0.05), _MAX_PAUSE)
 
     def roll_back(self) -> None:
-        """End a transaction that is still open, as after an error; where that fails, end the connection."""
+        """End a transaction that is still open, for example after an error; if that fails, close the connection."""
         connection = self._connection
         if connection is None:
             return
@@ -143,7 +143,7 @@ class Server:
             raise
 
     def _close_if_interrupted(self) -> None:
-        """End a connection that was left in the middle of a statement: no other one can be sent by it."""
+        """Close a connection that was left in the middle of a statement, because it cannot send another one."""
         if self._connection is not None and self._connection.info.transaction_status.name == "ACTIVE":
             self.close()
 
@@ -154,7 +154,7 @@ class Server:
         text = str(error)
         if not isinstance(error, driver().OperationalError) or any(word in text for word in _FINAL):
             return False
-        # A server that was never reached is more likely to be another one than to be starting.
+        # If a server was never reached, its address is more likely to be wrong than the server to be starting.
         return self._was_connected or any(word in text for word in _NOT_READY)
 
     def _connected(self) -> Any:
@@ -171,7 +171,7 @@ class Server:
             except BaseException:
                 connection.close()
                 raise
-            # Last, so that none is used that was not set up to the end.
+            # Set last, so that a connection is used only after its setup is complete.
             self._connection = connection
         return self._connection
 
@@ -184,13 +184,13 @@ class Server:
         [(self.may_sync_later,)] = connection.execute(_MAY_SYNC_LATER).fetchall()
 
     def close(self) -> None:
-        """End the connection; the next call opens another one."""
+        """Close the connection; the next call opens another one."""
         connection, self._connection = self._connection, None
         if connection is not None and self._process == os.getpid():
             connection.close()
 
     def error(self, text: str) -> StoreError:
-        """An error of this server's store."""
+        """Return an error of this server's store."""
         return StoreError(f"store {self.url}: {text}")
 
     def _translated(self, error: Any) -> StoreError:
@@ -198,7 +198,7 @@ class Server:
         for secret in PASSWORDS.get(self.url, {}).values():
             said = said.replace(secret, "***") if secret else said
         if "authentication failed" in said and not self._was_connected:
-            # So that a later URL without a password finds the right one elsewhere.
+            # So that a later URL without a password does not use this wrong one.
             PASSWORDS.pop(self.url, None)
         message = _CODES["25006"] if "during recovery" in said else _CODES.get(error.sqlstate)
         if message is None and self._connection is None:
@@ -208,7 +208,7 @@ class Server:
         return self.error(f"PostgreSQL refused: {said}" if message is None else f"{message} ({said})")
 
     def _after_fork(self) -> None:
-        """In a forked child: keep the parent's connection open and unused, and begin without one."""
+        """In a forked child: keep the parent's connection open and unused, and start without a connection."""
         self.lock = threading.RLock()
         self._process = os.getpid()
         connection, self._connection = self._connection, None
@@ -217,5 +217,5 @@ class Server:
 
 
 def one_line(error: object) -> str:
-    """What an error says, in one line."""
+    """Return the message of an error in one line."""
     return " ".join(str(error).split())

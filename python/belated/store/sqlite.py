@@ -1,7 +1,7 @@
 """Studies in one SQLite file: locking, transactions, and errors of the file or the disk.
 
-Layout: a row of `studies` per study, its events in `events`, numbered from 0 without gaps, and in `heads` how many
-there are, so that the loss of a last event is noticed. See docs/store.md.
+Layout: `studies` has a row per study; `events` has its events, numbered from 0 without gaps; and `heads` has their
+number, so that the loss of a last event is noticed. See docs/store.md.
 """
 
 import os
@@ -40,16 +40,16 @@ SCHEMA = (
 # Chosen by measurement, see docs/store.md.
 JOURNAL = "WAL"
 
-# Seconds: how long a call waits for other writers; the longest pause between two attempts; the waiting time after
+# Seconds: how long a call waits for other writers; the longest pause between two attempts; and the waiting time after
 # which pauses have shrunk to half of that.
 BUSY_TIMEOUT = 60.0
 _MAX_PAUSE = 0.02
 _PAUSE_HALVED_AFTER = 0.03
 
-# Bytes. Everything that belated writes, also a million candidates, fits into a cell of this size.
+# Bytes. Everything that belated writes, even a million candidates, fits into a cell of this size.
 _MAX_CELL = 1 << 28
 
-# SQLite's primary result codes; and words of their messages, for Python 3.10, whose exceptions lack the codes.
+# SQLite's primary result codes, and words of their messages for Python 3.10, whose exceptions lack the codes.
 _BUSY = ((5, "database is locked"), (6, "table is locked"))
 _BUSY_MESSAGE = "other processes have been writing to it for {:.0f} s: is one of them stopped?"
 _DAMAGED = "it is damaged: restore a copy, or save what is intact with: belated study export --salvage"
@@ -76,7 +76,7 @@ def _has_code(error: sqlite3.Error, code: int, words: str) -> bool:
 class SqliteStore(Store):
     """A store in one file; any number of processes of one machine may use it at once.
 
-    Connections are opened when needed, one per process: a forked child opens its own and leaves its parent's alone.
+    Each process opens a connection when it needs one. A forked child opens its own and does not touch its parent's.
     """
 
     def __init__(self, path: str) -> None:
@@ -86,7 +86,7 @@ class SqliteStore(Store):
         self._connection: sqlite3.Connection | None = None
         register_connection(self)
         self._file: tuple[int, int] | None = None
-        # Of the connection that there is: whether the file is mounted by itself; whether it is for reading only.
+        # About the present connection: whether the file is mounted by itself, and whether it is only for reading.
         self._is_mounted = self._reads_only = False
         self._ids: dict[str, int] = {}
 
@@ -94,7 +94,7 @@ class SqliteStore(Store):
         return f"SqliteStore({self.path!r})"
 
     def __del__(self) -> None:
-        # At once, not when cycles are collected: the last connection that closes removes the write-ahead log.
+        # Immediately, not when cycles are collected: the last connection that closes removes the write-ahead log.
         self._disconnect()
 
     def __getstate__(self) -> dict[str, str]:
@@ -107,7 +107,7 @@ class SqliteStore(Store):
 
     @classmethod
     def from_location(cls, location: str) -> "SqliteStore":
-        """``/relative.db`` or ``//absolute.db``, as in a URL ``sqlite:///relative.db``."""
+        """Open ``/relative.db`` or ``//absolute.db``, as in a URL ``sqlite:///relative.db``."""
         path = location[1:]
         if not location.startswith("/") or not path or path == ":memory:" or "\0" in path:
             raise InvalidSetting(
@@ -117,7 +117,7 @@ class SqliteStore(Store):
         return cls(path)
 
     def names(self) -> list[str]:
-        """The names of all studies, the oldest first."""
+        """Return the names of all studies, the oldest first."""
         return self._run(
             lambda connection: [
                 name for (name,) in self._fetch(connection, "SELECT name FROM studies ORDER BY at, name")
@@ -125,24 +125,24 @@ class SqliteStore(Store):
         )
 
     def header(self, name: str) -> Header | None:
-        """The study of this name; None if there is no such study."""
+        """Return the study of this name, or None if there is none."""
         if not os.path.exists(self.path):
             return None
         return self._run(lambda connection: self._header(connection, name))
 
     def create(self, header: Header, records: Sequence[Record]) -> bool:
-        """Start a study with these events; False where there is one of this name already."""
+        """Start a study with these events; return False if a study of this name exists already."""
         return not self.create_all([(header, records)])
 
     def create_all(self, studies: Sequence[tuple[Header, Sequence[Record]]]) -> list[str]:
-        """Start studies with their events, in one transaction; the names that are there already, if any."""
+        """Start studies with their events in one transaction; if names exist, start none and return these names."""
 
         def start(connection: sqlite3.Connection, changed: list[bool]) -> list[str]:
             taken = [header.name for header, _ in studies if self._header(connection, header.name) is not None]
             if taken:
                 return taken
             if self._fetch(connection, "SELECT 1 FROM sqlite_master, studies LIMIT 1"):
-                # A study that cannot be found because of damage must not be created again.
+                # If damage hides a study, it must not be created again.
                 self._check_integrity(connection)
             for header, records in studies:
                 connection.execute("INSERT INTO studies VALUES (?, ?, ?, ?, ?, ?)", header)
@@ -154,7 +154,7 @@ class SqliteStore(Store):
         return self._run(lambda connection: self._in_transaction(connection, start), create=True, write=True)
 
     def events(self, name: str, start: int) -> list[Record]:
-        """A study's events from number `start` on, as of now."""
+        """Return a study's events from number `start` on."""
 
         def read(connection: sqlite3.Connection) -> list[Record]:
             study = self._id(connection, name)
@@ -164,13 +164,13 @@ class SqliteStore(Store):
 
     @contextmanager
     def writing(self, name: str) -> Iterator[Transaction]:
-        """The only writer of the file, for the length of a ``with``."""
+        """A context in which the caller is the only writer of the file."""
         with self._lock:
             try:
                 connection = self._ready(write=True)
                 study = self._id(connection, name)
                 changed: list[bool] = []
-                # As `_in_transaction`, in this frame: no interrupt comes between the lock and what releases it.
+                # As `_in_transaction`, but in this frame, so that no interrupt comes between the lock and its release.
                 try:
                     self._when_free(lambda: connection.execute("BEGIN IMMEDIATE"))
                     yield _Transaction(connection, study, changed)
@@ -186,16 +186,16 @@ class SqliteStore(Store):
                 raise self._failed(error) from error
 
     def check(self) -> None:
-        """StoreError where SQLite finds the file damaged."""
+        """Raise StoreError if SQLite finds the file damaged."""
         self._run(self._check_integrity)
 
     def salvage(self) -> tuple[list[Header], list[tuple[int, Record]]]:
-        """The intact headers, and (study id, event) of all intact events, found without SQLite's help."""
+        """Return the intact headers, and (study id, event) of all intact events, found without SQLite's help."""
         from belated.store.salvage import salvage
 
         return salvage(self.path)
 
-    # What the methods above share.
+    # Helpers of the methods above.
 
     def _check_integrity(self, connection: sqlite3.Connection) -> None:
         found = [text for (text,) in self._fetch(connection, "PRAGMA integrity_check(5)")]
@@ -219,7 +219,7 @@ class SqliteStore(Store):
         return self._when_free(lambda: connection.execute(statement, arguments).fetchall())
 
     def _run(self, action: Callable[[sqlite3.Connection], T], create: bool = False, write: bool = False) -> T:
-        """Call an action with this process's connection; errors of SQLite become StoreError."""
+        """Call an action with this process's connection, and turn errors of SQLite into StoreError."""
         with self._lock:
             try:
                 return action(self._ready(create, write))
@@ -227,7 +227,7 @@ class SqliteStore(Store):
                 raise self._failed(error) from error
 
     def _ready(self, create: bool = False, write: bool = False) -> sqlite3.Connection:
-        """This process's connection to the file, opened where there is none; with `write`, one that may write."""
+        """Return this process's connection to the file, opened if necessary; with `write`, one that may write."""
         connection = self._connection
         if connection is None:
             connection = self._connect(create)
@@ -246,9 +246,9 @@ class SqliteStore(Store):
         return connection
 
     def _failed(self, error: sqlite3.Error | UnicodeDecodeError) -> StoreError:
-        """What to raise after an error of SQLite; the connection's cached pages may differ from the file then."""
+        """Return the error to raise after an error of SQLite; drop the connection, whose cached pages may be wrong."""
         self._disconnect()
-        # SQLite's messages quote the file, and Python reads them as text.
+        # SQLite's messages quote the file, and Python decodes them as text.
         return self._translated(error) if isinstance(error, sqlite3.Error) else self._error(_DAMAGED)
 
     def _identity(self) -> tuple[int, int] | None:
@@ -269,7 +269,7 @@ class SqliteStore(Store):
         self._reads_only = problem is not None
         if problem is not None:
             warn(f"store {self.path} is opened for reading only, and may lack the last events: {problem}")
-        # A reader that could write would, when it closes, write what its own log has over what others wrote.
+        # A reader that could write would, on closing, copy its own log over the pages that others wrote.
         uri = f"{Path(self.path).as_uri()}?mode={'rwc' if create else 'ro' if self._reads_only else 'rw'}"
         connection = sqlite3.connect(uri, uri=True, timeout=0, isolation_level=None, check_same_thread=False)
         try:
@@ -325,7 +325,7 @@ class SqliteStore(Store):
             )
 
     def _second_name(self) -> str | None:
-        """Why the file may be open under another name, with a log of its own there; None where it has one name."""
+        """Return why the file may be open under another name, with another log there; None if it has one name."""
         try:
             status = os.stat(self.path)
         except OSError:
@@ -346,7 +346,7 @@ class SqliteStore(Store):
     def _in_transaction(
         self, connection: sqlite3.Connection, action: Callable[[sqlite3.Connection, list[bool]], T]
     ) -> T:
-        """Call an action in a write transaction: committed if it puts something into the list, else rolled back."""
+        """Call an action in a write transaction; commit if it appends to its list, else roll back."""
         changed: list[bool] = []
         try:
             self._when_free(lambda: connection.execute("BEGIN IMMEDIATE"))
@@ -355,7 +355,7 @@ class SqliteStore(Store):
                 self._when_free(lambda: connection.execute("COMMIT"))
             return result
         finally:
-            # By functions in C alone, before which no interrupt can come.
+            # Only functions in C, before which no interrupt can come.
             if connection.in_transaction:
                 try:
                     connection.execute("ROLLBACK")
@@ -366,12 +366,12 @@ class SqliteStore(Store):
         connection = vars(self).pop("_connection", None)
         self._connection = None
         if connection is not None:
-            # Where closing fails, the connection is closed when it is garbage-collected.
+            # If closing fails, the connection is closed when it is garbage-collected.
             with suppress(sqlite3.Error):
                 connection.close()
 
     def _when_free(self, action: Callable[[], T]) -> T:
-        """Call `action`, again and again while other writers hold the lock."""
+        """Call `action`, repeatedly while other writers hold the lock."""
         start = time.monotonic()
         while True:
             try:
@@ -380,7 +380,7 @@ class SqliteStore(Store):
                 waited = time.monotonic() - start
                 if not any(_has_code(error, *kind) for kind in _BUSY) or waited > BUSY_TIMEOUT:
                     raise
-            # A call that has waited for longer tries more often, so that it is likely to be the next.
+            # A call that has waited longer tries more often, so that it is likely to be the next.
             pause = _MAX_PAUSE / (1 + (waited / _PAUSE_HALVED_AFTER) ** 2)
             time.sleep(random.uniform(0, max(pause, 0.0005 if waited < 1.0 else 0.003)))
 
@@ -394,7 +394,7 @@ class SqliteStore(Store):
         return self._error(f"SQLite refused: {error}")
 
     def _after_fork(self) -> None:
-        """In a forked child: keep the parent's connection open and unused, and begin without one."""
+        """In a forked child: keep the parent's connection open and unused, and start without a connection."""
         self._lock = threading.RLock()
         connection, self._connection = self._connection, None
         if connection is not None:
@@ -402,7 +402,7 @@ class SqliteStore(Store):
 
 
 class _Transaction:
-    """The `Transaction` of this store; it notes in `changed` that there is something to commit."""
+    """The `Transaction` of this store; it notes in `changed` that there are events to commit."""
 
     def __init__(self, connection: sqlite3.Connection, study: int, changed: list[bool]) -> None:
         self._connection = connection
@@ -410,11 +410,11 @@ class _Transaction:
         self._changed = changed
 
     def events(self, start: int) -> list[Record]:
-        """The events from number `start` on."""
+        """Return the events from number `start` on."""
         return _events(self._connection, self._study, start)
 
     def append(self, records: Sequence[Record]) -> None:
-        """Add events, numbered on from the last one."""
+        """Add events, whose numbers continue after the last one."""
         if not records:
             return
         self._changed.append(True)

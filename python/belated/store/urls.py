@@ -1,4 +1,4 @@
-"""Passwords in URLs of stores: where they stand, and how to show a URL without them."""
+"""Passwords in URLs of stores: their position, and a form of the URL without them."""
 
 import re
 from reprlib import Repr
@@ -6,7 +6,7 @@ from typing import Any
 
 from belated._core import InvalidSetting
 
-# user:password@hosts/database, all parts optional; what stands after "?" is apart. Hosts may be [::1] or h1:1,h2:2.
+# user:password@hosts/database, all parts optional; the part after "?" is separate. Hosts may be [::1] or h1:1,h2:2.
 _LOCATION = re.compile(r"(?:(?P<user>[^:@/\[\]]*)(?::(?P<password>[^:@/\[\]]*))?@)?(?P<rest>[^@]*)")
 
 _SECRET = r"\b((?:ssl)?password\s*=\s*)('[^']*'?|[^\s&]*)"
@@ -15,12 +15,12 @@ _SHORT.maxstring = _SHORT.maxother = 80
 
 
 def split_passwords(location: str) -> tuple[str, dict[str, str]]:
-    """What follows ``scheme://`` without its passwords, and these, decoded, by their names in a connection string.
+    """Return the location after ``scheme://`` without its passwords, and the decoded passwords by parameter name.
 
     Raises
     ------
     InvalidSetting
-        It is not of the form ``user:password@host:port/database?name=value``.
+        The location is not of the form ``user:password@host:port/database?name=value``.
     """
     from urllib.parse import unquote
 
@@ -45,7 +45,7 @@ def split_passwords(location: str) -> tuple[str, dict[str, str]]:
 
 
 def shown(store: Any) -> str:
-    """A store argument for a message: short, and with asterisks in place of passwords."""
+    """Return a store argument for a message: short, and with asterisks in place of passwords."""
     if not isinstance(store, str):
         return _SHORT.repr(store)
     scheme, separator, rest = store.rpartition("://")

@@ -62,7 +62,7 @@ def _names(store: Store, name: str | None) -> list[str]:
 
 
 def _loaded(store: Store) -> Iterator[tuple[str, Study | BelatedError]]:
-    """Each study of a store by name, or the error that it cannot be loaded with."""
+    """Yield each study of a store by name, or the error that prevents loading it."""
     for name in store.names():
         try:
             yield name, Study.load(name, store)
@@ -71,7 +71,7 @@ def _loaded(store: Store) -> Iterator[tuple[str, Study | BelatedError]]:
 
 
 def list_command(arguments: argparse.Namespace) -> int:
-    """A line for each study; for a damaged one, the problem."""
+    """Print a line for each study; for a damaged study, the problem."""
     code = DONE
     for name, study in _loaded(_store(arguments.store)):
         if isinstance(study, Study):
@@ -84,7 +84,7 @@ def list_command(arguments: argparse.Namespace) -> int:
 
 
 def show_command(arguments: argparse.Namespace) -> int:
-    """Settings, best trial and last trials."""
+    """Print settings, best trial and last trials."""
     store = _store(arguments.store)
     for name in _names(store, arguments.name):
         study = Study.load(name, store)
@@ -96,7 +96,7 @@ def show_command(arguments: argparse.Namespace) -> int:
 
 
 def export_command(arguments: argparse.Namespace) -> int:
-    """Definitions and events as lines of JSON, in UTF-8."""
+    """Write definitions and events as lines of JSON, in UTF-8."""
     _as_utf8(sys.stdout)
     store = _store(arguments.store)
     if not arguments.salvage:
@@ -126,20 +126,20 @@ def export_command(arguments: argparse.Namespace) -> int:
 
 
 def _as_utf8(stream: Any) -> None:
-    """Have a standard stream read or write UTF-8 with any terminal."""
+    """Make a standard stream read or write UTF-8 on any terminal."""
     if isinstance(stream, io.TextIOWrapper):
         stream.reconfigure(encoding="utf-8", errors="strict", newline="\n")
 
 
 def header_line(found: Header, n_events: int, n_studies: int) -> str:
-    """A study's definition as a line of JSON, with the numbers of events of it and of studies in the export."""
+    """Return a study's definition as a line of JSON, with its number of events and the number of studies exported."""
     facts: dict[str, Any] = {"study": found.name, "id": found.id, "version": found.version, "at": found.at}
     facts |= {"checksum": found.checksum.hex(), "events": n_events, "studies": n_studies}
     return f'{json.dumps(facts)[:-1]}, "definition": {found.definition}}}'
 
 
 def event_line(name: str | None, study: int, record: Record) -> str:
-    """An event as a line of JSON, its body as it was stored; `name` is None where the definition is lost."""
+    """Return an event as a line of JSON, with its body as it was stored; `name` is None if the definition is lost."""
     facts: dict[str, Any] = {
         "study": name,
         "id": study,
@@ -156,7 +156,7 @@ def _print_events(name: str | None, study: int, records: Iterable[Record]) -> No
 
 
 def import_command(arguments: argparse.Namespace) -> int:
-    """Studies of an export into a store, event by event as they were, unless one of these names is there already."""
+    """Copy the studies of an export into a store with their events unchanged, unless one of the names exists."""
     store = _store(arguments.store)
     if arguments.file == "-":
         if sys.stdin is None:
@@ -185,7 +185,7 @@ def _opened(file: str) -> IO[str]:
 
 
 def check_command(arguments: argparse.Namespace) -> int:
-    """Whether the store is intact, every checksum right, every number there and every log possible."""
+    """Check that the store is intact, every checksum right, no event number missing and every log possible."""
     store, code = _store(arguments.store), DONE
     store.check()
     for name, study in _loaded(store):

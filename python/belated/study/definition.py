@@ -1,4 +1,4 @@
-"""Definitions: an optimizer's class and constructor arguments as data, and back."""
+"""Definitions: conversion of an optimizer's class and constructor arguments to data, and back."""
 
 import json
 import math
@@ -26,7 +26,7 @@ _KINDS_OF_NUMBER = {"b": bool, "i": np.int64, "u": np.uint64, "f": np.float64}
 
 
 def _value_as_data(value: Any, what: str) -> Any:
-    """A choice as JSON data that gives an equal one of the same type again: a tuple stands as {"tuple": [...]}."""
+    """Return a choice as JSON data from which an equal one of the same type is made; a tuple is {"tuple": [...]}."""
     value = value.item() if isinstance(value, np.generic) else value
     if type(value) is tuple:
         return {"tuple": [_value_as_data(entry, what) for entry in value]}
@@ -39,7 +39,7 @@ def _value_as_data(value: Any, what: str) -> Any:
 
 
 def _value(data: Any) -> Any:
-    """The choice that `_value_as_data` made the data of; InvalidSpace for data that it does not make."""
+    """Return the choice that `_value_as_data` made the data of; raise InvalidSpace for other data."""
     if isinstance(data, dict):
         return tuple(_value(entry) for entry in data["tuple"])
     if isinstance(data, list):
@@ -48,14 +48,14 @@ def _value(data: Any) -> Any:
 
 
 def _dimension_as_data(dimension: Dimension, what: str) -> dict[str, Any]:
-    """A dimension as JSON data; a step or conditions that it does not have are left out."""
+    """Return a dimension as JSON data, without a step or conditions if it has none."""
     data: dict[str, Any] = {"kind": type(dimension).__name__}
     for field in fields(dimension):
         given = getattr(dimension, field.name)
         if field.name in ("choices", "values"):
             data[field.name] = [_value_as_data(value, what) for value in given]
         elif field.name == "when" and given is not None:
-            # As pairs, because JSON objects are compared without regard to their order.
+            # As pairs, because comparisons of JSON objects ignore their order.
             data["when"] = [
                 [name, [_value_as_data(value, f"{what} when {name}") for value in values]]
                 for name, values in given.items()
@@ -66,7 +66,7 @@ def _dimension_as_data(dimension: Dimension, what: str) -> dict[str, Any]:
 
 
 def _dimension(data: Mapping[str, Any]) -> Dimension:
-    """The dimension that `_dimension_as_data` made the data of."""
+    """Return the dimension that `_dimension_as_data` made the data of."""
     arguments = {name: value for name, value in data.items() if name not in ("name", "kind")}
     for name in ("choices", "values"):
         if name in arguments:
@@ -88,7 +88,7 @@ def _dimensions(data: list[dict[str, Any]]) -> dict[str, Dimension]:
 
 
 def _by_name(pairs: Iterable[tuple[str, T]]) -> dict[str, T]:
-    """A dict; InvalidSpace where two of its names are equal."""
+    """Return a dict of pairs; raise InvalidSpace if two names are equal."""
     found: dict[str, T] = {}
     for name, value in pairs:
         if name in found:
@@ -117,12 +117,12 @@ def _fidelity_as_data(fidelity: Fidelity) -> dict[str, Any]:
 
 
 def _fidelity(data: Any) -> Any:
-    """The fidelity that `_fidelity_as_data` made the data of."""
+    """Return the fidelity that `_fidelity_as_data` made the data of."""
     return from_data(data, {"Fidelity": Fidelity, "PowerCost": PowerCost})
 
 
 def definition_of(optimizer: Optimizer) -> dict[str, Any]:
-    """An optimizer's class, arguments and seed, as data; the clock it reads is not part of it."""
+    """Return an optimizer's class, arguments and seed as data; its clock function is not included."""
     kind = type(optimizer)
     if Optimizer.registry.get(kind.__name__) is not kind:
         names = sorted(Optimizer.registry)
@@ -137,17 +137,17 @@ def definition_of(optimizer: Optimizer) -> dict[str, Any]:
         "direction": optimizer.direction,
         "seed": optimizer.seed_,
     }
-    # What most optimizers do not have is left out.
+    # Arguments that most optimizers do not have are left out.
     if optimizer.fidelity is not None:
         arguments["fidelity"] = _fidelity_as_data(optimizer.fidelity)
     if optimizer._constraints is not None:
-        # Functions cannot be stored: how many there are, and what they are called.
+        # Functions cannot be stored, so store their number and names.
         arguments["constraints"] = optimizer._constraints.names
     return {"optimizer": kind.__name__, "arguments": arguments | settings}
 
 
 def differences(stored: Mapping[str, Any], given: Optimizer) -> list[str]:
-    """Differences of a given optimizer from the stored definition, in words; a missing seed agrees with any."""
+    """Describe the differences of a given optimizer from the stored definition; a missing seed agrees with any seed."""
     definition = definition_of(given)
     if stored["optimizer"] != definition["optimizer"]:
         return [f"optimizer is {stored['optimizer']} there and {definition['optimizer']} here"]
@@ -164,12 +164,12 @@ def differences(stored: Mapping[str, Any], given: Optimizer) -> list[str]:
 
 
 def _shown(data: Any) -> str:
-    """Data for a message: a dimension as one writes it."""
+    """Return data for a message; a dimension as source code."""
     return repr(data) if isinstance(data, tuple(_DIMENSIONS.values())) else short_repr(data)
 
 
 def _differences(name: str, there: Any, here: Any) -> Iterator[tuple[str, Any, Any]]:
-    """(nested name, there, here) wherever two pieces of data differ."""
+    """Yield (nested name, there, here) for each difference between two pieces of data."""
     if name in ("space", "context") and there and here:
         names, our_names = [entry["name"] for entry in there], [entry["name"] for entry in here]
         if names != our_names:
@@ -186,19 +186,19 @@ def _differences(name: str, there: Any, here: Any) -> Iterator[tuple[str, Any, A
 
 
 def _kind(data: Any) -> Any:
-    """The class of a value, None for other data (the kind of candidates is the type of their numbers)."""
+    """Return the class of a value, None for other data (the kind of candidates is the type of their numbers)."""
     return data["kind"] if isinstance(data, dict) and "rows" not in data else None
 
 
 def _same(a: Any, b: Any) -> bool:
-    # As text, because 1, 1.0 and True are equal to Python.
+    # Compared as text, because 1, 1.0 and True are equal in Python.
     return json.dumps(a, sort_keys=True) == json.dumps(b, sort_keys=True) or (
         type(a) in (int, float) and type(b) in (int, float) and a == b
     )
 
 
 def stored_constraints(definition: Mapping[str, Any]) -> list[str]:
-    """The names of the constraints that a study was created with."""
+    """Return the names of the constraints that a study was created with."""
     return list(definition["arguments"].get("constraints", ()))
 
 
@@ -207,7 +207,7 @@ def optimizer_from(
     time: Callable[[], float] | None,
     constraints: Sequence[Constraint] | None = None,
 ) -> Optimizer:
-    """The optimizer that a definition defines, with an empty log; its constraints are not stored."""
+    """Return the optimizer of a definition with an empty log; constraints are an argument, as they are not stored."""
     kind = definition["optimizer"]
     made = Optimizer.registry.get(kind) if isinstance(kind, str) else None
     if made is None:

@@ -1,4 +1,4 @@
-"""Reading what `belated study export` wrote: studies whose every line is checked before any is written to a store."""
+"""Reading the output of `belated study export`: every line of a study is checked before any is written to a store."""
 
 import json
 import math
@@ -14,11 +14,11 @@ from belated.study.definition import optimizer_from
 from belated.study.shared_log import SharedLog
 from belated.study.study import LONGEST_NAME, is_usable_name
 
-# Definition and event are taken as text, since a checksum covers them to the last digit. Quotes within strings are
-# escaped, so that the first place with this form is where one of them begins.
+# Definitions and events are read as text, because a checksum covers every digit of them. Quotes within strings are
+# escaped, so the first match of this pattern is where a definition or an event begins.
 _BODY = re.compile(r', "(definition|event)": ')
 
-# The call, the number within the call, and the key that the caller chose.
+# The call, the number within the call, and the caller's key.
 _KEY = re.compile(r"(suggest|observe):[0-9]{1,9}:(.+)", flags=re.DOTALL)
 
 # Number of random bits of an id.
@@ -31,7 +31,7 @@ _EVENT_FACTS = {
     "seq": (int,),
     "key": (str, type(None)),
 }
-# Beside a definition: how many events its study has in the file, and how many studies the file has.
+# Counts beside a definition: the events that its study has in the file, and the studies that the file has.
 _COUNTS = {"events": (int,), "studies": (int,)}
 
 
@@ -51,13 +51,13 @@ class Exported(NamedTuple):
 
 
 def read_exported(lines: Iterable[str], name: str | None, store: Store) -> list[Exported]:
-    """The studies of an export, or the one of this name, each complete, intact and possible.
+    """Return the studies of an export, or the one of this name; each is complete, intact and possible.
 
     Raises
     ------
     StoreError
-        A line that is not as it was written or that no study can have, an event or a study that is missing, or a study
-        whose id one of another name in `store` has.
+        A line was changed, or is impossible in a study; an event or a study is missing; or a study has the same id as a
+        study of another name in `store`.
     """
     headers: dict[int, Header] = {}
     n_events: Counter[int] = Counter()
@@ -102,11 +102,11 @@ def read_exported(lines: Iterable[str], name: str | None, store: Store) -> list[
 
 
 def _check_ids(headers: list[Header], store: Store) -> None:
-    """Refuse studies with the id of another one of the store; one of the same name is refused when it is written."""
+    """Raise an error if a study of another name in the store has the same id; equal names are refused when writing."""
     try:
         there = [header for name in store.names() if (header := store.header(name)) is not None]
     except StoreError:
-        return  # no store so far, or an error that writing to it raises, too
+        return  # there is no store yet, or writing to it will raise the same error
     names = {header.id: header.name for header in there}
     for header in headers:
         other = names.get(header.id, header.name)
@@ -127,20 +127,20 @@ def _checked(header: Header, events: dict[int, Record], n_events: int, store: St
         raise StoreError(
             f"the file was cut off: it has {len(events)} of {n_events} events of study {header.name!r}: export it again"
         )
-    # Opening a study makes the same check: a study that could not be opened is not written.
+    # Opening a study makes the same check, so a study that cannot be opened is not written.
     optimizer = optimizer_from(definition, lambda: header.at)
     SharedLog(optimizer._log, store, header.name, header.id, lambda: header.at).apply(records)
     return Exported(header, records)
 
 
 def _read_line(number: int, line: str) -> tuple[int, _Definition | Record]:
-    """(study's id, definition or record) of a line."""
+    """Return (study's id, definition or record) of a line."""
     found = _BODY.search(line)
     try:
         if found is None or not line.endswith("}"):
             raise ValueError
         facts = json.loads(f"{line[: found.start()]}}}")
-        line.encode()  # a UnicodeEncodeError, which is a ValueError, where bytes were no UTF-8
+        line.encode()  # raises UnicodeEncodeError, a ValueError, if bytes were not UTF-8
         expected = _HEADER_FACTS | _COUNTS if found[1] == "definition" else _EVENT_FACTS
         if not isinstance(facts, dict) or set(facts) != set(expected):
             raise ValueError
@@ -159,8 +159,8 @@ def _read_line(number: int, line: str) -> tuple[int, _Definition | Record]:
 
 
 def _check_facts(number: int, facts: dict[str, Any]) -> None:
-    """Refuse what no study can have, though it has the right type, and what stores could not keep."""
-    # Where the definition is lost, an event's study has no name.
+    """Raise an error for facts of the right type that a study cannot have, or that stores cannot keep."""
+    # If the definition is lost, an event's study has no name.
     name, key = facts["study"], facts.get("key")
     parts = None if key is None else _KEY.fullmatch(key)
     for right, fact, needed in (

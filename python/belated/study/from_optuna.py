@@ -1,6 +1,6 @@
-"""Optuna's trials and distributions in belated's terms, and the optimizer that has all trials of an Optuna study.
+"""Conversion of Optuna's trials and distributions, and of a whole Optuna study to an optimizer with its trials.
 
-Optuna is imported only to open a storage: trials and distributions are told by their attributes.
+Optuna is imported only to open a storage; trials and distributions are recognised by their attributes.
 """
 
 import math
@@ -21,18 +21,18 @@ from belated.space.space import Space
 from belated.study.definition import definition_of, optimizer_from
 from belated.warn import warn
 
-# Where Optuna keeps the values of constraints: a list under the key itself, or one value under "constraints:name".
+# Optuna keeps the values of constraints as a list under the key itself, or one value under each "constraints:name".
 CONSTRAINTS = "constraints"
 
-# Attributes that are nested deeper are cut off; the core's limit is 127.
+# Deeper nested attributes are cut off; the core's limit is 127.
 _DEEPEST = 50
 
-# A parameter of more values is not looked at as one that others depend on.
+# A parameter with more values is not considered as a parent of conditions.
 _MOST_LEVELS = 100
 
 
 class Outcome(NamedTuple):
-    """What became of a trial."""
+    """The state of a trial in belated's terms."""
 
     state: Literal["pending", "observed", "failed", "abandoned"]
     value: float | None = None
@@ -40,10 +40,10 @@ class Outcome(NamedTuple):
 
 
 def outcome_of(trial: Any) -> Outcome:
-    """What became of a trial of Optuna.
+    """Return the outcome of a trial of Optuna.
 
-    COMPLETE is observed; but failed where a constraint is violated (its value is larger than 0), or the value is not
-    finite. FAIL is failed, PRUNED abandoned, RUNNING and WAITING pending.
+    COMPLETE is observed, but failed if a constraint is violated (its value is above 0) or the value is not finite. FAIL
+    is failed, PRUNED abandoned, and RUNNING and WAITING pending.
     """
     state = trial.state.name
     if state == "COMPLETE":
@@ -55,7 +55,7 @@ def outcome_of(trial: Any) -> Outcome:
 
 
 def outcome_of_value(trial: Any, value: float) -> Outcome:
-    """Observed with this value; failed where a constraint of the trial is violated, or the value is not finite."""
+    """Return observed with this value, or failed if it is not finite or the trial violates a constraint."""
     violated = [each for each in constraint_values(trial.system_attrs) if not each <= 0]
     if violated:
         return Outcome("failed", error=f"infeasible: constraints at {short_repr(violated)} are above 0")
@@ -65,18 +65,18 @@ def outcome_of_value(trial: Any, value: float) -> Outcome:
 
 
 def constraint_values(system_attrs: Mapping[str, Any]) -> list[float]:
-    """The values of the constraints of a trial, none where it has none."""
+    """Return the values of the constraints of a trial, an empty list if it has none."""
     values = list(system_attrs.get(CONSTRAINTS) or ())
     return values + [value for key, value in system_attrs.items() if key.startswith(f"{CONSTRAINTS}:")]
 
 
 def dimension_of(name: str, distribution: Any) -> Dimension:
-    """The dimension with the values of a distribution of Optuna; of a single value, a constant.
+    """Return the dimension with the values of a distribution of Optuna; a constant if it has a single value.
 
     Raises
     ------
     InvalidSpace
-        It is of an unknown kind, or belated cannot search it: integers beyond 2**40, a choice that is there twice.
+        The distribution is of an unknown kind, or belated cannot search it (integers beyond 2**40, a repeated choice).
     """
     kind = type(distribution).__name__
     try:
@@ -98,7 +98,7 @@ def dimension_of(name: str, distribution: Any) -> Dimension:
 
 
 def minimizes(study: Any) -> bool:
-    """Whether a study of Optuna, which must have one objective, minimises it."""
+    """Whether a study of Optuna minimises its objective; it must have exactly one."""
     if len(study.directions) != 1:
         raise InvalidSetting(
             f"study {study.study_name!r} has {len(study.directions)} objectives, and belated optimises one: combine "
@@ -111,7 +111,7 @@ def minimizes(study: Any) -> bool:
 
 
 def load(storage: Any, name: str) -> Any:
-    """The study of Optuna of this name.
+    """Return the study of Optuna with this name.
 
     Raises
     ------
@@ -132,15 +132,15 @@ def load(storage: Any, name: str) -> Any:
 
 
 def space_of(trials: Sequence[Any]) -> Space:
-    """The space of the parameters of trials, in the order in which they appear.
+    """Return the space of the parameters of trials, in the order in which they appear.
 
-    A parameter that only some trials have gets a condition, where the values of one other parameter tell which ones.
+    A parameter that only some trials have gets a condition if the values of one other parameter tell which trials.
 
     Raises
     ------
     InvalidSpace
-        There are no parameters; one that cannot be searched, has several distributions, or is in some trials without a
-        condition that tells in which.
+        There are no parameters; a parameter cannot be searched or has several distributions; or it is in some trials,
+        and no condition tells in which.
     """
     distributions: dict[str, Any] = {}
     for trial in trials:
@@ -154,7 +154,7 @@ def space_of(trials: Sequence[Any]) -> Space:
     if not distributions:
         raise InvalidSpace("the study has no trial with parameters: pass an optimizer with their space")
     dimensions = {name: dimension_of(name, distribution) for name, distribution in distributions.items()}
-    # A trial that ended early may lack parameters that it would have had.
+    # A trial that ended early may lack parameters that it would have had later.
     whole = [trial.params for trial in trials if trial.state.name == "COMPLETE"]
     for name in dimensions:
         if not all(name in params for params in whole):
@@ -163,7 +163,7 @@ def space_of(trials: Sequence[Any]) -> Space:
 
 
 def _conditional(name: str, dimensions: Mapping[str, Dimension], points: Sequence[Mapping[str, Any]]) -> Dimension:
-    """A dimension with the condition that tells which points have it."""
+    """Return a dimension with the condition that tells which points have it."""
     for parent, dimension in dimensions.items():
         n_levels = dimension.n_levels
         if parent == name or n_levels is None or n_levels > _MOST_LEVELS or not all(parent in each for each in points):
@@ -173,7 +173,7 @@ def _conditional(name: str, dimensions: Mapping[str, Dimension], points: Sequenc
         )
         if having and not having & others:
             if not isinstance(dimension, Categorical):
-                # With numbers it is a threshold, if it can be one: so that values that no trial had are on a side too.
+                # For numbers prefer a threshold, so that values that no trial had are on one side of it too.
                 if min(having) > max(others):
                     having = set(range(min(having), n_levels))
                 elif max(having) < min(others):
@@ -195,7 +195,7 @@ def _with_condition(dimension: Dimension, when: Mapping[str, Any]) -> Dimension:
 
 
 def optimizer_with_trials(storage: Any, name: str, given: Optimizer | None) -> Optimizer:
-    """An optimizer with all trials of a study of Optuna: like `given`, which keeps none; None: `BayesOpt`."""
+    """Return an optimizer with all trials of a study of Optuna: a copy of `given`, or a `BayesOpt` for None."""
     study = load(storage, name)
     reverse = minimizes(study)
     trials = study.get_trials(deepcopy=False)
@@ -233,7 +233,7 @@ def _check_given(given: Any, reverse: bool, name: str) -> None:
 
 
 def _add(optimizer: Optimizer, trial: Any) -> set[str]:
-    """Log a trial of Optuna, as it is now; the names of the user attributes that had to be changed."""
+    """Log a trial of Optuna in its present state; return the names of the user attributes that had to be changed."""
     space = optimizer.domain_
     assert isinstance(space, Space)
     if trial.state.name == "WAITING":
@@ -246,7 +246,7 @@ def _add(optimizer: Optimizer, trial: Any) -> set[str]:
     outcome = outcome_of(trial)
     params = {key: value for key, value in trial.params.items() if key in space}
     if outcome.state != "observed" and _misses(space, params):
-        return set()  # it ended, or stands, before all of its point was chosen
+        return set()  # its point is incomplete: it ended early, or is not that far yet
     started, ended = (_on_clock(optimizer, at) for at in (trial.datetime_start, trial.datetime_complete))
     attrs = {}
     changed = set()
@@ -275,7 +275,7 @@ def _add(optimizer: Optimizer, trial: Any) -> set[str]:
 
 
 def _json_data(value: Any, depth: int = 0) -> Any:
-    """JSON data as near as can be to a value."""
+    """Return JSON data as near as possible to a value."""
     if hasattr(value, "tolist"):  # an array, or a number of NumPy
         value = value.tolist()
     if value is None or isinstance(value, (bool, int)):
@@ -293,17 +293,17 @@ def _json_data(value: Any, depth: int = 0) -> Any:
 
 
 def _encodable(text: str) -> str:
-    """The same text where it is UTF-8, else with escapes."""
+    """Return the text if it is valid UTF-8, else with escapes."""
     return text.encode(errors="backslashreplace").decode()
 
 
 def _on_clock(optimizer: Optimizer, at: datetime | None) -> float | None:
-    """A time on the optimizer's clock; the present if it is unknown, None where the core counts suggestions."""
+    """Return a time on the optimizer's clock: the present if unknown, None if the core counts suggestions."""
     return optimizer._problem.now() if at is None or optimizer.clock == "iterations" else at.timestamp()
 
 
 def _misses(space: Space, params: Mapping[str, Any]) -> bool:
-    """Whether params lack a name, or hold something else than a point of the space."""
+    """Whether params lack a name, or are not a point of the space."""
     try:
         space.locate({key: value for key, value in params.items() if key in space})
     except InvalidPoint:

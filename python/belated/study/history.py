@@ -1,4 +1,4 @@
-"""When the events of a study were written, and which trial each of them concerns."""
+"""The times when the events of a study were written, and the trials that they concern."""
 
 from array import array
 from collections.abc import Iterable, Sequence
@@ -10,34 +10,34 @@ _NONE = -1
 
 
 class Written(NamedTuple):
-    """When the first and the last event of a trial were written, in seconds since 1970 by the writers' clocks."""
+    """The times when the first and last event of a trial were written, in seconds since 1970 by the writers' clocks."""
 
     first: float
     last: float
 
 
 class History:
-    """What the store knows of the events of a log beside the events themselves."""
+    """The facts that the store keeps about the events of a log, besides the events."""
 
     def __init__(self) -> None:
         self._at = array("d")
         self._concerned = array("q")
-        # Of the events that were looked at so far: made when it is first asked for, since most studies never are.
+        # Covers the events that were read so far; computed at the first request, because most studies never need it.
         self._written: dict[int, Written] = {}
         self._n_seen = 0
 
     def note(self, records: Sequence[Record], numbers: Iterable[int | None]) -> None:
-        """Events that follow those known, and the number of the trial that each of them concerns."""
+        """Take in new events, with the number of the trial that each of them concerns."""
         self._at.extend(record.at for record in records)
         self._concerned.extend(_NONE if number is None else number for number in numbers)
 
     def concerned(self, event: int) -> int | None:
-        """The number of the trial that an event concerns."""
+        """Return the number of the trial that an event concerns."""
         number = self._concerned[event]
         return None if number == _NONE else number
 
     def written(self, number: int) -> Written:
-        """When the first and the last event of a trial were written."""
+        """Return the times when the first and the last event of a trial were written."""
         for event in range(self._n_seen, len(self._at)):
             concerned, at = self._concerned[event], self._at[event]
             known = self._written.get(concerned)
@@ -46,5 +46,5 @@ class History:
         return self._written[number]
 
     def changed(self, start: int) -> list[int]:
-        """The numbers of the trials that events from number `start` on concern, in order."""
+        """Return the numbers of the trials that events from number `start` on concern, in order."""
         return sorted(set(self._concerned[start:]) - {_NONE})

@@ -1,4 +1,4 @@
-"""The log that processes share: what a core is to an optimizer, with a store between."""
+"""The log that processes share: it has the methods of a core, and keeps its events in a store."""
 
 import itertools
 import json
@@ -29,25 +29,25 @@ Events: TypeAlias = list[tuple[str, str | None]]
 
 LOGGER = logger()
 
-# A proposal quicker than this, in seconds, is made again within the write lock: releasing it would take longer.
+# A proposal that takes less than this, in seconds, is repeated within the write lock: releasing it would take longer.
 _QUICK = 0.002
 
-# How often a slow proposal is made again without the lock, because others wrote meanwhile.
+# How often a slow proposal is repeated without the lock, after other processes wrote meanwhile.
 _ATTEMPTS = 3
 
-# How often a call is made again whose connection was lost before anything was written, while others wrote.
+# How often a call is repeated if its connection is lost before it writes anything, while other processes write.
 _LOST_CONNECTIONS = 20
 
-# After this time without a read, in seconds, the log is read before the write lock is taken: no other process can write
-# while many events are transferred.
+# If the last read is longer ago than this, in seconds, the log is read before the write lock is taken: transferring
+# many events with the lock held would keep other processes from writing.
 _LONG_AGO = 1.0
 
 
 class SharedLog:
     """The log of a study: a core whose events are kept in a store. The stored log is authoritative.
 
-    The core here holds a prefix of it. Events are validated against the whole log with the store's write
-    lock held, and applied to the core once they are committed.
+    The core has a prefix of the stored log. Events are validated against the whole log while the store's write lock is
+    held, and applied to the core after they are committed.
     """
 
     def __init__(self, core: _core.Optimizer, store: Store, name: str, id: int, wall_time: Callable[[], float]) -> None:
@@ -58,38 +58,38 @@ class SharedLog:
         self.wall_time = wall_time
         self.history = History()
         self.lock = threading.RLock()
-        # The events that the present writer is about to commit, each with its key; None while there are none.
+        # The events that the present writer is about to commit, each with its key; None outside a write.
         self.uncommitted: Events | None = None
-        # How many events were noted here, and the checksum of the last one.
+        # Number of events that were noted here, and the checksum of the last one.
         self._n_applied = core.n_events()
         self._last: bytes | None = None
         # (number, checksum) of the last event that is known to be on disk.
         self._synced: tuple[int, bytes] | None = None
-        # How often the log was read anew, and when it was last read, by the monotonic clock.
+        # Number of complete re-reads of the log, and the time of the last read by the monotonic clock.
         self._readings = 0
         self._read_at = -math.inf
-        # Whether trials may be started: asked with the write lock held. None: always.
+        # Returns whether trials may be started; called with the write lock held. None: always.
         self.may_start: Callable[[], bool] | None = None
-        # What calls with a key wrote: "call:i:key" → the number of the event. Strings and integers alone, which the
-        # garbage collector does not visit. With other objects, its long pauses would come after the same number of
-        # events in all processes of a study, one after another behind the lock.
+        # The events written by calls with a key: "call:i:key" → the number of the event. It has only strings and
+        # integers, because the garbage collector does not visit them. With other objects, its long pauses would come
+        # after the same number of events in all processes of a study, one after another behind the lock.
         self._keyed: dict[str, int] = {}
 
     # Reading and writing the store.
 
     def sync(self) -> int:
-        """Apply what others wrote; the number of events that were new."""
+        """Apply the events that other processes wrote; return how many were new."""
         with self.lock:
             return self._apply_new(partial(self.store.events, self.name))
 
     def _apply_new(self, read_from: Callable[[int], list[Record]]) -> int:
-        """Apply the events that are not known yet, given how to read them from a number on; how many they were."""
+        """Apply the new events; `read_from` reads the events from a number on. Return how many were new."""
         known = self.core.n_events()
         if self._n_applied != known:
-            # The last call was interrupted after the core changed and before it was noted here.
+            # The last call was interrupted after the core changed and before the change was noted here.
             return self._read_anew(read_from)
         try:
-            # With the last one that is known, which must still be there.
+            # Also read the last known event, to check that it is still there.
             records = read_from(max(known - 1, 0))
             if known and (not records or records[0].checksum != self._last):
                 there = "another event in place of" if records else "no longer event"
@@ -109,7 +109,7 @@ class SharedLog:
         return len(records)
 
     def _check_that_only_unsynced(self, read_from: Callable[[int], list[Record]], gone: EventsGone) -> None:
-        """Raise EventsGone where events are gone that were on disk."""
+        """Raise EventsGone if events are gone that were on disk."""
         if not self.store.shows_unsynced:
             raise gone
         if self._synced is not None:
@@ -119,7 +119,7 @@ class SharedLog:
                 raise gone
 
     def _read_anew(self, read_from: Callable[[int], list[Record]]) -> int:
-        """Replace all that is known by the store's log; its length."""
+        """Read the whole log of the store in place of the known events; return its length."""
         records = verified(self.name, self.id, 0, read_from(0))
         numbers = self._written_to(self.core.replace, records)
         self._keyed.clear()
@@ -130,7 +130,7 @@ class SharedLog:
         return len(records)
 
     def apply(self, records: list[Record]) -> None:
-        """Take in events that follow those known, and that were verified."""
+        """Take in verified events that follow the known ones."""
         self._note(records, self._written_to(self.core.extend, records))
 
     def _written_to(self, write: Callable[[list[str]], list[int | None]], records: list[Record]) -> list[int | None]:
@@ -142,7 +142,7 @@ class SharedLog:
             raise StoreError(f"study {self.name!r} has an event that cannot have happened: {error}") from error
 
     def _note(self, records: list[Record], numbers: list[int | None]) -> None:
-        """Note what the core does not keep of events that it has."""
+        """Note facts about events of the core that the core does not keep."""
         self.history.note(records, numbers)
         self._keyed.update((record.key, record.seq) for record in records if record.key is not None)
         if records:
@@ -150,13 +150,13 @@ class SharedLog:
         self._n_applied += len(records)
 
     def _state(self) -> tuple[int, int]:
-        """What changes with every event that is applied or gone."""
+        """Return numbers that change whenever an event is applied or gone."""
         return self._readings, self.core.n_events()
 
     def _write(self, action: Callable[[Events], T]) -> T:
-        """Call an action with the write lock and a core that is up to date; commit the events that it puts into a list.
+        """Call an action with the write lock and an up-to-date core; commit the events that it appends to its list.
 
-        Within another such call, that one commits them.
+        Within another such call, the outer call commits them.
         """
         with self.lock:
             if self.uncommitted is not None:
@@ -171,27 +171,27 @@ class SharedLog:
                     self.uncommitted = []
                     result = action(self.uncommitted)
                     if self.uncommitted:
-                        # By this machine's clock, also where the study's clock is a function of the user.
+                        # By this machine's clock, even if the study's clock is a function of the user.
                         at, start = clocks.time(), self.core.n_events()
                         for seq, (body, key) in enumerate(self.uncommitted, start):
                             records.append(with_checksum(self.id, seq, key, at, body))
                         log.append(records)
             except BaseException as error:
-                # An interrupt may come just before the `with` is entered or left, which then does not end it.
+                # An interrupt just before the `with` statement is entered or left would not release the transaction.
                 transaction.__exit__(type(error), error, error.__traceback__)
                 raise
             finally:
                 self.uncommitted = None
-            # Committed. Should this be interrupted, the next sync finds them.
+            # The events are committed: if this is interrupted, the next sync finds them.
             if records:
                 self._synced = records[-1].seq, records[-1].checksum
                 self.apply(records)
             return result
 
     def _until_written(self, call: Callable[[], T]) -> T:
-        """Make a call that writes, again where a lost connection kept it from writing anything.
+        """Make a call that writes, and repeat it if a lost connection kept it from writing anything.
 
-        What it found written by others, and rests on, is on disk when this returns, too.
+        When this returns, the events of other processes that the call depends on are on disk, too.
         """
         with self.lock:
             for _ in range(_LOST_CONNECTIONS):
@@ -208,7 +208,7 @@ class SharedLog:
         return StoreError(f"the server of {self.store.url} crashes again and again: call again once it runs")
 
     def sync_to_disk(self) -> int:
-        """As `sync`; the events read are then on disk, so that no crash undoes them."""
+        """Sync; then wait until the events read are on disk, so that a crash cannot undo them."""
         with self.lock:
             for _ in range(_LOST_CONNECTIONS):
                 n_new = self.sync()
@@ -217,13 +217,13 @@ class SharedLog:
             raise self._crashes_again()
 
     def _is_on_disk(self) -> bool:
-        """Wait until all that is known is on disk; False where it was gone instead, and the log was read anew."""
+        """Wait until all known events are on disk; return False if they were gone and the log was read anew."""
         last = self.core.n_events() - 1
         if not self.store.shows_unsynced or last < 0 or (self._synced is not None and self._synced[0] == last):
             return True
         checksum, readings = self._last, self._readings
         self.store.flush(self.name)
-        # The server may have crashed before that.
+        # The server may have crashed in the meantime.
         self.sync()
         if checksum is not None and self._readings == readings:
             self._synced = last, checksum
@@ -231,7 +231,7 @@ class SharedLog:
 
     @contextmanager
     def suggesting_while(self, may_start: Callable[[], bool]) -> Iterator[None]:
-        """Within, `suggest` starts trials only if `may_start` holds for the whole log when they are written."""
+        """A context in which `suggest` starts trials only if `may_start` holds for the whole log at that time."""
         with self.lock:
             self.may_start = may_start
             try:
@@ -240,7 +240,7 @@ class SharedLog:
                 self.may_start = None
 
     def keyed(self, call: str, key: str | None) -> list[tuple[int | None, str]]:
-        """(number of the trial concerned, event) of what an earlier call with this key wrote."""
+        """Return (number of the trial concerned, event) for each event that an earlier call with this key wrote."""
         found: list[tuple[int | None, str]] = []
         if key is None:
             return found
@@ -264,13 +264,13 @@ class SharedLog:
         feasible: Feasible | None = None,
         fidelity: float | None = None,
     ) -> list[int]:
-        """Start n trials, or find those that the key started; their numbers. None are where `may_start` forbids."""
+        """Start n trials or find the trials of the key; return their numbers, or none if `may_start` is False."""
 
         def proposal() -> list[str]:
             return self.core.propose(n, context, now(), self.wall_time(), expires_after, feasible, fidelity)
 
         def start(events: list[str], made_for: tuple[int, int], again: bool, uncommitted: Events) -> list[int] | None:
-            """The trials' numbers; None where others wrote since the proposal, and it is not to be made again here."""
+            """Return the trials' numbers, or None if others wrote since the proposal and it is not repeated here."""
             if self.keyed("suggest", key):
                 return self._earlier(n, context, fidelity, key)
             if self.may_start is not None and not self.may_start():
@@ -296,13 +296,13 @@ class SharedLog:
                 if started is not None:
                     return started
             started = self._write(partial(start, [], (-1, -1), True))
-            assert started is not None  # the proposal is made again
+            assert started is not None  # the last attempt repeats the proposal with the lock
             return started
 
         return self._until_written(attempts)
 
     def _earlier(self, n: int, context: Array | None, fidelity: float | None, key: str | None) -> list[int]:
-        """The trials that a key started, if it was for the same request."""
+        """Return the trials that a key started, if it was used for the same request."""
         numbers = [number for number, _ in self.keyed("suggest", key) if number is not None]
         wanted = np.zeros(0) if context is None else context
         same = len(numbers) == n and all(np.array_equal(self.core.trial(i).context, wanted) for i in numbers)
@@ -315,7 +315,7 @@ class SharedLog:
         return numbers
 
     def record(self, action: Action, now: float | None) -> int | None:
-        """Log an action; the number of the trial that it starts or concerns, None where nothing is logged of any."""
+        """Log an action; return the number of the trial that it starts or concerns, None if nothing is logged."""
         return self._until_written(lambda: self._record(action, now, None))
 
     def record_all(self, actions: Sequence[Action], now: float | None) -> list[int | None]:
@@ -332,7 +332,7 @@ class SharedLog:
             if valid is None:
                 return None
             event, number = valid
-            # Several at once all start trials, or are enqueued.
+            # Several actions at once are always starts or enqueued points.
             number = None if number is None else number + len(uncommitted)
             uncommitted.append((event, None if key is None else _stored_key("observe", 0, key)))
             return number
@@ -358,9 +358,9 @@ class SharedLog:
         self._until_written(lambda: self._write(observe))
 
     def _observed_with(self, key: str | None, number: int, value: float, report: Report) -> bool:
-        """Whether a call with this key was carried out before."""
+        """Whether an earlier call with this key was carried out."""
         for other, event in self.keyed("observe", key):
-            # Not the trial's value of today: it may have been amended since.
+            # Compare with the event, not with the trial: its value may have been amended since.
             [(kind, facts)] = json.loads(event).items()
             agrees = (facts["value"], facts.get("std"), facts.get("cost")) == (value, report.std, report.cost)
             if not agrees or not self._same_place(kind, facts.get("point"), other, number, report.place):
@@ -374,47 +374,47 @@ class SharedLog:
     def _same_place(
         self, kind: str, point: dict[str, Any] | None, other: int | None, number: int, place: Location | None
     ) -> bool:
-        """Whether an earlier report on trial `other` was on trial `number`, and as run at this place."""
+        """Whether an earlier report on trial `other` was a report on trial `number` at this place."""
         trial = self.core.trial(number)
         started = (trial.point.tolist(), trial.index)
         wanted = started if place is None else (place.point.tolist(), place.index)
         found = started if point is None else _place_in(point)
         if kind == "Added" and place is None:
-            # A replicate, which is a separate trial: it is where trial `number` was at that time.
+            # A replicate is a separate trial: it is at the place where trial `number` was at that time.
             return found == started or found in self._places_run(number)
         return found == wanted and (kind == "Added" or other == number)
 
     def _places_run(self, number: int) -> Iterator[tuple[list[float], int | None]]:
-        """Where a trial was really run, one report after another."""
+        """Yield the places where a trial was really run, one for each report."""
         for event in self.core.events(0):
             [(kind, facts)] = json.loads(event).items()
             if kind in ("Observed", "Amended") and facts["number"] == number and "point" in facts:
                 yield _place_in(facts["point"])
 
-    # Those that only read.
+    # The methods of a core that only read.
 
     def recommend(
         self, context: Array | None, now: float | None, feasible: Feasible | None = None
     ) -> tuple[Array, int | None, float, float] | None:
-        """(point, candidate index, mean, std) of the best posterior mean; None while nothing is observed."""
+        """Return (point, candidate index, mean, std) of the best posterior mean; None while nothing is observed."""
         return self.core.recommend(context, now, feasible)
 
     def predict(self, points: Array, now: float | None, pending: bool) -> tuple[Array, Array] | None:
-        """Posterior mean and standard deviation of f; None while nothing is observed."""
+        """Return posterior mean and standard deviation of f; None while nothing is observed."""
         return self.core.predict(points, now, pending, self.wall_time())
 
     def surrogate(self, now: float | None, pending: bool) -> tuple[GaussianProcess, float, float, float] | None:
-        """(model, mean, scale, log slope), as the core has them; None while nothing is fitted."""
+        """Return (model, mean, scale, log slope), as in the core; None while nothing is fitted."""
         return self.core.surrogate(now, pending, self.wall_time())
 
     def acquisition(
         self, points: Array, context: Array | None, now: float | None, *, feasible: Feasible | None = None
     ) -> Array | None:
-        """The acquisition of the next suggestion; None while nothing is observed."""
+        """Return the acquisition of the next suggestion; None while nothing is observed."""
         return self.core.acquisition(points, context, now, self.wall_time(), feasible)
 
     def leave_one_out(self, now: float | None) -> tuple[list[int], Array, Array] | None:
-        """(trial numbers, mean, std) of values predicted from all others; None while nothing is observed."""
+        """Return (trial numbers, mean, std), each value predicted from all others; None while nothing is observed."""
         return self.core.leave_one_out(now, self.wall_time())
 
     def now(self, now: float | None) -> float:
@@ -422,20 +422,20 @@ class SharedLog:
         return self.core.now(now)
 
     def trial(self, number: int) -> _core.TrialRecord:
-        """A trial as it stands."""
+        """Return a trial in its present state."""
         with self.lock:
             return self.core.trial(number)
 
     def numbers(self, state: str | None) -> list[int]:
-        """The numbers of the trials in a state, or of all."""
+        """Return the numbers of the trials in a state, or of all trials."""
         return self.core.numbers(state)
 
     def best(self) -> int | None:
-        """The number of the trial with the largest value."""
+        """Return the number of the trial with the largest value."""
         return self.core.best()
 
     def events(self, start: int) -> list[str]:
-        """The log from event number `start` on, as JSON."""
+        """Return the log from event number `start` on, as JSON."""
         return self.core.events(start)
 
     def n_events(self) -> int:
@@ -447,15 +447,15 @@ class SharedLog:
 
 
 def _stored_key(call: str, i: int, key: str) -> str:
-    """The key of the i-th event of a call with a key."""
+    """Return the stored key of the i-th event of a call with a key."""
     return f"{call}:{i}:{key}"
 
 
 def _near(z: float | None, wanted: float) -> bool:
-    """Whether a fidelity is the one that was asked for, but for rounding."""
+    """Whether a fidelity equals the requested one, except for rounding."""
     return z is not None and abs(z - wanted) <= 1e-9
 
 
 def _place_in(point: dict[str, Any]) -> tuple[list[float], int | None]:
-    """The encoded point and the candidate's index in an event's point."""
+    """Return the encoded point and the candidate's index in an event's point."""
     return point["x"], point.get("index")

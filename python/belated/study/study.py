@@ -1,4 +1,4 @@
-"""Studies: an optimizer whose log is kept in a store, for many processes and for longer than any of them lives."""
+"""Studies: an optimizer whose log is kept in a store, shared by many processes and kept after they end."""
 
 import os
 import threading
@@ -26,40 +26,40 @@ from belated.study.definition import definition_of, differences, optimizer_from,
 from belated.study.from_optuna import optimizer_with_trials
 from belated.study.shared_log import SharedLog
 
-# In bytes of UTF-8. An index of PostgreSQL takes rows of 2704 bytes, with a study's id and the call before a key.
+# In bytes of UTF-8. PostgreSQL's index takes rows of at most 2704 bytes; a key is stored with the study's id and call.
 LONGEST_NAME = 2500
 
 
 class Study(LifeCycle[SharedLog]):
     """An optimizer whose log is kept in a store: it outlives the process, and many processes can share it.
 
-    Suggesting and reporting work as with an optimizer, and a report is stored once the call returns. Any process
-    may report on any trial; every report is accepted: late, twice, in any order, after `fail` or a lease.
-    Every method first reads what others wrote; a `Trial` shows the state at the last such read.
+    Suggesting and reporting work as with an optimizer, and a report is stored when the call returns. Any process may
+    report on any trial. Every report is accepted: late, twice, in any order, after `fail`, or after a lease ended.
+    Every method first reads the events of other processes; a `Trial` shows the state at the last such read.
 
     Parameters
     ----------
     name : str
-        Which study of the store.
+        The name of the study in the store.
     store : str or path
         ``"sqlite:///file.db"`` (``sqlite:////`` for an absolute path). The file may hold several studies and serve
         many processes of one machine, but must not lie on a network file system. Processes of many machines share
         ``"postgresql://user@host/database"``, which needs psycopg (``pip install 'belated[postgres]'``).
     optimizer : Optimizer, optional
-        Needed to create the study, with the trials it has. Where the study exists, leave it out, or pass an equal one.
+        Needed to create the study, which then has its trials. If the study exists, leave it out, or pass an equal one.
     time : callable, optional
         A function that returns seconds, default `time.time`: for time stamps, leases and ``clock="seconds"``.
     constraints : list of callable, optional
-        The constraints of a study that was created with constraints: only the number of functions is stored.
-        They must be the same ones, in the same order. Without them the study can do everything but
-        suggest, enqueue and recommend.
+        The constraints of a study that was created with constraints, because a study stores only their number and
+        names. They must be the same functions, in the same order. Without them the study can do everything but suggest,
+        enqueue and recommend.
 
     Raises
     ------
     StoreError
-        The store cannot be read or written, or is damaged; there is no such study and `optimizer` is None.
+        The store cannot be read or written, or is damaged; or there is no such study and `optimizer` is None.
     InvalidSetting
-        The study exists with other settings than `optimizer` has; the message names them. The number of constraints is
+        The study exists with other settings than `optimizer`; the message names them. Or the number of constraints is
         wrong, or a point that was suggested before violates one.
 
     Examples
@@ -111,12 +111,12 @@ class Study(LifeCycle[SharedLog]):
         *,
         constraints: Sequence[Constraint] | None = None,
     ) -> "Study":
-        """Open a study that exists; `constraints` are the constraints of its optimizer, if any.
+        """Open an existing study; `constraints` are the constraints of its optimizer, if it has any.
 
         Raises
         ------
         StoreError
-            There is no study of this name, or it cannot be read.
+            There is no study of this name, or the store cannot be read.
         InvalidSetting
             The number of constraints is wrong, or a point that was suggested before violates one.
         """
@@ -132,53 +132,53 @@ class Study(LifeCycle[SharedLog]):
         *,
         study_name: str | None = None,
     ) -> "Study":
-        """A new study with all trials of a study of Optuna, which stays as it is.
+        """Create a study with all trials of a study of Optuna, which stays unchanged.
 
         Parameters
         ----------
         storage : str or storage of Optuna
             The URL of Optuna's storage, or the storage itself.
         name : str
-            The name of the study there.
+            The name of Optuna's study.
         store : str or path, optional
-            Where the new study is kept; see `Study`. Default None: in this process's memory.
+            The store of the new study; see `Study`. Default None: this process's memory.
         optimizer : Optimizer, optional
-            One without trials and with the same direction; it is copied, and stays without. Its space may leave
-            parameters out. Default None: `BayesOpt`, whose space has Optuna's distributions; a parameter that
-            only some of the completed trials have gets a condition (``when=``), where one other parameter tells which
-            trials have it.
+            An optimizer without trials and with the same direction; it is copied, and stays unchanged. Its space may
+            leave parameters out. Default None: `BayesOpt`, whose space has Optuna's distributions. If only some of the
+            completed trials have a parameter, it gets a condition (``when=``), provided one other parameter tells which
+            trials.
         study_name : str, optional
             The name of the new study. Default None: `name`.
 
         Raises
         ------
         InvalidSetting
-            There is no such study, it has several objectives, or another direction than `optimizer`; the new study
-            exists already.
+            There is no such study, it has several objectives, its direction is not that of `optimizer`, or the new
+            study exists already.
         InvalidSpace
-            A distribution that belated cannot search, or a parameter with several; no condition tells which trials have
-            a parameter.
+            belated cannot search a distribution, a parameter has several, or no condition tells which trials have a
+            parameter.
         InvalidPoint
-            A completed trial whose point does not belong to the space of `optimizer`.
+            The point of a completed trial does not belong to the space of `optimizer`.
 
         Notes
         -----
-        Trials keep their order, but are numbered anew where some are left out; user attributes become ``attrs``, where
-        NaN and infinite numbers are None, with a warning, since JSON has none.
-        Intermediate values and other system attributes than constraints are not read.
+        Trials keep their order, but are numbered anew if some are left out. User attributes become ``attrs``. NaN and
+        infinite numbers in them become None, with a warning, because JSON does not have them.
+        Intermediate values are not read; of the system attributes, only constraints are.
 
         ======== ===================================================================================================
         Optuna   belated
         ======== ===================================================================================================
-        COMPLETE observed, with the seconds that it took as ``duration``; failed where a constraint was violated or the
-                 value is infinite
-        FAIL     failed; left out where it failed before its point was chosen
-        PRUNED   abandoned; its value, which is of fewer steps than the others', is not read
-        RUNNING  pending: report its value to the new study; left out where its point is not chosen yet
-        WAITING  enqueued, where any of its point was given (see `Optimizer.enqueue`); else left out
+        COMPLETE observed, with its time in seconds as ``duration``; failed if a constraint was violated or the value is
+                 infinite
+        FAIL     failed; left out if it failed before its point was chosen
+        PRUNED   abandoned; its value is not read, because it comes from fewer steps than the other values
+        RUNNING  pending: report its value to the new study; left out if its point is not chosen yet
+        WAITING  enqueued, if any of its point was given (see `Optimizer.enqueue`); else left out
         ======== ===================================================================================================
 
-        With ``clock="seconds"`` trials start and end at the times of Optuna, else at no particular time.
+        With ``clock="seconds"`` trials start and end at the times of Optuna.
 
         Examples
         --------
@@ -203,7 +203,7 @@ class Study(LifeCycle[SharedLog]):
         while found is None:
             if given is None:
                 there = "none"
-                with suppress(StoreError):  # a file that does not exist yet
+                with suppress(StoreError):  # the file may not exist yet
                     there = short_repr(self._store.names())
                 raise StoreError(
                     f"there is no study {self.name!r} in {self._store.url}, which has {there}: "
@@ -214,7 +214,7 @@ class Study(LifeCycle[SharedLog]):
                     f"name={short_repr(self.name)} has {len(self.name.encode())} bytes in UTF-8: pass a printable "
                     f"string of at most {LONGEST_NAME}"
                 )
-            # Drawn at random, so that an event of one study is not taken for an event of another.
+            # The id is drawn at random, so that an event of one study is not taken for an event of another.
             new, at = int.from_bytes(os.urandom(6), "big"), self._wall_time()
             records = [with_checksum(new, seq, None, at, body) for seq, body in enumerate(given._log.events(0))]
             created = self._store.create(header(new, self.name, definition_of(given), at), records)
@@ -238,7 +238,7 @@ class Study(LifeCycle[SharedLog]):
             self._check_suggested()
 
     def _check_suggested(self) -> None:
-        """Hold the constraints given against every point that was suggested so far."""
+        """Check the given constraints against every point that was suggested so far."""
         constraints = self._optimizer._constraints
         if constraints is None:
             return
@@ -267,7 +267,7 @@ class Study(LifeCycle[SharedLog]):
                 "pass one without, and add them with study.add"
             )
 
-    # Where a study's log differs from an optimizer's.
+    # Differences between a study's log and an optimizer's.
 
     @property
     def _strategy_name(self) -> str:
@@ -303,13 +303,13 @@ class Study(LifeCycle[SharedLog]):
     def _number_of(self, trial: Trial | int) -> int:
         number = trial.number if isinstance(trial, Trial) else whole_number(trial)
         with self._log.lock:
-            # One that is not known may have come from another process just now.
+            # An unknown trial may just have been started by another process.
             if number is not None and number >= len(self._log):
                 self.sync()
             return super()._number_of(trial)
 
     def sync(self) -> int:
-        """Read what other processes wrote, as every method does; the number of new events."""
+        """Read the events that other processes wrote, as every method does; return how many were new."""
         return self._log.sync()
 
     # The life cycle.
@@ -349,11 +349,11 @@ class Study(LifeCycle[SharedLog]):
         Parameters
         ----------
         fidelity : int or float, optional
-            The fidelity that is wanted, where one was declared.
+            The fidelity of the trial, if a fidelity was declared.
         key : str, optional
-            A name for this request: asked again with it, as after a crash, the same trials are returned.
+            A name for this request. A repeated request with the same key, as after a crash, returns the same trials.
         expires_after : float, optional
-            Seconds after which the model no longer counts on the trial's result. It is accepted all the same.
+            Seconds after which the model no longer counts on the trial's result. A later result is still accepted.
         """
         _check_key(key)
         lease = None if expires_after is None else finite(expires_after)
@@ -390,20 +390,20 @@ class Study(LifeCycle[SharedLog]):
         Parameters
         ----------
         std, cost, duration : float, optional
-            The standard deviation of this value's noise, what the evaluation cost, and the seconds that it took.
+            The standard deviation of this value's noise, the cost of the evaluation, and its duration in seconds.
         params : mapping; for candidates an index or a row; optional
-            Where the trial was really run, if not where it was suggested.
+            The point that was really run, if it is not the suggested one.
         attrs : mapping, optional
             Anything else to keep with the trial, as JSON.
         fidelity : int or float, optional
-            That of the trial, as a check.
+            The fidelity of the trial, as a check.
         amend : bool, default False
-            Replace a value that is there already.
+            Replace an earlier value.
         replicate : bool, default False
-            Where there is a value already, record another measurement of the same point, as another trial.
+            If there is already a value, record another measurement of the same point as another trial.
         key : str, optional
-            A name for this report: a second one with it changes nothing. It must agree with the first in value, std,
-            cost and params, or `InvalidSetting` is raised; duration and attrs may differ.
+            A name for this report. A second report with the same key changes nothing. It must agree with the first in
+            value, std, cost and params, or `InvalidSetting` is raised; duration and attrs may differ.
         """
         _check_key(key)
         self._observe(trial, value, (std, cost, duration, params, attrs), fidelity, amend, replicate, key)
@@ -443,7 +443,7 @@ class Study(LifeCycle[SharedLog]):
         return f"<p>Study {html.escape(repr(self.name))}</p>{super()._repr_html_()}"
 
     def _after_fork(self) -> None:
-        # If another thread was at work here, the core is in the middle of something; the store is not.
+        # If another thread was working here, the core may be in the middle of a change; the store is not.
         idle = self._log.lock.acquire(blocking=False)
         self._log.lock = threading.RLock()
         self._log.uncommitted = self._log.may_start = None

@@ -1,4 +1,4 @@
-"""Every strategy with what it can be asked for, and random histories of each, for the tests of the contract."""
+"""Every strategy with the arguments and calls that it supports, and random histories of each, for contract tests."""
 
 import itertools
 import json
@@ -58,7 +58,7 @@ QUICK = {"BayesOpt": {"surrogate": bl.GP(n_restarts=1, n_refit_restarts=1, refit
 
 
 class Clock:
-    """Seconds that pass when a test says so; it can be out of order."""
+    """A clock whose seconds pass only when a test says so; it can be out of order."""
 
     def __init__(self):
         self.now, self.broken = 0.0, False
@@ -104,7 +104,7 @@ every_variant = pytest.mark.parametrize("cls, arguments", VARIANTS)
 
 
 def made(cls, **arguments):
-    """An optimizer with these arguments, and those that it requires."""
+    """Return an optimizer with these arguments, and those that it requires."""
     return cls(**REQUIRED.get(cls.__name__, {}), **arguments)
 
 
@@ -130,7 +130,7 @@ STEPS = st.lists(st.tuples(st.sampled_from(KINDS), st.integers(0, 10**6)), min_s
 
 @st.composite
 def situations(draw, cls):
-    """Arguments that every strategy shares, within what this one supports."""
+    """Return the arguments that every strategy shares, as far as this one supports them."""
     domains = [name for name in DOMAINS if name not in FEATURES or supported(cls, name)]
     arguments = dict(DOMAINS[draw(st.sampled_from(domains))])
     if supported(cls, "context") and draw(st.booleans()):
@@ -147,7 +147,7 @@ def situations(draw, cls):
 
 
 def histories(n):
-    """A decorator: n random histories of every variant; 1,000 of every strategy with BELATED_FULL=1."""
+    """Decorate a test with n random histories of every variant; 1,000 of every strategy with BELATED_FULL=1."""
 
     def decorate(test):
         @every_variant
@@ -203,14 +203,14 @@ def a_context(opt, rng):
 
 
 def a_fidelity(opt, rng):
-    """A fidelity for half of the trials, else None; draws nothing where none is declared."""
+    """Return a fidelity for half of the trials, else None; draw nothing if none is declared."""
     if opt._problem.fidelity is None:
         return None
     return int(rng.integers(2, 51)) if rng.random() < 0.5 else None
 
 
 def play(opt, what, number):
-    """One step; the same one for two optimizers that are in the same state."""
+    """Make one step; it is the same for two optimizers in the same state."""
     rng = np.random.default_rng(number)
     value = float(np.round(3 * rng.normal(), 1))
     std = 0.1 + (number % 7) / 10 if number % 4 == 0 else None
@@ -267,7 +267,7 @@ def twin_of(opt):
 
 
 def replayed(opt):
-    """As another process has it: the same definition, and the log event by event."""
+    """Return the optimizer as in another process: the same definition, and the log event by event."""
     other = twin_of(opt)
     fresh = _core.Optimizer(opt.domain_.domain(), json.dumps(opt._definition()))
     fresh.extend(opt._log.events(0))

@@ -18,7 +18,7 @@ STRATEGIES = {
 
 
 def regret(strategy, seed, failing):
-    """The regret of the best value after 60 trials, four in flight, of which a part fails by accident."""
+    """Return the regret of the best value after 60 trials, four in flight, of which a share fails at random."""
     opt, rng = STRATEGIES[strategy](seed), np.random.default_rng(seed)
     in_flight = opt.suggest(n=4)
     while in_flight:

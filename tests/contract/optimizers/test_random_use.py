@@ -1,4 +1,4 @@
-"""Every kind of optimizer under random use: after each step, laws that do not know how suggestions are made.
+"""Every kind of optimizer under random use: after each step, laws are checked that hold for any strategy.
 
 Trials are suggested, observed, failed and abandoned in any order; values are mistyped and corrected, and outliers come.
 """
@@ -67,7 +67,7 @@ def place(trial):
 
 
 class RandomUse(RuleBasedStateMachine):
-    """One optimizer, and what its trials are by the rules of their life cycle."""
+    """One optimizer, and the expected states of its trials by the rules of their life cycle."""
 
     kind = "random"
 
@@ -184,7 +184,7 @@ class RandomUse(RuleBasedStateMachine):
         self.states[trial.number] = "pending"
 
     def repeats_nothing(self):
-        """Whether a second evaluation of a point can teach nothing; the literature's algorithms allow it."""
+        """Whether a second evaluation of a point gives no information; the literature's algorithms allow it."""
         return self.std == 0.0 and self.kind in ("random", "log_ei", "ucb", "max_variance")
 
     @invariant()
@@ -199,7 +199,7 @@ class RandomUse(RuleBasedStateMachine):
         assert best is None or self.sign * self.opt.best_value_ == best
 
     def teardown(self):
-        """The log alone gives the same optimizer: notes are accepted, and suggestions go on bit for bit."""
+        """The log alone gives the same optimizer: notes are accepted, and suggestions continue bit for bit."""
         if not hasattr(self, "states"):
             return
         assert all(math.isfinite(t.suggested_at) for t in self.opt.trials)

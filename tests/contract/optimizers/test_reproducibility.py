@@ -64,7 +64,7 @@ def params_of(plan, u):
 
 
 def read_model(opt, plan, which):
-    """All that must not change what comes next: readings of the model, and calls that are refused."""
+    """Calls that must not change later suggestions: readings of the model, and calls that are refused."""
     context = CONTEXTS[which % 3] if plan["context"] else None
     for call in (
         lambda: opt.recommend(context),
@@ -81,7 +81,7 @@ def read_model(opt, plan, which):
 
 
 def step(opt, plan, what, number):
-    """One thing that happens to an optimizer; `number` chooses the trial, the point and the value."""
+    """One event in the life of an optimizer; `number` chooses the trial, the point and the value."""
     context = CONTEXTS[number % 3] if plan["context"] else None
     u = number // 3 % 100 / 100
     value = np.round(8 * u) / 4 - 1  # coarse: equal values are the rule
@@ -134,7 +134,7 @@ def run(opt, plan, steps, readings=(), travels=()):
 
 
 def record(opt):
-    """All that is known of an optimizer's trials and predicted of f, as bits."""
+    """Return all facts about an optimizer's trials and its predictions of f, as bits."""
     trials = [opt._log.trial(number) for number in range(opt.n_trials)]
     facts = [
         (t.number, t.point.tobytes(), t.index, t.context.tobytes(), t.state, t.value, t.suggested_at, t.observed_at)
@@ -230,7 +230,7 @@ def test_a_batch_is_its_trials_one_by_one(plan):
 
 
 def lattice_indices(settings, readings=False, travels=False, rounds=30):
-    """Indices suggested on a lattice where nothing but distances counts, so that scores tie up to rounding."""
+    """Return indices suggested on a lattice where only distances count, so that scores tie up to rounding."""
     # Coordinates that are exact in binary, and values that are all the prior mean.
     lattice = np.array([[i, j] for i in range(9) for j in range(9)], dtype=float)
     theta = {"surrogate__lengthscale": 0.5, "surrogate__signal_std": 1.0, "surrogate__noise_std": 0.1}
@@ -254,7 +254,7 @@ def lattice_indices(settings, readings=False, travels=False, rounds=30):
 @pytest.mark.parametrize("pending", ["hallucinate", "censor", "ignore"])
 @pytest.mark.parametrize("acquisition", ["ucb", "thompson"])
 @pytest.mark.parametrize("context", [None, {"age": (0.0, 1.0)}], ids=["", "context"])
-def test_scores_that_tie_up_to_rounding(pending, acquisition, context):
+def test_scores_that_tie_up_to_rounding_give_the_same_suggestions(pending, acquisition, context):
     for seed in range(20 if FULL else 2):
         for kernel in ("matern52", "squared_exponential"):
             settings = {"seed": seed, "surrogate__kernel": kernel, "pending": pending, "acquisition": acquisition}
@@ -275,7 +275,7 @@ def test_scores_that_tie_up_to_rounding(pending, acquisition, context):
     [{}, {"surrogate__lengthscale": 0.3, "surrogate__signal_std": 1.0, "surrogate__noise_std": 0.1}],
     ids=["fitted", "given"],
 )
-def test_copies_with_many_rows_go_on_bit_for_bit(n, pending, acquisition, domain, theta):
+def test_copies_with_many_rows_continue_bit_for_bit(n, pending, acquisition, domain, theta):
     # A copy's factor has other room to grow, and so other strides, than one that grew: that must not show.
     plan = {"domain": domain, "context": False, "arguments": {"acquisition": acquisition, "pending": pending}}
     plan["arguments"] |= {"seed": 1, "initial": 1, "surrogate__n_restarts": 2, **theta}
@@ -288,14 +288,14 @@ def test_copies_with_many_rows_go_on_bit_for_bit(n, pending, acquisition, domain
 
 
 def in_another_process(jobs):
-    """Records of (optimizer, plan, steps) carried on elsewhere, in order."""
+    """Return records of (optimizer, plan, steps) continued in another process, in order."""
     child = subprocess.run([sys.executable, __file__], input=pickle.dumps(jobs), stdout=subprocess.PIPE, check=True)
     return pickle.loads(child.stdout)
 
 
 @settings(few, max_examples=40 if FULL else 2)
 @given(plans=st.lists(plans(), min_size=5, max_size=5), cut=st.floats(0, 1))
-def test_another_process_goes_on_bit_for_bit(plans, cut):
+def test_another_process_continues_bit_for_bit(plans, cut):
     jobs, here = [], []
     for plan in plans:
         steps = plan["steps"]

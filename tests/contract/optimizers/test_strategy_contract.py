@@ -34,7 +34,7 @@ CUTS = ("exception", "interrupt", "propose")
 
 
 class Stopped(Exception):
-    """What interrupted calls raise here in place of KeyboardInterrupt, which would stop pytest."""
+    """Raised by interrupted calls here in place of KeyboardInterrupt, which would stop pytest."""
 
 
 @every_strategy
@@ -63,7 +63,7 @@ def test_unsupported_features_are_refused_by_name(cls, feature):
 
 
 def assert_same(one, other):
-    """The same log, and the same suggestions from here on, one by one and as a batch."""
+    """Compare the logs, and the suggestions from here on, one by one and as a batch."""
     assert core_of(one).events(0) == core_of(other).events(0)
     assert core_of(one).to_bytes() == core_of(other).to_bytes()
     for number in (4, 5):
@@ -73,7 +73,7 @@ def assert_same(one, other):
 
 
 @histories(2)
-def test_copies_made_at_any_moment_go_on_bit_for_bit(make, steps, data):
+def test_copies_made_at_any_moment_continue_bit_for_bit(make, steps, data):
     opt = make()
     moment = data.draw(st.integers(0, len(steps)))
     for step in steps[:moment]:
@@ -97,7 +97,7 @@ def test_recommend_and_predict_leave_no_trace(make, steps, data):
 
 
 @histories(1)
-def test_a_study_goes_on_in_another_instance(make, steps, data):
+def test_a_study_continues_in_another_instance(make, steps, data):
     goes_on_in_another_instance(make, steps, MemoryStore("here"))
 
 
@@ -112,7 +112,7 @@ def started(postgres):
 
 @pytest.mark.usefixtures("started")
 @histories(1)
-def test_a_study_goes_on_in_another_instance_in_postgresql(make, steps, data):
+def test_a_study_continues_in_another_instance_in_postgresql(make, steps, data):
     SERVERS[-1].empty()
     goes_on_in_another_instance(make, steps, SERVERS[-1].url())
 
@@ -160,7 +160,7 @@ in_main_thread = pytest.mark.skipif(
 
 
 def interrupted(call, after):
-    """A call, with a signal `after` seconds into it whose handler raises, as that of Ctrl-C does."""
+    """Make a call, with a signal `after` seconds into it whose handler raises, as for Ctrl-C."""
 
     def handler(_signal, _frame):
         raise Stopped
@@ -179,7 +179,7 @@ def interrupted(call, after):
 
 
 def cut_short(opt, how, number):
-    """Ask for a batch that does not come about, in one of three ways."""
+    """Ask for a batch that is cut short, in one of three ways."""
     context = a_context(opt, np.random.default_rng(number))
     n = 1 + number % 4
     if how == "interrupt":
@@ -257,7 +257,7 @@ def go_on(store, name, channel):
 
 @pytest.mark.parametrize("kept", ["sqlite", "postgresql"])
 @every_strategy
-def test_a_study_goes_on_in_another_process(cls, kept, tmp_path, request):
+def test_a_study_continues_in_another_process(cls, kept, tmp_path, request):
     opt = made(cls, **DOMAINS["mixed"], seed=3)
     store = f"sqlite:///{tmp_path / 'studies.db'}"
     if kept == "postgresql":
@@ -285,7 +285,7 @@ def test_a_study_goes_on_in_another_process(cls, kept, tmp_path, request):
 
 
 @every_strategy
-def test_notes_of_another_form_are_refused(cls):
+def test_notes_with_another_format_are_refused(cls):
     opt = made(cls, **DOMAINS["mixed"], seed=0)
     [event] = opt._log.propose(1, None, None)
     facts = json.loads(event)

@@ -1,4 +1,4 @@
-"""A store in this process's memory that has locations, as a URL of a new scheme would open it."""
+"""A store in this process's memory that has locations, as if a URL of a new scheme opened it."""
 
 from belated.store import memory
 
@@ -6,7 +6,7 @@ _LOCATIONS = {}
 
 
 class MemoryStore(memory.MemoryStore):
-    """Stores of one location are one, as with a file."""
+    """Stores with the same location have the same content, as with a file."""
 
     opens_by_url = True
 

@@ -1,4 +1,4 @@
-"""What every store must do: those in SQLite and PostgreSQL, and one in memory that a line in `STORES` makes known."""
+"""Requirements on every store: on SQLite, on PostgreSQL, and on one in memory that a line in `STORES` registers."""
 
 import os
 import pickle
@@ -45,7 +45,7 @@ def test_written_records_are_read_back(url):
     again.check()
 
 
-def test_several_studies_are_started_or_none_where_a_name_is_taken(url):
+def test_no_study_is_started_if_one_of_the_names_exists(url):
     opened = store.open_store(url)
     assert opened.create_all([]) == [] and opened.header("s") is None
     first, second = (header(), [record(0), record(1)]), (header("t", 8), [record(0, study=8)])
@@ -71,7 +71,7 @@ def test_several_studies_are_started_in_one_transaction(kind, request, tmp_path)
     assert opened.create(header("t", 8), [record(0, study=8)])
 
 
-def test_a_transaction_is_whole_or_nothing(url):
+def test_a_transaction_is_written_completely_or_not_at_all(url):
     opened, other = store.open_store(url), store.open_store(url)
     opened.create(header(), [record(0)])
     with pytest.raises(ZeroDivisionError), opened.writing("s") as log:
@@ -140,7 +140,7 @@ def test_an_unknown_study_is_an_error(url):
         pass
 
 
-def test_a_study_lives_in_it(url, capsys):
+def test_the_store_keeps_a_study(url, capsys):
     study = bl.Study("s", url, bl.RandomSearch({"x": (0.0, 1.0)}, seed=0))
     first, second = study.suggest(n=2, key="two")
     again = bl.Study.load("s", url)
@@ -154,7 +154,7 @@ def test_a_study_lives_in_it(url, capsys):
     assert "s: ok, 4 events" in capsys.readouterr().out
 
 
-def test_every_fact_of_a_trial_lives_in_it(url, capsys):
+def test_the_store_keeps_every_fact_of_a_trial(url, capsys):
     study = bl.Study("s", url, bl.BayesOpt({"x": (0.0, 1.0)}, direction="minimize", seed=0), time=lambda: 100.0)
     observed, failed, pending = (study.suggest(expires_after=50.0) for _ in range(3))
     observed.observe(1 / 3, std=0.1, cost=2.5, duration=0.7, params={"x": 0.1}, attrs={"ü": [10**30, 0.1], "b": None})
@@ -183,7 +183,7 @@ def test_every_fact_of_a_trial_lives_in_it(url, capsys):
         assert shown in capsys.readouterr().out
 
 
-def test_fidelities_live_in_it(url, capsys):
+def test_the_store_keeps_fidelities(url, capsys):
     fidelity = bl.Fidelity(0.1, 0.7, log=True, cost=bl.PowerCost(0.05, 3), bias=2)
     study = bl.Study("s", url, bl.RandomSearch({"x": (0.0, 1.0)}, fidelity=fidelity, seed=0))
     study.enqueue({"x": 0.5}, fidelity=0.2)
@@ -200,7 +200,7 @@ def test_fidelities_live_in_it(url, capsys):
         assert shown in capsys.readouterr().out
 
 
-def test_salvage_is_there_or_refused(url):
+def test_salvage_works_or_is_refused(url):
     opened = store.open_store(url)
     opened.create(header(), [record(0)])
     if not url.startswith("memory"):

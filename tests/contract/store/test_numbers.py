@@ -1,4 +1,4 @@
-"""Numbers of every size in every column of every store: what is read has the bits that were written."""
+"""Numbers of every size in every column of every store: the bits read are the bits written."""
 
 import itertools
 import math
@@ -30,7 +30,7 @@ def stores(request, tmp_path, monkeypatch):
 
 
 def bits(value):
-    """Data in which equal floats of other bits differ, as 0.0 and -0.0 do."""
+    """Convert data so that equal floats with other bits differ, for example 0.0 and -0.0."""
     if isinstance(value, dict):
         return {name: bits(each) for name, each in value.items()}
     if isinstance(value, (list, tuple)):
@@ -39,13 +39,13 @@ def bits(value):
 
 
 def facts(study):
-    """What is known of a study's trials, to the last bit."""
+    """Return all facts about a study's trials, to the last bit."""
     names = ["params", "params_run", "state", "value", "std", "cost", "duration", "attrs", "suggested_at", "ended_at"]
     return bits([[getattr(trial, name) for name in names] for trial in study.trials])
 
 
 def lines_of(opened, name):
-    """The lines of a study as `belated study export` prints them."""
+    """Return the lines of a study as `belated study export` prints them."""
     header = opened.header(name)
     checksums.read_header(header)
     records = checksums.verified(name, header.id, 0, opened.events(name, 0))
@@ -55,9 +55,7 @@ def lines_of(opened, name):
 @settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(time=NUMBERS, value=NUMBERS, amount=NUMBERS.map(abs), whole=INTEGERS, bound=NUMBERS, kind=st.integers(0, 2))
 @example(time=-0.0, value=-0.0, amount=-0.0, whole=2**53 + 1, bound=-0.0, kind=1)
-def test_any_numbers_survive_reading_export_and_import(
-    stores, time, value, amount, whole, bound, kind
-):
+def test_any_numbers_survive_reading_export_and_import(stores, time, value, amount, whole, bound, kind):
     opened, other = stores
     name = next(NAMES)
     high = max(bound, -1e307) + max(1.0, abs(bound) / 8)

@@ -1,4 +1,4 @@
-"""Where a store may be: URLs that name none, the file system that a path is on, files with a second name."""
+"""Locations of stores: URLs that name none, the file system of a path, files with a second name."""
 
 import io
 import os
@@ -70,7 +70,7 @@ def mountinfo(monkeypatch):
         ("/none/short/x.db", "tmpfs"),
     ],
 )
-def test_a_file_is_on_the_innermost_mount_that_holds_it(mountinfo, path, kind):
+def test_a_file_belongs_to_the_innermost_mount_that_contains_it(mountinfo, path, kind):
     assert mounts.file_system(path) == kind
 
 

@@ -1,6 +1,6 @@
 """A study on SQLite under random use: strange clocks and names, several names of its file, interrupted calls.
 
-What a call acknowledged is in the file, and nothing else is: a second reader is asked after each step.
+The file has what acknowledged calls wrote, and nothing else; a second reader checks this after each step.
 """
 
 import os
@@ -42,7 +42,7 @@ class Interrupted(Exception):
 
 
 def interrupted(call, after):
-    """Whether a call ended before it was interrupted at this line that it executes in the store or the study."""
+    """Return whether a call ended before it was interrupted at this line of the store or the study."""
     left = after
 
     def trace(frame, event, _argument):
@@ -132,7 +132,7 @@ class RandomUse(RuleBasedStateMachine):
 
     @rule(which=st.integers(0, 1))
     def second_name(self, which):
-        """Under a second name a file has a second write-ahead log: nobody writes while there are two."""
+        """Under a second name a file has a second write-ahead log; while there are two, nobody writes."""
         other = Path(self.folder.name, "other.db")
         os.link(self.path, other)
         try:
@@ -148,7 +148,7 @@ class RandomUse(RuleBasedStateMachine):
         return f"鍵 {self.n_keys}"
 
     def call(self, which, action, outcome, number=None):
-        """A call that is acknowledged, or refused because of its clock and without a trace."""
+        """Make a call that is acknowledged, or refused because of its clock without leaving a trace."""
         try:
             action(self.studies[which])
         except bl.BelatedError:

@@ -154,7 +154,7 @@ def test_a_call_that_another_process_made_before_is_on_disk_when_it_returns(url,
     assert bl.Study.load("s", url)._log.n_events() == study._log.n_events() == n > 4
 
 
-def test_a_call_is_made_again_where_what_it_rests_on_was_undone(url, lazy, monkeypatch):
+def test_a_call_is_repeated_if_a_crash_lost_the_events_it_depends_on(url, lazy, monkeypatch):
     study = bl.Study("s", url, random_search())
     study.suggest(n=4)
     with unsynced():

@@ -93,7 +93,7 @@ def test_trials_are_started_and_reported_as_with_a_study(client, create, path):
     assert [trial.value for trial in study.trials] == [1.5, 2.5, 9.0, 9.0]
 
 
-def test_a_study_that_others_change_is_followed(client, study, path):
+def test_the_server_sees_changes_by_other_processes(client, study, path):
     assert ok(client.get(path))["trials"] == 0 and ok(client.get(f"{path}/best")) == {"trial": None}
     trials = study.suggest(n=2)
     study.observe(trials[1], 0.5)

@@ -194,7 +194,7 @@ sys.exit(cli.main(sys.argv[1:]))
 
 @needs_framework
 @pytest.mark.skipif(os.name != "posix", reason="sends signals")
-def test_a_call_that_outlasts_the_end_is_503_and_carried_out(url):
+def test_a_call_still_running_at_shutdown_gets_503_and_is_completed(url):
     import httpx
 
     arguments = [sys.executable, "-c", SLOW, "serve", url, "--port", "0"]

@@ -1,4 +1,4 @@
-"""What tests of the Gaussian process share: kernels, data, posteriors and acquisitions."""
+"""Shared parts of the tests of the Gaussian process: kernels, data, posteriors and acquisitions."""
 
 import os
 

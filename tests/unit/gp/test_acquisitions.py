@@ -57,7 +57,7 @@ def test_log_expected_improvement_far_out():
         assert abs(a - b) <= 1e-10 * abs(a)
 
 
-def test_expected_improvement_is_that_of_draws():
+def test_expected_improvement_equals_the_mean_over_draws():
     gp = fitted(n=6)
     z = np.random.default_rng(1).random((3, 2))
     draws = gp.sample(z, 200_000, 0)
@@ -68,7 +68,7 @@ def test_expected_improvement_is_that_of_draws():
         assert (np.abs(value - improvement.mean(axis=0)) <= 5 * error + 1e-6).all()
 
 
-def test_upper_confidence_bound_is_mean_and_std():
+def test_upper_confidence_bound_is_mean_plus_multiple_of_std():
     gp, z = fitted(), np.random.default_rng(1).random((300, 2))
     mean, std = gp.predict(z)
     assert close(Acquisition.upper_confidence_bound(gp, 2.5)(z), mean + 2.5 * std, 1e-12)

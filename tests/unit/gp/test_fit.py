@@ -32,7 +32,7 @@ def data_sets():
 
 @both
 @pytest.mark.parametrize("n, d, f, noise", data_sets())
-def test_optimize_reaches_what_scikit_learn_reaches(kernel, n, d, f, noise):
+def test_optimize_reaches_the_evidence_of_scikit_learn(kernel, n, d, f, noise):
     for seed in range(5 if FULL else 1):
         rng = np.random.default_rng(seed)
         x = rng.random((n, d))
@@ -74,7 +74,7 @@ def test_optimize_never_lowers_the_evidence(seed):
             assert gp.log_marginal_likelihood() >= before - 1e-6
 
 
-def test_priors_bound_theta_where_the_data_say_nothing():
+def test_priors_bound_theta_if_the_data_are_uninformative():
     rng = np.random.default_rng(0)
     gp = GaussianProcess(noise=0.1)
     x = rng.random((4, 3))

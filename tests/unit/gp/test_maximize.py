@@ -22,7 +22,7 @@ def bump(seed):
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_the_value_is_that_of_the_point_and_the_largest_of_all_integers(seed):
+def test_the_value_belongs_to_the_point_and_is_the_largest_of_all_integers(seed):
     gp, box = bump(seed)
     levels = np.arange(40) / 39
     members = np.array(np.meshgrid(levels, levels)).reshape(2, -1).T

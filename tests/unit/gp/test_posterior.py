@@ -27,7 +27,7 @@ def extreme(kernel):
 @given(problem=problems())
 @example(problem=extreme("squared_exponential"))
 @example(problem=extreme("matern52"))
-def test_posterior_and_evidence_are_those_of_scikit_learn(problem):
+def test_posterior_and_evidence_equal_those_of_scikit_learn(problem):
     kernel, lengthscale, variance, noise, x, y, z = problem
     gp = GaussianProcess(kernel, lengthscale, variance, noise)
     gp.fit(x, y)

@@ -86,7 +86,7 @@ def test_settings_that_are_refused(name, call):
 
 
 @pytest.mark.parametrize("call", ["log_marginal_likelihood", "log_marginal_likelihood_gradient", "optimize"])
-def test_calls_that_need_data_are_refused_without(call):
+def test_calls_that_need_data_are_refused_without_data(call):
     gp = GaussianProcess()
     with pytest.raises(bl.InvalidPoint, match="fit"):
         getattr(gp, call)()

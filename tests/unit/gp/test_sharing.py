@@ -42,7 +42,7 @@ def test_reading_does_not_copy_the_factor():
     assert fastest(lambda: gp.predict(point)) < 15e-3
 
 
-def test_refused_rows_leave_the_model_as_it_was():
+def test_refused_rows_leave_the_model_unchanged():
     gp = fitted(50)
     x, y = data(3, seed=1)
     probe = data(10, seed=2)[0]
@@ -72,7 +72,7 @@ def test_rows_that_are_appended_during_a_fit_of_hyperparameters_are_kept():
     assert np.array_equal(gp.x[500:], expected)
 
 
-def test_threads_that_append_and_predict_see_whole_models():
+def test_threads_that_append_and_predict_see_consistent_models():
     gp = fitted(200)
     probe = data(5, seed=3)[0]
     failures = []

@@ -132,7 +132,7 @@ def test_nan_in_an_array_is_a_parameter_that_is_not_active():
         opt.predict(np.array([[4, np.nan, 0.5]]))
 
 
-def test_a_study_has_the_same(tmp_path):
+def test_acquisition_at_of_a_study_equals_its_optimizers(tmp_path):
     opts = [bl.BayesOpt(BOX, seed=0), bl.Study("s", f"sqlite:///{tmp_path}/s.db", bl.BayesOpt(BOX, seed=0))]
     for opt in opts:
         run(opt, 9)

@@ -17,7 +17,7 @@ def with_data(**settings):
 
 
 @pytest.mark.parametrize("incumbent", ["posterior_mean", "best_value"])
-def test_improvement_is_measured_from_the_incumbent_that_was_asked_for(incumbent):
+def test_improvement_is_measured_from_the_chosen_incumbent(incumbent):
     opt = with_data(acquisition=bl.LogEI(incumbent=incumbent), pending="ignore")
     mean, std = opt.predict(GRID)
     best = max(DATA.values()) if incumbent == "best_value" else max(mean[k] for k in DATA)

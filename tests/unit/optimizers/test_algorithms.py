@@ -72,7 +72,7 @@ def test_every_name_runs_on_candidates_or_refuses_them(name):
         ("synUCBPE", bl.UCBPE, bl.Hallucinate),
     ],
 )
-def test_essence(name, acquisition, pending):
+def test_settings_that_make_an_algorithm_cannot_be_replaced(name, acquisition, pending):
     opt = bl.algorithm(name, SPACE, window=7)
     settings = opt._settings()
     assert (type(settings["acquisition"]), type(settings["pending"]), opt.window) == (acquisition, pending, 7)
@@ -136,7 +136,7 @@ def test_trees_have_the_bound_of_their_name(name, bound):
         bl.algorithm(name, SPACE, bound=bl.DUCB1Sigma(noise_std=0.1), **needed(name))
 
 
-def test_papers():
+def test_algorithms_lists_the_papers():
     papers = bl.algorithms()
     assert papers["GP-BTS"].startswith("Chowdhury & Gopalan 2019") and papers["GP-UCB-SDF"].startswith("Verma")
 

@@ -44,7 +44,7 @@ def test_set_params_does_not_drop_enqueued_points():
     + [{"space": BOX, "context": context} for context in ({}, {"x": (0.0, 1.0)}, 3)],
     ids=str,
 )
-def test_spaces_that_cannot_be_searched(kind, arguments):
+def test_spaces_that_cannot_be_searched_are_refused(kind, arguments):
     with pytest.raises(bl.InvalidSpace):
         kind(**arguments)
 
@@ -57,7 +57,7 @@ def test_spaces_that_cannot_be_searched(kind, arguments):
     + [{"time": 3, "clock": "seconds"}, {"time": lambda: 0.0}],
     ids=str,
 )
-def test_unusable_settings_of_every_optimizer(kind, argument):
+def test_invalid_settings_of_every_optimizer_are_refused(kind, argument):
     with pytest.raises(bl.InvalidSetting, match=next(iter(argument))):
         kind(BOX, **argument)
 
@@ -92,7 +92,7 @@ ARGUMENT_OF |= dict.fromkeys((bl.Integrate, bl.Hallucinate, bl.Ignore, bl.Censor
 
 
 @pytest.mark.parametrize("name, value", REFUSED, ids=str)
-def test_unusable_settings_of_bayes_opt(name, value):
+def test_invalid_settings_of_bayes_opt_are_refused(name, value):
     kind, _, field = name.rpartition(".")
     with pytest.raises(bl.InvalidSetting, match=field):
         if kind:
@@ -102,7 +102,7 @@ def test_unusable_settings_of_bayes_opt(name, value):
             bl.BayesOpt(BOX, **{field: value})
 
 
-def test_usable_settings_of_bayes_opt():
+def test_valid_settings_of_bayes_opt_are_accepted():
     opt = bl.BayesOpt(
         BOX,
         window=np.int64(20),

@@ -82,7 +82,7 @@ def test_beta_grows_with_the_trials_by_its_schedule(beta, expected):
 
 
 @pytest.mark.parametrize("per_batch", [False, True])
-def test_points_of_a_batch_have_the_same_beta_if_asked_for(per_batch):
+def test_per_batch_gives_all_points_of_a_batch_the_same_beta(per_batch):
     differ = 0
     for seed in range(20):
         rows = candidates(seed, n=120)
@@ -128,7 +128,7 @@ def test_a_batch_explores_where_the_maximum_may_be(beta):
 
 
 @pytest.mark.parametrize("search", [{}, {"direct": 2000}], ids=str)
-def test_a_box_is_explored_as_its_points_are(search):
+def test_a_box_is_explored_like_candidates(search):
     grid = np.stack(np.meshgrid(*[np.linspace(0, 1, 16)] * 2), axis=-1).reshape(-1, 2)
     for seed in range(4):
         rng = np.random.default_rng(seed)
@@ -166,7 +166,7 @@ def test_acquisition_at_shows_what_a_batch_explores():
 
 
 @pytest.mark.parametrize("arrive", [False, True])
-def test_uncertainty_sampling_takes_the_largest_variance_given_those_before(arrive):
+def test_uncertainty_sampling_takes_the_largest_variance_given_earlier_points(arrive):
     for seed in range(6):
         rows = candidates(seed)
         opt = optimizer(rows, seed, initial=bl.Initial(8, how="uncertainty"))
@@ -217,7 +217,7 @@ def test_uncertainty_sampling_goes_on_while_nothing_is_observed_and_keeps_constr
 # DIRECT.
 
 
-def test_direct_has_no_randomness_and_finds_the_maximum():
+def test_direct_is_deterministic_and_finds_the_maximum():
     grid = np.stack(np.meshgrid(*[np.linspace(0, 1, 21)] * 2), axis=-1).reshape(-1, 2)
     rng = np.random.default_rng(2)
     x, y = rng.random((12, 2)), rng.normal(size=12)

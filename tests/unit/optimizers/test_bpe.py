@@ -31,7 +31,7 @@ FULL = os.environ.get("BELATED_FULL") == "1"
     ],
     ids=str,
 )
-def test_every_step_is_that_of_algorithm_1(delay, arguments, reference):
+def test_every_step_follows_algorithm_1(delay, arguments, reference):
     rng = np.random.default_rng(4)
     f, _ = rkhs_function(rng)
     opt = make(90, delay=delay, beta=1.5, delta=0.2, **arguments)
@@ -65,7 +65,7 @@ def test_every_step_is_that_of_algorithm_1(delay, arguments, reference):
 
 @given(st.integers(1, 3000), st.floats(0, 40), st.floats(0, 10), st.floats(0, 3), st.floats(1e-4, 0.5))
 @settings(max_examples=40, deadline=None)
-def test_lengths_are_those_of_the_paper_and_of_its_code(horizon, mean, xi, b, delta):
+def test_lengths_of_rounds_equal_those_of_the_paper_or_of_its_code(horizon, mean, xi, b, delta):
     delay = bl.SubExponential(mean, xi=xi, b=b)
     for tail, code in [("max", False), ("min", False), ("min", True)]:
         expected = dense_bpe.lengths(horizon, delta, mean, xi, b, tail, code)
@@ -116,7 +116,7 @@ def test_values_count_where_they_were_run_and_points_where_they_were_suggested()
 # Spaces.
 
 
-def test_a_space_is_searched_on_quasi_random_points_or_on_all_there_are():
+def test_a_space_is_searched_on_quasi_random_points_or_on_all_its_points():
     space = {"x": (-1.0, 3.0), "y": (0.0, 1.0)}
     opt = bl.BPEDelay(space, horizon=200, lengthscale=0.3, noise_std=0.05, n_points=300, delay="none", seed=1)
     everything = [tuple(p.values()) for p in opt.surviving_]
@@ -139,7 +139,7 @@ def test_a_space_is_searched_on_quasi_random_points_or_on_all_there_are():
 @pytest.mark.parametrize(
     "name, squared, regularization", [(SE, 1.0, None), ("matern52", 5 / 3, 0.2), ("matern32", 3.0, None)]
 )
-def test_the_bounds_on_a_box_are_those_of_theorem_6_2(name, squared, regularization):
+def test_the_bounds_on_a_box_follow_theorem_6_2(name, squared, regularization):
     lengthscale, sigma, bound, delta, horizon = np.array([0.3, 0.5]), 0.1, 0.5, 0.2, 30
     signal, lam = 40.0, regularization or sigma
     space = {"x": (0.0, 1.0), "y": (0.0, 1.0)}

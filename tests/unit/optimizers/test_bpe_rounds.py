@@ -109,7 +109,7 @@ def test_results_that_come_at_once_make_rounds_of_bpe():
     assert [r.n_suggested for r in known.rounds_] == [r.n_suggested for r in estimated.rounds_]
 
 
-def test_estimates_are_in_the_note_and_make_the_round():
+def test_notes_have_the_estimates_that_decide_the_round():
     f, _ = rkhs_function(np.random.default_rng(0))
     table = {tuple(row): value for row, value in zip(X, f, strict=True)}
     opt = make(400, delay="estimated", delta=0.05)
@@ -180,7 +180,7 @@ def step(opt, what, number):
 
 @given(ARGUMENTS, STEPS, st.data())
 @settings(max_examples=300 if FULL else 25, deadline=None)
-def test_copies_and_studies_go_on_bit_for_bit(arguments, steps, data):
+def test_copies_and_studies_continue_bit_for_bit(arguments, steps, data):
     opt, store = small(arguments), MemoryStore("here")
     studies = [bl.Study("s", store, small(arguments)), bl.Study.load("s", store)]
     moment = data.draw(st.integers(0, len(steps)))
@@ -199,7 +199,7 @@ def test_copies_and_studies_go_on_bit_for_bit(arguments, steps, data):
 
 @given(ARGUMENTS, st.integers(0, 23), st.integers(1, 24))
 @settings(max_examples=200 if FULL else 25, deadline=None)
-def test_a_batch_is_its_drafts_and_one_that_is_taken_back_leaves_no_trace(arguments, before, n):
+def test_a_batch_equals_its_drafts_and_a_cancelled_batch_leaves_no_trace(arguments, before, n):
     opt = small(arguments)
     for number in range(before):
         trial = opt.suggest()
@@ -260,7 +260,7 @@ def test_refusals_name_the_argument(name, arguments):
     assert opt.get_params() == before and opt.suggest().number == 0
 
 
-def test_kernels_too_rough_for_theorem_6_2_are_refused_on_boxes_alone():
+def test_kernels_too_rough_for_theorem_6_2_are_refused_only_on_boxes():
     arguments = KERNEL | {"kernel": "matern12", "beta": "theory", "rkhs_bound": 1.0, "horizon": 60}
     assert "Theorem 6.2" in refusal(lambda: bl.BPEDelay({"x": (0.0, 1.0)}, **arguments))
     bl.BPEDelay(candidates=X, **arguments)
@@ -300,7 +300,7 @@ def test_rounds_are_shown_by_optimizers_that_have_them():
     assert f[round(59 * float(result.recommend()[0]))] > f.max() - 0.1
 
 
-def test_bpe_has_no_delays():
+def test_bpe_refuses_a_delay_model():
     arguments = {"horizon": 50, "lengthscale": 0.1, "noise_std": 0.1}
     opt = bl.algorithm("BPE", candidates=X, **arguments)
     assert opt.delay == "none" and opt.kernel == SE and opt.beta == math.sqrt(6)

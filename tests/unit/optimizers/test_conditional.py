@@ -33,7 +33,7 @@ MIXED |= {"x": bl.Real(0.0, 1.0, when={"kind": "many"})}
 
 
 def value(params):
-    """Some function of the active params, of any type."""
+    """A function of the active params, of any type."""
     return zlib.crc32(repr(params).encode()) / 2**32
 
 
@@ -181,7 +181,7 @@ def test_a_first_batch_has_every_active_configuration(seed):
 
 @pytest.mark.parametrize("acquisition", ["log_ei", "ucb", "thompson"])
 @pytest.mark.parametrize("seed", range(3))
-def test_beside_a_continuous_branch_nothing_discrete_is_in_flight_twice(acquisition, seed):
+def test_discrete_points_beside_a_continuous_branch_are_not_in_flight_twice(acquisition, seed):
     opt = bl.BayesOpt(MIXED, seed=seed, acquisition=acquisition, initial=3)
     # The discrete branches are the good ones, so that the model wants them again.
     in_flight = []
@@ -202,7 +202,7 @@ def test_values_without_noise_are_not_observed_twice():
     assert {key(trial) for trial in opt.trials} == {repr(params) for params in CONFIGURATIONS}
 
 
-def test_a_context_goes_with_a_conditional_space():
+def test_a_conditional_space_may_have_a_context():
     opt = bl.BayesOpt(FINITE, context={"site": ["a", "b"]}, seed=0)
     for site in "ab":
         batch = [opt.suggest(context={"site": site}) for _ in CONFIGURATIONS]

@@ -29,7 +29,7 @@ def satisfied(params, constraints):
 
 
 def run(optimizer, n, batch=4, lag=2):
-    """Suggest n batches, and observe each `lag` batches later; the params."""
+    """Suggest n batches, and observe each `lag` batches later; return the params."""
     batches = []
     for _ in range(n):
         batches.append(optimizer.suggest(batch))
@@ -64,7 +64,7 @@ def test_bayesopt_suggests_nothing_that_violates_a_constraint(name, arguments):
 
 
 @pytest.mark.parametrize("name", SPACES)
-def test_random_search_is_uniform_over_what_satisfies_the_constraints(name):
+def test_random_search_is_uniform_over_the_feasible_points(name):
     space, constraints = SPACES[name]
     suggested = [trial.params for trial in make(bl.RandomSearch, space, constraints).suggest(400)]
     assert all(satisfied(params, constraints) for params in suggested)
@@ -83,7 +83,7 @@ DIMENSIONS = st.sampled_from([(0.0, 1.0), (0, 1), (0, 7), bl.Real(1e-3, 1.0, log
 
 @settings(max_examples=20)
 @given(st.lists(DIMENSIONS, min_size=1, max_size=4), st.floats(0.0, 3.0), st.integers(0, 9), st.sampled_from(KINDS))
-def test_any_space_under_any_bound(dimensions, bound, seed, kind):
+def test_suggestions_satisfy_any_bound_in_any_space(dimensions, bound, seed, kind):
     def within(params):
         return sum(1.0 if v == "a" else 0.0 if isinstance(v, str) else float(v) for v in params.values()) <= bound
 
@@ -107,7 +107,7 @@ def quadratic(params):
 
 
 def skewed(params):
-    """Under the constraint largest where two coordinates are in its plane and the third is 0."""
+    """Under the constraint the maximum has two coordinates in the constraint's plane, and the third is 0."""
     return 2 * params["a"] + params["b"] - (params["a"] - 0.2) ** 2 * 5 - params["c"] ** 2
 
 
@@ -216,7 +216,7 @@ def half(params):
 
 
 @both
-def test_enqueued_violators_are_refused_by_number_name_and_params(kind):
+def test_enqueued_infeasible_points_are_refused_with_number_name_and_params(kind):
     optimizer = make(kind, CUBE, [below_one, half])
     good, bad = {"a": 0.5, "b": 0.25, "c": 0.25}, {"a": 0.6, "b": 0.0, "c": 0.0}
     with pytest.raises(bl.InvalidPoint, match=r"params=\{'a': 0.6.*constraints\[1\] \(half\).*add with its value"):
@@ -262,14 +262,14 @@ def test_an_exception_in_a_constraint_names_the_params_and_changes_nothing(kind)
 
 @both
 @pytest.mark.parametrize("function", [answers_one, answers_array, lambda p: None])
-def test_a_constraint_answers_true_or_false(kind, function):
+def test_a_constraint_must_return_true_or_false(kind, function):
     with pytest.raises(bl.InvalidSetting, match=r"constraints\[0\].* returned .* for params=.*return True or False"):
         make(kind, CUBE, [function]).suggest()
     trial = make(kind, CUBE, [lambda p: np.bool_(p["a"] < 0.5)]).suggest()
     assert trial.params["a"] < 0.5
 
 
-def test_an_exception_in_the_middle_takes_the_drafts_of_a_batch_back():
+def test_an_exception_during_a_batch_discards_its_drafts():
     calls = []
 
     def limited(params):
@@ -294,7 +294,7 @@ def test_an_exception_in_the_middle_takes_the_drafts_of_a_batch_back():
 
 
 @pytest.mark.skipif(threading.current_thread() is not threading.main_thread(), reason="signals reach the main thread")
-def test_an_interrupt_in_a_constraint_comes_out_and_leaves_nothing():
+def test_an_interrupt_in_a_constraint_is_raised_and_leaves_no_trace():
     optimizer = make(bl.BayesOpt, CUBE, [interrupted])
     with pytest.raises(KeyboardInterrupt):
         optimizer.suggest(2)
@@ -345,7 +345,7 @@ def test_threads_share_a_constrained_optimizer(kind):
 
 
 @both
-def test_arguments_that_are_refused(kind):
+def test_invalid_constraints_are_refused(kind):
     for argument, part in (
         (below_one, "pass a list"),
         ("a + b <= 1", "pass a list"),
@@ -391,7 +391,7 @@ def test_maximize_takes_constraints():
 
 @both
 @pytest.mark.parametrize("name", SPACES)
-def test_copies_go_on_as_the_original_would(kind, name):
+def test_copies_continue_like_the_original(kind, name):
     space, constraints = SPACES[name]
     optimizer, twin = (make(kind, space, constraints) for _ in range(2))
     assert run(optimizer, 4) == run(twin, 4)
@@ -425,7 +425,7 @@ def in_disc(params):
 
 
 def test_no_random_feasible_point_has_a_much_larger_acquisition():
-    """Of an acquisition that grows out of the feasible disc and has narrow maxima on its boundary."""
+    """The acquisition extends beyond the feasible disc, and has narrow maxima on its boundary."""
     theta = bl.GP(kernel="squared_exponential", lengthscale=0.25, signal_std=1.0, noise_std=0.05)
     gaps = []
     for seed in range(16):

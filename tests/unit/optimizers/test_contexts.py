@@ -1,4 +1,4 @@
-"""Contexts: given with every call where they are declared, refused elsewhere, and used by the model."""
+"""Contexts: required with every call if they are declared, refused otherwise, and used by the model."""
 
 import numpy as np
 import pandas as pd
@@ -63,14 +63,14 @@ DOMAINS = {
 
 
 def pair(domain, **settings):
-    """Two optimizers that differ in a context alone."""
+    """Return two optimizers that differ only in a context."""
     made = dict(DOMAINS[domain]) | {"surrogate": GIVEN, "seed": 3} | settings
     context = {"z": (0.0, 2.0), "ward": ["a", "b"]}
     return bl.BayesOpt(**made), bl.BayesOpt(**made, context=context)
 
 
 def in_lockstep(plain, contextual, n_trials=14):
-    """Both in a run whose results are three suggestions late; yields their trials."""
+    """Run both with results that are three suggestions late; yield their trials."""
     context = {"z": 1.3, "ward": "b"}
     trials = []
     for _ in range(n_trials):

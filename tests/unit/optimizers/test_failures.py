@@ -1,4 +1,4 @@
-"""Failed trials: the chance of success beside the improvement, suggestions that avoid failing regions, and copies."""
+"""Failed trials: the probability of success in the acquisition, suggestions that avoid failing regions, and copies."""
 
 import pickle
 
@@ -16,7 +16,7 @@ GRID[:2] = [0.0, 0.0], [1.0, 1.0]
 
 
 def value(x, y):
-    """Its maximum, at (0.6, 0.4), lies beside the half of the square where trials fail."""
+    """Its maximum, at (0.6, 0.4), lies close to the half of the square where trials fail."""
     return -((x - 0.6) ** 2) - (y - 0.4) ** 2
 
 
@@ -31,7 +31,7 @@ def states(opt):
 
 @pytest.mark.parametrize("lie_together", [False, True])
 def test_the_logarithm_of_the_chance_of_success_is_added(lie_together):
-    """Between a twin that knows the observed trials alone and one that knows the failures, too, by a dense solve."""
+    """Compare with a twin that has only the observed trials and one that also has the failures, by a dense solve."""
     opt, twin = (bl.BayesOpt(SQUARE, surrogate=GIVEN, pending="hallucinate", initial=0, seed=0) for _ in range(2))
     rng = np.random.default_rng(1)
     points = rng.random((12, 2))
@@ -72,7 +72,7 @@ def test_suggestions_avoid_where_trials_fail(arguments):
 
 
 def test_a_single_failure_leaves_its_surroundings_open():
-    """The best point has failed once, by accident; the search comes back to it, and close."""
+    """The best point has failed once, at random; the search comes back close to it."""
     opt = bl.BayesOpt(SQUARE, seed=0)
     opt.add({"x": 0.6, "y": 0.4})
     opt.fail(0)
@@ -86,8 +86,8 @@ LEVELS = ["ucb", "thompson", "max_variance", "ucb_pe"]
 
 @pytest.mark.parametrize("acquisition", ["log_ei", *LEVELS])
 @pytest.mark.parametrize("pending", ["censor", "hallucinate"])
-def test_a_failure_says_nothing_about_f(acquisition, pending):
-    """The posterior of f is that of a twin to which the trials that failed were never known."""
+def test_a_failure_does_not_change_the_model_of_f(acquisition, pending):
+    """The posterior of f equals the posterior of a twin without the failed trials."""
     if acquisition == "ucb_pe" and pending == "censor":
         return
     opt, twin = (bl.BayesOpt(SQUARE, acquisition=acquisition, pending=pending, surrogate=GIVEN) for _ in range(2))
@@ -105,8 +105,8 @@ def test_a_failure_says_nothing_about_f(acquisition, pending):
 
 @pytest.mark.parametrize("acquisition", ["ucb", "max_variance", "ucb_pe"])
 @pytest.mark.parametrize("arguments", [{"space": SQUARE}, {"candidates": GRID}], ids=["box", "candidates"])
-def test_other_acquisitions_are_maximised_where_success_is_likely(acquisition, arguments):
-    """The best of a grid by the twin that knows no failure, among the points where P is at least 1/2."""
+def test_other_acquisitions_are_maximised_over_points_likely_to_succeed(acquisition, arguments):
+    """The suggestion is the best of a grid, by the twin without failures, among the points where P is at least 1/2."""
     opt, twin = (bl.BayesOpt(**arguments, acquisition=acquisition, surrogate=GIVEN, initial=0) for _ in range(2))
     rng = np.random.default_rng(1)
     points = GRID[:12] if "candidates" in arguments else rng.random((12, 2))
@@ -148,8 +148,8 @@ def test_failures_alone_change_nothing_of_the_initial_design():
     ],
     ids=["box", "category and context", "candidates"],
 )
-def test_copies_go_on_bit_for_bit(arguments):
-    """With failures that are given up, or turn out to have a value, and with trials in flight."""
+def test_copies_continue_bit_for_bit(arguments):
+    """Some failures are abandoned or amended by a value, and some trials are in flight."""
     context = {"z": 0.5} if "context" in arguments else None
     opt = bl.BayesOpt(seed=2, **arguments)
     rng = np.random.default_rng(0)
@@ -188,8 +188,8 @@ def test_a_border_is_resolved(acquisition):
 
 
 @pytest.mark.parametrize("name", ["ucb", "asy-TS", "GP-BUCB", "GP-EI"])
-def test_accidental_failures_cost_no_more_than_their_number(name):
-    """A fifth of the trials fail by chance, and the search converges all the same."""
+def test_random_failures_cost_no_more_than_the_failed_trials(name):
+    """A fifth of the trials fail at random, and the search still converges."""
     regrets = []
     for seed in range(3):
         named = bl.algorithm if name != "ucb" else lambda name, *args, **kw: bl.BayesOpt(*args, acquisition=name, **kw)
@@ -202,8 +202,8 @@ def test_accidental_failures_cost_no_more_than_their_number(name):
     assert np.median(regrets) < 1e-5
 
 
-def test_a_candidate_that_failed_once_comes_back():
-    """The best of ten candidates fails the first time that it is run, and no more."""
+def test_a_candidate_that_failed_once_is_suggested_again():
+    """The best of ten candidates fails only at its first evaluation."""
     opt = bl.BayesOpt(candidates=np.linspace(0, 1, 10)[:, None], seed=0)
     for _ in range(25):
         trial = opt.suggest()

@@ -1,4 +1,4 @@
-"""Trials at several fidelities: what is asked for, kept, refused, and which of them is the best."""
+"""Trials at several fidelities: requests, stored values, refusals, and the best trial."""
 
 import io
 import json
@@ -51,7 +51,7 @@ def test_requested_fidelity_is_the_trials_fidelity():
     assert [real.suggest(fidelity=z).fidelity for z in (0.1, 0.3, 1)] == [0.1, 0.3, 1.0]
 
 
-def test_fidelity_of_an_enqueued_point_goes_before_the_requested_one():
+def test_fidelity_of_an_enqueued_point_overrides_the_requested_one():
     opt = search()
     opt.enqueue([{"x": 0.1}, {"x": 0.2}, {"x": 0.3}], fidelity=[300, None, None])
     opt.enqueue({"x": 0.4}, fidelity=400)
@@ -135,7 +135,7 @@ def test_unusable_costs_are_refused(cost):
     assert trial.state == "pending" and opt.n_trials == 1
 
 
-def test_the_constructor_takes_a_fidelity_alone():
+def test_the_constructor_takes_only_a_fidelity_object():
     for wrong in ((100, 7000), 500, bl.Integer(1, 2), {"low": 1, "high": 2}):
         refused(lambda wrong=wrong: search(fidelity=wrong), r"^fidelity=.* pass bl\.Fidelity\(low", bl.InvalidSetting)
 
@@ -155,7 +155,7 @@ def test_optimizers_without_support_refuse_a_fidelity(make):
     )
 
 
-def test_as_many_fidelities_as_points():
+def test_the_number_of_fidelities_must_equal_the_number_of_points():
     opt = search()
     before = pickle.dumps(opt)
     message = "^fidelity has 2 entries for 3 points: pass one for each, or one for all$"
@@ -281,7 +281,7 @@ def test_parameters_are_read_and_set():
 
 
 @pytest.mark.parametrize("fidelity", [SAMPLES, bl.Fidelity(0.1, 0.9), bl.Fidelity(1e-3, 3.3, log=True)], ids=repr)
-def test_a_table_has_fidelities_and_is_taken_back(fidelity):
+def test_a_table_with_fidelities_can_be_added_again(fidelity):
     pandas = pytest.importorskip("pandas")
     opt = search(fidelity=fidelity)
     opt.suggest(n=2, fidelity=fidelity.low)

@@ -1,4 +1,4 @@
-"""Domains with finitely many points: what is in flight is not suggested again while untried points are left."""
+"""Domains with finitely many points: points in flight are not suggested again while untried points are left."""
 
 import itertools
 
@@ -118,7 +118,7 @@ def test_a_point_that_keeps_failing_is_avoided(space):
 
 
 def numbers(opt, n):
-    """The candidates that n trials go to, each observed at once and without noise."""
+    """Return the candidates of n trials, each observed at once and without noise."""
     rows = []
     for _ in range(n):
         trial = opt.suggest()

@@ -1,4 +1,4 @@
-"""`add` of the table that `trials_dataframe` makes, in memory and after its way through a CSV file."""
+"""`add` of the table that `trials_dataframe` makes, in memory and after a CSV file."""
 
 import io
 import math
@@ -132,7 +132,7 @@ def test_tables_that_cannot_be_read_are_refused_as_a_whole(space, columns, error
     assert opt.n_trials == 0
 
 
-def test_a_table_of_trials_comes_alone():
+def test_a_table_of_trials_allows_no_other_arguments():
     opt, table = table_of(X, **GOOD)
     for more in ({"value": [1.0, 2.0]}, {"context": {"z": 1}}, {"std": 0.1}):
         with pytest.raises(bl.InvalidValue, match="a table of trials, which has values and contexts: pass it alone"):

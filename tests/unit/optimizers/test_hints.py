@@ -1,4 +1,4 @@
-"""Names that people bring from other packages: each is answered by what to write here."""
+"""Names from other packages: the error for each names the replacement here."""
 
 import copy
 import inspect

@@ -17,7 +17,7 @@ def theta_of(model):
 
 @few
 @given(history=histories())
-def test_a_dense_solve_agrees(history):
+def test_the_model_equals_a_dense_solve(history):
     arguments, steps = history
     run = Run(arguments)
     for what, number in steps:
@@ -96,7 +96,7 @@ def recently_abandoned(opt):
 
 
 def shortfalls(arguments, steps):
-    """By how much each suggestion is worse than the best of all candidates, or of 300 random points of the box."""
+    """Return how much worse each suggestion is than the best of all candidates, or of 300 random points of the box."""
     run = Run(arguments | THETA)
     opt = run.opt
     its = settings_of(opt)

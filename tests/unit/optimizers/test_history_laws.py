@@ -76,7 +76,7 @@ def test_hallucinations_leave_the_mean_and_shrink_the_deviation(space, theta):
 @pytest.mark.parametrize("space", [{"space": BOX}, {"candidates": ROWS}], ids=["box", "candidates"])
 @pytest.mark.parametrize("acquisition", ["ucb", "log_ei", "thompson"])
 @pytest.mark.parametrize("theta", [{"surrogate__n_restarts": 1}, GIVEN], ids=["fitted", "given"])
-def test_without_delay_all_policies_are_one(space, acquisition, theta):
+def test_without_delay_all_policies_are_equal(space, acquisition, theta):
     # Raw targets: policies differ in the units they standardise to. Without a window nu_t sums over pending trials.
     for seed in range(20 if FULL else 2):
         records = []
@@ -103,7 +103,7 @@ def test_without_delay_all_policies_are_one(space, acquisition, theta):
 @pytest.mark.parametrize("targets", ["standardized", "raw"])
 @pytest.mark.parametrize("fate", ["fail", "abandon", "fail, then abandon", "abandon, then fail", "window passes"])
 def test_a_late_value_is_used_from_every_state(pending, targets, fate):
-    """In the end the model is that of a twin to which the value came at once."""
+    """In the end the model equals the model of a twin to which the value came at once."""
     opt, twin = (
         make(space=BOX, pending=pending, window=4, surrogate__targets=targets, seed=0, **GIVEN) for _ in range(2)
     )
@@ -133,7 +133,7 @@ def test_a_late_value_is_used_from_every_state(pending, targets, fate):
     assert np.array_equal(predictions(again, False), predictions(opt, False))
 
 
-def test_late_values_are_kept_and_not_used_with_late_discard():
+def test_late_discard_keeps_late_values_without_using_them():
     arguments = {
         "pending": "censor",
         "window": 2,

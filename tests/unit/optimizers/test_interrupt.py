@@ -1,4 +1,4 @@
-"""Ctrl-C during a long suggestion, and other threads that go on meanwhile."""
+"""Ctrl-C during a long suggestion, and other threads that run meanwhile."""
 
 import os
 import pickle
@@ -25,7 +25,7 @@ in_main_thread = pytest.mark.skipif(
 
 
 class Stopped(Exception):
-    """What the handler of these tests raises in place of KeyboardInterrupt, which would stop pytest."""
+    """Raised by the handler of these tests in place of KeyboardInterrupt, which would stop pytest."""
 
 
 def observed(**arguments):
@@ -48,12 +48,12 @@ LONG = {
 
 
 def endless(opt):
-    """More suggestions than anybody waits for: all of them are logged in the end, or none."""
+    """Ask for so many suggestions that the interrupt comes first: all of them are logged in the end, or none."""
     return opt.suggest(n=1_000_000)
 
 
 def interrupted(call, after):
-    """Seconds from a SIGINT, sent `after` seconds into the call, to the exception of its handler."""
+    """Return the seconds from a SIGINT, sent `after` seconds into the call, to the exception of its handler."""
     sent = []
 
     def send():
@@ -78,7 +78,7 @@ def interrupted(call, after):
 
 @in_main_thread
 @pytest.mark.parametrize("what", LONG)
-def test_ctrl_c_is_answered_and_leaves_no_trace(what):
+def test_ctrl_c_stops_a_call_and_leaves_no_trace(what):
     opt = observed(**LONG[what])
     before = pickle.dumps(opt)
     for after in (0.05, 0.15):
@@ -89,7 +89,7 @@ def test_ctrl_c_is_answered_and_leaves_no_trace(what):
 
 
 @in_main_thread
-def test_after_ctrl_c_the_same_is_suggested():
+def test_suggestions_after_ctrl_c_are_unchanged():
     opt = observed()
     twin = pickle.loads(pickle.dumps(opt))
     for after in (0.01, 0.05, 0.2):  # in the fit, or in one of the suggestions that follow it
@@ -98,7 +98,7 @@ def test_after_ctrl_c_the_same_is_suggested():
 
 
 @in_main_thread
-def test_ctrl_c_is_answered_while_another_thread_suggests():
+def test_ctrl_c_stops_a_call_while_another_thread_suggests():
     opt = observed(surrogate=bl.GP(n_restarts=60))
     other = threading.Thread(target=opt.suggest)
     other.start()
@@ -109,7 +109,7 @@ def test_ctrl_c_is_answered_while_another_thread_suggests():
     assert opt.n_trials == N + 1
 
 
-def test_other_threads_go_on_during_a_suggestion():
+def test_other_threads_run_during_a_suggestion():
     opt = observed(surrogate=bl.GP(n_restarts=50))
     ticks, done = [], threading.Event()
 

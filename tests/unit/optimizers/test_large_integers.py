@@ -66,7 +66,7 @@ def test_reports_with_huge_integers_are_refused_and_change_nothing(number):
     [HUGE, (1.0, HUGE), {"value": HUGE}, {"value": 1.0, "attrs": {"a": HUGE}}, {"value": 1.0, HUGE: 1}, [1.0, HUGE]],
     ids=range(6),
 )
-def test_a_run_goes_on_after_a_huge_integer(returned):
+def test_a_run_continues_after_a_huge_integer(returned):
     numbers = iter(range(4))
     result = bl.maximize(lambda p: returned if next(numbers) == 1 else p["x"], SPACE, n_trials=4, seed=0)
     assert [trial.state for trial in result.trials] == ["observed", "failed", "observed", "observed"]

@@ -12,7 +12,7 @@ import belated as bl
 
 
 class LifeCycle(RuleBasedStateMachine):
-    """Any order of reports leaves every trial in the state that a dictionary would remember."""
+    """After any order of reports, every trial has the same state as in a simple dictionary."""
 
     def __init__(self):
         super().__init__()

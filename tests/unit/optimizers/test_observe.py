@@ -38,7 +38,7 @@ def test_unusable_values_are_refused(kind, value):
 
 
 @pytest.mark.parametrize("direction", ["maximize", "minimize"])
-def test_a_second_value(direction):
+def test_a_second_value_needs_amend_or_replicate(direction):
     opt = bl.RandomSearch(BOX, direction=direction, seed=0)
     trial = opt.suggest()
     trial.observe(1.5)
@@ -54,7 +54,7 @@ def test_a_second_value(direction):
 
 
 @both
-def test_flags_are_keywords(kind):
+def test_amend_and_replicate_are_keyword_only(kind):
     opt = kind(BOX, seed=0)
     trial = opt.suggest()
     for report in (lambda: opt.observe(trial, 1.0, True), lambda: trial.observe(1.0, True)):
@@ -64,7 +64,7 @@ def test_flags_are_keywords(kind):
 
 
 @both
-def test_unknown_trials(kind):
+def test_unknown_trials_are_refused(kind):
     opt, other = kind(BOX, seed=0), kind(BOX, seed=0)
     opt.suggest()
     foreign = other.suggest()
@@ -99,7 +99,7 @@ def test_unusable_stds_are_refused(std):
         assert opt.n_trials == 1 and trial.state == "pending"
 
 
-def test_a_std_belongs_to_its_value():
+def test_a_std_is_replaced_with_its_value():
     opt = bl.BayesOpt({"x": (0.0, 1.0)}, seed=0)
     trial = opt.suggest()
     trial.observe(1.0, std=0.25)

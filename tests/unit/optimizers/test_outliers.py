@@ -45,7 +45,7 @@ def regret(opt):
 
 
 def allowed(points, values, seed):
-    """Ten times the regret of an optimizer that has seen nothing else, or a millionth of the range."""
+    """Return ten times the regret of an optimizer without the outlier, or a millionth of the range."""
     return max(10 * regret(added(points, values, seed)), 1e-6 * RANGE)
 
 
@@ -86,7 +86,7 @@ def test_values_stay_apart_where_most_trials_are_near_the_optimum(h):
 
 
 def test_predictions_hold_elsewhere_when_trials_crowd_near_the_optimum():
-    """Without noise: 95 % intervals hold f at 90 % of random points, in the mean over functions and designs."""
+    """Without noise, 95 % intervals contain f at 90 % of random points, averaged over functions and designs."""
     points = np.random.default_rng(99).random((200, 2))
     covered = []
     for f, best in ((branin, (0.9617, 0.15)), (bowl, (0.3, 0.7)), (six_hump, (0.5225, 0.1437))):

@@ -38,7 +38,7 @@ parts = st.fixed_dictionaries(
 
 
 @given(st.lists(parts, min_size=1, max_size=3), st.booleans(), st.integers(0, 99))
-def test_the_rest_is_a_point_of_the_space_that_satisfies_the_constraints(given_parts, constrained, seed):
+def test_a_completed_point_is_in_the_space_and_feasible(given_parts, constrained, seed):
     constraints = [ordered] if constrained else None
     opt = bl.RandomSearch(SPACE, constraints=constraints, seed=seed)
     feasible = [part for part in given_parts if not {"x", "n"} <= part.keys() or not constrained or ordered(part)]
@@ -50,7 +50,7 @@ def test_the_rest_is_a_point_of_the_space_that_satisfies_the_constraints(given_p
         assert not constrained or ordered(trial.params)
 
 
-def test_the_rest_is_uniform_over_the_space():
+def test_missing_values_are_uniform_over_the_space():
     opt = bl.RandomSearch({"x": (0.0, 1.0), "n": bl.Integer(1, 5), "kernel": ["rbf", "poly", "linear"]}, seed=0)
     n = 3000
     opt.enqueue([{"x": 0.5}] * n)
@@ -66,7 +66,7 @@ def test_the_rest_is_uniform_over_the_space():
 
 
 @both
-def test_the_rest_depends_on_the_seed_and_the_history(kind, tmp_path):
+def test_missing_values_depend_on_the_seed_and_the_history(kind, tmp_path):
     def drawn(seed, before=0, through=lambda opt: opt):
         opt = kind(SPACE, seed=seed)
         opt.suggest(n=before)
@@ -102,7 +102,7 @@ def test_a_partial_point_is_not_added_with_a_value(kind):
     [{"z": 1}, {"n": 10}, {"x": np.nan}, {"kernel": "rbf", "degree": 3}, {"x": 0.1, "kernel": "rbf"}, {"cache": 3}],
     ids=repr,
 )
-def test_parts_that_fit_no_point_are_refused(kind, part):
+def test_partial_points_that_cannot_be_completed_are_refused(kind, part):
     opt = kind(SPACE, constraints=[ordered], seed=0)
     with pytest.raises(bl.InvalidPoint):
         opt.enqueue([{"n": 9}, part])

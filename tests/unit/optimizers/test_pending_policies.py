@@ -1,4 +1,4 @@
-"""What pending trials count as: expected improvement over their values, against joint draws, and the constant liar.
+"""The values that pending trials count as: expected improvement against joint draws, and the constant liar.
 
 Notation: D the points that are drawn, the observed ones moved to the query's context c and the pending ones in their
 own; f* the incumbent. The value of x is log E max(0, f(x, c) − f*), f* being the largest of E[f(x_D, c) | f(D)] over D
@@ -55,7 +55,7 @@ def in_context(rows, c):
 
 
 def log_values(dense, observed, pending, candidates, c):
-    """The value of each candidate by 2¹² draws of f(D); `pending` are rows with their contexts."""
+    """Return the value of each candidate from 2¹² draws of f(D); `pending` are rows with their contexts."""
     drawn = np.vstack([in_context(observed, c), pending])
     here = in_context(drawn[:, :2], c)
     z = norm.ppf(np.clip(qmc.Sobol(len(drawn), seed=3).random_base2(12), 1e-12, 1 - 1e-12))
@@ -63,7 +63,7 @@ def log_values(dense, observed, pending, candidates, c):
     f = dense.mean(drawn) + z @ np.linalg.cholesky(covariance + 1e-10 * np.eye(len(drawn))).T
 
     def given_draws(points):
-        """E[f(points) | f(D)], a row for each draw, and the variances left."""
+        """Return E[f(points) | f(D)], a row for each draw, and the remaining variances."""
         cross = dense.covariance(points, drawn)
         weights = np.linalg.solve(covariance + 1e-10 * np.eye(len(drawn)), cross.T)
         left = dense.variances(points) - (cross * weights.T).sum(axis=1)
@@ -77,7 +77,7 @@ def log_values(dense, observed, pending, candidates, c):
 
 
 def shortfall(seed, noise, context_of_pending):
-    """By how much the candidate suggested in context 0 is worse than the best one that is free."""
+    """Return how much worse the candidate suggested in context 0 is than the best one that is not in flight."""
     rng = np.random.default_rng(seed)
     candidates = rng.random((50, 2))
     candidates[:2] = [[0.0, 0.0], [1.0, 1.0]]  # so that encoded and plain coordinates are the same
@@ -107,7 +107,7 @@ def shortfall(seed, noise, context_of_pending):
 
 @pytest.mark.parametrize("noise", [0.3, 2.0])
 @pytest.mark.parametrize("context_of_pending", [0.0, 1.0])
-def test_noisy_expected_improvement_is_that_of_joint_draws_in_the_query_s_context(noise, context_of_pending):
+def test_noisy_expected_improvement_averages_joint_draws_in_the_querys_context(noise, context_of_pending):
     found = [shortfall(seed, noise, context_of_pending) for seed in range(10, 20)]
     found = [value for value in found if value is not None]
     assert len(found) >= 8 and max(found) <= 0.02

@@ -37,7 +37,7 @@ def test_predict_without_values_is_refused():
 
 
 @pytest.mark.parametrize("window", [None, 3.0])
-def test_predictions_change_nothing_that_follows(window):
+def test_predictions_do_not_change_later_suggestions(window):
     plain, watched = with_data(window=window), with_data(window=window)
     for _ in range(4):
         watched.predict([{"x": 0.5, "y": 0.5}])
@@ -61,7 +61,7 @@ def test_recommend_on_candidates_is_the_largest_mean():
     assert np.array_equal(opt.recommend(), x[mean.argmax()])
 
 
-def test_a_copy_made_after_a_prediction_goes_on_alike():
+def test_a_copy_made_after_a_prediction_continues_unchanged():
     opt = with_data()
     opt.predict([{"x": 0.5, "y": 0.5}])
     copy = pickle.loads(pickle.dumps(opt))

@@ -22,7 +22,7 @@ def objective(row):
 
 
 def observed(n):
-    """An optimizer with n observations, whose next suggestion fits the model on several threads."""
+    """Return an optimizer with n observations, whose next suggestion fits the model on several threads."""
     opt = bl.BayesOpt({"a": (0.0, 1.0), "b": (0.0, 1.0), "c": (0.0, 1.0)}, seed=1, initial=0)
     add(opt, ROWS[:n])
     return opt
@@ -49,7 +49,7 @@ def test_children_suggest_after_the_parent_did(method):
 
 @pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="needs fork")
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
-def test_a_forked_child_goes_on_with_what_it_inherits():
+def test_a_forked_child_continues_with_the_inherited_optimizer():
     opt = observed(160)
     opt.suggest()
     add(opt, ROWS[160:])
@@ -72,7 +72,7 @@ def below_one(params):
 @METHODS
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
 @pytest.mark.parametrize("kind", KINDS)
-def test_children_go_on_in_conditional_and_constrained_spaces(kind, method):
+def test_children_continue_in_conditional_and_constrained_spaces(kind, method):
     space = {
         "a": (0.0, 1.0),
         "b": bl.Real(0.0, 1.0, step=0.1),
@@ -120,7 +120,7 @@ def test_threads_share_an_optimizer(kind):
     assert pickle.loads(pickle.dumps(opt)).suggest().params == opt.suggest().params
 
 
-def test_threads_have_optimizers_of_their_own():
+def test_threads_may_have_separate_optimizers():
     def search(seed):
         opt = observed(110)
         add(opt, ROWS[110 : 110 + seed])

@@ -1,4 +1,4 @@
-"""Optimizers, studies and results of runs have the same members to read."""
+"""Optimizers, studies and results of runs have the same members for reading."""
 
 import numpy as np
 import pytest
@@ -30,7 +30,7 @@ def read(owner):
 
 
 @pytest.mark.parametrize("kind", ["optimizer", "study"])
-def test_a_result_reads_as_its_optimizer_where_the_run_is_all(kind, tmp_path):
+def test_a_result_equals_its_optimizer_if_the_run_has_all_trials(kind, tmp_path):
     owner = bl.BayesOpt({"x": (0.0, 1.0)}, direction="minimize", seed=0)
     if kind == "study":
         owner = bl.Study("s", f"sqlite:///{tmp_path}/s.db", owner)
@@ -69,7 +69,7 @@ def test_a_result_lists_the_trials_of_its_run_and_reads_the_model_of_all():
     assert first.surrogate_.n_observed == 6
 
 
-def test_settings_of_an_optimizer_are_still_its_own():
+def test_an_optimizer_still_reads_and_sets_its_settings():
     opt = bl.RandomSearch({"x": (0.0, 1.0)}, direction="minimize", clock="seconds", seed=0)
     assert (opt.direction, opt.clock, opt.get_params()["direction"]) == ("minimize", "seconds", "minimize")
     opt.set_params(direction="maximize")

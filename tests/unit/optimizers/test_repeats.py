@@ -1,4 +1,4 @@
-"""Points that tell nothing new are not suggested: exact values seen before, and points just abandoned."""
+"""Points without new information are not suggested: exact values seen before, and points just abandoned."""
 
 import numpy as np
 import pytest
@@ -23,7 +23,7 @@ def suggested(opt, n, f=quadratic, std=None):
 
 
 def least_distance(points):
-    """The least difference of two points, in the coordinate where they differ most."""
+    """Return the smallest difference of two points, in the coordinate in which they differ most."""
     apart = np.abs(points[:, None] - points[None]).max(axis=-1)
     return apart[np.triu_indices(len(points), 1)].min()
 
@@ -46,7 +46,7 @@ def test_exact_values_are_not_observed_again_under_constraints():
 
 
 def test_values_with_noise_may_be_observed_again():
-    """The rule is about exact values alone: with noise the best point may come as often as the model likes."""
+    """The rule applies only to exact values: with noise the model may repeat the best point any number of times."""
     runs = []
     for surrogate in ("gp", bl.GP(noise_std=0.3)):
         noise = np.random.default_rng(0)

@@ -1,4 +1,4 @@
-"""What comes with a value or a failure: cost, duration, attributes, errors; kept, shown, copied, refused."""
+"""Cost, duration, attributes and errors that come with a value or a failure are kept, shown, copied or refused."""
 
 import copy
 import json
@@ -29,7 +29,7 @@ def one(kind=bl.RandomSearch, **arguments):
 
 
 def exactly(value):
-    """As text, in which 1, 1.0 and True are three."""
+    """Convert to text, in which 1, 1.0 and True differ."""
     return json.dumps(value)
 
 
@@ -171,7 +171,7 @@ def test_a_failed_trial_keeps_its_error(kind):
     assert trial.state == "observed" and trial.error.type == "ValueError" and trial.attrs == {"worker": 4}
 
 
-def test_errors_of_every_kind():
+def test_errors_of_every_kind_are_kept():
     opt = bl.RandomSearch(BOX, seed=0)
 
     def kept(error):
@@ -229,7 +229,7 @@ def test_an_error_may_be_added_to_a_failed_trial_once():
     assert pickle.dumps(opt) == before and trial.error.message == "diverged"
 
 
-def test_when_a_trial_ended():
+def test_ended_at_is_the_time_when_a_trial_ended():
     now = [10.0]
     opt = bl.RandomSearch(BOX, clock="seconds", time=lambda: now[0], seed=0)
     failed, abandoned, observed = opt.suggest(n=3)
@@ -247,7 +247,7 @@ def test_when_a_trial_ended():
 
 @both
 @pytest.mark.parametrize("direction", ["maximize", "minimize"])
-def test_a_replicate_is_a_trial_of_its_own(kind, direction):
+def test_a_replicate_is_a_separate_trial(kind, direction):
     opt, trial = one(kind, direction=direction)
     trial.observe(1.0, replicate=True)
     trial.observe(1.0, replicate=True, std=0.5, attrs={"run": 2})

@@ -17,7 +17,7 @@ def optimizer(**arguments):
 
 
 def history(final, between, **arguments):
-    """An optimizer with four values and a trial that comes to this end; in between it may be asked for a suggestion."""
+    """Return an optimizer with four values and a trial that ends like this; a suggestion may be made in between."""
     opt = optimizer(**arguments)
     opt.add([{"x": x} for x in (0.1, 0.4, 0.7, 0.9)], [1.0, -2.0, 3.0, 0.5])
     opt.enqueue({"x": 0.2})

@@ -1,4 +1,4 @@
-"""Robust targets: a long tail of bad values is compressed where the data ask for it, and predictions are not."""
+"""Robust targets: a long tail of bad values is compressed if the data support it; predictions are not compressed."""
 
 import json
 import math
@@ -14,7 +14,7 @@ SPACE = {"x": (-2.0, 2.0), "y": (-2.0, 2.0)}
 
 
 def cliff(params, bad):
-    """Smooth, but for a corner in which everything is bad."""
+    """A smooth function, except for a corner in which everything is bad."""
     x, y = params["x"], params["y"]
     return bad if x > 0.8 and y > -0.5 else -((x - 0.4) ** 2) - (y + 0.3) ** 2
 
@@ -29,19 +29,19 @@ def searched(bad=-1e6, n=24, direction="maximize", **arguments):
 
 
 def last_note(opt):
-    """What the last fit chose."""
+    """Return the choice of the last fit."""
     notes = [json.loads(event).get("Suggested", {}).get("note") for event in opt._log.events(0)]
     return json.loads([note for note in notes if note][-1])
 
 
 def last_warp(opt):
-    """The transformation in the note of the last fit, or None."""
+    """Return the transformation in the note of the last fit, or None."""
     return last_note(opt).get("warp")
 
 
 @pytest.mark.parametrize("seed", [21, 22, 23])
 def test_compressed_values_stay_compressed_from_fit_to_fit(seed):
-    """A search that starts from the hyperparameters of the plain values alone ends in a poor optimum."""
+    """A search that starts only from the hyperparameters of the plain values ends in a poor optimum."""
     opt = bl.BayesOpt(HARTMANN6.space, seed=seed)
     bad = 0
     for _ in range(50):
@@ -55,7 +55,7 @@ def test_compressed_values_stay_compressed_from_fit_to_fit(seed):
 
 
 @pytest.mark.parametrize("direction", ["maximize", "minimize"])
-def test_targets_are_those_of_the_formula(direction):
+def test_targets_follow_the_formula(direction):
     opt = searched(direction=direction)
     opt.suggest()
     note, warp = last_note(opt), last_warp(opt)
@@ -81,7 +81,7 @@ def test_predictions_are_in_units_of_f_and_follow_the_good_values():
 
 @pytest.mark.parametrize("bad", [-1e5, -1e12, -1e100])
 def test_one_scale_of_bad_values_is_as_good_as_another(bad):
-    """Far below the others all are the same to the model."""
+    """Values far below the others are all equal to the model."""
     points = [trial.params for trial in searched(n=20).trials]
     targets = []
     for value in (-1e6, bad):
@@ -120,7 +120,7 @@ def test_named_algorithms_rescale_as_the_papers_do():
     assert bl.algorithm("GP-EI", SPACE).get_params()["surrogate__targets"] == "standardized"
 
 
-def test_a_copy_goes_on_bit_for_bit():
+def test_a_copy_continues_bit_for_bit():
     opt = searched()
     copy = pickle.loads(pickle.dumps(opt))
     for _ in range(3):

@@ -71,7 +71,7 @@ def test_amending_moves_the_value_and_back():
     assert [opt.suggest().params for _ in range(3)] == [twin.suggest().params for _ in range(3)]
 
 
-def test_between_suggestions_the_live_model_is_that_of_a_copy():
+def test_between_suggestions_the_live_model_equals_that_of_a_copy():
     opt = bl.BayesOpt(BOX, seed=5, initial=3)
     rng = np.random.default_rng(0)
     for k in range(14):
@@ -158,7 +158,7 @@ def test_candidates_by_index_or_row(kind):
 
 
 def test_candidates_that_were_run_are_not_suggested_again_without_noise():
-    """The one that was run has its value; the one that was suggested instead is still untried."""
+    """The point that was run has its value; the point that was suggested instead is still untried."""
     opt = bl.BayesOpt(candidates=ROWS, seed=0, surrogate=bl.GP(noise_std=0.0), initial=2)
     first = opt.suggest()
     ran = (first.index + 5) % len(ROWS)
@@ -171,7 +171,7 @@ def test_candidates_that_were_run_are_not_suggested_again_without_noise():
     assert sorted([*later, ran]) == list(range(len(ROWS)))
 
 
-def test_a_late_value_that_is_discarded_stays_so_wherever_it_was_run():
+def test_a_discarded_late_value_stays_discarded_at_any_point():
     arguments = {"pending": bl.Censor(floor=-1.0, late="discard"), "window": 1}
     opt, _ = pair(**arguments)
     late = opt.suggest()

@@ -63,7 +63,7 @@ def test_values_are_compared_copied_and_shown_as_values():
         bl.GP().kernel = "linear"
 
 
-def test_every_default_stands_in_the_docstring():
+def test_every_docstring_states_its_defaults():
     for kind in Value.kinds.values():
         for parameter in inspect.signature(kind).parameters.values():
             default = json.dumps(parameter.default) if isinstance(parameter.default, str) else repr(parameter.default)
@@ -71,7 +71,7 @@ def test_every_default_stands_in_the_docstring():
             assert f"default {default}" in text.split(" : ")[0] or (parameter.default is None and "optional" in text)
 
 
-def test_defaults_are_those_of_the_core():
+def test_defaults_equal_those_of_the_core():
     ours = {name: as_data(kind()) for name, kind in Value.kinds.items()}
     for name, cls in bl.Optimizer.registry.items():
         required = REQUIRED.get(name, {})

@@ -1,4 +1,4 @@
-"""`suggest`: points of the domain, as many as asked for, decided by the seed; directions and clocks."""
+"""`suggest`: points of the domain in the requested number, determined by the seed; directions and clocks."""
 
 import math
 import warnings
@@ -11,7 +11,7 @@ from tests.unit.optimizers.problem import BOX, ROWS, both, run
 
 
 @both
-def test_one_or_many(kind):
+def test_suggest_returns_one_trial_or_a_list(kind):
     opt = kind(BOX, seed=0)
     assert isinstance(opt.suggest(), bl.Trial)
     assert [trial.number for trial in opt.suggest(n=2)] == [1, 2]
@@ -70,7 +70,7 @@ def test_minimizing_mirrors_maximizing(arguments):
     assert down.get_params(deep=False) == up.get_params(deep=False) | mirrored | {"direction": "minimize"}
 
 
-def test_the_clock_in_seconds_is_asked():
+def test_the_clock_in_seconds_is_read():
     times = iter([0.0, 1.0, 4.0, 9.0, 9.5])
     opt = bl.RandomSearch(BOX, clock="seconds", time=lambda: next(times), seed=0)
     first, second = opt.suggest(), opt.suggest()

@@ -1,4 +1,4 @@
-"""`surrogate_`: what the model has learnt, in the units of the parameters and of f."""
+"""`surrogate_`: the fitted model, in the units of the parameters and of f."""
 
 import pickle
 
@@ -51,7 +51,7 @@ def test_candidates_have_lengthscales_by_column():
     assert opt.surrogate_.lengthscales == pytest.approx({"x0": 3.3, "x1": 0.6, "x2": 0.3})
 
 
-def test_choices_that_were_given_lengthscales_of_their_own_have_them_by_name():
+def test_choices_with_separate_lengthscales_have_them_by_name():
     given = GIVEN | {"lengthscale": [0.3, 0.7]}
     opt = bl.BayesOpt({"k": ["a", None]}, surrogate=bl.GP(**given), seed=0)
     opt.add({"k": "a"}, 1.0)
@@ -71,7 +71,7 @@ def test_a_fitted_category_has_one_lengthscale_for_all_its_choices():
 
 
 def test_fitted_hyperparameters_follow_the_unit_of_f():
-    """With values four times as large the model is the same, and its density of each value a quarter."""
+    """If the values are four times as large, the model is the same, and its density of each value is a quarter."""
     one, four = filled().surrogate_, filled(scale=4.0).surrogate_
     assert four.lengthscales == one.lengthscales
     for name in ("signal_std", "noise_std", "mean"):
@@ -96,7 +96,7 @@ def test_repr_of_the_surrogate():
     assert "<td>lengthscale of c</td><td>1.2</td>" in page and "<td>n_observed</td><td>12</td>" in page
 
 
-def test_no_surrogate_without_values_or_a_model():
+def test_the_surrogate_needs_values_and_a_model():
     opt = bl.BayesOpt(SPACE, seed=0)
     opt.suggest(3)
     with pytest.raises(bl.NotFitted, match="surrogate_ needs values: observe at least one trial first"):

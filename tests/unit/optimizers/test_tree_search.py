@@ -1,4 +1,4 @@
-"""Tree search from Python: what it finds, what it refuses, and what can be seen of its trees."""
+"""Tree search from Python: its results, its refusals, and the public view of its trees."""
 
 import math
 import pickle
@@ -16,7 +16,7 @@ def sphere(params):
 
 
 def run(optimizer, n, f, delay=0):
-    """n trials whose results come `delay` suggestions late."""
+    """Run n trials whose results come `delay` suggestions late."""
     waiting = []
     for _ in range(n):
         waiting.append(optimizer.suggest())
@@ -84,7 +84,7 @@ def test_trees_are_shown_and_several_share_the_trials():
     assert len(one) == 1 and one[0].n_cells == 50 and math.log2(51) - 1 <= one[0].depth < 50
 
 
-def test_the_values_of_rho_for_a_horizon_are_those_of_poo():
+def test_the_values_of_rho_for_a_horizon_follow_poo():
     # N = ceil(D/2 log(T/log T)) with D = log 2/log(1/rho): 34 for 1,000 trials and 0.95, from 0.95 to 0.95^34.
     optimizer = bl.TreeSearch(SPACE, horizon=1000, seed=0)
     rhos = [tree.rho for tree in optimizer.trees_]
@@ -122,7 +122,7 @@ def test_cells_of_one_value_in_flight_are_left_alone_while_others_are_left():
 
 
 def regret(optimizer, n, f, fails):
-    """The smallest f of n trials, and the share of trials that failed."""
+    """Return the smallest f of n trials, and the share of trials that failed."""
     smallest, n_failed = math.inf, 0
     for _ in range(n):
         trial = optimizer.suggest()
@@ -168,7 +168,7 @@ def test_optimum_is_found_after_one_failure_near_it(name):
     ],
     ids=["strip", "disc", "half"],
 )
-def test_a_region_that_fails_neither_hides_the_optimum_nor_takes_the_trials(fails, volume):
+def test_a_failing_region_neither_hides_the_optimum_nor_uses_up_the_trials(fails, volume):
     runs = [regret(bl.TreeSearch(box(2), seed=seed), 800, distance, fails) for seed in range(10)]
     regrets, shares = np.array(runs).T
     # Of 800 random points the best one is at 4e-4.
@@ -178,7 +178,7 @@ def test_a_region_that_fails_neither_hides_the_optimum_nor_takes_the_trials(fail
 
 
 @pytest.mark.parametrize(("d", "decades"), [(2, 2.0), (6, 0.5)])
-def test_accidental_failures_cost_little_more_than_their_trials(d, decades):
+def test_random_failures_cost_little_more_than_the_failed_trials(d, decades):
     def median(share):
         runs = []
         for seed in range(6):
@@ -277,7 +277,7 @@ def test_candidates_are_refused():
         bl.TreeSearch(candidates=[[0.0], [1.0]])
 
 
-def test_only_trees_have_trees():
+def test_only_tree_search_has_trees():
     for optimizer, name in ((bl.RandomSearch(SPACE), "trees_"), (bl.TreeSearch(SPACE), "rounds_")):
         with pytest.raises(AttributeError, match=f"object has no attribute '{name}'"):
             getattr(optimizer, name)

@@ -1,4 +1,4 @@
-"""Trials are views: of the state as it is now, of one optimizer, and safe to show."""
+"""Trials are views: they show the present state, belong to one optimizer, and are safe to display."""
 
 import pickle
 
@@ -23,7 +23,7 @@ def test_a_trial_is_never_out_of_date():
     assert trial.value == 1.5
 
 
-def test_params_or_row():
+def test_a_trial_has_params_or_a_row():
     trial = optimizer().suggest()
     assert set(trial.params) == set(BOX) and trial.x is None and trial.index is None and trial.context is None
     trial = bl.RandomSearch(candidates=ROWS, seed=0).suggest()
@@ -52,7 +52,7 @@ def test_delay_in_suggestions_started():
     assert prompt.delay == at_once + 4
 
 
-def test_identity():
+def test_equal_trials_have_the_same_number_and_optimizer():
     opt, other = optimizer(), optimizer()
     trial, foreign = opt.suggest(), other.suggest()
     assert trial == opt.trial(0) and hash(trial) == hash(opt.trial(0))

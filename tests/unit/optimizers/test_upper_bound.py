@@ -14,7 +14,7 @@ LENGTHSCALE, VARIANCE = 0.25, 1.0
 
 
 def optimizer(candidates, noise, beta, predictive_std=False, **arguments):
-    """UCB on candidates with the kernel given and targets as they are; `noise` is a variance."""
+    """Return UCB on candidates with a given kernel and raw targets; `noise` is a variance."""
     return bl.BayesOpt(
         candidates=candidates,
         acquisition=bl.UCB(beta, predictive_std=predictive_std),
@@ -33,14 +33,14 @@ def optimizer(candidates, noise, beta, predictive_std=False, **arguments):
 
 
 def candidates(seed, n=200):
-    """Points of the unit square, which they fill, so that encoded and plain coordinates are the same."""
+    """Return points that fill the unit square, so that encoded and plain coordinates are the same."""
     rows = np.random.default_rng(seed).random((n, 2))
     rows[:2] = [[0.0, 0.0], [1.0, 1.0]]
     return rows
 
 
 class Bound:
-    """mu + nu_t sigma at the candidates that were not tried, from its definition."""
+    """Return mu + nu_t sigma at the untried candidates, from its definition."""
 
     def __init__(self, rows, tried, y, noise):
         self.rows, self.tried, self.noise = rows, tried, noise
@@ -49,13 +49,13 @@ class Bound:
         self.mean, self.variance = dense.mean(rows), dense.variances(rows)
 
     def values(self, beta, n_recent, in_sigma=False, in_nu=False):
-        """With nu_t = beta + the sum over the last trials; sigmas with or without the noise inside."""
+        """Return the bounds with nu_t = beta + the sum over the last trials; sigmas with or without the noise."""
         recent = self.tried[len(self.tried) - n_recent :]
         nu = beta + np.sqrt(self.variance[recent] + self.noise * in_nu).sum()
         return self.mean + nu * np.sqrt(self.variance + self.noise * in_sigma)
 
     def shortfall(self, values, chosen):
-        """How much worse the choice is than the best of the untried."""
+        """Return how much worse the choice is than the best untried candidate."""
         return values[self.free].max() - values[chosen]
 
     def best(self, values):
@@ -63,7 +63,7 @@ class Bound:
 
 
 def history(seed, n):
-    """Candidates, which of them were tried, and their values."""
+    """Return candidates, the tried ones among them, and their values."""
     rows, rng = candidates(seed), np.random.default_rng(200 + seed)
     return rows, rng.choice(np.arange(2, len(rows)), size=n, replace=False), rng.normal(size=n)
 
@@ -92,7 +92,7 @@ def test_predictive_std_counts_the_noise_in_every_sigma(pending, beta, predictiv
 @pytest.mark.parametrize("m", [1, 3])
 @pytest.mark.parametrize("arrived", [True, False])
 def test_nu_sums_over_exactly_the_last_m_trials(clock, m, arrived):
-    """The oldest of them is aged m, and counts; the one before it does not. Pending ones are rows at the floor."""
+    """The oldest trial has age m, and counts; the one before it does not. Pending trials are rows at the floor."""
     noise, floor, differ = 1.0, -1.0, np.zeros(2, dtype=int)
     for seed in range(20):
         rows, tried, y = history(seed, 7)

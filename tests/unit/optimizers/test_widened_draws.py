@@ -16,7 +16,7 @@ N_SEEDS = 400
 
 
 def chosen(kind, widen, seed):
-    """Which of the three points is suggested."""
+    """Return which of the three points is suggested."""
     domain = {"candidates": np.array([[0.0], [0.5], [1.0]])} if kind == "candidates" else {"space": {"k": (0, 2)}}
     opt = bl.BayesOpt(
         **domain,
@@ -47,7 +47,7 @@ def probabilities(scale):
 
 @pytest.mark.parametrize("kind", ["candidates", "box"])
 @pytest.mark.parametrize("widen", [True, False])
-def test_points_are_chosen_as_often_as_widened_draws_say(kind, widen):
+def test_points_are_chosen_as_often_as_by_widened_draws(kind, widen):
     counts = np.bincount([chosen(kind, widen, seed) for seed in range(N_SEEDS)], minlength=3)
     nu = BETA + 2 * np.sqrt(0.5)
     expected, other = (probabilities(scale) for scale in ((nu, 1.0) if widen else (1.0, nu)))

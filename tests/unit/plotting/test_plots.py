@@ -1,4 +1,4 @@
-"""What the plots draw: their artists and data, on axes of a figure that is never shown."""
+"""The artists and data of the plots, on axes of a figure that is never shown."""
 
 import math
 from bisect import bisect_right
@@ -35,7 +35,7 @@ def f(params):
 
 
 def late(search, n=14, lag=3):
-    """n trials, each observed `lag` suggestions later, but number 2, which fails, and number 4, which is abandoned."""
+    """Run n trials, each observed `lag` suggestions later; number 2 fails, and number 4 is abandoned."""
     for i in range(n):
         search.suggest()
         if i >= lag:
@@ -55,7 +55,7 @@ def opt():
 
 
 def drawn(ax):
-    """Lines of the axes by label."""
+    """Return the lines of the axes by label."""
     return {line.get_label(): line for line in ax.lines}
 
 
@@ -244,13 +244,13 @@ def test_contours_are_the_mean_and_std_around_the_recommended_point(opt):
 
 
 @pytest.mark.parametrize("names", [["x"], ["x", "x"], ["x", "k"], ["x", "C", "x"], "x", ["x", "y"]])
-def test_contours_need_two_parameters_of_numbers(names, opt):
+def test_contours_need_two_numeric_parameters(names, opt):
     with pytest.raises(bl.InvalidSetting, match=r"pass (two different parameters|names) out of \['x', 'C'\]"):
         plotting.plot_contour(opt, names)
 
 
 def test_importance_is_that_of_a_linear_function():
-    """Of f = 3 a + b, with a and b uniform, a has nine tenths of the variance and b one; neither has c, or d, any."""
+    """In f = 3 a + b, with a and b uniform, a has nine tenths of the variance and b one tenth; c and d have none."""
     opt = bl.BayesOpt({"a": (0.0, 1.0), "b": (0.0, 1.0), "c": bl.Integer(1, 5), "d": ["u", "v"]}, initial=30, seed=0)
     for trial in opt.suggest(30):
         trial.observe(3 * trial.params["a"] + trial.params["b"])
@@ -351,7 +351,7 @@ GIVEN = bl.GP(kernel="matern52", lengthscale=0.4, signal_std=2.0, noise_std=0.5,
 
 @pytest.mark.parametrize("direction", ["maximize", "minimize"])
 def test_predictions_are_those_of_models_without_the_value(direction):
-    """The closed form against as many models as there are values, each without one of them."""
+    """Compare the closed form with one model for each value, fitted without that value."""
     points = np.random.default_rng(0).random(9)
     values = np.sin(6 * points)
     stds = [0.25 if i % 3 == 0 else None for i in range(9)]
@@ -422,7 +422,7 @@ def test_searches_without_trials_are_drawn(plot):
     plot(bl.BayesOpt(SPACE, seed=0))
 
 
-def test_without_matplotlib_it_says_what_to_install(monkeypatch):
+def test_error_without_matplotlib_names_the_package_to_install(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "matplotlib.pyplot", None)
     with pytest.raises(ImportError, match="plots need matplotlib: pip install matplotlib"):
         plotting.plot_convergence(bl.RandomSearch(SPACE))

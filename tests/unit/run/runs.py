@@ -1,4 +1,4 @@
-"""What the tests of runs share: a function, a space, an executor under the test's control."""
+"""Shared parts of the tests of runs: a function, a space, and an executor that the test controls."""
 
 import multiprocessing
 import os
@@ -48,7 +48,7 @@ def wait_for(event):
 
 @contextmanager
 def killed_if_it_hangs(child):
-    """Kills a program, and those that it started in its process group, if it is not left in time."""
+    """Kill a program, and the programs it started in its process group, if the ``with`` does not end in time."""
     timer = threading.Timer(SECONDS, os.killpg, (child.pid, signal.SIGKILL))
     timer.start()
     try:
@@ -58,7 +58,7 @@ def killed_if_it_hangs(child):
 
 
 class ManualExecutor(Executor):
-    """Evaluates calls only when asked to: script[k] lists those to evaluate once call k has been submitted."""
+    """Evaluates calls only on request: script[k] lists those to evaluate once call k has been submitted."""
 
     def __init__(self, script=()):
         self.script = dict(script)

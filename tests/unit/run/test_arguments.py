@@ -1,4 +1,4 @@
-"""The arguments of runs: which there are, what they may be, and what is said about others."""
+"""The arguments of runs: their names, their values, and the errors for others."""
 
 import inspect
 from concurrent.futures import Executor, ThreadPoolExecutor
@@ -14,7 +14,7 @@ RUNS = pytest.mark.parametrize("run", [bl.maximize, bl.minimize])
 
 
 @RUNS
-def test_a_run_has_its_own_arguments_and_those_of_bayes_opt(run):
+def test_a_run_takes_its_own_arguments_and_the_arguments_of_bayes_opt(run):
     of_bayes_opt = set(inspect.signature(bl.BayesOpt).parameters) - {"space", "candidates", "direction", "context"}
     own = ["f", "space", "candidates", "optimizer", "n_trials", "n_trials_total", "timeout", "budget", "n_workers"]
     own += ["executor", "processes", "retries", "retry_pending", "catch", "callbacks", "progress"]
@@ -114,7 +114,7 @@ def test_unusable_values_are_refused(arguments, parts):
     assert all(part in str(raised.value) for part in parts) and opt.n_trials == 0
 
 
-def test_settings_of_none_may_stand_beside_an_optimizer():
+def test_settings_that_are_none_are_allowed_beside_an_optimizer():
     assert bl.maximize(f, optimizer=bl.RandomSearch(SPACE), n_trials=1, seed=None, window=None).n_trials == 1
 
 
@@ -156,7 +156,7 @@ def test_the_size_of_an_executor(attributes, n_workers, size):
 
 
 class ClientExecutor(Sized):
-    """Stands for that of Dask, whose client knows the number of threads by worker."""
+    """Stands for Dask's executor, whose client knows the number of threads by worker."""
 
     __module__ = "distributed.cfexecutor"
 
@@ -197,7 +197,7 @@ def test_the_direction_of_a_study_counts(tmp_path):
 
 
 class Counter:
-    """A callback of one parameter too many."""
+    """A callback with one parameter too many."""
 
     def __call__(self, optimizer, trial, more):
         raise AssertionError

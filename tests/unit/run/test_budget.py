@@ -121,7 +121,7 @@ def test_ten_costs_of_a_tenth_fill_a_budget_of_one():
 
 
 @failures_expected
-def test_failures_are_charged_what_is_declared():
+def test_failures_are_charged_their_declared_cost():
     def fails(params, trial):
         if trial.number:
             raise ValueError(trial.number)
@@ -136,7 +136,7 @@ def test_failures_are_charged_what_is_declared():
 # Several at a time.
 
 
-def test_what_runs_counts_as_declared():
+def test_running_trials_count_with_their_declared_cost():
     pool = ManualExecutor({2: [0, 1, 2], 3: [3]})
     result = bl.maximize(costing(0.5, 0.5, 0.5, 1.0), SPACE, budget=3, n_workers=8, executor=pool, seed=0)
     # Three of 1 are started; they cost 1.5 in the end, and one more fits.
@@ -176,7 +176,7 @@ def test_declared_costs_never_exceed_the_budget(fidelities, budget, n_workers):
 # With other ends, and studies.
 
 
-def test_a_budget_is_of_one_run():
+def test_a_budget_applies_to_one_run():
     opt = search()
     opt.add({"x": 0.5, "n": 1}, 1.0, cost=100.0)
     for n in (2, 4):
@@ -186,7 +186,7 @@ def test_a_budget_is_of_one_run():
     assert bl.maximize(at_fidelity, optimizer=opt, budget=9.0, n_trials=3).stop_reason == "n_trials"
 
 
-def test_a_study_has_budgets(tmp_path):
+def test_runs_of_a_study_have_budgets(tmp_path):
     store = f"sqlite:///{tmp_path / 'studies.db'}"
     study = bl.Study("s", store, queued([100, 3000, 7000, 7000]))
     result = bl.maximize(at_fidelity, optimizer=study, budget=1.0, n_trials_total=10)

@@ -35,7 +35,7 @@ total_names_pending = pytest.mark.filterwarnings("ignore:trials? .* pending befo
 
 
 @total_names_pending
-def test_a_total_counts_what_was_suggested_and_not_abandoned():
+def test_a_total_counts_suggested_trials_that_are_not_abandoned():
     opt = bl.RandomSearch(SPACE, seed=0)
     opt.add({"x": 0.5, "n": 1}, 1.0)
     opt.add({"x": 0.5, "n": 1}).abandon()
@@ -315,18 +315,18 @@ def test_stoppers_can_be_copied_and_shown(stop):
 
 
 @pytest.mark.parametrize("n", [0, -1, 1.5, "3", None, True])
-def test_unusable_n(n):
+def test_invalid_n_is_refused(n):
     with pytest.raises(bl.InvalidSetting, match="^n=.*an integer >= 1"):
         bl.NoImprovement(n)
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), "1", None])
-def test_unusable_value(value):
+def test_invalid_value_is_refused(value):
     with pytest.raises(bl.InvalidSetting, match="^value=.*one finite number"):
         bl.ValueReached(value)
 
 
-def test_a_stopper_that_was_not_made():
+def test_a_stopper_class_instead_of_an_instance_is_refused():
     with pytest.raises(bl.InvalidSetting, match=r"the class ValueReached: pass one made of it, ValueReached\("):
         bl.maximize(f, SPACE, n_trials=3, callbacks=[bl.ValueReached])
 

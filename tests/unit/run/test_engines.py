@@ -123,7 +123,7 @@ def test_a_run_uses_all_workers(executor):
     assert os.getpid() not in {trial.attrs["pid"] for trial in result.trials}
 
 
-def test_functions_by_value_or_with_advice(executor):
+def test_functions_are_sent_by_value_or_refused_with_advice(executor):
     if isinstance(executor, ProcessPoolExecutor) and type(executor).__module__.startswith("concurrent."):
         with pytest.raises(bl.InvalidSetting, match="cannot be sent to another process"):
             bl.maximize(lambda params: 1.0, SPACE, n_trials=2, executor=executor)
@@ -145,7 +145,7 @@ def test_a_budget_and_callbacks(executor):
     assert stopped.stop_reason == "stopped" and len(stopped.trials) < 50
 
 
-def test_what_f_raises(executor):
+def test_errors_of_f_reach_the_run(executor):
     opt = bl.RandomSearch(SPACE, seed=0)
     opt.enqueue([{"x": 0.5, "n": n} for n in (1, 8, 2, 7)])
     with pytest.warns(bl.BelatedWarning, match="^trial [13] failed: f raised OSError: .* no such level"):

@@ -150,7 +150,7 @@ def test_errors_at_several_lines_do_not_end_a_run(f_raising):
 
 
 @failures_expected
-def test_the_line_is_that_of_the_user_not_of_a_library():
+def test_the_line_of_an_error_is_in_the_users_code_not_in_a_library():
     opt = bl.RandomSearch(SPACE, seed=0)
     opt.enqueue([{"x": 0.5, "n": 8}] * 3)
     with pytest.raises(bl.RunError, match=f"^the first 3.*LinAlgError.*test_errors.py, line {line_of('# raises')};"):
@@ -203,7 +203,7 @@ class Frozen(Exception):
 
 @pytest.mark.parametrize("workers", [{}, {"n_workers": 2}])
 @pytest.mark.parametrize("kind", [ValueError, SystemExit, GeneratorExit])
-def test_what_f_raises_has_the_result(kind, workers):
+def test_errors_of_f_have_the_result(kind, workers):
     def raising(params):
         if params["n"] == 8:
             raise kind("…")

@@ -147,7 +147,7 @@ def test_the_trial_can_be_pickled():
         (lambda x, y: x + y, r"takes x, y by the names of the space.*: write lambda p: f\(\*\*p\)$"),
         (lambda x, *, y: x + y, r"takes x, y by the names.*: write lambda p: f\(\*\*p\)$"),
         (lambda y, x, c=1: x + y, r"takes y, x by the names.*: write lambda p: f\(\*\*p\)$"),
-        (lambda x: x, r"takes x by the names.*write lambda p: f\(\*\*p\), or rename x where it is that dict$"),
+        (lambda x: x, r"takes x by the names.*write lambda p: f\(\*\*p\), or rename x if it is that dict$"),
         (lambda x, y, trial: x, r"takes x, y by.*: write lambda p, trial: f\(\*\*p, trial=trial\)$"),
         (lambda params, data: 1.0, r"cannot be called with one dict.*'data'.*: write lambda p: f\(p, data=…\)$"),
         (lambda **params: 1.0, r"cannot be called with one dict.*: write lambda p: f\(\*\*p\)$"),

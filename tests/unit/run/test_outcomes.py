@@ -52,7 +52,7 @@ def test_an_outcome_with_an_error_comes_back_with_its_traceback_as_text():
     assert "objective.py" not in text and 'params["y"]' in text
 
 
-def test_attrs_that_cannot_travel_are_left_behind_with_a_reason():
+def test_attrs_that_cannot_be_pickled_are_dropped_with_a_reason():
     attrs = {"f": lambda: 0}
     value = pickle.loads(pickle.dumps(Outcome(1.0, 0.5, 2.0, attrs, 0.25)))
     assert (value.value, value.attrs, value.std, value.cost, value.duration) == (None, None, 0.5, 2.0, 0.25)
@@ -72,7 +72,7 @@ class Unreadable(Exception):
         super().__init__(f"{a}{b}")
 
 
-def test_errors_that_cannot_travel_become_runtime_errors_with_their_text(monkeypatch):
+def test_errors_that_cannot_be_pickled_become_runtime_errors_with_their_text(monkeypatch):
     # Where distributed was imported, tblib pickles all exceptions.
     monkeypatch.delitem(copyreg.dispatch_table, Unreadable, raising=False)
     error = picklable(Unreadable("no ", "way"))

@@ -116,7 +116,7 @@ def test_candidates_and_studies(tmp_path):
 
 
 @posix
-def test_a_worker_that_dies_takes_its_own_trial_alone(tmp_path):
+def test_a_worker_that_dies_fails_only_its_own_trial(tmp_path):
     dies = Dies(tmp_path / "begun", {1: 1, 4: 1})
     with pytest.warns(bl.BelatedWarning, match="^trial [14] failed: its worker process was killed by SIGKILL, as"):
         result = bl.maximize(dies, SPACE, n_trials=8, n_workers=2, processes=True)
@@ -171,7 +171,7 @@ def test_calls_after_the_end_are_refused():
 
 
 @posix
-def test_a_process_that_dies_before_it_is_ready_has_lost_nothing(monkeypatch):
+def test_a_process_that_dies_before_it_is_ready_loses_no_evaluation(monkeypatch):
     # Sent by name, and so the real one is called in the worker.
     starts, start = [], processes._Worker
 

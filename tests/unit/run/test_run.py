@@ -70,7 +70,7 @@ def test_f_may_change_its_argument():
 
 
 @pytest.mark.parametrize("workers", [{}, {"n_workers": 1}, {"timeout": SECONDS}, {"executor": ThreadPoolExecutor(1)}])
-def test_one_worker_is_a_loop(workers):
+def test_a_run_with_one_worker_equals_a_loop(workers):
     loop = bl.BayesOpt(SPACE, seed=5)
     for _ in range(15):
         trial = loop.suggest()
@@ -151,7 +151,7 @@ def test_results_that_arrived_are_observed_before_the_next_suggestion():
 
 
 @pytest.mark.parametrize("n_workers", [1, 4])
-def test_long_runs_end(n_workers):
+def test_runs_of_many_trials_end(n_workers):
     best = bl.maximize(f, optimizer=bl.RandomSearch(SPACE), n_trials=3_000, n_workers=n_workers)
     assert best.stop_reason == "n_trials" and len(best.trials) == 3_000
 
@@ -384,7 +384,7 @@ def test_runs_side_by_side_do_not_warn_about_pending_trials(recwarn):
     assert [str(each.message) for each in recwarn if "pending" in str(each.message)] == []
 
 
-def test_a_study_goes_on_after_a_crash(tmp_path):
+def test_a_study_continues_after_a_crash(tmp_path):
     store = f"sqlite:///{tmp_path / 'studies.db'}"
     crashed = subprocess.run([sys.executable, "-c", CRASH, store], timeout=SECONDS)
     assert crashed.returncode == 9

@@ -121,7 +121,7 @@ def test_contexts_have_no_conditions():
         ContextSpace({"a": ["u", "v"], "b": Integer(1, 5, when={"a": "u"})})
 
 
-def test_a_constant_parent_holds_always_or_where_it_is_active_itself():
+def test_a_condition_on_a_constant_holds_if_the_constant_is_active():
     space = Space(
         {
             "kind": ["tree", "line"],

@@ -66,7 +66,7 @@ def test_decimal_fidelities_come_back_as_written(thousandths, log):
     assert fidelity.decode(fidelity.encode(written)) == written
 
 
-def test_a_range_is_of_integers_only_where_both_ends_are():
+def test_a_range_has_integers_only_if_both_ends_are_integers():
     assert bl.Fidelity(1, 3).decode(0.4) == 2 and bl.Fidelity(1, 3.0).decode(0.4) == 1.8
     assert bl.Fidelity(1, 3).data["axis"] == {"kind": "Integer", "low": 1, "high": 3, "log": False}
     assert bl.Fidelity(1.0, 3, log=True).data["axis"] == {"kind": "Continuous"}

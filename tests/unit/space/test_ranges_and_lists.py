@@ -105,7 +105,7 @@ def test_equal_numbers_of_other_types_are_other_choices_within_tuples_too():
     assert [int(np.argmax(dimension.encode(choice))) for choice in dimension.choices] == [0, 1, 2, 3]
 
 
-def test_constants_stand_in_the_params_and_are_not_searched():
+def test_constants_are_in_the_params_but_are_not_searched():
     space = Space({"a": None, "x": (0.0, 1.0), "b": True, "c": 3, "d": 0.5, "e": "adam", "f": ["one"]})
     assert space.searched == ["x"] and space.width == 1 and space.coordinates == [{"kind": "Continuous"}]
     params = {"a": None, "x": 0.25, "b": True, "c": 3, "d": 0.5, "e": "adam", "f": "one"}
@@ -185,7 +185,7 @@ def test_choices_are_compared_as_each_with_each(members, asked):
             choices.level(value)
 
 
-def test_time_for_choices_is_linear():
+def test_reading_choices_takes_linear_time():
     # Compared each with each, they take more than ten times as long.
     names, start = [f"choice {i}" for i in range(4000)], time.process_time()
     choices = Categorical(names)

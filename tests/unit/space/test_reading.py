@@ -121,14 +121,14 @@ PEERS = [
 
 
 @pytest.mark.parametrize(("given", "written"), PEERS)
-def test_dimensions_of_other_packages_are_refused_with_what_to_write(given, written):
+def test_dimensions_of_other_packages_are_refused_with_their_equivalent(given, written):
     package = type(given).__module__.partition(".")[0]
     with pytest.raises(InvalidSpace) as error:
         Space({"p": given})
     assert f"it is one of {package}'s; write {written}" in str(error.value)
 
 
-def test_frozen_distributions_of_scipy_are_refused_with_what_to_write():
+def test_frozen_distributions_of_scipy_are_refused_with_their_equivalent():
     stats = pytest.importorskip("scipy.stats")
     for given, written in [
         (stats.uniform(1, 2), "bl.Real(1.0, 3.0)"),
@@ -193,7 +193,7 @@ def test_ambiguous_dimensions_warn_once(tmp_path):
     assert list(opt.domain_) == ["u"]
 
 
-def test_a_space_shows_what_was_understood():
+def test_the_repr_of_a_space_shows_how_it_was_read():
     space = Space(
         {
             "x": (0, 1.5),

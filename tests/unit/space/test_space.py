@@ -321,6 +321,6 @@ def test_candidates_refuse(x):
     "params",
     [-1, 3, 1.5, True, None, "a", [0.0], [0.0, 5.0], [[0.0, 1.0]], {"a": 1}, [math.nan, 0.0], ["a", "b"]],
 )
-def test_candidates_refuse_points(params):
+def test_locate_refuses_points_that_are_not_candidates(params):
     with pytest.raises(InvalidPoint, match="params"):
         Candidates([[0.0, 1.0], [1.0, 1.0], [1.0, 0.0]]).locate(params)

@@ -21,7 +21,7 @@ def forged(stored, **changes):
     return stored._replace(checksum=checksum)
 
 
-def test_what_was_written_is_intact():
+def test_written_records_are_intact():
     assert form.is_intact(STUDY, RECORD) and forged(RECORD) == RECORD and forged(HEADER) == HEADER
     assert form.verified("s", STUDY, 3, [RECORD]) == [RECORD]
     assert form.verified("s", STUDY, 0, []) == []

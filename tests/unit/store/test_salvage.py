@@ -131,7 +131,7 @@ def test_the_write_ahead_log_is_found_through_symbolic_links(path, tmp_path, cap
         assert len(capsys.readouterr().out.splitlines()) == 11
 
 
-def test_where_nothing_is_found_the_command_fails(path, tmp_path, capsys):
+def test_the_command_fails_if_nothing_is_found(path, tmp_path, capsys):
     for data in (b"", b"text" * 1000):
         (tmp_path / "studies.db").write_bytes(data)
         assert cli.main(["study", "export", "--salvage", path]) == cli.FAILED
@@ -142,7 +142,7 @@ def test_where_nothing_is_found_the_command_fails(path, tmp_path, capsys):
     assert cli.main(["study", "export", "--salvage", path, "other"]) == cli.FAILED
 
 
-def test_a_file_cut_anywhere_gives_only_what_was_written(path):
+def test_a_file_cut_anywhere_gives_only_written_records(path):
     events = [(5, form.with_checksum(5, seq, None, 0.5, text(400 * seq + 5))) for seq in range(30)]
     write(path, [], events)
     expected = set(events)

@@ -1,4 +1,4 @@
-"""The SQLite store by itself: connections, waiting for others, and what it makes of SQLite's errors."""
+"""The SQLite store: connections, waiting for other writers, and the translation of SQLite's errors."""
 
 import contextlib
 import os
@@ -89,7 +89,7 @@ ERRORS = [
 
 @pytest.mark.parametrize(("code", "words", "message"), ERRORS, ids=[str(code) for code, *_ in ERRORS])
 @pytest.mark.parametrize("known", [True, False], ids=["code", "words"])
-def test_an_error_of_sqlite_says_what_to_do(opened, code, words, message, known):
+def test_errors_of_sqlite_have_advice(opened, code, words, message, known):
     error = sqlite3.DatabaseError(words if not known else f"in other words ({words})" if code == 21 else "?")
     if known:
         # An extended code has the primary one in its lowest byte. Python 3.10 has only the words.
@@ -146,7 +146,7 @@ BUSY = [(5, "database is locked"), (6, "database table is locked"), (5 | 1 << 8,
 
 
 def busy(code, words, times):
-    """An action that finds the file locked `times` times."""
+    """Return an action that finds the file locked `times` times."""
     left = [times]
 
     def action():
@@ -226,7 +226,7 @@ def test_a_forked_child_has_neither_its_parents_connection_nor_its_lock(opened):
     assert opened._connection is before and opened.events("s", 0) == [record(0), record(1), record(2)]
 
 
-def test_a_file_that_is_not_there_is_not_made_by_reading(path):
+def test_reading_does_not_create_a_missing_file(path):
     store = SqliteStore(path)
     for call in (store.names, store.check, lambda: store.events("s", 0)):
         with pytest.raises(bl.StoreError, match=f"^store {re.escape(path)}: there is no such file$"):
@@ -272,7 +272,7 @@ def test_every_file_system_that_machines_share_is_refused(path, monkeypatch):
         assert SqliteStore(path).create(header(kind, hash(kind) & 0xFFFF), []) is True
 
 
-def test_a_store_travels_by_its_path(opened, path, monkeypatch):
+def test_a_pickled_store_is_opened_by_its_path(opened, path, monkeypatch):
     monkeypatch.chdir(os.path.dirname(path))
     for store in (SqliteStore.from_location("/studies.db"), SqliteStore.from_location(f"/{path}")):
         again = pickle.loads(pickle.dumps(store))
@@ -290,7 +290,7 @@ def test_locations_without_a_file_are_refused(location):
         SqliteStore.from_location(location)
 
 
-def test_a_study_that_is_there_is_not_created(opened):
+def test_an_existing_study_is_not_created_again(opened):
     assert opened.create(header(id=9, at=0.5), [record(0, 9)]) is False
     assert opened.header("s") == header() and opened.events("s", 0) == [record(0), record(1)]
     assert SqliteStore(opened.path).salvage() == ([header()], [(ID, record(0)), (ID, record(1))])

@@ -131,13 +131,13 @@ def test_other_arguments_are_refused(store, tmp_path, arguments, message):
     assert not list(tmp_path.iterdir())
 
 
-def test_a_study_that_is_not_there_says_where(store):
+def test_the_error_for_a_missing_study_names_the_store(store):
     bl.Study("other", store, optimizer())
     with pytest.raises(bl.StoreError, match="^there is no study 's' in sqlite:///.*, which has .*bl.Study"):
         bl.Study("s", store)
 
 
-def test_an_optimizer_with_trials_does_not_replace_the_study_that_is_there(store):
+def test_an_optimizer_with_trials_does_not_replace_an_existing_study(store):
     bl.Study("s", store, optimizer())
     used = optimizer()
     used.suggest()

@@ -45,7 +45,7 @@ def study(store):
     return study
 
 
-def test_a_study_goes_on_as_its_optimizer_would(study, store):
+def test_a_constrained_study_continues_like_its_optimizer(study, store):
     twin = optimizer()
     twin.add(BAD, 5.0)
     for trial in twin.suggest(6):

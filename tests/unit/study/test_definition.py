@@ -1,4 +1,4 @@
-"""Definitions: what a study keeps of an optimizer, and how two of them differ."""
+"""Definitions: the stored facts about an optimizer, and the differences of two definitions."""
 
 import json
 
@@ -145,7 +145,7 @@ def test_unknown_optimizers_are_named(kind):
 
 
 @pytest.mark.parametrize("clock", ["iterations", "seconds"])
-def test_the_clock_is_given_where_it_is_read(clock):
+def test_a_definition_is_read_with_a_given_clock(clock):
     made = optimizer_from(stored(optimizer(clock=clock)), lambda: 12.5)
     assert (made.clock, made.time is None) == (clock, clock == "iterations")
     made.suggest()

@@ -25,7 +25,7 @@ def double(fidelity):
     return 2.0 * fidelity
 
 
-def test_a_study_goes_on_as_its_optimizer_does(store):
+def test_a_study_with_fidelities_continues_like_its_optimizer(store):
     opt = search()
     opt.enqueue({"x": 0.5}, fidelity=300)
     study = bl.Study("s", store, opt)

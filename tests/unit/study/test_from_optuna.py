@@ -1,4 +1,4 @@
-"""Studies made of Optuna's: what becomes of which trial, which space is found, and what is refused."""
+"""Studies made from Optuna's: the states of the trials, the space, and refusals."""
 
 import pickle
 import re

@@ -1,4 +1,4 @@
-"""What a study knows of its events beside the events: when they were written, and which trial they concern."""
+"""Facts about the events of a study: when they were written, and which trial they concern."""
 
 import itertools
 import json

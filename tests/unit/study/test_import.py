@@ -1,4 +1,4 @@
-"""`belated study import`: what was exported is in the other store as it was, or nothing is."""
+"""`belated study import`: an exported study is in the other store unchanged, or not at all."""
 
 import io
 import json
@@ -63,7 +63,7 @@ def target(request, tmp_path):
     return request.getfixturevalue("postgres").url()
 
 
-def test_what_is_imported_is_exported_again_byte_by_byte_and_goes_on_the_same(run, url, exported, target):
+def test_an_imported_study_is_exported_byte_by_byte_and_continues_unchanged(run, url, exported, target):
     file = exported()
     code, lines, _ = run("import", file, target)
     assert code == cli.DONE and [line.split(": ")[-1] for line in lines] == [
@@ -84,7 +84,7 @@ def test_what_is_imported_is_exported_again_byte_by_byte_and_goes_on_the_same(ru
     assert first.n_trials == n
 
 
-def test_a_name_that_is_there_keeps_all_studies_out(run, url, exported, target):
+def test_an_existing_name_prevents_the_whole_import(run, url, exported, target):
     bl.Study("two", target, bl.RandomSearch({"y": (0.0, 1.0)}, seed=0)).suggest()
     before = run("export", target)[1]
     code, lines, errors = run("import", exported(), target)
@@ -104,7 +104,7 @@ def test_standard_input_is_read(run, url, tmp_path, monkeypatch):
     assert open_store(other).names() == ["two"]
 
 
-def test_what_was_salvaged_in_any_order_and_twice_is_imported(run, url, exported, tmp_path):
+def test_salvaged_lines_are_imported_in_any_order_and_if_repeated(run, url, exported, tmp_path):
     lines = run("export", "--salvage", url)[1]
     file = exported([*reversed(lines), "\n", *lines])
     other = f"sqlite:///{tmp_path / 'other.db'}"
@@ -139,9 +139,7 @@ def changed(line, **facts):
         (lambda lines: [changed(lines[0], version=99)], "upgrade belated"),
     ],
 )
-def test_a_file_that_is_not_as_it_was_written_is_refused_and_nothing_is_there(
-    run, url, exported, tmp_path, change, message
-):
+def test_a_changed_file_is_refused_and_nothing_is_imported(run, url, exported, tmp_path, change, message):
     lines = run("export", url)[1]
     changed_lines = change(lines)
     assert changed_lines != lines

@@ -1,4 +1,4 @@
-"""Keys of suggestions: one request, however often and by however many it is made, starts its trials once."""
+"""Keys of suggestions: one request starts its trials once, even if several callers repeat it."""
 
 import itertools
 from contextlib import contextmanager
@@ -52,7 +52,7 @@ class Overtaken(SqliteStore):
 @pytest.mark.parametrize("seconds", [0.0, 10.0], ids=["quick", "slow"])
 @pytest.mark.parametrize("turn", [1, 2, 3, 4])
 def test_simultaneous_calls_with_one_key_get_the_same_trials(url, monkeypatch, seconds, turn):
-    """Between a proposal and the write lock others write; the one of this turn makes the same request."""
+    """Others write between a proposal and the write lock; the one whose turn it is makes the same request."""
     other = bl.Study("s", url, optimizer())
     store = Overtaken.from_location(url.removeprefix("sqlite://"))
     study = bl.Study.load("s", store)

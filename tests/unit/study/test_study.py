@@ -103,7 +103,7 @@ def test_a_log_is_shared_in_both_directions(store):
         lambda: bl.algorithm("GP-UCB-SDF", {"x": (0.0, 1.0)}, window=5),
     ],
 )
-def test_a_reopened_study_goes_on_bit_for_bit(store, make):
+def test_a_reopened_study_continues_bit_for_bit(store, make):
     optimizer = make()
     context = {"age": 7} if optimizer.context is not None else None
     optimizer.suggest(2, context)
@@ -225,7 +225,7 @@ def test_the_noise_of_a_value_is_stored_with_it(store):
     assert again.suggest().params == study.trials[-1].params
 
 
-def test_replicates_are_trials_of_their_own_once_for_each_key(store):
+def test_replicates_are_separate_trials_once_for_each_key(store):
     study = bl.Study("s", store, random_search(direction="minimize"))
     trial = study.suggest()
     for value, key in [(1.0, "a"), (3.0, "b"), (3.0, "b"), (1.0, "c"), (1.0, "a")]:
@@ -291,7 +291,7 @@ def test_predictions_count_expired_leases(store):
     np.testing.assert_array_equal(after, without)
 
 
-def test_seconds_are_those_of_the_clock_given(store):
+def test_seconds_come_from_the_given_clock(store):
     clock = Clock()
     study = bl.Study("s", store, random_search(clock="seconds"), time=clock)
     trial = study.suggest()
@@ -441,14 +441,14 @@ def test_a_fork_while_a_thread_is_at_work_leaves_a_usable_child(store):
     assert study.n_trials == 2
 
 
-def test_studies_and_trials_travel(store):
+def test_studies_and_trials_can_be_pickled(store):
     study = bl.Study("s", store, random_search())
     trial = pickle.loads(pickle.dumps(study.suggest()))
     trial.observe(2.0)
     assert study.best_trial_ == trial and len(pickle.dumps(study)) < 500
 
 
-def test_a_failed_write_leaves_what_the_store_has(store, monkeypatch):
+def test_a_failed_write_does_not_change_the_store(store, monkeypatch):
     study = bl.Study("s", store, random_search())
     trial = study.suggest()
     monkeypatch.setattr(sqlite._Transaction, "append", lambda self, records: 1 / 0)

@@ -2,12 +2,12 @@
 
 Notation: M workers, T the duration of a run in simulated time, d dimensions, j counts trials, initial ones included.
 
-What the paper states: the methods, the functions, the noise and the distributions of evaluation times, of mean 1;
-random initial points that all methods share, and curves that begin after them; for Hartmann6 about 12·30 evaluations,
-so M = 12 and T = 30. The M and the distributions of the other panels stand in the titles of its figures, which its text
-does not have: those below are ours, more workers in more dimensions. The number of initial points is that of the
-authors' code, max(M, min(6d, 25)). Their values are known at time 0 here; the code starts them like all others, and
-asynchronously for synchronous methods too.
+The paper states the methods, the functions, the noise and the distributions of evaluation times, of mean 1; random
+initial points that all methods share, and curves that begin after them; and for Hartmann6 about 12·30 evaluations, so
+M = 12 and T = 30. The titles of its figures give M and the distributions of the other panels; its text does not. The
+values below are ours, with more workers in more dimensions. The number of initial points is that of the authors' code,
+max(M, min(6d, 25)). Their values are known at time 0 here; the code starts them like all others, and asynchronously
+even for synchronous methods.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from belated.simulate import DelayDistribution, Exponential, HalfNormal, Pareto,
 SYNCHRONOUS = ("synRAND", "synBUCB", "synUCBPE", "synTS")
 ASYNCHRONOUS = ("asyRAND", "asyUCB", "asyHUCB", "asyEI", "asyHTS", "asyTS")
 METHODS = (*SYNCHRONOUS, *ASYNCHRONOUS)
-#: Compared by the number of evaluations.
+#: Methods that are compared by the number of evaluations.
 BY_EVALUATIONS = ("seqTS", "synTS", "asyTS")
 
 FUNCTIONS: Mapping[str, Function] = {
@@ -46,7 +46,7 @@ FUNCTIONS: Mapping[str, Function] = {
 }
 #: M.
 WORKERS = dict(zip(FUNCTIONS, (4, 4, 8, 10, 10, 12, 12, 25, 20, 25), strict=True))
-#: All of mean 1. The power 5 of Pareto's is that of the code.
+#: All have mean 1. The power 5 of Pareto's distribution comes from the code.
 TIMES: Mapping[str, DelayDistribution] = {
     "uniform": Uniform(0.0, 2.0),
     "half-normal": HalfNormal(),
@@ -54,12 +54,12 @@ TIMES: Mapping[str, DelayDistribution] = {
     "Pareto": Pareto(power=5.0),
 }
 
-#: Evaluations by DIRECT, of which the paper does not say how many: as many as the least that the code scores.
+#: Number of evaluations by DIRECT, which the paper does not state: the smallest number of points that the code scores.
 N_DIRECT = 2000
 
-#: What the authors' code does and the paper does not state, or states otherwise, as arguments of `belated.algorithm`.
+#: Settings of the authors' code that the paper omits or states differently, as arguments of `belated.algorithm`.
 FAITHFUL: Mapping[str, Any] = {"surrogate__refit_every": 27, "surrogate__priors": False}
-#: … and for methods with upper confidence bounds.
+#: The same for methods with upper confidence bounds.
 FAITHFUL_UCB: Mapping[str, Any] = {"acquisition__beta": "kandasamy_code"}
 
 
@@ -78,7 +78,7 @@ class Panel:
         return f"{self.function}, d = {len(FUNCTIONS[self.function].space)}, M = {self.workers}, {self.times}"
 
 
-#: Figures 4 and 5, of which Figure 2 shows some.
+#: The panels of figures 4 and 5; Figure 2 shows some of them.
 PANELS = (
     Panel("branin", "uniform"),
     Panel("currin-exponential", "Pareto"),
@@ -95,19 +95,19 @@ PANELS = (
 
 
 def mode(method: str) -> Literal["synchronous", "asynchronous", "sequential"]:
-    """How the workers of a method are kept busy."""
+    """Return how the workers of a method are kept busy."""
     modes: Mapping[str, Literal["synchronous", "asynchronous", "sequential"]]
     modes = {"syn": "synchronous", "asy": "asynchronous", "seq": "sequential"}
     return modes[method[:3]]
 
 
 def n_initial(function: Function, workers: int) -> int:
-    """How many random points a run begins with."""
+    """Return the number of random points with which a run begins."""
     return max(workers, min(6 * len(function.space), 25))
 
 
 def initial_points(function: Function, n: int, rng: np.random.Generator) -> list[dict[str, float]]:
-    """Uniformly random points."""
+    """Return uniformly random points."""
     low, high = np.array([(dimension.low, dimension.high) for dimension in function.space.values()]).T
     rows = low + (high - low) * rng.random((n, len(low)))
     return [dict(zip(function.space, row, strict=True)) for row in rows.tolist()]
@@ -118,9 +118,9 @@ def optimizer(
 ) -> bl.Optimizer:
     """A method by its name.
 
-    By default it is as the paper describes it, and belated's own search maximises the acquisitions, where the paper has
-    DIRECT: in many dimensions that finds less. `direct` takes DIRECT. `faithful` is what the authors' code does, which
-    scores random points.
+    By default it follows the paper, but belated's own search maximises the acquisitions; the paper uses DIRECT, which
+    finds less in many dimensions. `direct` uses DIRECT. `faithful` follows the authors' code, which scores random
+    points.
     """
     if method.endswith("RAND") or not faithful:
         settings = {"acquisition__direct": N_DIRECT} if direct and not method.endswith("RAND") else {}
@@ -132,5 +132,5 @@ def optimizer(
 
 
 def n_scored(d: int, j: int) -> int:
-    """How many random points the authors' code scores at trial j; here at the last of a run, as it is one for all."""
+    """Return how many random points the authors' code scores at trial j; here j is the last trial for all trials."""
     return int(np.clip(10 * min(5, d) ** 2 * np.sqrt(min(j, 1000)), 2000, 30_000))

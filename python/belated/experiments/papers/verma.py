@@ -1,6 +1,6 @@
 """The six algorithms of Verma et al. 2022 on a tuning task under the paper's two delay settings (section 6.2).
 
-*Iteration* i counts the suggestions after the initial points: the curve at i is the best result that has arrived when
+*Iteration* i counts the suggestions after the initial points. The curve at i is the best result that has arrived when
 N_INITIAL + i trials were started, as in the authors' published runs.
 """
 
@@ -26,11 +26,11 @@ TS_FAMILY = ("GP-TS-SDF", "asy-TS", "GP-BTS")
 ALGORITHMS = UCB_FAMILY + TS_FAMILY
 FAMILIES = {"UCB": UCB_FAMILY, "TS": TS_FAMILY}
 
-N_INITIAL = 5  # uniform, suggested first and delayed like all others: in the authors' code, not in the paper
+N_INITIAL = 5  # uniform, suggested first and delayed like all others; from the authors' code, not the paper
 ITERATIONS = 100
 REPORTED = (20, 30, 50, 80, 99)
 
-#: What the authors' code does and the paper does not state, as arguments of `belated.algorithm`. For all six …
+#: Settings of the authors' code that the paper does not state, as arguments of `belated.algorithm`, for all six.
 FAITHFUL: Mapping[str, Any] = {
     "surrogate": bl.GP(
         kernel="squared_exponential",
@@ -48,13 +48,13 @@ FAITHFUL: Mapping[str, Any] = {
     "acquisition__predictive_std": True,
     "initial": bl.Initial(N_INITIAL, how="uniform"),
 }
-#: … for those that draw, for a box, and for those that draw on a box.
+#: Further settings: for algorithms that draw functions, for boxes, and for algorithms that draw functions on a box.
 FAITHFUL_TS: Mapping[str, Any] = {"acquisition__widen": False}
 FAITHFUL_BOX: Mapping[str, Any] = {"acquisition__multistart": (10_000, 100)}
 FAITHFUL_TS_BOX: Mapping[str, Any] = {"acquisition__draws": "weight_space", "acquisition__n_features": 200}
 
 
-#: Each algorithm of the paper, and what it is compared with.
+#: Each algorithm of the paper, and its rivals.
 RIVALS = {family[0]: family[1:] for family in FAMILIES.values()}
 
 
@@ -69,7 +69,7 @@ def censoring(algorithm: str, late: str) -> dict[str, Any]:
 
 
 def faithful_settings(algorithm: str, *, on_a_box: bool) -> dict[str, Any]:
-    """The authors' choices for one of their algorithms."""
+    """Return the authors' settings for one of their algorithms."""
     settings = dict(FAITHFUL) | censoring(algorithm, "discard")
     if algorithm in TS_FAMILY:
         settings |= FAITHFUL_TS
@@ -86,9 +86,9 @@ def tasks(
     initial_points: Callable[[np.random.Generator], Sequence[dict[str, Any]]],
     published: Callable[[str, str, int], tuple[Sequence[dict[str, Any]], Sequence[float]] | None] = lambda *_: None,
 ) -> list[Task]:
-    """All runs of all settings, setting by setting.
+    """Return all runs of all settings, setting by setting.
 
-    The algorithms share the initial points of a run, and its delays unless these are published.
+    The algorithms share the initial points of a run. They also share its delays, unless these are published.
 
     Parameters
     ----------
@@ -115,7 +115,7 @@ def tasks(
 
 
 def settings_and_runs(n_runs: int) -> Iterator[tuple[str, str, int]]:
-    """(algorithm, delays, run), the order of the tasks and of their results."""
+    """Yield (algorithm, delays, run) in the order of the tasks and of their results."""
     for delays in DELAYS:
         for algorithm in ALGORITHMS:
             for run in range(n_runs):
@@ -123,7 +123,7 @@ def settings_and_runs(n_runs: int) -> Iterator[tuple[str, str, int]]:
 
 
 def run_task(task: Task, space: Mapping[str, Any], accuracy: Callable[[dict[str, Any]], float]) -> RunResult:
-    """One run of one algorithm, maximising a validation accuracy in [0, 1], whose floor is 0."""
+    """Run one algorithm once, maximising a validation accuracy in [0, 1], whose floor is 0."""
     window = DELAYS[task.delays].window
     faithful = faithful_settings(task.algorithm, on_a_box=True)
     settings = faithful if task.faithful else censoring(task.algorithm, "accept")
@@ -135,7 +135,7 @@ def run_task(task: Task, space: Mapping[str, Any], accuracy: Callable[[dict[str,
 
 
 def summarise(results: Sequence[RunResult], n_runs: int) -> list[dict[str, Any]]:
-    """One dict per setting: mean and standard error of the validation error in % at the reported iterations."""
+    """Return one dict per setting: mean and standard error of the validation error in % at the reported iterations."""
     settings = []
     names = [(algorithm, delays) for algorithm, delays, run in settings_and_runs(n_runs) if run == 0]
     for i, (algorithm, delays) in enumerate(names):
@@ -161,7 +161,7 @@ def summarise(results: Sequence[RunResult], n_runs: int) -> list[dict[str, Any]]
 
 
 def worse(a: ArrayLike, b: ArrayLike) -> dict[str, Any]:
-    """One-sided Wilcoxon signed-rank test that the paired regrets a are larger than b."""
+    """Test with the one-sided Wilcoxon signed-rank test whether the paired regrets a are larger than b."""
     from scipy.stats import wilcoxon
 
     a, b = np.asarray(a, dtype=float), np.asarray(b, dtype=float)
@@ -170,7 +170,7 @@ def worse(a: ArrayLike, b: ArrayLike) -> dict[str, Any]:
 
 
 def against_rivals(regrets: Mapping[str, ArrayLike]) -> list[dict[str, Any]]:
-    """Whether the rivals' regrets are larger than those of the paper's algorithms, paired by run.
+    """Test whether the rivals' regrets are larger than the regrets of the paper's algorithms, paired by run.
 
     Parameters
     ----------
@@ -185,7 +185,7 @@ def against_rivals(regrets: Mapping[str, ArrayLike]) -> list[dict[str, Any]]:
 
 
 def in_words(comparisons: Sequence[dict[str, Any]], digits: int) -> list[str]:
-    """A line for each of the paper's algorithms: its mean, its rivals' means, and the p-values."""
+    """Return a line for each of the paper's algorithms: its mean, its rivals' means, and the p-values."""
     lines = []
     for algorithm in RIVALS:
         chosen = [each for each in comparisons if each["algorithm"] == algorithm]
@@ -199,14 +199,14 @@ def tables(
     extra_columns: Mapping[str, Callable[[dict[str, Any]], str]] | None = None,
     extra_row: Callable[[dict[str, Any]], list[str] | None] = lambda setting: None,
 ) -> str:
-    """A table per delay setting: mean ± standard error per algorithm and iteration, seconds per suggestion.
+    """Return a table per delay setting: mean ± standard error per algorithm and iteration, seconds per suggestion.
 
     Parameters
     ----------
     extra_columns : mapping
-        Header → cell of a setting.
+        Header → function that gives the cell of a setting.
     extra_row : callable
-        A setting → the cells of a second row under it, or None.
+        Returns the cells of a second row for a setting, or None.
     """
     extra_columns = extra_columns or {}
     parts = []
@@ -226,7 +226,7 @@ def tables(
 
 
 def draw(settings: Sequence[dict[str, Any]], path: Path) -> None:
-    """The four panels of a tuning figure: UCB and TS family, stochastic and constant delay; published curves dotted."""
+    """Draw the four panels of a tuning figure: UCB and TS family, stochastic and constant delay, published curves."""
     panels = [(family, delays) for family in FAMILIES for delays in DELAYS]
     figure, axes = plotting.grid(len(FAMILIES), len(DELAYS))
     for (family, delays), letter, ax in zip(panels, "abcd", axes, strict=True):
@@ -243,7 +243,7 @@ def draw(settings: Sequence[dict[str, Any]], path: Path) -> None:
 
 @dataclass(frozen=True)
 class Delays:
-    """A delay setting: its title, its distribution, and the window m = 2·mean, or m = 10 where no delay exceeds 10."""
+    """A delay setting: its title, its distribution, and the window m = 2·mean, or m = 10 if no delay exceeds 10."""
 
     title: str
     distribution: DelayDistribution
@@ -258,7 +258,7 @@ DELAYS = {
 
 @dataclass(frozen=True)
 class Task:
-    """One run of one algorithm under one delay setting: all that its result depends on."""
+    """One run of one algorithm under one delay setting, with all data that its result depends on."""
 
     algorithm: str
     delays: str

@@ -1,11 +1,12 @@
 """The six algorithms of Verma et al. 2022 on tasks in sequence, told apart by a context (section 6.3, Figure 4).
 
-Notation: task k = 0 … K−1 has the context z_k and is tuned for 30 iterations, then the next one is; one optimizer goes
-through all of them. g_k(x) is an accuracy. The cumulative regret after t iterations is the sum of max g_k − g_k(x_s)
-over the iterations s < t, with k the task of s: an iteration counts from its start, not from its arrival (section 5).
+Notation: task k = 0 … K−1 has the context z_k. Each task is tuned for 30 iterations, and one optimizer goes through all
+of them in turn. g_k(x) is an accuracy. The cumulative regret after t iterations is the sum of max g_k − g_k(x_s) over
+the iterations s < t, with k the task of s: an iteration counts from its start, not from its arrival (section 5).
 
-The paper does not state how a run starts. Here, as in the authors' code for the experiments without contexts,
-N_INITIAL uniform points come first: in the first context, as late as all others, and without a part in the regret.
+The paper does not state how a run starts. Here, as in the authors' code for the experiments without contexts, N_INITIAL
+uniform points come first. They belong to the first context, are delayed like all others, and do not count in the
+regret.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Run:
-    """One run of one algorithm: all that its result depends on."""
+    """One run of one algorithm, with all data that its result depends on."""
 
     algorithm: str
     initial: tuple[Any, ...]
@@ -48,7 +49,7 @@ class Run:
 
 @dataclass(frozen=True)
 class RunResult:
-    """The accuracies of a run's iterations, in order, and the seconds that their suggestions took in all."""
+    """The accuracies of a run's iterations, in order, and the total seconds of their suggestions."""
 
     accuracy: Array
     seconds: float
@@ -57,7 +58,7 @@ class RunResult:
 def runs(
     options: Options, n_runs: int, n_tasks: int, initial_points: Callable[[np.random.Generator], Sequence[Any]]
 ) -> list[Run]:
-    """All runs, algorithm by algorithm; run r has the same initial points and delays with all of them.
+    """Return all runs, algorithm by algorithm; run r has the same initial points and delays for all algorithms.
 
     Parameters
     ----------
@@ -92,7 +93,7 @@ def execute(
     Parameters
     ----------
     accuracy : callable
-        (k, x) → g_k(x), in [0, 1]; x is what the optimizer suggests.
+        (k, x) → g_k(x), in [0, 1]; x is the suggested point.
     contexts : sequence of length K
         z_k by name.
     **domain
@@ -103,7 +104,7 @@ def execute(
     if run.faithful:
         settings = verma.faithful_settings(run.algorithm, on_a_box="space" in domain)
     optimizer = bl.algorithm(run.algorithm, context=context_space, window=WINDOW, seed=run.seed, **domain, **settings)
-    # By its place in the sequence: tasks may have the same context.
+    # Tasks are identified by their place in the sequence, because several may have the same context.
     in_order = iter(task)
     history = simulate(
         optimizer,
@@ -117,12 +118,12 @@ def execute(
 
 
 def task_of_trials(n_trials: int) -> list[int]:
-    """k of each trial; the initial points belong to the first task."""
+    """Return k of each trial; the initial points belong to the first task."""
     return [max(0, t - verma.N_INITIAL) // ITERATIONS_PER_TASK for t in range(n_trials)]
 
 
 def summarise(results: Sequence[RunResult], n_runs: int, best: Array) -> dict[str, Any]:
-    """The settings of a report and the comparison with the rivals; `best` holds max g_k, shape (K,)."""
+    """Return the settings of a report and the comparison with the rivals; `best` holds max g_k, shape (K,)."""
     settings = []
     for i, algorithm in enumerate(verma.ALGORITHMS):
         of_algorithm = results[i * n_runs : (i + 1) * n_runs]
@@ -151,7 +152,7 @@ def summarise(results: Sequence[RunResult], n_runs: int, best: Array) -> dict[st
 
 
 def table(report: dict[str, Any], what: str) -> str:
-    """Cumulative regret by algorithm, the optimizer's seconds, and the tests against the rivals."""
+    """Return a table of cumulative regret by algorithm, the optimizer's seconds, and the tests against the rivals."""
     settings = report["settings"]
     header = ["iteration", *map(str, settings[0]["iteration"]), "s/run"]
     rows = [
@@ -175,7 +176,7 @@ def table(report: dict[str, Any], what: str) -> str:
 
 
 def draw(report: dict[str, Any], path: Path, first_letter: str) -> None:
-    """Two panels of Figure 4, UCB and TS family."""
+    """Draw two panels of Figure 4, UCB and TS family."""
     figure, axes = plotting.grid(1, len(verma.FAMILIES))
     letters = string.ascii_lowercase[string.ascii_lowercase.index(first_letter) :]
     for (family, members), letter, ax in zip(verma.FAMILIES.items(), letters, axes, strict=False):

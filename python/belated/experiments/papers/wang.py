@@ -1,17 +1,18 @@
 """The experiments of Wang et al. 2022 on synthetic functions: functions, delays, settings of the scripts, results.
 
-Notation: z fidelity, C bias constant, b the range that DUCBV is told, T the duration of a run in units of time (there:
-seconds). A delay is in units of time, too.
+Notation: z fidelity, C bias constant, b the range in DUCBV's bound, T the duration of a run in units of time (in the
+paper: seconds). A delay is in units of time, too.
 
-What the paper states: five functions, ten runs of 600 s, a delay of 4 s or geometric delays of mean 10 s, the noise.
-Its program adds no noise, however: noise is drawn by a method that the search does not call; and the released version
-evaluates at z = 1. What its scripts set stands below, beside what the paper says where that differs: the variances
-given to DUCB1σ for CurrinExp and Borehole, the b of DUCBV with a factor for its last term, and how many instances POO
-runs. At lower fidelities the program's functions are not the printed ones either: CurrinExp is the full function at
-z = 0, and of Branin's three shifts it has the first. nu = C = sqrt(2)·|f(0.8) − f(0.2)|/0.6 at the centre depends on
-them: with them it has the digits of the paper's tables 5 and 9. Those tables also show other settings than the scripts:
-the best of DUCBV's instances has rho of the second or third of three; nu is 1.4·C in some, which an instance gets only
-where cells have been evaluated at two fidelities; and each tree alone has about as many nodes as 600 s allow.
+The paper states five functions, ten runs of 600 s, a delay of 4 s or geometric delays of mean 10 s, and the noise.
+Its program adds no noise, however, because noise is drawn by a method that the search does not call; and the released
+version evaluates at z = 1. The settings of its scripts are given below, beside those of the paper if they differ: the
+variances given to DUCB1σ for CurrinExp and Borehole, the b of DUCBV with a factor for its last term, and the number of
+instances of POO. At lower fidelities the program's functions are not the printed ones either: CurrinExp is the full
+function at z = 0, and Branin has only the first of its three shifts. nu = C = sqrt(2)·|f(0.8) − f(0.2)|/0.6 at the
+centre depends on these functions, and with them it has the digits of the paper's tables 5 and 9. Those tables also show
+other settings than the scripts. The best of DUCBV's instances has rho of the second or third of three. In some, nu is
+1.4·C, which an instance gets only if cells have been evaluated at two fidelities. And each tree alone has about as many
+nodes as 600 s allow.
 """
 
 from __future__ import annotations
@@ -35,11 +36,11 @@ Array = NDArray[np.float64]
 
 DURATION = 600
 RUNS = 10
-B = 5.0  # a loose bound on f, for (D)UCBV where the scripts are not followed (appendix D.2.1)
+B = 5.0  # a loose bound on f, for (D)UCBV unless the scripts are followed (appendix D.2.1)
 RHO_MAX = 0.95  # nu is C itself: their nu_max = 1 multiplies it
-#: Results of the program came up to so much later than their delay: the time stamps of the runs that are on record.
+#: How much later than their delay results of the program came at most, by the time stamps of the recorded runs.
 LATENESS = 0.01
-#: Of POO, in the scripts.
+#: Number of instances of POO, in the scripts.
 INSTANCES: Mapping[str, int] = {"UCB1-sigma": 3, "UCBV": 1}
 
 #: Name as in `TABLES` → distribution.
@@ -53,10 +54,10 @@ OTHERS = ("GP-UCB", "MF-GP-UCB", "BOCA", "GP-EI", "MF-SKO", "OGD", "DBGD")
 
 @dataclass(frozen=True)
 class Problem:
-    """A function with the optimum that the paper measures regret from, and the settings of the scripts.
+    """A function with the optimum from which the paper measures regret, and the settings of the scripts.
 
-    ``variance`` is that of the noise in the paper, ``given`` the one that the scripts give to (D)UCB1σ; ``b`` and
-    ``factor`` are those of (D)UCBV.
+    ``variance`` is the variance of the noise in the paper, and ``given`` the one that the scripts give to (D)UCB1σ.
+    ``b`` and ``factor`` are parameters of (D)UCBV.
     """
 
     function: MultiFidelityFunction
@@ -71,7 +72,7 @@ class Problem:
         return len(self.function.space)
 
     def value(self, x: Array, z: float = 1.0) -> float:
-        """f on the unit cube."""
+        """Return f on the unit cube."""
         return self.function.formula(_scaled(self.function, x), z)
 
 
@@ -99,7 +100,7 @@ PUBLISHED_TREES: Mapping[tuple[str, str], tuple[tuple[int, int], ...]] = {
 
 
 def published(data: Path | None) -> dict[tuple[str, str, str], dict[str, float]]:
-    """(delays, function, algorithm) → max, median and std of tables 4 and 8; nothing without the file."""
+    """Return (delays, function, algorithm) → max, median and std of tables 4 and 8; empty without the file."""
     path = None if data is None else data / DATA_FILE
     if path is None or not path.is_file():
         return {}
@@ -112,13 +113,13 @@ def published(data: Path | None) -> dict[tuple[str, str, str], dict[str, float]]
 
 
 def bias_constant(problem: Problem) -> float:
-    """C = sqrt(2)·|f(0.8) − f(0.2)|/0.6 at the centre, which is nu as well."""
+    """Return C = sqrt(2)·|f(0.8) − f(0.2)|/0.6 at the centre, which is also nu."""
     x = np.full(problem.d, 0.5)
     return math.sqrt(2) * abs(problem.value(x, 0.8) - problem.value(x, 0.2)) / 0.6
 
 
 def program_value(problem: Problem) -> Callable[[Array, float], float]:
-    """f(x, z) of the authors' program on the unit cube."""
+    """Return f(x, z) of the authors' program on the unit cube."""
     if problem.function is functions.CURRIN_EXPONENTIAL_MF:
         return partial(_program_currin, problem)
     if problem.function is functions.BRANIN_MF:
@@ -129,7 +130,7 @@ def program_value(problem: Problem) -> Callable[[Array, float], float]:
 
 
 def _program_currin(problem: Problem, x: Array, z: float) -> float:
-    """The full function is at z = 0; clipped at the optimum."""
+    """The full function is at z = 0, clipped at the optimum."""
     return min(problem.value(x, 1.0 - z), problem.optimum)
 
 
@@ -147,23 +148,23 @@ def _program_borehole(problem: Problem, x: Array, z: float) -> float:
 
 
 def _scaled(function: MultiFidelityFunction, x: Array) -> list[float]:
-    """A point of the unit cube in the units of the function."""
+    """Return a point of the unit cube in the units of the function."""
     bounds = [(each.low, each.high) for each in function.space.values()]
     return [low + (high - low) * each for (low, high), each in zip(bounds, x.tolist(), strict=True)]
 
 
 def script_width(problem: Problem, algorithm: str) -> Width:
-    """The bound of a tree, as the scripts set it."""
+    """Return the bound of a tree in the scripts."""
     return UCBV(problem.b, problem.factor) if algorithm.endswith("UCBV") else UCB1Sigma(problem.given)
 
 
 def paper_width(algorithm: str, variance: float) -> Width:
-    """The bound of a tree, as the paper sets it."""
+    """Return the bound of a tree in the paper."""
     return UCBV(B) if algorithm.endswith("UCBV") else UCB1Sigma(variance)
 
 
 def smoothness() -> list[float]:
-    """rho of the three instances of POO, rho_i = rho_max^(3/(3 − i)): those that tables 5 and 9 name."""
+    """Return rho of the three instances of POO, rho_i = rho_max^(3/(3 − i)), which tables 5 and 9 name."""
     return [RHO_MAX ** (3 / (3 - i)) for i in range(3)]
 
 
@@ -180,11 +181,11 @@ def run_program(
     f: Callable[[Array, float], float] | None = None,
     width: Width | None = None,
 ) -> list[Instance]:
-    """Instances of PCTS or MFPOO as the authors' program runs them, see `belated.experiments.reference_tree`.
+    """Run instances of PCTS or MFPOO as in the authors' program, see `belated.experiments.reference_tree`.
 
-    Defaults are the released program, with its function and the bound that its scripts set, in exact time.
-    ``as_tables`` runs three instances of the whole duration each, and results are late by up to `LATENESS`, so that
-    those that were started together do not come at one moment.
+    The defaults are the released program, with its function and the bound of its scripts, in exact time.
+    ``as_tables`` runs three instances of the whole duration each. Results are then late by up to `LATENESS`, so that
+    results which were started together do not arrive at the same moment.
     """
     times = endless(DELAYS[delays], rng)
     if as_tables:
@@ -204,7 +205,7 @@ def run_program(
 
 
 def noise(kind: str, variance: float, rng: np.random.Generator) -> Callable[[], float] | None:
-    """Draws of "Gaussian" or "Laplace" noise of mean 0, or None for "none"."""
+    """Return a function that draws "Gaussian" or "Laplace" noise of mean 0, or None for "none"."""
     if kind == "none":
         return None
     if kind == "Laplace":
@@ -213,6 +214,6 @@ def noise(kind: str, variance: float, rng: np.random.Generator) -> Callable[[], 
 
 
 def endless(distribution: DelayDistribution, rng: np.random.Generator) -> Iterator[float]:
-    """Delays, one after the other."""
+    """Yield delays, one after the other."""
     while True:
         yield from np.atleast_1d(distribution.sample(rng, 256)).tolist()

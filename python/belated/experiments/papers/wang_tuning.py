@@ -1,23 +1,23 @@
-"""The tuning experiments of Wang et al. 2022 (appendix D.3): what they share, in simulated time.
+"""The tuning experiments of Wang et al. 2022 (appendix D.3): their common parts, in simulated time.
 
 Notation: f(params, n) is the cross-validated accuracy on the first n rows; z in [0, 1] a fidelity, n samples from `low`
-(z = 0) to `high` (z = 1); C bounds the bias, |f_z − f_1| ≤ C·(1 − z); b is the range that DUCBV is told.
+(z = 0) to `high` (z = 1); C bounds the bias, |f_z − f_1| ≤ C·(1 − z); b is the range in DUCBV's bound.
 
 The clock: an evaluation of n samples keeps the machine busy for n/high of the time of a full one, and its result comes
-the paper's constant delay after its end. Algorithms that know of delays start the next evaluation when the machine is
-free; those that wait and act start it when the last result has arrived. All have the same time. A full evaluation
-takes the paper's time divided by the number of its evaluations: its trees had 81, 17 and 15 nodes, and all but the root
-were evaluated.
+the paper's constant delay after its end. Algorithms that use delayed feedback start the next evaluation when the
+machine is free; algorithms that wait and act start it when the last result has arrived. All have the same time. A full
+evaluation takes the paper's time divided by the number of its evaluations: its trees had 81, 17 and 15 nodes, and all
+but the root were evaluated.
 
-What the paper leaves open: DUCBV with b = 1 has a bonus above 1, the range of all accuracies, in any cell with fewer
-than 3·log t values, so that it would visit cells in the order of their depth until the end. For other functions the
-authors' scripts multiply that term by 0.02; here b = 1·0.02, and 1 with ``--faithful``. No noise is added to the
-accuracies, as in the authors' program; DUCB1σ is told σ² = 0.02. C is estimated as the program does,
+The paper leaves some settings open. With b = 1, the bonus of DUCBV is above 1, the range of all accuracies, in any cell
+with fewer than 3·log t values, so that DUCBV would visit cells in the order of their depth until the end. For other
+functions the authors' scripts multiply that term by 0.02; here b = 1·0.02, and 1 with ``--faithful``. No noise is added
+to the accuracies, as in the authors' program; DUCB1σ is given σ² = 0.02. C is estimated as in the program,
 C = √2·|f(0.8) − f(0.2)|/0.6 at the centre, before the clock starts; ν = C and ρ = 0.95, the largest of the paper's POO.
 
-A search is read at equal times: the accuracy at full fidelity of what it would recommend then. That is the best point
-that it has seen where all evaluations are full ones, and else what a tree recommends. The figure has the best of these
-so far, as the paper has; that is more than a search with fidelities knows itself.
+A search is read at equal times: the reading is the accuracy at full fidelity of its recommendation at that time. If all
+evaluations are full ones, that is the best point so far; otherwise it is the recommendation of a tree. The figure shows
+the best of these readings so far, as in the paper; a search with fidelities does not itself know which that is.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ Params = Mapping[str, Any]
 RUNS, QUICK_RUNS = 5, 2
 NOISE_STD = math.sqrt(0.02)
 B, B_FACTOR = 1.0, 0.02
-#: C is no smaller: the accuracies at the centre may happen to agree.
+#: Lower limit of C, because the accuracies at the centre may happen to agree.
 MIN_BIAS = 0.01
 N_READINGS = 40
 ALGORITHMS = (
@@ -60,7 +60,7 @@ ALGORITHMS = (
     "RandomSearch",
     "BayesOpt",
 )
-#: The paper's rows for them: MFPOO is a tree search with fidelities that waits.
+#: The names of algorithms in the paper's rows: MFPOO is a tree search with fidelities that waits.
 PUBLISHED_AS = {
     "PCTS+DUCB1-sigma": "PCTS + DUCB1-sigma",
     "PCTS+DUCBV": "PCTS + DUCBV",
@@ -76,17 +76,17 @@ class Experiment:
     Attributes
     ----------
     name, task : str
-        That of the replay, and that in table 6.
+        The name of the replay, and the name in table 6.
     wanted : {"newsgroups", "mnist"}
     space : dict
     accuracy : callable
-        A module-level function of (params, x, y, quick): the cross-validated accuracy, NaN where training failed.
+        A module-level function of (params, x, y, quick): the cross-validated accuracy, NaN if training failed.
     samples : (int, int)
         The lowest and highest fidelity.
     min_samples : int
-        The lowest fidelity is no smaller, where it shrinks with fewer rows than the highest.
+        Lower limit of the lowest fidelity, which shrinks with the number of rows.
     evaluation, delay, duration : int
-        Seconds: of a full evaluation, from its end to its result, and of a run.
+        In seconds: the time of a full evaluation, the time from its end to its result, and the time of a run.
     quick_samples : int
         The highest fidelity of ``--quick``.
     """
@@ -104,7 +104,7 @@ class Experiment:
     quick_samples: int
 
     def range(self, n_rows: int) -> tuple[int, int]:
-        """The lowest and the highest fidelity with so many rows."""
+        """Return the lowest and the highest fidelity for this number of rows."""
         low, high = self.samples
         if n_rows >= high:
             return low, high
@@ -124,7 +124,7 @@ class Task:
     options: Options
 
     def name(self) -> str:
-        """All that the result depends on."""
+        """Name all that the result depends on."""
         options, algorithm = self.options, self.algorithm.replace(", ", "-")
         data, samples = f"{self.source.kind}{self.source.n_rows}", "n{}-{}".format(*self.samples)
         parts = (
@@ -141,7 +141,7 @@ class Task:
 
 
 def run(experiment: Experiment, options: Options) -> dict[str, Any]:
-    """All runs of all algorithms."""
+    """Run all algorithms."""
     source = tuning_data.find(experiment.wanted, options.data, bundled=options.quick)
     n_rows = min(source.n_rows, experiment.quick_samples) if options.quick else source.n_rows
     samples = experiment.range(n_rows)
@@ -172,12 +172,12 @@ def run(experiment: Experiment, options: Options) -> dict[str, Any]:
 
 
 def readings(duration: float) -> NDArray[np.float64]:
-    """When the curves are read."""
+    """Return the times at which the curves are read."""
     return np.linspace(0, duration, N_READINGS + 1)
 
 
 def published(data: Path | None, task: str) -> dict[str, dict[str, float]]:
-    """Algorithm → max, median and std of table 6; nothing without the file."""
+    """Return algorithm → max, median and std of table 6; empty without the file."""
     path = None if data is None else data / DATA_FILE
     if path is None or not path.is_file():
         return {}
@@ -188,10 +188,10 @@ def published(data: Path | None, task: str) -> dict[str, dict[str, float]]:
 
 
 class Evaluations:
-    """f(params, n), each computed once; with a file they are there again when a run that was ended goes on.
+    """f(params, n), each computed once; with a file, a restarted run continues from the stored values.
 
-    The file has a line for each, [params, n, accuracy]; a line that was not finished is left out. One that is damaged
-    raises InvalidSetting.
+    The file has a line for each evaluation, [params, n, accuracy]; an unfinished line is ignored. A damaged file raises
+    InvalidSetting.
     """
 
     def __init__(self, evaluate: Callable[[Params, int], float], file: Path | None = None) -> None:
@@ -222,7 +222,7 @@ def _key(params: Params, n: int) -> str:
 
 
 def run_task(task: Task) -> dict[str, Any]:
-    """The full accuracy of what is recommended at each reading, and what it took."""
+    """Return the full accuracy of the recommendation at each reading, and its cost."""
     x, y = tuning_data.rows(task.source)
     file = None
     if task.options.keep is not None:
@@ -252,7 +252,7 @@ def run_task(task: Task) -> dict[str, Any]:
 
 
 def make_optimizer(task: Task, f: Callable[[Params, int], float]) -> Any:
-    """The optimizer of a run."""
+    """Return the optimizer of a run."""
     space, (low, high) = task.experiment.space, task.samples
     seed = seed_of(task.options.seed, task.experiment.name, task.algorithm, task.run)
     if task.algorithm == "RandomSearch":
@@ -278,7 +278,7 @@ def bias_constant(space: Mapping[str, Any], f: Callable[[Params, int], float], l
 
 @dataclass
 class Found:
-    """A search: what it recommended at each reading, None before the first result; started evaluations, their cost."""
+    """The result of a search: recommendations at the readings (None before a first result), evaluations, their cost."""
 
     recommended: list[Params | None]
     n_evaluations: int = 0
@@ -303,22 +303,22 @@ def search(
     ----------
     optimizer : TreeSearch, RandomSearch or BayesOpt
     f : callable
-        f(params, n); NaN for a training that failed.
+        f(params, n); NaN if a training failed.
     high : int
         n of a full evaluation.
     evaluation : float
-        How long a full evaluation keeps the machine busy, in seconds; one of n samples n/high of that.
+        Seconds for which a full evaluation keeps the machine busy; one of n samples takes n/high of that.
     delay : float
-        How long after its end the result of an evaluation comes, in seconds.
+        Seconds from the end of an evaluation to its result.
     times : array, increasing
-        When it is asked for its recommendation.
+        When the optimizer is asked for its recommendation.
     waits : bool
-        Whether the next evaluation starts when the last has arrived.
+        Whether the next evaluation starts only when the last result has arrived.
     """
     found, in_flight, now = Found([]), InFlight(), 0.0
 
     def go_to(time: float) -> None:
-        """Observe what has arrived."""
+        """Observe the results that have arrived."""
         for trial, value in in_flight.due(time):
             if math.isnan(value):
                 optimizer.fail(trial)
@@ -333,7 +333,7 @@ def search(
             trial = optimizer.suggest()
             n = trial.fidelity or high
             free = now + evaluation * n / high
-            # A result that comes after the end changes nothing: it need not be computed.
+            # A result that comes after the end changes nothing, so it is not computed.
             value = f(trial.params, n) if free + delay <= times[-1] else math.nan
             in_flight.put(free + delay, found.n_evaluations, (trial, value))
             found.n_evaluations += 1
@@ -345,13 +345,13 @@ def search(
 
 
 def recommendation(optimizer: Any) -> Params:
-    """What an optimizer would hand over now: with fidelities by its own rule, else the best that it has seen."""
+    """Return the present recommendation: with fidelities by the optimizer's rule, else the best point so far."""
     params: Params = optimizer.best_params_ if optimizer.fidelity is None else optimizer.recommend()
     return params
 
 
 def describe(algorithm: str, results: Sequence[dict[str, Any]], known: Mapping[str, Any]) -> dict[str, Any]:
-    """The figures of an algorithm."""
+    """Return the figures of an algorithm."""
     values = np.array([result["value"] for result in results], dtype=float)
     curves = np.array([result["curve"] for result in results], dtype=float)
     so_far = np.fmax.accumulate(curves, axis=1)
@@ -374,7 +374,7 @@ def describe(algorithm: str, results: Sequence[dict[str, Any]], known: Mapping[s
 
 
 def table(report: dict[str, Any]) -> str:
-    """Table 6, with what was evaluated."""
+    """Return table 6, with the numbers of evaluations."""
     header = ["", "max", "median", "std", "best so far", "evaluations", "cost"]
     is_known = any(each["published"] for each in report["settings"])
     rows = []
@@ -396,7 +396,7 @@ def table(report: dict[str, Any]) -> str:
 
 
 def draw(report: dict[str, Any], path: Path) -> None:
-    """Figure 3: the best accuracy of what was recommended so far, against time; the median over runs."""
+    """Draw Figure 3: the best accuracy of the recommendations so far, against time; the median over runs."""
     figure, (ax,) = plotting.grid(1, 1)
     curves = [(each["algorithm"], each["curve_best_median"], 0.0) for each in report["settings"]]
     dashes = ["-" if each["algorithm"].startswith("PCTS") else "--" for each in report["settings"]]
@@ -409,7 +409,7 @@ def draw(report: dict[str, Any], path: Path) -> None:
         bands=False,
         dashes=dashes,
     )
-    # The first results are far below what follows.
+    # The first results are far below the later ones.
     ends = [float(curve[-1]) for _, curve, _ in curves if not math.isnan(curve[-1])]
     if ends:
         ax.set_ylim(bottom=max(0.0, min(ends) - 0.1))

@@ -1,1 +1,1 @@
-"""Replays of published experiments, one module each; a new one needs its file alone."""
+"""Replays of published experiments, one module each; to add one, add its file."""

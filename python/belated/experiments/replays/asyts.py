@@ -1,15 +1,15 @@
 """Kandasamy et al. 2017, Figures 2, 4 and 5: workers in simulated time on ten functions, eleven methods.
 
-M workers evaluate with noise; simple regret, of results that have arrived, against simulated time, for synchronous and
-asynchronous methods; and against the number of evaluations for seqTS, synTS and asyTS on Hartmann6, where the search
-for the maximum of a draw is DIRECT, as in the paper. Where the settings come from stands in
-`belated.experiments.papers.kandasamy`. All methods of a run share initial points, and the k-th trial has the same
-evaluation time and noise. Besides, asyTS, synTS and asyRAND run on all ten functions with half-normal times, to count
-where asyTS wins.
+M workers evaluate with noise. For synchronous and asynchronous methods, the curves show the simple regret of results
+that have arrived against simulated time. For seqTS, synTS and asyTS on Hartmann6 they show it against the number of
+evaluations; the search for the maximum of a draw is then DIRECT, as in the paper.
+`belated.experiments.papers.kandasamy` gives the sources of the settings. All methods of a run share initial points, and
+the k-th trial has the same evaluation time and noise. In addition, asyTS, synTS and asyRAND run on all ten functions
+with half-normal times, to count the functions on which asyTS is better.
 
 ``--iterations T`` is the simulated time of a run here, 30 by default; the panel by evaluations has M·T of them.
-``--quick`` is five functions, T = 10 and 3 runs. ``--keep DIR`` keeps each run that is finished, so that the replay can
-be stopped and go on; all methods make their first run before any makes its second.
+``--quick`` is five functions, T = 10 and 3 runs. ``--keep DIR`` keeps each finished run, so that a stopped replay can
+continue; all methods make their first run before any makes its second.
 """
 
 from __future__ import annotations
@@ -56,13 +56,13 @@ class Task:
     faithful: bool
 
     def name(self) -> str:
-        """All that the result depends on."""
+        """Name all that the result depends on."""
         parts = (self.function, self.times, self.method, f"T{self.duration}", f"seed{self.seed}", f"run{self.run}")
         return "_".join([*parts, *(["faithful"] if self.faithful else [])])
 
 
 def run(options: Options) -> dict[str, Any]:
-    """All runs of all methods; one that two panels show is run once."""
+    """Run all methods; a run that two panels show is made once."""
     n_runs = options.runs or (QUICK_RUNS if options.quick else DEFAULT_RUNS)
     duration = options.iterations or (QUICK_DURATION if options.quick else DURATION)
     settings = list(dict.fromkeys(every_setting(QUICK_FUNCTIONS if options.quick else tuple(FUNCTIONS))))
@@ -78,7 +78,7 @@ def run(options: Options) -> dict[str, Any]:
 
 
 def every_setting(names: Sequence[str]) -> list[tuple[str, str, str]]:
-    """(function, times, method) of the panels of these functions, and of what is counted."""
+    """Return (function, times, method) of the panels of these functions, and of the runs that are counted."""
     panels = [panel for panel in PANELS if panel.function in names]
     settings = [(panel.function, panel.times, method) for panel in panels for method in kandasamy.METHODS]
     settings += [(BY_EVALUATIONS, "evaluations", method) for method in kandasamy.BY_EVALUATIONS]
@@ -86,7 +86,7 @@ def every_setting(names: Sequence[str]) -> list[tuple[str, str, str]]:
 
 
 def run_task(task: Task) -> dict[str, Any]:
-    """Regret at equally spaced times, or after 0, 1, 2, … evaluations."""
+    """Return regret at equally spaced times, or after 0, 1, 2, … evaluations."""
     function, workers = FUNCTIONS[task.function], WORKERS[task.function]
     by_evaluations = task.times == "evaluations"
     mode = kandasamy.mode(task.method)
@@ -126,17 +126,17 @@ def run_task(task: Task) -> dict[str, Any]:
 
 
 def readings(duration: int) -> Array:
-    """The times at which regret is read."""
+    """Return the times at which regret is read."""
     return np.linspace(0, duration, N_READINGS + 1)
 
 
 def finished(history: History, all_of_them: bool, duration: int) -> int:
-    """How many results were in at the end."""
+    """Return how many results had arrived at the end."""
     return len(history) if all_of_them else int(n_converted(history, at=[duration])[0])
 
 
 def describe(function: str, times: str, method: str, results: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """The figures of a method in a panel."""
+    """Return the figures of a method in a panel."""
     curves = np.array([result["regret"] for result in results])
     mean, stderr = mean_stderr(curves)
     return {
@@ -156,8 +156,8 @@ def describe(function: str, times: str, method: str, results: Sequence[dict[str,
 
 
 def counts(described: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """On how many functions, with half-normal times, asyTS has less regret at the end than asyRAND, and on how many it
-    is no worse than synTS by more than two standard errors of the paired difference."""
+    """Count the functions with half-normal times on which asyTS has less regret at the end than asyRAND, and those on
+    which it is worse than synTS by at most two standard errors of the paired difference."""
     found: dict[str, Any] = {"functions": {}}
     for name in FUNCTIONS:
         final = {s["method"]: s["final"] for s in described if (s["function"], s["times"]) == (name, COUNTED)}
@@ -172,7 +172,7 @@ def counts(described: Sequence[dict[str, Any]]) -> dict[str, Any]:
             "beats_random": bool(final["asyTS"].mean() < final["asyRAND"].mean()),
             "difference_to_synTS": float(difference.mean()),
             "stderr": stderr,
-            # One run has no standard error to compare with.
+            # A single run has no standard error.
             "no_worse_than_synTS": bool(difference.mean() <= 2 * stderr) if n > 1 else None,
         }
     for claim in ("beats_random", "no_worse_than_synTS"):
@@ -182,14 +182,14 @@ def counts(described: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 
 def find(report: dict[str, Any], function: str, times: str) -> dict[str, dict[str, Any]]:
-    """Method → its figures in a panel, methods in the order of the paper."""
+    """Return method → its figures in a panel, with methods in the order of the paper."""
     found = {s["method"]: s for s in report["settings"] if (s["function"], s["times"]) == (function, times)}
     order = dict.fromkeys((*kandasamy.METHODS, *kandasamy.BY_EVALUATIONS))
     return {method: found[method] for method in order if method in found}
 
 
 def table(report: dict[str, Any]) -> str:
-    """Regret at the end, per panel and method; the curves by evaluations; and the counts."""
+    """Return tables of the regret at the end by panel and method, the curves by evaluations, and the counts."""
     panels = [panel for panel in PANELS if find(report, panel.function, panel.times)]
     parts = [f"Figures 2, 4 and 5: simple regret at time {report['duration']}, {report['runs']} runs"]
     header = ["panel", *kandasamy.METHODS]
@@ -238,7 +238,7 @@ def _sentences(report: dict[str, Any]) -> list[str]:
 
 
 def draw(report: dict[str, Any], path: Path) -> None:
-    """Figures 2, 4 and 5: regret on a logarithmic axis, dashed for synchronous methods."""
+    """Draw figures 2, 4 and 5: regret on a logarithmic axis, dashed for synchronous methods."""
     panels = [panel for panel in PANELS if find(report, panel.function, panel.times)]
     columns = 3
     figure, axes = plotting.grid(-(-(len(panels) + 1) // columns), columns)
@@ -246,7 +246,7 @@ def draw(report: dict[str, Any], path: Path) -> None:
     _draw_panel(axes[0], shown, f"{BY_EVALUATIONS}, M = {WORKERS[BY_EVALUATIONS]}", None)
     for panel, ax in zip(panels, axes[1:], strict=False):
         _draw_panel(ax, find(report, panel.function, panel.times), str(panel), readings(report["duration"]))
-        # The methods are the same in all panels, and a legend of ten lines hides curves.
+        # Only one panel has a legend: the methods are the same in all panels, and a legend of ten lines hides curves.
         legend = ax.get_legend()
         if legend is not None and ax is not axes[1]:
             legend.remove()

@@ -5,15 +5,15 @@ squared-exponential kernel of lengthscale 0.8 or 1.0, interpolated by the kernel
 noise has standard deviation 0.02, delays are Poisson of mean λ = 0, 25 or 50, and BPE-Delay is told λ, ξ = 9 and b = 1.
 The functions of the paper's figures are not published: here they follow from the seed, and are the same in all runs.
 
-All algorithms know the kernel of f and have bounds of sqrt(6) standard deviations, as the authors' code has.
-GP-UCB-SDF is that of Verma et al. 2022, with window 2λ and the floor of f given. BPE-Delay bounds delays by the larger
-term of Eq. 6, and its last round is cut to the horizon. Beside the paper's algorithms there is BPE-Delay with delays
-estimated. Figure 5 shows one function; here BPE and BPE-Delay also run on many that are drawn as f1 is.
+All algorithms know the kernel of f and have bounds of sqrt(6) standard deviations, as in the authors' code.
+GP-UCB-SDF is the algorithm of Verma et al. 2022, with window 2λ and the given floor of f. BPE-Delay bounds delays by
+the larger term of Eq. 6, and its last round is cut to the horizon. In addition to the paper's algorithms there is
+BPE-Delay with estimated delays. Figure 5 shows one function; here BPE and BPE-Delay also run on many drawn like f1.
 
-``--faithful`` is the authors' code: model lengthscale 1 for both functions, its lengths of rounds with the last one
-whole, beyond the horizon; and GP-UCB-SDF without the sum of standard deviations in its multiplier, for f shifted so
-that its floor is the prior mean, 0. With ``--data`` it also runs the f whose regrets under that code are on record
-(T = 200), and compares.
+``--faithful`` follows the authors' code: model lengthscale 1 for both functions; its lengths of rounds, with a last one
+that is whole and ends beyond the horizon; and GP-UCB-SDF without the sum of standard deviations in its multiplier, for
+f shifted so that its floor is the prior mean, 0. With ``--data`` it also runs the f for which regrets of that code are
+recorded (T = 200), and compares them.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ REPORTED = (100, 200, 500, 1000)
 #: Functions drawn for each run of the figures, and runs on each.
 DRAWN, RUNS_DRAWN = 5, 3
 LENGTHSCALES = {"f1": 0.8, "f2": 1.0}
-SIDE = 10.0  # of the square; encoded lengthscales are in units of it
+SIDE = 10.0  # side of the square; the unit of encoded lengthscales
 N_SIDE = 50
 NOISE = 0.02
 BETA = math.sqrt(6.0)
 DELTA = 0.01
 XI, B = 9.0, 1.0
 ESTIMATED = "BPE-Delay, delays estimated"
-#: The recorded runs of the authors' code: its file in --data, what T it had, and the steps that are compared.
+#: The recorded runs of the authors' code: the file in --data, their T, and the steps that are compared.
 REFERENCE, REFERENCE_HORIZON = "vakili2023_reference.json", 200
 REFERENCE_STEPS: Mapping[int, tuple[int, ...]] = {25: (100, 200, 490), 50: (100, 200, 590)}
 
@@ -58,7 +58,7 @@ Array = NDArray[np.float64]
 
 
 def run(options: Options) -> dict[str, Any]:
-    """All runs of all settings, and with the recorded runs at hand the comparison with these."""
+    """Run all settings, and compare with the recorded runs if they are there."""
     n_runs, horizon = options.runs or DEFAULT_RUNS, options.iterations or HORIZON
     settings = [Setting(f, *rest) for f in LENGTHSCALES for rest in (*CURVES, (ESTIMATED, 50))]
     tasks = [Task(s, i, horizon, options.seed, options.faithful) for s in settings for i in range(n_runs)]
@@ -76,7 +76,7 @@ def run(options: Options) -> dict[str, Any]:
     ]
     n_shown = len(tasks)
     tasks += drawn
-    # The slow ones first, so that no processor is idle at the end.
+    # Slow runs start first, so that no processor is idle at the end.
     order = sorted(
         range(len(tasks)), key=lambda k: (tasks[k].setting.algorithm != "GP-UCB-SDF", -tasks[k].setting.mean)
     )
@@ -93,7 +93,7 @@ def run(options: Options) -> dict[str, Any]:
 
 
 def table(report: dict[str, Any]) -> str:
-    """Cumulative regret of each function and setting, what delays cost, and the comparison with the recorded runs."""
+    """Return tables of cumulative regret by function and setting, of the cost of delays, and of the comparison."""
     parts = []
     for f, lengthscale in LENGTHSCALES.items():
         members = [s for s in report["settings"] if s["function"] == f]
@@ -113,7 +113,7 @@ def table(report: dict[str, Any]) -> str:
 
 
 def draw(report: dict[str, Any], path: Path) -> None:
-    """Figures 2 to 5, f1 above f2; bands are half a standard deviation, as in the paper."""
+    """Draw figures 2 to 5, f1 above f2; bands are half a standard deviation, as in the paper."""
     figure, axes = plotting.grid(len(LENGTHSCALES), len(FIGURES))
     panels = [(f, number) for f in LENGTHSCALES for number in FIGURES]
     for (f, number), ax in zip(panels, axes, strict=True):
@@ -156,7 +156,7 @@ def run_task(task: Task) -> RunResult:
 
 
 def optimizer(setting: Setting, horizon: int, faithful: bool, seed: int, floor: float = 0.0) -> bl.Optimizer:
-    """The optimizer of a setting, for an f with this floor; its candidates are scaled to the unit square."""
+    """Return the optimizer of a setting, for an f with this floor; its candidates are scaled to the unit square."""
     of_f = LENGTHSCALES.get(setting.function, 1.0)
     kernel: dict[str, Any] = {"lengthscale": (1.0 if faithful else of_f) / SIDE, "noise_std": NOISE, "signal_std": 1.0}
     common: dict[str, Any] = {"candidates": grid(), "seed": seed}
@@ -165,7 +165,7 @@ def optimizer(setting: Setting, horizon: int, faithful: bool, seed: int, floor: 
         window = max(1, 2 * setting.mean)
         common |= {"surrogate": surrogate, "window": window, "initial": 0}
         if faithful:
-            # No sum of standard deviations: no trial is ever pending, see `FloorFirst`.
+            # Without the sum of standard deviations, because no trial is ever pending, see `FloorFirst`.
             return bl.BayesOpt(acquisition=bl.UCB(BETA), pending="ignore", **common)
         return bl.algorithm("GP-UCB-SDF", acquisition__beta=BETA, pending__floor=floor, **common)
     common |= kernel | {"horizon": horizon, "beta": BETA, "delta": DELTA}
@@ -177,11 +177,11 @@ def optimizer(setting: Setting, horizon: int, faithful: bool, seed: int, floor: 
 
 
 class FloorFirst:
-    """GP-UCB-SDF, ten times as fast: a trial has the floor for its value at once, amended when its result comes.
+    """GP-UCB-SDF, ten times as fast: a trial is observed at the floor at once, and amended when its result comes.
 
-    Where the kernel is given that is the same posterior as with pending trials held at the floor, and its rows never
-    move: a step costs one row, not one for every trial in flight. The multiplier sums over the same trials, those of
-    the window. A result later than the window is lost.
+    If the kernel is given, that is the same posterior as with pending trials held at the floor. Its rows never move, so
+    a step costs one row instead of one for every trial in flight. The multiplier sums over the same trials, those
+    within the window. A result later than the window is lost.
     """
 
     clock, direction = "iterations", "maximize"
@@ -191,44 +191,44 @@ class FloorFirst:
         self.window: float = optimizer.get_params(deep=False)["window"]
 
     def suggest(self) -> bl.Trial:
-        """The next trial, observed at the floor."""
+        """Suggest the next trial and observe it at the floor."""
         trial = self.optimizer.suggest()
         trial.observe(self.floor)
         return trial
 
     def observe(self, trial: bl.Trial, value: float) -> None:
-        """Its value."""
+        """Amend its value."""
         if self.optimizer.n_trials - trial.number <= self.window:
             trial.observe(value, amend=True)
 
 
 @lru_cache(maxsize=1)
 def grid() -> Array:
-    """The candidates, shape (2500, 2)."""
+    """Return the candidates, shape (2500, 2)."""
     side = np.linspace(-SIDE / 2, SIDE / 2, N_SIDE)
     return np.stack(np.meshgrid(side, side, indexing="ij"), axis=-1).reshape(-1, 2)
 
 
 def index_of(x: Array) -> int:
-    """The number of a candidate."""
+    """Return the number of a candidate."""
     row, column = np.rint((np.asarray(x) / SIDE + 0.5) * (N_SIDE - 1)).astype(int)
     return int(row * N_SIDE + column)
 
 
 def covariance(a: Array, b: Array, lengthscale: float) -> Array:
-    """The squared-exponential kernel."""
+    """Return the matrix of the squared-exponential kernel."""
     squares = np.sum((a[:, None] - b[None]) ** 2, axis=2)
     return np.asarray(np.exp(-0.5 * squares / lengthscale**2), dtype=float)
 
 
 def interpolated(points: Array, values: Array, lengthscale: float) -> Array:
-    """f(x) = k(x, X)·(K + 1e-10·I)⁻¹·y on the candidates."""
+    """Return f(x) = k(x, X)·(K + 1e-10·I)⁻¹·y on the candidates."""
     k = covariance(points, points, lengthscale) + 1e-10 * np.eye(len(points))
     return np.asarray(covariance(grid(), points, lengthscale) @ np.linalg.solve(k, values), dtype=float)
 
 
 def sample(function: str, seed: int) -> Array:
-    """f1 or f2 on the candidates."""
+    """Return f1 or f2 on the candidates."""
     side = np.linspace(-SIDE / 2, SIDE / 2, 5)
     points = np.stack(np.meshgrid(side, side, indexing="ij"), axis=-1).reshape(-1, 2)
     lengthscale = LENGTHSCALES[function]
@@ -238,7 +238,7 @@ def sample(function: str, seed: int) -> Array:
 
 
 def describe(setting: Setting, horizon: int, runs: Sequence[RunResult]) -> dict[str, Any]:
-    """The part of the report on one setting."""
+    """Return the part of the report on one setting."""
     regrets = np.array([run.regret[: horizon + 1] for run in runs])
     steps = [step for step in REPORTED if step < horizon] + [horizon]
     mean, stderr = mean_stderr(regrets)
@@ -261,13 +261,13 @@ def describe(setting: Setting, horizon: int, runs: Sequence[RunResult]) -> dict[
 
 
 def find(described: Sequence[dict[str, Any]], function: str, algorithm: str, mean: int) -> dict[str, Any]:
-    """The description of a setting."""
+    """Return the description of a setting."""
     key = (function, algorithm, mean)
     return next(d for d in described if (d["function"], d["algorithm"], d["poisson_mean"]) == key)
 
 
 def excess(described: Sequence[dict[str, Any]], function: str) -> dict[str, Any]:
-    """What delays add to the regret of BPE-Delay at the horizon, and how it compares with GP-UCB-SDF at λ = 50."""
+    """Return the regret that delays add to BPE-Delay at the horizon, and a comparison with GP-UCB-SDF at λ = 50."""
     ends = {mean: find(described, function, "BPE-Delay", mean)["mean"][-1] for mean in MEANS}
     added = {mean: float(ends[mean] - ends[0]) for mean in MEANS[1:]}
     ours, theirs = (find(described, function, name, 50) for name in ("BPE-Delay", "GP-UCB-SDF"))
@@ -281,7 +281,7 @@ def excess(described: Sequence[dict[str, Any]], function: str) -> dict[str, Any]
 
 
 def over_functions(results: Sequence[RunResult], horizon: int) -> dict[str, Any]:
-    """BPE-Delay against BPE on each function: `results` by function, algorithm and run."""
+    """Compare BPE-Delay with BPE on each function; `results` are by function, algorithm and run."""
     regret = np.array([result.regret[: horizon + 1] for result in results])
     bpe, ours = regret.reshape(-1, 2, RUNS_DRAWN, horizon + 1).mean(axis=2).transpose(1, 0, 2)
     steps = [step for step in (200, 1000) if step < horizon] + [horizon]
@@ -303,7 +303,7 @@ class Recorded:
 
 
 def read_reference(data: Path | None) -> Recorded | None:
-    """The recorded runs, None without them."""
+    """Return the recorded runs, or None if they are missing."""
     path = None if data is None else data / REFERENCE
     if path is None or not path.is_file():
         return None
@@ -317,7 +317,7 @@ def read_reference(data: Path | None) -> Recorded | None:
 
 
 def compare(recorded: Recorded, groups: Sequence[Sequence[RunResult]]) -> list[dict[str, Any]]:
-    """Mean regrets of our runs, and the range of the recorded ones."""
+    """Return mean regrets of our runs, and the range of the recorded ones."""
     compared = []
     for (mean, steps), runs in zip(REFERENCE_STEPS.items(), groups, strict=True):
         for step in steps:
@@ -338,7 +338,7 @@ def compare(recorded: Recorded, groups: Sequence[Sequence[RunResult]]) -> list[d
 
 
 def _sentences(report: dict[str, Any]) -> list[str]:
-    """What delays cost, and the comparisons, in words."""
+    """Describe the cost of delays and the comparisons in words."""
     lines = []
     for f, cost in report["excess"].items():
         added = ", ".join(
@@ -367,7 +367,7 @@ def _sentences(report: dict[str, Any]) -> list[str]:
 
 @dataclass(frozen=True)
 class Setting:
-    """A function ("f1", "f2", or "reference": the one on record), an algorithm, and the mean λ of its delays."""
+    """A function ("f1", "f2", or "reference": the recorded one), an algorithm, and the mean λ of its delays."""
 
     function: str
     algorithm: str
@@ -376,7 +376,7 @@ class Setting:
 
 @dataclass(frozen=True)
 class Task:
-    """One run of one setting: all that its result depends on."""
+    """One run of one setting, with all data that its result depends on."""
 
     setting: Setting
     run: int
@@ -388,7 +388,7 @@ class Task:
 
 @dataclass(frozen=True)
 class RunResult:
-    """Cumulative regret after 0, 1, 2, … steps, candidates that survive, and seconds per suggestion."""
+    """Cumulative regret after 0, 1, 2, … steps, surviving candidates, and seconds per suggestion."""
 
     regret: Array
     surviving: int | None

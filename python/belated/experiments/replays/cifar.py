@@ -1,7 +1,7 @@
 """Kandasamy et al. 2017, Figure 3: a convolutional network of six layers, trained by four workers in real time.
 
-Appendix C.3: five layers of convolutions and a dense one; skip connections from the first to the third and from the
-third to the fifth layer, by a linear map, since their numbers of filters may differ. The number of filters of each
+Appendix C.3: five layers of convolutions and a dense one. Skip connections lead from the first to the third and from
+the third to the fifth layer, by a linear map because their numbers of filters may differ. The number of filters of each
 layer (of nodes of the dense one) is tuned within [16, 256]: a larger network takes longer to train, so that results
 come back out of order. Each method has the same time, in the paper 2 hours of four graphics cards at 4 to 16 minutes an
 evaluation: 20 epochs on 10,000 images, scored on 10,000 others. The best network of each method is then trained four
@@ -12,11 +12,11 @@ after the third, the maxima of a 2 × 2 grid after the fifth; ReLU; after the de
 each class; Adam with rate 1e-3 on batches of 16; 12 initial points, uniform and the same for all methods of a run.
 
 By default an evaluation takes about as many seconds on a processor as it took minutes there: 2 epochs on 1,000 images,
-and 2 minutes for each method. `--faithful` takes the paper's numbers. CIFAR-10's binary files are read from `--data`;
-where they are not there, MNIST's 10,000 test digits stand in for them, and the output says so.
+and 2 minutes for each method. `--faithful` uses the paper's numbers. CIFAR-10's binary files are read from `--data`. If
+they are missing, MNIST's 10,000 test digits replace them, and the output says so.
 
-``--keep DIR`` keeps each run that is finished, so that the replay can be stopped and go on; all methods make their
-first run before any makes its second.
+``--keep DIR`` keeps each finished run, so that a stopped replay can continue; all methods make their first run before
+any makes its second.
 """
 
 from __future__ import annotations
@@ -49,18 +49,18 @@ FILTERS = (16, 256)
 LAYERS = ("filters_1", "filters_2", "filters_3", "filters_4", "filters_5", "nodes")
 LEARNING_RATE = 1e-3
 BATCH_SIZE = 16
-LONGER = 4  # the best network is trained so many times as long before it is tested
+LONGER = 4  # factor by which the best network is trained longer before its test
 N_TIMES = 61  # of the curves
 
 
 @dataclass(frozen=True)
 class Scale:
-    """How much is trained, and how long a method may search.
+    """The amount of training, and the time of a method's search.
 
     Attributes
     ----------
     images : (int, int, int)
-        For training, validation and testing.
+        Numbers of images for training, validation and testing.
     epochs : int
     seconds : float
         For one run of one method.
@@ -77,7 +77,7 @@ FAITHFUL = Scale((10_000, 10_000, 10_000), 20, 7200.0)
 
 @dataclass
 class Search:
-    """One run of one method: the values in the order of their arrival, seconds after its start, and what it led to."""
+    """One run of one method: values in the order of their arrival, seconds after its start, and the final results."""
 
     started: float
     arrivals: list[float]
@@ -86,19 +86,19 @@ class Search:
     test: float = np.nan
 
     def take(self, _: Any, trial: bl.Trial) -> None:
-        """Note a trial that has just been observed; a callback of a run."""
+        """Record a trial that has just been observed; a callback of a run."""
         if trial.value is not None:
             self.arrivals.append(monotonic() - self.started)
             self.values.append(trial.value)
             self.durations.append(trial.duration or np.nan)
 
     def result(self) -> dict[str, Any]:
-        """What is kept of it."""
+        """Return the part that is stored."""
         return {name: value for name, value in vars(self).items() if name != "started"}
 
     @classmethod
     def from_result(cls, result: dict[str, Any]) -> Search:
-        """What was kept, in whose file null stands for NaN; its clock starts at 0."""
+        """Make a search of a stored result, in which null stands for NaN; its clock starts at 0."""
         return cls(0.0, **{name: np.array(value, dtype=float).tolist() for name, value in result.items()})
 
 
@@ -113,7 +113,7 @@ class Task:
     options: Options
 
     def name(self, images: str) -> str:
-        """All that the result depends on, the machine apart."""
+        """Name all that the result depends on, except the machine."""
         iterations, seed = self.options.iterations, f"seed{self.options.seed}"
         end = f"{self.scale.seconds:g}s" if iterations is None else f"T{iterations}"
         parts = (self.algorithm, images, f"workers{self.workers}", end, seed, f"run{self.run}")
@@ -121,14 +121,14 @@ class Task:
 
 
 def run(options: Options) -> dict[str, Any]:
-    """All runs of the six methods, one after another: each has the workers for itself."""
+    """Run the six methods one after another, so that each has all workers."""
     scale = FAITHFUL if options.faithful else SMALL
     training_part, *_, which = cifar_or_digits(options.data, scale.images)  # raises before any process starts
     n_runs = options.runs or DEFAULT_RUNS
     n_workers = N_WORKERS if options.workers is None else options.workers
     tasks = [Task(algorithm, run, scale, n_workers, options) for run in range(n_runs) for algorithm in ALGORITHMS]
     images = f"{'cifar' if which.startswith('CIFAR') else 'digits'}{len(training_part)}"
-    # In this process, whatever the number of workers is: they belong to the run.
+    # In this process, because the run itself uses the workers.
     kept = kept_map(run_task, {task.name(images): task for task in tasks}, options.keep, 0, "cifar")
     searches: dict[str, list[Search]] = {algorithm: [] for algorithm in ALGORITHMS}
     for task, result in zip(tasks, kept.values(), strict=True):
@@ -142,7 +142,7 @@ def run(options: Options) -> dict[str, Any]:
 
 
 def run_task(task: Task) -> dict[str, Any]:
-    """One run of one method, and the test of the network that it found."""
+    """Run one method once, and test the network that it found."""
     options, scale = task.options, task.scale
     seed = seed_of(options.seed, "optimizer", task.algorithm, task.run)
     optimizer = bl.algorithm(task.algorithm, space(), seed=seed)
@@ -167,20 +167,20 @@ def search(
     seconds: float,
     n_trials: int | None,
 ) -> Search:
-    """Evaluate what the optimizer suggests until the time is up, or until there are so many trials.
+    """Evaluate the optimizer's suggestions until the time is up, or until there are `n_trials` trials.
 
     Parameters
     ----------
     batch : int, optional
-        How many trials start at a time, when all workers are free. None: one, whenever a worker is free.
+        How many trials start at a time, when all workers are free. None: one trial whenever a worker is free.
     n_trials : int, optional
-        How many trials there shall be; then without a limit of time.
+        The number of trials; then without a limit of time.
     """
     found = Search(monotonic(), [], [], [])
     end = found.started + seconds
     while (monotonic() < end) if n_trials is None else (optimizer.n_trials < n_trials):
         with warnings.catch_warnings():
-            # That evaluations still run when the time is up is how every run ends.
+            # Every run ends by its timeout with evaluations still running, so the warning about them is ignored.
             warnings.filterwarnings("ignore", message=".*at the timeout", category=bl.BelatedWarning)
             bl.maximize(
                 train,
@@ -199,7 +199,7 @@ def search(
 
 
 def table(report: dict[str, Any]) -> str:
-    """Accuracy of the best network when the time was up and after longer training, and the number of evaluations."""
+    """Return the accuracy of the best network at the end and after longer training, and the number of evaluations."""
     header = ["method", "evaluations", "seconds each", "validation %", "test %"]
     rows = [
         [
@@ -216,7 +216,7 @@ def table(report: dict[str, Any]) -> str:
 
 
 def _accuracy(mean: float, stderr: float) -> str:
-    """Empty where no evaluation was finished in time in one of the runs."""
+    """Return "" if no evaluation was finished in time in one of the runs."""
     return "" if np.isnan(mean) else plus_minus(mean, stderr)
 
 
@@ -233,7 +233,7 @@ def draw(report: dict[str, Any], path: Path) -> None:
 
 
 def summarise(algorithm: str, runs: list[Search], times: np.ndarray) -> dict[str, Any]:
-    """What the table and the figure show of a method; accuracies in %."""
+    """Return the entries of a method in the table and the figure; accuracies in %."""
     curves = []
     for found in runs:
         best = np.concatenate([[np.nan], np.maximum.accumulate(100 * np.array(found.values))])
@@ -256,18 +256,18 @@ def summarise(algorithm: str, runs: list[Search], times: np.ndarray) -> dict[str
 
 
 def space() -> dict[str, Any]:
-    """The filters of each layer, and the nodes of the dense one."""
+    """Return the space: the filters of each layer, and the nodes of the dense one."""
     return {layer: bl.Integer(*FILTERS) for layer in LAYERS}
 
 
 def initial_points(rng: np.random.Generator) -> list[dict[str, Any]]:
-    """Points drawn uniformly from the space."""
+    """Return points drawn uniformly from the space."""
     drawn = rng.integers(FILTERS[0], FILTERS[1] + 1, (N_INITIAL, len(LAYERS)))
     return [dict(zip(LAYERS, map(int, row), strict=True)) for row in drawn]
 
 
 def prepare(data: Path | None, scale: Scale) -> None:
-    """Load in this process what an evaluation needs."""
+    """Load in this process the modules and images that an evaluation needs."""
     import torch  # noqa: F401
 
     cifar_or_digits(data, scale.images)

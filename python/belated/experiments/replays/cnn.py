@@ -7,11 +7,11 @@ lr / (1 + decay·e); log scales for the two rates, a linear one for the batch si
 a score for each digit, since 8 numbers are no scores of ten; pixels between 0 and 1; start and shuffling are the same
 for all trials of a run.
 
-The digits are MNIST's usual 60,000 and 10,000 through torchvision. Where nothing can be downloaded, `--data` names a
-folder with MNIST's files; where only its 10,000 test digits are there, 70 % of them train.
+The digits are MNIST's usual 60,000 and 10,000 from torchvision. If nothing can be downloaded, `--data` names a folder
+with MNIST's files; if it has only the 10,000 test digits, 70 % of them are used for training.
 
-``--keep DIR`` keeps each run that is finished, so that the replay can be stopped and go on; all settings make their
-first run before any makes its second.
+``--keep DIR`` keeps each finished run, so that a stopped replay can continue; all settings make their first run before
+any makes its second.
 """
 
 from __future__ import annotations
@@ -41,20 +41,20 @@ NODES = 8
 
 def run(options: Options) -> dict[str, Any]:
     """All runs of the six algorithms under both delay settings."""
-    digits, _, which = mnist(options.data)  # raises before any process starts where there are no data
+    digits, _, which = mnist(options.data)  # raises before any process starts if the data are missing
     n_runs = options.runs or DEFAULT_RUNS
     tasks = verma.tasks(options, n_runs, partial(lr.initial_points, batch_size=BATCH_SIZE))
     names = [name(task, options.seed, len(digits)) for task in tasks]
     by_run = dict(sorted(zip(names, tasks, strict=True), key=lambda named: named[1].run))
     function = partial(run_task, training_seed=options.seed)
     kept = kept_map(function, by_run, options.keep, options.workers, "cnn")
-    # As floats, since null stands for the NaN before a first result in what is kept.
+    # As floats, because null stands for the NaN before a first result in stored runs.
     results = [verma.RunResult(np.array(kept[each]["error"], dtype=float), kept[each]["seconds"]) for each in names]
     return about(options, n_runs) | {"images": which, "settings": verma.summarise(results, n_runs)}
 
 
 def name(task: verma.Task, seed: int, n_digits: int) -> str:
-    """All that the result of a run depends on; MNIST and its test digits differ in how many there are for training."""
+    """Name all that the result of a run depends on; MNIST and its test digits differ in the number for training."""
     parts = (task.algorithm, task.delays, f"n{n_digits}", f"T{len(task.delay) - verma.N_INITIAL}", f"seed{seed}")
     return "_".join([*parts, f"run{task.run}", *(["faithful"] if task.faithful else [])])
 
@@ -78,7 +78,7 @@ def run_task(task: verma.Task, training_seed: int) -> dict[str, Any]:
 
 @lru_cache(maxsize=1024)
 def accuracy(data: Path | None, seed: int, batch_size: int, learning_rate: float, decay: float) -> float:
-    """Train with these hyperparameters, and the accuracy on the validation part; the same point is trained once."""
+    """Train with these hyperparameters; return the accuracy on the validation part. The same point is trained once."""
     training_part, validation, _ = mnist(data)
     with training.seeded(seed):
         made = network()
@@ -89,13 +89,13 @@ def accuracy(data: Path | None, seed: int, batch_size: int, learning_rate: float
 
 
 def network(side: int = 28) -> Any:
-    """The network for square images of this many pixels a side, with one channel."""
+    """Return the network for square images of this many pixels a side, with one channel."""
     from torch import nn
 
     pooled = (side - KERNEL + 1) // POOLING
     return nn.Sequential(
         nn.Conv2d(1, CHANNELS, KERNEL),
-        # The maximum of ReLU's values is ReLU of the maximum, and this order is the quicker one.
+        # The maximum of ReLU's values is ReLU of the maximum, and this order is faster.
         nn.MaxPool2d(POOLING),
         nn.ReLU(),
         nn.Flatten(),

@@ -75,7 +75,7 @@ def run_task(task: verma.Task, training_seed: int) -> verma.RunResult:
 
 
 def accuracy(params: dict[str, Any], seed: int) -> float:
-    """Train with these hyperparameters, and the accuracy on the validation part."""
+    """Train with these hyperparameters; return the accuracy on the validation part."""
     x, y, x_validation, y_validation = breast_cancer()
     rng = np.random.default_rng(seed)
     w, b = train(x, y, int(params["batch_size"]), params["learning_rate"], params["decay"], rng)
@@ -85,7 +85,7 @@ def accuracy(params: dict[str, Any], seed: int) -> float:
 def train(
     x: Array, y: Array, batch_size: int, learning_rate: float, decay: float, rng: np.random.Generator
 ) -> tuple[Array, float]:
-    """Mini-batch gradient descent on the mean logistic loss; weights and intercept."""
+    """Run mini-batch gradient descent on the mean logistic loss; return weights and intercept."""
     n, d = x.shape
     w, b = rng.uniform(-1, 1, d) / np.sqrt(d), rng.uniform(-1, 1) / np.sqrt(d)
     for epoch in range(EPOCHS):
@@ -103,7 +103,7 @@ def train(
 
 @lru_cache(maxsize=1)
 def breast_cancer() -> tuple[Array, Array, Array, Array]:
-    """Training features and labels, validation features and labels; standardised by the training part."""
+    """Return training features and labels, validation features and labels, standardised by the training part."""
     from sklearn.datasets import load_breast_cancer
     from sklearn.model_selection import train_test_split
 

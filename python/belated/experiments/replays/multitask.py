@@ -2,11 +2,11 @@
 
 The table of Wistuba, Schilling and Schmidt-Thieme (2015) has the validation accuracy of 288 configurations of a
 support vector machine on each of 50 data sets, and meta-features of these; the first six are the context (appendix
-C.3). The tasks come in the order of the file, 30 iterations each, with results Poisson(3) late and m = 6. What one task
-taught, the next ones know as far as their contexts are alike. Two pairs of tasks have the same six meta-features.
+C.3). The tasks come in the order of the file, 30 iterations each, with results Poisson(3) late and m = 6. Later tasks
+profit from earlier ones as far as their contexts are alike. Two pairs of tasks have the same six meta-features.
 
-A pending trial counts as the floor 0, so that min f = 0 has to hold (footnote 6): accuracies are counted from the least
-of their task, which leaves regret as it is. ``--faithful`` takes them as they are, as the authors' code does elsewhere.
+A pending trial counts as the floor 0, so min f = 0 has to hold (footnote 6): the smallest accuracy of each task is
+subtracted, which leaves regret unchanged. ``--faithful`` does not subtract it, as the authors' code for other tasks.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Benchmark:
     names : list of length K
         The data sets.
     configurations : array (N, 6)
-        The hyperparameters, those of the kernel as one-hot columns.
+        The hyperparameters; the kernel is in one-hot columns.
     features : array (K, 6)
         The first six meta-features of each task, scaled to [0, 1] over the tasks.
     accuracy : array (K, N)
@@ -58,7 +58,7 @@ class Benchmark:
 
 def run(options: Options) -> dict[str, Any]:
     """All runs of the six algorithms."""
-    tasks = benchmark(options.data)  # raises before any process starts where there are no data
+    tasks = benchmark(options.data)  # raises before any process starts if the data are missing
     n_runs = options.runs or DEFAULT_RUNS
     n_configurations = len(tasks.configurations)
 
@@ -96,13 +96,13 @@ def run_task(run: verma_contexts.Run) -> verma_contexts.RunResult:
 
 
 def values_of(tasks: Benchmark, faithful: bool) -> Array:
-    """f of each task (K, N): accuracies, less the smallest of the task unless the replay is faithful."""
+    """Return f of each task (K, N): accuracies, minus the smallest of the task unless the replay is faithful."""
     return tasks.accuracy if faithful else tasks.accuracy - tasks.accuracy.min(axis=1, keepdims=True)
 
 
 @lru_cache(maxsize=1)
 def benchmark(data: Path | None) -> Benchmark:
-    """The tasks in the order of the file."""
+    """Return the tasks in the order of the file."""
     if data is None:
         raise MissingData(_how_to_get_data("no folder was given"))
     path = data / DATA_FILE
@@ -120,7 +120,7 @@ def benchmark(data: Path | None) -> Benchmark:
 
 
 def _tasks(rows: list[dict[str, str]]) -> Benchmark:
-    """The rows of the file by task; ValueError where they do not have the same configurations."""
+    """Return the rows of the file by task; raise ValueError if their configurations differ."""
     by_task: dict[str, list[dict[str, str]]] = {}
     for row in rows:
         by_task.setdefault(row["task"], []).append(row)

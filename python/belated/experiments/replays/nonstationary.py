@@ -1,11 +1,11 @@
 """Verma et al. 2022, Figure 4 (c), (d): an SVM tuned again and again while its data grow, six algorithms.
 
 The task of the replay ``svm`` on 20 growing prefixes of its training part and of its validation part. These were
-shuffled when the data were split; each prefix contains the ones before it, and the last one is all data. The index is
-the context. 30 iterations each, results Poisson(3) late, m = 6. The paper states no more than that the data grow.
+shuffled when the data were split. Each prefix contains the earlier ones, and the last one is all data. The index is the
+context. There are 30 iterations each, results Poisson(3) late, m = 6. The paper states only that the data grow.
 
-The best accuracy of a prefix, from which regret is measured, is the best of a 20 × 20 grid (C and gamma on logarithmic
-scales) and of all points that any of the runs evaluated.
+Regret is measured from the best accuracy of a prefix: the best of a 20 × 20 grid (C and gamma on logarithmic scales)
+and of all points that any of the runs evaluated.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Array = NDArray[np.float64]
 
 def run(options: Options) -> dict[str, Any]:
     """All runs of the six algorithms."""
-    svm.pima_diabetes(options.data)  # raises before any process starts where there are no data
+    svm.pima_diabetes(options.data)  # raises before any process starts if the data are missing
     n_runs = options.runs or DEFAULT_RUNS
     runs = verma_contexts.runs(options, n_runs, N_PREFIXES, svm.initial_points)
     n_iterations = len(runs[0].delay) - verma.N_INITIAL
@@ -69,7 +69,7 @@ def run_task(run: verma_contexts.Run) -> verma_contexts.RunResult:
 
 @cache
 def accuracy(data: Path | None, k: int, C: float, gamma: float) -> float:
-    """Train on the data of prefix k, and the accuracy on its validation part; the same point is trained once."""
+    """Train on the data of prefix k; return the accuracy on its validation part. The same point is trained once."""
     from sklearn.svm import SVC
 
     x, y, x_validation, y_validation = prefix(data, k)
@@ -77,12 +77,12 @@ def accuracy(data: Path | None, k: int, C: float, gamma: float) -> float:
 
 
 def prefix(data: Path | None, k: int) -> tuple[Array, ...]:
-    """Training features and labels, validation features and labels of prefix k."""
+    """Return training features and labels, validation features and labels of prefix k."""
     parts = svm.pima_diabetes(data)
     return tuple(part[: round((k + 1) * len(part) / N_PREFIXES)] for part in parts)
 
 
 def best_of_grid(data: Path | None, k: int) -> float:
-    """The best accuracy of prefix k on a grid."""
+    """Return the best accuracy of prefix k on a grid."""
     axes = (np.geomspace(*bounds, N_GRID) for bounds in svm.BOUNDS.values())
     return max(accuracy(data, k, float(C), float(gamma)) for C, gamma in product(*axes))

@@ -1,18 +1,18 @@
 """Wang et al. 2022, tables 4, 5, 8 and 9: tree search under delays on five functions, with its rivals.
 
 Runs have equal time, not equal evaluations: 600 units, with a constant delay of 4 or geometric delays of mean 10. PCTS
-starts one evaluation a unit, whatever is in flight; what knows no delays starts the next when the last has arrived. The
-value of a run is that of the recommended point without noise at full fidelity; tables show the median, and regret is
-measured from the paper's optimum. Settings stand in `belated.experiments.papers.wang`.
+starts one evaluation a unit, whatever is in flight. Algorithms without delayed feedback start the next evaluation when
+the last one has arrived. The value of a run is the noiseless value of the recommended point at full fidelity. Tables
+show the median, and regret is measured from the paper's optimum. `belated.experiments.papers.wang` has the settings.
 
-By default algorithms are as the papers have them, and values are noisy. ``--faithful`` is the authors' program
+By default algorithms follow the papers, and values are noisy. ``--faithful`` is the authors' program
 (`belated.experiments.reference_tree`): no noise, full fidelity, cell centres, and the settings of the scripts. It has
-the four tree searches, and each once more as tables 5 and 9 show that they were run: three instances of POO, 600 units
-for each, the fidelity of the cells, and results that are late by milliseconds, as real ones are. Its tables have both
-measures of a run: ``full`` is the value of the recommended point at full fidelity, ``node`` the largest value of a node
-at the fidelity of that node, which is what the program prints. ``--data`` puts the published medians beside.
-``--iterations T`` is the time of a run. ``--quick`` is three runs of 200 units on the functions in two and three
-dimensions. ``--keep DIR`` keeps each run that is finished.
+the four tree searches, and each once more as it was run for tables 5 and 9: three instances of POO, 600 units for each,
+the fidelity of the cells, and results that are late by milliseconds, like real ones. Its tables have both measures of a
+run: ``full`` is the value of the recommended point at full fidelity; ``node`` is the largest value of a node at the
+fidelity of that node, which the program prints. ``--data`` adds the published medians. ``--iterations T`` is the time
+of a run. ``--quick`` is three runs of 200 units on the functions in two and three dimensions. ``--keep DIR`` keeps each
+finished run.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ QUICK_FUNCTIONS = ("Hartmann3", "CurrinExp", "Branin")
 N_READINGS = 60
 #: The value of a run at full fidelity, and the one that the authors' program prints → its median over runs.
 MEASURES = {"full": "median", "node": "node_median"}
-#: Marks the program as the paper's tables of trees show it, see `belated.experiments.papers.wang`.
+#: Marks the program with the settings of the paper's tables of trees, see `belated.experiments.papers.wang`.
 AS_TABLES = ", as the tables"
 
 Array = NDArray[np.float64]
@@ -64,7 +64,7 @@ class Task:
     faithful: bool
 
     def name(self) -> str:
-        """All that the result depends on."""
+        """Name all that the result depends on."""
         algorithm = self.algorithm.replace(AS_TABLES, "-tables")
         parts = (self.delays, self.function, algorithm, f"T{self.duration}", f"seed{self.seed}", f"run{self.run}")
         return "_".join([*parts, *(["faithful"] if self.faithful else [])])
@@ -90,14 +90,14 @@ def run(options: Options) -> dict[str, Any]:
 
 
 def algorithms(faithful: bool) -> tuple[str, ...]:
-    """Those that a replay has."""
+    """Return the algorithms of a replay."""
     if faithful:
         return (*wang.TREES, *(each + AS_TABLES for each in wang.TREES))
     return (*wang.TREES, *wang.OTHERS)
 
 
 def run_task(task: Task) -> dict[str, Any]:
-    """The noiseless value of the recommendation at equally spaced times, and what the tree was like."""
+    """Return the noiseless value of the recommendation at equally spaced times, and properties of the tree."""
     rng = np.random.default_rng(seed_of(task.seed, task.delays, task.function, task.algorithm, task.run))
     if task.faithful:
         return _run_program(task, rng)
@@ -109,7 +109,7 @@ def run_task(task: Task) -> dict[str, Any]:
 
 
 def _run_program(task: Task, rng: np.random.Generator) -> dict[str, Any]:
-    """The authors' program, without noise and at full fidelity."""
+    """Run the authors' program, without noise and at full fidelity."""
     problem = PROBLEMS[task.function]
     tables = task.algorithm.endswith(AS_TABLES)
     algorithm = task.algorithm.removesuffix(AS_TABLES)
@@ -120,7 +120,7 @@ def _run_program(task: Task, rng: np.random.Generator) -> dict[str, Any]:
 
 
 def _run_mfpoo(task: Task, rng: np.random.Generator) -> dict[str, Any]:
-    """MFPOO of Sen et al. 2018: noise, and fidelity by height."""
+    """Run MFPOO of Sen et al. 2018, with noise, and with fidelity by height."""
     problem = PROBLEMS[task.function]
     instances = wang.run_program(
         problem,
@@ -190,10 +190,10 @@ def paper_search(
     noise_std: float,
     rng: np.random.Generator,
 ) -> tuple[float, int]:
-    """The noiseless value of what the paper's PCTS recommends, and how many values it had.
+    """Return the noiseless value of the recommendation of the paper's PCTS, and the number of its values.
 
     One evaluation starts every unit, uniform in its cell, and its leaf is expanded at once. It is at full fidelity: the
-    delay is the same at any, so that a lower one would buy nothing.
+    delay is the same at any fidelity, so a lower one would save nothing.
     """
     optimizer = tree_search(problem, algorithm, noise_std, int(rng.integers(2**31)))
 
@@ -205,7 +205,7 @@ def paper_search(
 
 
 def tree_search(problem: wang.Problem, algorithm: str, noise_std: float, seed: int) -> bl.TreeSearch:
-    """The optimizer of PCTS as the paper has it: the only place where the replays make one."""
+    """Return the optimizer of PCTS as in the paper; other code of the replays calls this function."""
     bound = bl.DUCBV(b=wang.B) if algorithm == "PCTS+DUCBV" else bl.DUCB1Sigma(noise_std=noise_std)
     return bl.TreeSearch(
         problem.function.space, bound=bound, nu=wang.bias_constant(problem), rho=wang.smoothness(), seed=seed
@@ -213,7 +213,7 @@ def tree_search(problem: wang.Problem, algorithm: str, noise_std: float, seed: i
 
 
 def at_readings(times: Array, values: Array, duration: float) -> Array:
-    """Values at equally spaced times; NaN before the first."""
+    """Return values at equally spaced times; NaN before the first."""
     at = np.searchsorted(times, np.linspace(0, duration, N_READINGS + 1), side="right")
     return np.concatenate([[math.nan], values])[at]
 
@@ -225,7 +225,7 @@ def describe(
     results: Sequence[dict[str, Any]],
     known: Mapping[tuple[str, str, str], dict[str, float]],
 ) -> dict[str, Any]:
-    """The figures of an algorithm on a function."""
+    """Return the figures of an algorithm on a function."""
     values = np.array([result["value"] for result in results], dtype=float)
     optimum = PROBLEMS[function].optimum
     curves = np.array([result["curve"] for result in results], dtype=float)
@@ -253,7 +253,7 @@ def describe(
 def cells(
     described: Sequence[dict[str, Any]], known: Mapping[tuple[str, str, str], dict[str, float]]
 ) -> dict[str, list[dict[str, Any]]]:
-    """Version and measure → for each setting, whether the better PCTS is as good as published.
+    """Return version and measure → for each setting, whether the better PCTS is as good as published.
 
     Its median regret may be at most 1.1 times the published one plus the published standard deviation.
     """
@@ -293,7 +293,7 @@ def cells(
 
 
 def table(report: dict[str, Any]) -> str:
-    """Tables 4 and 8, 5 and 9, and the comparison with the published medians."""
+    """Return tables 4 and 8, 5 and 9, and the comparison with the published medians."""
     parts = []
     for delays, distribution in DELAYS.items():
         shown = [each for each in report["settings"] if each["delays"] == delays]
@@ -358,7 +358,7 @@ def _sentences(report: dict[str, Any]) -> list[str]:
 
 
 def draw(report: dict[str, Any], path: Path) -> None:
-    """Figures 2 and 4: median regret against time, constant delays above geometric ones."""
+    """Draw figures 2 and 4: median regret against time, constant delays above geometric ones."""
     names = list(dict.fromkeys(each["function"] for each in report["settings"]))
     figure, axes = plotting.grid(len(DELAYS), len(names))
     panels = [(delays, name) for delays in DELAYS for name in names]
@@ -367,7 +367,7 @@ def draw(report: dict[str, Any], path: Path) -> None:
         curves = []
         for each in report["settings"]:
             if (each["delays"], each["function"]) == (delays, name):
-                # A regret below the digits of the paper's optimum is 0 or less.
+                # A regret below the precision of the paper's optimum is 0 or less.
                 regret = np.maximum(np.asarray(each["curve_median_regret"], dtype=float), 1e-7)
                 curves.append((each["algorithm"], regret, np.zeros_like(regret)))
         plotting.plot_curves(
@@ -381,7 +381,7 @@ def draw(report: dict[str, Any], path: Path) -> None:
             bands=False,
             dashes=["-" if name.startswith("PCTS") else "--" for name, _, _ in curves],
         )
-        # The algorithms are the same in all panels.
+        # Only one panel has a legend, because the algorithms are the same in all panels.
         legend = ax.get_legend()
         if legend is not None and ax is not axes[0]:
             legend.remove()
@@ -397,5 +397,5 @@ RIVALS: Mapping[str, Callable[..., None]] = {
     "OGD": rivals.ogd,
     "DBGD": rivals.dbgd,
 }
-#: They choose fidelities by what they cost.
+#: Algorithms that choose fidelities by their cost.
 WITH_COST = ("MF-GP-UCB", "BOCA", "MF-SKO")

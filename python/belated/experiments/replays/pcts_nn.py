@@ -2,10 +2,10 @@
 
 The sizes of three layers, the solver, the activation, the learning rate in [1e-5, 1e-1] on a logarithmic scale and
 early stopping, of which lbfgs has neither; 1,000 to 60,000 samples; accuracy by 3-fold cross-validation; a delay of
-20 s and runs of 1,800 s, 5 of them. What the paper's experiments have in common stands in
-`belated.experiments.papers.wang_tuning`, where the data come from in docs/pcts_tuning.md. ``--iterations T`` is the
-time of a run, ``--quick`` 360 of scikit-learn's bundled digits and few iterations of training. ``--keep DIR`` keeps
-each evaluation, so that the replay can be stopped and go on.
+20 s and runs of 1,800 s, 5 of them. `belated.experiments.papers.wang_tuning` has the common parts of the
+paper's experiments, and docs/pcts_tuning.md the sources of the data. ``--iterations T`` is the time of a run,
+``--quick`` 360 of scikit-learn's bundled digits and few iterations of training. ``--keep DIR`` keeps each evaluation,
+so that a stopped replay can continue.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ MAX_ITER, QUICK_MAX_ITER = 200, 10
 
 
 def space() -> dict[str, Any]:
-    """The layers, and how they are trained; the last two only where the solver has them."""
+    """Return the space: the layers and their training; the last two only for solvers that have them."""
     gradient = {"solver": ["sgd", "adam"]}
     return {
         "layer_1": bl.Integer(32, 128),
@@ -43,7 +43,7 @@ def space() -> dict[str, Any]:
 
 
 def accuracy(params: wang_tuning.Params, x: Any, y: Any, quick: bool) -> float:
-    """Of a perceptron with three hidden layers; NaN where its weights did not stay finite."""
+    """Return the accuracy of a perceptron with three hidden layers; NaN if its weights did not stay finite."""
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.neural_network import MLPClassifier
 
@@ -51,7 +51,7 @@ def accuracy(params: wang_tuning.Params, x: Any, y: Any, quick: bool) -> float:
     sizes = tuple(settings.pop(f"layer_{i}") for i in (1, 2, 3))
     settings |= {"hidden_layer_sizes": sizes, "max_iter": QUICK_MAX_ITER if quick else MAX_ITER, "random_state": 0}
     with warnings.catch_warnings():
-        # The number of iterations is part of the task; so are rates at which weights overflow.
+        # The number of iterations is part of the task, and so are rates at which weights overflow.
         warnings.simplefilter("ignore", ConvergenceWarning)
         warnings.simplefilter("ignore", RuntimeWarning)
         try:
@@ -69,7 +69,7 @@ EXPERIMENT = wang_tuning.Experiment(
     space=space(),
     accuracy=accuracy,
     samples=(1000, 60_000),
-    min_samples=180,  # early stopping holds out a tenth of two thirds, and wants each of ten classes there
+    min_samples=180,  # early stopping holds out a tenth of two thirds, and needs each of ten classes there
     evaluation=129,
     delay=20,
     duration=1800,

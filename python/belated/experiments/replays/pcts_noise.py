@@ -2,12 +2,12 @@
 
 DUCB1σ and UCB1σ are told the variance, DUCBV and UCBV estimate it (their sections 3.3 and D.2, and the remark in D.2.3
 that Laplace noise of variance 0.05 leaves PCTS at 3.2942 on Hartmann6 and the next one at 3.2562). The variances are
-those that the paper states, and four times as much. MFPOO and GP-UCB wait and act; constant delay of 4, 600 units, ten
+those of the paper, and four times these. MFPOO and GP-UCB wait and act; constant delay of 4, 600 units, ten
 runs, medians of the noiseless value of what is recommended.
 
-PCTS is the authors' program with the noise that its wrapper was to add: with ``--faithful`` at full fidelity and with
-the settings of the scripts, else at the fidelity of its cells and with those of the paper. The paper's algorithm
-stands beside. ``--iterations T`` is the time of a run, ``--quick`` three runs on two functions.
+PCTS is the authors' program with the noise that its wrapper was meant to add: with ``--faithful`` at full fidelity and
+with the settings of the scripts, else at the fidelity of its cells and with the settings of the paper. The paper's
+algorithm is shown beside it. ``--iterations T`` is the time of a run, ``--quick`` three runs on two functions.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ NOISES = {
     "Gaussian, 4 times the variance": ("Gaussian", 4.0),
 }
 GP_UCB = "GP-UCB"
-#: Marks PCTS as the paper has it.
+#: Marks PCTS as in the paper.
 PAPER = ", uniform in cells"
 
 
@@ -73,7 +73,7 @@ def run(options: Options) -> dict[str, Any]:
 
 
 def run_task(task: Task) -> float:
-    """The noiseless value of the recommendation at the end."""
+    """Return the noiseless value of the recommendation at the end."""
     problem = PROBLEMS[task.function]
     kind, factor = NOISES[task.noise]
     variance = factor * problem.variance
@@ -102,7 +102,7 @@ def run_task(task: Task) -> float:
 
 
 def describe(function: str, noise: str, algorithm: str, values: Sequence[float]) -> dict[str, Any]:
-    """The figures of an algorithm under one kind of noise."""
+    """Return the figures of an algorithm under one kind of noise."""
     return {
         "function": function,
         "noise": noise,

@@ -1,10 +1,10 @@
 """Wang et al. 2022, Figure 5: PCTS with DUCBV and the rejection of cells, with a constant delay of 4.
 
-Their "SR" is Algorithm 2 of Locatelli and Carpentier 2018: at each level of a partition every cell that is left has
-its centre evaluated many times, and is then halved or given up. Both evaluate at full fidelity; five runs of 600 units.
-What waits and acts has one evaluation in flight; the authors' script has 30, and both are here.
+Their "SR" is Algorithm 2 of Locatelli and Carpentier 2018: at each level of a partition the centre of every remaining
+cell is evaluated many times, and the cell is then halved or given up. Both evaluate at full fidelity; five runs of 600
+units. An algorithm that waits and acts has one evaluation in flight; the authors' script has 30, and both are here.
 
-By default values are noisy, and PCTS is as the paper has it. ``--faithful`` is the authors' program, without noise.
+By default values are noisy, and PCTS follows the paper. ``--faithful`` is the authors' program, without noise.
 ``--iterations T`` is the time of a run, ``--quick`` three functions.
 """
 
@@ -60,7 +60,7 @@ def run(options: Options) -> dict[str, Any]:
 
 
 def run_task(task: Task) -> dict[str, Any]:
-    """The noiseless value of the recommendation at equally spaced times."""
+    """Return the noiseless value of the recommendation at equally spaced times."""
     if task.algorithm == PCTS:
         same = pcts.Task("constant", task.function, PCTS, task.run, task.duration, task.seed, task.faithful)
         return pcts.run_task(same)
@@ -88,7 +88,7 @@ def run_task(task: Task) -> dict[str, Any]:
 
 
 def describe(function: str, algorithm: str, results: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """The figures of an algorithm on a function."""
+    """Return the figures of an algorithm on a function."""
     optimum = PROBLEMS[function].optimum
     values = np.array([result["value"] for result in results])
     curves = np.array([result["curve"] for result in results], dtype=float)
@@ -104,7 +104,7 @@ def describe(function: str, algorithm: str, results: Sequence[dict[str, Any]]) -
 
 
 def table(report: dict[str, Any]) -> str:
-    """Median regret at the end, and how many times that of PCTS it is."""
+    """Return the median regret at the end, and its ratio to the median regret of PCTS."""
     rows = []
     for each in report["settings"]:
         same = [s for s in report["settings"] if (s["function"], s["algorithm"]) == (each["function"], PCTS)]

@@ -1,10 +1,10 @@
 """Wang et al. 2022, Figure 3 (b): XGBoost on MNIST, tuned by tree search while results are late.
 
 Five parameters, two of them whole numbers; 500 to 20,000 samples; accuracy by 3-fold cross-validation; a delay of 10 s
-and runs of 1,700 s, 5 of them. What the paper's experiments have in common stands in
-`belated.experiments.papers.wang_tuning`, where the data come from in docs/pcts_tuning.md. ``--iterations T`` is the
-time of a run, ``--quick`` 200 of scikit-learn's bundled digits. ``--keep DIR`` keeps each evaluation, so that the
-replay can be stopped and go on.
+and runs of 1,700 s, 5 of them. `belated.experiments.papers.wang_tuning` has the common parts of the
+paper's experiments, and docs/pcts_tuning.md the sources of the data. ``--iterations T`` is the time of a run,
+``--quick`` 200 of scikit-learn's bundled digits. ``--keep DIR`` keeps each evaluation, so that a stopped replay can
+continue.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ N_FOLDS = 3
 
 
 def space() -> dict[str, Any]:
-    """The size and number of the trees, the share of columns of each, and how fast they are added and grow."""
+    """Return the space: size and number of the trees, their share of columns, and how fast they are added and grow."""
     return {
         "max_depth": bl.Integer(2, 13),
         "n_estimators": bl.Integer(10, 400),
@@ -35,7 +35,7 @@ def space() -> dict[str, Any]:
 
 
 def accuracy(params: wang_tuning.Params, x: Any, y: Any, quick: bool) -> float:
-    """Of gradient-boosted trees."""
+    """Return the accuracy of gradient-boosted trees."""
     from xgboost import XGBClassifier
 
     return cross_validated(lambda: XGBClassifier(**params, n_jobs=1, random_state=0), x, y, N_FOLDS)

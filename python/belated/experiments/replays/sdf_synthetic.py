@@ -7,13 +7,13 @@ before the first result, and results later than the window lost for the algorith
 defines them). All settings of a run share f, the initial points and the noise; their Poisson delays are quantiles of
 the same uniform numbers, so that a larger mean delays every trial at least as much.
 
-``--given``: nothing is fitted, the hyperparameters are those in `GIVEN`. They decide how the algorithms compare, so
-that there are three outcomes: with a kernel that is given, with one that is fitted to the observed values (the
-default), and with one that is fitted to the censored zeros too, as the authors' code does (``--faithful``).
+``--given``: nothing is fitted, and the hyperparameters are those in `GIVEN`. Hyperparameters decide how the algorithms
+compare, so there are three outcomes: with a given kernel, with a kernel fitted to the observed values (the default),
+and with one that is fitted to the censored zeros too, as in the authors' code (``--faithful``).
 
-The curves count converted results only, and for an algorithm with a window those within it, as the authors' code does.
-A short window then has two costs: the model learns less, and good points that it found do not count. To separate them,
-the report also has the regret in which every result counts once it has arrived, however late.
+The curves count only converted results, and for an algorithm with a window only results within it, as the authors' code
+does. A short window then has two costs: the model learns less, and good points that it found do not count. To separate
+them, the report also has the regret in which every result counts once it has arrived, however late.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ REPORTED = (25, 50, 100, 150)
 TESTED = 100
 #: About the standard deviation of the rescaled draws.
 SIGNAL_STD = math.sqrt(0.05)
-#: With --given: the lengthscale that f is drawn with, the noise as it is, and the floor of f as prior mean.
+#: With --given: the lengthscale with which f is drawn, the true noise, and the floor of f as prior mean.
 GIVEN: Mapping[str, Any] = {
     "surrogate": bl.GP(
         kernel="squared_exponential",
@@ -58,7 +58,7 @@ GIVEN: Mapping[str, Any] = {
         targets="raw",
     ),
 }
-#: Outside --faithful and --given: the paper's kernel and refit cadence (appendix C); the rest are belated's defaults.
+#: Without --faithful and --given: the paper's kernel and refit cadence (appendix C); otherwise belated's defaults.
 SETTINGS: Mapping[str, Any] = {
     "surrogate__kernel": "squared_exponential",
     "surrogate__refit_every": 10,
@@ -68,7 +68,7 @@ Array = NDArray[np.float64]
 
 
 def run(options: Options) -> dict[str, Any]:
-    """All runs of all settings; a setting that several panels show is run once."""
+    """Run all settings; a setting that several panels show is run once."""
     if options.given and options.faithful:
         raise bl.InvalidSetting(
             "--given and --faithful exclude each other: the authors' code fits the kernel; pass one"
@@ -159,7 +159,7 @@ def run_task(task: Task) -> RunResult:
 
 
 def delays(setting: Setting, u: Array) -> Array:
-    """Delays from uniform numbers u: Poisson quantiles, or the mean itself."""
+    """Return delays from uniform numbers u: Poisson quantiles, or the mean itself."""
     from scipy.stats import poisson
 
     constant = np.full(len(u), float(setting.mu))
@@ -167,26 +167,26 @@ def delays(setting: Setting, u: Array) -> Array:
 
 
 def grid() -> Array:
-    """The domain, shape (N,)."""
+    """Return the domain, shape (N,)."""
     return np.linspace(0.0, 1.0, N_CANDIDATES)
 
 
 def sample(seed: int) -> Array:
-    """A draw of f on the grid, rescaled to [0, 1]."""
+    """Return a draw of f on the grid, rescaled to [0, 1]."""
     f: Array = covariance_root() @ np.random.default_rng(seed).standard_normal(N_CANDIDATES)
     return np.asarray((f - f.min()) / (f.max() - f.min()), dtype=float)
 
 
 @lru_cache(maxsize=1)
 def covariance_root() -> Array:
-    """L with L·Lᵀ = K + 1e-10·I; the jitter is what the factorisation of so smooth a K needs."""
+    """Return L with L·Lᵀ = K + 1e-10·I; the factorisation of so smooth a K needs the jitter."""
     x = grid()
     k = np.exp(-0.5 * ((x[:, None] - x) / LENGTHSCALE) ** 2)
     return np.asarray(np.linalg.cholesky(k + 1e-10 * np.eye(N_CANDIDATES)), dtype=float)
 
 
 def describe(setting: Setting, runs: Sequence[RunResult]) -> dict[str, Any]:
-    """The part of the report on one setting."""
+    """Return the part of the report on one setting."""
     regrets = np.array([run.regret for run in runs])
     late_too = np.array([run.regret_late_too for run in runs])
     last = regrets.shape[1] - 1
@@ -194,7 +194,7 @@ def describe(setting: Setting, runs: Sequence[RunResult]) -> dict[str, Any]:
     mean, stderr = mean_stderr(regrets)
     return {
         "algorithm": setting.algorithm,
-        "law": setting.distribution,  # the name that earlier reports have
+        "law": setting.distribution,  # the key in earlier reports
         "mu": setting.mu,
         "window": setting.window,
         "signal_std": setting.signal_std,
@@ -210,20 +210,20 @@ def describe(setting: Setting, runs: Sequence[RunResult]) -> dict[str, Any]:
 
 
 def find(described: Sequence[dict[str, Any]], setting: Setting) -> dict[str, Any]:
-    """The description of a setting."""
+    """Return the description of a setting."""
     key = (setting.algorithm, setting.distribution, setting.mu, setting.window, setting.signal_std)
     return next(d for d in described if (d["algorithm"], d["law"], d["mu"], d["window"], d["signal_std"]) == key)
 
 
 def labels(members: Sequence[Setting]) -> list[str]:
-    """The labels of a panel's curves: the algorithms, or where that is the same, mean delays and windows."""
+    """Return the labels of a panel's curves: the algorithms, or, if they are the same, mean delays and windows."""
     if len({setting.algorithm for setting in members}) > 1:
         return [setting.algorithm for setting in members]
     return [f"μ = {setting.mu}, m = {setting.window}" for setting in members]
 
 
 def tests(described: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """The mechanism, on paired regrets of GP-UCB-SDF: long delays and short windows hurt, long windows do not."""
+    """Test the mechanism on paired regrets of GP-UCB-SDF: long delays and short windows hurt, long windows do not."""
     iteration = TESTED if TESTED in described[0]["iteration"] else described[0]["iteration"][-1]
 
     def at(setting: Setting, counted: str = "regret_per_run") -> Array:
@@ -248,7 +248,7 @@ def tests(described: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 
 def ranking(described: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """The six algorithms by mean regret, best first, at each reported iteration under both delay distributions."""
+    """Rank the six algorithms by mean regret, best first, at each reported iteration under both delay distributions."""
     ranked: dict[str, Any] = {}
     for title, chosen in _six(described).items():
         ranked[title] = {
@@ -259,7 +259,7 @@ def ranking(described: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 
 def against_rivals(described: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Paired tests of the paper's claim at each reported iteration under both delay distributions."""
+    """Test the paper's claim with paired tests at each reported iteration under both delay distributions."""
     return {
         title: {
             str(i): verma.against_rivals({s["algorithm"]: s["regret_per_run"][str(i)] for s in chosen})
@@ -270,7 +270,7 @@ def against_rivals(described: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _six(described: Sequence[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
-    """The descriptions of the six algorithms, by the title of the delay distribution."""
+    """Return the descriptions of the six algorithms, by the title of the delay distribution."""
     panels = {"Poisson(10), m = 20": ("1(c)", "5(a)"), "constant 10, m = 10": ("1(d)", "5(b)")}
     return {
         title: [find(described, setting) for panel in pair for setting in PANELS[panel][1]]
@@ -279,7 +279,7 @@ def _six(described: Sequence[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]
 
 
 def _sentences(report: dict[str, Any]) -> list[str]:
-    """The tests and the ranking in words."""
+    """Describe the tests and the ranking in words."""
     outcome = report["tests"]
     lines = [f"GP-UCB-SDF at iteration {outcome['iteration']}, paired over {report['runs']} runs:"]
     for name, test in outcome["wilcoxon"].items():
@@ -309,7 +309,7 @@ def _sentences(report: dict[str, Any]) -> list[str]:
 class Setting:
     """An algorithm under a delay distribution ("poisson" or "constant") of mean mu, with the window m.
 
-    With --given the standard deviation of f around its mean is that of the rescaled draws, or another one.
+    With --given the standard deviation of f around its mean is that of the rescaled draws, or another given number.
     """
 
     algorithm: str
@@ -333,7 +333,7 @@ class Task:
 
 @dataclass(frozen=True)
 class RunResult:
-    """Simple regret of a run after 0, 1, 2, … iterations, as the paper counts and with late results counted too."""
+    """Simple regret of a run after 0, 1, 2, … iterations, counted as in the paper and with late results counted too."""
 
     regret: Array
     regret_late_too: Array
@@ -358,7 +358,7 @@ PANELS = {  # figure and panel of the paper: (title, settings)
     "5(a)": ("Poisson(10), m = 20", family(verma.TS_FAMILY, "poisson", 20)),
     "5(b)": ("constant 10, m = 10", family(verma.TS_FAMILY, "constant", 10)),
 }
-#: With --given also the panel with the variance 1 that the paper assumes of its kernels (section 2).
+#: With --given, also the panel with variance 1, which the paper assumes of its kernels (section 2).
 UNIT_VARIANCE = {
     "1(a), k(x, x) = 1": (
         "Poisson(μ), m = 2μ",
@@ -368,5 +368,5 @@ UNIT_VARIANCE = {
 
 
 def panels(given: bool) -> dict[str, tuple[str, list[Setting]]]:
-    """The panels that are computed."""
+    """Return the panels that are computed."""
     return PANELS | UNIT_VARIANCE if given else PANELS

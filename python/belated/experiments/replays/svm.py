@@ -1,8 +1,8 @@
 """Verma et al. 2022, Figure 2 (a)-(d): a support vector machine on Pima diabetes, six algorithms, late results.
 
 A 70/30 split, stratified, ``random_state=0``; features unscaled; RBF kernel; C in [1e-4, 100] and gamma in [1e-4, 10],
-both on a linear scale: as in the authors' code, the paper does not state it. With the authors' 120 published runs in
-the data folder, run r takes the initial points and delays of their run r, and their figures stand beside ours.
+both on a linear scale, as in the authors' code, because the paper does not state it. If the data folder has the
+authors' 120 published runs, run r takes the initial points and delays of their run r, and their figures are shown too.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ DATA_FILE = "pima_diabetes.csv"
 PUBLISHED_FILE = "verma2022_svm_runs.json.gz"
 
 GOOD_ERROR = 24.3  # %: nearly all better points lie at gamma's lower bound
-COMPARED = (50, 99)  # iterations at which ours is compared with the published figure
+COMPARED = (50, 99)  # iterations at which our figures are compared with the published ones
 
 Array = NDArray[np.float64]
 
 
 def run(options: Options) -> dict[str, Any]:
     """All runs of the six algorithms under both delay settings."""
-    pima_diabetes(options.data)  # raises before any process starts where there are no data
+    pima_diabetes(options.data)  # raises before any process starts if the data are missing
     n_runs = options.runs or DEFAULT_RUNS
     published = published_runs(options.data)
     tasks = verma.tasks(options, n_runs, initial_points, partial(_published_start, published))
@@ -50,7 +50,7 @@ def run(options: Options) -> dict[str, Any]:
 
 
 def table(report: dict[str, Any]) -> str:
-    """Our figures, the published ones below where they are known, and the differences."""
+    """Return a table of our figures, the published ones below if they are known, and the differences."""
     share = {f"≤ {GOOD_ERROR} %": lambda setting: f"{100 * setting['fraction_at_or_below_24.3']:.0f} %"}
     parts = [verma.tables(report["settings"], share, _published_row)]
     if "verdict" in report:
@@ -81,7 +81,7 @@ def initial_points(rng: np.random.Generator) -> list[dict[str, Any]]:
 
 
 def to_params(unit: Any) -> dict[str, Any]:
-    """A point of the unit square as parameters."""
+    """Return a point of the unit square as parameters."""
     return {name: float(low + u * (high - low)) for u, (name, (low, high)) in zip(unit, BOUNDS.items(), strict=True)}
 
 
@@ -92,7 +92,7 @@ def run_task(task: verma.Task) -> verma.RunResult:
 
 @cache
 def accuracy(data: Path | None, C: float, gamma: float) -> float:
-    """Train with these hyperparameters, and the accuracy on the validation part; the same point is trained once."""
+    """Train with these hyperparameters; return the accuracy on the validation part. The same point is trained once."""
     from sklearn.svm import SVC
 
     x, y, x_validation, y_validation = pima_diabetes(data)
@@ -101,7 +101,7 @@ def accuracy(data: Path | None, C: float, gamma: float) -> float:
 
 @lru_cache(maxsize=1)
 def pima_diabetes(data: Path | None) -> tuple[Array, Array, Array, Array]:
-    """Training features and labels, validation features and labels."""
+    """Return training features and labels, validation features and labels."""
     from sklearn.model_selection import train_test_split
 
     x, y = _openml() if data is None else _csv(data / DATA_FILE)
@@ -110,7 +110,7 @@ def pima_diabetes(data: Path | None) -> tuple[Array, Array, Array, Array]:
 
 
 def published_runs(data: Path | None) -> dict[tuple[str, str, int], dict[str, Any]]:
-    """The authors' runs by (algorithm, delays, run); none where their file is not in the data folder."""
+    """Return the authors' runs by (algorithm, delays, run); empty if their file is not in the data folder."""
     if data is None or not (data / PUBLISHED_FILE).exists():
         return {}
     with gzip.open(data / PUBLISHED_FILE, "rt", encoding="utf-8") as file:
@@ -118,7 +118,7 @@ def published_runs(data: Path | None) -> dict[tuple[str, str, int], dict[str, An
 
 
 def published_errors(published: dict[tuple[str, str, int], dict[str, Any]], algorithm: str, delays: str) -> Array:
-    """Best converted error in % after 0, 1, 2, … iterations: a row per published run; NaN before the first result."""
+    """Return the best converted error in % after 0, 1, 2, … iterations: a row per published run, NaN before results."""
     runs = [run for key, run in sorted(published.items()) if key[:2] == (algorithm, delays)]
     return 100.0 * (1.0 - np.array([run["best_converted"] for run in runs], dtype=float))
 
@@ -126,13 +126,13 @@ def published_errors(published: dict[tuple[str, str, int], dict[str, Any]], algo
 def _published_start(
     published: dict[tuple[str, str, int], dict[str, Any]], algorithm: str, delays: str, run: int
 ) -> tuple[list[dict[str, Any]], list[float]] | None:
-    """Initial points and delays of a published run."""
+    """Return initial points and delays of a published run."""
     known = published.get((algorithm, delays, run))
     return None if known is None else ([to_params(row) for row in known["init"]], known["delay"])
 
 
 def _compare(setting: dict[str, Any], published: dict[tuple[str, str, int], dict[str, Any]]) -> None:
-    """Put the published figures, and the difference in terms of the margin, into a setting."""
+    """Add the published figures, and the difference in terms of the margin, to a setting."""
     errors = published_errors(published, setting["algorithm"], setting["delays"])
     mean, stderr = mean_stderr(errors)
     known = setting["iteration"]
@@ -155,7 +155,7 @@ def _compare(setting: dict[str, Any], published: dict[tuple[str, str, int], dict
 
 
 def _verdict(settings: list[dict[str, Any]]) -> dict[str, Any]:
-    """How many of the comparisons are within the margin, and which are not."""
+    """Return how many of the comparisons are within the margin, and which are not."""
     compared = [(setting, comparison) for setting in settings for comparison in setting["comparison"]]
     return {
         "comparisons": len(compared),
@@ -178,7 +178,7 @@ def _published_row(setting: dict[str, Any]) -> list[str] | None:
 
 
 def _csv(path: Path) -> tuple[Array, Array]:
-    """Features and label from a file with a header line, eight feature columns and the outcome, 0 or 1."""
+    """Return features and label from a file with a header line, eight feature columns and the outcome, 0 or 1."""
     if not path.exists():
         raise MissingData(_how_to_get_data(f"there is no {path}"))
     table = np.genfromtxt(path, delimiter=",", skip_header=1)
@@ -188,12 +188,12 @@ def _csv(path: Path) -> tuple[Array, Array]:
 
 
 def _openml() -> tuple[Array, Array]:
-    """The same from OpenML, data set 37."""
+    """Return the same from OpenML, data set 37."""
     from sklearn.datasets import fetch_openml
 
     try:
         found = fetch_openml(name="diabetes", version=1, as_frame=False, parser="liac-arff")
-    except Exception as error:  # without network, behind a proxy, …: each layer raises exceptions of its own
+    except Exception as error:  # without network, behind a proxy, …: each layer raises other exceptions
         raise MissingData(_how_to_get_data(f"OpenML did not answer ({error})")) from error
     return found.data.astype(float), (found.target == "tested_positive").astype(float)
 

@@ -27,12 +27,12 @@ REFIT_EVERY = 10
 
 
 def gp_ucb(evaluate: Evaluate, d: int, rng: np.random.Generator) -> None:
-    """GP-UCB (Srinivas et al. 2010), as `belated.algorithm` has it."""
+    """Run GP-UCB (Srinivas et al. 2010) from `belated.algorithm`."""
     _suggest_and_observe("GP-UCB", evaluate, d, rng)
 
 
 def gp_ei(evaluate: Evaluate, d: int, rng: np.random.Generator) -> None:
-    """Expected improvement (Jones et al. 1998), as `belated.algorithm` has it."""
+    """Run expected improvement (Jones et al. 1998) from `belated.algorithm`."""
     _suggest_and_observe("GP-EI", evaluate, d, rng)
 
 
@@ -44,7 +44,7 @@ def _suggest_and_observe(name: str, evaluate: Evaluate, d: int, rng: np.random.G
 
 
 class Posterior:
-    """A Gaussian process on standardised values, fitted again now and then."""
+    """A Gaussian process on standardised values, refitted at intervals."""
 
     def __init__(self, rng: np.random.Generator) -> None:
         self.gp = GaussianProcess("squared_exponential")
@@ -54,7 +54,7 @@ class Posterior:
         self.mean, self.scale = 0.0, 1.0
 
     def add(self, x: Array, y: float) -> None:
-        """A value; hyperparameters are those of maximal evidence with belated's priors."""
+        """Add a value; hyperparameters maximise the evidence with belated's priors."""
         self.x.append(np.asarray(x, dtype=float))
         self.y.append(y)
         self.mean, self.scale = float(np.mean(self.y)), float(np.std(self.y)) or 1.0
@@ -69,7 +69,7 @@ class Posterior:
             self.gp.fit(rows, targets)
 
     def at(self, points: Array) -> tuple[Array, Array]:
-        """μ and σ; without a value the prior."""
+        """Return μ and σ; without a value, those of the prior."""
         if not self.y:
             return np.zeros(len(points)), np.ones(len(points))
         mean, std = self.gp.predict(np.ascontiguousarray(points))
@@ -77,7 +77,7 @@ class Posterior:
 
 
 def best_point(score: Callable[[Array], Array], d: int, rng: np.random.Generator) -> Array:
-    """The best of random points, and of steps from it."""
+    """Return the best of random points, and of steps from it."""
     points = rng.random((N_UNIFORM, d))
     best = points[np.argmax(score(points))]
     near = np.clip(best + 0.05 * rng.standard_normal((N_NEAR, d)), 0.0, 1.0)
@@ -94,8 +94,8 @@ def mf_gp_ucb(
 ) -> None:
     """MF-GP-UCB (Kandasamy et al. 2016, Algorithm 1 and section 5) on a few fidelities, a process for each.
 
-    ζ begins at 1 % of the range of the initial values and γ likewise; both are doubled as their section 5 says. There
-    are 2d initial points at the lowest fidelity and d at each other one.
+    ζ starts at 1 % of the range of the initial values, and so does γ; both are doubled by the rule of their section 5.
+    There are 2d initial points at the lowest fidelity and d at each other one.
     """
     last = len(fidelities) - 1
     models = [Posterior(rng) for _ in fidelities]
@@ -184,7 +184,7 @@ class CoKriging:
         self.fitted_to = 0
 
     def covariance(self, x: Array, level: Array, other: Array, other_level: Array) -> Array:
-        """Between values at given levels, shape (n, m)."""
+        """Return the covariance between values at given levels, shape (n, m)."""
         squares = np.sum(x**2, axis=1)[:, None] + np.sum(other**2, axis=1) - 2 * x @ other.T
         correlation = np.exp(-0.5 * np.maximum(squares, 0.0) / math.exp(2 * self.theta[0]))
         up_to = np.cumsum(np.exp(self.theta[1:-1]))
@@ -197,7 +197,7 @@ class CoKriging:
         return np.asarray(np.linalg.cholesky(k + (math.exp(theta[-1]) + 1e-8) * np.eye(len(x))), dtype=float)
 
     def add(self, x: Array, level: int, y: float) -> None:
-        """A value; hyperparameters by maximum likelihood now and then."""
+        """Add a value; hyperparameters are refitted by maximum likelihood at intervals."""
         self.x.append(x)
         self.level.append(level)
         self.y.append(y)
@@ -228,7 +228,7 @@ class CoKriging:
         self.fitted_to = len(self.y)
 
     def at(self, points: Array, level: int) -> tuple[Array, Array]:
-        """μ and σ of f at a level."""
+        """Return μ and σ of f at a level."""
         levels = np.full(len(points), level)
         k = self.covariance(np.array(self.x), np.array(self.level), points, levels)
         half = self.inverse @ k
@@ -237,7 +237,7 @@ class CoKriging:
         return self.mean + self.scale * (k.T @ self.weights), self.scale * std
 
     def correlation(self, points: Array, level: int) -> Array:
-        """Of values at a level with f at the highest one, posterior (their α_1)."""
+        """Return the posterior correlation of values at a level with f at the highest level (their α_1)."""
         rows, row_levels = np.array(self.x), np.array(self.level)
         levels, tops = np.full(len(points), level), np.full(len(points), self.levels - 1)
         low = self.inverse @ self.covariance(rows, row_levels, points, levels)
@@ -257,8 +257,9 @@ def mf_sko(
 ) -> None:
     """MF-SKO (Huang et al. 2006, section 4): augmented expected improvement over points and fidelities.
 
-    EI of the highest fidelity over the effective best point, times α_1, its correlation with what is evaluated, α_2,
-    for what noise leaves to learn, and α_3, the ratio of costs.
+    The acquisition is EI of the highest fidelity over the effective best point, times α_1, α_2 and α_3. α_1 is the
+    correlation of the highest fidelity with the evaluated one, α_2 discounts by the noise, and α_3 is the ratio of
+    costs.
     """
     top = len(fidelities) - 1
     model = CoKriging(top + 1)

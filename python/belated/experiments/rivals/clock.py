@@ -1,4 +1,4 @@
-"""Simulated time for algorithms that know no delays: one evaluation after the other, or batches that are waited for."""
+"""Simulated time for algorithms without delayed feedback: evaluations one by one, or in batches that are waited for."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ class TimeIsUp(Exception):
 
 
 class Evaluate(Protocol):
-    """The value at a point; whoever calls it waits until it is there."""
+    """Returns the value at a point; the caller waits until it has arrived."""
 
     def __call__(self, x: Array, z: float = 1.0) -> float: ...
 
 
 @dataclass
 class WaitAndAct:
-    """Evaluations of which the next starts when the last has arrived: how algorithms that know no delays meet them.
+    """Evaluations for algorithms without delayed feedback: each one starts when the last has arrived.
 
     Parameters
     ----------
     f : callable
         f(x, z) on the unit cube.
     delays : iterator
-        How long each value takes.
+        The delay of each value.
     duration : float
-        Values that come later are not seen: `TimeIsUp` is raised.
+        Later values raise `TimeIsUp`.
     noise : callable, optional
         The noise of each value.
     """
@@ -62,19 +62,19 @@ class WaitAndAct:
         return value
 
     def record(self, time: float, x: Array, z: float, value: float) -> None:
-        """A value that has come."""
+        """Record a value that has arrived."""
         self.times.append(time)
         self.points.append(np.array(x, dtype=float))
         self.fidelities.append(float(z))
         self.values.append(value)
 
     def recommend(self, x: Array) -> None:
-        """The point that an algorithm with a model holds to be best, given the values so far."""
+        """Record the point that an algorithm with a model recommends, given the values so far."""
         self.chosen[len(self.values) - 1] = np.array(x, dtype=float)
 
     def recommendations(self) -> list[Array]:
-        """After each value, the last point that was recommended, or that of the best value so far at the highest
-        fidelity that was asked for."""
+        """Return, after each value, the last recommended point, or the point of the best value so far at the highest
+        requested fidelity."""
         found: list[Array] = []
         best, highest = -math.inf, -math.inf
         for i, (x, z, value) in enumerate(zip(self.points, self.fidelities, self.values, strict=True)):
@@ -94,7 +94,7 @@ def wait_and_act(rival: Callable[..., None], evaluate: WaitAndAct, *arguments: A
 
 @dataclass
 class Batches:
-    """Evaluations of many points at once by a number of workers; all of them are waited for."""
+    """Evaluations of many points at once by a number of workers; the caller waits for all of them."""
 
     f: Callable[[Array, float], float]
     delays: Iterator[float]
@@ -107,7 +107,8 @@ class Batches:
     def __call__(self, points: Sequence[Array]) -> list[float]:
         free = [self.now] * self.workers
         for _ in points:
-            # The next worker that is free; no more is drawn than a run can have.
+            # The next free worker takes the point. The loop stops at the end of the run, before it draws further
+            # delays.
             heapq.heapreplace(free, free[0] + next(self.delays))
             if max(free) > self.duration:
                 raise TimeIsUp

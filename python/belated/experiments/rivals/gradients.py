@@ -1,7 +1,7 @@
-"""Gradient ascent on values: d + 1 of them give a gradient, which may come late.
+"""Gradient ascent on values: d + 1 values give a gradient, which may come late.
 
-Notation: x in the unit cube of d dimensions, e_k its unit vectors, δ the step at which differences are taken, η that of
-the ascent.
+Notation: x in the unit cube of d dimensions, e_k its unit vectors, δ the step of the differences, η the step of the
+ascent.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ Array = NDArray[np.float64]
 
 
 def gradient_at(values: Sequence[float], step: float) -> Array:
-    """(1/δ)·Σ_k (f(x + δ·e_k) − f(x))·e_k from f at x, x + δ·e_1, …, x + δ·e_d (Agarwal et al. 2010)."""
+    """Return (1/δ)·Σ_k (f(x + δ·e_k) − f(x))·e_k from f at x, x + δ·e_1, …, x + δ·e_d (Agarwal et al. 2010)."""
     return (np.array(values[1:]) - values[0]) / step
 
 
 def query_points(x: Array, step: float) -> Array:
-    """x and x + δ·e_k, shape (d + 1, d)."""
+    """Return x and x + δ·e_k, shape (d + 1, d)."""
     return np.vstack([x, x + step * np.eye(len(x))])
 
 
 def ogd(evaluate: Evaluate, d: int, rng: np.random.Generator, eta: float = 0.05, step: float = 0.02) -> None:
-    """Gradient ascent with d + 1 values a step (Agarwal et al. 2010; DBGD of Li et al. 2019 without delays).
+    """Run gradient ascent with d + 1 values a step (Agarwal et al. 2010; DBGD of Li et al. 2019 without delays).
 
-    The gradient is divided by its norm's running root mean square, since the theory's η takes Lipschitz constants for
-    known; x stays where x + δ·e_k is in the cube.
+    The gradient is divided by its norm's running root mean square, because the theory's η assumes known Lipschitz
+    constants; x stays where x + δ·e_k is in the cube.
     """
     x = rng.random(d) * (1 - step)
     square, n = 0.0, 0
@@ -42,14 +42,14 @@ def ogd(evaluate: Evaluate, d: int, rng: np.random.Generator, eta: float = 0.05,
 
 
 def dbgd(clock: WaitAndAct, d: int, rng: np.random.Generator, eta: float = 0.05, step: float = 0.02) -> None:
-    """DBGD (Li et al. 2019, Algorithm 2): as `ogd`, but one evaluation starts every unit of time.
+    """Run DBGD (Li et al. 2019, Algorithm 2): as `ogd`, but one evaluation starts every unit of time.
 
-    A gradient is used when its d + 1 values have come: a step from the present x for each of those that have arrived
-    since the last slot. Of the clock only f, delays and noise are used.
+    A gradient is used when its d + 1 values have arrived: for each gradient that has arrived since the last slot, x
+    makes a step. Of the clock only f, delays and noise are used.
     """
     x = rng.random(d) * (1 - step)
     square, n = 0.0, 0
-    slots: list[tuple[float, list[float]]] = []  # when all values of a slot are there, and what they are
+    slots: list[tuple[float, list[float]]] = []  # for each slot: when all its values are there, and the values
     arrivals: list[tuple[float, Array, float]] = []
     started = 0.0
     while started < clock.duration:

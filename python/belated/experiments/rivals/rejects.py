@@ -1,4 +1,4 @@
-"""Giving up what is worse: arms by successive rejects, and cells of a partition."""
+"""Rejection of the worst: arms by successive rejects, and cells of a partition."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Array = NDArray[np.float64]
 
 
 def successive_rejects(draw: Callable[[int], float], n_arms: int, budget: int) -> int:
-    """The arm that is left (Audibert et al. 2010, Figure 3): K − 1 phases, after each of which the worst mean goes.
+    """Return the last remaining arm (Audibert et al. 2010, Figure 3): each of K − 1 phases rejects the worst mean.
 
     n_k = ⌈(n − K)/(logbar(K)·(K + 1 − k))⌉, logbar(K) = 1/2 + Σ_(i=2)^K 1/i.
     """
@@ -37,11 +37,11 @@ def successive_rejects(draw: Callable[[int], float], n_arms: int, budget: int) -
 def rejecting_cells(
     evaluate: Callable[[Sequence[Array]], Sequence[float]], d: int, delta: float = 0.1, alpha: float = 2.0
 ) -> Iterator[Array]:
-    """The "SR" of Wang et al. 2022, appendix D.5 (Locatelli and Carpentier 2018, Algorithm 2), with the settings of
-    their script: after each level the centre of the best cell.
+    """Run "SR" of Wang et al. 2022, appendix D.5 (Locatelli and Carpentier 2018, Algorithm 2), with the settings of
+    their script; return the centre of the best cell after each level.
 
-    At level l the centre of every active cell is evaluated t_l times, all at once; cells whose mean is more than B_l
-    below the best one are given up, the others are halved.
+    At level l the centre of every active cell is evaluated t_l times, all at once. Cells whose mean is more than B_l
+    below the best mean are given up, and the others are halved.
     """
     active: list[Cell] = [((0.0, 1.0),) * d]
     level = 0
@@ -59,7 +59,7 @@ def rejecting_cells(
 
 
 def _halved(cell: Cell) -> tuple[Cell, Cell]:
-    """Both halves along the longest side."""
+    """Return both halves along the longest side."""
     j = int(np.argmax([high - low for low, high in cell]))
     low, high = cell[j]
     middle = 0.5 * (low + high)

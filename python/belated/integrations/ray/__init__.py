@@ -1,4 +1,4 @@
-"""belated on Ray: an executor for runs, and a searcher for Tune, which is imported only by who asks for it."""
+"""belated on Ray: an executor for runs, and a searcher for Tune, which is imported only when it is used."""
 
 from typing import TYPE_CHECKING, Any
 

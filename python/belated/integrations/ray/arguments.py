@@ -1,4 +1,4 @@
-"""Checks of what a `BelatedSearch` is made with, and of the optimizer that it makes."""
+"""Checks of the arguments of a `BelatedSearch`, and of the optimizer that it creates."""
 
 from typing import Any
 
@@ -7,12 +7,12 @@ from belated.optimizers.optimizer import Optimizer
 from belated.short_repr import short_repr
 from belated.space.space import Space
 
-# Modes of Tune and their directions.
+# Tune's modes and their directions.
 DIRECTIONS = {"max": "maximize", "min": "minimize"}
 
 
 def check_metric(metric: Any, mode: Any) -> None:
-    """Refuse several metrics or modes, and other values than a metric's name, "max" and "min"."""
+    """Refuse several metrics or modes, and values other than a metric's name, "max" and "min"."""
     for name, given in (("metric", metric), ("mode", mode)):
         if isinstance(given, (list, tuple)):
             raise InvalidSetting(f"{name}={short_repr(given)}: belated optimises one metric, pass that one")
@@ -23,7 +23,7 @@ def check_metric(metric: Any, mode: Any) -> None:
 
 
 def check_optimizer(optimizer: Any, direction: str, space: Space) -> None:
-    """Refuse an optimizer that does not search this space in this direction, or that trials of Tune cannot serve."""
+    """Refuse an optimizer with another space or direction, or one that trials of Tune cannot serve."""
     settings = optimizer.get_params(deep=False)
     if settings["direction"] != direction:
         raise InvalidSetting(f"optimizer has direction={settings['direction']!r}: pass on the one that it is given")
@@ -35,7 +35,7 @@ def check_optimizer(optimizer: Any, direction: str, space: Space) -> None:
 
 
 def check_made(made: Any) -> Optimizer:
-    """What the user's function returned, an optimizer."""
+    """Return the result of the user's function if it is an optimizer, else raise an error."""
     if not isinstance(made, Optimizer):
         raise InvalidSetting(f"optimizer returned {short_repr(made)}, which is not an optimizer of belated")
     return made

@@ -1,7 +1,7 @@
 """The file of a search, and Tune's own table of its trials beside it.
 
-The file is JSON text: what was asked of the optimizer, its seed and its log of events, and which trial of Tune is which
-trial of the optimizer. Nothing in it is executed when it is read.
+The file is JSON text: the settings, the optimizer's seed and its log of events, and the optimizer's trial for each
+trial of Tune. Nothing in it is executed when it is read.
 """
 
 import json
@@ -20,12 +20,12 @@ VERSION = 1
 
 
 class DamagedFile(InvalidSetting):
-    """A file that is not whole, or not one of ours."""
+    """A file is incomplete, or was not written by belated."""
 
 
 @dataclass(frozen=True)
 class SavedSearch:
-    """What the file of a search holds.
+    """The content of the file of a search.
 
     `space` has the dimensions as data, `settings` the optimizer's definition, `trials` a number for each id of Tune.
     """
@@ -40,12 +40,12 @@ class SavedSearch:
     trials: dict[str, int]
 
     def text(self) -> str:
-        """The content of the file."""
+        """Return the content as the text of a file."""
         return json.dumps({"format": FORMAT, "version": VERSION} | vars(self))
 
     @classmethod
     def read(cls, path: str) -> "SavedSearch":
-        """The content of a file; DamagedFile where it is none of ours, InvalidSetting where it is too new."""
+        """Read a file; raise DamagedFile if belated did not write it, and InvalidSetting if its version is too new."""
         try:
             data = json.loads(Path(path).read_bytes())
             if data["format"] != FORMAT:
@@ -61,7 +61,7 @@ class SavedSearch:
         return saved
 
     def differences(self, other: "SavedSearch") -> list[str]:
-        """What another search has otherwise, in words; settings that only one of them knows are left out."""
+        """Describe the differences of another search; settings that only one of them has are left out."""
         pairs: list[tuple[str, Any, Any]] = [
             ("metric", self.metric, other.metric),
             ("mode", self.mode, other.mode),
@@ -77,7 +77,7 @@ class SavedSearch:
 
 @dataclass(frozen=True)
 class TuneTrial:
-    """A trial as Tune's table has it; its configs are nested, and flattened as it was suggested."""
+    """A trial in Tune's table; its configs are the nested one, and the flattened one of its suggestion."""
 
     id: str
     status: str
@@ -86,17 +86,18 @@ class TuneTrial:
 
     @property
     def is_finished(self) -> bool:
-        """Whether Tune holds it for terminated or failed."""
+        """Whether Tune considers it terminated or failed."""
         return self.status in ("TERMINATED", "ERROR")
 
 
 def tune_trials(folder: str) -> list[TuneTrial] | None:
-    """The trials of the table that Tune restores in the folder of an experiment; None where there is none."""
-    # As Tune chooses it: names have the time at which a session began.
+    """Return the trials of the table that Tune restores in an experiment's folder, or None if there is no table."""
+    # Tune's choice: the names contain the time at which a session began.
     paths = sorted(Path(folder).glob("experiment_state-*.json"))
     if not paths:
         return None
-    # The folder is a copy of the storage, with tables of sessions that never reached it. Tune's choice is one of there.
+    # The folder is a copy of the storage, with tables of sessions that never reached the storage. Tune chooses from
+    # there.
     table = _trial_data(paths[-1])
     there = _names_in_storage(table)
     chosen = [path for path in paths if path.name in there][-1:]
@@ -111,16 +112,16 @@ def _trial_data(path: Path) -> list[tuple[str, str]]:
 
 
 def _names_in_storage(table: list[tuple[str, str]]) -> set[str]:
-    """The names of the files in the storage of an experiment, as far as it can be reached."""
+    """Return the names of the files in the storage of an experiment, as far as it can be reached."""
     try:
         storage = dict(_decoded({"storage": json.loads(table[0][0])["storage"]}))["storage"]
-        # FileSelector's module comes with Tune.
+        # Tune depends on the package of FileSelector.
         from pyarrow.fs import FileSelector
 
         files = storage.storage_filesystem.get_file_info(FileSelector(storage.experiment_fs_path))
         return {file.base_name for file in files}
     except Exception:
-        # Such as an experiment that was moved, or a pickle of another release: reading one may raise anything.
+        # For example an experiment that was moved, or a pickle of another release: reading one may raise any error.
         return set()
 
 
@@ -130,10 +131,10 @@ def _tune_trial(state: dict[str, Any], data: dict[str, Any]) -> TuneTrial:
 
 
 def _decoded(given: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, Any]]:
-    """(flattened name, value) of a dict of Tune's table, where values that are not JSON stand as pickles."""
+    """Yield (flattened name, value) of a dict of Tune's table, in which values that are not JSON are pickles."""
     for key, value in given.items():
         if isinstance(value, dict) and value.get("_type") == "CLOUDPICKLE_FALLBACK":
-            # Tune itself has done so with this file.
+            # Tune itself has already unpickled this file.
             yield path + key, cloudpickle.loads(bytes.fromhex(value["value"]))
         else:
             yield path + key, value
@@ -142,7 +143,7 @@ def _decoded(given: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, An
 
 
 def enqueued(optimizer: Optimizer) -> list[Any]:
-    """The params of points that are enqueued and not suggested yet."""
+    """Return the params of enqueued points that are not suggested yet."""
     points, n_suggested = [], 0
     for event in map(json.loads, optimizer._log.events(0)):
         [(kind, facts)] = event.items()

@@ -27,50 +27,51 @@ LOGGER = logger()
 class BelatedSearch(Searcher):  # type: ignore[misc]
     """A search algorithm for Ray Tune: ``tune.TuneConfig(search_alg=BelatedSearch())``.
 
-    Trials that run count as pending: suggestions are made with them in mind, so any number may run at a time.
+    Running trials count as pending. Suggestions take them into account, so any number may run at a time.
 
     Parameters
     ----------
     space : Space or mapping, optional
         Parameter's name → dimension of belated, shorthand for one, or domain of Tune, also in nested dicts; a parameter
-        that is called ``"optim/lr"`` is ``config["optim"]["lr"]``. Default None: Tune's ``param_space``, whose
-        constants stay what they are.
+        called ``"optim/lr"`` is ``config["optim"]["lr"]``. Default None: Tune's ``param_space``, whose constants are
+        not searched.
     metric : str, optional
-        What to optimise of the results; its last value in a trial counts. Default None: that of Tune's configuration.
+        The result to optimise; its last value in a trial counts. Default None: the metric of Tune's configuration.
     mode : {"max", "min"}, optional
-        Default None: that of Tune's configuration.
+        Default None: the mode of Tune's configuration.
     optimizer : Optimizer or callable, optional
         An optimizer of belated, with its space; or a class or function that returns one, called as
         ``optimizer(space, direction=direction, seed=seed)``. Default None: `belated.BayesOpt`.
     points_to_evaluate : list of dict, optional
-        Configs to be tried first.
+        Configs to try first.
     seed : int, optional
-        Of the optimizer, where it is not given as a whole. Default None: a random one.
+        Seed of the optimizer, unless an optimizer is given. Default None: a random one.
 
     Attributes
     ----------
     optimizer_ : Optimizer
-        What chooses, with a trial for each of Tune's; InvalidSetting until space and mode are known.
+        The optimizer that chooses, with a trial for each of Tune's; InvalidSetting until space and mode are known.
 
     Raises
     ------
     InvalidSetting
-        Several metrics or modes; an optimizer with a context, a fidelity or candidates; arguments that exclude each
-        other.
+        There are several metrics or modes; the optimizer has a context, a fidelity or candidates; or arguments exclude
+        each other.
     InvalidSpace
-        A space that cannot be searched: with ``tune.grid_search``, ``tune.sample_from`` or ``tune.randn`` in it.
+        The space cannot be searched: it contains ``tune.grid_search``, ``tune.sample_from`` or ``tune.randn``.
 
     Notes
     -----
-    Tune saves the searcher with its own table of trials, and ``Tuner.restore`` restores both. One of them may be newer.
-    So the searcher reads Tune's table as well: a trial that only Tune has is added, a trial that ended there takes its
-    result, and a point that was suggested in a trial of which Tune does not know is suggested again, to the next trial.
+    Tune saves the searcher and its own table of trials, and ``Tuner.restore`` restores both. One of them may be newer.
+    The searcher therefore reads Tune's table as well. It adds a trial that only Tune has. A trial that ended in the
+    table takes its result from there. If Tune does not know a suggested trial, its point is suggested again to the next
+    trial.
 
-    A trial whose results lack the metric, or have no finite number for it, fails. One that ended without any result is
-    abandoned. A trial that is run again replaces its value.
+    A trial whose results lack the metric, or have no finite number for it, fails. A trial that ended without any result
+    is abandoned. If a trial is run again, its value is replaced.
 
-    ``ConcurrencyLimiter``, and ``max_concurrent_trials``, set how many trials run at a time; it is this searcher that
-    keeps the limit, so ``batch=True`` has no effect.
+    ``ConcurrencyLimiter``, and ``max_concurrent_trials``, set how many trials run at a time; this searcher keeps the
+    limit itself, so ``batch=True`` has no effect.
 
     Examples
     --------
@@ -106,17 +107,17 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
         self._points = [] if points_to_evaluate is None else list(points_to_evaluate)
         self._make: Optimizer | Callable[..., Optimizer] = BayesOpt if optimizer is None else optimizer
         self._space: TuneSpace | None = None if space is None else TuneSpace(space)
-        # Whether the space is that of Tune's configuration.
+        # Whether the space comes from Tune's configuration.
         self._is_from_config = False
         self._optimizer: Optimizer | None = None
-        # The trials of Tune by their ids: numbers of the optimizer's; those that run; the last finite value reported.
+        # For Tune's trials by id: the optimizer's numbers, the running ones, and the last finite values reported.
         self._trials: dict[str, int] = {}
         self._running: set[str] = set()
         self._latest: dict[str, float] = {}
-        # Trials that were suggested, and that Tune lost.
+        # Suggested trials that Tune lost.
         self._unstarted: list[int] = []
         self._max_concurrent: int | None = None
-        # Why a restore failed.
+        # The error of a failed restore.
         self._failure: Exception | None = None
         self._warned: set[str] = set()
         self._check_optimizer(space)
@@ -147,15 +148,15 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
 
     @property
     def optimizer_(self) -> Optimizer:
-        """What chooses."""
+        """The optimizer that chooses."""
         return self._chooser()[0]
 
-    # What Tune calls.
+    # Methods that Tune calls.
 
     def set_search_properties(self, metric: str | None, mode: str | None, config: dict[str, Any], **spec: Any) -> bool:
         """Take the metric, the mode and, unless there is one, the space from Tune's configuration.
 
-        Returns False, from which Tune makes an error, where there is a space and the configuration has one too.
+        Returns False, which makes Tune raise an error, if there is a space and the configuration also has one.
         """
         check_metric(metric, mode)
         for name, given, own in (("metric", metric, self._metric), ("mode", mode, self._mode)):
@@ -178,9 +179,9 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
         return True
 
     def set_max_concurrency(self, max_concurrent: int) -> bool:
-        """Run at most so many trials at a time; True, because it is this searcher that sees to it.
+        """Run at most this many trials at a time; return True, because this searcher keeps the limit itself.
 
-        Tune's own limiter drops results of trials that it does not know, as it may after a restore.
+        Tune's own limiter drops results of trials that it does not know, which may happen after a restore.
         """
         number = whole_number(max_concurrent)
         if number is None or number < 1:
@@ -189,7 +190,7 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
         return True
 
     def suggest(self, trial_id: str) -> Any:
-        """The config of a trial; None while as many trials run as may.
+        """Return the config of a trial, or None while the maximum number of trials runs.
 
         Raises
         ------
@@ -212,14 +213,14 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
         return space.config(Trial(optimizer, self._trials[trial_id]).params)
 
     def on_trial_result(self, trial_id: str, result: dict[str, Any]) -> None:
-        """Remember the metric of a trial that goes on."""
+        """Remember the metric of a trial that continues."""
         self._number(trial_id, result)
         value = finite(result.get(self._metric))
         if value is not None:
             self._latest[trial_id] = value
 
     def on_trial_complete(self, trial_id: str, result: dict[str, Any] | None = None, error: bool = False) -> None:
-        """Report what came of a trial to the optimizer, whenever that is."""
+        """Report the outcome of a trial to the optimizer, at any time."""
         number = self._number(trial_id, result or {})
         if number is None:
             LOGGER.warning("trial %s of Tune is unknown, and its result not used", trial_id)
@@ -240,13 +241,13 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
         Parameters
         ----------
         parameters : mapping
-            The config; constants in it are passed over.
+            The config; constants in it are ignored.
         value : float or None
-            The metric's value; None where there is none.
+            The metric's value, or None if there is none.
         error : bool, default False
             The trial failed.
         pruned : bool, default False
-            The trial was stopped early: its value counts all the same, as that of a trial here would.
+            Whether the trial was stopped early. Its value counts, as it does for a trial of this search.
         intermediate_values : list of float, optional
             Not used.
         """
@@ -269,21 +270,21 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
         Path(checkpoint_path).write_text(self._saved().text(), encoding="utf-8")
 
     def restore(self, checkpoint_path: str) -> None:
-        """Go on with the search that a file holds, on the arguments of this searcher.
+        """Continue the search of a file with the arguments of this searcher.
 
         Raises
         ------
         InvalidSetting
-            The file is not that of a BelatedSearch, or of one with other arguments; this searcher has trials that the
-            file does not know.
+            A BelatedSearch did not write the file, or its arguments were others; or this searcher has trials that the
+            file does not have.
         """
         self._restore(checkpoint_path, None)
 
     def restore_from_dir(self, checkpoint_dir: str) -> None:
-        """Go on with the newest search in the folder of an experiment, after a look at Tune's table of its trials.
+        """Continue the newest search in the folder of an experiment, after reading Tune's table of its trials.
 
-        Files that are damaged, as those are that Tune was killed at, are passed over; with none left the table has to
-        do, which knows the trials but not what the model had learnt.
+        Damaged files, as a killed Tune leaves them, are skipped. If none is left, the search continues from the table,
+        which has the trials but not the fitted model.
         """
         paths = sorted(Path(checkpoint_dir).glob(self.CKPT_FILE_TMPL.format("*")), reverse=True)
         try:
@@ -300,11 +301,11 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
                 )
             self._reconcile(table)
         except Exception as error:
-            # Tune would log this, and begin the experiment anew.
+            # Tune would only log the error, and start the experiment anew.
             self._failure = error
             raise
 
-    # How it is done.
+    # Helpers of the methods above.
 
     def _set_up(self) -> None:
         """Make the optimizer, now that space and mode are known."""
@@ -312,7 +313,7 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
         self._optimizer = self._new_optimizer(None)
 
     def _new_optimizer(self, seed: int | None) -> Optimizer:
-        """The optimizer with its first points; `seed` is that of the search that it shall go on with."""
+        """Return the optimizer with its first points; `seed` is the seed of a saved search to continue."""
         assert self._space is not None and self._mode is not None
         space, direction = self._space.space, DIRECTIONS[self._mode]
         if not isinstance(self._make, Optimizer):
@@ -330,7 +331,7 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
         return made
 
     def _ready(self) -> tuple[Optimizer, TuneSpace]:
-        """The optimizer and its space; InvalidSetting where they are not there, or not those of the experiment."""
+        """Return the optimizer and its space; raise InvalidSetting if they are missing or not the experiment's."""
         if self._failure is not None:
             raise InvalidSetting(
                 f"the search could not be restored: {self._failure}; nothing is suggested, because the "
@@ -339,7 +340,7 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
         return self._chooser()
 
     def _chooser(self) -> tuple[Optimizer, TuneSpace]:
-        """The optimizer and its space; InvalidSetting where they are not there."""
+        """Return the optimizer and its space; raise InvalidSetting if they are missing."""
         if self._optimizer is None or self._space is None:
             raise InvalidSetting(
                 "space, metric or mode is missing: pass them to BelatedSearch, or param_space to Tuner and metric and "
@@ -348,7 +349,7 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
         return self._optimizer, self._space
 
     def _number(self, trial_id: str, result: Mapping[str, Any]) -> int | None:
-        """The number of a trial of Tune; one that Tune began anew under another id is known by its config."""
+        """Return the number of a trial of Tune; a trial restarted under another id is recognised by its config."""
         if trial_id not in self._trials and self._optimizer is not None and self._space is not None:
             prefix = "config/"
             config = {name.removeprefix(prefix): value for name, value in result.items() if name.startswith(prefix)}
@@ -356,7 +357,7 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
             trials = [(earlier, Trial(self._optimizer, number)) for earlier, number in self._trials.items() if params]
             same = [earlier for earlier, t in trials if t.state in ("pending", "failed") and t.params == params]
             ended = [earlier for earlier in same if earlier not in self._running]
-            # Of several that run, it is not known which one began anew.
+            # If several of them run, it is not known which one was restarted.
             for earlier in ended[:1] or same * (len(same) == 1):
                 self._trials[trial_id] = self._trials.pop(earlier)
                 if earlier in self._running:
@@ -374,7 +375,7 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
             known = duration if duration is not None and duration >= 0 else None
             optimizer.observe(number, value, duration=known, attrs=attrs, amend=True)
             return
-        # A value that is there already stays.
+        # An earlier value is kept.
         with suppress(AlreadyObserved):
             if not failed and not result.keys() - {"trial_id"}:
                 optimizer.abandon(number)
@@ -396,7 +397,7 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
     # Saving and restoring.
 
     def _pending(self) -> set[int]:
-        """The numbers of the optimizer's trials that are pending."""
+        """Return the numbers of the optimizer's pending trials."""
         return {trial.number for trial in self.optimizer_.pending_}
 
     def _saved(self) -> SavedSearch:
@@ -415,12 +416,12 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
         )
 
     def _restore(self, path: str, table: list[TuneTrial] | None) -> None:
-        """Continue a saved search, and bring it in line with Tune's table of trials; all of it, or nothing."""
+        """Continue a saved search, and reconcile it with Tune's table of trials; all of it, or nothing."""
         saved = SavedSearch.read(path)
         before = self.__dict__.copy()
         try:
             if self._space is None:
-                # Tune passes its param_space on only where Tuner.restore is given it again.
+                # Tune passes its param_space on only if Tuner.restore is given it again.
                 self._space, self._is_from_config = TuneSpace(space_from_data(saved.space)), True
             self._metric, self._mode = self._metric or saved.metric, self._mode or saved.mode
             if self._optimizer is None:
@@ -450,11 +451,11 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
             raise
 
     def _reconcile(self, table: list[TuneTrial]) -> None:
-        """Take over from Tune's table what this search does not know, and what it knows otherwise."""
+        """Take over from Tune's table the trials that this search does not have, and the changes to those it has."""
         optimizer, space = self._ready()
         ids = {row.id for row in table}
         lost = self._running - ids
-        # With restart_errored, Tune begins a failed trial anew under another id, and forgets the first one.
+        # With restart_errored, Tune restarts a failed trial under another id, and forgets the first one.
         restarted = [
             each
             for each, number in self._trials.items()
@@ -468,8 +469,8 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
             if number is None:
                 params = space.params(*row.configs)
                 try:
-                    # A session that was killed before it saved the search gave this row the point of a trial that Tune
-                    # had lost.
+                    # If a session was killed before it saved the search, it gave this row the point of a trial that
+                    # Tune had lost.
                     at_point = [trial for trial in unstarted if Trial(optimizer, trial).params == params]
                     again = [each for each in restarted if Trial(optimizer, self._trials[each]).params == params]
                     if again:

@@ -1,6 +1,6 @@
-"""Search spaces as Ray Tune's users write them, nested and with Tune's domains, and configs as Tune takes them.
+"""Search spaces in the form of Ray Tune's users, nested and with Tune's domains; conversion to and from Tune's configs.
 
-A parameter within nested dicts is called by the keys that lead to it, joined by "/", as in Tune's tables of results.
+A parameter in nested dicts has as name the keys that lead to it, joined by "/", as in Tune's tables of results.
 """
 
 import json
@@ -23,7 +23,7 @@ _ABSENT = object()
 
 
 class TuneSpace:
-    """A space for an optimizer, and the way from its params to Tune's configs and back.
+    """A space for an optimizer, and the conversion between its params and Tune's configs.
 
     Parameters
     ----------
@@ -34,12 +34,12 @@ class TuneSpace:
     Attributes
     ----------
     space : Space
-        What the optimizer searches.
+        The space that the optimizer searches.
 
     Raises
     ------
     InvalidSpace
-        Something that is not a mapping, or has an entry that cannot be searched.
+        The argument is not a mapping, or has an entry that cannot be searched.
 
     Examples
     --------
@@ -64,7 +64,7 @@ class TuneSpace:
                 raise InvalidSpace(f"{name!r} is a parameter, and a dict with {inner}: rename one of them")
 
     def config(self, params: Mapping[str, Any]) -> dict[str, Any]:
-        """The nested config of params."""
+        """Return the nested config of params."""
         config: dict[str, Any] = {}
         for name, value in params.items():
             *path, last = name.split("/")
@@ -75,9 +75,10 @@ class TuneSpace:
         return config
 
     def params(self, *sources: Mapping[str, Any]) -> dict[str, Any]:
-        """Params read from configs, nested or flattened ("optim/lr"), of which the first one that has a name counts.
+        """Return params read from configs, nested or flattened ("optim/lr"); the first config that has a name counts.
 
-        Choices are recognised also where JSON made lists of their tuples. Names that no config has are left out.
+        Tuples among the choices are recognised even if JSON turned them into lists. Names that no config has are left
+        out.
         """
         found: dict[str, Any] = {}
         for name, dimension in self.space.items():
@@ -92,7 +93,7 @@ class TuneSpace:
 
 
 def searched_part(config: Mapping[str, Any]) -> dict[str, Any]:
-    """What of Tune's ``param_space`` is to be searched: its domains by name; constants are left to Tune."""
+    """Return the part of Tune's ``param_space`` to search: its domains by name; constants are left to Tune."""
     found: dict[str, Any] = {}
     for name, value in _leaves(config, refuse_slash=True):
         if isinstance(value, sample.Domain):
@@ -103,7 +104,7 @@ def searched_part(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def space_as_data(space: Space) -> dict[str, Any]:
-    """The dimensions by name as JSON data; objects among choices stand there by their types alone."""
+    """Return the dimensions by name as JSON data; objects among choices appear only by their types."""
     return {
         name: {"kind": type(each).__name__, **{f.name: _as_data(getattr(each, f.name)) for f in fields(each)}}
         for name, each in space.items()
@@ -111,7 +112,7 @@ def space_as_data(space: Space) -> dict[str, Any]:
 
 
 def space_from_data(data: Mapping[str, Any]) -> Space:
-    """The space that `space_as_data` made the data of; InvalidSpace where there were objects among its choices."""
+    """Return the space from `space_as_data`; raise InvalidSpace if there were objects among its choices."""
     kinds: dict[str, Any] = {"Real": Real, "Integer": Integer, "Ordinal": Ordinal, "Categorical": Categorical}
     return Space(
         {
@@ -145,10 +146,10 @@ def _from_data(data: Any) -> Any:
 
 
 def _choice(dimension: Categorical | Ordinal, value: Any) -> Any:
-    """The choice that a value from a config is; _ABSENT if it is none."""
+    """Return the choice that equals a value from a config, or _ABSENT."""
     with suppress(ValueError):
         return dimension.check(value)
-    # As text, in which a tuple and the list that a file has made of it are the same; there are none of objects.
+    # Compared as text, in which a tuple equals the list that a file made of it; objects do not have such a text.
     with suppress(TypeError):
         wanted = json.dumps(value)
         for level in range(dimension.n_levels):
@@ -159,7 +160,7 @@ def _choice(dimension: Categorical | Ordinal, value: Any) -> Any:
 
 
 def _leaves(given: Mapping[Any, Any], path: str = "", refuse_slash: bool = False) -> Iterator[tuple[str, Any]]:
-    """(name, value) of all that is no dict, however deep."""
+    """Yield (name, value) for everything that is not a dict, at any depth."""
     for key, value in given.items():
         if not isinstance(key, str) or (refuse_slash and "/" in key):
             raise InvalidSpace(f"the name {path + str(key)!r} is not usable: keys are strings without '/'")
@@ -176,7 +177,7 @@ def _leaves(given: Mapping[Any, Any], path: str = "", refuse_slash: bool = False
 
 
 def _read(name: str, value: Any) -> Any:
-    """What stands in the optimizer's space for one entry."""
+    """Return the optimizer's dimension for one entry."""
     if not isinstance(value, sample.Domain):
         _refuse_inner_domains(name, value)
         return value
@@ -198,7 +199,7 @@ def _refuse_inner_domains(name: str, value: Any) -> None:
 
 
 def _dimension(domain: Any) -> Dimension:
-    """The dimension with the values of a domain of Tune."""
+    """Return the dimension with the values of a domain of Tune."""
     sampler, q = domain.get_sampler(), None
     if isinstance(sampler, sample.Quantized):
         sampler, q = sampler.get_sampler(), sampler.q
@@ -221,20 +222,20 @@ def _dimension(domain: Any) -> Dimension:
         )
     if isinstance(domain, sample.Integer):
         if q is None or q == 1:
-            # The upper bound of Tune's integers is not among them.
+            # The upper bound of Tune's integers is excluded.
             first, last = int(domain.lower), int(domain.upper) - 1
             return Integer(first, last, log=is_log) if first < last else Categorical([first])
         first, last = math.ceil(domain.lower / q) * q, math.floor(domain.upper / q) * q
         return Integer(first, last, step=q) if first < last else Categorical([first])
     if q is None or is_log:
         return Real(domain.lower, domain.upper, log=is_log)
-    # Tune has checked that the bounds are multiples of q; as decimals they are exactly.
+    # Tune has checked that the bounds are multiples of q; as decimals they are exact multiples.
     low, high = (grid.member(0.0, float(q), round(bound / q)) for bound in (domain.lower, domain.upper))
     return Real(low, high, step=q) if low < high else Categorical([low])
 
 
 def _look_up(source: Mapping[str, Any], name: str) -> Any:
-    """A value by name in a config, flattened or nested; _ABSENT where there is none."""
+    """Return a value by name from a config, flattened or nested, or _ABSENT."""
     if name in source:
         return source[name]
     inner: Any = source

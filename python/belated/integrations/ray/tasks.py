@@ -19,17 +19,17 @@ T = TypeVar("T")
 
 
 def executor(n_workers: int | None = None, **options: Any) -> "RayExecutor":
-    """An executor on the Ray that this process is connected to, for ``bl.maximize(executor=…)``.
+    """Return an executor for ``bl.maximize(executor=…)`` on the Ray that this process is connected to.
 
     Parameters
     ----------
     n_workers : int, optional
-        How many calls may be with Ray at a time; further ones wait here. Default None: as many as the cluster has
-        room for now. Pass it where the cluster grows by itself.
+        How many calls may be with Ray at a time; further calls wait here. Default None: as many as the cluster has room
+        for now. Pass it if the cluster grows by itself.
     **options
-        What ``ray.remote`` takes: ``num_cpus`` (default 1), ``num_gpus``, ``resources``, ``runtime_env`` and so on, for
-        each call. ``max_retries`` is 0 unless it is given: Ray would repeat the call of a worker that died without
-        telling anyone, and the trial would have been run twice; `belated.maximize` is told, and repeats it itself.
+        Options of ``ray.remote`` for each call: ``num_cpus`` (default 1), ``num_gpus``, ``resources``, ``runtime_env``
+        and so on. ``max_retries`` is 0 unless it is given: Ray would silently repeat the call of a worker that died,
+        and the trial would have been run twice. `belated.maximize` repeats the call itself.
 
     Returns
     -------
@@ -38,8 +38,8 @@ def executor(n_workers: int | None = None, **options: Any) -> "RayExecutor":
     Raises
     ------
     InvalidSetting
-        Ray was not started; an n_workers that is not an integer >= 1; options that Ray does not know; no n_workers,
-        and a cluster without room for one call.
+        Ray was not started; n_workers is not an integer >= 1; Ray does not know an option; or n_workers is missing, and
+        the cluster has no room for one call.
 
     Examples
     --------
@@ -71,7 +71,7 @@ def executor(n_workers: int | None = None, **options: Any) -> "RayExecutor":
 
 
 class _Call(NamedTuple):
-    """A call that was submitted."""
+    """A submitted call."""
 
     future: "Future[Any]"
     fn: Callable[..., Any]
@@ -80,10 +80,10 @@ class _Call(NamedTuple):
 
 
 class RayExecutor(Executor):
-    """A `concurrent.futures.Executor` whose calls are tasks of Ray; made by `executor`.
+    """A `concurrent.futures.Executor` whose calls are tasks of Ray; `executor` creates it.
 
-    A future has what the call returns, or the exception that it raises, or that of Ray where the worker died
-    (``ray.exceptions.WorkerCrashedError`` and others). Calls that wait here can be cancelled, those that were handed to
+    A future has the result of the call, the exception that it raised, or Ray's exception if the worker died
+    (``ray.exceptions.WorkerCrashedError`` and others). Calls that wait here can be cancelled; calls that were handed to
     Ray cannot.
 
     Attributes
@@ -103,18 +103,18 @@ class RayExecutor(Executor):
         self._n_running = 0
         self._unfinished: set[Future[Any]] = set()
         self._is_shut_down = False
-        # Starts calls that had to wait. Not in the thread that tells of results: that is Ray's, and must not wait.
+        # Starts calls that had to wait. Ray's thread, which reports results, must not wait, so it cannot do this.
         self._starter = ThreadPoolExecutor(1, thread_name_prefix="belated-ray")
 
     def submit(self, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> "Future[T]":
-        """Have ``fn(*args, **kwargs)`` called by a worker of Ray.
+        """Call ``fn(*args, **kwargs)`` in a worker of Ray.
 
         Raises
         ------
         RuntimeError
             The executor was shut down.
         TypeError
-            Something that cannot be pickled.
+            An argument cannot be pickled.
         """
         call = _Call(Future(), fn, args, kwargs)
         with self._lock:
@@ -144,7 +144,7 @@ class RayExecutor(Executor):
 
     def _finish(self, future: "Future[Any]", result: "Future[Any]") -> None:
         """Pass a result of Ray on, in Ray's thread."""
-        # There is room before anyone is told, who may submit the next call at once.
+        # First make room, because whoever receives the result may submit the next call at once.
         self._end_one()
         error = result.exception()
         if error is None:
@@ -153,7 +153,7 @@ class RayExecutor(Executor):
             future.set_exception(error)
 
     def _end_one(self) -> None:
-        """One call less is with Ray: the next one that waits may start."""
+        """Note that one call has left Ray, so that the next waiting call may start."""
         while True:
             with self._lock:
                 if not self._waiting:
@@ -182,7 +182,7 @@ class RayExecutor(Executor):
         wait : bool, default True
             Return when all calls have ended.
         cancel_futures : bool, default False
-            Cancel the calls that wait here. Those that were handed to Ray go on.
+            Cancel the calls that wait here. Calls that were handed to Ray continue.
         """
         with self._lock:
             self._is_shut_down = True
@@ -201,14 +201,14 @@ def _call(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any])
 
 
 def _room_for(options: Mapping[str, Any]) -> int:
-    """The number of calls with these options that the cluster can run at a time."""
+    """Return how many calls with these options the cluster can run at a time."""
     resources = options.get("resources") or {}
     wanted = {"CPU": options.get("num_cpus", 1), "GPU": options.get("num_gpus", 0), **resources}
     needed = {name: amount for name, amount in wanted.items() if amount}
     if not needed:
         raise InvalidSetting("n_workers is missing: calls need no resources, so any number has room; pass it")
     there = ray.cluster_resources()
-    # Resources may be fractions, of which 2 / 0.1 is 20.
+    # 1e-9 allows for rounding: 0.3 / 0.1 is slightly less than 3.
     room: int = min(math.floor(there.get(name, 0) / amount + 1e-9) for name, amount in needed.items())
     if room < 1:
         raise InvalidSetting(

@@ -92,7 +92,7 @@ def ask_and_tell(url, n):
         study.tell(trial, f(trial.params))
 
 
-def test_another_process_goes_on_bit_for_bit(url):
+def test_another_process_continues_bit_for_bit(url):
     ask_and_tell(url, 13)
     context = multiprocessing.get_context("spawn")
     process = context.Process(target=ask_and_tell, args=(url, 5))
