@@ -162,8 +162,10 @@ class RandomUse(RuleBasedStateMachine):
         if not amend and trial.number in self.values:
             return
         trial.observe(value, std=self.std, amend=amend)
+        # The value that the trial has already is no news.
+        if self.states[trial.number] != "observed" or self.values[trial.number] != value:
+            self.given_up.clear()
         self.states[trial.number], self.values[trial.number] = "observed", value
-        self.given_up.clear()
 
     def check_new(self, trial):
         assert trial.number == len(self.states) and trial.state == "pending"
