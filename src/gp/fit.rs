@@ -8,9 +8,8 @@ use std::ops::ControlFlow;
 
 use ndarray::ArrayView2;
 
-use super::Hyperparameters;
-use super::calibration::{NOISELESS, is_noiseless};
 use super::evidence::Data;
+use super::hyperparameters::{Hyperparameters, NOISELESS, is_noiseless};
 use super::levels::{Part, chosen, levels};
 use super::search::{COARSE, End, FINE, ONLY, Problem, best};
 use super::spread::spread_rows;
