@@ -3,7 +3,8 @@
 use crate::error::{Error, Result, Stop};
 use crate::gp::GaussianProcess;
 use crate::gp::evidence::Data;
-use crate::gp::fit::{FitSettings, Found};
+use crate::gp::fit::Found;
+use crate::gp::fit_settings::FitSettings;
 use crate::gp::hyperparameters::{Hyperparameters, is_noiseless};
 use crate::gp::levels::Part;
 use crate::gp::spread::{NEAR, spread_rows};

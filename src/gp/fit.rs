@@ -17,8 +17,7 @@ use crate::error::{Result, Stop, check};
 use crate::gp::kernel::KernelFamily;
 use crate::random::Rng;
 
-pub use super::fit_settings::FitSettings;
-pub use super::starts::Draws;
+pub use super::fit_settings::{Draws, FitSettings};
 
 /// The log Bayes factor, in nats, that a kernel needs against the earlier kernels in the list, and a transform
 /// against the identity. It is strong evidence by Kass & Raftery 1995.
