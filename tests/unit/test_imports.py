@@ -287,15 +287,6 @@ def cycles(graph):
 KNOWN_CYCLES = [
     ["ledger", "ledger::entry", "ledger::views"],
     ["ledger::event", "ledger::json"],
-    [
-        "maximize",
-        "maximize::constrained",
-        "maximize::default_search",
-        "maximize::exhaustive",
-        "maximize::feasible",
-        "maximize::starting_points",
-        "maximize::sweep",
-    ],
     ["strategy", "strategy::registry"],
     ["strategy::elimination::schedule", "strategy::elimination::settings"],
 ]
