@@ -288,7 +288,6 @@ KNOWN_CYCLES = [
     ["ledger", "ledger::entry", "ledger::views"],
     ["ledger::event", "ledger::json"],
     ["strategy", "strategy::registry"],
-    ["strategy::elimination::schedule", "strategy::elimination::settings"],
 ]
 
 
