@@ -287,7 +287,6 @@ def cycles(graph):
 KNOWN_CYCLES = [
     ["ledger", "ledger::entry", "ledger::views"],
     ["ledger::event", "ledger::json"],
-    ["strategy", "strategy::registry"],
 ]
 
 

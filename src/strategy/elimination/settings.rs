@@ -11,7 +11,7 @@ use crate::gp::kernel::KernelFamily;
 use crate::strategy::bayes::checks::MAX_COUNT;
 use crate::strategy::bayes::settings::surrogate::Lengthscale;
 use crate::strategy::elimination::schedule::Schedule;
-use crate::strategy::registry::as_json;
+use crate::strategy::from_settings::as_json;
 
 pub use crate::strategy::elimination::schedule::{Lengths, SubExponential, Tail};
 
