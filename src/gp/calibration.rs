@@ -1,23 +1,16 @@
 //! Calibration: the signal variance is raised if leave-one-out predictions are overconfident.
 
 use crate::error::{Error, Result, Stop};
+use crate::gp::GaussianProcess;
 use crate::gp::evidence::Data;
-use crate::gp::fit::{FitSettings, Found};
+use crate::gp::fit::Found;
+use crate::gp::fit_settings::FitSettings;
+use crate::gp::hyperparameters::{Hyperparameters, is_noiseless};
 use crate::gp::levels::Part;
 use crate::gp::spread::{NEAR, spread_rows};
-use crate::gp::{GaussianProcess, Hyperparameters};
-
-/// The largest noise variance of data that count as noiseless. A noise standard deviation of a thousandth of the unit
-/// does not hide the errors of the model.
-pub(crate) const NOISELESS: f64 = 1e-6;
 
 /// The number of pseudo-rows whose error equals its prediction. They shrink the estimate from few rows towards 1.
 const AGREEING: f64 = 2.0;
-
-/// Whether the data count as noiseless.
-pub(super) fn is_noiseless(noise_variance: f64) -> bool {
-    noise_variance <= NOISELESS
-}
 
 /// θ with the signal variance raised to match the leave-one-out errors, if the data are noiseless.
 ///

@@ -8,9 +8,8 @@ use std::ops::ControlFlow;
 
 use ndarray::ArrayView2;
 
-use super::Hyperparameters;
-use super::calibration::{NOISELESS, is_noiseless};
 use super::evidence::Data;
+use super::hyperparameters::{Hyperparameters, NOISELESS, is_noiseless};
 use super::levels::{Part, chosen, levels};
 use super::search::{COARSE, End, FINE, ONLY, Problem, best};
 use super::spread::spread_rows;
@@ -18,8 +17,7 @@ use crate::error::{Result, Stop, check};
 use crate::gp::kernel::KernelFamily;
 use crate::random::Rng;
 
-pub use super::fit_settings::FitSettings;
-pub use super::starts::Draws;
+pub use super::fit_settings::{Draws, FitSettings};
 
 /// The log Bayes factor, in nats, that a kernel needs against the earlier kernels in the list, and a transform
 /// against the identity. It is strong evidence by Kass & Raftery 1995.

@@ -8,7 +8,6 @@ use super::Hyperparameters;
 use super::evidence::Evidence;
 use super::kernel::{InputWarp, Kernel, KernelFamily};
 use super::priors::{self, kind};
-use super::starts::Draws;
 
 /// Bounds on ℓ, σ_f² and λ, wide enough to be inactive for data of unit scale in a unit cube. A column that f ignores
 /// needs an ℓ far above 1e3 once f is known to 1e-4 of its range.
@@ -41,6 +40,15 @@ pub struct FitSettings {
     pub input_warp: InputWarp,
     /// The columns that may be warped.
     pub warpable: Vec<usize>,
+}
+
+/// The distribution of random starts if there are no priors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Draws {
+    /// Softplus of a standard normal, as in GPy: all entries are of order one.
+    Unit,
+    /// Log-uniform on typical ranges, from short lengthscales without noise to long ones with much noise.
+    Wide,
 }
 
 impl FitSettings {

@@ -5,6 +5,15 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, Result};
 use crate::gp::kernel::{InputWarp, Kernel, KernelFamily};
 
+/// The largest noise variance of data that count as noiseless. A noise standard deviation of a thousandth of the unit
+/// does not hide the errors of the model.
+pub(crate) const NOISELESS: f64 = 1e-6;
+
+/// Whether the data count as noiseless.
+pub(super) fn is_noiseless(noise_variance: f64) -> bool {
+    noise_variance <= NOISELESS
+}
+
 /// θ: all fitted parameters of a posterior.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Hyperparameters {

@@ -92,9 +92,8 @@ mod tests {
     use super::*;
     use crate::error::Error;
     use crate::gp::evidence::Data;
-    use crate::gp::fit::{Found, Variant, fit_best};
+    use crate::gp::fit::{Draws, Found, Variant, fit_best};
     use crate::gp::kernel::KernelFamily;
-    use crate::gp::starts::Draws;
     use crate::gp::{GaussianProcess, Hyperparameters};
     use crate::random::Rng;
 

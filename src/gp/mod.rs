@@ -31,6 +31,7 @@ mod tail;
 pub(crate) mod tests;
 
 pub use hyperparameters::Hyperparameters;
+pub(crate) use hyperparameters::NOISELESS;
 pub(crate) use posterior::{BLOCK, as_row, contiguous, dot_row, variance_left};
 pub use posterior::{GaussianProcess, Workspace};
 pub use tail::Target;

@@ -8,7 +8,7 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use super::evidence::{Data, Evidence};
-use super::fit::FitSettings;
+use super::fit_settings::FitSettings;
 use crate::error::{Error, Result, Stop, check};
 use crate::numerics::lbfgsb::{Tolerance, minimize};
 use crate::numerics::threads::pool;

@@ -8,7 +8,7 @@ use rand::RngExt;
 use rand_distr::{Distribution, StandardNormal};
 
 use super::evidence::Evidence;
-use super::fit::FitSettings;
+use super::fit_settings::{Draws, FitSettings};
 use super::priors::{kind, priors};
 use super::search::{End, PARALLEL_FROM, Problem};
 use crate::error::{Result, Stop, check};
@@ -24,15 +24,6 @@ const MUCH_NOISE: f64 = 0.05;
 
 /// Typical ranges of ℓ, σ_f² and λ, for data of unit scale in a unit cube.
 const USUAL: [(f64, f64); 3] = [(0.05, 5.0), (0.3, 3.0), (1e-5, 1.0)];
-
-/// The distribution of random starts if there are no priors.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Draws {
-    /// Softplus of a standard normal, as in GPy: all entries are of order one.
-    Unit,
-    /// Log-uniform on typical ranges, from short lengthscales without noise to long ones with much noise.
-    Wide,
-}
 
 impl FitSettings {
     /// A random start, from the priors if there are any.

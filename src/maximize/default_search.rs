@@ -12,15 +12,14 @@
 
 use std::collections::HashSet;
 
-use ndarray::{Array2, ArrayView1, ArrayView2, Axis};
+use ndarray::{Array2, ArrayView1, Axis};
 use rand::RngExt;
 
-use super::excluded::Excluded;
+use super::argmax::Argmax;
+use super::scoring::Search;
 use super::sweep::is_large;
-use super::{Argmax, BLOCK};
-use crate::domain::Objective;
-use crate::domain::{Coordinate, Product, columns};
-use crate::error::{Error, Result, Stop, check};
+use crate::domain::{Coordinate, columns};
+use crate::error::{Error, Result, check};
 use crate::numerics::lbfgsb::Tolerance;
 use crate::random::Rng;
 
@@ -96,65 +95,7 @@ impl Plan {
     }
 }
 
-/// The state of the search of an objective on a box.
-pub(super) struct Search<'a, 's> {
-    pub objective: &'a mut dyn Objective,
-    pub product: &'a Product,
-    excluded: &'a Excluded,
-    /// The best scored member that is not excluded; used only if members are excluded.
-    best_left: Option<(Vec<f64>, f64)>,
-    pub stop: &'a mut Stop<'s>,
-    /// L-BFGS-B minimises (reference − a) / scale, so that its tolerances are relative to the range of a.
-    pub reference: f64,
-    pub scale: f64,
-}
-
-impl<'a, 's> Search<'a, 's> {
-    pub fn new(
-        objective: &'a mut dyn Objective,
-        product: &'a Product,
-        excluded: &'a Excluded,
-        stop: &'a mut Stop<'s>,
-    ) -> Search<'a, 's> {
-        Search {
-            objective,
-            product,
-            excluded,
-            best_left: None,
-            stop,
-            reference: 0.0,
-            scale: 1.0,
-        }
-    }
-
-    /// a at every row. All rows must be members of the box.
-    pub fn score(&mut self, points: ArrayView2<f64>) -> Result<Vec<f64>> {
-        let mut values = vec![0.0; points.nrows()];
-        for (rows, out) in points
-            .axis_chunks_iter(Axis(0), BLOCK)
-            .zip(values.chunks_mut(BLOCK))
-        {
-            check(self.stop)?;
-            self.objective.values(rows, out);
-        }
-        if !self.excluded.is_empty() {
-            for (x, &value) in points.outer_iter().zip(&values) {
-                self.keep_if_left(x, value);
-            }
-        }
-        Ok(values)
-    }
-
-    fn keep_if_left(&mut self, x: ArrayView1<f64>, value: f64) {
-        let best = self.best_left.as_ref();
-        if best.map_or(!value.is_nan(), |(_, most)| value > *most) {
-            let x = x.to_vec();
-            if !self.excluded.contains_member(self.product, &x) {
-                self.best_left = Some((x, value));
-            }
-        }
-    }
-
+impl Search<'_, '_> {
     /// The best of the starting points and of the ends of searches from them; `None` if all values are NaN.
     ///
     /// Searches also start from excluded members, but the best scored member that is not excluded is returned.
@@ -271,20 +212,6 @@ impl<'a, 's> Search<'a, 's> {
         }
         self.product.snap(&mut y);
         y
-    }
-
-    /// Sets reference and scale from finite values; `order` lists them best first.
-    pub fn set_scale(&mut self, values: &[f64], order: &[usize]) {
-        let Some(&first) = order.first() else {
-            return;
-        };
-        // The scale is the range of the upper tenth, because values far below it are not informative.
-        let range = |rank: usize| values[first] - values[order[rank]];
-        self.reference = values[first];
-        self.scale = [range(order.len() / 10), range(order.len() - 1)]
-            .into_iter()
-            .find(|s| *s > 0.0 && s.is_finite())
-            .unwrap_or(1.0);
     }
 
     /// Adds up to `count` rows of `order`, best first, whose combination of categoricals and small integers differs

@@ -2,7 +2,7 @@
 
 use ndarray::ArrayView2;
 
-use super::Argmax;
+use super::argmax::Argmax;
 use crate::domain::{Domain, Objective};
 use crate::error::{Result, Stop, check};
 use crate::numerics::direct;

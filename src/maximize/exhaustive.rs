@@ -3,12 +3,15 @@
 use ndarray::{Array2, ArrayView1, ArrayView2, Axis};
 use rand::RngExt;
 
+use super::argmax::Argmax;
 use super::excluded::Excluded;
-use super::{Argmax, BLOCK};
 use crate::domain::Objective;
 use crate::domain::{Domain, Product, columns};
 use crate::error::{Result, Stop, check};
 use crate::random::Rng;
+
+/// Rows scored between two checks of `stop`.
+pub(super) const BLOCK: usize = 256;
 
 /// If there are at most this many combinations of the discrete coordinates, all are scored or are among the starting
 /// points.

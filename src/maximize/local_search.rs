@@ -2,7 +2,7 @@
 
 use ndarray::{ArrayView1, Axis};
 
-use super::default_search::Search;
+use super::scoring::Search;
 use crate::domain::{Coordinate, columns};
 use crate::error::{Result, check};
 use crate::numerics::lbfgsb::{self, Tolerance};

@@ -2,9 +2,10 @@
 
 use ndarray::{Array2, ArrayView1};
 
-use super::default_search::Search;
+use super::argmax::Argmax;
 use super::excluded::Excluded;
-use super::{Argmax, exhaustive};
+use super::exhaustive;
+use super::scoring::Search;
 use crate::domain::Objective;
 use crate::domain::{Domain, Product};
 use crate::error::{Result, Stop, check};

@@ -5,10 +5,9 @@ use std::collections::HashSet;
 
 use ndarray::Array2;
 
-use super::as_rows;
-use super::default_search::Search;
+use super::scoring::Search;
 use crate::domain::{Coordinate, columns};
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 /// A sweep tries every level of an integer with at most this many levels, and steps of ±1, ±2, ±4, … of a larger one.
 const FEW_LEVELS: u64 = 16;
@@ -125,4 +124,10 @@ pub(super) fn other_levels(coordinate: &Coordinate, levels: u64, index: u64) -> 
     } else {
         (0..levels).filter(|&other| other != index).collect()
     }
+}
+
+/// An array (N, width) of consecutive rows.
+pub(super) fn as_rows(entries: Vec<f64>, width: usize) -> Result<Array2<f64>> {
+    Array2::from_shape_vec((entries.len() / width, width), entries)
+        .map_err(|error| Error::Shape(error.to_string()))
 }

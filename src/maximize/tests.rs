@@ -1,7 +1,11 @@
 //! Tests of the argmax: known maxima, a comparison with many dense starts, and general properties.
 
-use super::*;
-use ndarray::Array2;
+use super::excluded::Excluded;
+use super::{Argmax, Maximizer, maximize};
+use crate::domain::{Coordinate, Domain, Objective};
+use crate::error::Error;
+use crate::random::Rng;
+use ndarray::{Array2, ArrayView2};
 use proptest::prelude::{Just, any, prop_assert, prop_assert_eq, prop_oneof, proptest};
 use rand::{RngExt, SeedableRng};
 use rand_distr::StandardNormal;

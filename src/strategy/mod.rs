@@ -1,6 +1,6 @@
 //! Strategies, which propose the next trial: the trait, its arguments and its results.
 //!
-//! * [`registry`]: strategies by name, made from settings in JSON
+//! * [`registry`]: strategies by name; [`from_settings`]: how a strategy is made from settings in JSON
 //! * [`random_search`]: uniformly random points
 //! * [`bayes`]: Bayesian optimisation with a Gaussian process
 //! * [`elimination`]: rounds of pure exploration with elimination
@@ -10,6 +10,7 @@
 
 pub mod bayes;
 pub mod elimination;
+pub mod from_settings;
 pub mod random_search;
 pub mod registry;
 pub mod tree;
@@ -24,15 +25,6 @@ use crate::error::{Error, Result, Stop, check};
 use crate::ledger::{Clock, Ledger, Point, TrialNumber};
 use crate::maximize::feasible::Feasible;
 use crate::random::Rng;
-use crate::strategy::registry::Entry;
-
-/// All strategies, by the names of their Python classes.
-const STRATEGIES: &[Entry] = &[
-    Entry::of::<random_search::RandomSearch>("RandomSearch"),
-    Entry::of::<bayes::BayesOpt>("BayesOpt"),
-    Entry::of::<elimination::BPEDelay>("BPEDelay"),
-    Entry::of::<tree::TreeSearch>("TreeSearch"),
-];
 
 /// The problem that a strategy is made for.
 #[derive(Debug, Clone)]

@@ -10,7 +10,7 @@ use crate::ledger::{Ledger, Point, State};
 use crate::maximize::excluded::Excluded;
 use crate::maximize::feasible::Pool;
 use crate::random::Rng;
-use crate::strategy::registry::FromSettings;
+use crate::strategy::from_settings::FromSettings;
 use crate::strategy::{Proposal, Query, Setup, Strategy, Supports};
 
 /// Random search has no settings.

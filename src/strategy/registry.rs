@@ -6,32 +6,32 @@ use serde_json::{Map, Value};
 
 use crate::error::{Error, Result};
 use crate::random::Rng;
-use crate::strategy::{STRATEGIES, Setup, Strategy};
-
-/// A strategy that is made from its settings.
-pub trait FromSettings: Strategy + Sized + 'static {
-    type Settings: Default + Serialize + DeserializeOwned;
-
-    /// Makes the strategy. `rng` is used for draws that are made once, such as an initial design.
-    fn from_settings(setup: &Setup, settings: Self::Settings, rng: &mut Rng) -> Result<Self>;
-
-    /// All values that settings may have, with their defaults.
-    fn values() -> Vec<Value> {
-        Vec::new()
-    }
-}
+use crate::strategy::bayes::BayesOpt;
+use crate::strategy::elimination::BPEDelay;
+use crate::strategy::from_settings::{FromSettings, as_json};
+use crate::strategy::random_search::RandomSearch;
+use crate::strategy::tree::TreeSearch;
+use crate::strategy::{Setup, Strategy};
 
 /// An entry of the registry: a strategy by its name.
-pub struct Entry {
+struct Entry {
     name: &'static str,
     make: fn(Value, &Setup, &mut Rng) -> Result<Box<dyn Strategy>>,
     defaults: fn() -> Value,
     values: fn() -> Vec<Value>,
 }
 
+/// All strategies, by the names of their Python classes.
+const STRATEGIES: &[Entry] = &[
+    Entry::of::<RandomSearch>("RandomSearch"),
+    Entry::of::<BayesOpt>("BayesOpt"),
+    Entry::of::<BPEDelay>("BPEDelay"),
+    Entry::of::<TreeSearch>("TreeSearch"),
+];
+
 impl Entry {
     /// The entry of strategy `T`; `name` is the name of the Python class.
-    pub(super) const fn of<T: FromSettings>(name: &'static str) -> Self {
+    const fn of<T: FromSettings>(name: &'static str) -> Self {
         Self {
             name,
             make: |settings, setup, rng| {
@@ -78,11 +78,6 @@ pub fn defaults() -> Map<String, Value> {
         .chain(values)
         .filter_map(|value| Some((value.get("kind")?.as_str()?.to_string(), value)))
         .collect()
-}
-
-/// A value of settings as JSON.
-pub fn as_json(value: impl Serialize) -> Value {
-    serde_json::to_value(value).unwrap_or_default()
 }
 
 fn unknown(kind: &str) -> Error {

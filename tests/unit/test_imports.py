@@ -285,22 +285,8 @@ def cycles(graph):
 
 # Files of the core that import each other in a circle. The list only shrinks.
 KNOWN_CYCLES = [
-    ["gp::calibration", "gp::fit"],
-    ["gp::draw::path", "gp::draw::pathwise", "gp::draw::weight_space"],
-    ["gp::fit_settings", "gp::search", "gp::starts"],
     ["ledger", "ledger::entry", "ledger::views"],
     ["ledger::event", "ledger::json"],
-    [
-        "maximize",
-        "maximize::constrained",
-        "maximize::default_search",
-        "maximize::exhaustive",
-        "maximize::feasible",
-        "maximize::starting_points",
-        "maximize::sweep",
-    ],
-    ["strategy", "strategy::registry"],
-    ["strategy::elimination::schedule", "strategy::elimination::settings"],
 ]
 
 

@@ -9,3 +9,4 @@ mod features;
 pub mod path;
 mod pathwise;
 mod weight_space;
+mod workspace;

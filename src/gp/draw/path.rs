@@ -5,52 +5,63 @@
 use super::features::Features;
 use super::pathwise::Pathwise;
 use super::weight_space::WeightSpace;
+use crate::error::{Result, Stop};
 use crate::gp::GaussianProcess;
 use crate::numerics::simd::dot;
+use crate::random::Rng;
+
+pub use super::workspace::Workspace;
 
 /// A draw from a posterior as a function of x, on a box.
 #[derive(Debug, Clone)]
 pub struct Path {
-    pub(super) features: Features,
+    features: Features,
     /// w, multiplied by the amplitude of the features unless the features are normalised.
-    pub(super) weights: Vec<f64>,
-    pub(super) form: Form,
+    weights: Vec<f64>,
+    form: Form,
 }
 
 /// The form of the function of wᵀc.
 #[derive(Debug, Clone)]
-pub(super) enum Form {
+enum Form {
     Pathwise(Pathwise),
     WeightSpace(WeightSpace),
 }
 
-/// Buffers for evaluations of a path.
-#[derive(Debug, Default)]
-pub struct Workspace {
-    pub(super) k: Vec<f64>,
-    pub(super) slope: Vec<f64>,
-    pub(super) sines: Vec<f64>,
-    pub(super) cosines: Vec<f64>,
-    pub(super) by_prior: Vec<f64>,
-    pub(super) by_norm: Vec<f64>,
-}
-
-impl Workspace {
-    fn resize(&mut self, n: usize, features: usize) {
-        self.k.resize(n, 0.0);
-        self.slope.resize(n, 0.0);
-        for buffer in [
-            &mut self.sines,
-            &mut self.cosines,
-            &mut self.by_prior,
-            &mut self.by_norm,
-        ] {
-            buffer.resize(features, 0.0);
-        }
-    }
-}
-
 impl Path {
+    /// A draw from GP(mu, multiplier²·Σ) by Matheron's rule with n spectral features.
+    pub fn pathwise(
+        gp: &GaussianProcess,
+        multiplier: f64,
+        n: usize,
+        rng: &mut Rng,
+        stop: &mut Stop,
+    ) -> Result<Self> {
+        let (features, weights, form) = Pathwise::draw(gp, multiplier, n, rng, stop)?;
+        let form = Form::Pathwise(form);
+        Ok(Self {
+            features,
+            weights,
+            form,
+        })
+    }
+
+    /// A draw of the weights of n normalised features, given the targets y of the rows.
+    pub fn weight_space(
+        gp: &GaussianProcess,
+        n: usize,
+        rng: &mut Rng,
+        stop: &mut Stop,
+    ) -> Result<Self> {
+        let (features, weights, form) = WeightSpace::draw(gp, n, rng, stop)?;
+        let form = Form::WeightSpace(form);
+        Ok(Self {
+            features,
+            weights,
+            form,
+        })
+    }
+
     /// The draw at x.
     pub fn value(&self, gp: &GaussianProcess, x: &[f64], workspace: &mut Workspace) -> f64 {
         let product = self.evaluate_features(gp, x, workspace);
@@ -103,7 +114,6 @@ mod tests {
     use super::*;
     use crate::gp::kernel::{KernelFamily, Kumaraswamy};
     use crate::gp::tests::{model, with_warp};
-    use crate::random::Rng;
 
     #[test]
     fn gradients_of_paths_equal_finite_differences() {

@@ -6,7 +6,7 @@
 
 use super::exact::standard_normal;
 use super::features::Features;
-use super::path::{Form, Path, Workspace};
+use super::workspace::Workspace;
 use crate::error::{Result, Stop, check};
 use crate::gp::{GaussianProcess, as_row};
 use crate::numerics::simd::dot;
@@ -21,15 +21,15 @@ pub(super) struct Pathwise {
     multiplier: f64,
 }
 
-impl Path {
-    /// A draw from GP(mu, multiplier²·Σ) by Matheron's rule with n spectral features.
-    pub fn pathwise(
+impl Pathwise {
+    /// A draw with n spectral features, as the features, their weights and the form.
+    pub fn draw(
         gp: &GaussianProcess,
         multiplier: f64,
         n: usize,
         rng: &mut Rng,
         stop: &mut Stop,
-    ) -> Result<Self> {
+    ) -> Result<(Features, Vec<f64>, Self)> {
         let features = Features::draw(gp.kernel(), n, rng);
         let n = features.len();
         let amplitude = gp.kernel().signal_variance.sqrt() * features.amplitude();
@@ -50,18 +50,13 @@ impl Path {
             .zip(correction.row(0))
             .map(|(a, c)| a - multiplier * c)
             .collect();
-        Ok(Self {
-            features,
-            weights,
-            form: Form::Pathwise(Pathwise {
-                coefficients,
-                multiplier,
-            }),
-        })
+        let form = Self {
+            coefficients,
+            multiplier,
+        };
+        Ok((features, weights, form))
     }
-}
 
-impl Pathwise {
     /// The draw at x, where g(x) = `prior`.
     pub fn value(&self, gp: &GaussianProcess, x: &[f64], prior: f64, k: &mut [f64]) -> f64 {
         gp.kernel().row(x, gp.scaled_rows(), k);
@@ -99,6 +94,7 @@ mod tests {
     use rand::SeedableRng;
 
     use super::super::exact::tests::{check_moments, posterior};
+    use super::super::path::Path;
     use super::*;
     use crate::gp::kernel::KernelFamily;
     use crate::gp::tests::{model, wave};

@@ -7,7 +7,7 @@ use ndarray::{Array2, ArrayView1};
 
 use super::exact::standard_normal;
 use super::features::Features;
-use super::path::{Form, Path, Workspace};
+use super::workspace::Workspace;
 use crate::error::{Result, Stop, check};
 use crate::gp::{GaussianProcess, as_row};
 use crate::numerics::cholesky::gram;
@@ -22,15 +22,15 @@ pub(super) struct WeightSpace {
     signal_std: f64,
 }
 
-impl Path {
-    /// A draw of the weights of n normalised features, given the targets y of the rows. A row of noise variance λ_i is
-    /// multiplied by sqrt(λ/λ_i).
-    pub fn weight_space(
+impl WeightSpace {
+    /// A draw of the weights of n normalised features, as the features, their weights and the form. A row of noise
+    /// variance λ_i is multiplied by sqrt(λ/λ_i).
+    pub fn draw(
         gp: &GaussianProcess,
         n: usize,
         rng: &mut Rng,
         stop: &mut Stop,
-    ) -> Result<Self> {
+    ) -> Result<(Features, Vec<f64>, Self)> {
         let features = Features::draw(gp.kernel(), n, rng);
         let n = features.len();
         let signal_std = gp.kernel().signal_variance.sqrt();
@@ -64,15 +64,10 @@ impl Path {
             *w += noise_std * xi;
         }
         root.backward_substitution(weights.view_mut());
-        Ok(Self {
-            features,
-            weights: weights.into_raw_vec_and_offset().0,
-            form: Form::WeightSpace(WeightSpace { signal_std }),
-        })
+        let weights = weights.into_raw_vec_and_offset().0;
+        Ok((features, weights, Self { signal_std }))
     }
-}
 
-impl WeightSpace {
     /// The draw at a point, where wᵀc = `product`.
     pub fn value(&self, product: f64, cosines: &[f64]) -> f64 {
         self.signal_std * product / dot(cosines, cosines).sqrt()
@@ -115,6 +110,7 @@ mod tests {
 
     use rand::SeedableRng;
 
+    use super::super::path::Path;
     use super::*;
     use crate::gp::kernel::KernelFamily;
     use crate::gp::tests::{model, wave};

@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 use rand::SeedableRng;
 
 use super::*;
+use crate::domain::Coordinate;
 use crate::maximize::{Maximizer, maximize_allowed};
 
 /// −|x − centre|².

@@ -30,7 +30,7 @@ use crate::strategy::bayes::model::refit::refit;
 use crate::strategy::bayes::model::success::Success;
 use crate::strategy::bayes::model::training_set::{Posterior, TrainingSet};
 use crate::strategy::bayes::settings::{self, DesignMethod, Settings};
-use crate::strategy::registry::FromSettings;
+use crate::strategy::from_settings::FromSettings;
 use crate::strategy::{Proposal, Query, Recommendation, Setup, Strategy, Supports, uniform_point};
 
 const EXHAUSTED: &str = "every point has been observed without noise: the one of the largest posterior mean is \

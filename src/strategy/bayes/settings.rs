@@ -13,7 +13,7 @@ use crate::strategy::bayes::settings::pending::{Hallucinate, Integrate, Pending}
 use crate::strategy::bayes::settings::surrogate::{
     GP, NamedMean, PriorMean, Surrogate, TargetScale,
 };
-use crate::strategy::registry::as_json;
+use crate::strategy::from_settings::as_json;
 
 pub mod pending;
 pub mod surrogate;

@@ -24,7 +24,7 @@ use crate::strategy::elimination::note::Note;
 use crate::strategy::elimination::rounds::Rounds;
 use crate::strategy::elimination::schedule::Schedule;
 use crate::strategy::elimination::settings::{self, Beta, Settings, SubExponential};
-use crate::strategy::registry::FromSettings;
+use crate::strategy::from_settings::FromSettings;
 use crate::strategy::{Proposal, Query, Recommendation, Setup, Strategy, Supports, best_by_value};
 
 /// The strategy: its settings, the rounds so far, and caches.

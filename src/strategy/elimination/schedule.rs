@@ -3,7 +3,38 @@
 //! q_0 = 1, q_r = ⌈√(T q_{r−1})⌉ (Algorithm 1). The steps after the first q_r give time for their results, so that
 //! with probability 1 − δ/2 the first q_r results of every round have arrived at its end.
 
-use crate::strategy::elimination::settings::{Lengths, SubExponential, Tail};
+use serde::{Deserialize, Serialize};
+
+/// E exp(η(τ − E τ)) ≤ exp(η²ξ²/2) for all |η| ≤ 1/b (Assumption 3.3).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct SubExponential {
+    /// E τ, in suggestions.
+    pub mean: f64,
+    pub xi: f64,
+    pub b: f64,
+}
+
+/// The term of Eq. 6 that is used as the bound on delays.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Tail {
+    /// The larger term, which is a valid bound.
+    Max,
+    /// The smaller term, as printed, which is not a valid bound.
+    Min,
+}
+
+/// The rule for the lengths of rounds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Lengths {
+    /// t_r = ⌈q_r + u_T(δ)⌉; the last round is cut to the horizon.
+    Paper,
+    /// t_r = ⌊q_r + E[τ] + 2b·log(3s/2δ)⌋ at step s, until Σ q_r ≥ T, with a complete last round, as in the code of
+    /// the authors.
+    Code,
+}
 
 /// The parameters of the lengths.
 #[derive(Debug, Clone, Copy, PartialEq)]

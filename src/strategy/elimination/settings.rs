@@ -11,7 +11,9 @@ use crate::gp::kernel::KernelFamily;
 use crate::strategy::bayes::checks::MAX_COUNT;
 use crate::strategy::bayes::settings::surrogate::Lengthscale;
 use crate::strategy::elimination::schedule::Schedule;
-use crate::strategy::registry::as_json;
+use crate::strategy::from_settings::as_json;
+
+pub use crate::strategy::elimination::schedule::{Lengths, SubExponential, Tail};
 
 /// The smallest noise variance relative to the signal variance; it replaces a noise of 0.
 const MIN_NOISE: f64 = 1e-10;
@@ -86,16 +88,6 @@ pub struct EstimatedDelay {}
 #[serde(deny_unknown_fields, default)]
 pub struct NoDelay {}
 
-/// E exp(η(τ − E τ)) ≤ exp(η²ξ²/2) for all |η| ≤ 1/b (Assumption 3.3).
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct SubExponential {
-    /// E τ, in suggestions.
-    pub mean: f64,
-    pub xi: f64,
-    pub b: f64,
-}
-
 /// The multiplier of the standard deviation in the bounds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(untagged, expecting = "expected a number or \"theory\" for beta")]
@@ -109,27 +101,6 @@ pub enum Beta {
 #[serde(rename_all = "snake_case")]
 pub enum Theory {
     Theory,
-}
-
-/// The term of Eq. 6 that is used as the bound on delays.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Tail {
-    /// The larger term, which is a valid bound.
-    Max,
-    /// The smaller term, as printed, which is not a valid bound.
-    Min,
-}
-
-/// The rule for the lengths of rounds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Lengths {
-    /// t_r = ⌈q_r + u_T(δ)⌉; the last round is cut to the horizon.
-    Paper,
-    /// t_r = ⌊q_r + E[τ] + 2b·log(3s/2δ)⌋ at step s, until Σ q_r ≥ T, with a complete last round, as in the code of
-    /// the authors.
-    Code,
 }
 
 /// All values that settings may have, with their defaults.

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::error::{Error, Result};
-use crate::strategy::registry::as_json;
+use crate::strategy::from_settings::as_json;
 
 /// The largest number of instances that share one partition.
 const MAX_INSTANCES: usize = 256;

@@ -9,7 +9,7 @@ use crate::error::{Error, Result, Stop, check};
 use crate::ledger::{Ledger, Point, TrialNumber};
 use crate::maximize::feasible::{Feasible, MAX_TRIES};
 use crate::random::Rng;
-use crate::strategy::registry::FromSettings;
+use crate::strategy::from_settings::FromSettings;
 use crate::strategy::tree::bias::Bias;
 use crate::strategy::tree::fold::Forest;
 use crate::strategy::tree::instance::{Instance, Nu};

@@ -9,8 +9,7 @@ use std::collections::HashSet;
 use ndarray::{Array2, ArrayView2};
 
 use crate::domain::Domain;
-use crate::gp::GaussianProcess;
-use crate::gp::calibration::NOISELESS;
+use crate::gp::{GaussianProcess, NOISELESS};
 use crate::ledger::{Ledger, State, Trial, TrialNumber};
 use crate::maximize::excluded::Excluded;
 use crate::maximize::feasible::Pool;

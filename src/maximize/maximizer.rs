@@ -1,0 +1,141 @@
+//! The methods of the search for the argmax, and the search with one of them.
+
+use ndarray::{ArrayView1, ArrayView2};
+
+use super::argmax::Argmax;
+use super::constrained::{self, Allowed};
+use super::excluded::Excluded;
+use super::scoring::Search;
+use super::starting_points::starting_points;
+use super::{default_search, direct, exhaustive, multistart};
+use crate::domain::{Coordinate, Domain, Objective};
+use crate::error::{Error, Result, Stop};
+use crate::random::Rng;
+
+/// The method of the search of a box. Candidates are always enumerated.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Maximizer {
+    /// The search of [`super::default_search`]. `effort` scales its counts; 1 takes about 15 ms at d = 6.
+    Default { effort: f64 },
+    /// `n_raw` uniform points, then `n_starts` L-BFGS-B runs from other uniform points, as in the literature. For boxes
+    /// only; the best observed points are not used.
+    Multistart { n_raw: usize, n_starts: usize },
+    /// About `n_evaluations` points that DIRECT chooses, without gradients or randomness. For boxes only.
+    Direct { n_evaluations: usize },
+}
+
+impl Default for Maximizer {
+    fn default() -> Maximizer {
+        Maximizer::Default { effort: 1.0 }
+    }
+}
+
+/// The best member of `domain` that the search finds.
+///
+/// `best_observed` (N, width) has good observed points, best first; it may be empty. An `excluded` member is returned
+/// only if all members are excluded; `Multistart` and `Direct` ignore `excluded`. NaN counts as the smallest value; if
+/// all values of `objective` are NaN, a random member with value NaN is returned. Errors: [`Error::Shape`],
+/// [`Error::InvalidSetting`], [`Error::Interrupted`].
+pub fn maximize(
+    objective: &mut dyn Objective,
+    domain: &Domain,
+    best_observed: ArrayView2<f64>,
+    maximizer: &Maximizer,
+    excluded: &Excluded,
+    rng: &mut Rng,
+    stop: &mut Stop,
+) -> Result<Argmax> {
+    if best_observed.nrows() > 0 && best_observed.ncols() != domain.width() {
+        return Err(Error::Shape(format!(
+            "the best observed points have {} columns, the domain has {}; pass rows of the domain",
+            best_observed.ncols(),
+            domain.width()
+        )));
+    }
+    let none = Excluded::default();
+    let excluded = match excluded.is_all_of(domain) {
+        true => &none,
+        false => excluded,
+    };
+    let found = match (domain, maximizer) {
+        (Domain::Candidates(points), Maximizer::Default { .. }) => {
+            let skip = |row: ArrayView1<f64>| excluded.contains_row(row);
+            exhaustive::best_row(objective, points.view(), &skip, rng, stop)?
+        }
+        (Domain::Candidates(_), literature) => {
+            return Err(Error::InvalidSetting {
+                name: "maximizer",
+                got: format!("{literature:?}"),
+                expected: "candidates are always enumerated; use the default maximizer, or a box",
+            });
+        }
+        (Domain::Box(product), Maximizer::Default { .. })
+            if !product.contains(&Coordinate::Continuous)
+                && domain.combinations() <= exhaustive::MAX_COMBINATIONS =>
+        {
+            exhaustive::best_combination(objective, domain, product, excluded, rng, stop)?
+        }
+        (Domain::Box(product), Maximizer::Default { effort }) => {
+            let plan = default_search::Plan::new(product, *effort, true)?;
+            let start = starting_points(domain, product, best_observed, &plan, rng);
+            Search::new(objective, product, excluded, stop).run(&start, &plan, rng)?
+        }
+        (Domain::Box(product), Maximizer::Multistart { n_raw, n_starts }) => {
+            let counts = (*n_raw, *n_starts);
+            multistart::best_of_starts(objective, domain, product, counts, rng, stop)?
+        }
+        (Domain::Box(_), Maximizer::Direct { n_evaluations }) => {
+            direct::best_centre(objective, domain, *n_evaluations, stop)?
+        }
+    };
+    let mut argmax = found.unwrap_or_else(|| {
+        let (point, index) = excluded.sample_left(domain, rng);
+        Argmax {
+            point,
+            index,
+            value: f64::NAN,
+        }
+    });
+    if argmax.index.is_none() {
+        domain.snap(&mut argmax.point);
+    }
+    Ok(argmax)
+}
+
+/// As [`maximize`], restricted to members that satisfy the constraints. `Multistart` and `Direct` do not support
+/// constraints.
+pub fn maximize_allowed(
+    objective: &mut dyn Objective,
+    domain: &Domain,
+    best_observed: ArrayView2<f64>,
+    maximizer: &Maximizer,
+    allowed: Allowed,
+    rng: &mut Rng,
+    stop: &mut Stop,
+) -> Result<Argmax> {
+    match (allowed.pool, maximizer) {
+        (None, _) => maximize(
+            objective,
+            domain,
+            best_observed,
+            maximizer,
+            allowed.excluded,
+            rng,
+            stop,
+        ),
+        (Some(pool), Maximizer::Default { effort }) => constrained::best_feasible(
+            objective,
+            domain,
+            best_observed,
+            *effort,
+            (allowed, pool),
+            rng,
+            stop,
+        ),
+        (Some(_), literature) => Err(Error::InvalidSetting {
+            name: "maximizer",
+            got: format!("{literature:?}"),
+            expected: "multistart and direct do not support constraints; use the default search",
+        }),
+    }
+}
