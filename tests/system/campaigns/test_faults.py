@@ -15,19 +15,19 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="kills, limits a
 
 @pytest.fixture
 def program(monkeypatch):
-    """A fault program by its name, imported as it imports itself: its workers find it by that name too."""
+    """A fault program by its name. The name is the one by which its workers import it."""
     monkeypatch.syspath_prepend(str(FAULTS))
     return importlib.import_module
 
 
 def clean(figures):
-    """The figures, once they hold no failure."""
+    """The figures, after a check that they contain no failure."""
     harness = importlib.import_module("harness")
     assert harness.failures_in(figures) == 0, figures
     return figures
 
 
-def test_killed_writers_lose_nothing_that_was_acknowledged(program):
+def test_killed_writers_lose_no_acknowledged_call(program):
     figures = clean(program("kill").run(kills=6, workers=4, kills_per_study=3, longest=3.0))
     assert figures["acknowledged"] > 0 and figures["kills"] >= 6
 

@@ -1,4 +1,4 @@
-"""The replay of Kandasamy et al. 2017: its runs, what is kept of them, its counts, table and figure."""
+"""The replay of Kandasamy et al. 2017: its runs, their stored results, its counts, table and figure."""
 
 from __future__ import annotations
 
@@ -107,13 +107,13 @@ def described(function, finals):
 
 def test_counts_compare_in_pairs():
     better = {"asyRAND": [3.0, 4.0, 5.0], "synTS": [1.0, 2.0, 3.0], "asyTS": [0.9, 2.1, 2.9]}
-    # Less than random, and more than synTS in every run.
+    # Smaller than random's, and larger than synTS's in every run.
     worse = {"asyRAND": [3.0, 4.0, 5.0], "synTS": [1.0, 2.0, 3.0], "asyTS": [1.2, 2.2, 3.3]}
     found = asyts.counts(described("branin", better) + described("park1", worse) + described("park2", {"synTS": [1.0]}))
     assert list(found["functions"]) == ["branin", "park1"]
     assert (found["beats_random"], found["no_worse_than_synTS"]) == (2, 1)
     assert found["functions"]["park1"]["difference_to_synTS"] == pytest.approx(0.7 / 3)
-    # One run has no standard error: nothing is said of what needs one.
+    # One run has no standard error, so comparisons that need one are left out.
     one = asyts.counts(described("branin", {method: values[:1] for method, values in better.items()}))
     assert (one["beats_random"], one["no_worse_than_synTS"]) == (1, None)
 
@@ -132,7 +132,7 @@ def test_the_replay_end_to_end(tmp_path, capsys, monkeypatch):
     assert by_panel == set(asyts.every_setting(asyts.QUICK_FUNCTIONS))
     assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
     assert len(list((tmp_path / "kept").iterdir())) == len(report["settings"])
-    # All of it is kept.
+    # The whole result is stored.
     assert cli.main([*arguments, *files]) == cli.DONE
     assert capsys.readouterr().out == first
 

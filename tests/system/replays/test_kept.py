@@ -1,4 +1,4 @@
-"""Replays of networks that keep their runs: a function stands in for training, so that torch is not needed."""
+"""Replays of networks that store their runs. A function replaces the training, so torch is not needed."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_kept_runs_are_not_made_again(replay, trained, tmp_path):
     again = replay.run(options)
     assert len(trained) == n_trained
     np.testing.assert_equal(again, report)
-    # As without files, times apart.
+    # As without files, except for times.
     np.testing.assert_equal(untimed(replay.run(replace(options, keep=None))), untimed(report))
 
 

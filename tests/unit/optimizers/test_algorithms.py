@@ -21,7 +21,7 @@ NEEDED = {
 
 
 def needed(name):
-    """The arguments that an algorithm cannot do without."""
+    """The required arguments of an algorithm."""
     if name.startswith("BPE"):
         return {"horizon": 100, "lengthscale": 0.3, "noise_std": 0.1}
     return NEEDED.get(name, {})
@@ -124,7 +124,7 @@ def test_missing_arguments_of_an_algorithm_are_named(name):
         for option in ({}, {argument: None}):
             with pytest.raises(bl.InvalidSetting, match=f"{argument} is missing: .*{name}"):
                 bl.algorithm(name, SPACE, **others, **option)
-    # What is asked for may be part of a value that is given whole.
+    # A required argument may be a field of a given value.
     bl.algorithm("PCTS-DUCB1-sigma", SPACE, bound=bl.DUCB1Sigma(noise_std=0.1))
 
 

@@ -175,7 +175,8 @@ def test_candidates_that_were_run_elsewhere_come_back_where_they_were_run(way):
         other.add(table)
 
 
-# `run_x` is a parameter beside `x`: what was run needs a name of its own; and `run__x` takes that one in turn.
+# `run_x` is a parameter beside `x`, so the column of points that were run needs another name. `run__x` also takes that
+# name.
 NAMED_LIKE_RUNS = ({"x": (0.0, 1.0), "run_x": (1, 9)}, {"x": (0.0, 1.0), "run_x": (1, 9), "run__x": ["a", "b"]})
 
 
@@ -195,7 +196,7 @@ def test_parameters_named_like_the_columns_of_runs_elsewhere(way, space, prefix)
     added = other.add(way(table))
     for one, params in zip(added, (run.params_run, plain.params, pending.params), strict=True):
         assert one.params == params | {"x": pytest.approx(params["x"], rel=1e-13)}
-    # Without trials that were run elsewhere there is nothing but the parameters.
+    # Without trials that were run elsewhere, the only columns are the parameters.
     assert [each for each in other.trials_dataframe() if each.startswith("params_")] == columns[: len(space)]
 
 

@@ -1,4 +1,4 @@
-"""BelatedSampler in Optuna: Optuna's own tests of samplers, studies beside belated's own loop, arguments."""
+"""BelatedSampler in Optuna: Optuna's tests of samplers, comparisons with belated's loop, and arguments."""
 
 import functools
 import importlib.util
@@ -40,7 +40,7 @@ else:
             return lambda: BelatedSampler(warn_independent_sampling=False)
 
 
-# Beside belated's own loop.
+# Comparisons with belated's loop.
 
 
 @pytest.fixture(params=["memory", "journal", "database"])
@@ -56,7 +56,7 @@ def opened(request, url, tmp_path):
 
 
 @pytest.mark.parametrize(("direction", "in_flight"), [("minimize", 1), ("maximize", 4)])
-def test_points_are_those_of_the_own_loop_when_values_come_late_or_never(opened, direction, in_flight):
+def test_points_equal_those_of_belateds_loop_when_values_come_late_or_never(opened, direction, in_flight):
     rng = np.random.default_rng(in_flight)
     own = bl.BayesOpt(SPACE, direction=direction, seed=3)
     trials, running = [], []
@@ -80,7 +80,7 @@ def test_points_are_those_of_the_own_loop_when_values_come_late_or_never(opened,
             own.observe(k, value)
             study.tell(k, value)
     derived = log_of(study)
-    # Bit for bit, the hyperparameters included, which were fitted by several samplers.
+    # All are equal bit for bit, including hyperparameters fitted by several samplers.
     assert events(derived) == events(own._log)
     assert sum("note" in event.get("Suggested", {}) for event in events(own._log)) > 5
 
