@@ -1,4 +1,4 @@
-"""Encoding and decoding of spaces and candidates, and their refusal of everything else."""
+"""Encoding and decoding of spaces and candidates, and refusals of other points."""
 
 import math
 import sys

@@ -1,4 +1,4 @@
-"""Studies of trials at several fidelities: what is kept, and what a study refuses."""
+"""Studies of trials at several fidelities: the stored data, and refusals."""
 
 import multiprocessing
 

@@ -175,7 +175,7 @@ def test_several_studies_share_a_store(store):
         studies[1].observe(trial, 1.0)
 
 
-# Nothing is lost, and nothing counts twice.
+# No call is lost or counted twice.
 
 
 def test_refusals_change_nothing(store):
@@ -384,7 +384,7 @@ def test_threads_share_a_study_object(store):
 
 @pytest.mark.parametrize("quick", [0.0, 1e9])
 def test_simultaneous_suggestions_equal_sequential_ones(store, monkeypatch, quick):
-    """While a proposal is made, another study suggests: it is made again with the other's point pending."""
+    """If another study suggests during a proposal, the proposal is made again with the other's point pending."""
     monkeypatch.setattr("belated.study.shared_log._QUICK", quick)
 
     def make():
