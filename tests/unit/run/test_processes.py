@@ -51,7 +51,7 @@ def by_level(params):
 
 
 class Dies:
-    """Is killed in the evaluations of some trials, as often as said; notes each evaluation that begins in a file."""
+    """Is killed in evaluations of some trials, a given number of times; records each start in a file."""
 
     def __init__(self, path, times, how="SIGKILL"):
         self.path, self.times, self.how = str(path), times, how
