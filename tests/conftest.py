@@ -12,7 +12,8 @@ from hypothesis import settings
 import belated
 from campaigns import server
 
-# Deadlines measure the machine, not the code. Continuous integration runs the same examples each time, people new ones.
+# Deadlines measure the machine, not the code. Continuous integration runs the same examples each time; other runs draw
+# new examples.
 settings.register_profile("belated", deadline=None, derandomize=bool(os.environ.get("CI")))
 settings.load_profile("belated")
 

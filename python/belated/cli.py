@@ -13,7 +13,8 @@ from belated import _core, experiments
 from belated.serve import command as serve_command
 from belated.study import commands as study_commands
 
-# Exit codes. Those above 128 are a shell's for SIGINT and SIGPIPE; argparse exits with 2 for unreadable arguments.
+# Exit codes. Codes above 128 are a shell's codes for SIGINT and SIGPIPE; argparse exits with 2 for unreadable
+# arguments.
 DONE, FAILED, INTERRUPTED, BROKEN_PIPE = 0, 1, 130, 141
 
 

@@ -1,6 +1,6 @@
 """Images for the replays that train networks: MNIST's digits, CIFAR-10, and parts of them.
 
-Both are read from a folder with numpy alone. Without a folder torchvision downloads MNIST to torch's folder for
+Both are read from a folder and need only numpy. Without a folder torchvision downloads MNIST to torch's folder for
 downloads.
 """
 
@@ -131,7 +131,7 @@ def read_idx(path: Path) -> NDArray[np.uint8]:
     except (EOFError, OSError) as error:
         raise MissingData(f"{path} cannot be read ({error}): get it again") from error
     if len(content) < 4 or content[:3] != b"\0\0\x08":
-        raise MissingData(f"{path} is no IDX file of bytes: get it again")
+        raise MissingData(f"{path} is not an IDX file of bytes: get it again")
     start = 4 + 4 * content[3]
     shape = tuple(int.from_bytes(content[i : i + 4], "big") for i in range(4, start, 4))
     if len(content) < start or len(content) - start != math.prod(shape):
@@ -190,7 +190,7 @@ def _torchvision_mnist(train: bool) -> Images:
     folder = Path(torch.hub.get_dir()) / "datasets"
     try:
         digits = MNIST(folder, train=train, download=True)
-    except Exception as error:  # without network, behind a proxy, …: each layer raises other exceptions
+    except Exception as error:  # without network, behind a proxy, …: each layer raises different exceptions
         raise MissingData(_how_to_get_digits(f"torchvision could not download MNIST ({error})")) from error
     return Images(digits.data.numpy()[:, None], digits.targets.numpy().astype(np.int64))
 

@@ -24,7 +24,7 @@ class BayesOpt(Optimizer, strategy="BayesOpt"):
         "thompson", "max_variance", "ucb_pe".
     pending : Integrate, Hallucinate, Ignore, Censor, Liar, Nearest or str, optional
         How the model treats a trial without a result; as strings "integrate", "hallucinate", "ignore", "censor",
-        "liar", "nearest". Default None: `Integrate` with `LogEI`, `Hallucinate` with the others.
+        "liar", "nearest". Default None: `Integrate` with `LogEI`, `Hallucinate` with other acquisitions.
     surrogate : GP or str, default "gp"
         The model of f.
     initial : Initial or int, optional

@@ -35,7 +35,7 @@ _DIGITS = 14
 
 
 def is_trials_table(params: Any) -> bool:
-    """Whether this is a table from `trials_dataframe`, and not a table of parameters alone."""
+    """Whether this is a table from `trials_dataframe`, and not a table with only parameters."""
     if not is_table(params):
         return False
     columns = [str(name) for name in params.columns]
@@ -169,7 +169,7 @@ def _read_cell(dimension: Dimension, cell: Any, column: str, i: int) -> Any:
 
 
 def _in_range(dimension: Dimension | Fidelity | None, cell: Any) -> Any:
-    """Move a number back to the end of the range if rounding in a file moved it out; return other cells as they are."""
+    """Move a number back to the end of the range if rounding in a file moved it out; return other cells unchanged."""
     number = finite(cell)
     low, high = getattr(dimension, "low", None), getattr(dimension, "high", None)
     if number is None or low is None or high is None or low <= number <= high:

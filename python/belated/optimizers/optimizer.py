@@ -85,7 +85,7 @@ class Optimizer(LifeCycle[_core.Optimizer]):
         self._log = _core.Optimizer(self.domain_.domain(), json.dumps(self._definition()))
 
     def _settings(self) -> dict[str, Any]:
-        """Return the checked arguments of this strategy alone; strings and numbers become the values they stand for."""
+        """Return the checked arguments of only this strategy; strings and numbers become the values that they name."""
         common = {field.name for field in fields(Optimizer)}
         annotations = annotations_of(type(self))
         settings: dict[str, Any] = {}
@@ -173,7 +173,7 @@ class Optimizer(LifeCycle[_core.Optimizer]):
         """
         if self._log.n_events():
             raise InvalidSetting("set_params comes too late: there are trials already; make a new optimizer instead")
-        # All or nothing: a bad argument raises before this optimizer is changed.
+        # An invalid argument raises an error before this optimizer is changed.
         given = self.get_params(deep=False)
         arguments = with_nested(type(self), given, params)
         # Unchanged spaces are not read again, because reading would repeat its warnings.

@@ -30,7 +30,7 @@ class Trial:
 
     Trials come from ``suggest``, ``add`` and ``trials``. They are views that read the optimizer's
     log at each access, so they are never out of date. Two are equal if they have the same number in
-    the same optimizer. A pickled trial takes its optimizer along: send a worker `params` (or `x`)
+    the same optimizer. A pickled trial contains its optimizer, so send a worker `params` (or `x`)
     and `number`, and report the value to the optimizer that suggested the trial.
 
     Examples

@@ -41,7 +41,7 @@ def plot_delays(search: ReadAccess, ax: Axes | None = None) -> Axes:
     Raises
     ------
     InvalidSetting
-        `search` is none of the three.
+        `search` is not one of the three.
     """
     checked_search(search, "plot_delays")
     ax = axes_for(ax)

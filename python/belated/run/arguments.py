@@ -135,7 +135,8 @@ def size(n_workers: Any, executor: Any) -> int:
         return count("n_workers", n_workers, 1)
     if executor is None:
         return 1
-    # Not part of the interface of executors: these are the attributes of MPI, and of the standard library and loky.
+    # The size is not part of the interface of executors. These are its attributes in MPI, and in the standard library
+    # and loky.
     for name in ("num_workers", "_max_workers"):
         number = whole_number(getattr(executor, name, None))
         if number is not None and number >= 1:
@@ -183,7 +184,7 @@ def own_pool(size: int, timeout: float | None, processes: bool = False) -> Execu
 
 
 def exception_types(catch: Any) -> tuple[type[BaseException], ...]:
-    """Return the exception classes after which the run continues."""
+    """Return the classes of exceptions after which the run continues."""
     types = tuple(catch) if isinstance(catch, (tuple, list)) else (catch,)
     if not all(isinstance(each, type) and issubclass(each, BaseException) for each in types):
         raise InvalidSetting(f"catch={short_repr(catch)} is not usable: pass exception classes, () for none")
@@ -222,7 +223,7 @@ def check_picklable(f: Any, executor: Executor | None, processes: bool = False) 
     from concurrent.futures import ProcessPoolExecutor
     from multiprocessing.reduction import ForkingPickler
 
-    # The pool would fail only after trials have been started; other executors have their own way to send f.
+    # The pool would fail only after trials were started. Other executors send f in their own way.
     if executor is not None and not isinstance(executor, ProcessPoolExecutor):
         return
     try:

@@ -30,7 +30,7 @@ from belated.warn import logger, warn
 
 LOGGER = logger()
 
-# Seconds. On Windows, Ctrl-C is not answered during a wait, so none is longer.
+# Seconds. On Windows, Ctrl-C has no effect during a wait, so no wait is longer.
 _MAX_WAIT = 0.5
 
 # A run ends if its first evaluations all fail in the same way: this many, or as many as it has workers if that is more.
@@ -177,7 +177,7 @@ class Evaluations:
 
     def next_finished(self, wait: bool) -> Future[Outcome] | None:
         """Return a finished evaluation, or None if there is none; with `wait`, wait for one until the deadline."""
-        if not wait and self.finished.empty():  # by far the most frequent; an exception takes longer
+        if not wait and self.finished.empty():  # the most frequent case; an exception takes longer
             return None
         while True:
             left = max(0.0, self.deadline - monotonic()) if wait else 0.0
@@ -212,7 +212,7 @@ class Evaluations:
             raise outcome.error
         if self.progress is not None:
             best, left = self.optimizer.best_value_, self.deadline - monotonic()
-            # The next trial to start counts as in flight, so that the bar need not be drawn again for it.
+            # The trial that starts next counts as in flight, so that the bar need not be drawn again for it.
             to_start = self.n_trials - len(self.trials) if left > 0 else 0
             in_flight = int(min(self.n_workers, len(self.running) + to_start))
             self.progress.update(done=1, left=left, best=best, in_flight=in_flight, failed=self.n_failed or None)
@@ -222,7 +222,8 @@ class Evaluations:
 
     def may_retry(self, trial: Trial, error: Exception) -> bool:
         """Whether an evaluation that the executor lost may be started again."""
-        # These would fail again: a call that is cancelled or cannot be started or pickled, and a broken executor.
+        # A retry would fail again if a call is cancelled, cannot be started or cannot be pickled, or if the executor is
+        # broken.
         lasts = isinstance(error, (BrokenExecutor, CancelledError, WorkersDoNotStart)) or _is_of_pickling(error)
         return self.n_retried[trial.number] < self.retries and not (lasts and worker_died(error) is None)
 
@@ -305,7 +306,7 @@ class Evaluations:
             ) from outcome.error
 
     def warn_once(self, kind: str, message: str) -> None:
-        """Warn, unless the run has given a warning of this kind."""
+        """Warn, unless the run has already given a warning of this kind."""
         if kind not in self.warned:
             self.warned.add(kind)
             warn(message)
@@ -334,7 +335,7 @@ class Evaluations:
         return RunError(f"{name} could not evaluate trial {trial.number}: {format_error(error).rstrip('.')}{advice}")
 
     def finalize(self) -> None:
-        """Report outcomes that have arrived, abandon trials that were not started, and leave the others pending."""
+        """Report outcomes that have arrived, abandon trials that were not started, and leave other trials pending."""
         for future, trial in self.running.items():
             if future.cancel():
                 _abandon(trial)

@@ -125,8 +125,8 @@ def _optimize(
     if stop_reason == "n_trials" and total is not None:
         total.warn_pending([trial.number for trial in evaluations.trials])
     if interrupt is not None and not _is_at_a_prompt():
-        # Overwrites the result of an inner run: if f calls maximize itself, the script gets the result of the outer
-        # run.
+        # This overwrites the result of an inner run: if f calls maximize itself, the script gets the result of the
+        # outer run.
         interrupt.result = outcome  # type: ignore[attr-defined]
         raise interrupt
     # If the user ended a run, it may have no value. Its trials are read last, because they may be many.
@@ -195,9 +195,9 @@ def maximize(*args: Any, **kwargs: Any) -> Result:
     n_trials : int, optional
         How many trials to start, besides the trials that the optimizer has; 0 returns at once. None: no limit.
     n_trials_total : int, optional
-        Start trials until this number has been suggested, to continue an interrupted run. It counts the trials that the
-        optimizer has and the ones that other processes of a study suggest, but not abandoned trials. Pending trials
-        count, also those of a process that died: see `retry_pending`.
+        Start trials until this number has been suggested, to continue an interrupted run. It counts the trials of the
+        optimizer, including trials that other processes of a study suggest, but not abandoned trials. Pending trials
+        also count, even if their process died: see `retry_pending`.
     timeout : float, optional
         Seconds until the run ends, even if evaluations are still running; their trials stay pending.
     budget : float, optional
@@ -289,7 +289,7 @@ def maximize(*args: Any, **kwargs: Any) -> Result:
     >>> abs(result.best_params_["x"] - 0.3) < 0.05
     True
 
-    With the noise of each value, and a note to keep:
+    A function that also returns the noise of each value, and an attribute:
 
     >>> def measured(params, trial):
     ...     return {"value": params["x"], "std": 0.1, "attrs": {"machine": trial.number % 2}}
@@ -302,7 +302,7 @@ def maximize(*args: Any, **kwargs: Any) -> Result:
 
 @_with_arguments_of(_optimize)
 def minimize(*args: Any, **kwargs: Any) -> Result:
-    """Find the parameters with the lowest value of f; everything else is as in `maximize`.
+    """Find the parameters with the lowest value of f; all other behaviour is as in `maximize`.
 
     Examples
     --------

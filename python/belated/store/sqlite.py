@@ -94,7 +94,8 @@ class SqliteStore(Store):
         return f"SqliteStore({self.path!r})"
 
     def __del__(self) -> None:
-        # Immediately, not when cycles are collected: the last connection that closes removes the write-ahead log.
+        # Close immediately and not at garbage collection, because the last connection that closes removes the
+        # write-ahead log.
         self._disconnect()
 
     def __getstate__(self) -> dict[str, str]:
@@ -170,7 +171,8 @@ class SqliteStore(Store):
                 connection = self._ready(write=True)
                 study = self._id(connection, name)
                 changed: list[bool] = []
-                # As `_in_transaction`, but in this frame, so that no interrupt comes between the lock and its release.
+                # Like `_in_transaction`, but in this frame, so that no interrupt can come between the lock and its
+                # release.
                 try:
                     self._when_free(lambda: connection.execute("BEGIN IMMEDIATE"))
                     yield _Transaction(connection, study, changed)
@@ -269,7 +271,7 @@ class SqliteStore(Store):
         self._reads_only = problem is not None
         if problem is not None:
             warn(f"store {self.path} is opened for reading only, and may lack the last events: {problem}")
-        # A reader that could write would, on closing, copy its own log over the pages that others wrote.
+        # When a reader with write access closes, it would copy its own log over pages that other processes wrote.
         uri = f"{Path(self.path).as_uri()}?mode={'rwc' if create else 'ro' if self._reads_only else 'rw'}"
         connection = sqlite3.connect(uri, uri=True, timeout=0, isolation_level=None, check_same_thread=False)
         try:
@@ -277,7 +279,7 @@ class SqliteStore(Store):
                 connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _MAX_CELL)
                 connection.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
             for setting in ("trusted_schema = OFF", "foreign_keys = ON", "cell_size_check = ON", "synchronous = FULL"):
-                # Even these read the file, which other processes may be recovering after a crash.
+                # These statements also read the file, which other processes may be recovering after a crash.
                 self._fetch(connection, f"PRAGMA {setting}")
             self._check_layout(connection, create)
             self._file = self._identity()
@@ -325,7 +327,7 @@ class SqliteStore(Store):
             )
 
     def _second_name(self) -> str | None:
-        """Return why the file may be open under another name, with another log there; None if it has one name."""
+        """Return why the file may be open under another name with another log; None if it has only one name."""
         try:
             status = os.stat(self.path)
         except OSError:
@@ -355,7 +357,7 @@ class SqliteStore(Store):
                 self._when_free(lambda: connection.execute("COMMIT"))
             return result
         finally:
-            # Only functions in C, before which no interrupt can come.
+            # These are functions in C, before which no interrupt can come.
             if connection.in_transaction:
                 try:
                     connection.execute("ROLLBACK")

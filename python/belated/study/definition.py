@@ -228,4 +228,4 @@ def optimizer_from(
         own_time = time if arguments.get("clock") == "seconds" else None
         return made(**arguments, time=own_time, constraints=constraints)
     except (BelatedError, TypeError, ValueError, KeyError, AttributeError, OverflowError, RecursionError) as error:
-        raise StoreError(f"the study's definition makes no optimizer: {error}") from error
+        raise StoreError(f"the study's definition does not define an optimizer: {error}") from error

@@ -154,7 +154,7 @@ def space_of(trials: Sequence[Any]) -> Space:
     if not distributions:
         raise InvalidSpace("the study has no trial with parameters: pass an optimizer with their space")
     dimensions = {name: dimension_of(name, distribution) for name, distribution in distributions.items()}
-    # A trial that ended early may lack parameters that it would have had later.
+    # A trial that ended early may lack parameters that it would have sampled later.
     whole = [trial.params for trial in trials if trial.state.name == "COMPLETE"]
     for name in dimensions:
         if not all(name in params for params in whole):

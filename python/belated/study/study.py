@@ -153,8 +153,8 @@ class Study(LifeCycle[SharedLog]):
         Raises
         ------
         InvalidSetting
-            There is no such study, it has several objectives, its direction is not that of `optimizer`, or the new
-            study exists already.
+            There is no such study, it has several objectives, its direction differs from the direction of `optimizer`,
+            or the new study already exists.
         InvalidSpace
             belated cannot search a distribution, a parameter has several, or no condition tells which trials have a
             parameter.

@@ -53,7 +53,7 @@ FEATURES = {
     "fidelity": (DOMAINS["mixed"] | {"fidelity": FIDELITY}, "fidelity"),
 }
 
-# Fits that take less time than those of the defaults.
+# Settings with faster fits than the defaults.
 QUICK = {"BayesOpt": {"surrogate": bl.GP(n_restarts=1, n_refit_restarts=1, refit_every=4), "initial": 3}}
 
 

@@ -199,7 +199,7 @@ class RandomUse(RuleBasedStateMachine):
         assert best is None or self.sign * self.opt.best_value_ == best
 
     def teardown(self):
-        """The log alone gives the same optimizer: notes are accepted, and suggestions continue bit for bit."""
+        """The log determines the optimizer: notes are accepted, and suggestions continue bit for bit."""
         if not hasattr(self, "states"):
             return
         assert all(math.isfinite(t.suggested_at) for t in self.opt.trials)

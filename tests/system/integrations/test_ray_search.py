@@ -108,7 +108,7 @@ def test_a_space_of_belated_with_names_of_nested_parameters_and_conditions():
         ({"x": tune.choice([1, tune.uniform(0, 1)])}, "a choice has the domain"),
         ({"x": tune.choice([1, 2, 1])}, "space\\['x'\\]: choices has 1 twice"),
         ({"x/y": tune.uniform(0, 1)}, "the name 'x/y' is not usable: keys are strings without '/'"),
-        ({"x": 1, "y": {"z": "constant"}}, "param_space has constants alone"),
+        ({"x": 1, "y": {"z": "constant"}}, "param_space has only constants"),
     ],
     ids=str,
 )
@@ -247,7 +247,7 @@ def test_an_optimizer_as_a_whole():
         ({"space": {"x": (0.0, 1.0)}, "mode": "min", "optimizer": lambda space, **_: 3}, "optimizer returned 3"),
         (
             {"space": {"x": (0.0, 1.0)}, "mode": "min", "optimizer": lambda space, **_: bl.RandomSearch(space)},
-            "pass on the one that it is given",
+            "use the given direction",
         ),
         (
             {

@@ -88,7 +88,7 @@ def test_kept_results_are_not_made_again(tmp_path):
     assert again == made | {"n1": {"square": "kept"}}
     assert kept_map(square, {"n1": 1}, None, 0, "squares")["n1"]["square"] == 1
     (kept / "n3.json").write_text("{")
-    with pytest.raises(bl.InvalidSetting, match="n3.json holds no result that was kept .* delete it to make it again"):
+    with pytest.raises(bl.InvalidSetting, match="n3.json does not contain a stored result .* delete it"):
         kept_map(square, tasks, kept, 0, "squares")
 
 
@@ -141,7 +141,7 @@ def test_options_of_this_replay_are_refused_elsewhere(capsys):
     pytest.importorskip("sklearn")
     for option in (["--quick"], ["--keep", "folder"]):
         assert cli.main(["replay", "lr", *option]) == cli.FAILED
-        assert f"{option[0]} is no option of the replay lr" in capsys.readouterr().err
+        assert f"{option[0]} is not an option of the replay lr" in capsys.readouterr().err
 
 
 def test_every_panel_and_count_is_run_in_full():

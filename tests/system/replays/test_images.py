@@ -35,9 +35,9 @@ def test_an_idx_file_is_read_as_it_was_written(tmp_path_factory, array, compress
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"", "no IDX file"),
-        (b"\x89PNG....", "no IDX file"),
-        (b"\0\0\x0d\x01\0\0\0\0", "no IDX file of bytes"),  # 0x0D: floats
+        (b"", "not an IDX file"),
+        (b"\x89PNG....", "not an IDX file"),
+        (b"\0\0\x0d\x01\0\0\0\0", "not an IDX file of bytes"),  # 0x0D: floats
         (b"\0\0\x08\x03\0\0\0\x02", "ends too early"),
         (idx(np.zeros((2, 3)))[:-1], "ends too early"),
         (idx(np.zeros((2, 3))) + b"\0", "too late"),

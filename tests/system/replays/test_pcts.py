@@ -141,7 +141,7 @@ def test_the_papers_search_starts_one_evaluation_a_unit(algorithm):
 
 
 def test_an_option_that_it_does_not_have_is_refused():
-    with pytest.raises(bl.InvalidSetting, match="--keep is no option of the replay pcts-sr"):
+    with pytest.raises(bl.InvalidSetting, match="--keep is not an option of the replay pcts-sr"):
         execute(pcts_sr, Options(keep=Path("x")))
 
 

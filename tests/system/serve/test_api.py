@@ -362,7 +362,7 @@ def test_a_definition_may_leave_out_arguments_with_defaults(client, running, req
             {"optimizer": "BayesOpt", "arguments": {"space": [{"name": "x", "kind": "Real", "low": 2, "high": 1}]}},
             "low",
         ),
-        ({"optimizer": "BayesOpt", "arguments": {"space": "x"}}, "makes no optimizer"),
+        ({"optimizer": "BayesOpt", "arguments": {"space": "x"}}, "does not define an optimizer"),
         ({"optimizer": "RandomSearch", "arguments": {"candidates": [[1]], "time": 3}}, "time"),
         ({"optimizer": "RandomSearch", "arguments": {"candidates": [[1]], "constraints": ["f"]}}, "functions"),
     ],

@@ -17,7 +17,8 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 def data_sets():
     """(n, d, f, standard deviation of the noise), each by name.
 
-    All have a signal. For noise alone the evidence has dozens of equal maxima, and chance decides which one is found.
+    All have a signal. If there is only noise, the evidence has dozens of equal maxima, and chance decides which one is
+    found.
     """
     sets = [
         ("smooth", 40, 2, lambda x: np.sin(3 * x.sum(axis=1)), 0.05),

@@ -140,7 +140,7 @@ class Dense:
         if its.pending == "censor":
             targets += [floor] * len(tail)
         if its.pending == "liar":
-            # The smallest and largest are those of the user's values.
+            # The smallest and largest of the values in the user's sign.
             lies = {"min": np.min, "max": np.max, "mean": np.mean}
             lie = sign * its.lie if its.lie not in lies else self.center
             if its.lie in lies and self.values:

@@ -40,7 +40,7 @@ def last_warp(opt):
 
 
 @pytest.mark.parametrize("seed", [21, 22, 23])
-def test_compressed_values_stay_compressed_from_fit_to_fit(seed):
+def test_values_stay_compressed_at_later_fits(seed):
     """A search that starts only from the hyperparameters of the plain values ends in a poor optimum."""
     opt = bl.BayesOpt(HARTMANN6.space, seed=seed)
     bad = 0

@@ -388,7 +388,7 @@ def test_predictions_leave_failed_trials_out(opt):
 
 @pytest.mark.parametrize("plot", PLOTS)
 def test_objects_without_trials_are_refused(plot):
-    with pytest.raises(bl.InvalidSetting, match=r"search=\[\] is nothing that plot_\w+ draws: pass the result of"):
+    with pytest.raises(bl.InvalidSetting, match=r"search=\[\] cannot be drawn by plot_\w+: pass the result of"):
         plot([])
 
 

@@ -112,7 +112,7 @@ def test_equal_first_unusable_values_end_the_run(bad, n_workers, n_first):
 
 @failures_expected
 def test_equal_first_unusable_values_in_processes_end_the_run():
-    message = "^the first 3 evaluations all failed in the same way: f left attrs"
+    message = "^the first 3 evaluations all failed in the same way: f set attrs"
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(1, context) as pool, pytest.raises(bl.RunError, match=message):
         bl.maximize(attrs_that_cannot_travel, SPACE, n_trials=9, executor=pool)

@@ -56,7 +56,7 @@ def test_attrs_that_cannot_be_pickled_are_dropped_with_a_reason():
     attrs = {"f": lambda: 0}
     value = pickle.loads(pickle.dumps(Outcome(1.0, 0.5, 2.0, attrs, 0.25)))
     assert (value.value, value.attrs, value.std, value.cost, value.duration) == (None, None, 0.5, 2.0, 0.25)
-    assert value.problem.startswith("f left attrs that cannot be sent to another process: ")
+    assert value.problem.startswith("f set attrs that cannot be sent to another process: ")
     assert "pickle" in value.problem.lower()
     assert pickle.loads(pickle.dumps(Outcome(attrs=attrs, problem="f returned nan"))).problem == "f returned nan"
     error = pickle.loads(pickle.dumps(Outcome(attrs=attrs, error=OSError("no"))))

@@ -128,8 +128,8 @@ def test_all_differences_are_named(store):
     [
         ({"more": 1, "extra": 2}, r"^the study has arguments \['extra', 'more'\], unknown to this belated: upgrade"),
         ({"time": None}, r"^the study has arguments \['time'\], unknown to this belated: upgrade"),
-        ({"direction": "up"}, "^the study's definition makes no optimizer: direction='up'"),
-        ({"space": [{"name": "x", "kind": "Path"}]}, "^the study's definition makes no optimizer: "),
+        ({"direction": "up"}, "^the study's definition does not define an optimizer: direction='up'"),
+        ({"space": [{"name": "x", "kind": "Path"}]}, "^the study's definition does not define an optimizer: "),
     ],
 )
 def test_unknown_arguments_are_named(changed, message):

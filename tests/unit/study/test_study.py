@@ -307,7 +307,7 @@ STEPS = st.lists(st.tuples(st.integers(0, 8), st.integers(0, 12), st.integers(-2
 @settings(max_examples=30)
 @given(STEPS)
 def test_histories_agree_after_repeated_and_reopened_calls(tmp_path_factory, steps):
-    """Two studies take turns and are reopened; an optimizer alone, given each report once, agrees with both."""
+    """Two studies take turns and are reopened; an optimizer that gets each report once agrees with both."""
     store = f"sqlite:///{tmp_path_factory.mktemp('history') / 'a.db'}"
     plain = random_search()
     both = [bl.Study("s", store, random_search()), bl.Study.load("s", store)]

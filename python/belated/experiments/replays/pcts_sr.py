@@ -113,7 +113,7 @@ def table(report: dict[str, Any]) -> str:
         levels = "" if each["levels"] is None else f"{each['levels']:.0f}"
         name = f"{each['function']}, {each['algorithm']}"
         rows.append([name, f"{each['median_regret']:.3g}", times, f"{each['n_evaluations']:.0f}", levels])
-    header = ["", "median regret", "of that of PCTS", "evaluations", "levels"]
+    header = ["", "median regret", "ratio to PCTS", "evaluations", "levels"]
     return f"Figure 5: {report['duration']} units, {report['runs']} runs\n" + format_table(header, rows)
 
 

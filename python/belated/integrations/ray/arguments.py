@@ -26,7 +26,7 @@ def check_optimizer(optimizer: Any, direction: str, space: Space) -> None:
     """Refuse an optimizer with another space or direction, or one that trials of Tune cannot serve."""
     settings = optimizer.get_params(deep=False)
     if settings["direction"] != direction:
-        raise InvalidSetting(f"optimizer has direction={settings['direction']!r}: pass on the one that it is given")
+        raise InvalidSetting(f"optimizer has direction={settings['direction']!r}: use the given direction")
     if optimizer.domain_ != space:
         raise InvalidSetting("optimizer does not search the space that it is given: pass space on to it")
     for name in ("context", "fidelity"):

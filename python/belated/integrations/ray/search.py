@@ -110,7 +110,7 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
         # Whether the space comes from Tune's configuration.
         self._is_from_config = False
         self._optimizer: Optimizer | None = None
-        # For Tune's trials by id: the optimizer's numbers, the running ones, and the last finite values reported.
+        # For Tune's trials by id: the optimizer's numbers, the running trials, and the last finite values.
         self._trials: dict[str, int] = {}
         self._running: set[str] = set()
         self._latest: dict[str, float] = {}
@@ -154,7 +154,7 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
     # Methods that Tune calls.
 
     def set_search_properties(self, metric: str | None, mode: str | None, config: dict[str, Any], **spec: Any) -> bool:
-        """Take the metric, the mode and, unless there is one, the space from Tune's configuration.
+        """Take the metric, the mode and, if it is missing, the space from Tune's configuration.
 
         Returns False, which makes Tune raise an error, if there is a space and the configuration also has one.
         """
@@ -167,7 +167,7 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
         found = searched_part(config)
         if self._space is None:
             if not found:
-                raise InvalidSpace("param_space has constants alone: write tune.uniform(low, high), or another domain")
+                raise InvalidSpace("param_space has only constants: write tune.uniform(low, high), or another domain")
             self._space, self._is_from_config = TuneSpace(found), True
         elif found and not (
             self._is_from_config and space_as_data(TuneSpace(found).space) == space_as_data(self._space.space)
@@ -247,7 +247,7 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
         error : bool, default False
             The trial failed.
         pruned : bool, default False
-            Whether the trial was stopped early. Its value counts, as it does for a trial of this search.
+            Whether the trial was stopped early. Its value counts like the value of a trial of this search.
         intermediate_values : list of float, optional
             Not used.
         """
@@ -416,7 +416,7 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
         )
 
     def _restore(self, path: str, table: list[TuneTrial] | None) -> None:
-        """Continue a saved search, and reconcile it with Tune's table of trials; all of it, or nothing."""
+        """Continue a saved search, and reconcile it with Tune's table of trials; on an error nothing changes."""
         saved = SavedSearch.read(path)
         before = self.__dict__.copy()
         try:
@@ -451,7 +451,7 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
             raise
 
     def _reconcile(self, table: list[TuneTrial]) -> None:
-        """Take over from Tune's table the trials that this search does not have, and the changes to those it has."""
+        """Take from Tune's table the trials that this search does not have, and changes of the trials that it has."""
         optimizer, space = self._ready()
         ids = {row.id for row in table}
         lost = self._running - ids
