@@ -21,7 +21,7 @@ use crate::random::Rng;
 
 /// The smallest number of points spread over the box, in addition to the pool.
 const MIN_SPREAD: usize = 64;
-/// The number of the best starting points that are checked, besides the pool.
+/// The number of the best starting points that are checked, in addition to the pool.
 const MAX_CHECKED_STARTS: usize = 96;
 /// The number of spread points that are also checked. Bisection turns each infeasible one of them, and at most
 /// `MAX_SEGMENTS_TO_BEST` of the best infeasible points, into a point on the boundary.

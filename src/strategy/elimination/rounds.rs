@@ -33,7 +33,7 @@ pub struct Round {
     pub data: BTreeMap<TrialNumber, Datum>,
 }
 
-/// The rounds, and the number of entries of the log that they include.
+/// The rounds computed from the log, and the number of log entries folded so far.
 #[derive(Debug, Clone, Default)]
 pub struct Rounds {
     keep: bool,

@@ -37,8 +37,8 @@ pub enum Failures {
 /// If a fifth of all trials fails by accident, four in five failures are nearer to a success.
 const MAX_ISOLATED: f64 = 0.4;
 
-/// With this label P falls to ½ at less than a quarter of the way from a success to a failure. The acquisition
-/// chooses points up to there, and about this share of them fails. With the label −1 about half of them would fail.
+/// With this label P falls to ½ at less than a quarter of the way from a success to a failure. The acquisition chooses
+/// points up to this distance, and about a quarter of them fails. With the label −1 about half of them would fail.
 const LABEL_IN_REGION: f64 = -4.25;
 
 /// The noise if failures lie together. It is small because the same point always fails.

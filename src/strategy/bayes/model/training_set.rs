@@ -2,8 +2,8 @@
 //!
 //! There are two kinds of state. The *fold* follows from the log event by event, and suggestions at the end of the
 //! log can be taken back. The *posterior* is a cache of the fold. The rows of the last fit are factorised at once,
-//! and later rows are appended one by one. The order is always the same, so the bits of the posterior depend on the
-//! fold alone.
+//! and later rows are appended one by one. The order is always the same, so the bits of the posterior depend only on
+//! the fold.
 
 mod fold;
 

@@ -213,7 +213,7 @@ fn compare(settings: &Settings, note: Option<&str>, rebuilt: &[usize]) {
             assert_eq!(now, moments(&mut fresh(), &log), "{step} {suggested}");
             let is_new = !suggested && rebuilt.contains(&step);
             assert_eq!(kept.generation > generation, is_new, "{step} {suggested}");
-            // Neither a failure nor abandoning it changes what is known about f.
+            // A failure, and abandoning the failed trial, do not change the model of f.
             let is_same = suggested || [3, 7].contains(&step);
             assert_eq!(before == Some(now.clone()), is_same, "{step} {suggested}");
             before = Some(now);
