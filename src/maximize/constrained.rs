@@ -439,7 +439,7 @@ impl Constrained<'_, '_> {
     }
 
     /// A step of this length orthogonal to the uphill direction, plus a small part along it, because the better
-    /// feasible points near a boundary lie in a narrow wedge.
+    /// feasible points near a boundary are in a narrow wedge.
     fn push_step_across(
         &self,
         x: &[f64],

@@ -183,7 +183,7 @@ def test_the_log_and_the_trait_know_no_model():
 
 
 def rust_source(path):
-    """The source of a file without comments and without what follows the first `#[cfg(test)]` that opens a module."""
+    """The source of a file, without comments and without lines after the first `#[cfg(test)]` of a module."""
     source = re.sub(r"//[^\n]*", "", path.read_text(encoding="utf-8"))
     return re.split(r"#\[cfg\(test\)\]\s*(?:pub(?:\([^)]*\))?\s+)?mod\b", source)[0]
 

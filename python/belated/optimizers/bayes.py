@@ -28,7 +28,7 @@ class BayesOpt(Optimizer, strategy="BayesOpt"):
     surrogate : GP or str, default "gp"
         The model of f.
     initial : Initial or int, optional
-        The suggestions before the model takes over; a number n is ``Initial(n)``. Default None: ``Initial()``, twice as
+        The suggestions before the model is used; a number n is ``Initial(n)``. Default None: ``Initial()``, twice as
         many as there are parameters, but from 4 to 10.
     window : float, optional
         How long a pending trial counts as still arriving, in units of the clock. Twice the expected delay is a good

@@ -25,7 +25,7 @@ class Delay(Value, argument=True):
         try:
             return super().from_argument(given, name)
         except InvalidSetting as error:
-            # It has no string, because its numbers have no defaults that make sense.
+            # There is no string for it, because its numbers need values for each problem.
             raise InvalidSetting(f"{error}, or SubExponential(mean=…, xi=…, b=…)") from None
 
 
@@ -87,7 +87,7 @@ class BPEDelay(Optimizer, strategy="BPEDelay"):
     suggestions are known beforehand, the regret has a bound to which delays add only a term that does not grow with
     time.
 
-    Results after the end of a round do not change what it eliminated. Enqueued and added trials belong to no round.
+    Results after the end of a round do not change the eliminated points. Enqueued and added trials belong to no round.
     Points may be suggested more than once. A space is searched on a quasi-random set of points. Contexts, conditions,
     constraints and fidelities are refused, and so is ``clock="seconds"``, because rounds count suggestions.
 

@@ -1,7 +1,7 @@
 """Trials from a table that `trials_dataframe` made, in memory or back from a CSV file.
 
-A CSV file keeps the text of a value. Numbers come back with a rounding error in the last digit, None and the empty
-string as missing, and tuples as their text. JSON, pickles and studies are exact.
+A CSV file keeps the text of a value. Numbers are read with a rounding error in the last digit, None and the empty
+string as missing values, and tuples as their text. JSON, pickles and studies are exact.
 """
 
 from __future__ import annotations
@@ -139,7 +139,7 @@ def _read_space(space: Space, row: Mapping[str, Any], prefix: str, i: int) -> di
 
 
 def _as_read(value: Any) -> float | str | None:
-    """Return a value as it comes back from a CSV file: equal for values that print alike."""
+    """Return a value as it is read from a CSV file; values with the same text give equal results."""
     text = "" if value is None else str(value)
     if text == "" or text in _READ_AS_MISSING:
         return None

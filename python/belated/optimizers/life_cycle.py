@@ -28,7 +28,7 @@ AnyLog = TypeVar("AnyLog", bound=Log)
 class LifeCycle(ReadAccess, Generic[AnyLog]):
     """The life cycle of trials from suggestion to result; the subclass provides the log.
 
-    A subclass sets `_problem`, `_log` and `_token`, and overrides what its log needs.
+    A subclass sets `_problem`, `_log` and `_token`, and overrides the members that its log needs.
     """
 
     _problem: Problem
@@ -198,9 +198,9 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
         UnknownTrial
             The number was never given out, or the trial belongs to another optimizer.
         AlreadyObserved
-            The trial has another value, and neither amend nor replicate is True. Reporting the same again (the value,
-            and each of std, cost, duration and params that is given) changes nothing, and the attrs of such a
-            repetition are not kept.
+            The trial has another value, and neither amend nor replicate is True. A repeated report (with the same
+            value, and the same std, cost, duration and params if they are given) changes nothing, and its attrs are not
+            kept.
         InvalidSetting
             Both amend and replicate are True.
 
@@ -260,7 +260,7 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
         try:
             self._log_value(number, oriented, report, bool(amend), bool(replicate), key)
         except AlreadyObserved:
-            # The core's error has the value in the core's orientation, so raise it anew with the value as reported.
+            # The core's error has the value in the core's orientation, so it is raised again with the reported value.
             raise AlreadyObserved(
                 f"trial {number} has the value {Trial(self, number).value!r} already, and now "
                 f"value={value!r}{in_words(std=std, cost=cost, duration=duration, params=params)}; "

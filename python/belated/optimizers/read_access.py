@@ -30,7 +30,7 @@ _OF_ONE_CLASS = ("round_", "rounds_", "surviving_", "trees_")
 
 
 class ReadAccess(AttributeHints):
-    """The members that read, and change nothing; the subclass provides the source that they read."""
+    """The members for reading, which change nothing; the subclass provides the source."""
 
     # Hidden from type checkers, which would otherwise allow any attribute.
     if not TYPE_CHECKING:

@@ -188,7 +188,7 @@ class MaxVariance(Acquisition, name="max_variance"):
 class UCBPE(Acquisition, name="ucb_pe"):
     """GP-UCB-PE: the first point of a batch has the largest upper bound, the others explore (Contal et al. 2013).
 
-    The first point of a batch is one that is suggested while nothing is in flight. Each other point has the largest
+    A point that is suggested while nothing is in flight is the first point of a batch. Each other point has the largest
     standard deviation s, given that the points in flight have the values predicted for them (`Hallucinate`, which it
     needs), in the region where the maximum may be: {x : mu(x) + 2 beta sigma(x) > max mu - beta sigma}, with mu and
     sigma given only the observed values. It is made for synchronous batches: if results come one by one, it keeps
@@ -338,7 +338,7 @@ class GP(Surrogate, name="gp"):
     """A Gaussian process.
 
     Hyperparameters that are not given are fitted: they maximise the posterior density under priors that scale
-    with dimension. *Encoded* columns lie in [0, 1], see `Space`. The *unit of the targets* is the unit of f for raw
+    with dimension. *Encoded* columns are in [0, 1], see `Space`. The *unit of the targets* is the unit of f for raw
     targets, else about the standard deviation of the observed values.
 
     If networks diverge, or a loss is 1e6, the differences between good points are small compared with the distance to
@@ -416,7 +416,7 @@ class GP(Surrogate, name="gp"):
 @checks_keywords
 @dataclass(frozen=True, repr=False)
 class Initial(Value):
-    """The suggestions before the model takes over.
+    """The suggestions before the model is used.
 
     Parameters
     ----------
@@ -424,8 +424,8 @@ class Initial(Value):
         How many. Default None: twice the number of parameters (of columns of candidates), but from 4 to 10.
     how : {"quasi_random", "uniform", "uncertainty"}, default "quasi_random"
         Spread evenly over the space, or independent. "uncertainty": each point is where the variance of the model,
-        given the points before it, is largest (uncertainty sampling, Kandasamy et al. 2017, proposition 2). It is meant
-        for given hyperparameters, because before any values they cannot be fitted.
+        given the points before it, is largest (uncertainty sampling, Kandasamy et al. 2017, proposition 2). Use it with
+        given hyperparameters, because they cannot be fitted before there are values.
     """
 
     n: int | None = None

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 MILLIMETRES_PER_PANEL = (92, 74)  # width, height
 
-# The colours of Okabe and Ito (2008), which people with any colour vision tell apart.
+# The colours of Okabe and Ito (2008), which people with any colour vision can distinguish.
 BLUE, ORANGE, GREEN, RED, PURPLE, GREY = "#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#8C8C8C"
 
 

@@ -177,7 +177,7 @@ def own_pool(size: int, timeout: float | None, processes: bool = False) -> Execu
         from belated.run.processes import WorkerProcesses
 
         return WorkerProcesses()
-    # To end the run at its timeout, this thread must not be the one that calls f.
+    # This thread must not call f, so that it can end the run at its timeout.
     if size == 1 and timeout is None:
         return CallingThread()
     return ThreadPoolExecutor(size, thread_name_prefix="belated")

@@ -107,7 +107,7 @@ class Evaluations:
     waiting: list[Trial] = field(default_factory=list)
     trials: list[Trial] = field(default_factory=list)
     running: dict[Future[Outcome], Trial] = field(default_factory=dict)
-    # Not a SimpleQueue: in some releases of Python its get may wait without end if the timeout is tiny.
+    # Not a SimpleQueue, because in some releases of Python its `get` may wait forever if the timeout is tiny.
     finished: queue.Queue[Future[Outcome]] = field(default_factory=queue.Queue)
     # How often the evaluation of each trial was restarted, by number.
     n_retried: Counter[int] = field(default_factory=Counter)
@@ -116,7 +116,8 @@ class Evaluations:
     failure: str = ""
     error: BaseException | None = None
     warned: set[str] = field(default_factory=set)
-    # For each of the first evaluations: where and what it raised, or the type that it returned; None for a value.
+    # For each of the first evaluations: the place and type of its error, or the type of its invalid result; None for a
+    # value.
     first: list[Place | None] = field(default_factory=list)
 
     def run(self) -> Literal["n_trials", "timeout", "budget"]:

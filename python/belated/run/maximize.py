@@ -190,8 +190,8 @@ def maximize(*args: Any, **kwargs: Any) -> Result:
     candidates : array-like of shape (N, d), optional
         Choose among rows of this array instead.
     optimizer : Optimizer or Study, optional
-        The optimizer to continue with, in place of space, candidates and settings. Its pending trials are left as they
-        are, unless `retry_pending` is True.
+        The optimizer to continue with, in place of space, candidates and settings. Its pending trials do not change,
+        unless `retry_pending` is True.
     n_trials : int, optional
         How many trials to start, besides the trials that the optimizer has; 0 returns at once. None: no limit.
     n_trials_total : int, optional
@@ -256,8 +256,8 @@ def maximize(*args: Any, **kwargs: Any) -> Result:
         The space or the candidates cannot be searched.
     RunError
         All trials failed. Or there is no value, and the first trials, as many as there are workers and at least 3, all
-        raised the same at the same line or all returned unusable values of one type. Or the executor does not work, for
-        example because a worker process of a given pool died; the running trials then stay pending.
+        raised the same error at the same line, or all returned unusable values of one type. Or the executor does not
+        work, for example because a worker process of a given pool died; the running trials then stay pending.
     ImportError
         progress is True and tqdm is not installed.
 

@@ -22,7 +22,8 @@ DONE = 0
 
 _SHORTEST_TOKEN, _LONGEST_TOKEN = 16, 1000
 
-# Seconds that clients may wait for requests in progress after the server is told to end; these are completed anyway.
+# Seconds that clients may wait for requests in progress after the signal to end; the requests are completed in any
+# case.
 _PATIENCE = 30
 
 # Maximum number of connections that wait to be accepted.

@@ -30,7 +30,7 @@ OPEN_PATHS = frozenset({"/", "/docs", "/openapi.json"})
 #: Stands for "/" in a segment of a path; it is free because names of studies are printable.
 SLASH = "\0"
 
-# Browsers and proxies must not cache anything, nor guess another type than the given one.
+# Browsers and proxies must not cache answers or guess other types than the given ones.
 _HEADERS = [(b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff")]
 
 
@@ -43,7 +43,7 @@ class Refused(Exception):
 
 
 class Gate:
-    """An application that requires a token, of which only a hash is kept.
+    """An application that requires a token and keeps only its hash.
 
     Once `closing` is True, each connection is closed after its answer. The server waits for connections to end, but
     does not inform connections that it accepts while it stops. Calls that the server cancels are answered with 503, but

@@ -52,7 +52,7 @@ def simulate_workers(
     ----------
     optimizer : BayesOpt, RandomSearch, …
         Only its suggest, observe and enqueue are used. An optimizer with ``clock="seconds"`` must have no trials:
-        simulated time becomes its ``time``, and stands still at the end of the run.
+        simulated time becomes its ``time``, which stops at the end of the run.
     objective : callable
         f(params) for a space, f(x) for candidates, where x is the suggested row.
     workers : int

@@ -55,7 +55,7 @@ class Transaction(Protocol):
 class Store(ABC):
     """A place for the logs of studies; it keeps records and does not interpret them.
 
-    An operation that fails raises StoreError, and has then written nothing unless the message says so.
+    An operation that fails raises StoreError and writes nothing, unless the message says that it may have written.
     To add a store, write a subclass in a new file and add a line to `belated.store.STORES`.
     """
 

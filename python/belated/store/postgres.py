@@ -20,8 +20,8 @@ T = TypeVar("T")
 #: The number of the layout below. Other layouts are refused.
 LAYOUT = 1
 
-# A writer commits without waiting for the disk, so that the next one can go on, and then waits until everything logged
-# so far is on disk: one sync serves all waiting writers. A standby logs nothing.
+# A writer commits without waiting for the disk, so that the next writer can continue. It then waits until the log is on
+# disk, and one sync serves all waiting writers. A standby logs nothing.
 _SYNC = "SELECT CASE WHEN NOT pg_is_in_recovery() THEN pg_logical_emit_message(true, 'belated', '') END"
 _WITHOUT_WAITING = "SET LOCAL synchronous_commit TO OFF; "
 # The same for users without the right to call this function: locking a row also writes to the log.
@@ -405,8 +405,8 @@ class _Transaction:
         start, later = self._store._known.get(self._study, 0), self._store._server.may_sync_later
         # All in one message, because the server's limit on silence applies between two messages. The advisory lock is a
         # queue: without it, a writer that waits for a row which others update may be overtaken repeatedly. The events
-        # have a separate statement, because a statement that waits for a lock reads the other tables as they were
-        # before.
+        # have a separate statement, because a statement that waits for a lock reads the other tables in their earlier
+        # state.
         found = connection.execute(
             f"BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; {_WITHOUT_WAITING if later else ''}"
             f"SELECT pg_advisory_xact_lock({self._study:d}); "

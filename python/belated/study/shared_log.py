@@ -218,7 +218,7 @@ class SharedLog:
             raise self._crashes_again()
 
     def _is_on_disk(self) -> bool:
-        """Wait until all known events are on disk; return False if they were gone and the log was read anew."""
+        """Wait until all known events are on disk; return False if they were gone and the log was read again."""
         last = self.core.n_events() - 1
         if not self.store.shows_unsynced or last < 0 or (self._synced is not None and self._synced[0] == last):
             return True

@@ -1,5 +1,5 @@
-"""What every strategy must do. A class of `Optimizer.registry` is tested without a line here, except for the arguments
-that it requires. It supports each feature or refuses it at construction."""
+"""Requirements on every strategy. A class of `Optimizer.registry` is tested without a line here, except for the
+arguments that it requires. It supports each feature or refuses it at construction."""
 
 import gc
 import json

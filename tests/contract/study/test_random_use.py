@@ -123,7 +123,7 @@ class RandomUse(RuleBasedStateMachine):
         except bl.BelatedError:
             done = False
         with sqlite3.connect(self.path, timeout=0, isolation_level=None) as other:
-            other.execute("BEGIN IMMEDIATE")  # nobody holds the file
+            other.execute("BEGIN IMMEDIATE")  # no process holds the file
             other.execute("ROLLBACK")
         other.close()
         n = bl.Study.load(self.name, self.path, time=self.clock).n_trials

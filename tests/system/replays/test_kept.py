@@ -39,7 +39,7 @@ def trained(monkeypatch):
 
 
 def untimed(report):
-    """A report as JSON data, without what depends on the speed of the machine."""
+    """A report as JSON data, without the facts that depend on the speed of the machine."""
     timed = ("times", "seconds_per_suggestion", "seconds_per_evaluation", "curve_mean", "curve_stderr")
     timed += ("arrival_per_run",)
     settings = [{k: v for k, v in setting.items() if k not in timed} for setting in report["settings"]]

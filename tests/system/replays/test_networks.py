@@ -49,7 +49,7 @@ def test_the_network_of_the_paper_computed_by_numpy():
     pixels, _ = training.tensors(some)
     scores = array(network(pixels))
     for image, found in zip(some.pixels[:3] / 255.0, scores, strict=False):
-        # In the paper's order: ReLU, then the maxima of 3 x 3 pixels, of which 26 give 8 and leave 2 over.
+        # In the paper's order: ReLU, then the maxima of 3 x 3 pixels; 26 pixels give 8 maxima, and 2 are left over.
         x = np.maximum(convolved(image, array(convolution.weight), array(convolution.bias)), 0.0)
         x = x[:, :24, :24].reshape(8, 8, 3, 8, 3).max(axis=(2, 4)).ravel()
         x = np.maximum(array(dense.weight) @ x + array(dense.bias), 0.0)

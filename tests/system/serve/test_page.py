@@ -60,7 +60,7 @@ def wait(browser, condition):
 
 
 def text(browser, name):
-    """The text of an element, as it is shown."""
+    """The visible text of an element."""
     return browser.find_element("id", name).text
 
 

@@ -215,7 +215,7 @@ class Dense:
         return kernel(self.name, self.lengthscale, self.variance, a, a if b is None else b)
 
     def predict(self, z):
-        """Means and variances; targets of hallucinated rows are not needed: they leave the mean as it is."""
+        """Means and variances. Hallucinated rows do not change the mean, so they need no targets."""
         n = len(self.y)
         mean = self.covariance(z, self.x[:n]) @ np.linalg.solve(self.a[:n, :n], self.y)
         k = self.covariance(z, self.x)
@@ -232,7 +232,7 @@ class Dense:
 
 
 def success(x, failed, z, lengthscale=0.5):
-    """log P at rows z, by how much the mean label falls short of 0, and whether the failures lie together.
+    """log P at rows z, the shortfall of the mean label from 0, and whether the failures lie together.
 
     Labels are 1 and -1 about 1, noise 1/failures. If few failures have a success as their nearest neighbour, the labels
     are 1 and -4.25, with the kernel and the noise for a border.

@@ -2,7 +2,7 @@
 searches.
 
 Notation: mu and s the posterior mean and standard deviation given the observed values, sigma the standard deviation
-given the points in flight as well; beta_j multiplies sigma. Points lie in the unit square, and so do their encodings.
+given the points in flight as well; beta_j multiplies sigma. Points are in the unit square and equal their encodings.
 """
 
 import math

@@ -74,7 +74,7 @@ def test_params_are_the_same_in_every_kind_of_storage(space, seed, steps, data):
         if number % 5 == 0:
             again = pickle.loads(pickle.dumps(opt))
             assert [trial.params for trial in again.trials] == [trial.params for trial in opt.trials]
-            # The copy goes on as the original does, bit for bit.
+            # The copy continues as the original does, bit for bit.
             points = [each._log.trial(each.suggest().number).point.tobytes() for each in (again, opt)]
             assert points[0] == points[1]
 

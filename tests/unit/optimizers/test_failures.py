@@ -72,7 +72,7 @@ def test_suggestions_avoid_where_trials_fail(arguments):
 
 
 def test_a_single_failure_leaves_its_surroundings_open():
-    """The best point has failed once, at random; the search comes back close to it."""
+    """The best point has failed once, at random; later suggestions are close to it again."""
     opt = bl.BayesOpt(SQUARE, seed=0)
     opt.add({"x": 0.6, "y": 0.4})
     opt.fail(0)

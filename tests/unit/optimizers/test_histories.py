@@ -64,7 +64,7 @@ def scores(opt, dense, recent, z, context):
     if opt.acquisition == "max_variance":
         return variance + (1e3 * success[1] if success else 0.0)
     if opt.acquisition == "ucb":
-        nu = 1.0  # beta, and under "censor" the standard deviations at what may still arrive
+        nu = 1.0  # beta, and under "censor" also the standard deviations at trials that may still arrive
         if opt.pending == "censor":
             nu += np.sqrt(np.maximum(dense.predict(recent)[1], 0) + noise).sum()
         bound = mean + nu * np.sqrt(np.maximum(variance, 0) + noise)

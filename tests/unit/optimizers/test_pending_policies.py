@@ -19,7 +19,7 @@ N_OBSERVED, N_PENDING = 6, 3
 
 
 def optimizer(candidates, noise, n):
-    """Noisy expected improvement with n fantasies, the kernel given and targets as they are; `noise` is a variance."""
+    """Noisy expected improvement with n fantasies, a given kernel and raw targets; `noise` is a variance."""
     return bl.BayesOpt(
         candidates=candidates,
         context={"c": (0.0, 1.0)},

@@ -9,7 +9,7 @@ import belated as bl
 from tests.unit.optimizers.problem import BOX, ROWS, both
 
 GRID = [{"x": x, "n": n} for x in np.linspace(-1, 1, 7) for n in (1, 4, 8)]
-# θ is given, so that nothing depends on when it was fitted.
+# θ is given, so that results do not depend on the time of a fit.
 GIVEN = {"surrogate": bl.GP(lengthscale=0.4, signal_std=1.0, noise_std=0.1), "initial": 0}
 ELSEWHERE = {"x": -0.25, "n": 3}
 

@@ -60,7 +60,7 @@ def test_a_lost_evaluation_is_started_again_under_its_number(error):
         )
     assert len(warned) == 1 and warned[0].filename == __file__
     assert pool.numbers == [0, 1, 1, 1, 2, 3] and [trial.number for trial in seen] == [0, 1, 2, 3]
-    # All else is as in a run that loses nothing.
+    # All other results equal a run without losses.
     assert [(t.params, t.value) for t in result.trials] == [(t.params, t.value) for t in expected.trials]
 
 

@@ -295,7 +295,7 @@ def test_results_that_arrived_by_the_end_are_observed():
     assert best.stop_reason == "stopped" and states(best) == ["observed", "abandoned", "observed", "abandoned"]
 
 
-# Optimizers and studies that go on.
+# Optimizers and studies that continue.
 
 
 def test_earlier_trials_are_left_alone():

@@ -162,7 +162,7 @@ def busy(code, words, times):
 
 
 @pytest.mark.parametrize(("code", "words"), BUSY)
-def test_a_locked_file_is_tried_again_in_shorter_and_shorter_pauses(opened, waits, code, words):
+def test_pauses_between_attempts_on_a_locked_file_become_shorter(opened, waits, code, words):
     waits["step"] = 0.01
     assert opened._when_free(busy(code, words, 1000)) == "done"
     pauses, waited = waits["pauses"], waits["waited"]

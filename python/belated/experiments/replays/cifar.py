@@ -3,7 +3,7 @@
 Appendix C.3: five layers of convolutions and a dense one. Skip connections lead from the first to the third and from
 the third to the fifth layer, by a linear map because their numbers of filters may differ. The number of filters of each
 layer (of nodes of the dense one) is tuned within [16, 256]: a larger network takes longer to train, so that results
-come back out of order. Each method has the same time, in the paper 2 hours of four graphics cards at 4 to 16 minutes an
+arrive out of order. Each method has the same time, in the paper 2 hours of four graphics cards at 4 to 16 minutes an
 evaluation: 20 epochs on 10,000 images, scored on 10,000 others. The best network of each method is then trained four
 times as long, and scored on test images.
 
@@ -99,7 +99,7 @@ class Search:
 
     @classmethod
     def from_result(cls, result: dict[str, Any]) -> Search:
-        """Make a search of a stored result, in which null stands for NaN; its clock starts at 0."""
+        """Make a search from a stored result, which has null in place of NaN; its clock starts at 0."""
         return cls(0.0, **{name: np.array(value, dtype=float).tolist() for name, value in result.items()})
 
 

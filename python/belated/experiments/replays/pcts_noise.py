@@ -5,7 +5,7 @@ with Laplace noise of variance 0.05 PCTS reaches 3.2942 on Hartmann6 and the nex
 paper's, and four times as large. MFPOO and GP-UCB wait and act. The delay is 4, runs have 600 units, and there are ten.
 The result is the median of the noiseless value of the recommended point.
 
-PCTS is the authors' program with the noise that its wrapper was meant to add: with ``--faithful`` at full fidelity and
+PCTS is the authors' program with the noise that its wrapper should have added: with ``--faithful`` at full fidelity and
 with the settings of the scripts, else at the fidelity of its cells and with the settings of the paper. The paper's
 algorithm is shown beside it. ``--iterations T`` is the time of a run, ``--quick`` three runs on two functions.
 """

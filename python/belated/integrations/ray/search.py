@@ -301,7 +301,7 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
                 )
             self._reconcile(table)
         except Exception as error:
-            # Tune would only log the error, and start the experiment anew.
+            # Tune would only log the error and restart the experiment.
             self._failure = error
             raise
 

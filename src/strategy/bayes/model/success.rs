@@ -27,9 +27,9 @@ const MIN_LENGTHSCALE: f64 = 0.5;
 /// The arrangement of failed trials.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Failures {
-    /// Among successes: accidents, or too few to tell.
+    /// Failures are among successes: accidents, or too few failures to decide.
     Scattered,
-    /// Beside one another: a region, which has a border.
+    /// Failures are beside one another: they form a region with a border.
     Together,
 }
 

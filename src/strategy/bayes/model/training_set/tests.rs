@@ -94,7 +94,7 @@ fn rows_are_the_observed_trials_in_the_order_of_their_ends() {
     set.catch_up(&log).unwrap();
     assert_eq!(set.rows(), [2, 1, 6]);
     assert_eq!(set.ended(), [2, 0, 1, 6]);
-    // An abandoned trial that had failed is removed; a value makes it a row.
+    // A failed trial that is abandoned is removed; a trial with a value becomes a row.
     act(&mut log, Action::Abandon { number: 0 }, 7.0);
     set.catch_up(&log).unwrap();
     assert_eq!((set.rows(), set.ended()), (&[2, 1, 6][..], &[2, 1, 6][..]));
