@@ -90,7 +90,7 @@ class DistributionSpace:
             return dimension
         if hasattr(given, "rvs"):
             raise InvalidSpace(
-                f"{what}={short_repr(given)} can be drawn from but not searched, as it has no quantile function ppf: "
+                f"{what}={short_repr(given)} cannot be searched, because it has no quantile function ppf: "
                 "write bl.Real(low, high), or a frozen distribution of scipy.stats, as in scipy.stats.norm(0, 1)"
             )
         return given

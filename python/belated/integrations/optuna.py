@@ -284,7 +284,7 @@ class BelatedSampler(BaseSampler):  # type: ignore[misc]
         if made.direction != direction or made.seed_ != seed or made.n_trials:
             raise InvalidSetting(f"optimizer has another direction or seed, or trials already: {advice}")
         if not isinstance(made.domain_, Space) or dict(made.domain_) != dict(space):
-            raise InvalidSetting("optimizer does not search the space that it is given: pass space on to it")
+            raise InvalidSetting("optimizer does not search the given space: pass the argument space to it")
         for name in ("context", "fidelity", "time"):
             if getattr(made, name) is not None:
                 raise InvalidSetting(f"optimizer has a {name}, which trials of Optuna do not have: leave it out")
@@ -305,7 +305,7 @@ def _not_nan(value: Any) -> float:
     """Return a constraint's value, which may be infinite, but not NaN."""
     number = float(value)
     if number != number:
-        raise InvalidSetting("constraints_func returned NaN: return numbers, of which those above 0 are violated")
+        raise InvalidSetting("constraints_func returned NaN: return numbers, above 0 for a violated constraint")
     return number
 
 

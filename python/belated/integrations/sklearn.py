@@ -305,7 +305,7 @@ class BelatedSearchCV(BaseSearchCV):  # type: ignore[misc]
         if settings["direction"] != "maximize":
             raise InvalidSetting("optimizer has direction='minimize', and scores are maximised: leave direction out")
         if made.domain_ != space.space:
-            raise InvalidSetting("optimizer does not search the space that it is given: pass space on to it")
+            raise InvalidSetting("optimizer does not search the given space: pass the argument space to it")
         for name in ("context", "fidelity"):
             if settings[name] is not None:
                 raise InvalidSetting(f"optimizer has a {name}, which candidates of a search do not have: leave it out")

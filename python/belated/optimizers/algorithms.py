@@ -64,11 +64,11 @@ def _tree(paper: str, bound: str, *needs: str) -> _Algorithm:
     return _Algorithm(paper, TreeSearch, {"bound": bound}, defaults, needs={name: _NEEDED[name] for name in needs})
 
 
-_WINDOW = "{} waits for results until then, and the floor stays where none came; pass twice the expected delay"
+_WINDOW = "{} keeps a trial at the floor if its result comes later; pass twice the expected delay"
 _NEEDED = {
-    "horizon": "how many values of rho {} tries follows from it; pass the number of trials that there will be",
+    "horizon": "{} computes the number of values of rho from it; pass the total number of trials",
     "fidelity": "{} evaluates large cells at low fidelity; pass bl.Fidelity(low, high, cost=…)",
-    "bound__noise_std": "the bound of {} is made of it; pass the standard deviation of the noise, in units of f",
+    "bound__noise_std": "the bound of {} depends on it; pass the standard deviation of the noise, in units of f",
 }
 
 # The experiments of Verma et al. give all their methods the same kernel, and UCB beta_t = 1. If feedback comes after

@@ -55,7 +55,7 @@ def add_trials_table(owner: LifeCycle[Any], table: Any) -> list[Trial]:
     elif "index" in columns:
         params = [_index(row, i) for i, row in enumerate(rows)]
     else:
-        raise InvalidPoint("the table has no column 'index': candidates are found by it; keep the column")
+        raise InvalidPoint("the table has no column 'index': it identifies the candidates; keep the column")
     context: Any = None
     if problem.context_space is not None:
         space = problem.context_space

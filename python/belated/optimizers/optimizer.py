@@ -78,7 +78,7 @@ class Optimizer(LifeCycle[_core.Optimizer]):
                 for search in ("multistart", "direct"):
                     if getattr(value, search, None) is not None:
                         raise InvalidSetting(
-                            f"{name}={short_repr(value)} has {search}, a search that knows no constraints: "
+                            f"{name}={short_repr(value)} has {search}, a search that does not support constraints: "
                             "leave one out"
                         )
         self._token = os.urandom(16).hex()
@@ -226,7 +226,7 @@ def with_nested(cls: type[Optimizer], arguments: Mapping[str, Any], params: Mapp
         given = result.get(argument, spec.default)
         if given is None and spec.metadata["optional"]:
             names = [f"{argument}__{field}" for field in changes]
-            raise InvalidSetting(f"{names} need a value whose fields they are, and {argument} is None: pass it too")
+            raise InvalidSetting(f"{names} are fields of a value, but {argument} is None: pass it too")
         value = spec.metadata["takes"].from_argument(given, argument)
         for field, change in changes.items():
             if field not in arguments_of(type(value)):

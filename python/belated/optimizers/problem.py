@@ -47,7 +47,7 @@ class Problem:
         if time is not None and not callable(time):
             raise InvalidSetting(f"time={one_line(time)} is not usable: pass a function that returns seconds")
         if time is not None and clock != "seconds":
-            raise InvalidSetting("time is given but never asked: pass clock='seconds', or leave time out")
+            raise InvalidSetting("time is given but not used: pass clock='seconds', or leave time out")
         self.domain: Space | Candidates
         if space is not None and candidates is None:
             self.domain = Space(space)

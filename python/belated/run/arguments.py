@@ -148,7 +148,7 @@ def size(n_workers: Any, executor: Any) -> int:
             return number
     raise InvalidSetting(
         f"n_workers is missing: {type(executor).__name__} has no attribute with its number of workers; "
-        "pass how many evaluations are to run at a time"
+        "pass the number of evaluations at a time"
     )
 
 
@@ -200,7 +200,7 @@ def functions(callbacks: Any) -> list[Any]:
         )
     for i, each in enumerate(given):
         if isinstance(each, type):
-            raise InvalidSetting(f"callbacks has the class {each.__name__}: pass one made of it, {each.__name__}(…)")
+            raise InvalidSetting(f"callbacks has the class {each.__name__}: pass an instance, {each.__name__}(…)")
         try:
             signature = inspect.signature(each)
         except (TypeError, ValueError):  # some built-in functions have no known signature

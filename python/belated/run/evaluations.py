@@ -324,7 +324,7 @@ class Evaluations:
         elif isinstance(error, CancelledError):
             advice = "; the future was cancelled, or the executor shut down, from elsewhere"
         elif isinstance(error, WorkersDoNotStart):
-            advice = f"; where f is in a notebook or in no file, {PICKLING_ADVICE}"
+            advice = f"; if f is defined in a notebook or not in a file, {PICKLING_ADVICE}"
         elif _is_of_pickling(error):
             advice = f"; {PICKLING_ADVICE}"
         elif isinstance(error, OSError) and error.errno == errno.EMFILE:

@@ -28,7 +28,7 @@ class Timed(Request):
     now: Annotated[float, Field(ge=-LATEST, le=LATEST)] | None = Field(
         default=None,
         description="The time in seconds, for a study with clock='seconds'. Default: by the server's clock. Leases and "
-        "delays are counted by it, so that either all clients of a study give it, or none does. `started_at` and "
+        "delays are counted by it, so all clients of a study must give it, or none of them. `started_at` and "
         "`changed_at` are not: they are by the server's clock.",
     )
 

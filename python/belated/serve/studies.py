@@ -35,7 +35,7 @@ def clock() -> float:
 def at_time(study: Study, now: float | None) -> Iterator[None]:
     """A context in which the study's clock shows `now`; None is the time of this machine."""
     if now is not None and study.clock != "seconds":
-        raise InvalidSetting(f"now={now!r} is given but never asked: study {study.name!r} has clock='iterations'")
+        raise InvalidSetting(f"now={now!r} is given but not used: study {study.name!r} has clock='iterations'")
     token = _NOW.set(now)
     try:
         yield
@@ -128,7 +128,7 @@ class OpenStudies:
             store = open_store(self._store.url)
             if store.header(name) is None:
                 self.read_names()  # raises StoreError if the whole store is gone
-                raise UnknownStudy(f"there is no study {name!r}: GET /v1/studies lists those that there are")
+                raise UnknownStudy(f"there is no study {name!r}: GET /v1/studies lists the studies")
             entry.study = Study.load(name, store, time=clock)
             self._has_studies = True
         return entry.study

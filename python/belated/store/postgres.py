@@ -445,7 +445,7 @@ def _complete(rows: list[Any], start: int, n: int | None) -> list[Record]:
     if n < start:
         raise EventsGone(
             f"the store has {n} events of a study of which this process knows {start}: it was replaced by an "
-            "earlier copy; open the study anew"
+            "earlier copy; open the study again"
         )
     if len(rows) != n - start:
         raise StoreError(

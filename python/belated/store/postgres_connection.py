@@ -61,9 +61,9 @@ _CODES = {
     "53100": "the server's disk is full: free some space and call again",
     "53300": "the server has no connection left: raise max_connections, or start fewer processes",
     "25006": "the server is read-only, perhaps a standby: pass the URL of one that can be written to",
-    "42501": "the user lacks a privilege: docs/postgresql.md lists those that are needed",
-    "42P01": "its tables are not those that belated makes: another program changed them",
-    "42703": "its tables are not those that belated makes: another program changed them",
+    "42501": "the user lacks a privilege: docs/postgresql.md lists the required ones",
+    "42P01": "its tables differ from belated's: another program changed them",
+    "42703": "its tables differ from belated's: another program changed them",
     "XX001": "it is damaged: restore a backup, or save what is intact with: belated study export --salvage",
     "XX002": "it is damaged: restore a backup, or save what is intact with: belated study export --salvage",
 }

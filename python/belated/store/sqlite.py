@@ -112,7 +112,7 @@ class SqliteStore(Store):
         path = location[1:]
         if not location.startswith("/") or not path or path == ":memory:" or "\0" in path:
             raise InvalidSetting(
-                f"store={short_repr(f'sqlite://{location}')} names no file: pass 'sqlite:///file.db', "
+                f"store={short_repr(f'sqlite://{location}')} does not name a file: pass 'sqlite:///file.db', "
                 "since a study is kept for longer than its process lives"
             )
         return cls(path)
@@ -236,7 +236,7 @@ class SqliteStore(Store):
         elif self._file != self._identity():
             raise self._error(
                 "the file was moved, removed or replaced while in use, so that other processes may write to "
-                "another one: put the file back, or open the study anew"
+                "another one: put the file back, or open the study again"
             )
         if write:
             problem = self._second_name()
@@ -302,9 +302,7 @@ class SqliteStore(Store):
             raise self._error("it was written by a newer belated than this one: upgrade belated")
         found = self._fetch(connection, "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL")
         if layout != LAYOUT or sorted(str(sql) for (sql,) in found) != sorted(SCHEMA):
-            raise self._error(
-                "its tables are not those that belated makes: another program changed it, or it is damaged"
-            )
+            raise self._error("its tables differ from belated's: another program changed it, or it is damaged")
 
     def _create_tables(self, connection: sqlite3.Connection, changed: list[bool]) -> None:
         if self._is_empty(connection):
@@ -443,7 +441,7 @@ def _events(connection: sqlite3.Connection, study: int, start: int) -> list[Reco
     if n < start:
         raise EventsGone(
             f"the store has {n} events of a study of which this process knows {start}: it was replaced by an "
-            "earlier copy; open the study anew"
+            "earlier copy; open the study again"
         )
     records = [Record._make(row[1:]) for row in rows] if rows[0][1] is not None else []
     if len(records) != n - start:

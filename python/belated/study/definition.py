@@ -207,7 +207,7 @@ def optimizer_from(
     time: Callable[[], float] | None,
     constraints: Sequence[Constraint] | None = None,
 ) -> Optimizer:
-    """Return the optimizer of a definition with an empty log; constraints are an argument, as they are not stored."""
+    """Return the optimizer of a definition with an empty log; constraints must be passed, because none are stored."""
     kind = definition["optimizer"]
     made = Optimizer.registry.get(kind) if isinstance(kind, str) else None
     if made is None:

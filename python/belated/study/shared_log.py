@@ -96,7 +96,7 @@ class SharedLog:
                 there = "another event in place of" if records else "no longer event"
                 raise EventsGone(
                     f"study {self.name!r} in {self.store.url} has {there} number {known - 1}, which this process has "
-                    "read: it was replaced by another copy; open the study anew"
+                    "read: it was replaced by another copy; open the study again"
                 )
         except EventsGone as gone:
             self._check_that_only_unsynced(read_from, gone)

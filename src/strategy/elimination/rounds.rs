@@ -29,7 +29,7 @@ pub struct Round {
     pub trials: Vec<TrialNumber>,
     /// The delay model at the begin of the round.
     pub delay: Option<SubExponential>,
-    /// The values used at its end, by trial; from this round, or from all rounds so far.
+    /// The values used at the end of the round, by trial. They come from this round, or from all rounds so far.
     pub data: BTreeMap<TrialNumber, Datum>,
 }
 

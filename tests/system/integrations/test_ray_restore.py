@@ -87,7 +87,7 @@ def test_files_that_do_not_fit(tmp_path):
     refused("optimizer is BayesOpt there and RandomSearch here", BelatedSearch(optimizer=bl.RandomSearch))
     refused("the names of the space is", BelatedSearch({"x": (0.0, 1.0)}))
     refused("space\\['layers'\\] is", BelatedSearch(PARAM_SPACE | {"layers": tune.randint(1, 5), "epochs": 10}))
-    refused("has trials or points of its own", ahead())
+    refused("already has trials or points", ahead())
     refused("is not the file of a BelatedSearch, or is damaged", BelatedSearch(), path.read_bytes()[:-100])
     refused("is not the file of a BelatedSearch", BelatedSearch(), cloudpickle.dumps({"a": 1}))
     refused("is not the file of a BelatedSearch", BelatedSearch(), b"[]")

@@ -255,7 +255,7 @@ def test_an_optimizer_as_a_whole():
                 "mode": "max",
                 "optimizer": lambda space, **_: bl.RandomSearch({"y": (0.0, 1.0)}),
             },
-            "does not search the space that it is given",
+            "does not search the given space",
         ),
         ({"space": 3}, "space=3 is not usable: pass a dict"),
     ],

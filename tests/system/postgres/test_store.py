@@ -201,7 +201,7 @@ def test_an_older_layout_is_refused(opened, url, monkeypatch):
             r"there is no study|study \d+: None events",
         ),
         ("UPDATE belated.events SET body = '[]' WHERE seq = 0", r"event 0 of study 's' is damaged"),
-        ("ALTER TABLE belated.events RENAME TO other", r"its tables are not those that belated makes"),
+        ("ALTER TABLE belated.events RENAME TO other", r"its tables differ from belated"),
         ("DELETE FROM belated.layout", r"belated.layout does not have one row"),
     ],
 )

@@ -140,7 +140,7 @@ def test_a_table_of_trials_allows_no_other_arguments():
     with_context = bl.RandomSearch(X, context={"z": (0, 3)}, seed=0)
     with pytest.raises(bl.InvalidContext, match=r"the table misses \['context_z'\]"):
         with_context.add(table)
-    with pytest.raises(bl.InvalidPoint, match="no column 'index': candidates are found by it"):
+    with pytest.raises(bl.InvalidPoint, match="no column 'index': it identifies the candidates"):
         bl.RandomSearch(candidates=ROWS, seed=0).add(table)
     assert opt.n_trials == with_context.n_trials == 0
 

@@ -327,7 +327,7 @@ def test_invalid_value_is_refused(value):
 
 
 def test_a_stopper_class_instead_of_an_instance_is_refused():
-    with pytest.raises(bl.InvalidSetting, match=r"the class ValueReached: pass one made of it, ValueReached\("):
+    with pytest.raises(bl.InvalidSetting, match=r"the class ValueReached: pass an instance, ValueReached\("):
         bl.maximize(f, SPACE, n_trials=3, callbacks=[bl.ValueReached])
 
 

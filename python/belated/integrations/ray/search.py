@@ -134,7 +134,7 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
                 )
             return
         if space is not None or self._seed is not None:
-            raise InvalidSetting("optimizer has a space and a seed of its own: leave space and seed out")
+            raise InvalidSetting("optimizer already has a space and a seed: leave space and seed out")
         own = given.get_params(deep=False)
         if not isinstance(given.domain_, Space):
             raise InvalidSetting("optimizer has candidates, and Tune's configs have names: give it a space")
@@ -223,7 +223,7 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
         """Report the outcome of a trial to the optimizer, at any time."""
         number = self._number(trial_id, result or {})
         if number is None:
-            LOGGER.warning("trial %s of Tune is unknown, and its result not used", trial_id)
+            LOGGER.warning("trial %s of Tune is unknown; its result is not used", trial_id)
             return
         self._running.discard(trial_id)
         self._report(trial_id, number, result or {}, error)
@@ -296,7 +296,7 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
                     warn(f"{error}; an earlier file, or Tune's table of trials, is used")
             if table is None or self._optimizer is None:
                 raise InvalidSetting(
-                    f"{checkpoint_dir} has no file of a search that is whole: give Tuner.restore the param_space, so "
+                    f"{checkpoint_dir} has no undamaged file of a search: give Tuner.restore the param_space, so "
                     "that the search can be made from Tune's table of trials"
                 )
             self._reconcile(table)
@@ -436,7 +436,7 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
                     "arguments"
                 )
             if own_events != saved.events[: len(own_events)]:
-                raise InvalidSetting("this searcher has trials or points of its own: restore into a new BelatedSearch")
+                raise InvalidSetting("this searcher already has trials or points: restore into a new BelatedSearch")
             try:
                 self._optimizer._log.extend(saved.events[self._optimizer._log.n_events() :])
             except BelatedError as error:

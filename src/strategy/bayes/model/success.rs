@@ -27,7 +27,7 @@ const MIN_LENGTHSCALE: f64 = 0.5;
 /// The arrangement of failed trials.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Failures {
-    /// Failures are among successes: accidents, or too few failures to decide.
+    /// Failures are among successes, so they may be accidents; also if there are too few failures.
     Scattered,
     /// Failures are beside one another: they form a region with a border.
     Together,
