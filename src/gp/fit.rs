@@ -22,7 +22,7 @@ pub use super::fit_settings::FitSettings;
 pub use super::starts::Draws;
 
 /// The log Bayes factor, in nats, that a kernel needs against the earlier kernels in the list, and a transform
-/// against the identity. It is strong evidence by Kass & Raftery 1995.
+/// against the identity. Kass & Raftery 1995 call this strong evidence.
 pub(super) const MIN_LOG_BAYES_FACTOR: f64 = 3.0;
 
 /// Rows with a smaller distance, in the units of [`NEAR`](super::spread::NEAR), are crowded.

@@ -237,7 +237,7 @@ def rust_imports():
                     exported[(*module, path[-1])] = (*here, *path)
                 else:
                     found[module].append((*here, *path))
-        # Paths that are written out where they are used.
+        # Full paths in expressions, without a `use`.
         for path in re.findall(r"\bcrate((?:::\w+)+)", use.sub("", source)):
             found[module].append(tuple(path.split("::")[1:]))
 

@@ -87,7 +87,7 @@ def mnist(data: Path | None) -> tuple[Images, Images, str]:
 def cifar_or_digits(data: Path | None, sizes: tuple[int, int, int]) -> tuple[Images, Images, Images, str]:
     """Return images for training, validation and testing, and a line that says which images they are.
 
-    If the folder has CIFAR-10's binary files, they are CIFAR-10's, and the test images come from its test batch.
+    If the folder has CIFAR-10's binary files, the images come from them, and the test images from the test batch.
     Otherwise MNIST's 10,000 test digits replace them.
 
     Parameters

@@ -189,9 +189,9 @@ class UCBPE(Acquisition, name="ucb_pe"):
     """GP-UCB-PE: the first point of a batch has the largest upper bound, the others explore (Contal et al. 2013).
 
     A point that is suggested while nothing is in flight is the first point of a batch. Each other point has the largest
-    standard deviation s, given that the points in flight have the values predicted for them (`Hallucinate`, which it
-    needs), in the region where the maximum may be: {x : mu(x) + 2 beta sigma(x) > max mu - beta sigma}, with mu and
-    sigma given only the observed values. It is made for synchronous batches: if results come one by one, it keeps
+    standard deviation s in the region where the maximum may be, {x : mu(x) + 2 beta sigma(x) > max mu - beta sigma}. mu
+    and sigma are given only the observed values. s is given also the points in flight with their predicted values, so
+    this acquisition needs `Hallucinate`. It is made for synchronous batches: if results come one by one, it keeps
     exploring.
 
     Parameters

@@ -136,7 +136,7 @@ class Trial:
 
     @property
     def observed_at(self) -> float | None:
-        """The time of the observation, on the same clock; None before it."""
+        """The time of the observation, on the same clock; None while there is none."""
         return self._owner._record_of(self).observed_at
 
     @property
@@ -151,7 +151,7 @@ class Trial:
 
     @property
     def delay(self) -> float | None:
-        """The time from suggestion to observation, in seconds or in suggestions started; None before it."""
+        """The time from suggestion to observation, in seconds or in suggestions started; None before its end."""
         record = self._owner._record_of(self)
         return None if record.observed_at is None else record.observed_at - record.suggested_at
 

@@ -203,7 +203,7 @@ def maximize(*args: Any, **kwargs: Any) -> Result:
     budget : float, optional
         The total cost that the trials of this run may have. A trial is charged the cost that f returns with its value,
         else the cost that the `Fidelity` of the optimizer declares, else 1; failed trials are charged, too. A trial is
-        started only if its declared cost fits in beside the costs of the running trials. The budget is therefore
+        started only if the budget covers its declared cost and the costs of the running trials. The budget is therefore
         exceeded only by trials that report more than is declared.
     n_workers : int, optional
         How many evaluations run at a time. The default is the number of the executor's workers, or 1 without an

@@ -198,7 +198,7 @@ def test_all_optimizers_get_the_same_delays_and_noise_for_a_seed(compare):
     assert one.points != other.points
 
 
-def test_a_run_goes_on_where_it_stopped_and_is_shown(compare, tmp_path, capsys):
+def test_a_stopped_run_continues_and_is_shown(compare, tmp_path, capsys):
     out = tmp_path / "results.jsonl"
     command = ["run", "--settings", *compare.SETTINGS, "--out", str(out), "--optimizers", "random"]
     assert compare.main([*command, "--seeds", "0"]) == 0

@@ -35,7 +35,7 @@ def used(search):
 
 
 @pytest.mark.parametrize("make", [bl.BayesOpt, bl.RandomSearch, bl.TreeSearch])
-def test_a_restored_search_goes_on_as_the_saved_one_would(make, tmp_path):
+def test_a_restored_search_continues_like_the_saved_one(make, tmp_path):
     search = used(searched(optimizer=make))
     path = str(tmp_path / "search")
     search.save(path)
@@ -342,7 +342,7 @@ def flat_of(search, number):
     return search.optimizer_.trials[number].params.items()
 
 
-def test_a_trial_begun_anew_under_another_id_is_known_by_its_config(tmp_path):
+def test_a_trial_restarted_under_another_id_is_recognised_by_its_config(tmp_path):
     search = searched()
     config = search.suggest("a")
     search.suggest("b")

@@ -82,7 +82,7 @@ def test_a_run_that_is_stopped_and_restored_repeats_and_loses_no_trial(tmp_path,
     assert sum(lines.count(x) == 1 for x in evaluated) >= 2
 
 
-def test_a_trial_that_failed_is_begun_anew(tmp_path):
+def test_a_failed_trial_is_restarted(tmp_path):
     mark = str(tmp_path / "failed")
 
     def fails_first(config):

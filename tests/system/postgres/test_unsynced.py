@@ -47,7 +47,7 @@ def crash(server):
     server.start()
 
 
-def test_readers_of_undone_events_read_the_log_anew(url, lazy):
+def test_readers_of_undone_events_read_the_log_again(url, lazy):
     study = bl.Study("s", url, random_search())
     study.observe(study.suggest(), 0.5)
     with unsynced():

@@ -75,7 +75,7 @@ def square(number):
     return {"square": number**2, "nothing": float("nan")}
 
 
-def test_kept_results_are_not_made_again(tmp_path):
+def test_stored_results_are_not_made_again(tmp_path):
     tasks = {f"n{number}": number for number in range(4)}
     made = kept_map(square, tasks, tmp_path / "new" / "folder", 0, "squares")
     assert made["n3"] == {"square": 9, "nothing": None}

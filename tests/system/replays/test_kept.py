@@ -60,7 +60,7 @@ def test_kept_runs_are_not_made_again(replay, trained, tmp_path):
 
 
 @pytest.mark.parametrize("replay", REPLAYS)
-def test_a_replay_goes_on_with_the_runs_that_are_missing(replay, trained, tmp_path):
+def test_a_replay_continues_with_the_missing_runs(replay, trained, tmp_path):
     options = Options(runs=1, iterations=2, workers=0, keep=tmp_path)
     replay.run(options)
     first = {file.name: file.read_text() for file in tmp_path.iterdir()}

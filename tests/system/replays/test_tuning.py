@@ -139,7 +139,7 @@ def test_a_tree_that_does_not_wait_sees_more_and_finds_more():
 # Evaluations, constants.
 
 
-def test_evaluations_are_kept_and_go_on(tmp_path):
+def test_stored_evaluations_are_continued(tmp_path):
     file, computed = tmp_path / "kept.jsonl", []
 
     def f(params, n):

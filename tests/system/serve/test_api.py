@@ -209,7 +209,7 @@ def test_pages_of_studies_have_every_name_once(tmp_path):
         refused(client.get("/v1/studies", params={"after": "x"}), 422, "after")
 
 
-def test_names_that_are_given_twice_are_refused(client, running):
+def test_repeated_names_are_refused(client, running):
     x = {"name": "x", "kind": "Real", "low": 0.0, "high": 1.0}
     other = {"name": "y", "kind": "Real", "low": 0.0, "high": 1.0, "when": [["k", ["a"]], ["k", ["b"]]]}
     kinds = {"name": "k", "kind": "Categorical", "choices": ["a", "b"]}
@@ -367,7 +367,7 @@ def test_a_definition_may_leave_out_arguments_with_defaults(client, running, req
         ({"optimizer": "RandomSearch", "arguments": {"candidates": [[1]], "constraints": ["f"]}}, "functions"),
     ],
 )
-def test_a_definition_that_makes_no_optimizer_is_422(client, running, definition, words):
+def test_an_invalid_definition_is_422(client, running, definition, words):
     refused(client.post("/v1/studies", json={"name": "refused", "definition": definition}), 422, words)
     assert {"name": "refused"} not in ok(client.get("/v1/studies"))["studies"]
 

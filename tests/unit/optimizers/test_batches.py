@@ -201,7 +201,7 @@ def test_uncertainty_sampling_fills_a_box_and_counts_contexts():
     assert opt.suggest(context={"z": 1.0}).params == {"x": 0.5}
 
 
-def test_uncertainty_sampling_goes_on_while_nothing_is_observed_and_keeps_constraints():
+def test_uncertainty_sampling_continues_without_values_and_satisfies_constraints():
     def below(params):
         return params["x"] + params["y"] <= 1
 

@@ -30,7 +30,7 @@ def facts(opt):
 
 @pytest.mark.parametrize("way", [lambda table: table, through_csv])
 @pytest.mark.parametrize("kind", ["optimizer", "study"])
-def test_a_table_gives_the_trials_back_in_their_states(kind, way, tmp_path):
+def test_a_table_restores_the_trials_in_their_states(kind, way, tmp_path):
     context = {"z": (0.0, 1.0), "lot": ["1", "B"]}
     space = {name: SPACE[name] for name in SPACE if kind == "optimizer" or name != "shape"}
     opt = bl.RandomSearch(space, context=context, direction="minimize", seed=0)

@@ -308,7 +308,7 @@ KINDS = {
     ],
     ids=lambda asked: next(iter(asked)),
 )
-def test_optimizers_named_in_a_refusal_support_what_was_refused(asked):
+def test_optimizers_named_in_a_refusal_support_the_feature(asked):
     supported, named = set(), set()
     for name, kind in KINDS.items():
         try:

@@ -241,7 +241,7 @@ def test_values_in_units_of_f_change_sign_with_the_direction(value, field, rever
 # The data in the core.
 
 
-def test_params_come_back_as_they_were_given():
+def test_given_params_are_returned_unchanged():
     space = {"C": bl.Real(1e-4, 100, log=True), "n": bl.Integer(1, 10**6, log=True), "c": [None, (1, 2), "u"]}
     for opt in (bl.RandomSearch(space, seed=0), bl.BayesOpt(space, direction="minimize", seed=0)):
         given = [{"C": m / 10, "n": 7 * m, "c": [None, (1, 2), "u"][m % 3]} for m in range(1, 100)]
@@ -257,7 +257,7 @@ def test_params_come_back_as_they_were_given():
         assert opt.suggest().params["C"] not in [each["C"] for each in given]
 
 
-def test_a_study_keeps_params_as_they_were_given(tmp_path):
+def test_a_study_keeps_the_given_params(tmp_path):
     space, store = {"C": bl.Real(1e-4, 100, log=True)}, f"sqlite:///{tmp_path}/a.db"
     study = bl.Study("s", store, bl.RandomSearch(space, seed=0))
     study.add([{"C": 1.0}, {"C": 0.3}], [1.0, 2.0])

@@ -21,7 +21,7 @@ def test_a_log_is_replaced_completely_or_not_at_all():
     assert core.replace(others) == [0, 1, 2] and core.events(0) == others and len(core) == 3
 
 
-def test_the_log_is_read_anew_after_an_interrupt_between_core_and_notes(tmp_path, monkeypatch):
+def test_the_log_is_read_again_after_an_interrupt_between_core_and_notes(tmp_path, monkeypatch):
     store = f"sqlite:///{tmp_path / 's.db'}"
     study = bl.Study("s", store, bl.RandomSearch({"x": (0.0, 1.0)}, seed=0))
     other = bl.Study.load("s", store)

@@ -1,9 +1,9 @@
 """Vakili et al. 2023, Figures 2-5: BPE-Delay, BPE and GP-UCB-SDF under Poisson delays, cumulative regret.
 
-f1 and f2 are drawn as in section 7: 25 values on a 5 × 5 grid of [-5, 5]² from a Gaussian process with
-squared-exponential kernel of lengthscale 0.8 or 1.0, interpolated by the kernel model; candidates are a 50 × 50 grid,
-noise has standard deviation 0.02, delays are Poisson of mean λ = 0, 25 or 50, and BPE-Delay is told λ, ξ = 9 and b = 1.
-The functions of the paper's figures are not published. Here they follow from the seed and are the same in all runs.
+f1 and f2 are drawn as in section 7. The kernel model interpolates 25 values on a 5 × 5 grid of [-5, 5]², drawn from a
+Gaussian process with squared-exponential kernel of lengthscale 0.8 or 1.0. Candidates are a 50 × 50 grid, and the noise
+has standard deviation 0.02. Delays are Poisson of mean λ = 0, 25 or 50, and BPE-Delay gets λ, ξ = 9 and b = 1. The
+functions of the paper's figures are not published. Here they follow from the seed and are the same in all runs.
 
 All algorithms know the kernel of f and have bounds of sqrt(6) standard deviations, as in the authors' code.
 GP-UCB-SDF is the algorithm of Verma et al. 2022, with window 2λ and the given floor of f. BPE-Delay bounds delays by

@@ -106,7 +106,7 @@ def test_trials_of_all_brackets_are_known():
     assert len({tuple(trial.params.values()) for trial in study.trials}) == 12
 
 
-def test_another_process_goes_on_bit_for_bit_beside_a_pruner():
+def test_another_process_continues_bit_for_bit_with_a_pruner():
     """The estimates of earlier trials change with each result."""
 
     def run(study, n):

@@ -116,7 +116,7 @@ def test_another_process_continues_bit_for_bit(url):
         bl.TreeSearch,
     ],
 )
-def test_any_optimizer_goes_on_in_a_new_sampler(optimizer):
+def test_any_optimizer_continues_in_a_new_sampler(optimizer):
     whole, parts, storage = study_of(name="whole", optimizer=optimizer), None, optuna.storages.InMemoryStorage()
     for k in range(14):
         if k % 5 == 0:
