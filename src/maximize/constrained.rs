@@ -84,7 +84,7 @@ pub(super) fn best_feasible(
         exhaustive::best_row(objective, pool.points(), &skip, rng, stop)?
     } else {
         let mut plan = Plan::new(product, effort, false)?;
-        // A boundary has many narrow maxima, so these minima apply at every effort.
+        // A boundary has many narrow maxima, so these smallest numbers apply at every effort.
         plan.n_starts = plan.n_starts.max(MIN_STARTS);
         plan.n_converged = plan.n_converged.max(MIN_CONVERGED);
         // The pool replaces the spread points that are expected to violate the constraints.

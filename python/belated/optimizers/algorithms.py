@@ -184,7 +184,7 @@ def algorithm(name: str, space: SpaceLike | None = None, **kwargs: Any) -> Optim
         given, wanted = kwargs.get(argument, kind), family_of(made, argument).shorthand[kind]
         if given != kind and type(given) is not wanted:
             raise InvalidSetting(
-                f"{argument}={short_repr(given)} would not be {name}, which has {kind!r}: "
+                f"{argument}={short_repr(given)} differs from {name}, which has {kind!r}: "
                 f"leave it out, or use {made.__name__}"
             )
     for argument, why in known.needs.items():

@@ -55,7 +55,7 @@ _HEADER = "SELECT id, name, definition, at, version, checksum FROM belated.studi
 class PostgresStore(Store):
     """A store in a database; any number of processes on any machines may use it at once.
 
-    A process opens a connection when it needs one, and a new one if it was lost. A forked child opens its own
+    A process opens a connection when it needs one, and opens it again after a loss. A forked child opens its own
     connection and does not touch its parent's. Passwords stay in this process, and are neither shown nor pickled.
     """
 

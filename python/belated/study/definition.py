@@ -126,7 +126,7 @@ def definition_of(optimizer: Optimizer) -> dict[str, Any]:
     kind = type(optimizer)
     if Optimizer.registry.get(kind.__name__) is not kind:
         names = sorted(Optimizer.registry)
-        raise InvalidSetting(f"a study keeps one of {names}, not {kind.__name__}: pass one of these")
+        raise InvalidSetting(f"a study cannot store {kind.__name__}: pass one of {names}")
     settings = {name: as_data(value) for name, value in optimizer._settings().items()}
     domain, contexts = optimizer.domain_, optimizer.context_space_
     arguments = {

@@ -105,7 +105,7 @@ def described(function, finals):
     ]
 
 
-def test_counts_compare_in_pairs():
+def test_counts_use_paired_differences():
     better = {"asyRAND": [3.0, 4.0, 5.0], "synTS": [1.0, 2.0, 3.0], "asyTS": [0.9, 2.1, 2.9]}
     # Smaller than random's, and larger than synTS's in every run.
     worse = {"asyRAND": [3.0, 4.0, 5.0], "synTS": [1.0, 2.0, 3.0], "asyTS": [1.2, 2.2, 3.3]}

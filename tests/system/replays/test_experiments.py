@@ -48,7 +48,7 @@ def recorded(run: dict, accuracy: np.ndarray) -> History:
 
 @needs_data
 @pytest.mark.parametrize("setting", PUBLISHED)
-def test_the_published_table_comes_out_of_the_published_runs(setting):
+def test_the_published_table_follows_from_the_published_runs(setting):
     mean, stderr = mean_stderr(svm.published_errors(svm.published_runs(DATA), *setting))
     printed = " ".join(f"{mean[i]:.2f}±{stderr[i]:.2f}" for i in verma.REPORTED)
     assert printed == PUBLISHED[setting]

@@ -79,10 +79,10 @@ def test_settings_that_make_an_algorithm_cannot_be_replaced(name, acquisition, p
     same = bl.algorithm(name, SPACE, window=7, acquisition=settings["acquisition"], pending=settings["pending"])
     assert same._settings() == settings
     for other in ("ucb" if acquisition is not bl.UCB else "thompson", bl.MaxVariance()):
-        with pytest.raises(bl.InvalidSetting, match=f"would not be {name}"):
+        with pytest.raises(bl.InvalidSetting, match=f"differs from {name}"):
             bl.algorithm(name, SPACE, window=7, acquisition=other)
     for other in ("ignore" if pending is not bl.Ignore else "censor", bl.Liar()):
-        with pytest.raises(bl.InvalidSetting, match=f"would not be {name}"):
+        with pytest.raises(bl.InvalidSetting, match=f"differs from {name}"):
             bl.algorithm(name, SPACE, window=7, pending=other)
 
 
@@ -132,7 +132,7 @@ def test_missing_arguments_of_an_algorithm_are_named(name):
 def test_trees_have_the_bound_of_their_name(name, bound):
     optimizer = bl.algorithm(name, SPACE, **needed(name))
     assert type(optimizer) is bl.TreeSearch and type(optimizer._settings()["bound"]) is bound
-    with pytest.raises(bl.InvalidSetting, match=f"would not be {name}"):
+    with pytest.raises(bl.InvalidSetting, match=f"differs from {name}"):
         bl.algorithm(name, SPACE, bound=bl.DUCB1Sigma(noise_std=0.1), **needed(name))
 
 

@@ -305,7 +305,7 @@ def test_bpe_refuses_a_delay_model():
     opt = bl.algorithm("BPE", candidates=X, **arguments)
     assert opt.delay == "none" and opt.kernel == SE and opt.beta == math.sqrt(6)
     for other in ("estimated", bl.SubExponential(5)):
-        assert "would not be BPE" in refusal(
+        assert "differs from BPE" in refusal(
             lambda other=other: bl.algorithm("BPE", candidates=X, delay=other, **arguments)
         )
     assert bl.algorithm("BPE-Delay", candidates=X, delay=bl.SubExponential(5), **arguments).delay.mean == 5

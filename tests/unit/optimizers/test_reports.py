@@ -69,7 +69,7 @@ def test_a_failed_trial_counts_until_it_is_abandoned(arguments):
         assert (lost > 0).all()
 
 
-def test_a_trial_that_was_abandoned_may_still_be_found_to_have_failed():
+def test_an_abandoned_trial_may_still_be_reported_as_failed():
     opt, trial = history(["abandon", "fail"], True, pending="hallucinate")
     never, _ = history(["abandon"], True, pending="hallucinate")
     assert trial.state == "failed"

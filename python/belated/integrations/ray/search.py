@@ -275,8 +275,8 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
         Raises
         ------
         InvalidSetting
-            A BelatedSearch did not write the file, or its arguments were others; or this searcher has trials that the
-            file does not have.
+            The file is not the file of a BelatedSearch with these arguments; or this searcher has trials that are not
+            in the file.
         """
         self._restore(checkpoint_path, None)
 

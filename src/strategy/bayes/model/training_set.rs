@@ -393,7 +393,7 @@ impl TrainingSet {
 }
 
 impl Kept {
-    /// Whether this is the posterior of these rows, or of the first of them.
+    /// Whether this is the posterior of these rows, or of a prefix of them.
     fn is_for(&self, fit: &Arc<Fit>, fold: &Fold, noise: &[Option<f64>], base: usize) -> bool {
         let n = self.rows.len();
         let same_theta = Arc::ptr_eq(&self.fit, fit)
