@@ -164,7 +164,7 @@ class OptunaLog:
     def _derive(self, trials: Sequence[Any], stale_before: datetime | None) -> list[Step]:
         steps: list[Step] = []
         places: dict[int, int] = {}  # Optuna's number → the log's
-        waiting: dict[int, Start] = {}  # trials that have ended, but not yet in the log
+        waiting: dict[int, Start] = {}  # trials that have ended in Optuna, but not yet in the log
         started = [(trial, start) for trial in trials if (start := self._start_of(trial)) is not None]
         imputed = self._impute(started)
 

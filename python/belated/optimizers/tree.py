@@ -62,7 +62,7 @@ class DUCBV(Bound, name="ducbv"):
 @checks_keywords
 @dataclass(eq=False, repr=False)
 class TreeSearch(Optimizer, strategy="TreeSearch"):
-    """Optimistic tree search: HOO, with delays PCTS, with several smoothness parameters POO.
+    """Optimistic tree search: HOO, which is called PCTS with delays and POO with several smoothness parameters.
 
     The space is a tree of cells, each halved along its longest side. At each suggestion the search follows the larger
     upper bound from the whole space down to a cell without children, suggests a point of it, and halves it at once, so

@@ -214,7 +214,7 @@ class Study(LifeCycle[SharedLog]):
                     f"name={short_repr(self.name)} has {len(self.name.encode())} bytes in UTF-8: pass a printable "
                     f"string of at most {LONGEST_NAME}"
                 )
-            # The id is drawn at random, so that an event of one study is not taken for an event of another.
+            # The id is drawn at random, so that events of two studies cannot be confused.
             new, at = int.from_bytes(os.urandom(6), "big"), self._wall_time()
             records = [with_checksum(new, seq, None, at, body) for seq, body in enumerate(given._log.events(0))]
             created = self._store.create(header(new, self.name, definition_of(given), at), records)

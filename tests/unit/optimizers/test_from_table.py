@@ -98,7 +98,7 @@ def test_choices_that_print_alike_are_refused(choices):
     assert opt.n_trials == 0
 
 
-def test_a_table_of_parameters_alone_is_read_as_before():
+def test_a_table_with_only_parameters_is_read():
     opt = bl.RandomSearch({"number": (0.0, 1.0), "value": (0.0, 1.0)}, seed=0)
     opt.add(pd.DataFrame({"number": [0.5], "value": [0.25]}), [1.0])
     assert opt.trials[0].params == {"number": 0.5, "value": 0.25}

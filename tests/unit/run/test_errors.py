@@ -218,7 +218,7 @@ def test_errors_of_f_have_the_result(kind, workers):
     assert states(result)[1] == "failed" and result.best_value_ is not None
 
 
-def test_exceptions_that_take_no_attributes_are_raised_as_they_are():
+def test_exceptions_without_attributes_are_raised_unchanged():
     def callback(optimizer, trial):
         raise Frozen("…")
 

@@ -33,8 +33,9 @@ pub enum Failures {
     Together,
 }
 
-/// Failures lie together if at most this share of them, less one, is nearer to a success than to any other failure.
-/// If a fifth of all trials fails by accident, four in five failures are nearer to a success.
+/// Failures lie together if the number of failures that are nearer to a success than to any other failure, plus one, is
+/// at most this share of all failures. If a fifth of all trials fails by accident, four in five failures are nearer to
+/// a success.
 const MAX_ISOLATED: f64 = 0.4;
 
 /// With this label P falls to ½ at less than a quarter of the way from a success to a failure. The acquisition chooses
