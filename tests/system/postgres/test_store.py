@@ -131,7 +131,7 @@ def test_the_privileges_that_are_documented_suffice(roles, postgres, capsys):
     for command in ("list", "show", "check", "export"):
         assert cli.main(["study", command, postgres.url(user="reader")]) == cli.DONE
     for call in (reader.suggest, lambda: reader.observe(0, 1.0)):
-        with pytest.raises(bl.StoreError, match="the user lacks a privilege: docs/postgresql.md lists those that are"):
+        with pytest.raises(bl.StoreError, match="the user lacks a privilege: docs/postgresql.md lists the required"):
             call()
     assert worker.n_trials == 2
 

@@ -173,7 +173,7 @@ def test_the_size_of_a_cluster_of_dask():
 
 @pytest.mark.parametrize("attributes", [{}, {"num_workers": None}, {"_max_workers": 0}, {"_max_workers": True}])
 def test_an_executor_of_unknown_size(attributes):
-    message = "^n_workers is missing: Sized has no attribute with its number of workers; pass how many evaluations are"
+    message = "^n_workers is missing: Sized has no attribute with its number of workers; pass the number of evaluations"
     with pytest.raises(bl.InvalidSetting, match=message):
         bl.maximize(f, SPACE, n_trials=1, executor=Sized(**attributes))
 

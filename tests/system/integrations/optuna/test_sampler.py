@@ -222,7 +222,7 @@ def test_arguments_that_are_not_usable_are_refused(arguments, message):
         (lambda space, direction, seed: bl.RandomSearch(space, direction=direction), "another direction or seed"),
         (
             lambda space, direction, seed: bl.RandomSearch({"x": (0.0, 1.0)}, direction=direction, seed=seed),
-            "does not search the space",
+            "does not search the given space",
         ),
         (functools.partial(bl.BayesOpt, context={"day": (0.0, 1.0)}), "optimizer has a context"),
         (functools.partial(bl.TreeSearch, fidelity=bl.Fidelity(1, 9)), "optimizer has a fidelity"),
