@@ -12,11 +12,12 @@ from hypothesis import settings
 import belated
 from campaigns import server
 
-# Deadlines measure the machine, not the code. Continuous integration runs the same examples each time, people new ones.
+# Deadlines measure the machine, not the code. Continuous integration runs the same examples each time; other runs draw
+# new examples.
 settings.register_profile("belated", deadline=None, derandomize=bool(os.environ.get("CI")))
 settings.load_profile("belated")
 
-# A job in the background of a shell starts with Ctrl-C ignored, and so would the processes that tests interrupt.
+# A background job of a shell ignores Ctrl-C, and so would the processes that tests interrupt.
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -38,13 +39,13 @@ follow_imports = skip
 
 @pytest.fixture(scope="session")
 def mypy(tmp_path_factory):
-    """A function that has mypy, in strict mode, check the programs of a folder, and returns what it prints as lines.
+    """A function that checks the programs of a folder with mypy in strict mode and returns the printed lines.
 
-    What it finds out about imported packages, which takes most of its time, is kept from one call to the next.
+    Most of the time is spent on imported packages, so mypy's cache is kept from one call to the next.
     """
     pytest.importorskip("mypy")
     package = Path(belated.__file__).parents[1]
-    # An installed package is found without a path, and mypy refuses one.
+    # mypy finds an installed package without a path and refuses a path.
     path = "" if package.name == "site-packages" else package
     cache = tmp_path_factory.mktemp("mypy_cache")
 

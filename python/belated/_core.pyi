@@ -73,10 +73,10 @@ class BelatedWarning(UserWarning):
     """A warning about a likely mistake, or about an error that did not stop the optimizer."""
 
 def defaults() -> str:
-    """Every value that optimizers are set up with, by its class's name, with all its defaults, as JSON."""
+    """All values of settings by the names of their classes, with their defaults, as JSON."""
 
 def nearest_integer(u: float, low: int, high: int, log: bool) -> int:
-    """The integer in [low, high] nearest to the column value u, by distance on the scale that is searched."""
+    """The integer in [low, high] nearest to the column value u on the searched scale."""
 
 @final
 class Domain:
@@ -109,7 +109,7 @@ class _Location(Protocol):
     def given(self) -> Sequence[float] | None: ...
 
 class _Report(Protocol):
-    """What comes with a value: `belated.optimizers.log.Report`."""
+    """The facts reported with a value: `belated.optimizers.log.Report`."""
 
     @property
     def std(self) -> float | None: ...
@@ -119,7 +119,7 @@ class _Report(Protocol):
     def duration(self) -> float | None: ...
     @property
     def place(self) -> _Location | None:
-        """Where the trial was really run; None where it was started."""
+        """The point where the trial was run; None if it is the point where it was started."""
 
     @property
     def attrs(self) -> str | None:
@@ -127,12 +127,12 @@ class _Report(Protocol):
 
 @final
 class Action:
-    """Something to record about a trial; it is checked when it is recorded."""
+    """A report about a trial; it is checked when it is recorded."""
 
     @staticmethod
     def observe(number: int, value: float, report: _Report | None, amend: bool, replicate: bool) -> Action:
-        """A value. Where there is another one already: an error, or it is replaced (`amend`), or a trial of its own
-        is added at the trial's point (`replicate`)."""
+        """A value. If the trial has another value: raise an error, replace it (`amend`), or add another trial at the
+        same point (`replicate`)."""
 
     @staticmethod
     def fail(number: int, error: tuple[str, str, str | None] | None, attrs: str | None) -> Action:
@@ -161,7 +161,7 @@ class TrialRecord:
     def number(self) -> int: ...
     @property
     def point(self) -> NDArray[np.float64]:
-        """Where it was started: suggested, or added."""
+        """The point where it was suggested or added."""
 
     @property
     def index(self) -> int | None: ...
@@ -171,7 +171,7 @@ class TrialRecord:
 
     @property
     def run(self) -> tuple[NDArray[np.float64], int | None, list[float] | None] | None:
-        """(point, index, given) where it was really run; None where nothing was said about that."""
+        """(point, index, given) where it was run; None if no other point was reported."""
 
     @property
     def context(self) -> NDArray[np.float64]: ...
@@ -187,11 +187,11 @@ class TrialRecord:
     def duration(self) -> float | None: ...
     @property
     def fidelity(self) -> float | None:
-        """In [0, 1], 1 a full evaluation; None where none is declared."""
+        """In [0, 1], with 1 for a full evaluation; None if none is declared."""
 
     @property
     def attrs(self) -> list[str]:
-        """JSON objects, each to be merged over those before it."""
+        """JSON objects, each merged over the earlier ones."""
 
     @property
     def error(self) -> tuple[str, str, str | None] | None:
@@ -199,11 +199,11 @@ class TrialRecord:
 
     @property
     def note(self) -> str | None:
-        """What the strategy that suggested it wrote down."""
+        """The note of the strategy that suggested it."""
 
     @property
     def suggested(self) -> bool:
-        """Whether the optimizer suggested it, as against added."""
+        """Whether the optimizer suggested it; False if it was added."""
 
     @property
     def suggested_at(self) -> float: ...
@@ -211,7 +211,7 @@ class TrialRecord:
     def observed_at(self) -> float | None: ...
     @property
     def ended_at(self) -> float | None:
-        """When it was observed, failed or abandoned, whichever was last."""
+        """The last time when it was observed, failed or abandoned."""
 
     @property
     def expires_at(self) -> float | None:
@@ -235,10 +235,11 @@ class Optimizer:
         feasible: Callable[[NDArray[np.float64]], NDArray[np.bool_]] | None = None,
         fidelity: float | None = None,
     ) -> list[int]:
-        """Start n trials; their numbers. Either all n are logged or none. Without ``fidelity`` the strategy chooses it.
+        """Start n trials; their numbers. Either all n are logged or none. If ``fidelity`` is None, the strategy chooses
+        it.
 
-        ``feasible`` tells for rows of shape (m, width) which satisfy the constraints, as a bool array of shape (m,). It
-        is called in this thread, and must not use this optimizer. Enqueued points are not held against it."""
+        ``feasible`` takes rows of shape (m, width) and returns whether each satisfies the constraints, as a bool array
+        of shape (m,). It is called in this thread, and must not use this optimizer. Enqueued points are not checked."""
 
     def propose(
         self,
@@ -250,29 +251,30 @@ class Optimizer:
         feasible: Callable[[NDArray[np.float64]], NDArray[np.bool_]] | None = None,
         fidelity: float | None = None,
     ) -> list[str]:
-        """The events, as JSON, that would start n trials; nothing is logged until they come back by ``extend``.
+        """The events, as JSON, that would start n trials; nothing is logged until they are passed to ``extend``.
 
-        ``wall_time`` is the time in seconds by which leases are judged, ``expires_after`` the length of new ones."""
+        ``wall_time`` is the current time for leases in seconds, ``expires_after`` the length of new leases."""
 
     def validate(self, action: Action, now: float | None) -> tuple[str, int | None] | None:
-        """What ``record`` would log: the event as JSON, and the number of the trial that it starts or concerns; None
-        where it would change nothing. Nothing is logged."""
+        """The event that ``record`` would log, as JSON, and the number of the trial that it starts or concerns; None if
+        nothing would change. Nothing is logged."""
 
     def record(self, action: Action, now: float | None) -> int | None:
         """Log an action; the number of the trial that it starts or concerns.
 
-        None for an enqueued point, and where nothing changes."""
+        None for an enqueued point, and if nothing changes."""
 
     def extend(self, events: Sequence[str]) -> list[int | None]:
-        """Log events, own or another's; each is checked, and those before a bad one stay.
+        """Log events of this process or another one; each is checked, and the events before an invalid one stay.
 
         For each the number of the trial that it starts or concerns; None for an enqueued point."""
 
     def replace(self, events: Sequence[str]) -> list[int | None]:
-        """Have these events for the whole log, or, if one is bad, the log as it was; the numbers are as in `extend`."""
+        """Replace the whole log by these events; if one is invalid, keep the log. The numbers are as in `extend`."""
 
     def events(self, start: int, end: int | None = None) -> list[str]:
-        """The log from event number ``start`` on, as JSON; up to the one before number ``end`` where that is given."""
+        """The events from number ``start`` up to, but not including, number ``end``, as JSON; by default to the end of
+        the log."""
 
     def n_events(self) -> int: ...
     def recommend(
@@ -290,16 +292,16 @@ class Optimizer:
     ) -> tuple[GaussianProcess, float, float, float] | None:
         """(model, mean, scale, log slope): the posterior of the targets over (x, context) rows.
 
-        A target of 0 is the prior mean of f; targets are in units of scale, of good values where bad ones are
-        compressed. The log slope is Σ log d target/dy over the observed values.
+        A target of 0 is the prior mean of f. Targets are in units of scale; if bad values are compressed, this is the
+        unit of good values. The log slope is Σ log d target/dy over the observed values.
 
-        With ``pending`` the rows that the pending policy adds are in it, as the next suggestion would see them.
+        With ``pending`` it includes the rows that the pending policy adds, as for the next suggestion.
         None while nothing has been fitted."""
 
     def predict(
         self, points: NDArray[np.float64], now: float | None, pending: bool, wall_time: float | None = None
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
-        """Posterior mean and standard deviation of f at (x, context) rows; None where there is no posterior."""
+        """Posterior mean and standard deviation of f at (x, context) rows; None if there is no posterior."""
 
     def acquisition(
         self,
@@ -321,7 +323,7 @@ class Optimizer:
         The std includes the noise. None without a model, and while nothing is observed."""
 
     def status(self) -> str | None:
-        """What can be looked at of a strategy that works in rounds, as JSON; None of others."""
+        """The status of a strategy that works in rounds, as JSON; None for other strategies."""
 
     def now(self, now: float | None) -> float:
         """The time on the optimizer's clock."""
@@ -354,7 +356,7 @@ class GaussianProcess:
         noise: float = 1e-6,
     ) -> GaussianProcess: ...
     def fit(self, x: NDArray[np.float64], y: NDArray[np.float64]) -> None:
-        """Condition on the rows of x (n, d) and targets y (n,), replacing what was there."""
+        """Condition on the rows of x (n, d) and targets y (n,), in place of the earlier rows."""
 
     def append(self, x: NDArray[np.float64], y: NDArray[np.float64]) -> None:
         """Condition on further rows at O(n²) each."""
@@ -385,7 +387,7 @@ class GaussianProcess:
     def noise(self) -> float: ...
     @property
     def jitter(self) -> float:
-        """What had to be added to the diagonal for the factorisation to succeed."""
+        """The jitter added to the diagonal so that the factorisation succeeded."""
 
     @property
     def x(self) -> NDArray[np.float64]: ...
@@ -395,7 +397,7 @@ class GaussianProcess:
 
     @property
     def n_observed(self) -> int:
-        """Rows that hold data; those after them stand for pending trials."""
+        """The number of rows with data; the rows after them belong to pending trials."""
 
 @final
 class Acquisition:

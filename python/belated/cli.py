@@ -13,7 +13,8 @@ from belated import _core, experiments
 from belated.serve import command as serve_command
 from belated.study import commands as study_commands
 
-# Exit codes. Those above 128 are a shell's for SIGINT and SIGPIPE; argparse exits with 2 for unreadable arguments.
+# Exit codes. Codes above 128 are a shell's codes for SIGINT and SIGPIPE; argparse exits with 2 for unreadable
+# arguments.
 DONE, FAILED, INTERRUPTED, BROKEN_PIPE = 0, 1, 130, 141
 
 
@@ -60,7 +61,7 @@ def parser() -> argparse.ArgumentParser:
     replay = commands.add_parser(
         "replay",
         help="replay an experiment of a paper",
-        description="Replay an experiment of a paper; without a name, list those there are.",
+        description="Replay an experiment of a paper; without a name, list the replays.",
     )
     replay.add_argument("name", metavar="NAME", nargs="?", choices=experiments.names(), help="which experiment")
     replay.add_argument("--runs", metavar="R", type=positive, help="repetitions (default: the replay's own)")
@@ -71,7 +72,10 @@ def parser() -> argparse.ArgumentParser:
     replay.add_argument("--plot", metavar="FILE.png", type=Path, help="draw the figure into this file")
     replay.add_argument("--quick", action="store_true", help="a small version, in minutes (asyts, pcts…)")
     replay.add_argument(
-        "--keep", metavar="DIR", type=Path, help="keep each run there, and go on with those (asyts, cifar, cnn, pcts…)"
+        "--keep",
+        metavar="DIR",
+        type=Path,
+        help="store runs there, and continue with stored ones (asyts, cifar, cnn, pcts…)",
     )
     replay.add_argument("--faithful", action="store_true", help="make the choices of the paper's code")
     replay.add_argument("--given", action="store_true", help="give the kernel instead of fitting it (sdf-synthetic)")

@@ -1,6 +1,6 @@
 """Benchmark functions with known maxima, for comparisons of optimizers; all of them are to be maximised.
 
-Notation: x_1 … x_d are the coordinates in the order of the space. Definitions are the customary ones (Kandasamy et al.
+Notation: x_1 … x_d are the coordinates in the order of the space. Definitions are the usual ones (Kandasamy et al.
 2017, section 4, name the functions). Branin, usually minimised, is negated. The sums apply one function to consecutive
 groups of coordinates (their appendix C.2). The standard deviations of the noise are also theirs: 0.2, and 1 for the
 sums.
@@ -309,11 +309,12 @@ BRANIN = Function("branin", box((-5.0, 10.0), (0.0, 15.0)), -10 / (8 * math.pi),
 #: Maximum on the edge x2 = 0, where the function is steep.
 CURRIN_EXPONENTIAL = Function("currin-exponential", box(_UNIT, _UNIT), 13.798722044728434, _currin, _NOISE)
 HARTMANN3 = Function("hartmann3", box(*[_UNIT] * 3), 3.8627797873326, _hartmann3, _NOISE)
-#: A second, lower peak of height 3.20 lies far from the maximum.
+#: A second, lower peak of height 3.20 is far from the maximum.
 HARTMANN6 = Function("hartmann6", box(*[_UNIT] * 6), 3.3223680114155, _hartmann6, _NOISE)
 #: Maximum in the corner (1, 1, 1, 1).
 PARK1 = Function("park1", box(*[_UNIT] * 4), 0.5 * (math.sqrt(3) - 1) + 4 * math.exp(1 + math.sin(1)), _park1, _NOISE)
-#: Maximum in the corner (1, 1, 1, 0). The paper lists it under both standard deviations of the noise; here 0.2.
+#: Maximum in the corner (1, 1, 1, 0). The paper lists it under both standard deviations of the noise; the value here is
+# 0.2.
 PARK2 = Function("park2", box(*[_UNIT] * 4), 2 / 3 * math.exp(2) + 1, _park2, _NOISE)
 
 PARK2_16 = sum_over_groups("park2-16", PARK2, 4, _NOISE_OF_SUMS)
@@ -356,7 +357,7 @@ BRANIN_MF = MultiFidelityFunction(
     partial(_power_cost, least=0.05, factor=1.0, power=3),
     math.sqrt(0.05),
 )
-#: Maximum in a corner. The paper and the code of Wang et al. give it as 309.523221, at which the code clips.
+#: Maximum in a corner. The paper and the code of Wang et al. give the optimum as 309.523221, at which the code clips.
 BOREHOLE_MF = MultiFidelityFunction(
     "borehole-mf",
     _BOREHOLE_SPACE,

@@ -13,8 +13,8 @@ use crate::numerics::cholesky::{LowerFactor, factor_in_place};
 use crate::numerics::simd::{difference_to_multiple, dot, multiply};
 use crate::numerics::threads::parallel_map;
 
-/// The number of rows in a strip, the unit of work of a thread. Sums of strips are added in the order of the rows, so
-/// the bits do not depend on the threads.
+/// The number of rows in a strip, the unit of work of a thread. The sums of the strips are added in the order of the
+/// rows, so the bits do not depend on the threads.
 const STRIP: usize = 64;
 
 /// With at least this number of rows, several threads share the strips.

@@ -20,7 +20,7 @@ use crate::random::Rng;
 pub use super::fit_settings::{Draws, FitSettings};
 
 /// The log Bayes factor, in nats, that a kernel needs against the earlier kernels in the list, and a transform
-/// against the identity. It is strong evidence by Kass & Raftery 1995.
+/// against the identity. Kass & Raftery 1995 call this strong evidence.
 pub(super) const MIN_LOG_BAYES_FACTOR: f64 = 3.0;
 
 /// Rows with a smaller distance, in the units of [`NEAR`](super::spread::NEAR), are crowded.
@@ -142,7 +142,7 @@ pub fn fit_best(
             coarsest = Part::of(data, &rows);
             of_all_rows = Some(p.clone());
             starts.insert(0, p);
-            // The fit to all rows found no noise. Noise could explain the remaining rows alone, so λ is bounded.
+            // The fit to all rows found no noise. The remaining rows could be explained by noise, so λ is bounded.
             if let Some(upper) = bounds_of_part.1.last_mut() {
                 *upper = upper.min(NOISELESS.ln());
             }
@@ -191,8 +191,8 @@ pub fn fit_best(
 }
 
 /// The variant with the largest evidence on these rows, and its p. The search of the first variant has ended at `(p,
-/// value)`. The searches of the others start there, or at a known start with a larger evidence, because a heavy tail of
-/// the values may mislead the first search.
+/// value)`. The searches of the other variants start there, or at a known start with a larger evidence, because a heavy
+/// tail of the values may mislead the first search.
 fn best_variant(
     problem: Problem,
     variants: &[Variant],
@@ -226,7 +226,8 @@ fn best_variant(
 
 /// The family with the largest evidence on these rows, and the end of its search; None if no evidence is finite.
 ///
-/// The search of the first family runs from every start, the others from its end and from the last start.
+/// The search of the first family runs from every start; the searches of the other families run from its end and from
+/// the last start.
 fn best_family(
     problem: Problem,
     families: &[KernelFamily],

@@ -27,7 +27,7 @@ pub struct FitSettings {
     pub noise_variance: Option<f64>,
     /// Whether the fit is maximum a posteriori instead of maximum likelihood.
     pub priors: bool,
-    /// The number of local searches. The first starts from `start`, the others from random draws.
+    /// The number of local searches. The first one starts from `start`; the others start from random draws.
     pub n_restarts: usize,
     /// The distribution of the random draws if there are no priors.
     pub draws: Draws,

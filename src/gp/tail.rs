@@ -67,7 +67,7 @@ impl GaussianProcess {
         Ok(())
     }
 
-    /// The targets of tail rows as numbers, computed without a tail; None stands for the posterior mean.
+    /// The targets of tail rows as numbers, computed without a tail; None means the posterior mean.
     fn resolved(&self, x: ArrayView2<f64>, targets: &[Target]) -> Vec<Option<f64>> {
         let mut observed = None;
         let targets = x.rows().into_iter().zip(targets);

@@ -59,7 +59,7 @@ pub(super) struct Details {
     pub fidelity: Option<f64>,
     pub expires_at: Option<f64>,
     pub note: Option<String>,
-    /// The attributes of the start.
+    /// The attributes given at the start of the trial.
     pub attrs: Option<String>,
     pub std: Option<f64>,
     pub cost: Option<f64>,

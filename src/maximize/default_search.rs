@@ -66,8 +66,8 @@ impl Plan {
         let (n_even, n_starts) = ((256.0 + 128.0 * d).min(1280.0), (8.0 + 2.0 * d).min(32.0));
         let discrete = coordinates.iter().any(|c| c.levels() > Some(1));
         let perturb = perturb && discrete;
-        // A maximum for one combination says little about other combinations, and few evenly spread points have a
-        // good combination. So half of these points are replaced by searches from perturbations.
+        // A maximum for one combination gives little information about other combinations, and few evenly spread points
+        // have a good combination. So half of these points are replaced by searches from perturbations.
         let n_converged = match (discrete, perturb) {
             (false, _) => 2.0,
             (true, false) => 6.0,

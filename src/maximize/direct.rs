@@ -28,7 +28,7 @@ pub(super) fn best_centre(
             interrupted = check(stop);
         }
         if interrupted.is_err() {
-            return f64::NAN; // the rest of the search then costs nothing
+            return f64::NAN; // further evaluations then cost nothing
         }
         let mut point = x.to_vec();
         domain.snap(&mut point);

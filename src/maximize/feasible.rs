@@ -166,7 +166,7 @@ impl Pool {
         };
         if let Some(all) = all_members(domain) {
             let members = keep(&all)?;
-            // Shuffled, so that every part of it is spread over the domain.
+            // The pool is shuffled, so that each part of the pool is spread over the domain.
             let mut order: Vec<usize> = (0..members.nrows()).collect();
             order.shuffle(rng);
             return Ok(Self {

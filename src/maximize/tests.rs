@@ -293,7 +293,7 @@ fn discrete_coordinates_take_their_best_members() {
         assert!((found.value - 0.3).abs() < 1e-6, "{found:?}");
         assert_eq!(last[0].level(&found.point[7..]), 137);
     }
-    // No continuous coordinate and few members. Exactly the best member is found.
+    // No continuous coordinate and few members. The best member is found exactly.
     let grid =
         Domain::new_box(vec![integer(0, 9, false), Coordinate::Categorical { n: 3 }]).unwrap();
     let f = |x: &[f64], _: &mut [f64]| (40.0 * x[0]).sin() + x[2] * 0.01;

@@ -143,7 +143,7 @@ impl Supports {
     }
 }
 
-/// A rule that chooses the next point from the log alone.
+/// A rule that chooses the next point by the log and nothing else.
 ///
 /// Two strategies with the same settings, log and random stream propose the same point, bit for bit. The state
 /// between calls is either computed from the log or a cache that does not change results.

@@ -1,4 +1,4 @@
-//! For arbitrary values in arbitrary order: no panic, no NaN, and every suggestion is in the domain.
+//! Arbitrary values in arbitrary order cause no panic and no NaN, and every suggestion is in the domain.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -22,8 +22,8 @@ use crate::cases;
 use crate::histories::{Step, case, definition, go_on, is_consistent, is_numerical};
 use crate::settings::fitted;
 
-/// Every proposed point is a member (for candidates, equal to its row), and every note can be read: the note of a fit,
-/// with a valid θ, or of a round. The notes of a tree are read by the tree.
+/// Every proposed point is a member (for candidates, equal to its row). Every note can be read and belongs to a fit
+/// with a valid θ or to a round. The notes of a tree are read by the tree.
 fn check_log(optimizer: &Optimizer) -> Result<(), TestCaseError> {
     let domain = &optimizer.definition().domain;
     let strategy = &optimizer.definition().settings.strategy["kind"];

@@ -3,7 +3,7 @@
 //! * [`histories`]: random optimizers of every kind, and random histories
 //! * [`settings`]: settings of every kind for these optimizers
 //! * [`hostile`]: no panic, no NaN, every suggestion is in the domain
-//! * [`models`]: the same for the posterior alone
+//! * [`models`]: the same for the posterior
 //! * [`interrupted`]: a stop at any moment leaves no trace
 //! * [`saved`]: saved optimizers are restored bit for bit, and damaged ones are refused
 

@@ -12,7 +12,7 @@ use crate::histories::{Step, case, go_on, is_consistent};
 /// Name and version, then the checksum.
 const HEAD: usize = 8 + 8;
 
-/// A damage of the bytes; positions are modulo their number.
+/// A change of the bytes; positions are modulo the number of bytes.
 #[derive(Debug, Clone)]
 enum Damage {
     Changed(usize, u8),
@@ -53,7 +53,7 @@ fn apply(damage: &Damage, bytes: &mut Vec<u8>) {
     }
 }
 
-/// A second implementation of the checksum: FNV-1a over words, the rest byte by byte, then the length.
+/// A second implementation of the checksum: FNV-1a over words, then over the remaining bytes, then over the length.
 fn checksum(bytes: &[u8]) -> u64 {
     let mut hash: u64 = 14_695_981_039_346_656_037;
     let mut mix = |word: u64| {

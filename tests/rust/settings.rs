@@ -167,8 +167,8 @@ pub fn bpe_delay(candidates: bool) -> impl Strategy<Value = elimination::Setting
     })
 }
 
-/// The same settings with all hyperparameters fitted, values in observed units and bounded covariances: those of the
-/// linear kernel overflow where points do.
+/// The same settings with all hyperparameters fitted, values in observed units and bounded covariances. The covariances
+/// of the linear kernel overflow if points do.
 pub fn fitted(settings: Settings) -> Settings {
     let gp = settings.gp().clone();
     Settings {

@@ -1,4 +1,4 @@
-"""The command line: what it prints, what it writes, and how it ends."""
+"""The command line: its output, its files, and its exit codes."""
 
 from __future__ import annotations
 
@@ -168,7 +168,7 @@ def test_output_is_complete_in_every_encoding_of_the_terminal(tmp_path, monkeypa
         monkeypatch.setattr(sys, "stdout", stream(encoding))
         assert run("study", *command, str(store)) == cli.DONE
         assert sys.stdout.buffer.getvalue() == exported
-    # Also what is read.
+    # This also applies to input.
     monkeypatch.setattr(sys, "stdout", stream(encoding))
     monkeypatch.setattr(sys, "stdin", stream(encoding, exported))
     assert run("study", "import", "-", str(other)) == cli.DONE

@@ -31,7 +31,7 @@ def uniform(function, n, seed=0):
 
 
 @pytest.mark.parametrize(("function", "full"), FULL.items(), ids=lambda function: function.name)
-def test_at_full_fidelity_it_is_the_full_function(function, full):
+def test_full_fidelity_gives_the_full_function(function, full):
     points = uniform(function, 50)
     assert function(points).tolist() == full(points).tolist()
     assert function.optimum == full.optimum and function.space == full.space
@@ -133,7 +133,7 @@ def test_costs_are_as_printed():
 
 
 def test_the_optimum_of_borehole_is_in_a_corner_and_no_search_finds_more():
-    """The authors' figure is 309.523221, and their code clips there."""
+    """The authors' figure is 309.523221, at which their code clips."""
     optimize = pytest.importorskip("scipy.optimize")
     corners = BOREHOLE_MF(list(itertools.product(*bounds(BOREHOLE_MF))))
     assert corners.max() == pytest.approx(BOREHOLE_MF.optimum, rel=1e-12)
@@ -156,7 +156,7 @@ def test_the_optimum_of_currin_is_above_the_authors_figure():
     assert CURRIN_EXPONENTIAL_MF.optimum - 13.798685 == pytest.approx(3.7e-5, abs=1e-6)
 
 
-def test_the_optimum_of_schwefel_is_that_of_each_coordinate():
+def test_schwefel_is_optimal_in_each_coordinate():
     optimize = pytest.importorskip("scipy.optimize")
 
     def loss(x):

@@ -75,7 +75,7 @@ def test_values_equal_the_published_ones(function, x, value):
 
 
 @pytest.mark.parametrize("x", np.random.default_rng(0).uniform(0.05, 1, (5, 4)).tolist())
-def test_park_as_it_is_printed(x):
+def test_park_equals_the_printed_formula(x):
     x1, x2, x3, x4 = x
     first = x1 / 2 * (math.sqrt(1 + (x2 + x3**2) * x4 / x1**2) - 1) + (x1 + 3 * x4) * math.exp(1 + math.sin(x3))
     assert at(functions.PARK1, *x) == pytest.approx(first)
@@ -116,7 +116,7 @@ def test_sums_add_up_groups_of_coordinates(function, part, count):
 
 @pytest.mark.parametrize(("function", "part", "count"), SUMS, ids=[function.name for function, _, _ in SUMS])
 def test_searches_of_a_sum_end_at_its_optimum_and_not_above(function, part, count):
-    """From the part's maximum in every group, and from anywhere."""
+    """Searches start from the part's maximum in every group, and from random points."""
     bounds = [(dimension.low, dimension.high) for dimension in function.space.values()]
     width = len(part.space)
 
@@ -152,7 +152,7 @@ def test_arrays_of_another_shape_are_refused(points):
         functions.BRANIN(points)
 
 
-def test_the_noise_is_that_of_the_paper():
+def test_the_noise_equals_that_of_the_paper():
     assert {function.name: function.noise_std for function in EVERY if function.noise_std != 0.2} == {
         function.name: 1.0 for function, _, _ in SUMS
     }

@@ -1,4 +1,4 @@
-"""Imports go one way: a room imports only from rooms before it, read from the sources without importing them."""
+"""A room imports only from rooms before it; imports are read from the sources without executing them."""
 
 import ast
 import re
@@ -18,7 +18,7 @@ PYTHON_ROOMS = (
     *("_core", "warn", "short_repr", "space", "optimizers", "store", "study", "run", "simulate", "functions"),
     *("plotting", "integrations", "experiments", "serve", "cli"),
 )
-# Rooms that may import fewer than those before them, and the only rooms that may import the package as its users do.
+# Rooms with fewer allowed imports, and the only rooms that may import the package as its users do.
 ALLOWED = {
     "store": {"_core", "short_repr", "warn"},
     "simulate": {"_core", "short_repr"},
@@ -26,7 +26,7 @@ ALLOWED = {
 }
 USERS = {"integrations", "experiments"}
 
-# What integrations, which no other module imports, may load at once: the package that they are for, and what it needs.
+# Packages that an integration may import when it is loaded: its own package and that package's dependencies.
 INTEGRATED = {
     "belated.integrations.sklearn": {"joblib", "sklearn"},
     "belated.integrations.joblib_tasks": {"joblib"},
@@ -46,7 +46,7 @@ RUST_ROOMS = (
     *("error", "random", "numerics", "domain", "ledger", "gp", "acquisition", "maximize", "strategy"),
     *("optimizer", "snapshot", "python"),
 )
-# What knows no model.
+# Rooms that may not import a model.
 MODEL_FREE = ("ledger/", "strategy/mod.rs")
 MODEL = {"gp", "acquisition"}
 
@@ -61,7 +61,7 @@ KNOWN = {*MODULES, "belated._core"}
 
 
 def statements(node, in_function=False):
-    """(import statement, whether it stands in a function) of a module, without those for type checkers alone."""
+    """(import statement, whether it is in a function) of a module, except imports only for type checkers."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, (ast.Import, ast.ImportFrom)):
             yield child, in_function
@@ -183,7 +183,7 @@ def test_the_log_and_the_trait_know_no_model():
 
 
 def rust_source(path):
-    """The source of a file without comments and without what follows the first `#[cfg(test)]` that opens a module."""
+    """The source of a file, without comments and without lines after the first `#[cfg(test)]` of a module."""
     source = re.sub(r"//[^\n]*", "", path.read_text(encoding="utf-8"))
     return re.split(r"#\[cfg\(test\)\]\s*(?:pub(?:\([^)]*\))?\s+)?mod\b", source)[0]
 
@@ -237,7 +237,7 @@ def rust_imports():
                     exported[(*module, path[-1])] = (*here, *path)
                 else:
                     found[module].append((*here, *path))
-        # Paths that are written out where they are used.
+        # Full paths in expressions, without a `use`.
         for path in re.findall(r"\bcrate((?:::\w+)+)", use.sub("", source)):
             found[module].append(tuple(path.split("::")[1:]))
 
@@ -283,7 +283,7 @@ def cycles(graph):
     return sorted(found)
 
 
-# Files of the core that import each other in a circle. The list only shrinks.
+# Files of the core that import each other in a circle. Entries may only be removed from this list.
 KNOWN_CYCLES = [
     ["ledger", "ledger::entry", "ledger::views"],
     ["ledger::event", "ledger::json"],
@@ -291,7 +291,7 @@ KNOWN_CYCLES = [
 
 
 @needs_sources
-def test_the_core_has_no_other_cycles_than_the_known_ones():
+def test_the_core_has_only_the_known_cycles():
     found = cycles(rust_imports())
     new = [each for each in found if each not in KNOWN_CYCLES]
     gone = [each for each in KNOWN_CYCLES if each not in found]

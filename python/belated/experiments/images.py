@@ -1,6 +1,6 @@
 """Images for the replays that train networks: MNIST's digits, CIFAR-10, and parts of them.
 
-Both are read from a folder with numpy alone. Without a folder torchvision downloads MNIST to torch's folder for
+Both are read from a folder and need only numpy. Without a folder torchvision downloads MNIST to torch's folder for
 downloads.
 """
 
@@ -87,7 +87,7 @@ def mnist(data: Path | None) -> tuple[Images, Images, str]:
 def cifar_or_digits(data: Path | None, sizes: tuple[int, int, int]) -> tuple[Images, Images, Images, str]:
     """Return images for training, validation and testing, and a line that says which images they are.
 
-    If the folder has CIFAR-10's binary files, they are CIFAR-10's, and the test images come from its test batch.
+    If the folder has CIFAR-10's binary files, the images come from them, and the test images from the test batch.
     Otherwise MNIST's 10,000 test digits replace them.
 
     Parameters
@@ -131,7 +131,7 @@ def read_idx(path: Path) -> NDArray[np.uint8]:
     except (EOFError, OSError) as error:
         raise MissingData(f"{path} cannot be read ({error}): get it again") from error
     if len(content) < 4 or content[:3] != b"\0\0\x08":
-        raise MissingData(f"{path} is no IDX file of bytes: get it again")
+        raise MissingData(f"{path} is not an IDX file of bytes: get it again")
     start = 4 + 4 * content[3]
     shape = tuple(int.from_bytes(content[i : i + 4], "big") for i in range(4, start, 4))
     if len(content) < start or len(content) - start != math.prod(shape):
@@ -190,7 +190,7 @@ def _torchvision_mnist(train: bool) -> Images:
     folder = Path(torch.hub.get_dir()) / "datasets"
     try:
         digits = MNIST(folder, train=train, download=True)
-    except Exception as error:  # without network, behind a proxy, …: each layer raises other exceptions
+    except Exception as error:  # without network, behind a proxy, …: each layer raises different exceptions
         raise MissingData(_how_to_get_digits(f"torchvision could not download MNIST ({error})")) from error
     return Images(digits.data.numpy()[:, None], digits.targets.numpy().astype(np.int64))
 

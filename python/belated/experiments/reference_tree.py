@@ -6,10 +6,11 @@ started. z is the fidelity of an evaluation, C the bias constant: |f(x, z) − f
 
 The program differs from the paper's Algorithm 1. It evaluates the centres of both children when it expands a leaf, and
 t grows by 2. It adds nu·rho^h twice, the second time for the bias of the fidelity. A leaf whose children have not
-arrived stays a leaf, and while selection ends at such a leaf nothing is started. B is recomputed when an expansion is
-started, not when a value arrives. The recommendation is the cell of largest value − nu·rho^h that ever was a leaf, and
-the best of several instances is chosen by the noiseless function. The program sleeps in real time; here the clock is
-simulated. One thing is not followed: it compares leaves by B, and if those tie, a leaf can be expanded twice.
+arrived stays a leaf. While selection ends at such a leaf, no evaluation is started. B is recomputed when an expansion
+is started, not when a value arrives. The recommendation is the cell with the largest value − nu·rho^h among all cells
+that were a leaf at any time. The best of several instances is chosen by the noiseless function. The program sleeps in
+real time; here the clock is simulated. One detail is not repeated: the program compares leaves by B, and if these are
+equal, a leaf can be expanded twice.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ Cell = tuple[tuple[float, float], ...]
 
 #: Fidelities that differ by no more than this count as equal.
 TOLERANCE = 1e-3
-#: Factor by which the bias constant grows after an instance that contradicted it.
+#: Factor by which the bias constant grows after an instance contradicts it.
 GROWTH = 1.4
 
 
@@ -39,7 +40,7 @@ class Node:
 
     cell: Cell
     height: int
-    dimension: int  # the dimension that was halved to make it
+    dimension: int  # the dimension halved to make it
     value: float
     parent: Node | None = None
     children: list[Node] = field(default_factory=list)
@@ -137,8 +138,10 @@ class Tree:
 
 
 def halves(node: Node) -> tuple[int, tuple[Cell, Cell]]:
-    """Return the dimension to halve, and both halves: the longest side, or, if the parent was halved there, the
-    dimension before it."""
+    """Return the dimension to halve, and both halves.
+
+    It is the longest side, or the dimension before it if the parent was halved there.
+    """
     sides = [high - low for low, high in node.cell]
     dimension = int(np.argmax(sides))
     if dimension == node.dimension:
@@ -201,7 +204,7 @@ class Evaluations:
         return value, z, delay
 
     def estimate_bias(self) -> float:
-        """Estimate C = sqrt(2)·|f(0.8) − f(0.2)|/0.6 at the centre of the cube; return how long that took."""
+        """Estimate C = sqrt(2)·|f(0.8) − f(0.2)|/0.6 at the centre of the cube; return the time that it took."""
         x = np.full(self.d, 0.5)
         (high, first), (low, second) = self.at(x, 0.8), self.at(x, 0.2)
         self.c = math.sqrt(2) * abs(high - low) / 0.6
@@ -237,8 +240,8 @@ def run_instance(
 ) -> Instance:
     """Grow a tree for ``duration`` units of time after its root has its value.
 
-    ``act="delayed"`` is PCTS: as many leaves are expanded as selection finds, whatever is in flight. ``act="wait"`` is
-    HOO: each evaluation starts when the last one has arrived.
+    ``act="delayed"`` is PCTS: every leaf that selection finds is expanded, also while results are in flight.
+    ``act="wait"`` is HOO: each evaluation starts when the last one has arrived.
     """
     whole: Cell = ((0.0, 1.0),) * evaluations.d
     value, z, _ = evaluations.of_cell(whole, nu)

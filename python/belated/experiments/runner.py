@@ -61,7 +61,7 @@ def execute(module: ModuleType, options: Options) -> dict[str, Any]:
     for option in OWN_OPTIONS:
         if getattr(options, option) and option not in getattr(module, "OPTIONS", ()):
             name = module.__name__.rpartition(".")[2].replace("_", "-")
-            raise InvalidSetting(f"--{option} is no option of the replay {name}: leave it out")
+            raise InvalidSetting(f"--{option} is not an option of the replay {name}: leave it out")
     require(*module.NEEDS, "tqdm", *(["matplotlib"] if options.plot else []))
     for path in (options.json, options.plot):
         if path is not None and not path.absolute().parent.is_dir():
@@ -110,7 +110,7 @@ def kept_map(
     function : callable
         A module-level function of one picklable task, whose result is JSON data.
     tasks : mapping
-        Name → task. A result is stored under the name, which must contain all that the result depends on.
+        Name → task. A result is stored under the name, which must contain everything that the result depends on.
     folder : Path, optional
         It is created if it does not exist. None keeps nothing.
     n_workers, label
@@ -136,7 +136,7 @@ def _kept(file: Path) -> dict[str, Any]:
     try:
         result: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
     except ValueError as error:
-        raise InvalidSetting(f"{file} holds no result that was kept ({error}): delete it to make it again") from None
+        raise InvalidSetting(f"{file} does not contain a stored result ({error}): delete it to make it again") from None
     return result
 
 
@@ -209,7 +209,7 @@ def _environment(variables: dict[str, str]) -> Iterator[None]:
 
 
 def _begin_worker() -> None:
-    """Ignore Ctrl-C, after which the parent ends its workers; and end if the parent is killed."""
+    """Ignore Ctrl-C, because the parent then ends its workers; end if the parent is killed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_follow_parent, daemon=True).start()
 

@@ -71,7 +71,7 @@ def find(wanted: str, data: Path | None, *, bundled: bool = False) -> Source:
         return _source(wanted, folder, f"{name}, {{:,}} rows")
     except MissingData:
         raise
-    except Exception as error:  # without network, behind a proxy, …: each layer raises other exceptions
+    except Exception as error:  # without network, behind a proxy, …: each layer raises different exceptions
         why = f", which stand in for {name} (it cannot be loaded: {error})"
     if data is not None and images.find(data, images.OTHER_DIGITS[0]) is not None:
         found = _source("mnist", data, "MNIST's {:,} digits", is_stand_in=True)

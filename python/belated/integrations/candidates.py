@@ -74,7 +74,7 @@ class Candidates(Sequence[Candidate]):
         return self._candidates[number]
 
     def next_fit(self) -> Fit | None:
-        """Return the next fit, of a new candidate if the present ones have none left; None if the search is over."""
+        """Return the next fit; start a new candidate if no present one has a fit left. None if the search is over."""
         if not self._waiting:
             number = len(self)
             if number == self.n_iter or (number and time.monotonic() >= self._deadline):
@@ -103,7 +103,7 @@ class Candidates(Sequence[Candidate]):
         """Abandon the trials of candidates that will never have a score: the optimizer may be a study that lives on."""
         for candidate in self:
             if len(candidate.outcomes) < self._n_splits:
-                # This runs while another error is being raised.
+                # This runs during the handling of another error.
                 with suppress(BelatedError):
                     candidate.trial.abandon()
 

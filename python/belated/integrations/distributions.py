@@ -1,6 +1,6 @@
-"""Search spaces as scikit-learn's users write them, frozen distributions of scipy.stats among them.
+"""Search spaces in the form that scikit-learn's users write, including frozen distributions of scipy.stats.
 
-If a `Real` or an `Integer` has the same law as a distribution, it replaces it. Otherwise the distribution is searched
+A distribution is replaced by a `Real` or an `Integer` if one has the same law. Otherwise the distribution is searched
 through its quantile function: the optimizer chooses u in [0, 1], and the parameter is Q(u). A uniform u gives the
 distribution.
 """
@@ -78,8 +78,7 @@ class DistributionSpace:
             if isinstance(given, range) or (isinstance(given, np.ndarray) and given.ndim == 1):
                 return _of_listed(given)
             if isinstance(given, list):
-                # Made explicitly, because a list of two floats would raise a warning, although it is meant as a choice
-                # here.
+                # Made explicitly, because a list of two floats would give a warning, although it means choices here.
                 return Categorical(given)
         except InvalidSpace as error:
             raise InvalidSpace(f"{what}: {error}") from None
@@ -91,7 +90,7 @@ class DistributionSpace:
             return dimension
         if hasattr(given, "rvs"):
             raise InvalidSpace(
-                f"{what}={short_repr(given)} can be drawn from but not searched, as it has no quantile function ppf: "
+                f"{what}={short_repr(given)} cannot be searched, because it has no quantile function ppf: "
                 "write bl.Real(low, high), or a frozen distribution of scipy.stats, as in scipy.stats.norm(0, 1)"
             )
         return given
@@ -149,7 +148,7 @@ def _ends(distribution: Any, what: str) -> tuple[float, float]:
     low, high = _support(distribution)
     ends = (0.0 if math.isfinite(low) else _TAIL, 1.0 if math.isfinite(high) else 1.0 - _TAIL)
     if _is_discrete(distribution) and ends[0] == 0.0:
-        # Q(0) of scipy's discrete distributions lies one below the support.
+        # Q(0) of scipy's discrete distributions is one below the support.
         ends = (math.ulp(0.5), ends[1])
     if any(finite(float(distribution.ppf(u))) is None for u in ends):
         raise InvalidSpace(

@@ -33,7 +33,7 @@ def completed(next_task: Callable[[], Task | None], n_jobs: int | None, n_in_fli
     Raises
     ------
     Exception
-        An error of a task; the other tasks are then given up.
+        An error of a task; the other tasks are then cancelled.
 
     Examples
     --------

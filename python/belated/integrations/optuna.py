@@ -78,14 +78,14 @@ class BelatedSampler(BaseSampler):  # type: ignore[misc]
     search_space : mapping, optional
         Parameter's name → distribution. These are sampled together from the first trial on. Default None: the
         parameters that all completed trials have, with the same distribution. Before the first completed trial, they
-        are the parameters of the trial with the most parameters. So those of the very first trial are sampled
+        are the parameters of the trial with the most parameters. So the parameters of the very first trial are sampled
         independently.
     stale_after : float, optional
         Seconds after its start when a running trial stops counting as pending, by this machine's clock. Default None:
         never, because only you know how long an evaluation may take. If the result still comes, it counts.
     constraints_func : callable, optional
         As for Optuna's samplers: returns the values of constraints for a `FrozenTrial`, each of which is violated if it
-        is above 0. ``trial.set_constraint`` of Optuna 5 does the same without it.
+        is above 0. ``trial.set_constraint`` of Optuna 5 replaces this argument.
     independent_sampler : BaseSampler, optional
         The sampler of parameters that are not sampled together. Default None: values that are spread evenly.
     warn_independent_sampling : bool, default True
@@ -179,7 +179,7 @@ class BelatedSampler(BaseSampler):  # type: ignore[misc]
     # Methods that Optuna calls, in this order.
 
     def reseed_rng(self) -> None:
-        """Reseed only `independent_sampler`: copies of this sampler differ by their trials' numbers."""
+        """Reseed only `independent_sampler`; copies of this sampler differ by the numbers of their trials."""
         if self._independent is not None:
             self._independent.reseed_rng()
 
@@ -221,7 +221,7 @@ class BelatedSampler(BaseSampler):  # type: ignore[misc]
         stale_before = None if self._stale_after is None else datetime.now() - self._stale_after
         read, self._read = self._read, None
         if not self._lock.acquire(blocking=False):
-            # Suggestions that another thread makes meanwhile have to be known.
+            # Suggestions of other threads must be known here.
             self._lock.acquire()
             read = None
         try:
@@ -284,7 +284,7 @@ class BelatedSampler(BaseSampler):  # type: ignore[misc]
         if made.direction != direction or made.seed_ != seed or made.n_trials:
             raise InvalidSetting(f"optimizer has another direction or seed, or trials already: {advice}")
         if not isinstance(made.domain_, Space) or dict(made.domain_) != dict(space):
-            raise InvalidSetting("optimizer does not search the space that it is given: pass space on to it")
+            raise InvalidSetting("optimizer does not search the given space: pass the argument space to it")
         for name in ("context", "fidelity", "time"):
             if getattr(made, name) is not None:
                 raise InvalidSetting(f"optimizer has a {name}, which trials of Optuna do not have: leave it out")
@@ -305,12 +305,12 @@ def _not_nan(value: Any) -> float:
     """Return a constraint's value, which may be infinite, but not NaN."""
     number = float(value)
     if number != number:
-        raise InvalidSetting("constraints_func returned NaN: return numbers, of which those above 0 are violated")
+        raise InvalidSetting("constraints_func returned NaN: return numbers, above 0 for a violated constraint")
     return number
 
 
 def _trials_of(study: Study) -> list[FrozenTrial]:
-    """Return all trials of a study; for `HyperbandPruner`'s studies, `get_trials` returns only those of one bracket."""
+    """Return all trials of a study; with `HyperbandPruner`, `get_trials` returns only the trials of one bracket."""
     trials: list[FrozenTrial] = study._storage.get_all_trials(study._study_id, deepcopy=False)
     return trials
 

@@ -1,10 +1,10 @@
 """The log of an optimizer, derived from an Optuna study.
 
 Optuna's study is authoritative: the log is derived from its trials, and derived again whenever the trials no longer
-imply the earlier log. Facts that a trial does not show are noted in its system attributes when its point is suggested:
+imply the earlier log. Facts that a trial does not show are stored in its system attributes when its point is suggested:
 the event of belated's log (the point, and the hyperparameters if they were fitted for it), the place in the log for
-which it was proposed, and which trials had no result at that moment. The latter gives an order of events on which all
-processes agree, without clocks:
+which it was proposed, and the trials without a result at that moment. These trials determine an order of events on
+which all processes agree, without clocks:
 
 * trials start in the order of their numbers;
 * the result of a trial comes before the first later suggestion that was made with it; several such results come in
@@ -38,10 +38,10 @@ NOTE = "belated:suggested"
 # The format of that attribute, and of belated's events.
 _FORMAT = 1
 
-# If a trial was first seen without a point this many seconds ago and still has none, it is not about to get one.
+# If a trial was first seen without a point this many seconds ago and still has none, it is not expected to get one.
 _SAMPLED_WITHIN = 60.0
 
-# One step of the log: its kind and arguments. Steps are compared with those derived earlier.
+# One step of the log: its kind and arguments. Steps are compared with the steps derived earlier.
 Step: TypeAlias = tuple[Any, ...]
 
 
@@ -94,8 +94,8 @@ class OptunaLog:
         """
         others = [each for each in trials if each.number != trial.number]
         self._follow(self._derive(others, stale_before))
-        # Other processes are about to suggest points for these trials: each is drafted as its process would choose it,
-        # so that this point differs from them.
+        # Other processes will suggest points for these trials. Each point is drafted as its process would choose it, so
+        # that this trial's point differs from all of them.
         n_drafts = self._count_drafts(trial, others, stale_before)
         starts = [start for each in others if (start := self._start_of(each)) is not None]
         place, event = self._log_for(trial, others, stale_before)._choose(n_drafts, starts)
@@ -105,10 +105,10 @@ class OptunaLog:
         return self._params(event), {"definition": self.definition} | told
 
     def _log_for(self, trial: Any, others: Sequence[Any], stale_before: datetime | None) -> "OptunaLog":
-        """Return the log from which to choose a trial's point: this one, or only that of the trials before it.
+        """Return the log from which to choose a trial's point: this log, or the log of only the trials before it.
 
         Some points depend only on their place in the log: points of an initial design, and random points. If trials
-        with larger numbers already have their points, this trial takes the place that they left for it.
+        with larger numbers already have their points, this trial takes the place reserved for it.
         """
         before = [each for each in others if each.number < trial.number]
         if not any(self._start_of(each) is not None for each in others if each.number > trial.number):
@@ -121,9 +121,9 @@ class OptunaLog:
         return earlier if _point(here) == _point(there) else self
 
     def _choose(self, n_drafts: int, starts: Sequence[Start]) -> tuple[int, str]:
-        """Return the place and the event of the next trial, after `n_drafts` that others are about to suggest.
+        """Return the place and the event of the next trial, after `n_drafts` trials that other processes will suggest.
 
-        A place may be taken already, if an earlier one was left for a trial that never got a point.
+        A place may already be taken if an earlier place was reserved for a trial that never got a point.
         """
         first = len(self._core)
         taken = {
@@ -146,9 +146,9 @@ class OptunaLog:
         return self.space.decode(facts["point"]["x"])
 
     def _count_drafts(self, trial: Any, others: Sequence[Any], stale_before: datetime | None) -> int:
-        """Return how many trials with smaller numbers have just started and have no point yet.
+        """Return the number of trials with smaller numbers that have just started and have no point yet.
 
-        A trial also counts if only some of its parameters are there, because the database may be read during a write.
+        A trial also counts if it has only some of its parameters, because the database may be read during a write.
         """
         now = monotonic()
         n = 0
@@ -164,7 +164,7 @@ class OptunaLog:
     def _derive(self, trials: Sequence[Any], stale_before: datetime | None) -> list[Step]:
         steps: list[Step] = []
         places: dict[int, int] = {}  # Optuna's number → the log's
-        waiting: dict[int, Start] = {}  # trials that have ended, but not yet in the log
+        waiting: dict[int, Start] = {}  # trials that have ended in Optuna, but not yet in the log
         started = [(trial, start) for trial in trials if (start := self._start_of(trial)) is not None]
         imputed = self._impute(started)
 

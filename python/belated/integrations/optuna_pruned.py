@@ -28,7 +28,7 @@ class _Level(NamedTuple):
 
     # Their reports at this step, in increasing order.
     reports: list[float]
-    # For each of these reports, the worst final value of the trials from there on.
+    # For each of these reports, the worst final value of the trials with this report or a larger one.
     bounds: list[float]
     # The median of final value − report.
     gain: float

@@ -55,7 +55,7 @@ class BelatedSearchCV(BaseSearchCV):  # type: ignore[misc]
         Called as ``optimizer(space, seed=seed)``; returns the optimizer, or a `Study`, that chooses the candidates. It
         may be an optimizer's class, or ``functools.partial(bl.BayesOpt, acquisition="ucb")``. Default None: `BayesOpt`.
     objective : str, optional
-        The metric that the optimizer maximises, if there are several. Default None: the one that `refit` names.
+        The metric that the optimizer maximises, if there are several. Default None: the metric that `refit` names.
     scoring : str, callable, list, tuple or dict, optional
         As for `RandomizedSearchCV`.
     n_jobs : int, optional
@@ -109,7 +109,7 @@ class BelatedSearchCV(BaseSearchCV):  # type: ignore[misc]
     (0.98, 20)
     """
 
-    # The checks of scikit-learn before 1.6 read it.
+    # Versions of scikit-learn before 1.6 read it in their checks.
     _required_parameters = ("estimator", "space")
 
     def __init__(
@@ -247,7 +247,8 @@ class BelatedSearchCV(BaseSearchCV):  # type: ignore[misc]
 
     def __sklearn_clone__(self) -> "BelatedSearchCV":
         cloned: BelatedSearchCV = super().__sklearn_clone__()
-        # Copied as a whole: entry by entry, estimators among the choices would differ from those that conditions name.
+        # Copied as a whole. If entries were copied one by one, estimators among the choices would differ from the ones
+        # in conditions.
         cloned.space = deepcopy(self.space)
         return cloned
 
@@ -304,7 +305,7 @@ class BelatedSearchCV(BaseSearchCV):  # type: ignore[misc]
         if settings["direction"] != "maximize":
             raise InvalidSetting("optimizer has direction='minimize', and scores are maximised: leave direction out")
         if made.domain_ != space.space:
-            raise InvalidSetting("optimizer does not search the space that it is given: pass space on to it")
+            raise InvalidSetting("optimizer does not search the given space: pass the argument space to it")
         for name in ("context", "fidelity"):
             if settings[name] is not None:
                 raise InvalidSetting(f"optimizer has a {name}, which candidates of a search do not have: leave it out")
@@ -356,7 +357,7 @@ def _numbered(fit: Fit, fit_and_score: Callable[..., Outcome], *args: Any, **kwa
 
 
 def _configured(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return `function` as called under this thread's configuration of scikit-learn and filters of warnings."""
+    """Return `function`, so that its calls use this thread's configuration of scikit-learn and its warning filters."""
     wrapped: Any
     [wrapped, _, _] = delayed(function)()
     if hasattr(wrapped, "with_config_and_warning_filters"):
@@ -387,7 +388,7 @@ def _scorers_of(search: BelatedSearchCV) -> tuple[Any, Any]:
 
 
 def _names_of(scorers: Any) -> list[str] | None:
-    """Return the names of several metrics, as far as they are known before the first fit; None for one metric."""
+    """Return the names of several metrics if they are known before the first fit; None for one metric."""
     if isinstance(scorers, _MultimetricScorer):
         scorers = scorers._scorers
     return list(scorers) if isinstance(scorers, dict) else None

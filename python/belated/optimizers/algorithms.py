@@ -1,4 +1,4 @@
-"""The literature's names for algorithms, and the settings that they stand for."""
+"""The literature's names for algorithms, and the settings of each name."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class _Algorithm:
     essence: Mapping[str, str] = field(default_factory=dict)
     # By nested name; arguments of `algorithm` replace them.
     defaults: Mapping[str, Any] = field(default_factory=dict)
-    # Required arguments, each with the reason.
+    # Required arguments, each with its reason.
     needs: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -59,20 +59,20 @@ def _bayes_opt(paper: str, acquisition: str, pending: str, *defaults: Mapping[st
 
 
 def _tree(paper: str, bound: str, *needs: str) -> _Algorithm:
-    # The papers' searches follow their bounds alone.
+    # The papers' searches use only their bounds.
     defaults = {"front": False}
     return _Algorithm(paper, TreeSearch, {"bound": bound}, defaults, needs={name: _NEEDED[name] for name in needs})
 
 
-_WINDOW = "{} waits for results until then, and the floor stays where none came; pass twice the expected delay"
+_WINDOW = "{} keeps a trial at the floor if its result comes later; pass twice the expected delay"
 _NEEDED = {
-    "horizon": "how many values of rho {} tries follows from it; pass the number of trials that there will be",
+    "horizon": "{} computes the number of values of rho from it; pass the total number of trials",
     "fidelity": "{} evaluates large cells at low fidelity; pass bl.Fidelity(low, high, cost=…)",
-    "bound__noise_std": "the bound of {} is made of it; pass the standard deviation of the noise, in units of f",
+    "bound__noise_std": "the bound of {} depends on it; pass the standard deviation of the noise, in units of f",
 }
 
 # The experiments of Verma et al. give all their methods the same kernel, and UCB beta_t = 1. If feedback comes after
-# the window, the trial stays at the floor for good: y~_{s,t} = y_s 1{d_s <= min(m, t - s)}.
+# the window, the trial stays at the floor: y~_{s,t} = y_s 1{d_s <= min(m, t - s)}.
 _SE = {"surrogate__kernel": "squared_exponential"}
 _BETA = {"acquisition__beta": 1.0}
 _DISCARD = {"pending__late": "discard"}
@@ -150,9 +150,9 @@ def algorithm(name: str, space: SpaceLike | None = None, **kwargs: Any) -> Optim
         The search space; or pass ``candidates=``.
     **kwargs
         Further arguments of the optimizer, such as window and seed, and fields of its values by nested names, such as
-        ``acquisition__beta=2.0``. They replace the settings of the paper (for example its kernel, or that it discards
-        values which come after the window). They cannot replace the kinds of acquisition and pending policy, which make
-        the algorithm. A whole value, such as ``surrogate=bl.GP()``, replaces all settings of the paper for it.
+        ``acquisition__beta=2.0``. They replace settings of the paper, for example its kernel, or the rule to discard
+        values after the window. They cannot replace the kinds of acquisition and pending policy, which define the
+        algorithm. A whole value, such as ``surrogate=bl.GP()``, replaces all settings of the paper for it.
 
     Returns
     -------
@@ -184,7 +184,7 @@ def algorithm(name: str, space: SpaceLike | None = None, **kwargs: Any) -> Optim
         given, wanted = kwargs.get(argument, kind), family_of(made, argument).shorthand[kind]
         if given != kind and type(given) is not wanted:
             raise InvalidSetting(
-                f"{argument}={short_repr(given)} would not be {name}, which has {kind!r}: "
+                f"{argument}={short_repr(given)} differs from {name}, which has {kind!r}: "
                 f"leave it out, or use {made.__name__}"
             )
     for argument, why in known.needs.items():
@@ -192,7 +192,7 @@ def algorithm(name: str, space: SpaceLike | None = None, **kwargs: Any) -> Optim
         is_within = separator and not isinstance(kwargs.get(value, ""), str)
         if kwargs.get(argument) is None and not is_within:
             raise InvalidSetting(f"{argument} is missing: {why.format(name)}")
-    # The paper's settings are not merged into a value that is given whole.
+    # The paper's settings are not merged into a whole value that the user gives.
     whole = {argument for argument, given in kwargs.items() if not isinstance(given, str)}
     defaults = {path: value for path, value in known.defaults.items() if path.partition("__")[0] not in whole}
     return made(**with_nested(made, {"space": space}, {**known.essence, **defaults, **kwargs}))

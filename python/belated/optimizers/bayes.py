@@ -24,11 +24,11 @@ class BayesOpt(Optimizer, strategy="BayesOpt"):
         "thompson", "max_variance", "ucb_pe".
     pending : Integrate, Hallucinate, Ignore, Censor, Liar, Nearest or str, optional
         How the model treats a trial without a result; as strings "integrate", "hallucinate", "ignore", "censor",
-        "liar", "nearest". Default None: `Integrate` with `LogEI`, `Hallucinate` with the others.
+        "liar", "nearest". Default None: `Integrate` with `LogEI`, `Hallucinate` with other acquisitions.
     surrogate : GP or str, default "gp"
         The model of f.
     initial : Initial or int, optional
-        The suggestions before the model takes over; a number n is ``Initial(n)``. Default None: ``Initial()``, twice as
+        The suggestions before the model is used; a number n is ``Initial(n)``. Default None: ``Initial()``, twice as
         many as there are parameters, but from 4 to 10.
     window : float, optional
         How long a pending trial counts as still arriving, in units of the clock. Twice the expected delay is a good

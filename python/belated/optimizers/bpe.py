@@ -21,11 +21,11 @@ class Delay(Value, argument=True):
 
     @classmethod
     def from_argument(cls, given: Any, name: str) -> Any:
-        """Return the value that is given, or the one that a string stands for."""
+        """Return the given value, or the value that a string names."""
         try:
             return super().from_argument(given, name)
         except InvalidSetting as error:
-            # It has no string, because its numbers have no defaults that make sense.
+            # There is no string for it, because its numbers need values for each problem.
             raise InvalidSetting(f"{error}, or SubExponential(mean=…, xi=…, b=…)") from None
 
 
@@ -81,12 +81,13 @@ class BPEDelay(Optimizer, strategy="BPEDelay"):
     """Batched pure exploration with elimination, for results that come late (BPE-Delay, Vakili et al. 2023).
 
     Suggestions come in rounds. Within a round they are the points with the largest uncertainty. The uncertainty does
-    not depend on the observed values, so that late results cost nothing there. A round lasts until its first results
-    have most probably arrived. At its end confidence bounds are computed from the results of this round alone, and
-    points that cannot be the maximum are eliminated for good. If the kernel, the noise and the number of suggestions
-    are known beforehand, the regret has a bound to which delays add only a term that does not grow with time.
+    not depend on the observed values, so late results cost nothing within a round. A round lasts until its first
+    results have most probably arrived. At its end confidence bounds are computed only from the results of this round,
+    and points that cannot be the maximum are eliminated permanently. If the kernel, the noise and the number of
+    suggestions are known beforehand, the regret has a bound to which delays add only a term that does not grow with
+    time.
 
-    Results after the end of a round do not change what it eliminated. Enqueued and added trials belong to no round.
+    Results after the end of a round do not change the eliminated points. Enqueued and added trials belong to no round.
     Points may be suggested more than once. A space is searched on a quasi-random set of points. Contexts, conditions,
     constraints and fidelities are refused, and so is ``clock="seconds"``, because rounds count suggestions.
 
@@ -124,7 +125,7 @@ class BPEDelay(Optimizer, strategy="BPEDelay"):
     delta : float, default 0.1
         The bounds of the theory hold with probability 1 - delta.
     n_points : int, default 2500
-        How many points stand for a space. If the space has no more points than this, all of them are used.
+        The number of points that represent a space. If the space has no more points than this, all of them are used.
     keep_rounds : bool, default False
         Whether rounds also use the data of earlier rounds. It saves suggestions, but no theorem holds then.
 
@@ -197,8 +198,8 @@ class BPEDelay(Optimizer, strategy="BPEDelay"):
     def surviving_(self) -> Any:
         """The points that the round chooses from: all points that were not eliminated.
 
-        An array of indices for candidates; for a space a list of params, out of the points that stand for it. When the
-        first suggestion of the next round is asked for, the points are eliminated anew.
+        An array of indices for candidates; for a space a list of params, from the points that represent it. At the
+        first suggestion of the next round, points are eliminated again.
         """
         status, domain = self._status(), self._problem.domain
         if isinstance(domain, Candidates):

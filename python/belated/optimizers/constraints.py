@@ -91,7 +91,7 @@ class Constraints:
 
 
 def checked_functions(given: Any) -> Sequence[Constraint]:
-    """Return the functions that an argument lists, none for None; raise an error if an item is not a function."""
+    """Return the functions in an argument, an empty list for None; raise an error if an item is not a function."""
     if given is None:
         return ()
     if not isinstance(given, (list, tuple)):

@@ -1,7 +1,7 @@
 """Trials from a table that `trials_dataframe` made, in memory or back from a CSV file.
 
-A CSV file keeps the text of a value. Numbers come back with a rounding error in the last digit, None and the empty
-string as missing, and tuples as their text. JSON, pickles and studies are exact.
+A CSV file keeps the text of a value. Numbers are read with a rounding error in the last digit, None and the empty
+string as missing values, and tuples as their text. JSON, pickles and studies are exact.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _DIGITS = 14
 
 
 def is_trials_table(params: Any) -> bool:
-    """Whether this is a table from `trials_dataframe`, and not a table of parameters alone."""
+    """Whether this is a table from `trials_dataframe`, and not a table with only parameters."""
     if not is_table(params):
         return False
     columns = [str(name) for name in params.columns]
@@ -55,7 +55,7 @@ def add_trials_table(owner: LifeCycle[Any], table: Any) -> list[Trial]:
     elif "index" in columns:
         params = [_index(row, i) for i, row in enumerate(rows)]
     else:
-        raise InvalidPoint("the table has no column 'index': candidates are found by it; keep the column")
+        raise InvalidPoint("the table has no column 'index': it identifies the candidates; keep the column")
     context: Any = None
     if problem.context_space is not None:
         space = problem.context_space
@@ -139,7 +139,7 @@ def _read_space(space: Space, row: Mapping[str, Any], prefix: str, i: int) -> di
 
 
 def _as_read(value: Any) -> float | str | None:
-    """Return a value as it comes back from a CSV file: equal for values that print alike."""
+    """Return a value as it is read from a CSV file; values with the same text give equal results."""
     text = "" if value is None else str(value)
     if text == "" or text in _READ_AS_MISSING:
         return None
@@ -169,7 +169,7 @@ def _read_cell(dimension: Dimension, cell: Any, column: str, i: int) -> Any:
 
 
 def _in_range(dimension: Dimension | Fidelity | None, cell: Any) -> Any:
-    """Move a number back to the end of the range if rounding in a file moved it out; return other cells as they are."""
+    """Move a number back to the end of the range if rounding in a file moved it out; return other cells unchanged."""
     number = finite(cell)
     low, high = getattr(dimension, "low", None), getattr(dimension, "high", None)
     if number is None or low is None or high is None or low <= number <= high:

@@ -26,9 +26,9 @@ AnyLog = TypeVar("AnyLog", bound=Log)
 
 
 class LifeCycle(ReadAccess, Generic[AnyLog]):
-    """Trials from suggestion to result, on a log that the subclass provides.
+    """The life cycle of trials from suggestion to result; the subclass provides the log.
 
-    A subclass sets `_problem`, `_log` and `_token`, and overrides what its log needs.
+    A subclass sets `_problem`, `_log` and `_token`, and overrides the members that its log needs.
     """
 
     _problem: Problem
@@ -66,7 +66,7 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
         raise NotImplementedError
 
     def _next_fidelity(self) -> float | None:
-        """The fidelity in [0, 1] that `suggest` without a context would give now; nothing is logged."""
+        """The fidelity in [0, 1] of the next trial that `suggest` would start without a context; nothing is logged."""
         raise NotImplementedError
 
     def _constraints_for(self, call: str) -> Constraints | None:
@@ -113,7 +113,7 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
             Values by name: required if a context was declared, refused otherwise.
         fidelity : int or float, optional
             The fidelity of the trial in your units, if a fidelity was declared. Default None: the optimizer chooses it.
-            If an enqueued point was given a fidelity, it keeps that one.
+            An enqueued point with a fidelity keeps it.
 
         Returns
         -------
@@ -182,7 +182,7 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
             The fidelity of the trial, as a check. A value at another fidelity belongs to another trial (see `add`).
         amend : bool, default False
             Replace an earlier value and its std. Cost, duration and the point that was run change only if they are
-            given anew.
+            given again.
         replicate : bool, default False
             If there is already a value, record another measurement of the same point (or of `params`) as another trial.
 
@@ -198,9 +198,9 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
         UnknownTrial
             The number was never given out, or the trial belongs to another optimizer.
         AlreadyObserved
-            The trial has another value, and neither amend nor replicate is True. Reporting the same again (the value,
-            and each of std, cost, duration and params that is given) changes nothing, and the attrs of such a
-            repetition are not kept.
+            The trial has another value, and neither amend nor replicate is True. A repeated report (with the same
+            value, and the same std, cost, duration and params if they are given) changes nothing, and its attrs are not
+            kept.
         InvalidSetting
             Both amend and replicate are True.
 
@@ -260,7 +260,7 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
         try:
             self._log_value(number, oriented, report, bool(amend), bool(replicate), key)
         except AlreadyObserved:
-            # The core's error has the value in the core's orientation, so raise it anew with the value as reported.
+            # The core's error has the value in the core's orientation, so it is raised again with the reported value.
             raise AlreadyObserved(
                 f"trial {number} has the value {Trial(self, number).value!r} already, and now "
                 f"value={value!r}{in_words(std=std, cost=cost, duration=duration, params=params)}; "
@@ -283,7 +283,7 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
     ) -> None:
         """Report that a trial crashed: suggestions avoid such points.
 
-        A trial that has already failed stays unchanged, unless it had no error and is now given one.
+        A trial that has already failed does not change, except that a missing error is added.
 
         Parameters
         ----------
@@ -321,7 +321,7 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
         self._resolve(Action.fail(number, facts, text), number, "fail")
 
     def abandon(self, trial: Trial | int) -> None:
-        """Give a trial up without a verdict on its point; the model leaves it out.
+        """Abandon a trial without judging its point; the model leaves it out.
 
         Its point is not suggested again before another value or failure has been reported.
 
@@ -362,8 +362,8 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
             In a space: values by name, a list of such, a DataFrame with a column for each name, or an array as for
             `predict`. Constants may be left out, other names may not (`enqueue` allows it).
             For candidates: an index or a row; rows of shape (n, d), or, if `value` is a list too, indices.
-            Instead a table of trials from `trials_dataframe`, also when it comes back from a CSV file, without other
-            arguments. Each trial is added in its state, at the point that was run, at the present time.
+            Or a table of trials from `trials_dataframe`, also one read from a CSV file; other arguments are then not
+            allowed. Each trial is added in its state, at the point that was run, at the present time.
         value : float or sequence of float, optional
             The observed value of each point. None, also within the sequence: the trial is pending.
         context : mapping, list of mappings or DataFrame, optional
@@ -414,8 +414,8 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
         Parameters
         ----------
         params : mapping, row or index; or a list of these; or DataFrame or array
-            As for `add`, but names of a space may be missing. Their values are drawn now, uniformly at random among
-            those that satisfy the constraints; the draw depends on the seed and on the number of events so far.
+            As for `add`, but names of a space may be missing. Their values are drawn now, uniformly at random among the
+            values that satisfy the constraints; the draw depends on the seed and on the number of events so far.
         fidelity : int, float or sequence of these, optional
             The fidelity of each trial, or of all, in your units. None, also within the sequence: the argument of
             `suggest`, or the highest if it has none.
@@ -435,7 +435,7 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
         >>> optimizer.suggest().params
         {'x': 0.5}
 
-        The number of layers alone is given, and the rest is drawn:
+        Only the number of layers is given, and the other parameters are drawn:
 
         >>> optimizer = bl.RandomSearch({"layers": (1, 4), "lr": bl.Real(1e-4, 1, log=True)}, seed=0)
         >>> optimizer.enqueue([{"layers": 1}, {"layers": 4}])
@@ -448,16 +448,16 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
         self._record_all(actions, None)
 
     def _encode_context(self, context: Any) -> NDArray[np.float64] | None:
-        if context is None and self._problem.context_space is None:  # by far the most frequent
+        if context is None and self._problem.context_space is None:  # the most frequent case
             return None
         return self._problem.encode_context(context, self._strategy_name)
 
     def _number_of(self, trial: Trial | int) -> int:
         if isinstance(trial, Trial):
             if trial._owner is self:
-                return trial.number  # which was given out here
+                return trial.number  # which this optimizer started
             if not self._knows(trial):
-                raise UnknownTrial(f"{trial!r} belongs to another study or optimizer: report to the one it came from")
+                raise UnknownTrial(f"{trial!r} belongs to another study or optimizer: report it there")
             trial = trial.number
         known = len(self._log)
         number = whole_number(trial)

@@ -95,7 +95,7 @@ _ATTRIBUTES_ELSEWHERE = {
 }
 
 
-# Strings that stand for values in other packages and in papers, and their replacements here.
+# Names of values in other packages and in papers, and their replacements here.
 VALUES_ELSEWHERE = {
     **dict.fromkeys(("ei", "logei", "qei", "nei", "expected_improvement", "log_expected_improvement"), "log_ei"),
     **dict.fromkeys(("lcb", "gp_ucb", "gp-ucb", "upper_confidence_bound"), "ucb"),
@@ -160,7 +160,7 @@ def advice_on(name: str, cls: type, *, nested: bool = False, more: Iterable[str]
 
 
 def nearest_argument(name: str, cls: type) -> str | None:
-    """Return the argument of a class, or the field of its value, that an unknown name probably stands for."""
+    """Return the argument of a class, or the field of its value, that an unknown name probably means."""
     known = list(inspect.signature(cls).parameters)
     return _exact_argument(name, cls, known, False) or _close_argument(name, cls, known, False)
 

@@ -78,14 +78,14 @@ class Optimizer(LifeCycle[_core.Optimizer]):
                 for search in ("multistart", "direct"):
                     if getattr(value, search, None) is not None:
                         raise InvalidSetting(
-                            f"{name}={short_repr(value)} has {search}, a search that knows no constraints: "
+                            f"{name}={short_repr(value)} has {search}, a search that does not support constraints: "
                             "leave one out"
                         )
         self._token = os.urandom(16).hex()
         self._log = _core.Optimizer(self.domain_.domain(), json.dumps(self._definition()))
 
     def _settings(self) -> dict[str, Any]:
-        """Return the checked arguments of this strategy alone; strings and numbers become the values they stand for."""
+        """Return the checked arguments of only this strategy; strings and numbers become the values that they name."""
         common = {field.name for field in fields(Optimizer)}
         annotations = annotations_of(type(self))
         settings: dict[str, Any] = {}
@@ -173,7 +173,7 @@ class Optimizer(LifeCycle[_core.Optimizer]):
         """
         if self._log.n_events():
             raise InvalidSetting("set_params comes too late: there are trials already; make a new optimizer instead")
-        # All or nothing: a bad argument raises before this optimizer is changed.
+        # An invalid argument raises an error before this optimizer is changed.
         given = self.get_params(deep=False)
         arguments = with_nested(type(self), given, params)
         # Unchanged spaces are not read again, because reading would repeat its warnings.
@@ -226,7 +226,7 @@ def with_nested(cls: type[Optimizer], arguments: Mapping[str, Any], params: Mapp
         given = result.get(argument, spec.default)
         if given is None and spec.metadata["optional"]:
             names = [f"{argument}__{field}" for field in changes]
-            raise InvalidSetting(f"{names} need a value whose fields they are, and {argument} is None: pass it too")
+            raise InvalidSetting(f"{names} are fields of a value, but {argument} is None: pass it too")
         value = spec.metadata["takes"].from_argument(given, argument)
         for field, change in changes.items():
             if field not in arguments_of(type(value)):

@@ -1,4 +1,4 @@
-"""Params that name some of the parameters, with the others drawn at random from the space."""
+"""Params that name only some of the parameters; the other parameters are drawn at random from the space."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def missing_names(space: Space, given: Mapping[str, Any]) -> list[str]:
 def filled_in(space: Space, params: Any, constraints: Constraints | None, what: str, seed: list[int]) -> Any:
     """Return params with a value for each active name; missing values are drawn uniformly at random.
 
-    The whole point satisfies the constraints, and the given names are active in it. The draw depends on `seed` alone.
+    The whole point satisfies the constraints, and the given names are active in it. The draw depends only on `seed`.
 
     Raises
     ------

@@ -17,7 +17,7 @@ SpaceLike: TypeAlias = Mapping[str, Any] | Iterable[tuple[str, Any]] | Iterable[
 Values = TypeVar("Values", float, NDArray[np.float64])
 
 
-#: The largest absolute value of a time in seconds; differences of times are finite then.
+#: The largest absolute value of a time in seconds. It keeps differences of times finite.
 LATEST = 1e300
 
 
@@ -47,7 +47,7 @@ class Problem:
         if time is not None and not callable(time):
             raise InvalidSetting(f"time={one_line(time)} is not usable: pass a function that returns seconds")
         if time is not None and clock != "seconds":
-            raise InvalidSetting("time is given but never asked: pass clock='seconds', or leave time out")
+            raise InvalidSetting("time is given but not used: pass clock='seconds', or leave time out")
         self.domain: Space | Candidates
         if space is not None and candidates is None:
             self.domain = Space(space)
@@ -60,7 +60,7 @@ class Problem:
         if isinstance(self.domain, Space) and self.context_space is not None:
             both = [name for name in self.context_space if name in self.domain]
             if both:
-                raise InvalidSpace(f"{both} stand in both space and context: give each name once")
+                raise InvalidSpace(f"{both} are in both space and context: give each name once")
         if fidelity is not None and not isinstance(fidelity, Fidelity):
             raise InvalidSetting(f"fidelity={one_line(fidelity)} is not usable: pass bl.Fidelity(low, high), or None")
         self.fidelity = fidelity

@@ -26,7 +26,7 @@ class RandomSearch(Optimizer, strategy="RandomSearch"):
     constraints : list of callable, optional
         Known constraints, for spaces only: functions that take the dict of params and return True or False, such as
         ``lambda p: p["a"] + p["b"] <= 1``. Every suggestion satisfies all of them. They are called often, in the thread
-        that suggests, so they should be fast and depend on the params alone. `RandomSearch` tries at most 10,000 points
+        that suggests, so they should be fast and depend only on the params. `RandomSearch` tries at most 10,000 points
         for a suggestion. If `RandomSearch` or `BayesOpt` finds no point that satisfies the constraints, it draws from a
         pool, for which as many points are tried once. To be pickled, constraints must be defined at the top level of a
         module. Default None: none.

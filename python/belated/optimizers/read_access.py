@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class NotFitted(BelatedError, ValueError):
-    """A call needs the model, which has no values to learn from yet."""
+    """A call needs the model, which has not been fitted to any value yet."""
 
 
 # Members of one class of optimizers; studies and results of runs read them from their optimizer.
@@ -30,7 +30,7 @@ _OF_ONE_CLASS = ("round_", "rounds_", "surviving_", "trees_")
 
 
 class ReadAccess(AttributeHints):
-    """The members that read, and change nothing; the subclass provides the source that they read."""
+    """The members for reading, which change nothing; the subclass provides the source."""
 
     # Hidden from type checkers, which would otherwise allow any attribute.
     if not TYPE_CHECKING:
@@ -96,8 +96,8 @@ class ReadAccess(AttributeHints):
         """The trials that have no result yet."""
         return [Trial(self._source, number) for number in self._numbers("pending")]
 
-    # `X | Any` stands for X or None: after an observation, code can use X without a check for None, and type checkers
-    # still report a wrong attribute of X.
+    # `X | Any` means X or None. After an observation, code can use X without a check for None, and type checkers still
+    # report a wrong attribute of X.
 
     @property
     def best_trial_(self) -> Trial | Any:
@@ -110,7 +110,7 @@ class ReadAccess(AttributeHints):
         """The params (for candidates, the row) that gave the best observed value; None before the first value.
 
         If a fidelity was declared, only values at the highest observed fidelity count.
-        If `observe` was given other params than the suggested ones, they are those.
+        If `observe` was given params other than the suggested ones, those params are returned.
         """
         best = self.best_trial_
         return None if best is None else best.params_run

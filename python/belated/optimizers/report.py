@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _LONGEST_MESSAGE = 2048
 _LONGEST_TRACEBACK = 8192
 
-# The core reads JSON of up to 127 levels.
+# The core reads JSON with at most 127 levels.
 _DEEPEST = 100
 
 

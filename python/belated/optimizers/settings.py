@@ -27,7 +27,7 @@ __all__ = [
     "ThompsonSampling",
 ]
 
-# The strings that stand for values with their defaults.
+# The strings that name values with their defaults.
 AcquisitionName: TypeAlias = Literal["log_ei", "ucb", "thompson", "max_variance", "ucb_pe"]
 PendingName: TypeAlias = Literal["integrate", "hallucinate", "ignore", "censor", "liar", "nearest"]
 
@@ -129,8 +129,8 @@ class ThompsonSampling(Acquisition, name="thompson"):
     ----------
     beta : float, "kandasamy", "kandasamy_code" or "theory", default 1.0
         Under `Censor` draws deviate from the mean nu times as far as the posterior does (GP-TS-SDF): nu is beta plus
-        the sum of the standard deviations at the points that may still arrive. The names stand for formulas, as in
-        `UCB`. Other policies do not use it.
+        the sum of the standard deviations at the points that may still arrive. The names denote formulas, as in `UCB`.
+        Other policies do not use it.
     draws : {"pathwise", "weight_space"}, default "pathwise"
         How functions are drawn if an exact draw is impossible: by Matheron's rule, or by the weights of the random
         features ("weight_space", in a space only).
@@ -188,10 +188,11 @@ class MaxVariance(Acquisition, name="max_variance"):
 class UCBPE(Acquisition, name="ucb_pe"):
     """GP-UCB-PE: the first point of a batch has the largest upper bound, the others explore (Contal et al. 2013).
 
-    The first point of a batch is one that is suggested while nothing is in flight. Each other point has the largest
-    standard deviation s, given that the points in flight have the values predicted for them (`Hallucinate`, which it
-    needs), in the region where the maximum may be: {x : mu(x) + 2 beta sigma(x) > max mu - beta sigma}, mu and sigma
-    from the observed values alone. It is made for synchronous batches: if results come one by one, it keeps exploring.
+    A point that is suggested while nothing is in flight is the first point of a batch. Each other point has the largest
+    standard deviation s in the region where the maximum may be, {x : mu(x) + 2 beta sigma(x) > max mu - beta sigma}. mu
+    and sigma are given only the observed values. s is given also the points in flight with their predicted values, so
+    this acquisition needs `Hallucinate`. It is made for synchronous batches: if results come one by one, it keeps
+    exploring.
 
     Parameters
     ----------
@@ -281,8 +282,8 @@ class Censor(PendingPolicy, name="censor"):
         The smallest value that f can take (the largest, if f is minimised), in units of f. Default None: the worst
         observed value.
     late : {"accept", "discard"}, default "accept"
-        "accept": a value that comes after the window is used. "discard": the trial stays at the floor for good (this
-        needs a window).
+        "accept": a value that comes after the window is used. "discard": the trial stays at the floor (this needs a
+        window).
 
     For replays
         repeats : bool, default False
@@ -337,7 +338,7 @@ class GP(Surrogate, name="gp"):
     """A Gaussian process.
 
     Hyperparameters that are not given are fitted: they maximise the posterior density under priors that scale
-    with dimension. *Encoded* columns lie in [0, 1], see `Space`. The *unit of the targets* is the unit of f for raw
+    with dimension. *Encoded* columns are in [0, 1], see `Space`. The *unit of the targets* is the unit of f for raw
     targets, else about the standard deviation of the observed values.
 
     If networks diverge, or a loss is 1e6, the differences between good points are small compared with the distance to
@@ -415,7 +416,7 @@ class GP(Surrogate, name="gp"):
 @checks_keywords
 @dataclass(frozen=True, repr=False)
 class Initial(Value):
-    """The suggestions before the model takes over.
+    """The suggestions before the model is used.
 
     Parameters
     ----------
@@ -423,8 +424,8 @@ class Initial(Value):
         How many. Default None: twice the number of parameters (of columns of candidates), but from 4 to 10.
     how : {"quasi_random", "uniform", "uncertainty"}, default "quasi_random"
         Spread evenly over the space, or independent. "uncertainty": each point is where the variance of the model,
-        given the points before it, is largest (uncertainty sampling, Kandasamy et al. 2017, proposition 2). It is meant
-        for given hyperparameters, because before any values they cannot be fitted.
+        given the points before it, is largest (uncertainty sampling, Kandasamy et al. 2017, proposition 2). Use it with
+        given hyperparameters, because they cannot be fitted before there are values.
     """
 
     n: int | None = None
@@ -433,7 +434,7 @@ class Initial(Value):
 
     @classmethod
     def from_argument(cls, given: Any, name: str) -> "Initial":
-        """Return the value itself, or the one that a number or None stands for."""
+        """Return the value itself, or the value that a number or None represents."""
         if isinstance(given, cls):
             return given
         number = whole_number(given)

@@ -143,9 +143,9 @@ def _by_choice(dimension: Categorical, columns: NDArray[np.float64]) -> Lengthsc
 
 
 def _unit(dimension: Real | Integer | Ordinal) -> float:
-    """Return the length, in a dimension's own units, of a lengthscale of 1 in the unit interval."""
+    """Return the lengthscale in a dimension's own units that is 1 in the encoded column."""
     if isinstance(dimension, Ordinal):
-        # The values lie at equal distances; the unit is the step from one to the next.
+        # The values have equal distances; the unit is the step from one value to the next.
         return float(len(dimension.values) - 1)
     if dimension.log:
         return math.log10(dimension.high) - math.log10(dimension.low)

@@ -62,7 +62,7 @@ class DUCBV(Bound, name="ducbv"):
 @checks_keywords
 @dataclass(eq=False, repr=False)
 class TreeSearch(Optimizer, strategy="TreeSearch"):
-    """Optimistic tree search: HOO, with delays PCTS, with several smoothness parameters POO.
+    """Optimistic tree search: HOO, which is called PCTS with delays and POO with several smoothness parameters.
 
     The space is a tree of cells, each halved along its longest side. At each suggestion the search follows the larger
     upper bound from the whole space down to a cell without children, suggests a point of it, and halves it at once, so
@@ -78,19 +78,19 @@ class TreeSearch(Optimizer, strategy="TreeSearch"):
     ----------
     space, constraints, clock, direction, seed, time
         As for `RandomSearch`. The search tries at most 512 points in a cell; if none of them satisfies the constraints,
-        the cell is left out for good.
+        the cell is permanently left out.
     bound : DUCB1, DUCB1Sigma, DUCBV or str, default "ducbv"
         The upper confidence bound of a cell; as strings "ducb1", "ducb1_sigma", "ducbv".
     nu : float, optional
         f varies by at most nu rho**h in a cell of depth h; nu is in units of f. Default None: a tenth of the distance
         of the best value above the median; with a fidelity, the largest such distance so far.
     rho : float or list of float, optional
-        Between 0 and 1: small values go deep soon, large ones search broadly. With a list there is one search for each
-        value; they take turns on the same cells, and each uses the evaluations of the others. Default None:
-        0.25**(1/d) in d dimensions, with a fidelity 0.7**(1/d), with a horizon 0.95.
+        Between 0 and 1: with small values the search goes deep early, with large values it searches broadly. With a
+        list there is one search for each value; they take turns on the same cells, and each uses the evaluations of the
+        others. Default None: 0.25**(1/d) in d dimensions, with a fidelity 0.7**(1/d), with a horizon 0.95.
     horizon : int, optional
         The number of all trials, for parallel optimistic optimisation (POO, Grill et al. 2015). It searches with
-        several values from rho down, and with more of them for longer horizons. Default None: only rho as it is given.
+        several values, of which rho is the largest; longer horizons have more values. Default None: only the given rho.
     sample : {"uniform", "centre"}, default "uniform"
         How the suggested point of a cell is chosen.
     recommendation : {"lower_bound", "mean"}, default "lower_bound"

@@ -30,7 +30,7 @@ class Trial:
 
     Trials come from ``suggest``, ``add`` and ``trials``. They are views that read the optimizer's
     log at each access, so they are never out of date. Two are equal if they have the same number in
-    the same optimizer. A pickled trial takes its optimizer along: send a worker `params` (or `x`)
+    the same optimizer. A pickled trial contains its optimizer, so send a worker `params` (or `x`)
     and `number`, and report the value to the optimizer that suggested the trial.
 
     Examples
@@ -136,7 +136,7 @@ class Trial:
 
     @property
     def observed_at(self) -> float | None:
-        """The time of the observation, on the same clock; None before it."""
+        """The time of the observation, on the same clock; None while there is none."""
         return self._owner._record_of(self).observed_at
 
     @property
@@ -151,7 +151,7 @@ class Trial:
 
     @property
     def delay(self) -> float | None:
-        """The time from suggestion to observation, in seconds or in suggestions started; None before it."""
+        """The time from suggestion to observation, in seconds or in suggestions started; None before its end."""
         record = self._owner._record_of(self)
         return None if record.observed_at is None else record.observed_at - record.suggested_at
 

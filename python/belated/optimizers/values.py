@@ -151,10 +151,10 @@ def _described(annotation: Any) -> Iterator[str]:
 
 
 def checks_keywords(cls: type[T]) -> type[T]:
-    """Make the error for an unknown keyword of a dataclass an UnknownArgument that names the nearest argument.
+    """Make a dataclass raise an UnknownArgument, which names the nearest argument, for an unknown keyword.
 
-    The signature shows a class's own arguments before the arguments of its bases, and omits types, which are in the
-    docstring.
+    The signature shows the arguments of a class before the arguments of its bases. It omits types, because the
+    docstring has them.
     """
     made: Callable[..., None] = cls.__init__
     signature = inspect.signature(made)
@@ -187,7 +187,7 @@ class Value:
 
     # All classes of values, by name.
     kinds: ClassVar[dict[str, "type[Value]"]] = {}
-    # The strings that stand for a value with its defaults, for one argument.
+    # The strings that name values with their defaults, for one argument.
     shorthand: ClassVar[dict[str, "type[Value]"]] = {}
 
     def __init_subclass__(cls, *, argument: bool = False, name: str | None = None) -> None:
@@ -210,7 +210,7 @@ class Value:
 
     @classmethod
     def from_argument(cls, given: Any, name: str) -> Any:
-        """Return the value that is given, or the one that a string stands for."""
+        """Return the given value, or the value that a string names."""
         if isinstance(given, cls):
             return given
         if isinstance(given, str) and given in cls.shorthand:

@@ -34,8 +34,8 @@ def plot_contour(
     """Plot the model's mean and standard deviation of f over two parameters.
 
     All other parameters have the values of the recommended point, which is a star. White dots are observed trials and
-    orange crosses pending ones. They have their own values of the other parameters, so the model need not pass through
-    them.
+    orange crosses pending ones. Their other parameters have different values, so the model need not pass through these
+    trials.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ def plot_contour(
     Raises
     ------
     InvalidSetting
-        `search` is none of the three, has candidates or has no model; or names are unknown, choices, or not two.
+        `search` is not one of the three, has candidates or has no model; or names are unknown, choices, or not two.
     NotFitted
         Nothing has been observed.
     InvalidContext

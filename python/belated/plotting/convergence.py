@@ -39,7 +39,7 @@ def plot_convergence(search: ReadAccess, ax: Axes | None = None) -> Axes:
     Raises
     ------
     InvalidSetting
-        `search` is none of the three.
+        `search` is not one of the three.
     """
     checked_search(search, "plot_convergence")
     ax = axes_for(ax)

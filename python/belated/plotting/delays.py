@@ -22,8 +22,8 @@ def plot_delays(search: ReadAccess, ax: Axes | None = None) -> Axes:
     Trials that ended with a value or a failure count with their delay. Trials in flight are *censored*: their delay is
     only known to be longer than their age, which a cross marks. Abandoned trials are censored at the time when they
     were abandoned. The curve is 1 - S(t) with the estimator of Kaplan and Meier (1958), S(t) = Π (1 - d_i/n_i) over the
-    delays t_i <= t, of which d_i trials had this delay and n_i were out at least as long; the band is Greenwood's, Var
-    S(t) = S(t)² Σ d_i / (n_i (n_i - d_i)). A vertical line is the optimizer's window.
+    delays t_i <= t, where d_i trials had the delay t_i and n_i trials were in flight for at least t_i; the band is
+    Greenwood's, Var S(t) = S(t)² Σ d_i / (n_i (n_i - d_i)). A vertical line is the optimizer's window.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ def plot_delays(search: ReadAccess, ax: Axes | None = None) -> Axes:
     Raises
     ------
     InvalidSetting
-        `search` is none of the three.
+        `search` is not one of the three.
     """
     checked_search(search, "plot_delays")
     ax = axes_for(ax)

@@ -20,16 +20,15 @@ if TYPE_CHECKING:
 
 MILLIMETRES_PER_PANEL = (92, 74)  # width, height
 
-# The colours of Okabe and Ito (2008), which people with any colour vision tell apart.
+# The colours of Okabe and Ito (2008), which people with any colour vision can distinguish.
 BLUE, ORANGE, GREEN, RED, PURPLE, GREY = "#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#8C8C8C"
 
 
 def checked_search(search: ReadAccess, what: str) -> ReadAccess:
-    """Return `search` if it can be drawn, else raise an error."""
+    """Return `search` if it can be drawn; otherwise raise an error."""
     if not isinstance(search, ReadAccess):
         raise InvalidSetting(
-            f"search={short_repr(search)} is nothing that {what} draws: pass the result of a run, a study or an "
-            "optimizer"
+            f"search={short_repr(search)} cannot be drawn by {what}: pass the result of a run, a study or an optimizer"
         )
     return search
 

@@ -51,7 +51,7 @@ def plot_importance(search: ReadAccess, context: Mapping[str, Any] | None = None
     Raises
     ------
     InvalidSetting
-        `search` is none of the three, has candidates or no model.
+        `search` is not one of the three, has candidates or has no model.
     NotFitted
         Nothing has been observed.
     InvalidContext
@@ -85,7 +85,7 @@ def total_effects(search: ReadAccess, space: Space, context: Mapping[str, Any] |
     rows = np.array([space.encode(_params(space, u)) for u in np.concatenate(blocks)])
     if encoded is not None:
         rows = np.hstack([rows, np.tile(encoded, (len(rows), 1))])
-    # Merge equal rows, which occur for example if only an inactive parameter differs.
+    # Merge equal rows, which occur for example if points differ only in inactive parameters.
     different, place = np.unique(rows, axis=0, return_inverse=True)
     draws = model.sample(different, _N_DRAWS, 0)[:, place.ravel()].reshape(_N_DRAWS, d + 1, n)
     variance = draws[:, 0].var(axis=1)

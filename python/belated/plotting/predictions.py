@@ -20,8 +20,8 @@ def plot_predictions(search: ReadAccess, ax: Axes | None = None) -> Axes:
 
     The Gaussian process predicts each value from all the others, with unchanged hyperparameters: mean y_i - [K⁻¹y]_i /
     [K⁻¹]_ii and variance 1 / [K⁻¹]_ii, noise included (Rasmussen and Williams 2006, eq. 5.12). Lines are 95 %
-    intervals. If the model can be trusted, the lines cross the diagonal for about 95 % of the values. If all of them
-    are as long as the spread of the values, the model knows no more than their mean.
+    intervals. If the model can be trusted, the lines cross the diagonal for about 95 % of the values. If all lines are
+    as long as the spread of the values, the model has learnt only the mean.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ def plot_predictions(search: ReadAccess, ax: Axes | None = None) -> Axes:
     Raises
     ------
     InvalidSetting
-        `search` is none of the three, or has no model.
+        `search` is not one of the three, or has no model.
     NotFitted
         Nothing has been observed.
     """

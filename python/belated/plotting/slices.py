@@ -44,7 +44,7 @@ def plot_slice(
     Parameters
     ----------
     search : Result, Study or Optimizer
-        One with a space: between candidates there are no lines.
+        A search in a space, because there are no lines between candidates.
     names : str or list of str, optional
         The parameters to plot. Default None: all; inactive parameters at the recommended point have no line.
     context : mapping, optional
@@ -60,7 +60,7 @@ def plot_slice(
     Raises
     ------
     InvalidSetting
-        `search` is none of the three or has candidates, a name is unknown, or the number of axes is wrong.
+        `search` is not one of the three or has candidates; a name is unknown; or the number of axes is wrong.
     InvalidContext
         The context is missing, was not declared, or is out of its space.
     """

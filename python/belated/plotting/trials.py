@@ -59,7 +59,7 @@ def plot_trials(search: ReadAccess, ax: Axes | None = None) -> Axes:
     Raises
     ------
     InvalidSetting
-        `search` is none of the three.
+        `search` is not one of the three.
     """
     from matplotlib.ticker import MaxNLocator
 
@@ -98,7 +98,10 @@ def lanes_of(spans: Iterable[tuple[float, float]]) -> list[int]:
 
 
 def fate_of(search: ReadAccess, trial: Trial, now: float) -> str:
-    """Return the fate of a trial, one of the keys of `_LOOKS`."""
+    """Return the fate of a trial, one of the keys of `_LOOKS`.
+
+    It applies the rule of `is_arriving` in src/strategy/bayes/model/arriving.rs, also to trials that have ended.
+    """
     state = trial.state
     if state not in ("observed", "pending"):
         return state

@@ -135,7 +135,8 @@ def size(n_workers: Any, executor: Any) -> int:
         return count("n_workers", n_workers, 1)
     if executor is None:
         return 1
-    # Not part of the interface of executors: these are the attributes of MPI, and of the standard library and loky.
+    # The size is not part of the interface of executors. These are its attributes in MPI, and in the standard library
+    # and loky.
     for name in ("num_workers", "_max_workers"):
         number = whole_number(getattr(executor, name, None))
         if number is not None and number >= 1:
@@ -147,7 +148,7 @@ def size(n_workers: Any, executor: Any) -> int:
             return number
     raise InvalidSetting(
         f"n_workers is missing: {type(executor).__name__} has no attribute with its number of workers; "
-        "pass how many evaluations are to run at a time"
+        "pass the number of evaluations at a time"
     )
 
 
@@ -176,14 +177,14 @@ def own_pool(size: int, timeout: float | None, processes: bool = False) -> Execu
         from belated.run.processes import WorkerProcesses
 
         return WorkerProcesses()
-    # To end the run at its timeout, this thread must not be the one that calls f.
+    # This thread must not call f, so that it can end the run at its timeout.
     if size == 1 and timeout is None:
         return CallingThread()
     return ThreadPoolExecutor(size, thread_name_prefix="belated")
 
 
 def exception_types(catch: Any) -> tuple[type[BaseException], ...]:
-    """Return the exception classes after which the run continues."""
+    """Return the classes of exceptions after which the run continues."""
     types = tuple(catch) if isinstance(catch, (tuple, list)) else (catch,)
     if not all(isinstance(each, type) and issubclass(each, BaseException) for each in types):
         raise InvalidSetting(f"catch={short_repr(catch)} is not usable: pass exception classes, () for none")
@@ -199,7 +200,7 @@ def functions(callbacks: Any) -> list[Any]:
         )
     for i, each in enumerate(given):
         if isinstance(each, type):
-            raise InvalidSetting(f"callbacks has the class {each.__name__}: pass one made of it, {each.__name__}(…)")
+            raise InvalidSetting(f"callbacks has the class {each.__name__}: pass an instance, {each.__name__}(…)")
         try:
             signature = inspect.signature(each)
         except (TypeError, ValueError):  # some built-in functions have no known signature
@@ -222,7 +223,7 @@ def check_picklable(f: Any, executor: Executor | None, processes: bool = False) 
     from concurrent.futures import ProcessPoolExecutor
     from multiprocessing.reduction import ForkingPickler
 
-    # The pool would fail only after trials have been started; other executors have their own way to send f.
+    # The pool would fail only after trials were started. Other executors send f in their own way.
     if executor is not None and not isinstance(executor, ProcessPoolExecutor):
         return
     try:

@@ -22,7 +22,7 @@ class Budget:
         self._declared: dict[int, float] = {}
 
     def has_room(self, trial: Trial | None = None) -> bool:
-        """Whether a trial (by default the next one) fits in at its declared cost, beside all running trials."""
+        """Whether the declared cost of a trial (by default the next one) fits, in addition to all running trials."""
         left = self._limit - self._spent - math.fsum(self._declared.values())
         if left <= self._slack:
             return False

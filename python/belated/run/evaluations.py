@@ -30,7 +30,7 @@ from belated.warn import logger, warn
 
 LOGGER = logger()
 
-# Seconds. On Windows, Ctrl-C is not answered during a wait, so none is longer.
+# Seconds. On Windows, Ctrl-C has no effect during a wait, so no wait is longer.
 _MAX_WAIT = 0.5
 
 # A run ends if its first evaluations all fail in the same way: this many, or as many as it has workers if that is more.
@@ -107,7 +107,7 @@ class Evaluations:
     waiting: list[Trial] = field(default_factory=list)
     trials: list[Trial] = field(default_factory=list)
     running: dict[Future[Outcome], Trial] = field(default_factory=dict)
-    # Not a SimpleQueue: in some releases of Python its get may wait without end if the timeout is tiny.
+    # Not a SimpleQueue, because in some releases of Python its `get` may wait forever if the timeout is tiny.
     finished: queue.Queue[Future[Outcome]] = field(default_factory=queue.Queue)
     # How often the evaluation of each trial was restarted, by number.
     n_retried: Counter[int] = field(default_factory=Counter)
@@ -116,7 +116,8 @@ class Evaluations:
     failure: str = ""
     error: BaseException | None = None
     warned: set[str] = field(default_factory=set)
-    # For each of the first evaluations: where and what it raised, or the type that it returned; None for a value.
+    # For each of the first evaluations: the place and type of its error, or the type of its invalid result; None for a
+    # value.
     first: list[Place | None] = field(default_factory=list)
 
     def run(self) -> Literal["n_trials", "timeout", "budget"]:
@@ -177,7 +178,7 @@ class Evaluations:
 
     def next_finished(self, wait: bool) -> Future[Outcome] | None:
         """Return a finished evaluation, or None if there is none; with `wait`, wait for one until the deadline."""
-        if not wait and self.finished.empty():  # by far the most frequent; an exception takes longer
+        if not wait and self.finished.empty():  # the most frequent case; an exception takes longer
             return None
         while True:
             left = max(0.0, self.deadline - monotonic()) if wait else 0.0
@@ -212,7 +213,7 @@ class Evaluations:
             raise outcome.error
         if self.progress is not None:
             best, left = self.optimizer.best_value_, self.deadline - monotonic()
-            # The next trial to start counts as in flight, so that the bar need not be drawn again for it.
+            # The trial that starts next counts as in flight, so that the bar need not be drawn again for it.
             to_start = self.n_trials - len(self.trials) if left > 0 else 0
             in_flight = int(min(self.n_workers, len(self.running) + to_start))
             self.progress.update(done=1, left=left, best=best, in_flight=in_flight, failed=self.n_failed or None)
@@ -222,7 +223,8 @@ class Evaluations:
 
     def may_retry(self, trial: Trial, error: Exception) -> bool:
         """Whether an evaluation that the executor lost may be started again."""
-        # These would fail again: a call that is cancelled or cannot be started or pickled, and a broken executor.
+        # A retry would fail again if a call is cancelled, cannot be started or cannot be pickled, or if the executor is
+        # broken.
         lasts = isinstance(error, (BrokenExecutor, CancelledError, WorkersDoNotStart)) or _is_of_pickling(error)
         return self.n_retried[trial.number] < self.retries and not (lasts and worker_died(error) is None)
 
@@ -305,7 +307,7 @@ class Evaluations:
             ) from outcome.error
 
     def warn_once(self, kind: str, message: str) -> None:
-        """Warn, unless the run has given a warning of this kind."""
+        """Warn, unless the run has already given a warning of this kind."""
         if kind not in self.warned:
             self.warned.add(kind)
             warn(message)
@@ -322,7 +324,7 @@ class Evaluations:
         elif isinstance(error, CancelledError):
             advice = "; the future was cancelled, or the executor shut down, from elsewhere"
         elif isinstance(error, WorkersDoNotStart):
-            advice = f"; where f is in a notebook or in no file, {PICKLING_ADVICE}"
+            advice = f"; if f is defined in a notebook or not in a file, {PICKLING_ADVICE}"
         elif _is_of_pickling(error):
             advice = f"; {PICKLING_ADVICE}"
         elif isinstance(error, OSError) and error.errno == errno.EMFILE:
@@ -334,7 +336,7 @@ class Evaluations:
         return RunError(f"{name} could not evaluate trial {trial.number}: {format_error(error).rstrip('.')}{advice}")
 
     def finalize(self) -> None:
-        """Report outcomes that have arrived, abandon trials that were not started, and leave the others pending."""
+        """Report outcomes that have arrived, abandon trials that were not started, and leave other trials pending."""
         for future, trial in self.running.items():
             if future.cancel():
                 _abandon(trial)

@@ -15,7 +15,7 @@ _ERRORS_OF_ENGINES = (
 
 
 class WorkerDied(BelatedError, RuntimeError):
-    """The worker of an evaluation died before it returned; futures raise it, and it is the error of such failed trials.
+    """The worker of an evaluation died before it returned. Futures raise this error, and failed trials keep it.
 
     Executors may set it, or a subclass, as the exception of a future.
     """
@@ -37,7 +37,7 @@ def worker_died(error: BaseException) -> WorkerDied | None:
 
 
 def is_of_ray_task(error: BaseException) -> bool:
-    """Whether a worker of Ray raised an error outside f: it could not read f, or could not send the result of f."""
+    """Whether a worker of Ray raised an error outside f, because it could not read f or send its result."""
     return "ray.exceptions.RayTaskError" in _names(error)
 
 

@@ -125,8 +125,8 @@ def _optimize(
     if stop_reason == "n_trials" and total is not None:
         total.warn_pending([trial.number for trial in evaluations.trials])
     if interrupt is not None and not _is_at_a_prompt():
-        # Overwrites the result of an inner run: if f calls maximize itself, the script gets the result of the outer
-        # run.
+        # This overwrites the result of an inner run: if f calls maximize itself, the script gets the result of the
+        # outer run.
         interrupt.result = outcome  # type: ignore[attr-defined]
         raise interrupt
     # If the user ended a run, it may have no value. Its trials are read last, because they may be many.
@@ -190,20 +190,20 @@ def maximize(*args: Any, **kwargs: Any) -> Result:
     candidates : array-like of shape (N, d), optional
         Choose among rows of this array instead.
     optimizer : Optimizer or Study, optional
-        The optimizer to continue with, in place of space, candidates and settings. Its pending trials are left as they
-        are, unless `retry_pending` is True.
+        The optimizer to continue with, in place of space, candidates and settings. Its pending trials do not change,
+        unless `retry_pending` is True.
     n_trials : int, optional
         How many trials to start, besides the trials that the optimizer has; 0 returns at once. None: no limit.
     n_trials_total : int, optional
-        Start trials until this number has been suggested, to continue an interrupted run. It counts the trials that the
-        optimizer has and the ones that other processes of a study suggest, but not abandoned trials. Pending trials
-        count, also those of a process that died: see `retry_pending`.
+        Start trials until this number has been suggested, to continue an interrupted run. It counts the trials of the
+        optimizer, including trials that other processes of a study suggest, but not abandoned trials. Pending trials
+        also count, even if their process died: see `retry_pending`.
     timeout : float, optional
         Seconds until the run ends, even if evaluations are still running; their trials stay pending.
     budget : float, optional
         The total cost that the trials of this run may have. A trial is charged the cost that f returns with its value,
         else the cost that the `Fidelity` of the optimizer declares, else 1; failed trials are charged, too. A trial is
-        started only if its declared cost fits in beside the costs of the running trials. The budget is therefore
+        started only if the budget covers its declared cost and the costs of the running trials. The budget is therefore
         exceeded only by trials that report more than is declared.
     n_workers : int, optional
         How many evaluations run at a time. The default is the number of the executor's workers, or 1 without an
@@ -256,8 +256,8 @@ def maximize(*args: Any, **kwargs: Any) -> Result:
         The space or the candidates cannot be searched.
     RunError
         All trials failed. Or there is no value, and the first trials, as many as there are workers and at least 3, all
-        raised the same at the same line or all returned unusable values of one type. Or the executor does not work, for
-        example because a worker process of a given pool died; the running trials then stay pending.
+        raised the same error at the same line, or all returned unusable values of one type. Or the executor does not
+        work, for example because a worker process of a given pool died; the running trials then stay pending.
     ImportError
         progress is True and tqdm is not installed.
 
@@ -289,7 +289,7 @@ def maximize(*args: Any, **kwargs: Any) -> Result:
     >>> abs(result.best_params_["x"] - 0.3) < 0.05
     True
 
-    With the noise of each value, and a note to keep:
+    A function that also returns the noise of each value, and an attribute:
 
     >>> def measured(params, trial):
     ...     return {"value": params["x"], "std": 0.1, "attrs": {"machine": trial.number % 2}}
@@ -302,7 +302,7 @@ def maximize(*args: Any, **kwargs: Any) -> Result:
 
 @_with_arguments_of(_optimize)
 def minimize(*args: Any, **kwargs: Any) -> Result:
-    """Find the parameters with the lowest value of f; everything else is as in `maximize`.
+    """Find the parameters with the lowest value of f; all other behaviour is as in `maximize`.
 
     Examples
     --------

@@ -102,7 +102,7 @@ class Outcome:
         except Exception as error:
             # Otherwise the executor could not send the outcome.
             attrs = None
-            problem = problem or f"f left attrs that cannot be sent to another process: {format_error(error)}"
+            problem = problem or f"f set attrs that cannot be sent to another process: {format_error(error)}"
         if self.error is None:
             value = None if problem else self.value
             place = self.place or (UNUSABLE_ATTRS if problem else None)
@@ -129,13 +129,13 @@ class Objective:
     f: Callable[..., Any]
     #: The positional arguments: "params", "trial" or both.
     order: tuple[str, ...]
-    #: Whether trial=… is also passed.
+    #: Whether the argument trial=… is also passed.
     trial_by_name: bool
     catch: tuple[type[BaseException], ...]
 
     @property
     def takes_trial(self) -> bool:
-        """Whether it receives the trial, and so can read its fidelity."""
+        """Whether the function receives the trial and can read its fidelity."""
         return self.trial_by_name or "trial" in self.order
 
     def __call__(self, number: int, point: Any, fidelity: Any = None) -> Outcome:
@@ -215,7 +215,7 @@ def objective(f: Any, names: Collection[str], catch: tuple[type[BaseException], 
 
 
 def _filled_in(required: list[str]) -> str:
-    """Show how to call a function that takes the params but has further required arguments."""
+    """Show how to call a function that takes the params and further required arguments."""
     return f"lambda p: f({', '.join(['p', *(f'{name}=…' for name in required[1:])])})"
 
 
@@ -230,7 +230,7 @@ def _signature(f: Any) -> inspect.Signature | None:
     if isinstance(f, BuiltinFunctionType):
         return None
     try:
-        # A decorator may have another signature than the function it wraps, unless it passes all arguments on.
+        # The signature of a decorator may differ from that function's, unless it passes all arguments on.
         own = inspect.signature(f, follow_wrapped=False)
         passes_on = tuple(each.kind for each in own.parameters.values()) == _REST
         return inspect.signature(f) if passes_on else own
@@ -259,7 +259,7 @@ def read_returned(returned: Any, written: dict[str, Any], duration: float) -> Ou
 
 def _read(returned: Any) -> tuple[float, float | None, float | None, Mapping[str, Any]]:
     """Return (value, std, cost, attrs) of a result of f."""
-    if type(returned) is float and math.isfinite(returned):  # by far the most frequent
+    if type(returned) is float and math.isfinite(returned):  # the most frequent case
         return returned, None, None, {}
     if isinstance(returned, Mapping):
         unknown = [key for key in returned if key not in _RETURNED_KEYS]
@@ -307,7 +307,7 @@ def _pair(returned: Any) -> tuple[Any, Any] | None:
 
 
 def _number(value: Any) -> float | None:
-    """Return the finite number that a number, or an array or tensor with one element, stands for."""
+    """Return the finite number in a number, or in an array or tensor with one element."""
     shape = getattr(value, "shape", None)
     if isinstance(shape, tuple) and shape and all(size == 1 for size in shape) and hasattr(value, "item"):
         value = value.item() if not isinstance(value, np.ndarray) else value.reshape(())

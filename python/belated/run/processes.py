@@ -1,8 +1,8 @@
 """The worker processes that a run starts and replaces if they die.
 
-Each is the only process of its executor, so that a dying process loses only its own evaluation, and it is known which.
-They are started by "spawn", as new interpreters: a fork of a process that has threads may find locks that are never
-released, and the server of "forkserver" keeps the environment in which it was first started.
+Each process has its own executor, so a process that dies loses only its own evaluation, and the run knows which one.
+They are started by "spawn", as new interpreters. A fork of a process with threads may have locks that are never
+released, and the server of "forkserver" keeps the environment of its start.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ _MAX_END = 5.0
 
 
 class WorkerProcesses(Executor):
-    """As many processes as there are calls at a time; a future raises `WorkerDied` if its process died."""
+    """An executor with one process for each simultaneous call; a future raises `WorkerDied` if its process died."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._workers: set[_Worker] = set()
         self._idle: list[_Worker] = []
-        # Kept until the threads of their executors have ended: in Python 3.13 such a thread waits without end for a
-        # lock that it holds, if it has the last reference to the executor.
+        # Kept until the threads of their executors have ended. In Python 3.13, a thread that has the last reference to
+        # its executor waits forever for a lock that it holds.
         self._dead: list[_Worker] = []
         self._is_shut_down = False
 
@@ -105,12 +105,12 @@ class WorkerProcesses(Executor):
             )
 
     def _add_dead(self, worker: _Worker) -> None:
-        """Add a worker to the list of dead ones."""
+        """Add a worker to the list of dead workers."""
         self._workers.discard(worker)
         self._dead.append(worker)
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """End all processes, also the ones that are working on a call, and wait until they have ended."""
+        """End all processes, also processes with a running call, and wait until they have ended."""
         with self._lock:
             self._is_shut_down = True
             workers, idle = [*self._workers, *self._dead], set(self._idle)
@@ -125,8 +125,8 @@ class WorkerProcesses(Executor):
             for end in ends:
                 end.join(max(0.0, deadline - monotonic()))
         finally:
-            # Signal all of them. A process that has ended is not sent a signal, and a thread whose join was interrupted
-            # may seem dead while it still waits.
+            # Signal all of them. No signal is sent to a process that has ended. A thread whose join was interrupted may
+            # seem dead while it still waits.
             for worker in workers:
                 worker.process.kill()
         deadline = monotonic() + _MAX_END
@@ -163,7 +163,7 @@ def _ctrl_c_blocked() -> Iterator[None]:
 
 
 def _how_it_ended(process: BaseProcess) -> str:
-    """Describe how a process died, as a verb with its complement."""
+    """Describe in words how a process died."""
     process.join(1.0)
     code = process.exitcode
     if code is None or code >= 0:
@@ -204,7 +204,8 @@ def _prepare() -> None:
 def _keep_pipes_from_children() -> None:
     """Keep the processes that f starts from inheriting the pipes to the run's process.
 
-    One pipe tells the run by being closed that this process has ended. A program started by f would keep it open.
+    The run notices the end of this process when one of the pipes is closed. A program started by f would keep this pipe
+    open.
     """
     inherited = [fd for fd in _open_fds() if fd > 2 and _is_inheritable(fd)]
     for fd in inherited:
@@ -246,7 +247,7 @@ def _end_with_parent() -> None:
 
 
 def _call(call: bytes) -> bytes:
-    """Return the pickled result of a pickled call; if it cannot be read here, that is an error and not a crash."""
+    """Return the pickled result of a pickled call; a call that cannot be read here gives an error and not a crash."""
     try:
         fn, args, kwargs = pickle.loads(call)
     except BaseException as error:

@@ -28,7 +28,7 @@ class Progress:
             self._bar.update(done)
 
     def close(self) -> None:
-        """Leave the bar as it is."""
+        """Close the bar; its last state stays visible."""
         self._bar.close()
 
 

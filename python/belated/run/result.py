@@ -19,9 +19,9 @@ StopReason: TypeAlias = Literal["n_trials", "timeout", "budget", "interrupted", 
 class Result(ReadAccess):
     """The result of a run. It reads the optimizer, so it includes values that are reported to it later.
 
-    It has the reading members of an optimizer. The ones that list trials (`trials`, `n_trials`, `pending_`,
-    `trials_dataframe`) list the trials of the run; the others (`best_value_`, `n_pending_`, `recommend`, `predict`, …)
-    read the optimizer.
+    It has the reading members of an optimizer. The members that list trials (`trials`, `n_trials`, `pending_`,
+    `trials_dataframe`) list the trials of the run; the other members (`best_value_`, `n_pending_`, `recommend`,
+    `predict`, …) read the optimizer.
 
     Attributes
     ----------

@@ -31,8 +31,8 @@ class Total:
         self.limit = limit
         # Suggested trials without a result when this object was made.
         self._pending = self._pending_now()
-        # Number of events read so far, the trials that they started, the suggested ones of these, and the abandoned
-        # ones of those. Each event is read once, so that a suggestion costs the same for a log of any length.
+        # Number of events read so far, the trials that they started, and the suggested and the abandoned ones among
+        # these trials. Each event is read once, so that a suggestion costs the same for a log of any length.
         self._n_events = 0
         self._n_started = 0
         self._suggested: set[int] = set()
@@ -64,7 +64,7 @@ class Total:
         return self._left()
 
     def _left(self) -> int:
-        """Return how many are left by the events known here; also called with the study's lock held."""
+        """Return how many trials are left, by the events known here; also called with the study's lock held."""
         for event in self.optimizer._log.events(self._n_events):
             self._n_events += 1
             [(kind, facts)] = json.loads(event).items()

@@ -62,7 +62,7 @@ def trials_as_data(study: Study, trials: list[Trial]) -> dict[str, Any]:
 
 def page_as_data(study: Study, state: str | None, start: int, limit: int, since: int) -> dict[str, Any]:
     """Return trials of a study in order of their numbers, as `messages.Page` requests them."""
-    # The answer says how far it reaches, so a crash must not replace the events up to there.
+    # The answer states the last event that it includes, so a crash must not replace the events up to this one.
     study._log.sync_to_disk()
     log = study._log
     numbers = log.numbers(state)

@@ -33,18 +33,18 @@ _PROBLEM = {"content": {MEDIA_TYPE: {"schema": messages.Problem.model_json_schem
 
 # Problems that any path may answer, by status.
 _EVERYWHERE = {
-    400: "What was sent is not JSON.",
+    400: "The body is not JSON.",
     401: "The token is missing or wrong.",
     413: "The body is too large.",
     415: "The body is not declared as JSON.",
-    422: "Something that was sent cannot be used; nothing was changed.",
+    422: "A part of the request cannot be used; nothing was changed.",
     503: "The store cannot be read or written, or the server ends; the request may have been carried out: send it "
     "again later, with the same key.",
 }
 
 
 def _problems(here: dict[int, str] | None = None) -> dict[int | str, dict[str, Any]]:
-    """Return the descriptions of answers that are problems: the ones of every path, and the ones of this path."""
+    """Return the descriptions of answers that are problems: those common to all paths, and those of this path."""
     return {status: {"description": text, **_PROBLEM} for status, text in sorted((_EVERYWHERE | (here or {})).items())}
 
 
@@ -182,7 +182,7 @@ def _add_studies(api: FastAPI, studies: OpenStudies) -> None:
         responses=_problems({404: _NO_STUDY}),
         dependencies=_BEARER,
         operation_id="show_definition",
-        summary="The optimizer's class and arguments, the space among them",
+        summary="The optimizer's class and arguments, including the space",
     )
     async def show_definition(name: Name) -> Response:
         return answer(await studies.call(name, answers.definition_as_data))
@@ -251,7 +251,7 @@ def _add_trials(api: FastAPI, studies: OpenStudies) -> None:
         responses=_problems({404: _NO_TRIAL}),
         dependencies=_BEARER,
         operation_id="show_trial",
-        summary="A trial as it stands now",
+        summary="The current state of a trial",
     )
     async def show_trial(name: Name, number: Number) -> Response:
         return answer(await studies.call(name, lambda study: answers.trial_as_data(study, number)))
@@ -289,7 +289,7 @@ def _add_trials(api: FastAPI, studies: OpenStudies) -> None:
         responses=_problems({404: _NO_TRIAL, 409: _HAS_VALUE}),
         dependencies=_BEARER,
         operation_id="abandon",
-        summary="Give a trial up without a verdict on its point",
+        summary="Abandon a trial without judging its point",
     )
     async def abandon(name: Name, number: Number, body: messages.Abandon = messages.Abandon()) -> Response:  # noqa: B008
         return await reported(name, number, body.now, lambda study: study.abandon(number))

@@ -22,7 +22,8 @@ DONE = 0
 
 _SHORTEST_TOKEN, _LONGEST_TOKEN = 16, 1000
 
-# Seconds that clients may wait for requests in progress after the server is told to end; these are completed anyway.
+# Seconds that clients may wait for requests in progress after the signal to end; the requests are completed in any
+# case.
 _PATIENCE = 30
 
 # Maximum number of connections that wait to be accepted.
@@ -70,7 +71,7 @@ def serve_command(arguments: argparse.Namespace) -> int:
     studies.read_names()  # raises an error now instead of at the first request
     with _ended_by_signals(), _listening(arguments.host, arguments.port) as listener:
         app = make_app(studies, token)
-        # Warnings are about requests that are not HTTP: anyone could fill the log with them.
+        # Warnings are about requests that are not HTTP, and any client could fill the log with them.
         settings = {"http": limited_protocol(), "lifespan": "on", "ws": "none", "log_level": "error"}
         settings |= {
             "backlog": accepted_at_once(),
@@ -124,8 +125,8 @@ def read_token(file: Path | None) -> str:
 
 
 def _warn_if_others_can_read(file: Path) -> None:
-    # A warning and not an error: a container's host often provides a token with such a mode, and controls access
-    # itself.
+    # This is a warning and not an error, because the host of a container often provides a token with such a mode and
+    # controls access itself.
     if os.name == "posix" and file.stat().st_mode & (stat.S_IRGRP | stat.S_IROTH):
         print(f"belated: other users can read the token in {file}: chmod 600 {file}", file=sys.stderr, flush=True)
 

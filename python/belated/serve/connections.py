@@ -31,10 +31,10 @@ def most_connections() -> int:
 
 
 def accepted_at_once() -> int:
-    """Return how many connections are accepted before those above the limit are refused.
+    """Return the number of connections that are accepted before connections above the limit are refused.
 
     asyncio accepts up to this number in each pass of its loop, and closes a refused connection some three passes later.
-    Until then all of them have open files, so a larger number would leave no files for studies.
+    Until then each of them has an open file, so a larger number would leave no files for studies.
     """
     return max(1, most_connections() // 8)
 
@@ -80,7 +80,7 @@ def limited_protocol() -> type[asyncio.Protocol]:
             request = self.cycle
             is_carried_out = request is not None and not request.more_body and not request.response_complete
             if request is self.checked and not is_carried_out:
-                # Not `close`, which would wait until the client has read all data sent to it.
+                # `close` would wait until the client has read all data sent to it.
                 self.transport.abort()
                 return
             self.checked = request

@@ -1,4 +1,4 @@
-"""ASGI middleware that checks every request for the token and for a JSON body of bounded size, or none."""
+"""ASGI middleware that checks the token of every request, and that its body is empty or JSON of bounded size."""
 
 import asyncio
 import hmac
@@ -30,7 +30,7 @@ OPEN_PATHS = frozenset({"/", "/docs", "/openapi.json"})
 #: Stands for "/" in a segment of a path; it is free because names of studies are printable.
 SLASH = "\0"
 
-# Browsers and proxies must not cache anything, nor guess another type than the given one.
+# Browsers and proxies must not cache answers or guess other types than the given ones.
 _HEADERS = [(b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff")]
 
 
@@ -43,11 +43,11 @@ class Refused(Exception):
 
 
 class Gate:
-    """An application that requires a token, of which only a hash is kept.
+    """An application that requires a token and keeps only its hash.
 
-    Once `closing` is True, each connection is closed after its answer, because the server waits for connections to end
-    and does not tell the ones that it accepts while it stops. Calls that it then gives up are answered with 503, but
-    their threads go on.
+    Once `closing` is True, each connection is closed after its answer. The server waits for connections to end, but
+    does not inform connections that it accepts while it stops. Calls that the server cancels are answered with 503, but
+    their threads continue.
     """
 
     def __init__(self, app: App, token: str) -> None:
@@ -93,7 +93,7 @@ class Gate:
     def _check_token(self, scope: Scope) -> None:
         given = [value for name, value in scope["headers"] if name == b"authorization"]
         kind, _, token = (given[0] if len(given) == 1 else b"").partition(b" ")
-        # Hashes are compared, so that the duration tells nothing about the token, not even its length.
+        # Hashes are compared, so that the duration does not reveal the token or its length.
         same = hmac.compare_digest(sha256(token.strip()).digest(), self._hash)
         if kind.lower() != b"bearer" or not same:
             raise Refused(
@@ -173,7 +173,7 @@ def check_json(body: bytes) -> None:
         try:
             json.dumps(data, ensure_ascii=False).encode()
         except UnicodeEncodeError:
-            raise Refused(422, "the body has half of a surrogate pair, which is no character") from None
+            raise Refused(422, "the body has half of a surrogate pair, which is not a character") from None
 
 
 def _is_deeper(data: Any, depth: int) -> bool:

@@ -23,12 +23,12 @@ class Request(BaseModel):
 
 
 class Timed(Request):
-    """A request that may say when it is."""
+    """A request that may contain the current time."""
 
     now: Annotated[float, Field(ge=-LATEST, le=LATEST)] | None = Field(
         default=None,
         description="The time in seconds, for a study with clock='seconds'. Default: by the server's clock. Leases and "
-        "delays are counted by it, so that either all clients of a study give it, or none does. `started_at` and "
+        "delays are counted by it, so all clients of a study must give it, or none of them. `started_at` and "
         "`changed_at` are not: they are by the server's clock.",
     )
 
@@ -41,13 +41,13 @@ class Suggest(Timed):
     fidelity: float | None = Field(default=None, description="The fidelity of the trials, if the study has fidelities.")
     expires_after: Annotated[float, Field(ge=0, le=LATEST)] | None = Field(
         default=None,
-        description="A lease: seconds after which the model no longer counts on the result. It is accepted all the "
-        "same, whenever it comes.",
+        description="A lease: seconds after which the model no longer expects the result. The result is still "
+        "accepted at any time.",
     )
     key: Key | None = Field(
         default=None,
-        description="A name for this request, printable and unique in the study: asked again with it, as after an "
-        "answer that was lost, the same trials are returned.",
+        description="A name for this request, printable and unique in the study. A repeated request with it, as after "
+        "a lost answer, returns the same trials.",
     )
 
 
@@ -56,13 +56,13 @@ class Observe(Timed):
 
     value: float = Field(description="One finite number.")
     std: Amount | None = Field(default=None, description="The standard deviation of this value's noise.")
-    cost: Amount | None = Field(default=None, description="What the evaluation cost, in a unit of yours.")
+    cost: Amount | None = Field(default=None, description="The cost of the evaluation, in any unit.")
     duration: Amount | None = Field(default=None, description="The seconds that the evaluation took.")
     params: dict[str, Any] | list[float] | int | None = Field(
         default=None, description="The point that was really run, if it is not the suggested one."
     )
     attrs: dict[str, Any] | None = Field(default=None, description="Anything else to keep with the trial.")
-    fidelity: float | None = Field(default=None, description="That of the trial, as a check.")
+    fidelity: float | None = Field(default=None, description="The fidelity of the trial, as a check.")
     amend: bool = Field(default=False, description="Replace a value that is there already.")
     replicate: bool = Field(
         default=False,
@@ -76,12 +76,12 @@ class Observe(Timed):
 class Fail(Timed):
     """Report that a trial crashed."""
 
-    error: str | None = Field(default=None, description="What went wrong: 2 kB are kept, the beginning and the end.")
+    error: str | None = Field(default=None, description="The error: 2 kB are kept, the beginning and the end.")
     attrs: dict[str, Any] | None = Field(default=None, description="Anything else to keep with the trial.")
 
 
 class Abandon(Timed):
-    """Give a trial up without a verdict on its point."""
+    """Abandon a trial without judging its point."""
 
 
 class Create(Request):
@@ -101,12 +101,12 @@ class Create(Request):
 
 
 class Page(BaseModel):
-    """Which trials are asked for."""
+    """A request for some of the trials of a study."""
 
     model_config = ConfigDict(extra="forbid")
 
-    state: State | None = Field(default=None, description="Those in this state.")
-    start: Annotated[int, Field(ge=0)] = Field(default=0, description="Those with this number and larger ones.")
+    state: State | None = Field(default=None, description="Only trials in this state.")
+    start: Annotated[int, Field(ge=0)] = Field(default=0, description="Only trials with this number and larger ones.")
     limit: Annotated[int, Field(ge=1, le=1000)] = Field(
         default=100, description="At most as many, and fewer if their JSON exceeds 4 MiB: see `next`."
     )
@@ -116,7 +116,7 @@ class Page(BaseModel):
 
 
 class StudiesPage(BaseModel):
-    """Which studies are asked for."""
+    """A request for some of the studies."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -133,7 +133,7 @@ class TrialErrorAnswer(BaseModel):
 
 
 class TrialAnswer(BaseModel):
-    """A trial as it stands now. What a study does not have (candidates, contexts, fidelities) is null."""
+    """The current state of a trial. Fields for candidates, contexts or fidelities are null if the study has none."""
 
     number: int
     params: dict[str, Any] | None = Field(description="Values by name; null for candidates.")
@@ -208,7 +208,7 @@ class StudyNames(BaseModel):
 
 
 class StudyAnswer(BaseModel):
-    """A study as it stands now."""
+    """The current state of a study."""
 
     name: str
     optimizer: str = Field(description="The class of its optimizer.")
@@ -229,7 +229,7 @@ class DefinitionAnswer(BaseModel):
 
 
 class Problem(BaseModel):
-    """What is wrong with a request."""
+    """The description of a problem."""
 
     title: str
     status: int

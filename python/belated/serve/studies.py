@@ -35,7 +35,7 @@ def clock() -> float:
 def at_time(study: Study, now: float | None) -> Iterator[None]:
     """A context in which the study's clock shows `now`; None is the time of this machine."""
     if now is not None and study.clock != "seconds":
-        raise InvalidSetting(f"now={now!r} is given but never asked: study {study.name!r} has clock='iterations'")
+        raise InvalidSetting(f"now={now!r} is given but not used: study {study.name!r} has clock='iterations'")
     token = _NOW.set(now)
     try:
         yield
@@ -73,7 +73,7 @@ class OpenStudies:
         return await self._in_turn(name, lambda entry: work(self._loaded(name, entry)))
 
     async def create(self, name: str, definition: dict[str, Any], work: Callable[[Study], T]) -> tuple[bool, T]:
-        """Return whether the study was created, and not found with an equal definition; and the result of `work`.
+        """Return whether the study is new (False if it existed with an equal definition), and the result of `work`.
 
         Raises
         ------
@@ -128,7 +128,7 @@ class OpenStudies:
             store = open_store(self._store.url)
             if store.header(name) is None:
                 self.read_names()  # raises StoreError if the whole store is gone
-                raise UnknownStudy(f"there is no study {name!r}: GET /v1/studies lists those that there are")
+                raise UnknownStudy(f"there is no study {name!r}: GET /v1/studies lists the studies")
             entry.study = Study.load(name, store, time=clock)
             self._has_studies = True
         return entry.study
@@ -142,7 +142,7 @@ class OpenStudies:
             try:
                 return work(entry)
             except StoreError:
-                # A problem with the store may disappear when it is opened again.
+                # Opening the store again may remove the problem.
                 entry.study = None
                 raise
 
@@ -156,7 +156,7 @@ class OpenStudies:
             self._close_surplus()
 
     def _close_surplus(self) -> None:
-        # A study with a running call stays open: opened again it would be two objects, and the order of arrival lost.
+        # A study with a running call stays open. A second object for it would not keep the order of arrival.
         surplus = max(0, len(self._open) - MAX_OPEN)
         for name in [name for name, entry in self._open.items() if not entry.n_calls][:surplus]:
             del self._open[name]

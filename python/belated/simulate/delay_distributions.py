@@ -21,7 +21,7 @@ Array = NDArray[np.float64]
 
 
 def valid_delays(delays: ArrayLike, what: str = "delays") -> Array:
-    """Return delays as floats; raise an error if one is negative or NaN. An infinite one means that no result comes."""
+    """Return delays as floats; raise an error if one is negative or NaN. An infinite delay means no result."""
     delays = np.asarray(delays, dtype=float)
     if not np.all(delays >= 0):
         raise InvalidSetting(f"{what} must be numbers ≥ 0, got {delays[~(delays >= 0)].flat[0]}")
@@ -29,7 +29,7 @@ def valid_delays(delays: ArrayLike, what: str = "delays") -> Array:
 
 
 def as_distribution(given: Any, n_trials: int | None, name: str, what: str) -> DelayDistribution:
-    """Return the distribution that the argument `name` stands for; `what` is the word for its numbers in messages."""
+    """Return the distribution that the argument `name` gives; `what` is the word for its numbers in messages."""
     if isinstance(given, DelayDistribution):
         return given
     if callable(given):

@@ -1,8 +1,8 @@
 """An optimizer run with simulated delays on the iteration clock.
 
-Notation: T trials are started, numbered s, t = 0 … T−1; d_s is the delay of trial s. On the iteration clock trial s is
-known when trial t is chosen if d_s ≤ t − s. Therefore a delay d means d trials in flight, and the delays 0 and 1
-coincide (Verma, Dai and Low 2022, section 3.1). Arrays over trials have shape (T,).
+Notation: T trials are started, numbered s, t = 0 … T−1; d_s is the delay of trial s. On the iteration clock, the result
+of trial s is known at the choice of trial t if d_s ≤ t − s. Therefore a delay d means d trials in flight, and the
+delays 0 and 1 coincide (Verma, Dai and Low 2022, section 3.1). Arrays over trials have shape (T,).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class History:
     points : list
         Parameters, or rows of the candidates.
     values, observed : arrays (T,)
-        f at the points, and f plus noise: the optimizer observes the latter when the result arrives.
+        f at the points, and f plus noise, which the optimizer observes when the result arrives.
     delays : array (T,)
         The delay of each trial.
     started, arrivals : arrays (T,)
@@ -90,7 +90,7 @@ def simulate(
     noise : float
         Standard deviation of the Gaussian noise of the observations.
     seed : int
-        Seeds the delays and the noise. The delays do not depend on the noise, nor the noise on the delays.
+        Seeds the delays and the noise. The delays and the noise are independent.
 
     Returns
     -------

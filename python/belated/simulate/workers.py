@@ -52,7 +52,7 @@ def simulate_workers(
     ----------
     optimizer : BayesOpt, RandomSearch, …
         Only its suggest, observe and enqueue are used. An optimizer with ``clock="seconds"`` must have no trials:
-        simulated time becomes its ``time``, and stands still at the end of the run.
+        simulated time becomes its ``time``, which stops at the end of the run.
     objective : callable
         f(params) for a space, f(x) for candidates, where x is the suggested row.
     workers : int
@@ -63,8 +63,8 @@ def simulate_workers(
     duration : float, optional
         T: no trial starts at T or later, and no result that comes later than T is observed. Default None: no limit.
     n_trials : int, optional
-        How many trials are started, including the initial points. The run waits for their results, unless duration ends
-        it before. Default None: no limit. At least one of duration and n_trials is given.
+        How many trials are started, including the initial points. The run waits for their results, unless `duration`
+        ends it earlier. Default None: no limit. At least one of duration and n_trials is given.
     mode : {"asynchronous", "synchronous", "sequential"}, default "asynchronous"
         "asynchronous": a free worker gets a new trial at once. "synchronous": M trials are suggested together when all
         workers are free. "sequential": there is one worker.
@@ -73,8 +73,8 @@ def simulate_workers(
     noise : float
         Standard deviation of the Gaussian noise of the observations.
     seed : int
-        Seeds the evaluation times and the noise: trial k has the same ones for any optimizer and mode. The times do not
-        depend on the noise, nor the noise on the times.
+        Seeds the evaluation times and the noise: trial k has the same ones for any optimizer and mode. The times and
+        the noise are independent.
 
     Returns
     -------
@@ -191,7 +191,7 @@ def _set_time(optimizer: Any, clock: _SimulatedTime) -> None:
 
 
 def _evaluation_time(distribution: DelayDistribution, rng: np.random.Generator) -> Callable[[Any], float]:
-    """Return a function that gives the evaluation times of trials k = 0, 1, … when called with their points in turn."""
+    """Return a function (point → evaluation time), which is called once for each trial in order."""
     if isinstance(distribution, ByPoint):
         return partial(distribution.draw, rng)
     numbers = (

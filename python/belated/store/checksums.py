@@ -1,9 +1,8 @@
 """The form of a stored log: records and headers with a checksum each.
 
-The checksum of a record covers all its other fields and the study it belongs to, so that a record cannot change, move
-or be mistaken for another unnoticed.
+The checksum of a record covers all its other fields and its study, so a changed, moved or exchanged record is noticed.
 
-Databases do not keep the sign of zero, so times are written without it.
+Times are written without the sign of zero, because databases do not keep it.
 """
 
 import json

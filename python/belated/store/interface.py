@@ -32,7 +32,7 @@ class Record(NamedTuple):
 
 
 class Header(NamedTuple):
-    """A stored study: everything but its events. Its id is drawn at random, once."""
+    """A stored study without its events. Its id is drawn at random, once."""
 
     id: int
     name: str
@@ -55,7 +55,7 @@ class Transaction(Protocol):
 class Store(ABC):
     """A place for the logs of studies; it keeps records and does not interpret them.
 
-    An operation that fails raises StoreError, and has then written nothing unless the message says so.
+    An operation that fails raises StoreError and writes nothing, unless the message says that it may have written.
     To add a store, write a subclass in a new file and add a line to `belated.store.STORES`.
     """
 
@@ -65,7 +65,7 @@ class Store(ABC):
     #: Whether `open_store` finds the same studies by this URL in any process.
     opens_by_url = True
 
-    #: Whether readers see events that a crash may still undo, because their writer waits for the disk.
+    #: Whether readers can see events before they are on disk, so that a crash may undo them.
     shows_unsynced = False
 
     @classmethod
@@ -102,8 +102,8 @@ class Store(ABC):
         """A context in which the caller is the only writer of a study.
 
         Appended events are durable when the ``with`` ends; if it ends with an exception, they are not written.
-        ``__exit__`` may be called a second time, because an interrupt may keep the ``with`` from calling it. It then
-        ends whatever is not ended yet, as a function with `contextlib.contextmanager` does.
+        ``__exit__`` may be called twice: an interrupt may prevent the call by the ``with``, so callers repeat it. It
+        then ends all parts that have not ended, as a function with `contextlib.contextmanager` does.
         """
 
     def flush(self, name: str) -> None:

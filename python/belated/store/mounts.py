@@ -33,7 +33,7 @@ def file_system(path: str) -> str:
 
 
 def is_mount_point(path: str) -> bool:
-    """Whether a path is itself mounted; False if that is unknown."""
+    """Whether a path is itself a mount point; False if this is unknown."""
     real = os.path.realpath(path)
     return any(mount.point == real for mount in _mounts())
 

@@ -20,11 +20,11 @@ T = TypeVar("T")
 #: The number of the layout below. Other layouts are refused.
 LAYOUT = 1
 
-# A writer commits without waiting for the disk, so that the next one can go on, and then waits until everything logged
-# so far is on disk: one sync serves all waiting writers. A standby logs nothing.
+# A writer commits without waiting for the disk, so that the next writer can continue. It then waits until the log is on
+# disk, and one sync serves all waiting writers. A standby logs nothing.
 _SYNC = "SELECT CASE WHEN NOT pg_is_in_recovery() THEN pg_logical_emit_message(true, 'belated', '') END"
 _WITHOUT_WAITING = "SET LOCAL synchronous_commit TO OFF; "
-# The same for users without the right to call this function: a lock is logged, too.
+# The same for users without the right to call this function: locking a row also writes to the log.
 _SYNC_BY_LOCK = "SELECT n FROM belated.heads WHERE study = %s FOR UPDATE"
 # How often a sync is repeated if an administrator cancels it.
 _SYNCS = 3
@@ -55,7 +55,7 @@ _HEADER = "SELECT id, name, definition, at, version, checksum FROM belated.studi
 class PostgresStore(Store):
     """A store in a database; any number of processes on any machines may use it at once.
 
-    A process opens a connection when it needs one, and a new one if it was lost. A forked child opens its own
+    A process opens a connection when it needs one, and opens it again after a loss. A forked child opens its own
     connection and does not touch its parent's. Passwords stay in this process, and are neither shown nor pickled.
     """
 
@@ -68,7 +68,7 @@ class PostgresStore(Store):
         self._checked: Any = None
         self._writer: int | None = None
         self._ids: dict[str, int] = {}
-        # Study → number of the last event that this store has read: the next read most likely starts there.
+        # Study → number of the last event that this store has read, where the next read most likely starts.
         self._known: dict[int, int] = {}
 
     def __repr__(self) -> str:
@@ -154,7 +154,7 @@ class PostgresStore(Store):
                 try:
                     self._server.roll_back()
                 except BaseException:
-                    # The transaction was interrupted, perhaps before it began: the lock ends with the connection.
+                    # The transaction was interrupted, perhaps before it began. Closing the connection ends the lock.
                     self._server.close()
                     raise
 
@@ -193,7 +193,7 @@ class PostgresStore(Store):
                 try:
                     self._server.roll_back()
                 except BaseException:
-                    # The transaction was interrupted, perhaps before it began: the lock ends with the connection.
+                    # The transaction was interrupted, perhaps before it began. Closing the connection ends the lock.
                     self._server.close()
                     raise
 
@@ -210,7 +210,7 @@ class PostgresStore(Store):
             raise self._server.error(f"it is damaged ({found}): restore a backup, or use --salvage")
 
     def salvage(self) -> tuple[list[Header], list[tuple[int, Record]]]:
-        """Return the intact headers, and (study id, event) of all intact events, as far as the server can read them."""
+        """Return the intact headers, and (study id, event) of all intact events that the server can read."""
         headers, events = [], []
         for row in self._fetch(f"{_HEADER} ORDER BY at"):
             try:
@@ -251,7 +251,7 @@ class PostgresStore(Store):
             raise self._server.error("a study is being written to by this process already: end that `with` first")
 
     def _run(self, action: Callable[[Any], T], create: bool = False) -> T:
-        """Call an action with a connection to a database of this layout, or, with `create`, to one without tables."""
+        """Call an action with a connection to a database of this layout; `create` also allows one without tables."""
 
         def checked(connection: Any) -> T:
             if connection is not self._checked:
@@ -310,7 +310,7 @@ class _Transaction:
 
         def read(connection: Any) -> list[Record]:
             if connection is not self._connection:
-                # Nothing has been written yet, so a lock that was lost may be taken again.
+                # Nothing has been written yet, so a lost lock may be taken again.
                 self._lock(connection)
             return _events(connection, self._study, start)
 
@@ -329,14 +329,14 @@ class _Transaction:
         """Write the appended events exactly once, even if the connection is lost meanwhile."""
         if not self._added:
             return
-        # `before` is the checksum of the event before the first one; `sent` says whether a commit may have taken place
-        # whose answer was lost.
+        # `before` is the checksum of the event before the first one; `sent` is True if a commit may have taken place
+        # but its answer was lost.
         first, before, key, sent = self._added[0].seq, self._last, os.urandom(16), False
 
         def write(connection: Any) -> None:
             nonlocal sent
             if connection is not self._connection:
-                # When the lock is free again, the lost transaction is over: either it was committed, or not.
+                # When the lock is free again, the lost transaction has ended, with or without a commit.
                 self._lock(connection)
                 if self._n > first:
                     found = connection.execute(_WRITE_KEY, (self._study, first), binary=True).fetchone()
@@ -377,7 +377,7 @@ class _Transaction:
         self._store._noted(self._study, self._added)
 
     def _send(self, connection: Any, key: bytes) -> None:
-        """Send the appended events, the commit and the wait for the disk in one message."""
+        """Send the appended events, the commit and the request to wait for the disk in one message."""
         n, later = self._added[-1].seq + 1, self._store._server.may_sync_later
         rows = ", ".join(["(%s, %s, %s, %s, %s, %s, %s, %s)"] * len(self._added))
         driver().ClientCursor(connection).execute(
@@ -405,7 +405,8 @@ class _Transaction:
         start, later = self._store._known.get(self._study, 0), self._store._server.may_sync_later
         # All in one message, because the server's limit on silence applies between two messages. The advisory lock is a
         # queue: without it, a writer that waits for a row which others update may be overtaken repeatedly. The events
-        # have a separate statement, because a statement that waits for a lock reads all else as it was before.
+        # have a separate statement, because a statement that waits for a lock reads the other tables in their earlier
+        # state.
         found = connection.execute(
             f"BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; {_WITHOUT_WAITING if later else ''}"
             f"SELECT pg_advisory_xact_lock({self._study:d}); "
@@ -444,7 +445,7 @@ def _complete(rows: list[Any], start: int, n: int | None) -> list[Record]:
     if n < start:
         raise EventsGone(
             f"the store has {n} events of a study of which this process knows {start}: it was replaced by an "
-            "earlier copy; open the study anew"
+            "earlier copy; open the study again"
         )
     if len(rows) != n - start:
         raise StoreError(

@@ -19,7 +19,7 @@ _SILENCE = 30
 RECONNECT_TIMEOUT = 60.0
 _MAX_PAUSE = 1.0
 
-# Defaults of a connection, which the URL may override: in seconds, the last one in milliseconds.
+# Defaults of a connection in seconds (the last one in milliseconds), which the URL may override.
 _CONNECTION = {
     "connect_timeout": 10,
     "keepalives_idle": 30,
@@ -36,7 +36,7 @@ _MAY_SYNC_LATER = (
 )
 
 # An acknowledged commit is synced, with any default of the server; a stricter setting for standby servers is kept. Only
-# these two limits end a call, times are read to the last bit as written, and anyone who may write can write.
+# these two limits end a call. Times are read back bit for bit. Transactions are not read-only by default.
 _SESSION = (
     "SELECT set_config('lock_timeout', %s, false), set_config('idle_in_transaction_session_timeout', %s, false), "
     "set_config('statement_timeout', '0', false), set_config('extra_float_digits', '3', false), "
@@ -61,9 +61,9 @@ _CODES = {
     "53100": "the server's disk is full: free some space and call again",
     "53300": "the server has no connection left: raise max_connections, or start fewer processes",
     "25006": "the server is read-only, perhaps a standby: pass the URL of one that can be written to",
-    "42501": "the user lacks a privilege: docs/postgresql.md lists those that are needed",
-    "42P01": "its tables are not those that belated makes: another program changed them",
-    "42703": "its tables are not those that belated makes: another program changed them",
+    "42501": "the user lacks a privilege: docs/postgresql.md lists the required ones",
+    "42P01": "its tables differ from belated's: another program changed them",
+    "42703": "its tables differ from belated's: another program changed them",
     "XX001": "it is damaged: restore a backup, or save what is intact with: belated study export --salvage",
     "XX002": "it is damaged: restore a backup, or save what is intact with: belated study export --salvage",
 }
@@ -121,7 +121,7 @@ class Server:
                 if again:
                     self.close()
                 if not again or now > end:
-                    # Without its cause, because the frames of the cause hold the password.
+                    # The cause is left out, because its frames contain the password.
                     raise problem
                 time.sleep(random.uniform(pause / 2, pause))
                 pause = min(max(2 * pause, 0.05), _MAX_PAUSE)
@@ -143,7 +143,7 @@ class Server:
             raise
 
     def _close_if_interrupted(self) -> None:
-        """Close a connection that was left in the middle of a statement, because it cannot send another one."""
+        """Close a connection that was interrupted in a statement, because it cannot send another statement."""
         if self._connection is not None and self._connection.info.transaction_status.name == "ACTIVE":
             self.close()
 
@@ -154,7 +154,7 @@ class Server:
         text = str(error)
         if not isinstance(error, driver().OperationalError) or any(word in text for word in _FINAL):
             return False
-        # If a server was never reached, its address is more likely to be wrong than the server to be starting.
+        # If the server was never reached, its address is probably wrong; it is less likely that the server is starting.
         return self._was_connected or any(word in text for word in _NOT_READY)
 
     def _connected(self) -> Any:
@@ -171,7 +171,7 @@ class Server:
             except BaseException:
                 connection.close()
                 raise
-            # Set last, so that a connection is used only after its setup is complete.
+            # This is set last, so that a connection is used only after its setup is complete.
             self._connection = connection
         return self._connection
 
@@ -198,7 +198,7 @@ class Server:
         for secret in PASSWORDS.get(self.url, {}).values():
             said = said.replace(secret, "***") if secret else said
         if "authentication failed" in said and not self._was_connected:
-            # So that a later URL without a password does not use this wrong one.
+            # A later URL without a password must not use this wrong password.
             PASSWORDS.pop(self.url, None)
         message = _CODES["25006"] if "during recovery" in said else _CODES.get(error.sqlstate)
         if message is None and self._connection is None:

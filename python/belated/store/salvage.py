@@ -62,7 +62,7 @@ def salvage(path: str) -> tuple[list[Header], list[tuple[int, Record]]]:
 
 
 def _matches(form: "re.Pattern[bytes]", data: bytes, log: bytes) -> Iterator[tuple[bool, int]]:
-    """Yield where records may begin: whether in the log, and the offset there."""
+    """Yield the places where records may begin: whether the place is in the log, and its offset."""
     for in_log, content in ((False, data), (True, log)):
         for match in form.finditer(content):
             yield in_log, match.start()
@@ -96,7 +96,7 @@ class _Pages:
     def __init__(self, data: bytes, log: bytes, size: int) -> None:
         self.size = size
         self.data, self.log = memoryview(data), memoryview(log)
-        # For each page of the log, the offset of its last version there.
+        # For each page in the log, the offset of its last version.
         self.latest: dict[int, int] = {}
         for start in range(32, len(log) - 23, 24 + size):
             [number] = struct.unpack(">I", log[start : start + 4])

@@ -94,7 +94,8 @@ class SqliteStore(Store):
         return f"SqliteStore({self.path!r})"
 
     def __del__(self) -> None:
-        # Immediately, not when cycles are collected: the last connection that closes removes the write-ahead log.
+        # Close immediately and not at garbage collection, because the last connection that closes removes the
+        # write-ahead log.
         self._disconnect()
 
     def __getstate__(self) -> dict[str, str]:
@@ -111,7 +112,7 @@ class SqliteStore(Store):
         path = location[1:]
         if not location.startswith("/") or not path or path == ":memory:" or "\0" in path:
             raise InvalidSetting(
-                f"store={short_repr(f'sqlite://{location}')} names no file: pass 'sqlite:///file.db', "
+                f"store={short_repr(f'sqlite://{location}')} does not name a file: pass 'sqlite:///file.db', "
                 "since a study is kept for longer than its process lives"
             )
         return cls(path)
@@ -170,7 +171,8 @@ class SqliteStore(Store):
                 connection = self._ready(write=True)
                 study = self._id(connection, name)
                 changed: list[bool] = []
-                # As `_in_transaction`, but in this frame, so that no interrupt comes between the lock and its release.
+                # Like `_in_transaction`, but in this frame, so that no interrupt can come between the lock and its
+                # release.
                 try:
                     self._when_free(lambda: connection.execute("BEGIN IMMEDIATE"))
                     yield _Transaction(connection, study, changed)
@@ -234,7 +236,7 @@ class SqliteStore(Store):
         elif self._file != self._identity():
             raise self._error(
                 "the file was moved, removed or replaced while in use, so that other processes may write to "
-                "another one: put the file back, or open the study anew"
+                "another one: put the file back, or open the study again"
             )
         if write:
             problem = self._second_name()
@@ -269,7 +271,7 @@ class SqliteStore(Store):
         self._reads_only = problem is not None
         if problem is not None:
             warn(f"store {self.path} is opened for reading only, and may lack the last events: {problem}")
-        # A reader that could write would, on closing, copy its own log over the pages that others wrote.
+        # When a reader with write access closes, it would copy its own log over pages that other processes wrote.
         uri = f"{Path(self.path).as_uri()}?mode={'rwc' if create else 'ro' if self._reads_only else 'rw'}"
         connection = sqlite3.connect(uri, uri=True, timeout=0, isolation_level=None, check_same_thread=False)
         try:
@@ -277,7 +279,7 @@ class SqliteStore(Store):
                 connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _MAX_CELL)
                 connection.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
             for setting in ("trusted_schema = OFF", "foreign_keys = ON", "cell_size_check = ON", "synchronous = FULL"):
-                # Even these read the file, which other processes may be recovering after a crash.
+                # These statements also read the file, which other processes may be recovering after a crash.
                 self._fetch(connection, f"PRAGMA {setting}")
             self._check_layout(connection, create)
             self._file = self._identity()
@@ -300,9 +302,7 @@ class SqliteStore(Store):
             raise self._error("it was written by a newer belated than this one: upgrade belated")
         found = self._fetch(connection, "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL")
         if layout != LAYOUT or sorted(str(sql) for (sql,) in found) != sorted(SCHEMA):
-            raise self._error(
-                "its tables are not those that belated makes: another program changed it, or it is damaged"
-            )
+            raise self._error("its tables differ from belated's: another program changed it, or it is damaged")
 
     def _create_tables(self, connection: sqlite3.Connection, changed: list[bool]) -> None:
         if self._is_empty(connection):
@@ -325,7 +325,7 @@ class SqliteStore(Store):
             )
 
     def _second_name(self) -> str | None:
-        """Return why the file may be open under another name, with another log there; None if it has one name."""
+        """Return why the file may be open under another name with another log; None if it has only one name."""
         try:
             status = os.stat(self.path)
         except OSError:
@@ -355,7 +355,7 @@ class SqliteStore(Store):
                 self._when_free(lambda: connection.execute("COMMIT"))
             return result
         finally:
-            # Only functions in C, before which no interrupt can come.
+            # These are functions in C, before which no interrupt can come.
             if connection.in_transaction:
                 try:
                     connection.execute("ROLLBACK")
@@ -441,7 +441,7 @@ def _events(connection: sqlite3.Connection, study: int, start: int) -> list[Reco
     if n < start:
         raise EventsGone(
             f"the store has {n} events of a study of which this process knows {start}: it was replaced by an "
-            "earlier copy; open the study anew"
+            "earlier copy; open the study again"
         )
     records = [Record._make(row[1:]) for row in rows] if rows[0][1] is not None else []
     if len(records) != n - start:

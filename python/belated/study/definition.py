@@ -126,7 +126,7 @@ def definition_of(optimizer: Optimizer) -> dict[str, Any]:
     kind = type(optimizer)
     if Optimizer.registry.get(kind.__name__) is not kind:
         names = sorted(Optimizer.registry)
-        raise InvalidSetting(f"a study keeps one of {names}, not {kind.__name__}: pass one of these")
+        raise InvalidSetting(f"a study cannot store {kind.__name__}: pass one of {names}")
     settings = {name: as_data(value) for name, value in optimizer._settings().items()}
     domain, contexts = optimizer.domain_, optimizer.context_space_
     arguments = {
@@ -207,7 +207,7 @@ def optimizer_from(
     time: Callable[[], float] | None,
     constraints: Sequence[Constraint] | None = None,
 ) -> Optimizer:
-    """Return the optimizer of a definition with an empty log; constraints are an argument, as they are not stored."""
+    """Return the optimizer of a definition with an empty log; constraints must be passed, because none are stored."""
     kind = definition["optimizer"]
     made = Optimizer.registry.get(kind) if isinstance(kind, str) else None
     if made is None:
@@ -228,4 +228,4 @@ def optimizer_from(
         own_time = time if arguments.get("clock") == "seconds" else None
         return made(**arguments, time=own_time, constraints=constraints)
     except (BelatedError, TypeError, ValueError, KeyError, AttributeError, OverflowError, RecursionError) as error:
-        raise StoreError(f"the study's definition makes no optimizer: {error}") from error
+        raise StoreError(f"the study's definition does not define an optimizer: {error}") from error

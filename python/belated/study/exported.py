@@ -15,7 +15,7 @@ from belated.study.shared_log import SharedLog
 from belated.study.study import LONGEST_NAME, is_usable_name
 
 # Definitions and events are read as text, because a checksum covers every digit of them. Quotes within strings are
-# escaped, so the first match of this pattern is where a definition or an event begins.
+# escaped, so a definition or an event begins at the first match of this pattern.
 _BODY = re.compile(r', "(definition|event)": ')
 
 # The call, the number within the call, and the caller's key.
@@ -51,7 +51,8 @@ class Exported(NamedTuple):
 
 
 def read_exported(lines: Iterable[str], name: str | None, store: Store) -> list[Exported]:
-    """Return the studies of an export, or the one of this name; each is complete, intact and possible.
+    """Return the studies of an export, or only the study of this name, after checks that each is complete, intact and
+    possible.
 
     Raises
     ------

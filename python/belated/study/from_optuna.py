@@ -134,13 +134,13 @@ def load(storage: Any, name: str) -> Any:
 def space_of(trials: Sequence[Any]) -> Space:
     """Return the space of the parameters of trials, in the order in which they appear.
 
-    A parameter that only some trials have gets a condition if the values of one other parameter tell which trials.
+    A parameter that only some trials have gets a condition if one other parameter determines these trials.
 
     Raises
     ------
     InvalidSpace
         There are no parameters; a parameter cannot be searched or has several distributions; or it is in some trials,
-        and no condition tells in which.
+        and no condition determines these trials.
     """
     distributions: dict[str, Any] = {}
     for trial in trials:
@@ -154,7 +154,7 @@ def space_of(trials: Sequence[Any]) -> Space:
     if not distributions:
         raise InvalidSpace("the study has no trial with parameters: pass an optimizer with their space")
     dimensions = {name: dimension_of(name, distribution) for name, distribution in distributions.items()}
-    # A trial that ended early may lack parameters that it would have had later.
+    # A trial that ended early may lack parameters that it would have sampled later.
     whole = [trial.params for trial in trials if trial.state.name == "COMPLETE"]
     for name in dimensions:
         if not all(name in params for params in whole):
@@ -163,7 +163,7 @@ def space_of(trials: Sequence[Any]) -> Space:
 
 
 def _conditional(name: str, dimensions: Mapping[str, Dimension], points: Sequence[Mapping[str, Any]]) -> Dimension:
-    """Return a dimension with the condition that tells which points have it."""
+    """Return a dimension with the condition that determines the points that have it."""
     for parent, dimension in dimensions.items():
         n_levels = dimension.n_levels
         if parent == name or n_levels is None or n_levels > _MOST_LEVELS or not all(parent in each for each in points):

@@ -17,7 +17,7 @@ class Written(NamedTuple):
 
 
 class History:
-    """The facts that the store keeps about the events of a log, besides the events."""
+    """The facts that the store keeps about the events of a log, in addition to the events."""
 
     def __init__(self) -> None:
         self._at = array("d")

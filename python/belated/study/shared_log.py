@@ -32,7 +32,7 @@ LOGGER = logger()
 # A proposal that takes less than this, in seconds, is repeated within the write lock: releasing it would take longer.
 _QUICK = 0.002
 
-# How often a slow proposal is repeated without the lock, after other processes wrote meanwhile.
+# The number of repetitions of a slow proposal without the lock, if other processes write during it.
 _ATTEMPTS = 3
 
 # How often a call is repeated if its connection is lost before it writes anything, while other processes write.
@@ -60,7 +60,7 @@ class SharedLog:
         self.lock = threading.RLock()
         # The events that the present writer is about to commit, each with its key; None outside a write.
         self.uncommitted: Events | None = None
-        # Number of events that were noted here, and the checksum of the last one.
+        # Number of events recorded here, and the checksum of the last one.
         self._n_applied = core.n_events()
         self._last: bytes | None = None
         # (number, checksum) of the last event that is known to be on disk.
@@ -71,8 +71,9 @@ class SharedLog:
         # Returns whether trials may be started; called with the write lock held. None: always.
         self.may_start: Callable[[], bool] | None = None
         # The events written by calls with a key: "call:i:key" → the number of the event. It has only strings and
-        # integers, because the garbage collector does not visit them. With other objects, its long pauses would come
-        # after the same number of events in all processes of a study, one after another behind the lock.
+        # integers, because the garbage collector does not visit them. With other objects, the collector's long pauses
+        # would come after the same number of events in all processes of a study, one after another while the lock is
+        # held.
         self._keyed: dict[str, int] = {}
 
     # Reading and writing the store.
@@ -86,7 +87,7 @@ class SharedLog:
         """Apply the new events; `read_from` reads the events from a number on. Return how many were new."""
         known = self.core.n_events()
         if self._n_applied != known:
-            # The last call was interrupted after the core changed and before the change was noted here.
+            # The last call was interrupted after the core changed and before the change was recorded here.
             return self._read_anew(read_from)
         try:
             # Also read the last known event, to check that it is still there.
@@ -95,7 +96,7 @@ class SharedLog:
                 there = "another event in place of" if records else "no longer event"
                 raise EventsGone(
                     f"study {self.name!r} in {self.store.url} has {there} number {known - 1}, which this process has "
-                    "read: it was replaced by another copy; open the study anew"
+                    "read: it was replaced by another copy; open the study again"
                 )
         except EventsGone as gone:
             self._check_that_only_unsynced(read_from, gone)
@@ -119,7 +120,7 @@ class SharedLog:
                 raise gone
 
     def _read_anew(self, read_from: Callable[[int], list[Record]]) -> int:
-        """Read the whole log of the store in place of the known events; return its length."""
+        """Replace the known events by the whole log of the store; return its length."""
         records = verified(self.name, self.id, 0, read_from(0))
         numbers = self._written_to(self.core.replace, records)
         self._keyed.clear()
@@ -130,7 +131,7 @@ class SharedLog:
         return len(records)
 
     def apply(self, records: list[Record]) -> None:
-        """Take in verified events that follow the known ones."""
+        """Append verified events to the known ones."""
         self._note(records, self._written_to(self.core.extend, records))
 
     def _written_to(self, write: Callable[[list[str]], list[int | None]], records: list[Record]) -> list[int | None]:
@@ -142,7 +143,7 @@ class SharedLog:
             raise StoreError(f"study {self.name!r} has an event that cannot have happened: {error}") from error
 
     def _note(self, records: list[Record], numbers: list[int | None]) -> None:
-        """Note facts about events of the core that the core does not keep."""
+        """Record facts about events that the core does not keep."""
         self.history.note(records, numbers)
         self._keyed.update((record.key, record.seq) for record in records if record.key is not None)
         if records:
@@ -150,13 +151,13 @@ class SharedLog:
         self._n_applied += len(records)
 
     def _state(self) -> tuple[int, int]:
-        """Return numbers that change whenever an event is applied or gone."""
+        """Return numbers that change whenever an event is applied or removed."""
         return self._readings, self.core.n_events()
 
     def _write(self, action: Callable[[Events], T]) -> T:
         """Call an action with the write lock and an up-to-date core; commit the events that it appends to its list.
 
-        Within another such call, the outer call commits them.
+        A call within another such call leaves the commit to the outer call.
         """
         with self.lock:
             if self.uncommitted is not None:
@@ -171,7 +172,7 @@ class SharedLog:
                     self.uncommitted = []
                     result = action(self.uncommitted)
                     if self.uncommitted:
-                        # By this machine's clock, even if the study's clock is a function of the user.
+                        # This is the time of the machine's clock, even if the study's clock is a function of the user.
                         at, start = clocks.time(), self.core.n_events()
                         for seq, (body, key) in enumerate(self.uncommitted, start):
                             records.append(with_checksum(self.id, seq, key, at, body))
@@ -217,7 +218,7 @@ class SharedLog:
             raise self._crashes_again()
 
     def _is_on_disk(self) -> bool:
-        """Wait until all known events are on disk; return False if they were gone and the log was read anew."""
+        """Wait until all known events are on disk; return False if they were gone and the log was read again."""
         last = self.core.n_events() - 1
         if not self.store.shows_unsynced or last < 0 or (self._synced is not None and self._synced[0] == last):
             return True
@@ -307,7 +308,7 @@ class SharedLog:
         wanted = np.zeros(0) if context is None else context
         same = len(numbers) == n and all(np.array_equal(self.core.trial(i).context, wanted) for i in numbers)
         if fidelity is not None:
-            # Enqueued points may have another fidelity.
+            # Enqueued points may have a different fidelity.
             chosen = [facts for _, event in self.keyed("suggest", key) for facts in json.loads(event).values()]
             same = same and all(facts["queued"] or _near(facts.get("fidelity"), fidelity) for facts in chosen)
         if not same:
@@ -332,7 +333,7 @@ class SharedLog:
             if valid is None:
                 return None
             event, number = valid
-            # Several actions at once are always starts or enqueued points.
+            # Several actions in one call are always new trials or enqueued points.
             number = None if number is None else number + len(uncommitted)
             uncommitted.append((event, None if key is None else _stored_key("observe", 0, key)))
             return number
@@ -374,7 +375,7 @@ class SharedLog:
     def _same_place(
         self, kind: str, point: dict[str, Any] | None, other: int | None, number: int, place: Location | None
     ) -> bool:
-        """Whether an earlier report on trial `other` was a report on trial `number` at this place."""
+        """Whether an earlier report on trial `other` concerned trial `number` at this place."""
         trial = self.core.trial(number)
         started = (trial.point.tolist(), trial.index)
         wanted = started if place is None else (place.point.tolist(), place.index)

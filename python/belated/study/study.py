@@ -43,7 +43,7 @@ class Study(LifeCycle[SharedLog]):
         The name of the study in the store.
     store : str or path
         ``"sqlite:///file.db"`` (``sqlite:////`` for an absolute path). The file may hold several studies and serve
-        many processes of one machine, but must not lie on a network file system. Processes of many machines share
+        many processes of one machine, but must not be on a network file system. Processes of many machines share
         ``"postgresql://user@host/database"``, which needs psycopg (``pip install 'belated[postgres]'``).
     optimizer : Optimizer, optional
         Needed to create the study, which then has its trials. If the study exists, leave it out, or pass an equal one.
@@ -145,7 +145,7 @@ class Study(LifeCycle[SharedLog]):
         optimizer : Optimizer, optional
             An optimizer without trials and with the same direction; it is copied, and stays unchanged. Its space may
             leave parameters out. Default None: `BayesOpt`, whose space has Optuna's distributions. If only some of the
-            completed trials have a parameter, it gets a condition (``when=``), provided one other parameter tells which
+            completed trials have a parameter, it gets a condition (``when=``), if one other parameter determines these
             trials.
         study_name : str, optional
             The name of the new study. Default None: `name`.
@@ -153,17 +153,17 @@ class Study(LifeCycle[SharedLog]):
         Raises
         ------
         InvalidSetting
-            There is no such study, it has several objectives, its direction is not that of `optimizer`, or the new
-            study exists already.
+            There is no such study, it has several objectives, its direction differs from the direction of `optimizer`,
+            or the new study already exists.
         InvalidSpace
-            belated cannot search a distribution, a parameter has several, or no condition tells which trials have a
-            parameter.
+            belated cannot search a distribution, a parameter has several, or no condition determines the trials that
+            have a parameter.
         InvalidPoint
             The point of a completed trial does not belong to the space of `optimizer`.
 
         Notes
         -----
-        Trials keep their order, but are numbered anew if some are left out. User attributes become ``attrs``. NaN and
+        Trials keep their order, but get new numbers if some are left out. User attributes become ``attrs``. NaN and
         infinite numbers in them become None, with a warning, because JSON does not have them.
         Intermediate values are not read; of the system attributes, only constraints are.
 
@@ -214,7 +214,7 @@ class Study(LifeCycle[SharedLog]):
                     f"name={short_repr(self.name)} has {len(self.name.encode())} bytes in UTF-8: pass a printable "
                     f"string of at most {LONGEST_NAME}"
                 )
-            # The id is drawn at random, so that an event of one study is not taken for an event of another.
+            # The id is drawn at random, so that events of two studies cannot be confused.
             new, at = int.from_bytes(os.urandom(6), "big"), self._wall_time()
             records = [with_checksum(new, seq, None, at, body) for seq, body in enumerate(given._log.events(0))]
             created = self._store.create(header(new, self.name, definition_of(given), at), records)

@@ -305,7 +305,7 @@ impl BayesOpt {
                 })?;
         let (rule, pending) = (settings.acquisition.rule(), settings.pending());
         let explores = rule.explores() && !posterior.tail.trials.is_empty();
-        // Noisy expected improvement replaces the tail anyway.
+        // Noisy expected improvement replaces the tail.
         if !explores && pending.n_outcomes().is_none() {
             posterior.set_tail()?;
         }
@@ -327,7 +327,7 @@ impl BayesOpt {
         let lower_bound = match explores {
             false => None,
             true => {
-                // The lower bound follows from the observed rows alone.
+                // The lower bound follows only from the observed rows.
                 let (rows, values) = (posterior.rows, &posterior.targets.values);
                 let mut search = Search {
                     domain: &self.domain,

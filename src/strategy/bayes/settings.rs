@@ -132,7 +132,7 @@ impl Settings {
         self.window.unwrap_or(f64::INFINITY)
     }
 
-    /// Whether a warp may bring bad values nearer to the others.
+    /// Whether a warp may shorten a long tail of bad values.
     pub fn warps(&self) -> bool {
         // The targets of `Censor` are distances from the floor.
         self.gp().targets == TargetScale::Robust && !self.pending().is_censor()

@@ -56,7 +56,7 @@ fn kaplan_meier(mut delays: Vec<(f64, bool)>) -> Vec<(f64, f64)> {
     distribution
 }
 
-/// The pair ξ, b with the smallest bound on delays among the pairs that bound the moment-generating function.
+/// The pair ξ, b with the smallest bound on delays among all pairs that satisfy Assumption 3.3.
 fn sub_exponential(distribution: &[(f64, f64)], log_term: f64) -> SubExponential {
     let mean: f64 = distribution.iter().map(|(tau, p)| p * tau).sum();
     let variance: f64 = distribution

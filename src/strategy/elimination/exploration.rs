@@ -15,7 +15,7 @@ use crate::numerics::growing_cholesky::GrowingCholesky;
 use crate::numerics::simd::add_multiple;
 use crate::random::Rng;
 
-/// The rows and points, and v_j at the points for every row j.
+/// The rows, the points, and v_j at every point for each row j.
 pub struct Exploration {
     kernel: Kernel,
     noise_variance: f64,

@@ -29,11 +29,11 @@ pub struct Round {
     pub trials: Vec<TrialNumber>,
     /// The delay model at the begin of the round.
     pub delay: Option<SubExponential>,
-    /// The values used at its end, by trial; from this round, or from all rounds so far.
+    /// The values used at the end of the round, by trial. They come from this round, or from all rounds so far.
     pub data: BTreeMap<TrialNumber, Datum>,
 }
 
-/// The rounds, and the number of entries of the log that they include.
+/// The rounds computed from the log, and the number of log entries folded so far.
 #[derive(Debug, Clone, Default)]
 pub struct Rounds {
     keep: bool,

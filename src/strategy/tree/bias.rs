@@ -1,8 +1,8 @@
 //! The bias constant C of low fidelities: |f_z − f| ≤ ζ(z) = C·(1 − z). C is declared, or estimated from two trials
 //! at one point.
 //!
-//! As in the code of Wang et al. 2022, C = √2·|f_0.8 − f_0.2|/0.6 at the centre, and C is multiplied by 1.4 when two
-//! values in a cell differ by more than C and the width of the cell allow.
+//! As in the code of Wang et al. 2022, C = √2·|f_0.8 − f_0.2|/0.6 at the centre, and C is multiplied by 1.4 when the
+//! difference of two values in a cell contradicts C and the width of the cell.
 
 use crate::domain::Fidelity;
 use crate::ledger::{Ledger, TrialNumber};

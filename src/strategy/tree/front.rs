@@ -1,4 +1,5 @@
-//! The front: the best cells of every size that can be halved. The choice among them does not depend on ν, ρ or b.
+//! The front: the best cells of every size that can be halved. The choice among these cells does not depend on ν, ρ or
+//! b.
 //!
 //! For each smoothness of f, the best cell above a certain size should be halved. If the smoothness is unknown, all
 //! of these cells are halved in turn (Jones, Perttunen and Stuckman 1993; Munos 2011).

@@ -9,7 +9,7 @@ use crate::strategy::tree::moments::Moments;
 use crate::strategy::tree::note::Place;
 use crate::strategy::tree::region::{Region, Side, Space};
 
-/// The number that stands for a missing node or trial.
+/// The number that marks a missing node or trial.
 const NONE: u32 = u32::MAX;
 /// A cell that cannot be halved.
 const WHOLE: u16 = u16::MAX;

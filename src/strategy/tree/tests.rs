@@ -139,7 +139,7 @@ fn check_history(seed: u64, exact: bool, given: bool, n_steps: usize) -> Result<
                     }
                     plain.is_best_leaf(&path, &opt, &constants)?;
                 }
-                // The point lies in its cell.
+                // The point is in its cell.
                 let mut region = plain.space.whole();
                 for side in &path {
                     let coordinate = plain.space.longest_side(&region).unwrap();

@@ -24,7 +24,7 @@ use rand::RngExt;
 const CELL_TRIES: usize = 512;
 const BATCHES: (usize, usize) = (4, 128);
 
-/// Hierarchical optimistic optimisation (HOO); with delays it is PCTS (Wang et al. 2022, Algorithm 1).
+/// Hierarchical optimistic optimisation (HOO). With delays it is called PCTS (Wang et al. 2022, Algorithm 1).
 pub struct TreeSearch {
     settings: Settings,
     /// None if every trial is a full evaluation.

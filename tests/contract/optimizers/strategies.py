@@ -44,7 +44,7 @@ DOMAINS = {
 CONTEXT = {"age": (0.0, 50.0), "site": ["a", "b"]}
 FIDELITY = bl.Fidelity(2, 50, cost=bl.PowerCost(0.1, 2.0), bias=3.0)
 
-# What can be asked for besides a space, and the words by which it is refused.
+# Features besides a space, and the words of the refusal of each.
 FEATURES = {
     "candidates": (DOMAINS["candidates"], "candidates"),
     "context": (DOMAINS["mixed"] | {"context": CONTEXT}, "context"),
@@ -53,12 +53,12 @@ FEATURES = {
     "fidelity": (DOMAINS["mixed"] | {"fidelity": FIDELITY}, "fidelity"),
 }
 
-# Fits that take less time than those of the defaults.
+# Settings with faster fits than the defaults.
 QUICK = {"BayesOpt": {"surrogate": bl.GP(n_restarts=1, n_refit_restarts=1, refit_every=4), "initial": 3}}
 
 
 class Clock:
-    """A clock whose seconds pass only when a test says so; it can be out of order."""
+    """A clock that a test advances; its seconds can be out of order."""
 
     def __init__(self):
         self.now, self.broken = 0.0, False
@@ -93,7 +93,7 @@ def variants():
             try:
                 cls(**DOMAINS["continuous"], **arguments)
             except bl.InvalidSetting as error:
-                assert any(argument in str(error) for argument in choices)  # two that do not go together
+                assert any(argument in str(error) for argument in choices)  # two arguments that exclude each other
             else:
                 yield pytest.param(cls, arguments, id="-".join([name, *values]))
 
@@ -104,12 +104,12 @@ every_variant = pytest.mark.parametrize("cls, arguments", VARIANTS)
 
 
 def made(cls, **arguments):
-    """Return an optimizer with these arguments, and those that it requires."""
+    """Return an optimizer with these arguments and the arguments that it requires."""
     return cls(**REQUIRED.get(cls.__name__, {}), **arguments)
 
 
 def supported(cls, feature):
-    """Whether a class takes a feature; where it refuses, whether by name is for a test of its own."""
+    """Whether a class supports a feature; another test checks the name in the refusal."""
     try:
         made(cls, **FEATURES[feature][0])
     except bl.BelatedError:
@@ -147,7 +147,7 @@ def situations(draw, cls):
 
 
 def histories(n):
-    """Decorate a test with n random histories of every variant; 1,000 of every strategy with BELATED_FULL=1."""
+    """Run a test on n random histories of every variant; with BELATED_FULL=1, on 1,000 histories of every strategy."""
 
     def decorate(test):
         @every_variant
@@ -267,7 +267,7 @@ def twin_of(opt):
 
 
 def replayed(opt):
-    """Return the optimizer as in another process: the same definition, and the log event by event."""
+    """Return the optimizer as another process would have it, from the same definition and the events of the log."""
     other = twin_of(opt)
     fresh = _core.Optimizer(opt.domain_.domain(), json.dumps(opt._definition()))
     fresh.extend(opt._log.events(0))

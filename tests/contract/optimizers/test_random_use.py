@@ -21,7 +21,7 @@ from hypothesis.stateful import (
 import belated as bl
 from tests.contract.optimizers.strategies import FULL, core_of, replayed, twin_of
 
-# A fifth of the box width and more apart, so that no two of them are the same to any strategy.
+# At least a fifth of the box width apart, so every strategy treats them as different points.
 CANDIDATES = np.stack(np.meshgrid(np.linspace(0, 1, 4), np.linspace(-2, 3, 3)), axis=-1).reshape(-1, 2)
 DOMAINS = {
     "box": {"space": {"x": (0.0, 1.0), "y": (-2.0, 3.0)}},
@@ -42,7 +42,7 @@ KINDS = {
 }
 SUPPORTED = {kind: [name for name in DOMAINS if name != "candidates" or kind != "tree"] for kind in KINDS}
 
-# Where a value may come from a state, and the state it leads to.
+# The states in which a value is accepted.
 OBSERVABLE = ("pending", "failed", "abandoned")
 
 
@@ -76,7 +76,7 @@ class RandomUse(RuleBasedStateMachine):
         self.domain = data.draw(st.sampled_from(SUPPORTED[self.kind]), label="domain")
         self.sign = -1 if minimize else 1
         self.opt = KINDS[self.kind](**DOMAINS[self.domain], seed=seed, direction="minimize" if minimize else "maximize")
-        # Values without noise are declared such.
+        # Values without noise are declared as exact.
         self.std = 0.0 if exact else None
         self.states, self.values, self.mistyped = {}, {}, set()
         # Points of abandoned trials after which no result has come yet.
@@ -133,7 +133,7 @@ class RandomUse(RuleBasedStateMachine):
     @rule(data=st.data(), value=st.sampled_from([-1e8, -1e3, 0.0, 1e3, 1e6, 1e300, -5e-324]))
     def outlier(self, data, value):
         if self.kind == "bpe":
-            return  # it eliminates by its own points alone
+            return  # only its own points count for eliminations
         trial = self.opt.trials[data.draw(st.integers(0, len(self.states) - 1))] if self.states else self.opt.suggest()
         self.states.setdefault(trial.number, "pending")
         point = trial.params if trial.index is None else trial.index
@@ -201,7 +201,7 @@ class RandomUse(RuleBasedStateMachine):
         assert best is None or self.sign * self.opt.best_value_ == best
 
     def teardown(self):
-        """The log alone gives the same optimizer: notes are accepted, and suggestions continue bit for bit."""
+        """The log determines the optimizer: notes are accepted, and suggestions continue bit for bit."""
         if not hasattr(self, "states"):
             return
         assert all(math.isfinite(t.suggested_at) for t in self.opt.trials)

@@ -64,7 +64,7 @@ def params_of(plan, u):
 
 
 def read_model(opt, plan, which):
-    """Calls that must not change later suggestions: readings of the model, and calls that are refused."""
+    """Calls that must not change later suggestions: reads of the model, and refused calls."""
     context = CONTEXTS[which % 3] if plan["context"] else None
     for call in (
         lambda: opt.recommend(context),
@@ -76,7 +76,7 @@ def read_model(opt, plan, which):
         lambda: opt.observe(which % 50, float("inf")),
         lambda: opt.observe(which % 50, -77.0) if which % 50 < opt.n_trials and opt.trial(which % 50).value else None,
     ):
-        with contextlib.suppress(bl.BelatedError):  # nothing observed or fitted so far, or not to be had at all
+        with contextlib.suppress(bl.BelatedError):  # not available yet, or not supported
             call()
 
 
@@ -102,7 +102,7 @@ def step(opt, plan, what, number):
             trial = trials[number % len(trials)]
             if what in ("fail", "give up"):
                 trial.fail(error="diverged" if number % 2 else None)
-            if what in ("abandon", "give up"):  # what failed and is given up leaves the model
+            if what in ("abandon", "give up"):  # a failed trial that is abandoned leaves the model
                 trial.abandon()
             if what in ("observe", "amend"):
                 place = params_of(plan, (u + 0.5) % 1) if number % 7 == 1 else None  # run elsewhere
@@ -121,7 +121,7 @@ def travel(opt, plan, which):
 
 
 def run(opt, plan, steps, readings=(), travels=()):
-    """Do the steps; before those in `readings` the model is read, before those in `travels` the optimizer is copied."""
+    """Run the steps; read the model before steps in `readings`, and copy the optimizer before steps in `travels`."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", bl.BelatedWarning)
         for i, (what, number) in enumerate(steps):
@@ -198,7 +198,7 @@ def plans(draw):
         arguments["acquisition__n_features"] = 32
     if domain == "box" and arguments["acquisition"] == "thompson":
         arguments["acquisition__draws"] = draw(st.sampled_from(["pathwise", "weight_space"]))
-    # Of a length drawn first: lists of free length come out short, and short histories never reach the model.
+    # The length is drawn first, because lists of free length are short, and short histories never reach the model.
     length = draw(st.integers(5, LONGEST))
     steps = draw(st.lists(st.tuples(st.sampled_from(KINDS), st.integers(0, 2999)), min_size=length, max_size=length))
     return {"domain": domain, "context": draw(st.booleans()), "arguments": arguments, "steps": steps}
@@ -243,7 +243,7 @@ def lattice_indices(settings, readings=False, travels=False, rounds=30):
         if k % 6 == 5:
             opt.fail(k)
         if k % 6 == 2 and k > 6:
-            opt.abandon(k - 3)  # the one that failed leaves the model
+            opt.abandon(k - 3)  # the failed trial leaves the model
         if readings:
             opt._log.surrogate(None, k % 2 == 0)
         for trial in opt.pending_[k % 4 :: 4]:
@@ -276,7 +276,7 @@ def test_scores_that_tie_up_to_rounding_give_the_same_suggestions(pending, acqui
     ids=["fitted", "given"],
 )
 def test_copies_with_many_rows_continue_bit_for_bit(n, pending, acquisition, domain, theta):
-    # A copy's factor has other room to grow, and so other strides, than one that grew: that must not show.
+    # The factor of a copy has another capacity, and so other strides. Results must not depend on them.
     plan = {"domain": domain, "context": False, "arguments": {"acquisition": acquisition, "pending": pending}}
     plan["arguments"] |= {"seed": 1, "initial": 1, "surrogate__n_restarts": 2, **theta}
     plan["arguments"] |= {"acquisition__n_features": 64} if acquisition == "thompson" else {}

@@ -1,5 +1,5 @@
-"""What every strategy must do. A class of `Optimizer.registry` is tested with no line here, but for arguments that it
-requires: it passes for all that an optimizer can be asked for, or refuses that at construction."""
+"""Requirements on every strategy. A class of `Optimizer.registry` is tested without a line here, except for the
+arguments that it requires. It supports each feature or refuses it at construction."""
 
 import gc
 import json
@@ -55,7 +55,7 @@ def test_unsupported_features_are_refused_by_name(cls, feature):
     with pytest.raises(bl.InvalidSetting) as caught:
         made(cls, **asked)
     assert cls.__name__ in str(caught.value) and words in str(caught.value)
-    # What is refused to the constructor is refused to everything else that makes an optimizer.
+    # Other ways to make an optimizer refuse the same arguments as the constructor.
     opt = made(cls, **DOMAINS["mixed"], seed=0)
     with pytest.raises(bl.InvalidSetting):
         opt.set_params(**({"space": None} if "space" not in asked else {}), **asked)
@@ -101,7 +101,7 @@ def test_a_study_continues_in_another_instance(make, steps, data):
     goes_on_in_another_instance(make, steps, MemoryStore("here"))
 
 
-# The server that is started for the tests: what `histories` decorates has no fixtures of its own.
+# The server for these tests; functions decorated by `histories` cannot have fixtures.
 SERVERS = []
 
 
@@ -179,11 +179,11 @@ def interrupted(call, after):
 
 
 def cut_short(opt, how, number):
-    """Ask for a batch that is cut short, in one of three ways."""
+    """Request a batch that is interrupted in one of three ways."""
     context = a_context(opt, np.random.default_rng(number))
     n = 1 + number % 4
     if how == "interrupt":
-        # More than anybody waits for: all of them are logged in the end, or none.
+        # A batch too long to wait for. Either all trials are logged or none.
         interrupted(lambda: opt.suggest(n=1_000_000, context=context), [1e-4, 2e-3, 0.01, 0.03][number % 4])
     elif how == "propose":
         encoded = None if context is None else opt.context_space_.encode(context)
@@ -203,7 +203,7 @@ def cut_short(opt, how, number):
 
 @in_main_thread
 @histories(2)
-def test_a_batch_that_is_cut_short_leaves_no_trace(make, steps, data):
+def test_an_interrupted_batch_leaves_no_trace(make, steps, data):
     opt, never = make(), make()
     cuts = data.draw(st.lists(st.tuples(st.sampled_from(CUTS), st.integers(0, 10**6)), min_size=1, max_size=4))
     places = sorted(data.draw(st.integers(0, len(steps))) for _ in cuts)

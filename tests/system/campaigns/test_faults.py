@@ -15,19 +15,19 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="kills, limits a
 
 @pytest.fixture
 def program(monkeypatch):
-    """A fault program by its name, imported as it imports itself: its workers find it by that name too."""
+    """A fault program by its name. The name is the one by which its workers import it."""
     monkeypatch.syspath_prepend(str(FAULTS))
     return importlib.import_module
 
 
 def clean(figures):
-    """The figures, once they hold no failure."""
+    """The figures, after a check that they contain no failure."""
     harness = importlib.import_module("harness")
     assert harness.failures_in(figures) == 0, figures
     return figures
 
 
-def test_killed_writers_lose_nothing_that_was_acknowledged(program):
+def test_killed_writers_lose_no_acknowledged_call(program):
     figures = clean(program("kill").run(kills=6, workers=4, kills_per_study=3, longest=3.0))
     assert figures["acknowledged"] > 0 and figures["kills"] >= 6
 
@@ -45,12 +45,12 @@ def test_killed_writers_lose_nothing_in_postgresql(program, postgresql):
     assert figures["acknowledged"] > 0 and figures["kills"] >= 4
 
 
-def test_a_server_that_is_stopped_at_once_loses_and_doubles_nothing(program, postgresql):
+def test_a_stopped_database_loses_and_repeats_no_call(program, postgresql):
     figures = clean(program("stops").run(stops=3, workers=3))
     assert figures["stops"] == 3 and figures["acknowledged"] == figures["events"] > 0
 
 
-def test_a_service_that_is_killed_under_its_clients_loses_and_doubles_nothing(program):
+def test_a_killed_service_loses_and_repeats_no_call(program):
     reason = program("service").missing()
     if reason is not None:
         pytest.skip(reason)
@@ -71,7 +71,7 @@ def test_a_fault_at_a_write_or_fsync_leaves_the_event_whole_or_not_at_all(progra
     assert clean(syscalls.run(most=1))["faults"] > 0
 
 
-def test_a_full_disk_is_a_store_error_and_loses_nothing(program):
+def test_a_full_disk_is_a_store_error_and_loses_no_call(program):
     figures = clean(program("disk_full").run(step=997, every=20))
     assert figures["observe"]["outcomes"]["StoreError"] > 0 and figures["observe"]["outcomes"]["done"] > 0
 

@@ -7,7 +7,7 @@ from doctest import DocTestParser
 from pathlib import Path
 
 DOCS = Path(__file__).parents[3] / "docs"
-# Pages that show a program for another package, then the same for belated.
+# Pages that show a program for another package, and then the same program for belated.
 COMPARISONS = sorted(DOCS.glob("from_*.md"))
 # All others; their blocks continue one another.
 GUIDES = sorted(set(DOCS.glob("*.md")) - set(COMPARISONS))
@@ -19,9 +19,9 @@ class Block:
 
     page: Path
     line: int
-    #: The heading that it stands under.
+    #: The heading above the block.
     heading: str
-    #: The package that it is written for: the word after ``python``; empty for belated.
+    #: The package of the block: the word after ``python``; empty for belated.
     package: str
     code: str
 
@@ -35,7 +35,7 @@ class Block:
 
 
 def blocks(page: Path, ours: bool = False) -> list[Block]:
-    """The blocks of Python of a page, in order; with `ours` those for belated alone."""
+    """The blocks of Python of a page, in order; with `ours` only the blocks for belated."""
     found: list[Block] = []
     heading, start, package = "", None, ""
     lines = page.read_text(encoding="utf-8").splitlines()
@@ -53,22 +53,22 @@ def blocks(page: Path, ours: bool = False) -> list[Block]:
 
 
 def is_session(block: Block) -> bool:
-    """Whether a block is what an interpreter shows, with its answers."""
+    """Whether a block is an interpreter session with its output."""
     return block.code.startswith(">>> ")
 
 
 def is_program(block: Block) -> bool:
-    """Whether a block starts what it defines only where it is the script itself, as processes need it."""
+    """Whether a block runs its code only under ``if __name__ == "__main__"``, as processes require."""
     return 'if __name__ == "__main__":' in block.code
 
 
 def source_of(block: Block) -> str:
-    """The code of a block, without the answers of a session."""
+    """The code of a block, without the output of a session."""
     if not is_session(block):
         return block.code
     return "".join(example.source for example in DocTestParser().get_examples(block.code))
 
 
 def n_statements(code: str) -> int:
-    """The number of statements, those within others included."""
+    """The number of statements, nested ones included."""
     return sum(isinstance(node, ast.stmt) for node in ast.walk(ast.parse(code)))

@@ -1,4 +1,4 @@
-"""Programs written for other packages, and the same for belated, which run and are not longer."""
+"""Programs for other packages and for belated: both run, and the program for belated is not longer."""
 
 from itertools import groupby
 

@@ -1,4 +1,4 @@
-"""The guides in docs/: what they show runs, and their links lead somewhere."""
+"""The guides in docs/: their examples run, and their links are valid."""
 
 import logging
 import re
@@ -58,7 +58,7 @@ def run_as_script(page, folder):
 
 
 @pytest.mark.parametrize("page", [README, *GUIDES, *COMPARISONS], ids=lambda page: page.stem)
-def test_links_to_other_files_lead_somewhere(page):
+def test_links_to_other_files_are_valid(page):
     text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
     text = re.sub(r"`[^`]*`", "", text)
     links = re.findall(r"\]\((?!https?:)([^)#]+)", text)
@@ -71,6 +71,6 @@ def test_every_plot_is_on_the_page_of_plots():
     assert [name for name in plots if f"`{name}`" not in text] == ["plot_curves"]
 
 
-def test_the_index_leads_to_every_page():
+def test_the_index_links_to_every_page():
     links = set(re.findall(r"\]\(([^)#]+\.md)", (DOCS / "index.md").read_text(encoding="utf-8")))
     assert {page.name for page in DOCS.glob("*.md")} - {"index.md"} <= links

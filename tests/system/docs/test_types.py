@@ -1,4 +1,4 @@
-"""What mypy, in strict mode, says of the programs in docs/: nothing, and of a wrong keyword that it is one."""
+"""mypy in strict mode accepts the programs in docs/ and reports wrong keywords and attributes."""
 
 import pytest
 
@@ -8,7 +8,7 @@ pytestmark = pytest.mark.skipif(not COMPARISONS, reason="the installed package c
 
 WRONG = 'import belated as bl\n\nbl.minimize(lambda p: p["x"], {"x": (0.0, 1.0)}, n_trails=3)\n'
 
-# What is best can be used without asking whether there is one, and is still checked.
+# The best trial can be used without a check for None, and its attributes are still checked.
 BEST = """
 import belated as bl
 
@@ -28,7 +28,7 @@ WRONG_ATTRIBUTE = "import belated as bl\n\nbl.RandomSearch({'x': (0.0, 1.0)}).be
 
 @pytest.fixture(scope="module")
 def complaints(tmp_path_factory, mypy):
-    """The lines of mypy on every program of the pages, and on one with a wrong keyword."""
+    """The output of mypy for every program of the pages, and for programs with an error."""
     folder = tmp_path_factory.mktemp("programs")
     programs = {f"{page.stem}_{block.line}": block.source for page in COMPARISONS for block in blocks(page, ours=True)}
     programs |= {f"{page.stem}_page": "".join(map(source_of, blocks(page))) for page in GUIDES}

@@ -1,4 +1,4 @@
-"""What tests of integrations share."""
+"""Fixtures that tests of integrations share."""
 
 import pytest
 
@@ -19,7 +19,7 @@ def ray():
     try:
         ray.init(**arguments)
     except Exception as error:
-        # Ray waits for 30 s for its own processes, which on a busy machine are not always enough.
+        # Ray waits 30 s for its processes, which is not always enough on a busy machine.
         if "timed out during startup" not in str(error):
             raise
         ray.shutdown()

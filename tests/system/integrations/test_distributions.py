@@ -1,4 +1,4 @@
-"""Spaces for scikit-learn's users: a uniform draw from the optimizer's space has the law of the distribution given."""
+"""Spaces for scikit-learn's users: a uniform draw from the optimizer's space has the given distribution."""
 
 import numpy as np
 import pytest
@@ -35,14 +35,14 @@ def drawn(distribution):
 
 
 @pytest.mark.parametrize("name", CONTINUOUS)
-def test_continuous_distributions_are_searched_with_their_law(name):
+def test_continuous_distributions_keep_their_law(name):
     values = drawn(CONTINUOUS[name])
     assert {type(value) for value in values} == {float}
     assert stats.kstest(values, CONTINUOUS[name].cdf).pvalue > 0.01
 
 
 @pytest.mark.parametrize("name", DISCRETE)
-def test_discrete_distributions_are_searched_with_their_law(name):
+def test_discrete_distributions_keep_their_law(name):
     values, distribution = drawn(DISCRETE[name]), DISCRETE[name]
     assert {type(value) for value in values} == {int}
     assert (distribution.pmf(values) > 0).all()
@@ -56,7 +56,7 @@ def test_discrete_distributions_are_searched_with_their_law(name):
     assert stats.chi2(kept.sum() - 1).sf(chi2) > 0.01
 
 
-def test_distributions_that_are_dimensions_are_searched_as_such():
+def test_uniform_distributions_become_dimensions():
     given = {
         "u": stats.uniform(1, 2),
         "l": stats.loguniform(0.1, 10),
@@ -100,7 +100,7 @@ def test_lists_are_choices_and_arrays_may_be_ordered():
     }
 
 
-def test_a_space_stays_as_it_is():
+def test_a_space_is_not_changed():
     given = bl.Space({"x": (0.0, 1.0)})
     assert DistributionSpace(given).space is given
 
@@ -122,6 +122,6 @@ class DrawnOnly:
         ({"x": stats.norm(0, -1)}, "space\\['x'\\].*no finite quantiles"),
     ],
 )
-def test_what_cannot_be_searched_is_refused(given, message):
+def test_unsupported_distributions_are_refused(given, message):
     with pytest.raises(bl.InvalidSpace, match=message):
         DistributionSpace(given)

@@ -1,4 +1,4 @@
-"""Tasks that depend on earlier results: all are done, none too early, on threads and on processes."""
+"""Tasks that depend on earlier results, on threads and on processes: all are done, and none too early."""
 
 import pytest
 
@@ -16,7 +16,7 @@ def fail(x):
 
 
 def run(n, n_jobs, n_in_flight, function=square):
-    """The results of n tasks, and how many were under way whenever another one was asked for."""
+    """The results of n tasks, and the number in progress at each request for another one."""
     asked, seen, under_way = 0, [], []
 
     def next_task():
@@ -34,10 +34,10 @@ def run(n, n_jobs, n_in_flight, function=square):
 
 @pytest.mark.parametrize("n_jobs, n_in_flight", [(1, 1), (2, 1), (2, 2), (2, 3), (3, 7)])
 @pytest.mark.parametrize("n", [0, 1, 2, 40])
-def test_all_tasks_are_done_and_each_is_asked_for_when_there_is_room(n, n_jobs, n_in_flight):
+def test_all_tasks_are_done_and_each_is_requested_when_a_worker_is_free(n, n_jobs, n_in_flight):
     with joblib.parallel_config(backend="threading"):
         seen, under_way = run(n, n_jobs, n_in_flight)
-    # Tasks this short are often all done before the next one is asked for: then joblib would end.
+    # Tasks this short may all be done before the next request; joblib alone would then end.
     assert sorted(seen) == [(x, x * x) for x in range(n)]
     assert max(under_way) < n_in_flight
 
@@ -54,7 +54,7 @@ def test_one_worker_works_in_order():
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
-def test_what_a_task_raises_is_raised(n_jobs):
+def test_the_exception_of_a_task_is_raised(n_jobs):
     with joblib.parallel_config(backend="threading"), pytest.raises(RuntimeError, match="task 0"):
         run(1, n_jobs, 2, fail)
 

@@ -1,4 +1,4 @@
-"""Runs on the tasks of Ray: calls, errors, workers that die, cancellation, and how many calls have room."""
+"""Runs on Ray tasks: calls, errors, workers that die, cancellation, and the number of calls at a time."""
 
 import os
 import signal
@@ -36,7 +36,7 @@ def wait_for_file(path):
 
 
 class KillsItsWorker:
-    """Ends its worker where x is large: always, or the first time."""
+    """Ends its worker if x is large, always or only the first time."""
 
     def __init__(self, folder, always):
         self.folder, self.always = str(folder), always
@@ -73,11 +73,11 @@ def test_calls_return_and_raise_as_in_threads(pool):
         pool.submit(lambda: 1 / 0).result(SECONDS)
     with pytest.raises(TypeError, match="serialize"):
         pool.submit(lambda lock: lock, threading.Lock())
-    # What could not be sent took no worker.
+    # A call that cannot be sent takes no worker.
     assert [each.result(SECONDS) for each in [pool.submit(abs, -i) for i in range(4)]] == [0, 1, 2, 3]
 
 
-def test_calls_that_wait_can_be_cancelled_and_those_with_ray_cannot(pool, tmp_path):
+def test_waiting_calls_can_be_cancelled_and_submitted_ones_cannot(pool, tmp_path):
     go_on = str(tmp_path / "go_on")
     futures = [pool.submit(wait_for_file, go_on) for _ in range(5)]
     assert [future.running() for future in futures] == [True, True, False, False, False]
@@ -124,7 +124,7 @@ def test_a_timeout_leaves_running_trials_pending(ray, tmp_path):
         open(go_on, "w").close()
 
 
-def test_an_evaluation_whose_worker_died_is_started_again_under_its_number(pool, tmp_path):
+def test_a_trial_is_started_again_if_its_worker_died(pool, tmp_path):
     with pytest.warns(bl.BelatedWarning, match="was lost and is started again: its worker died: The worker died"):
         result = bl.maximize(
             KillsItsWorker(tmp_path, always=False), SPACE, n_trials=6, executor=pool, retries=1, seed=0
@@ -142,7 +142,7 @@ def test_a_trial_whose_worker_always_dies_has_failed(pool, tmp_path):
 
 
 class NotImportedElsewhere:
-    """Can be read in the process that made it alone."""
+    """Its pickle can be read only in the process that made it."""
 
     def __init__(self):
         self.home = os.getpid()
@@ -161,7 +161,7 @@ def test_a_function_that_workers_cannot_import_is_not_tried_again(pool):
         bl.maximize(NotImportedElsewhere(), SPACE, n_trials=3, executor=pool, retries=3)
 
 
-def test_without_a_number_there_are_as_many_workers_as_the_cluster_has_room_for(ray):
+def test_default_number_of_workers_is_the_room_of_the_cluster(ray):
     assert [executor(num_cpus=n).num_workers for n in (1, 2, 3, 0.1)] == [4, 2, 1, 40]
     assert executor(3, num_cpus=0).num_workers == 3
 
@@ -232,6 +232,6 @@ except belated.InvalidSetting as error:
 """
 
 
-def test_ray_is_not_imported_before_nor_tune_with_it_and_must_have_been_started():
+def test_ray_is_imported_late_without_tune_and_must_have_been_started():
     run = subprocess.run([sys.executable, "-c", ALONE], capture_output=True, text=True, timeout=SECONDS)
     assert "Ray is not started: call ray.init()" in run.stdout, run.stderr

@@ -18,7 +18,7 @@ from tests.system.integrations.test_ray_search import PARAM_SPACE, searched, sta
 
 
 def going_on(search, n=3):
-    """What a search does next."""
+    """The next suggestions and results of a search."""
     found = []
     for i in range(n):
         found.append(search.suggest(f"next {i}"))
@@ -35,13 +35,13 @@ def used(search):
 
 
 @pytest.mark.parametrize("make", [bl.BayesOpt, bl.RandomSearch, bl.TreeSearch])
-def test_a_restored_search_goes_on_as_the_saved_one_would(make, tmp_path):
+def test_a_restored_search_continues_like_the_saved_one(make, tmp_path):
     search = used(searched(optimizer=make))
     path = str(tmp_path / "search")
     search.save(path)
     assert b"cloudpickle" not in (tmp_path / "search").read_bytes()
     json.loads((tmp_path / "search").read_bytes())
-    # With its space, and without, as where Tuner.restore is not given the param_space.
+    # With its space, and without it, as after Tuner.restore without param_space.
     restored = [BelatedSearch(optimizer=make), searched(optimizer=make)]
     restored[1] = BelatedSearch(optimizer=make)
     restored[1].set_search_properties("loss", "min", PARAM_SPACE)
@@ -57,7 +57,7 @@ def test_a_restored_search_goes_on_as_the_saved_one_would(make, tmp_path):
         assert states(each)[0] == ("observed", 0.125)
 
 
-def test_an_optimizer_as_a_whole_is_restored_with_its_points_and_without_its_seed(tmp_path):
+def test_a_given_optimizer_is_restored_with_its_points_and_without_its_seed(tmp_path):
     def made():
         opt = bl.BayesOpt({"x": (0.0, 1.0)}, constraints=[lambda p: p["x"] > 0.25])
         opt.enqueue({"x": 0.5})
@@ -87,7 +87,7 @@ def test_files_that_do_not_fit(tmp_path):
     refused("optimizer is BayesOpt there and RandomSearch here", BelatedSearch(optimizer=bl.RandomSearch))
     refused("the names of the space is", BelatedSearch({"x": (0.0, 1.0)}))
     refused("space\\['layers'\\] is", BelatedSearch(PARAM_SPACE | {"layers": tune.randint(1, 5), "epochs": 10}))
-    refused("has trials or points of its own", ahead())
+    refused("already has trials or points", ahead())
     refused("is not the file of a BelatedSearch, or is damaged", BelatedSearch(), path.read_bytes()[:-100])
     refused("is not the file of a BelatedSearch", BelatedSearch(), cloudpickle.dumps({"a": 1}))
     refused("is not the file of a BelatedSearch", BelatedSearch(), b"[]")
@@ -104,7 +104,7 @@ def ahead():
     return search
 
 
-# A file, and Tune's table of trials, of which one is older.
+# A file and Tune's table of trials, one older than the other.
 
 
 def write_table(folder, rows, name="experiment_state-2026.json", **state):
@@ -146,7 +146,7 @@ def test_trials_only_in_the_table_of_tune_are_taken_over(tmp_path):
     ]
     assert states(restored) == expected
     assert [restored.suggest(trial_id) for trial_id in "abcdef"] == list(configs.values())
-    # Two run, so that there is room for one.
+    # Two trials run, so one more may start.
     new = restored.suggest("g")
     assert new not in configs.values() and restored.suggest("h") is None
     for trial_id, value in (("b", 4.0), ("e", 5.0)):
@@ -197,7 +197,7 @@ def test_points_of_trials_that_tune_lost_are_suggested_again_after_a_second_rest
     configs = {trial_id: search.suggest(trial_id) for trial_id in "abc"}
     search.on_trial_complete("a", {"loss": 1.0})
     write_table(tmp_path, [("a", "TERMINATED", configs["a"], {"loss": 1.0})])
-    # Saved again before the points are handed out.
+    # The search is saved again before it returns the points.
     for session in "123":
         search.save_to_dir(str(tmp_path), session)
         search = BelatedSearch()
@@ -214,7 +214,7 @@ def test_a_point_that_was_suggested_again_is_known_to_an_older_file(tmp_path):
     search = BelatedSearch()
     search.restore_from_dir(str(tmp_path))
     assert search.suggest("x") == configs["b"]
-    # Killed before the search was saved again, but not its table.
+    # The process was killed after the table was saved, but before the search was.
     write_table(tmp_path, [("a", "RUNNING", configs["a"], {}), ("x", "TERMINATED", configs["b"], {"loss": 2.0})])
     search = BelatedSearch()
     search.restore_from_dir(str(tmp_path))
@@ -237,7 +237,7 @@ def test_trials_of_the_optimizer_that_are_not_tunes_are_not_suggested(tmp_path):
     assert restored.suggest("b") != own and [state for state, _ in states(restored)] == ["pending"] * 3
 
 
-def test_a_table_that_never_reached_the_storage_is_not_the_one_that_tune_restores(tmp_path):
+def test_a_table_that_is_not_in_the_storage_is_ignored(tmp_path):
     fs = pytest.importorskip("pyarrow.fs")
     storage, copy = tmp_path / "storage", tmp_path / "copy"
     storage.mkdir()
@@ -272,7 +272,7 @@ def test_the_table_is_used_where_no_file_is_intact(tmp_path):
         assert states(restored) == [("observed", 1.0), ("pending", None)]
         assert [restored.suggest(trial_id) for trial_id in "ab"] == list(configs.values())
         (tmp_path / "searcher-state-1.json").write_text("")
-    # Where nothing tells the space, the experiment must not begin anew, as Tune would have it.
+    # If the space is unknown, the experiment must not start from the beginning, as Tune would do.
     restored = BelatedSearch()
     with (
         pytest.warns(bl.BelatedWarning),
@@ -342,7 +342,7 @@ def flat_of(search, number):
     return search.optimizer_.trials[number].params.items()
 
 
-def test_a_trial_begun_anew_under_another_id_is_known_by_its_config(tmp_path):
+def test_a_trial_restarted_under_another_id_is_recognised_by_its_config(tmp_path):
     search = searched()
     config = search.suggest("a")
     search.suggest("b")
@@ -354,7 +354,7 @@ def test_a_trial_begun_anew_under_another_id_is_known_by_its_config(tmp_path):
     assert states(search) == [("observed", 0.5), ("pending", None)]
     search.on_trial_complete("unheard of", {"loss": 0.0})
     assert states(search) == [("observed", 0.5), ("pending", None)]
-    # Those that Tune has under another id are not lost to it.
+    # Trials that Tune has under another id are found.
     search.on_trial_result("b again", {"loss": 1.0} | {f"config/{name}": value for name, value in flat_of(search, 1)})
     search.save_to_dir(str(tmp_path), "1")
     write_table(tmp_path, [("again", "TERMINATED", config, {"loss": 0.5}), ("b again", "RUNNING", {}, {})])

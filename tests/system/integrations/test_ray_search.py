@@ -60,7 +60,7 @@ def test_domains(domain, dimension):
     st.integers(1, 40),
     st.sampled_from([1, 2, 5]),
 )
-def test_tune_draws_what_the_space_has_and_the_space_suggests_what_tune_could_draw(domain, low, width, q):
+def test_spaces_of_tune_and_belated_have_the_same_values(domain, low, width, q):
     # Some releases of Ray treat a step of 1 as no step.
     assume(domain is not tune.quniform or q > 1)
     low, high = low * q, (low + width) * q
@@ -108,7 +108,7 @@ def test_a_space_of_belated_with_names_of_nested_parameters_and_conditions():
         ({"x": tune.choice([1, tune.uniform(0, 1)])}, "a choice has the domain"),
         ({"x": tune.choice([1, 2, 1])}, "space\\['x'\\]: choices has 1 twice"),
         ({"x/y": tune.uniform(0, 1)}, "the name 'x/y' is not usable: keys are strings without '/'"),
-        ({"x": 1, "y": {"z": "constant"}}, "param_space has constants alone"),
+        ({"x": 1, "y": {"z": "constant"}}, "param_space has only constants"),
     ],
     ids=str,
 )
@@ -150,7 +150,7 @@ def test_suggestions_are_those_of_the_optimizer():
         search.on_trial_complete(str(i), {"loss": trial.params["lr"]})
 
 
-def test_asked_again_for_a_trial_it_gives_the_same_config():
+def test_a_second_request_for_a_trial_returns_the_same_config():
     search = searched()
     assert search.suggest("a") == search.suggest("a") and len(search.optimizer_.trials) == 1
 
@@ -169,7 +169,7 @@ def test_trials_without_a_value():
     expected = ["failed", "abandoned", "failed", "failed", "failed"]
     assert [trial.state for trial in search.optimizer_.trials] == expected
     assert search.optimizer_.trials[4].error.message == "the metric 'loss' is not among its results"
-    # A trial that Tune runs again may yet have a value, and another one.
+    # A trial that Tune runs again may get a value, and later another value.
     for value in (1.0, 2.0):
         search.on_trial_complete("a", {"loss": value})
     assert states(search)[0] == ("observed", 2.0)
@@ -247,7 +247,7 @@ def test_an_optimizer_as_a_whole():
         ({"space": {"x": (0.0, 1.0)}, "mode": "min", "optimizer": lambda space, **_: 3}, "optimizer returned 3"),
         (
             {"space": {"x": (0.0, 1.0)}, "mode": "min", "optimizer": lambda space, **_: bl.RandomSearch(space)},
-            "pass on the one that it is given",
+            "use the given direction",
         ),
         (
             {
@@ -255,7 +255,7 @@ def test_an_optimizer_as_a_whole():
                 "mode": "max",
                 "optimizer": lambda space, **_: bl.RandomSearch({"y": (0.0, 1.0)}),
             },
-            "does not search the space that it is given",
+            "does not search the given space",
         ),
         ({"space": 3}, "space=3 is not usable: pass a dict"),
     ],
@@ -278,16 +278,16 @@ def test_what_tune_configures():
         search.set_search_properties("loss", None, {"epochs": 1})
     with pytest.raises(bl.InvalidSetting, match="metric=\\['a', 'b'\\]"):
         search.set_search_properties(["a", "b"], ["min", "min"], {"epochs": 1})
-    # Two spaces: of False Tune makes an error.
+    # Two spaces: Tune turns False into an error.
     assert search.set_search_properties("loss", "min", PARAM_SPACE) is False
     assert search.set_search_properties("loss", "min", {"epochs": 1}) is True
     with pytest.raises(bl.InvalidSetting, match="mode='max' in Tune's configuration, and 'min' in the searcher"):
         search.set_search_properties("loss", "max", {"epochs": 1})
-    # The same space again is no other one.
+    # The same space may be given twice.
     search = searched()
     assert search.set_search_properties("loss", "min", PARAM_SPACE) is True
     assert search.set_search_properties("loss", "min", PARAM_SPACE | {"layers": tune.randint(1, 5)}) is False
-    # Without a metric it is what the function returns.
+    # Without a metric, the value is the return value of the function.
     search = BelatedSearch()
     search.set_search_properties(None, "min", PARAM_SPACE)
     search.suggest("a")

@@ -20,11 +20,11 @@ def every_step_is_saved(monkeypatch):
 
 
 class Stop(Exception):
-    """How a session ends here: as if its process had, without another save."""
+    """Ends a session as a killed process would, without another save."""
 
 
 class StopsAfter(tune.Callback):
-    """Ends the session once `n` trials have ended; a class, because Tune has a copy of what it is given."""
+    """Ends the session once `n` trials have ended. `n` can be set on the class, because Tune copies the instance."""
 
     n = None
 
@@ -63,7 +63,7 @@ def test_a_run_that_is_stopped_and_restored_repeats_and_loses_no_trial(tmp_path,
     with pytest.raises(Stop):
         tuner_of(train, BelatedSearch(seed=0), tmp_path, 6, [StopsAfter()], notes=str(notes)).fit()
     evaluated = [float(line) for line in notes.read_text().split()]
-    # The search is as it was before the next session, as if it had been copied to the storage too late.
+    # The search file is older than the session, as if it had been copied to the storage too late.
     [first] = run.glob("searcher-state-*")
     older = first.read_bytes()
     monkeypatch.setattr(StopsAfter, "n", 4)
@@ -77,12 +77,12 @@ def test_a_run_that_is_stopped_and_restored_repeats_and_loses_no_trial(tmp_path,
     trials = trials_of(tmp_path)
     assert {trial.attrs["tune_trial"]: (trial.params["box/x"], trial.value) for trial in trials} == table
     assert len({x for x, _ in table.values()}) == len(trials) == 6
-    # Those that had ended were not evaluated again.
+    # Completed trials were not evaluated again.
     lines = [float(line) for line in notes.read_text().split()]
     assert sum(lines.count(x) == 1 for x in evaluated) >= 2
 
 
-def test_a_trial_that_failed_is_begun_anew(tmp_path):
+def test_a_failed_trial_is_restarted(tmp_path):
     mark = str(tmp_path / "failed")
 
     def fails_first(config):
@@ -96,7 +96,7 @@ def test_a_trial_that_failed_is_begun_anew(tmp_path):
     results = tuner_of(fails_first, search, tmp_path, 2).fit()
     assert results.num_errors == 1
     assert [trial.state for trial in search.optimizer_.trials] == ["failed", "observed"]
-    # Its id is then another one.
+    # Its id changes.
     results = tune.Tuner.restore(str(tmp_path / "run"), fails_first, restart_errored=True).fit()
     assert not results.errors
     assert [trial.value for trial in trials_of(tmp_path)] == [0.5, 0.125]

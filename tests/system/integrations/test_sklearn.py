@@ -64,7 +64,7 @@ def assert_same_results(found, expected):
         assert np.ma.compressed(found[name]).tolist() == np.ma.compressed(column).tolist(), name
 
 
-# The searches that scikit-learn runs its checks on, and the check that RandomizedSearchCV fails with the first, too.
+# The searches for scikit-learn's checks, and the check that RandomizedSearchCV also fails with the first one.
 CHECKED = {
     BelatedSearchCV(Ridge(), {"alpha": [0.1, 1.0]}, n_iter=2, cv=2, error_score="raise", random_state=0): {
         "check_supervised_y_2d": "DataConversionWarning not caught"
@@ -89,7 +89,7 @@ def test_checks_of_scikit_learn(estimator, check):
     check(estimator)
 
 
-# The same numbers by other routes.
+# Comparisons with the same numbers computed in other ways.
 
 
 @pytest.mark.parametrize("scoring, refit", [(None, True), (["accuracy", "f1"], "f1")])
@@ -114,7 +114,7 @@ def test_scores_are_those_of_cross_validate():
             assert found == scores[f"test_{metric}"].tolist()
 
 
-def test_the_optimizer_is_told_the_mean_scores():
+def test_the_optimizer_observes_the_mean_scores():
     search = search_of(n_iter=12).fit(X, Y)
     told = [trial.value for trial in search.optimizer_.trials]
     assert told == search.cv_results_["mean_test_score"].tolist()
@@ -154,7 +154,7 @@ def test_a_function_as_refit_chooses_the_best():
 # Spaces.
 
 
-def test_conditional_parameters_are_masked_where_they_are_not_there():
+def test_inactive_parameters_are_masked():
     svc, knn = SVC(), KNeighborsClassifier()
     space = {
         "model": [svc, knn],
@@ -228,7 +228,7 @@ def test_a_slow_candidate_does_not_block_other_workers():
     arguments = {"optimizer": scripted, "n_iter": 13, "cv": ShuffleSplit(1, random_state=0), "error_score": "raise"}
     with joblib.parallel_config(backend="threading"):
         search = search_of(Waiting(), {"slow": [0, 1]}, n_jobs=2, refit=False, **arguments).fit(X, Y)
-    # In the order in which they were chosen, whichever came first.
+    # In the order in which they were chosen, not in the order of their ends.
     assert [params["slow"] for params in search.cv_results_["params"]] == [1] + [0] * 12
 
 
@@ -242,8 +242,8 @@ def test_results_are_known_before_the_next_candidate_is_chosen():
 
     with joblib.parallel_config(backend="threading"):
         search_of(optimizer=Watched, n_jobs=2, n_iter=10, pre_dispatch="n_jobs").fit(X, Y)
-    # Of three fits each, two at a time: when the last fit of a candidate has been given out, all earlier ones but the
-    # one that the other worker may be at have been reported.
+    # Each candidate has three fits, and two run at a time. When the last fit of a candidate starts, all earlier
+    # candidates are reported except the one that the other worker may be evaluating.
     assert all(asked - reported <= 2 for asked, reported in seen)
     assert [asked for asked, _ in seen] == list(range(10))
 
@@ -336,7 +336,7 @@ def test_several_metrics_of_a_function_and_failed_fits():
     assert np.isnan(search.cv_results_["mean_test_f"]).tolist() == failed
 
 
-# What scikit-learn's searches can do besides.
+# Other features of scikit-learn's searches.
 
 
 def test_groups_and_weights_are_passed_on():
@@ -404,7 +404,7 @@ def test_no_candidate_is_started_after_the_timeout(monkeypatch):
     clock = iter([0.0, 1.0, 2.0, 10.5])
     monkeypatch.setattr(time, "monotonic", lambda: next(clock))
     search = search_of(GaussianNB(), {"var_smoothing": (1e-9, 1e-3)}, n_iter=1000, timeout=10, cv=2).fit(X, Y)
-    # The first candidate is not asked for the time; then two are in time, and what was started is finished.
+    # The first candidate starts without a check of the time, and two more start in time. All of them finish.
     assert len(search.cv_results_["params"]) == 3
     assert np.isfinite(search.cv_results_["mean_test_score"]).all()
 
@@ -419,8 +419,8 @@ def test_no_candidate_is_started_after_the_timeout(monkeypatch):
         ({"optimizer": 3}, "optimizer=3 is not usable: pass an optimizer's class"),
         ({"optimizer": lambda space, seed: None}, "optimizer returned None: pass an optimizer's class"),
         ({"optimizer": functools.partial(bl.BayesOpt, direction="minimize")}, "leave direction out"),
-        ({"optimizer": lambda space, seed: bl.BayesOpt({"C": (0.0, 1.0)})}, "does not search the space"),
-        ({"optimizer": lambda space, seed: bl.BayesOpt(candidates=[[0.0], [1.0]])}, "does not search the space"),
+        ({"optimizer": lambda space, seed: bl.BayesOpt({"C": (0.0, 1.0)})}, "does not search the given space"),
+        ({"optimizer": lambda space, seed: bl.BayesOpt(candidates=[[0.0], [1.0]])}, "does not search the given space"),
         ({"optimizer": functools.partial(bl.BayesOpt, context={"day": (0, 6)})}, "optimizer has a context"),
         ({"scoring": ["accuracy", "f1"], "refit": False}, "refit=False does not name the metric"),
         ({"scoring": ["accuracy", "f1"], "refit": "f1", "objective": "auc"}, "objective='auc' does not name"),

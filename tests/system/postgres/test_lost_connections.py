@@ -1,4 +1,4 @@
-"""The PostgreSQL store when connections or answers are lost: nothing is lost with them, and nothing doubled."""
+"""The PostgreSQL store after lost connections or answers: no event is lost or written twice."""
 
 import signal
 from concurrent.futures import ThreadPoolExecutor
@@ -27,7 +27,7 @@ def hang_up(server):
 
 
 class Interrupted(Exception):
-    """Raised by a signal's handler, as a time limit for a test may be."""
+    """Raised by a signal handler, as the time limit of a test may be."""
 
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="there is no timer that sends a signal")
@@ -58,7 +58,7 @@ def test_a_store_is_usable_after_an_interrupt_within_a_statement(opened, url, ca
     assert opened.events("s", 2) == [record(2)]
 
 
-def test_a_connection_that_was_not_set_up_to_the_end_is_not_used(opened, url, monkeypatch):
+def test_a_partly_configured_connection_is_not_used(opened, url, monkeypatch):
     set_up, interrupted = postgres_connection.Server._set_up, []
 
     def interrupt(server, connection):
@@ -94,7 +94,7 @@ def test_a_connection_that_is_lost_within_a_transaction_does_not_lose_it(opened,
     with opened.writing("s") as log:
         if when == "before events":
             hang_up(postgres)
-        # Other than those that were read with the lock.
+        # These differ from the events read under the lock.
         assert log.events(0) == [record(0), record(1)]
         if when == "before append":
             hang_up(postgres)
@@ -106,7 +106,7 @@ def test_a_connection_that_is_lost_within_a_transaction_does_not_lose_it(opened,
     assert opened.events("s", 0) == [record(k) for k in range(4)]
 
 
-def test_where_others_wrote_meanwhile_nothing_is_written(opened, postgres, url):
+def test_nothing_is_written_if_others_wrote_meanwhile(opened, postgres, url):
     with pytest.raises(NotWritten, match="other processes wrote meanwhile: call again"), opened.writing("s") as log:
         log.append([record(2, '"mine"')])
         hang_up(postgres)
@@ -117,7 +117,7 @@ def test_where_others_wrote_meanwhile_nothing_is_written(opened, postgres, url):
 
 @pytest.fixture
 def lose_answers(monkeypatch):
-    """The next commits reach the server, but their answers are lost; what happens then may be put into the list."""
+    """The next commits reach the server, but their answers are lost; the functions in the list are then called."""
     send, waiting = module._Transaction._send, []
 
     def losing(log, connection, key):
@@ -236,7 +236,7 @@ def test_a_server_that_is_started_again_is_reached_again(url, postgres):
     assert [trial.state for trial in bl.Study.load("s", url).trials] == ["observed", "observed", "pending"]
 
 
-def test_a_server_that_stays_away_is_an_error_and_what_was_acknowledged_is_kept(url, postgres, monkeypatch):
+def test_an_unreachable_server_is_an_error_and_acknowledged_calls_are_kept(url, postgres, monkeypatch):
     monkeypatch.setattr(postgres_connection, "RECONNECT_TIMEOUT", 0.3)
     study = bl.Study("s", url, random_search())
     first, second = study.suggest(n=2)

@@ -71,7 +71,7 @@ def test_a_wrong_password_is_refused_at_once_and_not_shown(locked):
     seen = "".join(str(frame.f_locals) for frame, _ in frames if "belated/store" in frame.f_code.co_filename)
     seen += "".join(traceback.format_exception(caught.value)) + str(caught.value.__context__)
     assert locked not in postgres_connection.PASSWORDS
-    # The caller's own argument aside.
+    # The argument of the caller does not count.
     assert "wr0ng" not in seen.replace(wrong, "").replace(wrong.partition("://")[2], "")
 
 
@@ -102,7 +102,7 @@ def test_a_pickle_has_no_password_and_says_so_where_one_is_needed(locked):
             assert run.returncode == 1 and "PGPASSWORD or in a password file. A pickle keeps none" in run.stderr
 
 
-# Who may do what.
+# Privileges.
 
 
 @pytest.fixture
@@ -131,12 +131,12 @@ def test_the_privileges_that_are_documented_suffice(roles, postgres, capsys):
     for command in ("list", "show", "check", "export"):
         assert cli.main(["study", command, postgres.url(user="reader")]) == cli.DONE
     for call in (reader.suggest, lambda: reader.observe(0, 1.0)):
-        with pytest.raises(bl.StoreError, match="the user lacks a privilege: docs/postgresql.md lists those that are"):
+        with pytest.raises(bl.StoreError, match="the user lacks a privilege: docs/postgresql.md lists the required"):
             call()
     assert worker.n_trials == 2
 
 
-def test_a_worker_can_neither_change_nor_remove_what_was_written(roles, postgres):
+def test_a_worker_cannot_change_or_remove_records(roles, postgres):
     for statement in ("DELETE FROM belated.events", "UPDATE belated.events SET body = ''", "DROP TABLE belated.events"):
         with psycopg.connect(postgres.url(user="worker")) as connection, pytest.raises(psycopg.Error):
             connection.execute(statement)
@@ -151,7 +151,7 @@ def test_error_for_a_user_who_may_not_create_tables(postgres, roles):
 # Databases and layouts.
 
 
-def test_a_database_without_tables_is_no_store_and_reading_makes_none(postgres, url):
+def test_reading_a_database_without_tables_is_refused_and_creates_none(postgres, url):
     opened = open_store(url)
     for call in (opened.names, opened.check, lambda: opened.events("s", 0), lambda: opened.writing("s").__enter__()):
         with pytest.raises(bl.StoreError, match="no tables of belated|has no study 's'"):
@@ -201,7 +201,7 @@ def test_an_older_layout_is_refused(opened, url, monkeypatch):
             r"there is no study|study \d+: None events",
         ),
         ("UPDATE belated.events SET body = '[]' WHERE seq = 0", r"event 0 of study 's' is damaged"),
-        ("ALTER TABLE belated.events RENAME TO other", r"its tables are not those that belated makes"),
+        ("ALTER TABLE belated.events RENAME TO other", r"its tables differ from belated"),
         ("DELETE FROM belated.layout", r"belated.layout does not have one row"),
     ],
 )
@@ -216,7 +216,7 @@ def test_damage_is_found(url, postgres, damage, message, capsys):
     assert re.search(message, out + err)
 
 
-def test_salvage_leaves_out_what_is_damaged(opened, url, postgres, capsys):
+def test_salvage_leaves_out_damaged_records(opened, url, postgres, capsys):
     opened.create(header("t", 8), [record(0, study=8)])
     postgres.execute("UPDATE belated.events SET body = '[]' WHERE study = 7 AND seq = 0")
     postgres.execute("UPDATE belated.studies SET definition = '{}' WHERE name = 't'")
@@ -267,7 +267,7 @@ def test_writing_is_synced_with_any_default_of_the_server(opened, url, postgres)
             with open_store(url).writing("s") as log:
                 connection = log._connection
                 within = connection.execute("SHOW synchronous_commit").fetchone()
-            # What the writer waits for is logged after its transaction.
+            # The server logs the writer's wait after the transaction.
             found = connection.execute("SHOW synchronous_commit").fetchone()
         finally:
             postgres.execute("ALTER DATABASE postgres RESET synchronous_commit")
@@ -284,7 +284,7 @@ def test_limits_and_formats_of_the_server_change_nothing(url, postgres):
             study.suggest()
             other.add({"x": 0.5}, 0.5)
         study._store._fetch("SELECT pg_sleep(0.3)")
-        # As of a user who may not wait for the disk later.
+        # As for a user who may not wait for the disk after the commit.
         study._store._server.may_sync_later = False
         study._store.flush("s")
     finally:
@@ -346,7 +346,7 @@ def test_a_fork_that_python_does_not_announce_is_noticed(opened, monkeypatch):
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_a_fork_while_a_thread_is_at_work_leaves_a_usable_child(url):
-    """The child's store has a lock and a connection of its own before its study is opened anew by it."""
+    """The child's store has its own lock and connection before the child opens the study again."""
     study = bl.Study("s", url, random_search())
     study.suggest()
     assert suggests_in_a_fork(study, study._log.lock, study._store._server.lock)

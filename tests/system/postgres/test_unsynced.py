@@ -1,4 +1,4 @@
-"""The PostgreSQL store when a crash undoes what was committed and not yet on disk: readers read the log anew."""
+"""The PostgreSQL store when a crash undoes commits that are not yet on disk: readers read the log again."""
 
 import contextlib
 import time
@@ -20,8 +20,8 @@ def random_search():
 
 @pytest.fixture
 def lazy(postgres):
-    """A server that takes what is committed without a sync to the disk only when a commit with one follows."""
-    # Its WAL writer syncs when it was last at work longer ago than the delay, and at once where it had gone to sleep.
+    """A server that writes unsynced commits to the disk only at the next synced commit."""
+    # The WAL writer syncs if its last run is longer ago than the delay, and at once after it has slept.
     postgres.execute("SET synchronous_commit = off; SELECT pg_logical_emit_message(true, 'test', '')")
     end = time.monotonic() + 10
     while postgres.execute("SELECT pg_current_wal_flush_lsn() < pg_current_wal_insert_lsn()") == [(True,)]:
@@ -47,7 +47,7 @@ def crash(server):
     server.start()
 
 
-def test_readers_of_undone_events_read_the_log_anew(url, lazy):
+def test_readers_of_undone_events_read_the_log_again(url, lazy):
     study = bl.Study("s", url, random_search())
     study.observe(study.suggest(), 0.5)
     with unsynced():
@@ -55,7 +55,7 @@ def test_readers_of_undone_events_read_the_log_anew(url, lazy):
     assert study.n_trials == 4
     crash(lazy)
     assert study.n_trials == 1 and study.trials[0].value == 0.5
-    # Others may write as many events as are gone.
+    # Other writers may add as many events as were lost.
     with unsynced():
         bl.Study.load("s", url).add({"x": 0.25}, 1.0)
     assert study.n_trials == 2
@@ -71,7 +71,7 @@ def test_readers_of_undone_events_read_the_log_anew(url, lazy):
 
 
 @pytest.mark.parametrize("default", ["on", "off"])
-def test_what_was_acknowledged_is_on_disk(url, lazy, default):
+def test_acknowledged_calls_are_on_disk(url, lazy, default):
     lazy.execute(f"ALTER DATABASE postgres SET synchronous_commit = {default}")
     study, other = bl.Study("s", url, random_search()), bl.Study.load("s", url)
     with unsynced():
@@ -84,7 +84,7 @@ def test_what_was_acknowledged_is_on_disk(url, lazy, default):
 
 @pytest.fixture
 def crash_before_sync(monkeypatch, lazy):
-    """The server crashes when the next commits were made and have not been synced; then what is in the list happens."""
+    """The server crashes after the next commits and before their sync; the functions in the list are then called."""
     send, waiting = module._Transaction._send, []
 
     def crashing(log, connection, key):
@@ -110,7 +110,7 @@ def test_a_writer_whose_commit_was_undone_writes_again(opened, crash_before_sync
     assert not crash_before_sync and [each.seq for each in opened.events("s", 0)] == [0, 1, 2, 3]
 
 
-def test_a_writer_notices_that_the_events_before_its_own_are_others_now(opened, url, crash_before_sync):
+def test_a_writer_notices_that_earlier_events_have_changed(opened, url, crash_before_sync):
     def others():
         with open_store(url).writing("s") as log:
             log.append([record(2, '"theirs"')])
@@ -173,7 +173,7 @@ def test_a_call_is_repeated_if_a_crash_lost_the_events_it_depends_on(url, lazy, 
     assert not crashes and bl.Study.load("s", url).trial(2).state == "failed" == study.trial(2).state
 
 
-def test_what_was_synced_to_disk_stays(url, lazy):
+def test_synced_events_survive_a_crash(url, lazy):
     study = bl.Study("s", url, random_search())
     with unsynced():
         bl.Study.load("s", url).suggest(n=3)
@@ -226,7 +226,7 @@ def test_a_wait_for_the_disk_that_is_ended_does_not_undo_the_commit(opened, post
     assert tries == 3 and [each.seq for each in opened.events("s", 0)] == [0, 1, 2, 3]
 
 
-def test_the_loss_of_what_was_acknowledged_is_an_error(url, postgres):
+def test_the_loss_of_an_acknowledged_call_is_an_error(url, postgres):
     study = bl.Study("s", url, random_search())
     study.suggest(n=3)
     postgres.execute("DELETE FROM belated.events WHERE seq = 2")

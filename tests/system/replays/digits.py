@@ -1,4 +1,4 @@
-"""Small files of digits, in MNIST's format, that tests write for themselves."""
+"""Small files of digits in MNIST's format, written by the tests."""
 
 import gzip
 
@@ -8,7 +8,7 @@ from belated.experiments.images import OTHER_DIGITS
 
 
 def idx(array):
-    """The bytes of an IDX file: written from its description, beside the reader."""
+    """The bytes of an IDX file, written from the description of the format and not with the reader's code."""
     array = np.asarray(array, dtype=np.uint8)
     return b"\0\0\x08" + bytes([array.ndim]) + np.array(array.shape, dtype=">u4").tobytes() + array.tobytes()
 
@@ -23,7 +23,7 @@ def write(folder, names, pixels, classes, compress=True):
 
 
 def drawn(n, seed=0):
-    """Images that are easy to tell apart: class c has a bright square at a place of its own, over noise."""
+    """Images of noise with a bright square, whose place depends on the class."""
     rng = np.random.default_rng(seed)
     classes = np.arange(n) % 10
     pixels = rng.integers(0, 40, (n, 28, 28))

@@ -1,4 +1,4 @@
-"""The replay of Kandasamy et al. 2017: its runs, what is kept of them, its counts, table and figure."""
+"""The replay of Kandasamy et al. 2017: its runs, their stored results, its counts, table and figure."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def square(number):
     return {"square": number**2, "nothing": float("nan")}
 
 
-def test_kept_results_are_not_made_again(tmp_path):
+def test_stored_results_are_not_made_again(tmp_path):
     tasks = {f"n{number}": number for number in range(4)}
     made = kept_map(square, tasks, tmp_path / "new" / "folder", 0, "squares")
     assert made["n3"] == {"square": 9, "nothing": None}
@@ -88,7 +88,7 @@ def test_kept_results_are_not_made_again(tmp_path):
     assert again == made | {"n1": {"square": "kept"}}
     assert kept_map(square, {"n1": 1}, None, 0, "squares")["n1"]["square"] == 1
     (kept / "n3.json").write_text("{")
-    with pytest.raises(bl.InvalidSetting, match="n3.json holds no result that was kept .* delete it to make it again"):
+    with pytest.raises(bl.InvalidSetting, match="n3.json does not contain a stored result .* delete it"):
         kept_map(square, tasks, kept, 0, "squares")
 
 
@@ -105,15 +105,15 @@ def described(function, finals):
     ]
 
 
-def test_counts_compare_in_pairs():
+def test_counts_use_paired_differences():
     better = {"asyRAND": [3.0, 4.0, 5.0], "synTS": [1.0, 2.0, 3.0], "asyTS": [0.9, 2.1, 2.9]}
-    # Less than random, and more than synTS in every run.
+    # Smaller than random's, and larger than synTS's in every run.
     worse = {"asyRAND": [3.0, 4.0, 5.0], "synTS": [1.0, 2.0, 3.0], "asyTS": [1.2, 2.2, 3.3]}
     found = asyts.counts(described("branin", better) + described("park1", worse) + described("park2", {"synTS": [1.0]}))
     assert list(found["functions"]) == ["branin", "park1"]
     assert (found["beats_random"], found["no_worse_than_synTS"]) == (2, 1)
     assert found["functions"]["park1"]["difference_to_synTS"] == pytest.approx(0.7 / 3)
-    # One run has no standard error: nothing is said of what needs one.
+    # One run has no standard error, so comparisons that need one are left out.
     one = asyts.counts(described("branin", {method: values[:1] for method, values in better.items()}))
     assert (one["beats_random"], one["no_worse_than_synTS"]) == (1, None)
 
@@ -132,7 +132,7 @@ def test_the_replay_end_to_end(tmp_path, capsys, monkeypatch):
     assert by_panel == set(asyts.every_setting(asyts.QUICK_FUNCTIONS))
     assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
     assert len(list((tmp_path / "kept").iterdir())) == len(report["settings"])
-    # All of it is kept.
+    # The whole result is stored.
     assert cli.main([*arguments, *files]) == cli.DONE
     assert capsys.readouterr().out == first
 
@@ -141,7 +141,7 @@ def test_options_of_this_replay_are_refused_elsewhere(capsys):
     pytest.importorskip("sklearn")
     for option in (["--quick"], ["--keep", "folder"]):
         assert cli.main(["replay", "lr", *option]) == cli.FAILED
-        assert f"{option[0]} is no option of the replay lr" in capsys.readouterr().err
+        assert f"{option[0]} is not an option of the replay lr" in capsys.readouterr().err
 
 
 def test_every_panel_and_count_is_run_in_full():

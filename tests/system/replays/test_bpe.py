@@ -31,8 +31,8 @@ def test_mean_regret_is_within_the_range_of_the_authors_runs(mean):
 
 
 @needs_data
-def test_the_default_version_costs_what_delays_make_it_cost():
-    """On the f on record, T = 1000: the regret grows about linearly with the mean delay."""
+def test_regret_grows_with_the_mean_delay():
+    """On the recorded f with T = 1000 the regret grows about linearly with the mean delay."""
     ends = {}
     for mean in bpe.MEANS:
         setting = bpe.Setting("reference", "BPE-Delay", mean)
@@ -46,7 +46,7 @@ def test_functions_are_smooth_samples_and_the_same_for_a_seed():
     for name, lengthscale in bpe.LENGTHSCALES.items():
         f = bpe.sample(name, 3)
         assert np.array_equal(f, bpe.sample(name, 3)) and not np.array_equal(f, bpe.sample(name, 4))
-        # The interpolation passes through its 25 values: at the corners of the square, candidates themselves.
+        # The interpolation passes through its 25 values; the corners of the square are also candidates.
         corners = [0, 49, 49 * 50, 2499]
         points = np.array([[-5.0, -5.0], [-5.0, 5.0], [5.0, -5.0], [5.0, 5.0]])
         assert np.array_equal(bpe.grid()[corners], points)

@@ -27,7 +27,7 @@ def small(tmp_path, monkeypatch):
 
 
 class Diary:
-    """A function of params that notes when each trial starts and ends; trial 0 may wait for something."""
+    """A function of params that records when each trial starts and ends; trial 0 may wait for an event."""
 
     def __init__(self, first_waits_for=None):
         self.events, self.lock, self.first_waits_for = [], threading.Lock(), first_waits_for
@@ -85,7 +85,7 @@ def test_ctrl_c_ends_the_replay_and_not_one_run_of_it():
         cifar.search(random_search(), interrupted, None, None, 60.0, 3)
 
 
-def test_a_curve_is_the_best_of_what_has_arrived():
+def test_a_curve_is_the_best_of_the_arrived_results():
     runs = [
         cifar.Search(0.0, [1.0, 2.0, 4.0], [0.2, 0.5, 0.4], [1.0, 1.0, 2.0], 0.6),
         cifar.Search(0.0, [3.0], [0.3], [3.0], 0.8),

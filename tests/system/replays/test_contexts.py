@@ -1,4 +1,4 @@
-"""The replays of tasks in sequence: regret by hand on small generated data, bad data, and the published tables."""
+"""The replays of tasks in sequence: regret on small generated data, bad data, and the published tables."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_error_for_missing_data_names_the_file(tmp_path):
 
 
 @pytest.mark.parametrize("faithful", [False, True])
-def test_the_regret_of_tasks_in_sequence_is_that_of_a_log_by_hand(faithful, tmp_path, monkeypatch):
+def test_the_regret_of_tasks_in_sequence_equals_a_direct_computation(faithful, tmp_path, monkeypatch):
     monkeypatch.setattr(verma_contexts, "ITERATIONS_PER_TASK", 4)
     logs = []
     made = bl.algorithm

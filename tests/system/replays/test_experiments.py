@@ -48,7 +48,7 @@ def recorded(run: dict, accuracy: np.ndarray) -> History:
 
 @needs_data
 @pytest.mark.parametrize("setting", PUBLISHED)
-def test_the_published_table_comes_out_of_the_published_runs(setting):
+def test_the_published_table_follows_from_the_published_runs(setting):
     mean, stderr = mean_stderr(svm.published_errors(svm.published_runs(DATA), *setting))
     printed = " ".join(f"{mean[i]:.2f}±{stderr[i]:.2f}" for i in verma.REPORTED)
     assert printed == PUBLISHED[setting]
@@ -255,7 +255,7 @@ def test_with_the_kernel_given_nothing_is_fitted_and_censoring_wins():
 def test_given_excludes_faithful_and_is_an_option_of_one_replay():
     with pytest.raises(bl.InvalidSetting, match="--given and --faithful"):
         execute(sdf_synthetic, Options(given=True, faithful=True))
-    with pytest.raises(bl.InvalidSetting, match="--given is no option of the replay lr"):
+    with pytest.raises(bl.InvalidSetting, match="--given is not an option of the replay lr"):
         execute(lr, Options(given=True))
 
 

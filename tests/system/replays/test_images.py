@@ -1,4 +1,4 @@
-"""Images from files that are written here, and from those of MNIST where they are."""
+"""Images from files written by the tests, and from MNIST's files if available."""
 
 import gzip
 import os
@@ -35,9 +35,9 @@ def test_an_idx_file_is_read_as_it_was_written(tmp_path_factory, array, compress
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"", "no IDX file"),
-        (b"\x89PNG....", "no IDX file"),
-        (b"\0\0\x0d\x01\0\0\0\0", "no IDX file of bytes"),  # 0x0D: floats
+        (b"", "not an IDX file"),
+        (b"\x89PNG....", "not an IDX file"),
+        (b"\0\0\x0d\x01\0\0\0\0", "not an IDX file of bytes"),  # 0x0D: floats
         (b"\0\0\x08\x03\0\0\0\x02", "ends too early"),
         (idx(np.zeros((2, 3)))[:-1], "ends too early"),
         (idx(np.zeros((2, 3))) + b"\0", "too late"),
@@ -70,7 +70,7 @@ def test_all_four_files_are_the_usual_parts(tmp_path, compress):
         np.testing.assert_array_equal(part.classes, classes)
 
 
-def test_of_the_test_digits_70_percent_train_and_the_others_validate(tmp_path):
+def test_70_percent_of_the_test_digits_train_and_the_others_validate(tmp_path):
     training, validation, which = images.mnist(folder_of_digits(tmp_path, 50))
     assert (len(training), len(validation)) == (35, 15)
     assert which == "MNIST's 50 test digits: 35 for training, 15 for validation"

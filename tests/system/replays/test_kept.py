@@ -1,4 +1,4 @@
-"""Replays of networks that keep their runs: a function stands in for training, so that torch is not needed."""
+"""Replays of networks that store their runs. A function replaces the training, so torch is not needed."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def trained(monkeypatch):
 
 
 def untimed(report):
-    """A report as JSON data, without what depends on the speed of the machine."""
+    """A report as JSON data, without the facts that depend on the speed of the machine."""
     timed = ("times", "seconds_per_suggestion", "seconds_per_evaluation", "curve_mean", "curve_stderr")
     timed += ("arrival_per_run",)
     settings = [{k: v for k, v in setting.items() if k not in timed} for setting in report["settings"]]
@@ -55,12 +55,12 @@ def test_kept_runs_are_not_made_again(replay, trained, tmp_path):
     again = replay.run(options)
     assert len(trained) == n_trained
     np.testing.assert_equal(again, report)
-    # As without files, times apart.
+    # As without files, except for times.
     np.testing.assert_equal(untimed(replay.run(replace(options, keep=None))), untimed(report))
 
 
 @pytest.mark.parametrize("replay", REPLAYS)
-def test_a_replay_goes_on_with_the_runs_that_are_missing(replay, trained, tmp_path):
+def test_a_replay_continues_with_the_missing_runs(replay, trained, tmp_path):
     options = Options(runs=1, iterations=2, workers=0, keep=tmp_path)
     replay.run(options)
     first = {file.name: file.read_text() for file in tmp_path.iterdir()}

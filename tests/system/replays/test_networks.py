@@ -49,7 +49,7 @@ def test_the_network_of_the_paper_computed_by_numpy():
     pixels, _ = training.tensors(some)
     scores = array(network(pixels))
     for image, found in zip(some.pixels[:3] / 255.0, scores, strict=False):
-        # In the paper's order: ReLU, then the maxima of 3 x 3 pixels, of which 26 give 8 and leave 2 over.
+        # In the paper's order: ReLU, then the maxima of 3 x 3 pixels; 26 pixels give 8 maxima, and 2 are left over.
         x = np.maximum(convolved(image, array(convolution.weight), array(convolution.bias)), 0.0)
         x = x[:, :24, :24].reshape(8, 8, 3, 8, 3).max(axis=(2, 4)).ravel()
         x = np.maximum(array(dense.weight) @ x + array(dense.bias), 0.0)
@@ -85,7 +85,7 @@ def test_skip_connections_pass_by_layers_that_are_silent():
     x = x.reshape(4, 7, 4, 7, 4).max(axis=(2, 4))
     x = np.maximum(np.einsum("oc,cij->oij", skip_1, x), 0.0)[:, :6, :6].reshape(6, 3, 2, 3, 2).max(axis=(2, 4))
     x = np.maximum(np.einsum("oc,cij->oij", skip_3, x), 0.0)
-    # A 2 x 2 grid over 3 x 3 pixels: the middle row and column belong to both sides.
+    # A 2 x 2 grid over 3 x 3 pixels, so the middle row and column belong to both sides.
     x = np.array([[[c[i : i + 2, j : j + 2].max() for j in (0, 1)] for i in (0, 1)] for c in x]).ravel()
     x = np.maximum(array(network.dense.weight) @ x + array(network.dense.bias), 0.0)
     expected = array(network.scores.weight) @ x + array(network.scores.bias)
@@ -100,7 +100,7 @@ def test_adam_moves_by_the_rate_of_each_epoch_along_the_gradient(decay):
         network = cnn.network()
         pixels, _ = training.tensors(some)
         scores, before = array(network(pixels)), array(network[-1].bias)
-        rate = 1e-5  # so small that the gradient of the second epoch is that of the first
+        rate = 1e-5  # so small that both epochs have the same gradient
         training.train(network, some, epochs=2, batch_size=30, learning_rate=rate, decay=decay)
     # The gradient of the mean cross-entropy by the last biases; Adam's first steps have the size of the rate.
     share = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
@@ -158,7 +158,7 @@ def test_accuracy_counts_the_highest_scores_also_where_training_diverged():
 def test_the_digits_come_by_torchvision_where_there_is_no_folder(tmp_path, monkeypatch):
     pytest.importorskip("torchvision", reason="torchvision is not installed: pip install 'belated[torch]'")
     monkeypatch.setattr(torch.hub, "get_dir", lambda: str(tmp_path))
-    kept = tmp_path / "datasets" / "MNIST" / "raw"  # where torchvision keeps what it has downloaded
+    kept = tmp_path / "datasets" / "MNIST" / "raw"  # where torchvision stores its downloads
     kept.mkdir(parents=True)
     parts = [drawn(30, seed=1), drawn(20, seed=2)]
     for names, part in zip((TRAINING_DIGITS, OTHER_DIGITS), parts, strict=True):

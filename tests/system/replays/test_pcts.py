@@ -33,8 +33,8 @@ def test_the_unit_cube_is_the_domain(name):
 
 
 @every_problem
-def test_the_programs_function_is_the_full_one_where_it_says_so(name):
-    """CurrinExp's is so at z = 0, all others at z = 1."""
+def test_the_programs_function_equals_the_full_one_at_full_fidelity(name):
+    """This holds for CurrinExp at z = 0 and for all others at z = 1."""
     problem = PROBLEMS[name]
     full = 0.0 if name == "CurrinExp" else 1.0
     f = wang.program_value(problem)
@@ -44,7 +44,7 @@ def test_the_programs_function_is_the_full_one_where_it_says_so(name):
 
 
 @every_problem
-def test_the_papers_optimum_is_that_of_the_function_to_its_digits(name):
+def test_the_papers_optimum_equals_the_functions_to_its_digits(name):
     problem = PROBLEMS[name]
     tolerance = {"Borehole": 0.06, "CurrinExp": 4e-5}.get(name, 3e-6)
     assert problem.function.optimum == pytest.approx(problem.optimum, abs=tolerance)
@@ -141,7 +141,7 @@ def test_the_papers_search_starts_one_evaluation_a_unit(algorithm):
 
 
 def test_an_option_that_it_does_not_have_is_refused():
-    with pytest.raises(bl.InvalidSetting, match="--keep is no option of the replay pcts-sr"):
+    with pytest.raises(bl.InvalidSetting, match="--keep is not an option of the replay pcts-sr"):
         execute(pcts_sr, Options(keep=Path("x")))
 
 

@@ -1,4 +1,4 @@
-"""The authors' program of PCTS: its tree against recomputation, its clock, and a run that they have on record."""
+"""The authors' program of PCTS: its tree against a recomputation, its clock, and a run recorded by the authors."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def expected_b(tree, node):
     n=st.integers(0, 40),
     width=st.sampled_from([UCB1Sigma(0.1), UCBV(1.0), UCBV(5.0, 0.02)]),
 )
-def test_b_values_are_those_of_the_definition(seed, n, width):
+def test_b_values_follow_the_definition(seed, n, width):
     rng = np.random.default_rng(seed)
     tree = Tree(Node(CUBE, 0, 0, rng.normal()), nu=0.5, rho=0.8, width=width)
     for _ in range(n):
@@ -109,12 +109,12 @@ def test_waiting_expands_a_leaf_every_two_delays():
     assert found.times == [8.0 * k for k in range(76)]
 
 
-def test_with_delay_more_leaves_are_expanded_than_by_waiting_and_selection_waits_at_a_pending_one():
+def test_delay_expands_more_leaves_than_waiting_and_selection_waits_at_a_pending_leaf():
     made = evaluations()
     found = run_instance(made, 0.1, 0.9, UCB1Sigma(0.01), 400.0, np.random.default_rng(0))
     assert set(found.times) <= {4.0 * k for k in range(101)}
     per_moment = [found.times[1:].count(time) for time in sorted(set(found.times))]
-    # The root alone at first, then one of its children before the other.
+    # First only the root, then one of its children before the other.
     assert per_moment[0] == 1 and 1 <= np.mean(per_moment) < 4
     assert found.n_expansions > 1.2 * 50
 
@@ -138,7 +138,7 @@ def test_a_bias_that_is_contradicted_is_grown():
     assert len({each.nu for each in run_poo(still, UCB1Sigma(0.01), 300.0, 4.0, np.random.default_rng(0))}) == 1
 
 
-def test_the_smoothness_of_instances_is_that_of_the_tables():
+def test_the_smoothness_of_instances_equals_the_tables():
     rho = [each.rho for each in run_poo(evaluations(), UCB1Sigma(0.01), 60.0, 4.0, np.random.default_rng(0), at_most=3)]
     assert rho == pytest.approx([0.95, 0.9259454628, 0.857375])
     assert n_instances(148.0, 0.95, 3) == 3
@@ -157,7 +157,7 @@ def test_the_smoothness_of_instances_is_that_of_the_tables():
         ("Branin", 0.8313313704),
     ],
 )
-def test_the_bias_constant_of_the_program_is_that_of_the_tables(name, nu):
+def test_the_bias_constant_of_the_program_equals_the_tables(name, nu):
     problem = PROBLEMS[name]
     made = Evaluations(wang.program_value(problem), problem.d, itertools.repeat(4.0))
     assert made.estimate_bias() == 8.0

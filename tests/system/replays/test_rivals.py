@@ -1,4 +1,4 @@
-"""The rivals of the tree searches: each against a law or a known behaviour of its source."""
+"""The rivals of the tree searches, each compared with a law or a known behaviour of its source."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from belated.experiments.rivals import Batches, CoKriging, TimeIsUp, WaitAndAct,
 
 
 def clock(f, n, delay=1.0, noise=None):
-    """One that sees n values."""
+    """An algorithm that sees n values."""
     return WaitAndAct(f, itertools.repeat(delay), n * delay, noise)
 
 
 def bump(x, z=1.0):
-    """Maximum 0 at 0.3; a lower fidelity lowers it, not equally everywhere."""
+    """Maximum 0 at 0.3; a lower fidelity lowers f, not equally everywhere."""
     return float(-np.sum((x - 0.3) ** 2) - 0.1 * (1 - z) * (1 + x[0]))
 
 
@@ -61,7 +61,7 @@ def test_the_recommendation_is_the_best_at_the_highest_fidelity():
     assert [float(x[0]) for x in evaluate.recommendations()] == [0.9, 0.2, 0.2, 0.2, 0.4]
 
 
-def test_a_model_may_recommend_a_point_of_its_own():
+def test_a_model_may_recommend_an_untried_point():
     evaluate = clock(lambda x, z: float(x[0]), 10)
     evaluate(np.array([0.9]))
     evaluate(np.array([0.2]))
@@ -113,7 +113,7 @@ def test_mf_gp_ucb_asks_only_its_fidelities_and_goes_up_when_the_lower_ones_are_
     assert set(evaluate.fidelities) <= {0.333, 0.667, 1.0}
     assert evaluate.fidelities[:4] == [0.333, 0.333, 0.667, 1.0]
     later = evaluate.fidelities[4:]
-    # It begins below, and what is below is uncertain no longer at the end.
+    # It starts at the lowest fidelity and ends at the highest, once the lower ones are known.
     assert later[0] == 0.333 and 1.0 in later
 
 
@@ -165,7 +165,7 @@ def test_higher_levels_correlate_more_with_the_highest():
     model = co_kriging(3, [0.4, 1.0, 0.3, 0.2, 1e-6], np.random.default_rng(6), n=4)
     far = np.array([[3.0, 3.0]])
     found = [float(model.correlation(far, level)[0]) for level in range(3)]
-    # Far from all values: the prior's, sqrt(σ_0² + … + σ_l²)/sqrt(Σ σ²).
+    # Far from all values it is the prior correlation, sqrt(σ_0² + … + σ_l²)/sqrt(Σ σ²).
     assert found == pytest.approx([math.sqrt(1 / 1.5), math.sqrt(1.3 / 1.5), 1.0], abs=1e-4)
 
 
@@ -200,7 +200,7 @@ def test_ascent_reaches_the_maximum_of_a_concave_function():
 
 
 def test_dbgd_with_tiny_delays_is_ogd():
-    """Values that come at the end of their slot: the same points."""
+    """If values come at the end of their slot, the points are the same."""
     waiting = wait_and_act(rivals.ogd, clock(bump, 300), 2, np.random.default_rng(3))
     delayed = WaitAndAct(bump, itertools.repeat(1.0), 300.0)
     wait_and_act(rivals.dbgd, delayed, 2, np.random.default_rng(3))
@@ -213,7 +213,7 @@ def test_dbgd_starts_one_evaluation_a_unit_and_learns_from_late_gradients():
     wait_and_act(rivals.dbgd, delayed, 2, np.random.default_rng(3))
     assert len(delayed.times) == 581 and max(delayed.times) == 600.0 and delayed.times == sorted(delayed.times)
     assert bump(delayed.recommendations()[-1]) > -0.01
-    # No gradient is there before unit 21: the first slots are at one point.
+    # There is no gradient before unit 21, so the first slots are at one point.
     first = np.array(delayed.points)[:18:3]
     assert np.all(first == first[0])
 
@@ -232,7 +232,7 @@ def test_successive_rejects_stays_within_its_budget(n_arms, budget):
     assert counts == [*expected, expected[-1]]
 
 
-def test_successive_rejects_errs_no_more_than_its_theorem_says():
+def test_successive_rejects_errs_within_its_theorem():
     """Audibert et al. 2010, Theorem 2: P(error) ≤ K(K − 1)/2·exp(−(n − K)/(logbar(K)·H_2)), values in [0, 1]."""
     rng = np.random.default_rng(0)
     means, budget, n_runs = np.array([0.9, 0.4, 0.3, 0.2]), 100, 400
@@ -285,7 +285,7 @@ def test_mfhoo_evaluates_small_cells_at_a_higher_fidelity(width):
     assert bump(found.points[-1]) > -0.01
 
 
-def test_mfpoo_shares_what_it_has_evaluated():
+def test_mfpoo_shares_evaluations():
     made = Evaluations(bump, 2, itertools.repeat(4.0))
     found = run_poo(made, UCB1Sigma(0.01), 600.0, 4.0, np.random.default_rng(0), at_most=3, act="wait")
     assert made.n < sum(each.n_nodes for each in found)

@@ -42,7 +42,7 @@ def no_network(monkeypatch):
 
 
 class Diary:
-    """A random search that notes what it is told, and when: `now` is the number of suggestions so far."""
+    """A random search that records its values and when they came: `now` is the number of suggestions so far."""
 
     def __init__(self, fidelity=None):
         self.inner, self.events = bl.RandomSearch(LINE, fidelity=fidelity, seed=0), []
@@ -97,10 +97,10 @@ def test_a_long_evaluation_delays_its_result_and_the_next_one():
 def test_a_quarter_of_the_samples_takes_a_quarter_of_the_time():
     found = searched(Diary(bl.Fidelity(10, 100)))
     assert (found.n_evaluations, found.cost) == (40, 10.0)
-    assert found.n_observed == 28  # started at 0, 1/4, …, 6 3/4: free a quarter later, and 3 more
+    assert found.n_observed == 28  # started at 0, 1/4, …, 6 3/4; free a quarter later, results 3 later
 
 
-def test_recommendations_follow_what_has_arrived():
+def test_recommendations_follow_arrived_results():
     values = {}
     found = searched(Diary(), lambda params, n: values.setdefault(len(values), params)["x"], times=(0, 3, 4, 10))
     assert found.recommended[:2] == [None, None]
@@ -139,7 +139,7 @@ def test_a_tree_that_does_not_wait_sees_more_and_finds_more():
 # Evaluations, constants.
 
 
-def test_evaluations_are_kept_and_go_on(tmp_path):
+def test_stored_evaluations_are_continued(tmp_path):
     file, computed = tmp_path / "kept.jsonl", []
 
     def f(params, n):
@@ -184,7 +184,7 @@ def test_the_range_of_samples_shrinks_with_the_rows():
     assert pcts_nn.EXPERIMENT.range(1797) == (180, 1797)
 
 
-def test_published_medians_are_those_of_the_task(tmp_path):
+def test_published_medians_belong_to_the_task(tmp_path):
     rows = [
         {"task": task, "algorithm": "PCTS + DUCBV", "optimum": None, "max": 0.9, "median": median, "std": 0.1}
         for task, median in (("NewsGroup-SVM", 0.8), ("MNIST-NN", 0.7))
@@ -194,7 +194,7 @@ def test_published_medians_are_those_of_the_task(tmp_path):
     assert wang_tuning.published(None, "MNIST-NN") == {}
 
 
-def test_the_trees_are_told_what_the_paper_tells_them():
+def test_the_trees_have_the_settings_of_the_paper():
     source = tuning_data.find("mnist", None, bundled=True)
 
     def tree(algorithm, faithful=False):
@@ -249,7 +249,7 @@ def test_every_beginning_has_its_share_of_each_class(classes):
     for n in range(1, len(y) + 1):
         counts = np.array([np.sum(y[order[:n]] == each) for each in present])
         unfinished = counts < totals
-        # A class is behind another by two at most while it has rows left: they take turns.
+        # Classes take turns, so while a class has rows left it is behind another by at most two.
         assert not unfinished.any() or counts.max() - counts[unfinished].min() <= 1
 
 
@@ -368,7 +368,7 @@ def test_a_small_replay_from_end_to_end(replay, tmp_path, monkeypatch):
     assert text.startswith("scikit-learn's 1,797 bundled digits.") and "wait-and-act+DUCBV" in text
     replay.draw(report, tmp_path / "figure.png")
     assert (tmp_path / "figure.png").read_bytes().startswith(b"\x89PNG")
-    # What is kept is not computed again: neither runs nor, where a run is missing, its evaluations.
+    # Stored runs are not computed again. If a run is missing, its stored evaluations are used.
     monkeypatch.setattr(
         replay, "EXPERIMENT", replace(replay.EXPERIMENT, accuracy=lambda *arguments: pytest.fail("computed again"))
     )

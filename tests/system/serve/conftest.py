@@ -1,4 +1,4 @@
-"""A server for the tests of `belated serve`: a process of its own on a file of studies."""
+"""A server for the tests of `belated serve`: a separate process with a file of studies."""
 
 import pytest
 
@@ -8,27 +8,27 @@ from campaigns import service
 
 @pytest.fixture(scope="session")
 def running(tmp_path_factory):
-    """A server; each test makes studies of its own in the file `running.url`."""
+    """A server; each test makes its own studies in the file `running.url`."""
     reason = service.missing()
     if reason is not None:
         pytest.skip(reason)
     with service.Service(f"sqlite:///{tmp_path_factory.mktemp('serve') / 'studies.db'}") as started:
         yield started
         code, said = started.stop()
-        # It ended as it was told, without an error.
+        # It ended at the signal, without an error.
         assert code == 0 and "Traceback" not in said and started.token not in said, said
 
 
 @pytest.fixture
 def client(running):
-    """A client that shows the token."""
+    """A client that sends the token."""
     with running.client() as client:
         yield client
 
 
 @pytest.fixture
 def study(running, request):
-    """A new study of random search in the store of the server, opened here too."""
+    """A new study of random search in the store of the server, also opened in this process."""
     return new_study(running, request, bl.RandomSearch({"x": (0.0, 1.0)}, seed=0))
 
 

@@ -1,4 +1,4 @@
-"""The API of `belated serve`, asked over HTTP and compared with the study in the store."""
+"""The API of `belated serve`: answers over HTTP are compared with the study in the store."""
 
 import time
 
@@ -20,7 +20,7 @@ def ok(answer, status=200):
 
 
 def refused(answer, status, *words):
-    """The data of an answer that is a problem and whose detail has these words."""
+    """The data of a problem whose detail contains these words."""
     assert answer.status_code == status, answer.text
     assert answer.headers["content-type"] == "application/problem+json"
     found = answer.json()
@@ -30,13 +30,13 @@ def refused(answer, status, *words):
 
 
 def synced(study):
-    """A study that has taken in what the server wrote."""
+    """A study that has read the events of the server."""
     study.sync()
     return study
 
 
 def as_json(trial):
-    """What the API says of a trial, times left out."""
+    """The description of a trial by the API, without times."""
     error = trial.error
     return {
         "number": trial.number,
@@ -130,7 +130,7 @@ def test_candidates_are_named_by_their_index_and_row(client, create, path):
     refused(client.post(f"{path}/trials/0/observe", json={"value": 2.0, "params": 3, "amend": True}), 422, "index")
 
 
-def test_the_time_may_be_given_where_the_clock_shows_seconds(client, create, path):
+def test_the_time_may_be_given_if_the_clock_counts_seconds(client, create, path):
     study = create(bl.RandomSearch({"x": (0.0, 1.0)}, clock="seconds", seed=0))
     (trial,) = ok(client.post(f"{path}/suggest", json={"now": 100, "expires_after": 5}))["trials"]
     assert trial["suggested_at"] == 100.0 and trial["expires_at"] == 105.0
@@ -146,7 +146,7 @@ def test_times_of_writing_are_the_servers(client, create, path):
     (trial,) = ok(client.post(f"{path}/suggest", json={"now": 100}))["trials"]
     found = ok(client.post(f"{path}/trials/0/observe", json={"value": 1.0, "now": 130.5}))
     assert start - 1 < trial["started_at"] <= found["changed_at"] < time.time() + 1
-    # Another process that gives its own time, too.
+    # Another process also gives its own time.
     bl.Study.load(study.name, study._store.url, time=lambda: 200.0).suggest()
     (_, other) = ok(client.get(f"{path}/trials"))["trials"]
     assert other["suggested_at"] == 200.0 and other["started_at"] > start - 1
@@ -173,7 +173,7 @@ def test_a_log_with_an_infinite_delay_is_answered(client, create, path, monkeypa
     assert ok(client.post(f"{path}/suggest"))["trials"][0]["number"] == 1
 
 
-def test_the_time_is_refused_where_the_clock_counts_suggestions(client, study, path):
+def test_the_time_is_refused_if_the_clock_counts_suggestions(client, study, path):
     refused(client.post(f"{path}/suggest", json={"now": 100}), 422, "now=100.0", "clock='iterations'")
     assert study.n_trials == 0
 
@@ -209,7 +209,7 @@ def test_pages_of_studies_have_every_name_once(tmp_path):
         refused(client.get("/v1/studies", params={"after": "x"}), 422, "after")
 
 
-def test_names_that_are_given_twice_are_refused(client, running):
+def test_repeated_names_are_refused(client, running):
     x = {"name": "x", "kind": "Real", "low": 0.0, "high": 1.0}
     other = {"name": "y", "kind": "Real", "low": 0.0, "high": 1.0, "when": [["k", ["a"]], ["k", ["b"]]]}
     kinds = {"name": "k", "kind": "Categorical", "choices": ["a", "b"]}
@@ -228,7 +228,7 @@ def test_an_encoded_nul_is_not_a_slash(client, running):
     refused(client.get("/v1/studies/with%00slash"), 404)
 
 
-def test_pages_have_what_changed_since_an_earlier_one(client, study, path):
+def test_pages_have_the_changes_since_an_earlier_one(client, study, path):
     trials = study.suggest(n=5)
     events = ok(client.get(f"{path}/trials"))["events"]
     assert ok(client.get(f"{path}/trials", params={"since": events}))["trials"] == []
@@ -242,7 +242,7 @@ def test_pages_have_what_changed_since_an_earlier_one(client, study, path):
     assert ok(client.get(f"{path}/trials", params={"since": 10**30}))["trials"] == []
 
 
-def test_times_of_writing_are_those_of_the_store(client, study, path):
+def test_times_of_writing_equal_those_in_the_store(client, study, path):
     trial = study.suggest()
     study.observe(trial, 1.0)
     written = [record.at for record in study._store.events(study.name, 0)]
@@ -250,7 +250,7 @@ def test_times_of_writing_are_those_of_the_store(client, study, path):
     assert [found["started_at"], found["changed_at"]] == written
 
 
-def test_a_key_makes_a_suggestion_and_a_report_once(client, study, path):
+def test_a_call_with_a_key_takes_effect_once(client, study, path):
     body = {"n": 2, "key": "jöb 1"}
     first = ok(client.post(f"{path}/suggest", json=body))
     assert ok(client.post(f"{path}/suggest", json=body)) == first
@@ -261,7 +261,7 @@ def test_a_key_makes_a_suggestion_and_a_report_once(client, study, path):
     refused(client.post(f"{path}/suggest", json=body | {"n": 3}), 422, "key='jöb 1' started 2 trials before")
     refused(client.post(f"{path}/trials/0/observe", json=report | {"value": 2.0}), 422, "key='r'")
     refused(client.post(f"{path}/suggest", json={"key": "a\nb"}), 422, "printable")
-    # Reports of failure need none: the same again changes nothing.
+    # Reports of failures need no key, because repeating them changes nothing.
     for kind in ("fail", "abandon"):
         assert ok(client.post(f"{path}/trials/1/{kind}")) == ok(client.post(f"{path}/trials/1/{kind}"))
     assert synced(study)._log.n_events() == 5
@@ -317,7 +317,7 @@ def test_constraints_are_functions_and_stay_in_python(client, create, path):
 
 
 @pytest.mark.parametrize("name", ["a/b?c#d e%2F", "<img src=x onerror=alert(1)>", "ü", ".", "a/trials/0"])
-def test_any_name_can_be_created_and_asked_for(client, running, name):
+def test_studies_with_any_name_can_be_created_and_read(client, running, name):
     from urllib.parse import quote
 
     definition = definition_of(bl.BayesOpt(SPACE, seed=3))
@@ -334,13 +334,13 @@ def test_any_name_can_be_created_and_asked_for(client, running, name):
     assert {"name": name} in ok(client.get("/v1/studies"))["studies"]
     study = bl.Study.load(name, running.url)
     assert definition_of(study._optimizer) == definition
-    # The same again is no error, another definition is.
+    # Posting the same definition again is accepted; another definition is an error.
     assert ok(client.post("/v1/studies", json=body))["name"] == name
     other = {"optimizer": "BayesOpt", "arguments": definition["arguments"] | {"seed": 4}}
     refused(client.post("/v1/studies", json={"name": name, "definition": other}), 409, "other settings", "seed")
 
 
-def test_a_definition_may_leave_out_what_has_a_default(client, running, request, path):
+def test_a_definition_may_leave_out_arguments_with_defaults(client, running, request, path):
     definition = {"optimizer": "BayesOpt", "arguments": {"space": [{"name": "x", "kind": "Real", "low": 0, "high": 1}]}}
     ok(client.post("/v1/studies", json={"name": request.node.name, "definition": definition}), 201)
     stored = ok(client.get(f"{path}/definition"))
@@ -362,12 +362,12 @@ def test_a_definition_may_leave_out_what_has_a_default(client, running, request,
             {"optimizer": "BayesOpt", "arguments": {"space": [{"name": "x", "kind": "Real", "low": 2, "high": 1}]}},
             "low",
         ),
-        ({"optimizer": "BayesOpt", "arguments": {"space": "x"}}, "makes no optimizer"),
+        ({"optimizer": "BayesOpt", "arguments": {"space": "x"}}, "does not define an optimizer"),
         ({"optimizer": "RandomSearch", "arguments": {"candidates": [[1]], "time": 3}}, "time"),
         ({"optimizer": "RandomSearch", "arguments": {"candidates": [[1]], "constraints": ["f"]}}, "functions"),
     ],
 )
-def test_a_definition_that_makes_no_optimizer_is_422(client, running, definition, words):
+def test_an_invalid_definition_is_422(client, running, definition, words):
     refused(client.post("/v1/studies", json={"name": "refused", "definition": definition}), 422, words)
     assert {"name": "refused"} not in ok(client.get("/v1/studies"))["studies"]
 
@@ -412,7 +412,7 @@ def test_a_page_ends_where_its_json_is_large(client, study, path):
     from belated.serve.answers import LARGEST_PAGE
 
     for trial in study.suggest(n=7):
-        # The last but one alone is larger than a page.
+        # The second to last trial is larger than a page.
         n = LARGEST_PAGE + 1 if trial.number == 5 else LARGEST_PAGE // 3
         study.observe(trial, float(trial.number), attrs={"text": "x" * n})
     pages, start = [], 0

@@ -1,4 +1,4 @@
-"""Many clients of one study at once, and a store that goes away."""
+"""Many simultaneous clients of one study, and a store that disappears."""
 
 import os
 import threading
@@ -11,7 +11,7 @@ from tests.system.serve.test_api import ok, refused
 
 
 def together(*works):
-    """Carry out functions in threads of their own; the first error of any of them is raised."""
+    """Call each function in a separate thread; raise the first error."""
     errors = []
 
     def carry_out(work):
@@ -40,7 +40,7 @@ def test_each_suggestion_is_given_to_one_client(running, study, path):
                 ok(client.post(f"{path}/trials/{trial['number']}/observe", json={"value": trial["params"]["x"]}))
 
     def local():
-        # Another process of the store, as it were.
+        # This stands for another process on the store.
         for _ in range(12):
             trial = study.suggest()
             numbers.append(trial.number)
@@ -53,7 +53,7 @@ def test_each_suggestion_is_given_to_one_client(running, study, path):
     assert len({trial.params["x"] for trial in study.trials}) == 8 * 12
 
 
-def test_one_key_of_many_clients_starts_one_trial(running, study, path):
+def test_one_key_starts_one_trial_for_many_clients(running, study, path):
     found = []
 
     def work():
@@ -97,7 +97,7 @@ def test_more_studies_than_are_kept_open(running, tmp_path):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="moves a file that is open")
-def test_a_store_that_goes_away_is_503_and_back_again(tmp_path):
+def test_a_missing_store_is_503_until_it_is_back(tmp_path):
     url = f"sqlite:///{tmp_path / 'a.db'}"
     bl.Study("s", url, bl.RandomSearch({"x": (0.0, 1.0)}, seed=0)).suggest()
     with service.Service(url) as running, running.client() as client:
@@ -123,7 +123,7 @@ def test_a_store_that_goes_away_is_503_and_back_again(tmp_path):
         assert code == 0 and running.token not in said
 
 
-def test_a_database_that_goes_away_is_503_without_its_password(postgres):
+def test_a_missing_database_is_503_without_its_password(postgres):
     url = postgres.url(user="locked", password="s3cr3t")
     bl.Study("s", postgres.url(), bl.RandomSearch({"x": (0.0, 1.0)}, seed=0)).suggest()
     for statement in ("USAGE ON SCHEMA belated", "SELECT, INSERT, UPDATE ON ALL TABLES IN SCHEMA belated"):
@@ -136,7 +136,7 @@ def test_a_database_that_goes_away_is_503_without_its_password(postgres):
         assert refused(answer, 503)["error"] == "StoreError" and "s3cr3t" not in answer.text
         postgres.execute("GRANT UPDATE ON belated.heads TO locked")
         assert ok(client.post("/v1/studies/s/suggest"))["trials"][0]["number"] == 2
-        # The server is stopped and started: a call in between waits for it.
+        # The server is stopped and started; a call in between waits for it.
         postgres.stop("immediate")
         postgres.start()
         assert ok(client.post("/v1/studies/s/suggest"))["trials"][0]["number"] == 3

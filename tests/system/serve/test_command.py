@@ -1,4 +1,4 @@
-"""The command `belated serve`: what it refuses to start with, what it prints, and how it ends."""
+"""The command `belated serve`: invalid arguments, its output, and its end."""
 
 import os
 import signal
@@ -30,7 +30,7 @@ def url(tmp_path):
 
 
 def refusal(capsys, monkeypatch, *arguments, token=None):
-    """What is printed where the server does not start."""
+    """The error output if the server does not start."""
     monkeypatch.delenv("BELATED_TOKEN", raising=False)
     if token is not None:
         monkeypatch.setenv("BELATED_TOKEN", token)
@@ -59,12 +59,12 @@ def test_a_token_that_is_not_usable_is_refused_and_not_shown(capsys, monkeypatch
 @pytest.mark.parametrize("content", [b"", b"\n", b"\xff\xfe" * 10])
 def test_a_file_without_a_token_is_refused(capsys, monkeypatch, url, tmp_path, content):
     (tmp_path / "token").write_bytes(content)
-    # Not even with another one in the environment: that would be another token than the one that was meant.
+    # A token in the environment does not replace it, because it may be a different one.
     assert "token" in refusal(capsys, monkeypatch, url, "--token-file", tmp_path / "token", token=TOKEN)
     assert "none" in refusal(capsys, monkeypatch, url, "--token-file", tmp_path / "none", token=TOKEN)
 
 
-def test_the_token_of_the_file_goes_before_that_of_the_environment(monkeypatch, tmp_path):
+def test_the_token_of_the_file_takes_precedence_over_the_environment(monkeypatch, tmp_path):
     (tmp_path / "token").write_text(f"{TOKEN}-of-file\n")
     monkeypatch.setenv("BELATED_TOKEN", f" {TOKEN}\n")
     assert command.read_token(tmp_path / "token") == f"{TOKEN}-of-file"
@@ -133,7 +133,7 @@ def test_a_password_of_the_store_is_in_no_message(capsys, monkeypatch):
 
 
 @needs_framework
-def test_a_store_that_holds_nothing_yet_can_be_served(tmp_path):
+def test_an_empty_store_can_be_served(tmp_path):
     with service.Service(tmp_path / "new.db") as running, running.client() as client:
         assert client.get("/v1/studies").json() == {"studies": [], "next": None}
         assert client.get("/v1/studies/s").status_code == 404
@@ -145,7 +145,7 @@ def test_a_store_that_holds_nothing_yet_can_be_served(tmp_path):
 @needs_framework
 @pytest.mark.skipif(os.name != "posix", reason="sends signals")
 @pytest.mark.parametrize("kind", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_ends_it_and_what_was_acknowledged_is_there(url, kind):
+def test_a_signal_ends_the_server_and_acknowledged_calls_are_stored(url, kind):
     with service.Service(url) as running:
         acknowledged, going = [], True
 
@@ -170,9 +170,9 @@ def test_a_signal_ends_it_and_what_was_acknowledged_is_there(url, kind):
             thread.join()
     assert (running.process.returncode, out, err) == (0, "", "")
     n = bl.Study.load("study", url).n_trials
-    # Requests in progress are carried out and answered: none is there that nobody knows of.
+    # Requests in progress are carried out and answered, so every stored trial was acknowledged.
     assert sorted(acknowledged) == list(range(n)) and n > 0
-    # SQLite has tidied up: the last connection was closed.
+    # The last connection was closed, so SQLite has removed its extra files.
     folder = os.path.dirname(url.removeprefix("sqlite:///"))
     assert os.listdir(folder) == ["studies.db"]
 
@@ -209,7 +209,7 @@ def test_a_call_still_running_at_shutdown_gets_503_and_is_completed(url):
             headers = {"Authorization": f"Bearer {TOKEN}"}
             answers.append(httpx.post(f"{address}/v1/studies/study/suggest", headers=headers, timeout=60))
 
-        # One is carried out, one waits for its turn.
+        # One request is running, and one waits.
         crowd = [threading.Thread(target=ask) for _ in range(2)]
         for thread in crowd:
             thread.start()
@@ -245,7 +245,7 @@ def test_the_framework_is_not_imported_before_it_is_needed():
     assert found.stdout == "set()\n"
 
 
-def test_every_error_has_a_status_that_is_the_clients_unless_it_is_of_the_store():
+def test_every_error_has_a_status_of_4xx_except_errors_of_the_store():
     def below(kind):
         return {kind}.union(*map(below, kind.__subclasses__()))
 
@@ -261,7 +261,7 @@ def test_answers_are_not_held_back_for_an_acknowledgement():
         assert listening.proto == socket.IPPROTO_TCP and listening.getsockname()[1] > 0
 
 
-def test_a_refused_command_leaves_no_handler_of_signals(tmp_path, monkeypatch):
+def test_a_refused_command_leaves_no_signal_handler(tmp_path, monkeypatch):
     monkeypatch.setenv("BELATED_TOKEN", TOKEN)
     before = [signal.getsignal(kind) for kind in (signal.SIGINT, signal.SIGTERM)]
     with socket.create_server(("127.0.0.1", 0)) as taken:

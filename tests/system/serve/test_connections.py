@@ -1,4 +1,4 @@
-"""What clients can hold of the server that show no token: no memory, and few connections for a short time."""
+"""Clients without a token cannot occupy memory, and can hold few connections for a short time."""
 
 import os
 import socket
@@ -96,19 +96,19 @@ def test_silent_connections_are_closed_and_working_ones_are_not(start):
 def test_more_connections_than_files_are_refused_in_few_lines(start):
     process, port = start(3.0)
     crowd = [ask(port, b"") for _ in range(150)]
-    # Those within the limit can go on meanwhile.
+    # Connections within the limit still work.
     crowd[0].sendall(request("GET /v1/studies HTTP/1.1"))
     assert crowd[0].recv(4096).split()[1] == b"200"
     with ask(port, b"") as refused:
         assert refused.recv(4096).split()[1] == b"503"
-    # Once the silent ones were closed, others are let in.
+    # Once the silent connections are closed, new ones are accepted.
     for connection in crowd[1:]:
         wait_until_closed(connection)
     with ask(port, request("GET /v1/studies HTTP/1.1")) as later:
         assert later.recv(4096).split()[1] == b"200"
     process.terminate()
     _, said = process.communicate(timeout=30)
-    # A line for the server's limit; the system's limit is not reached even by connections that come all at once.
+    # One line names the server's limit. Many simultaneous connections do not reach the limit of the system.
     assert process.returncode == 0 and len(said.splitlines()) == 1, said
     for connection in crowd:
         connection.close()

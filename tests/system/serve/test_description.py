@@ -1,4 +1,4 @@
-"""The API against its own description: requests that are made from it, right ones and wrong ones."""
+"""The API compared with its description, by valid and invalid requests made from the description."""
 
 import sys
 from pathlib import Path
@@ -10,7 +10,7 @@ from campaigns import service
 
 @pytest.fixture
 def serve(monkeypatch):
-    """The fault program, imported as it imports itself."""
+    """The fault program, imported by its own name."""
     pytest.importorskip("schemathesis")
     reason = service.missing()
     if reason is not None:

@@ -1,4 +1,4 @@
-"""Who is let in, and with what: tokens, sizes, and bodies that are no JSON."""
+"""Which requests are accepted: tokens, sizes, and bodies that are not JSON."""
 
 import asyncio
 import json
@@ -41,12 +41,12 @@ def test_a_wrong_token_is_401(running, client, header):
     refused(client.get("/v1/studies", headers={"Authorization": value.encode("latin-1")}), 401, "Authorization: Bearer")
 
 
-def test_the_token_is_shown_in_the_usual_forms(running, client):
+def test_the_token_is_accepted_in_the_usual_forms(running, client):
     for header in ("Bearer {}", "bearer {}", "Bearer  {}"):
         ok(client.get("/v1/studies", headers={"Authorization": header.format(running.token)}))
 
 
-def test_the_token_is_not_kept_nor_shown(running):
+def test_the_token_is_not_stored_or_shown(running):
     made = gate.Gate(None, "a-secret-of-sixteen")
     shown = repr(made) + repr(vars(made)) + str(made.__dict__)
     assert "secret" not in shown
@@ -62,7 +62,7 @@ def test_two_tokens_are_refused(running):
 
 
 def raw(running, data):
-    """The first bytes that the server answers to bytes."""
+    """The first bytes of the server's answer to these bytes."""
     with socket.create_connection(("127.0.0.1", running.port), timeout=30) as connection:
         connection.sendall(data)
         return connection.recv(4096)
@@ -83,7 +83,7 @@ def test_a_body_of_the_largest_size_is_read_and_a_larger_one_is_413(client, stud
     assert len(largest) == gate.LARGEST_BODY
     headers = {"Content-Type": "application/json"}
     refused(client.post(f"{path}/trials/0/fail", content=largest + " ", headers=headers), 413, str(gate.LARGEST_BODY))
-    # In pieces, without saying how long it will be.
+    # The body is sent in pieces, without its length.
     pieces = (largest.encode()[i : i + 65536] for i in range(0, len(largest), 65536))
     refused(client.post(f"{path}/trials/0/fail", content=[*pieces, b"  "], headers=headers), 413)
     assert synced(study).trial(0).state == "pending"

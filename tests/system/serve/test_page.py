@@ -1,4 +1,4 @@
-"""The page of `belated serve` in a real browser: what it shows, and what does not run."""
+"""The page of `belated serve` in a real browser: its content, and scripts that must not run."""
 
 import shutil
 import time
@@ -51,7 +51,7 @@ def served(tmp_path):
 
 
 def wait(browser, condition):
-    """The first true answer of a condition of the page."""
+    """Wait until a condition of the page is true; return its value."""
     end = time.monotonic() + PATIENCE
     while not (found := condition()):
         assert time.monotonic() < end, browser.find_element("tag name", "body").text
@@ -60,24 +60,24 @@ def wait(browser, condition):
 
 
 def text(browser, name):
-    """The text of an element, as it is shown."""
+    """The visible text of an element."""
     return browser.find_element("id", name).text
 
 
 def log_in(browser, running, token=None, fragment=""):
     """Open the page and type in the token."""
-    browser.get("about:blank")  # an address that differs from the last one in its fragment alone is not loaded again
+    browser.get("about:blank")  # a browser does not reload a page if only the fragment changes
     browser.get(running.address + "/" + fragment)
     browser.find_element("id", "token").send_keys(token or running.token)
     browser.find_element("css selector", "#login button").click()
 
 
 def complaints(browser):
-    """What the browser's console has of errors, those of answers like 401 left out."""
+    """The errors in the browser's console, except failed requests such as 401."""
     return [entry["message"] for entry in browser.get_log("browser") if "status of 4" not in entry["message"]]
 
 
-def test_the_page_shows_a_study_and_what_becomes_of_it(browser, served):
+def test_the_page_shows_a_study_and_its_changes(browser, served):
     running, study = served
     log_in(browser, running)
     wait(browser, lambda: "Best value" in text(browser, "figures"))
@@ -104,11 +104,11 @@ def test_the_page_shows_a_study_and_what_becomes_of_it(browser, served):
     title = browser.find_element("id", "chart-title").get_attribute("textContent")
     assert title == "Best value 1 after 3 values, 2 of them improvements"
     assert len(browser.find_elements("css selector", "#chart circle")) == 3
-    # The line never rises, since less is better: y grows downwards.
+    # The best value never increases; y grows downwards.
     steps = browser.find_element("css selector", "#chart path").get_attribute("d")
     heights = [float(part.split("H")[0]) for part in steps.replace("V", " ").split(" ")[1:]]
     assert len(heights) == 2 and heights[0] < heights[1]
-    # Another process reports: it is shown without being asked for.
+    # The page shows a report of another process without a reload.
     study.observe(4, 0.25)
     wait(browser, lambda: "0.25" in text(browser, "figures"))
     assert text(browser, "arrivals").splitlines()[1].startswith("4 0.25 observed")
@@ -128,7 +128,7 @@ def test_html_in_a_study_is_text(browser, served):
     assert browser.title == f"{EVIL} – belated"
     assert browser.execute_script("return window.hit") is None
     assert browser.find_elements("css selector", "main img, main b, main script") == []
-    # Nor would it run if it got there: the page allows its own script alone.
+    # HTML inserted by force does not run either, because the page allows only its own script.
     browser.execute_script(f'document.getElementById("study").innerHTML = "{EVIL}"')
     wait(browser, lambda: any("Content Security Policy" in each for each in complaints(browser)))
     assert browser.execute_script("return window.hit") is None
@@ -156,7 +156,7 @@ def test_a_wrong_token_shows_an_error_and_tokens_are_not_stored(browser, served)
     assert browser.execute_script(stored) == 0
 
 
-def test_a_server_that_is_started_again_is_found_again(browser, served):
+def test_the_page_reconnects_to_a_restarted_server(browser, served):
     running, study = served
     log_in(browser, running)
     wait(browser, lambda: "Best value" in text(browser, "figures"))
@@ -168,7 +168,7 @@ def test_a_server_that_is_started_again_is_found_again(browser, served):
     assert text(browser, "message") == ""
 
 
-def test_an_address_that_names_no_study_shows_the_first_one(browser, served):
+def test_an_address_without_a_study_shows_the_first_one(browser, served):
     running, _ = served
     log_in(browser, running, fragment="#%")
     wait(browser, lambda: "Best value" in text(browser, "figures"))
@@ -180,7 +180,7 @@ def test_a_chart_of_many_values_is_drawn(browser, served):
     running, _ = served
     log_in(browser, running)
     wait(browser, lambda: "Best value" in text(browser, "figures"))
-    # More than a call of a function can have arguments.
+    # More values than a function call can have arguments.
     program = (
         "const many = Array.from({length: 200000}, (_, i) => ({value: i % 7, changed_at: i, fidelity: i % 2 ? 9 : 1}));"
         "round += 1; drawChart({direction: 'minimize'}, many, 200001)"
@@ -223,7 +223,7 @@ def test_every_input_has_a_label_and_every_region_a_name(browser, served):
         assert browser.execute_script(wide), width
 
 
-def test_the_page_asks_no_other_host(served):
+def test_the_page_sends_requests_to_no_other_host(served):
     import httpx
 
     running, _ = served

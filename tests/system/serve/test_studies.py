@@ -1,4 +1,4 @@
-"""The studies that a server has open: which are closed when there are too many."""
+"""The open studies of a server, and which of them it closes if there are too many."""
 
 import asyncio
 import threading
@@ -13,7 +13,7 @@ from belated.serve import studies  # noqa: E402
 from belated.store import open_store  # noqa: E402
 
 
-def test_a_study_whose_call_goes_on_is_not_closed(tmp_path, monkeypatch):
+def test_a_study_with_a_running_call_is_not_closed(tmp_path, monkeypatch):
     url = f"sqlite:///{tmp_path / 'a.db'}"
     names = list("abcdef")
     for name in names:

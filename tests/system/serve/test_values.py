@@ -1,4 +1,4 @@
-"""Params, contexts and definitions as anybody may send them: an error of belated's own, or right; nothing else."""
+"""Arbitrary params, contexts and definitions are either accepted correctly or refused with an error of belated."""
 
 import json
 
@@ -44,7 +44,7 @@ def study(tmp_path_factory):
 
 @settings(max_examples=100)
 @given(st.dictionaries(st.sampled_from([*SPACE, "y"]), values, max_size=3), values)
-def test_params_and_contexts_are_right_or_an_error_of_belated(study, changes, day):
+def test_params_and_contexts_are_accepted_or_an_error_of_belated(study, changes, day):
     n = study._log.n_events()
     try:
         study.observe(0, 1.0, params=as_choices(RIGHT | changes), amend=True)
@@ -68,7 +68,7 @@ DEFINITIONS = [
 
 
 def places(data, path=()):
-    """The paths to everything within JSON data."""
+    """The paths to all elements of JSON data."""
     yield path
     for key in data if isinstance(data, dict) else range(len(data)) if isinstance(data, list) else ():
         yield from places(data[key], (*path, key))

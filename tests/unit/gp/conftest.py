@@ -1,4 +1,4 @@
-"""The fixture that tests of the Gaussian process share."""
+"""A fixture for the tests of the Gaussian process."""
 
 import pytest
 from threadpoolctl import threadpool_limits
@@ -6,6 +6,6 @@ from threadpoolctl import threadpool_limits
 
 @pytest.fixture(scope="module")
 def one_thread():
-    """Small matrices on many threads spend their time waiting."""
+    """With small matrices, most of the time of many threads is spent waiting."""
     with threadpool_limits(1):
         yield

@@ -14,7 +14,7 @@ FULL = os.environ.get("BELATED_FULL") == "1"
 NU = {"matern12": 0.5, "matern32": 1.5, "matern52": 2.5}
 KERNELS = ["squared_exponential", *NU]
 both = pytest.mark.parametrize("kernel", KERNELS)
-# Means and draws of the roughest have kinks and waves below any step.
+# Means and draws of the roughest kernel have kinks at every scale.
 SMOOTH = [kernel for kernel in KERNELS if kernel != "matern12"]
 smooth = pytest.mark.parametrize("kernel", SMOOTH)
 
@@ -49,8 +49,8 @@ def close(a, b, tolerance):
 def problems(draw):
     """Kernel, θ, data and test points; θ over several decades, the noise at least a thousandth of the signal.
 
-    That much noise bounds the condition of the covariance by n·1000, and with it the difference that two
-    correct ways of computing may show.
+    This noise bounds the condition number of the covariance by n·1000, and so the difference between two correct
+    computations.
     """
     n, d = draw(st.integers(1, 500 if FULL else 60)), draw(st.integers(1, 10))
     rng = np.random.default_rng(draw(st.integers(0, 10**6)))

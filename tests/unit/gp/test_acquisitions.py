@@ -26,7 +26,7 @@ def closed_form(u):
 
 
 def log_improvement(u):
-    """What the acquisition makes of u, at a point so far from the data that mean and std are those of the prior."""
+    """The acquisition as a function of u, at a point so far from the data that mean and std equal the prior's."""
     gp = GaussianProcess("squared_exponential", 0.01, 1.0, 0.1)
     gp.fit(np.array([[0.0]]), np.array([1.0]))
     far = np.array([[1.0]])
@@ -52,7 +52,7 @@ def test_log_expected_improvement_far_out():
         expected = -0.5 * u * u - 0.5 * np.log(2 * np.pi) - 2 * np.log(-u) + np.log1p(-3 / u**2)
         assert log_improvement(u) == pytest.approx(expected, rel=1e-9)
     assert log_improvement(1e6) == pytest.approx(np.log(1e6), rel=1e-12)
-    for u in (-40.0, -1.0):  # where one formula takes over from another
+    for u in (-40.0, -1.0):  # where the formula changes
         a, b = log_improvement(np.nextafter(u, -np.inf)), log_improvement(np.nextafter(u, np.inf))
         assert abs(a - b) <= 1e-10 * abs(a)
 

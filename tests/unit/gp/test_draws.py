@@ -50,7 +50,7 @@ def test_draws_have_the_moments_of_the_posterior(kernel):
 
 @both
 def test_paths_have_the_moments_of_the_posterior(kernel):
-    # Spectral features stand for the prior part only: where there are data, paths follow them.
+    # Spectral features approximate only the prior, so paths follow the data.
     gp = fitted(kernel, n=12)
     z = np.random.default_rng(3).random((4, 2))
     mean, cov = posterior(gp, z)

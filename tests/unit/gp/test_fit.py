@@ -1,4 +1,4 @@
-"""Fits of the hyperparameters: the evidence that scikit-learn reaches, and never less than before."""
+"""Fits of the hyperparameters reach the evidence of scikit-learn and never lower the evidence."""
 
 import warnings
 
@@ -17,7 +17,8 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 def data_sets():
     """(n, d, f, standard deviation of the noise), each by name.
 
-    All with a signal: over noise alone the evidence has dozens of equal tops, and luck decides who finds which.
+    All have a signal. If there is only noise, the evidence has dozens of equal maxima, and chance decides which one is
+    found.
     """
     sets = [
         ("smooth", 40, 2, lambda x: np.sin(3 * x.sum(axis=1)), 0.05),
@@ -38,7 +39,7 @@ def test_optimize_reaches_the_evidence_of_scikit_learn(kernel, n, d, f, noise):
         x = rng.random((n, d))
         y = f(x) + noise * rng.normal(size=n)
         y = (y - y.mean()) / y.std()
-        # Their search within our bounds.
+        # scikit-learn's search within belated's bounds.
         reference = GaussianProcessRegressor(
             ConstantKernel(1.0, (1e-6, 1e6)) * shape(kernel, np.ones(d), (1e-3, 1e6)) + WhiteKernel(0.1, (1e-8, 1e4)),
             alpha=0.0,
@@ -60,7 +61,7 @@ def test_optimize_reaches_the_evidence_of_scikit_learn(kernel, n, d, f, noise):
 @pytest.mark.parametrize("seed", range(150) if FULL else [1, 36, 86, 88, 101, 102])
 def test_optimize_never_lowers_the_evidence(seed):
     rng = np.random.default_rng(seed)
-    # With many rows a fit starts from a part of them, which must not lead away from what is better for all.
+    # With many rows a fit starts on a subset, which must not make the result worse for all rows.
     n, d = int(rng.integers(152, 420) if seed < 100 else rng.integers(1, 152)), int(rng.integers(1, 7))
     x = rng.random((n, d))
     y = np.sin(x @ rng.normal(size=d) * rng.choice([1, 5, 15])) + rng.choice([0.01, 0.1, 0.5, 2.0]) * rng.normal(size=n)
@@ -85,7 +86,7 @@ def test_priors_bound_theta_if_the_data_are_uninformative():
 
 @pytest.mark.parametrize("priors", [True, False])
 def test_irrelevant_columns_get_long_lengthscales(priors):
-    """By the other column f is known to less than a thousandth of its range; more must not be left to this one."""
+    """The other column explains f to a thousandth of its range, so the effect of this one must be smaller."""
     x = np.random.default_rng(0).random((60, 2))
     y = np.sin(5 * x[:, 0])
     gp = GaussianProcess("matern52", [0.5, 0.5], 1.0, 1e-4)

@@ -29,7 +29,7 @@ def test_gradients_of_mean_and_std_are_finite_differences(problem):
     z = farthest(z, x)
     mean, std, by_mean, by_std = gp.predict_gradient(z)
     assert close([mean, std], np.ravel(gp.predict(z[None])), 1e-9)
-    # Rounding in the values, divided by the step, is the error here.
+    # The error is the rounding of the values divided by the step.
     scale = np.sqrt(variance) * max(1, 1 / lengthscale.min())
     assert np.allclose(by_mean, slope(lambda p: gp.predict(p[None])[0][0], z), rtol=1e-6, atol=1e-6 * scale)
     assert np.allclose(by_std, slope(lambda p: gp.predict(p[None])[1][0], z), rtol=1e-6, atol=1e-6 * scale)

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def bump(seed):
-    """A posterior with a narrow top that lies between the integers of the box, and the box."""
+    """A posterior with a narrow maximum between the integers of the box, and the box."""
     rng = np.random.default_rng(seed)
     top = (rng.integers(5, 35, size=2) + rng.uniform(0.3, 0.7, size=2)) / 39
     gp = GaussianProcess("squared_exponential", 0.03, 1.0, 1e-4)
@@ -44,7 +44,7 @@ def test_the_value_belongs_to_the_point_and_is_the_largest_of_all_integers(seed)
     seed=st.integers(0, 1000),
 )
 def test_the_maximum_is_reached_on_faces_and_corners_exactly(ends, kernel, seed):
-    """Of f linear in some coordinates, and of a parabola with its top inside in the others (None)."""
+    """f is linear in some coordinates, and a parabola with its maximum inside in the others (None)."""
     d = len(ends)
     x = np.random.default_rng(seed).random((40 * d, d))
     y = sum(-2 * (x[:, k] - 0.4) ** 2 if end is None else (2 * end - 1) * x[:, k] for k, end in enumerate(ends))

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def extreme(kernel):
-    """The largest problem that is promised, and nearly the worst conditioned."""
+    """The largest supported problem, which is nearly the worst conditioned one."""
     rng = np.random.default_rng(1)
     x = rng.random((500, 10))
     return kernel, np.full(10, 3.0), 2.0, 2e-3, x, wave(x, rng), rng.random((30, 10))
@@ -37,14 +37,14 @@ def test_posterior_and_evidence_equal_those_of_scikit_learn(problem):
         warnings.simplefilter("ignore", ConvergenceWarning)
         reference = GaussianProcessRegressor(base, alpha=noise, optimizer=None).fit(x, y)
         reference_mean, reference_std = reference.predict(z, return_std=True)
-        # For the derivative by the noise it has to be a part of the kernel.
+        # scikit-learn computes the derivative by the noise only if the noise is a part of the kernel.
         reference = GaussianProcessRegressor(base + WhiteKernel(noise), alpha=0.0, optimizer=None).fit(x, y)
         evidence, by = reference.log_marginal_likelihood(reference.kernel_.theta, eval_gradient=True)
     assert close(mean, reference_mean, 1e-8)
     np.testing.assert_allclose(std, reference_std, rtol=1e-8)
-    # Two terms that may cancel make up the evidence; n is the size of each.
+    # The evidence is the sum of two terms of size n that may cancel.
     assert abs(gp.log_marginal_likelihood() - evidence) <= 1e-8 * max(abs(evidence), len(y))
-    # Theirs stands as (variance, lengthscales, noise), each on the log scale.
+    # scikit-learn's θ is (variance, lengthscales, noise), each on the log scale.
     assert close(gp.log_marginal_likelihood_gradient(), [*by[1:-1], by[0], by[-1]], 1e-8)
     assert gp.jitter == 0 and gp.n_observed == len(y)
     assert close(gp.y, y, 1e-10) and np.array_equal(gp.x, x)

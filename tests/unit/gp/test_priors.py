@@ -1,4 +1,4 @@
-"""The priors of the hyperparameters, seen where the data do not inform them."""
+"""The priors of the hyperparameters, tested with data that do not determine them."""
 
 import numpy as np
 import pytest
@@ -12,13 +12,13 @@ dimensions = pytest.mark.parametrize("d", [1, 4, 16])
 
 
 def mode(d):
-    """Of the lengthscale's prior, LogNormal(√2 + ½ log d, √3) (Hvarfner et al. 2024): the top of its density."""
+    """The mode of the lengthscale's prior, LogNormal(√2 + ½ log d, √3) (Hvarfner et al. 2024)."""
     prior = lognorm(s=np.sqrt(3), scale=np.exp(np.sqrt(2)) * np.sqrt(d))
     return minimize_scalar(lambda x: -prior.logpdf(x), bounds=(1e-3, 10), method="bounded").x
 
 
 def optimizer(d):
-    """One that models its first value."""
+    """An optimizer that uses the model from its first value on."""
     return bl.BayesOpt({f"x{k}": (0.0, 1.0) for k in range(d)}, initial=1, seed=0)
 
 

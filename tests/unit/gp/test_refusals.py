@@ -1,4 +1,4 @@
-"""Points, targets and settings that the Gaussian process refuses, and that it stays the same."""
+"""The Gaussian process refuses invalid points, targets and settings, and does not change."""
 
 import numpy as np
 import pytest

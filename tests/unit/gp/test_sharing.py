@@ -1,4 +1,4 @@
-"""The posterior behind `GaussianProcess` is shared by its methods: reading copies nothing, and threads lose no rows."""
+"""The methods of `GaussianProcess` share one posterior: reading makes no copy, and threads lose no rows."""
 
 import threading
 import time
@@ -23,7 +23,7 @@ def fitted(n):
 
 
 def fastest(call, repeats=15):
-    """The shortest of several durations: a busy machine lengthens the others."""
+    """The shortest of several durations, because a busy machine lengthens the others."""
     durations = []
     for _ in range(repeats):
         start = time.perf_counter()

@@ -24,7 +24,7 @@ def in_ring(p: dict[str, Any]) -> bool:
 
 
 def affordable(p: dict[str, Any]) -> bool:
-    """A bound on a product of an integer and a number, for one of two categories lower than for the other."""
+    """A bound on the product of an integer and a number; it is lower for one of the two categories."""
     return p["n"] * p["share"] <= (2.0 if p["kind"] == "small" else 6.0)
 
 
@@ -41,7 +41,7 @@ SPACES: dict[str, tuple[dict[str, Any], list[Any]]] = {
 
 
 def value(p: dict[str, Any]) -> float:
-    """A smooth value at any point of any of the spaces, better outside of the constraints than within."""
+    """A smooth function on each of the spaces, larger at infeasible points than at feasible ones."""
     numbers = [float(v) for v in p.values() if not isinstance(v, str)]
     waves = sum(math.sin(3 * v + i) + 0.3 * v for i, v in enumerate(numbers))
     return waves + (0.5 if p.get("kind") == "small" else 0.0)

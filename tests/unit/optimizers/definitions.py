@@ -26,7 +26,7 @@ REQUIRED = {"BPEDelay": {"horizon": 2_000_000, "lengthscale": 0.3, "noise_std": 
 
 
 def settings_of(opt):
-    """What the definitions below need of the settings, by short names."""
+    """The settings that the definitions below use, by short names."""
     params = opt.get_params()
     names = {name: f"surrogate__{name}" for name in ("kernel", "mean", "targets")}
     names |= {"floor": "pending__floor", "late": "pending__late", "lie": "pending__value", "n_nearest": "pending__k"}
@@ -62,7 +62,7 @@ def encoded(trial):
 
 
 def spreads(trial):
-    """How far apart random points are in each column of a row, where two uniform numbers in [0, 1] are 1 apart."""
+    """Distances of random points in each column of a row, in units of the distance of two uniform numbers in [0, 1]."""
 
     def choice(n):
         return [math.sqrt(6 * (2 - 2 / n))] * n
@@ -93,7 +93,7 @@ KERNELS = ["matern52", "squared_exponential", "matern32", "matern12", "linear"]
 
 
 class Dense:
-    """The posterior at a moment, from the public facts about trials and from θ, by one dense solve.
+    """The posterior at one time, from public data of the trials and θ, by one dense solve.
 
     `suggested` are the numbers of the trials that were suggested rather than added, `now` is the time.
     """
@@ -107,25 +107,25 @@ class Dense:
         times = [trials[number].suggested_at for number in suggested] + [now] * suggests
 
         def discarded(trial):
-            """Whether it came too late for good, or is pending and was too late when something was suggested."""
+            """Whether the value came too late, or the trial is pending and was too late at the last suggestion."""
             if its.late != "discard" or trial.number not in suggested:
                 return False
             if trial.state == "pending":
                 return any(time - trial.suggested_at > window for time in times)
             return trial.state == "observed" and trial.delay > window
 
-        # Failures have a model of their own, and are no rows of this one.
+        # Failures have a separate model and are not rows of this one.
         rows = [t for t in trials if t.state == "observed" or discarded(t)]
         self.ended = [t for t in trials if t.state in ("observed", "failed")]
         self.values = [sign * t.value for t in rows if t.state == "observed" and not discarded(t)]
         worst = min(self.values, default=None)
         floor = next((f for f in (None if its.floor is None else sign * its.floor, worst) if f is not None), 0.0)
-        # Where θ is fitted the units are chosen with it: they are given here.
+        # If θ is fitted, the units are chosen with it. Here they are given.
         self.fitted = units is not None
         self.center, self.scale = self.units(its, sign, floor) if units is None else units
         targets = [floor if discarded(trial) else sign * trial.value for trial in rows]
         self.n_rows = len(rows)
-        # A known noise counts, but not of values that came too late for good.
+        # A known noise counts, except for values that came too late.
         self.known = [None if discarded(t) or t.std is None else t.std for t in rows]
         width = self.lengthscale.size
         x = np.array([encoded(t) for t in rows]).reshape(-1, width)
@@ -140,7 +140,7 @@ class Dense:
         if its.pending == "censor":
             targets += [floor] * len(tail)
         if its.pending == "liar":
-            # The smallest and largest are those of the user's values.
+            # The smallest and largest of the values in the user's sign.
             lies = {"min": np.min, "max": np.max, "mean": np.mean}
             lie = sign * its.lie if its.lie not in lies else self.center
             if its.lie in lies and self.values:
@@ -150,14 +150,14 @@ class Dense:
         unit = self.unit_of_noise(opt)
         noise = [self.noise if std is None else (std / unit) ** 2 for std in self.known]
         self.a = self.covariance(self.x) + np.diag(noise + [self.noise] * len(tail))
-        # Parameters, however many columns encode them.
+        # The number of parameters, not of their columns.
         d = len(opt.domain_) if opt.candidates is None else opt.domain_.width
         d += len(opt.context_space_ or ())
         self.d = d
         wanted = its.mean == "estimated" or (its.mean == "auto" and d >= 5)
         self.estimated = wanted and its.targets == "standardized" and its.pending != "censor" and not self.fitted
         if self.estimated:
-            # The constant of prior N(0, 1), in the model's unit, that explains the rows best.
+            # The constant with prior N(0, 1), in the model's unit, that explains the rows best.
             n = self.n_rows
             weights = np.linalg.solve(self.a[:n, :n], np.ones(n))
             mean = weights @ self.y[:n] / (1 + weights.sum())
@@ -168,7 +168,7 @@ class Dense:
             distance = (((tail[:, None] - x[None]) / self.lengthscale) ** 2).sum(axis=2)
             near = np.argsort(distance, axis=1, kind="stable")[:, : its.n_nearest]
             if len(x) > its.n_nearest:
-                # Which of two points is the nearer must not be a matter of rounding.
+                # Rounding must not decide which of two points is nearer.
                 ordered = np.sort(distance, axis=1)
                 assume((np.diff(ordered, axis=1)[:, its.n_nearest - 1] > 1e-9 * (1 + ordered.max())).all())
             self.y = np.append(self.y, means[near].mean(axis=1) if len(x) else np.zeros(len(tail)))
@@ -195,7 +195,7 @@ class Dense:
         else:
             center, scale = (y.mean(), y.std()) if y.size else (0.0, 0.0)
         if largest == 0 or scale <= 1e-12 * largest:
-            scale = largest or 1.0  # nothing to scale by
+            scale = largest or 1.0  # no scale
         if its.mean == "median":
             center = np.median(y) if y.size else center
         elif its.mean not in ("zero", "estimated", "auto"):
@@ -203,7 +203,7 @@ class Dense:
         return center, scale
 
     def unit_of_noise(self, opt):
-        """Today's unit, or where θ is fitted that of the last fit."""
+        """The current unit, or the unit of the last fit if θ is fitted."""
         if not any(std is not None for std in self.known):
             return 1.0
         if self.fitted:
@@ -215,7 +215,7 @@ class Dense:
         return kernel(self.name, self.lengthscale, self.variance, a, a if b is None else b)
 
     def predict(self, z):
-        """Means and variances; targets of hallucinated rows are not needed: they leave the mean as it is."""
+        """Means and variances. Hallucinated rows do not change the mean, so they need no targets."""
         n = len(self.y)
         mean = self.covariance(z, self.x[:n]) @ np.linalg.solve(self.a[:n, :n], self.y)
         k = self.covariance(z, self.x)
@@ -223,7 +223,7 @@ class Dense:
         return mean, prior - (k * np.linalg.solve(self.a, k.T).T).sum(axis=1)
 
     def tolerance(self):
-        """What rounding may do: a few units in the last place, as often as the condition number multiplies them.
+        """The possible effect of rounding: a few units in the last place times the condition number.
 
         The noise is at least a thousandth of the signal variance that is given, so this is 1e-8 or less, in the
         model's units, for the rows there are here; only a fitted signal variance may raise it.
@@ -232,10 +232,10 @@ class Dense:
 
 
 def success(x, failed, z, lengthscale=0.5):
-    """log P at rows z, by how much the mean label falls short of 0, and whether the failures lie together.
+    """log P at rows z, the shortfall of the mean label from 0, and whether the failures lie together.
 
-    Labels are 1 and -1 about 1, noise 1/failures. Where few failures have a success for their nearest neighbour, the
-    labels are 1 and -4.25, and the kernel and the noise are those of a border.
+    Labels are 1 and -1 about 1, noise 1/failures. If few failures have a success as their nearest neighbour, the labels
+    are 1 and -4.25, with the kernel and the noise for a border.
     """
     squares = ((x[:, None] - x[None]) ** 2).sum(axis=2)
     np.fill_diagonal(squares, np.inf)

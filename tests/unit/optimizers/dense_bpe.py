@@ -55,7 +55,7 @@ def lengths(horizon, delta, mean=0.0, xi=0.0, b=0.0, tail="max", code=False):
 
 
 class DenseBPE:
-    """What an optimizer on candidates `x` in [0, 1]^d should do, step by step."""
+    """The expected steps of an optimizer on candidates `x` in [0, 1]^d."""
 
     def __init__(self, x, lengths, theta, multiplier, mean=0.0, keep=False):
         self.x, self.lengths, self.mean, self.keep = x, list(lengths), mean, keep
@@ -79,7 +79,7 @@ class DenseBPE:
         return k @ np.linalg.solve(a, y), prior - (k * np.linalg.solve(a, k.T).T).sum(axis=1)
 
     def bounds(self):
-        """L and U at all candidates, from what has arrived."""
+        """L and U at all candidates, from the results that have arrived."""
         data = list(self.arrived.values())
         rows = np.array([row for row, _, _ in data]).reshape(-1, self.x.shape[1])
         y = np.array([value for _, value, _ in data]) - self.mean
@@ -89,14 +89,14 @@ class DenseBPE:
         return self.mean + mean - half, self.mean + mean + half
 
     def before_step(self, f=None):
-        """Begin the next round where the last one is over; with f, note whether the bounds cover it."""
+        """Begin the next round if the last one is over; if f is given, record whether the bounds cover it."""
         if self.steps < self.lengths[self.round]:
             return
         lower, upper = self.bounds()
         if f is not None:
             self.covered.append(bool(np.all((lower <= f) & (f <= upper))))
         lower, upper = lower[self.surviving], upper[self.surviving]
-        # No candidate may be within rounding of the limit, or the test proves nothing.
+        # The test needs candidates that differ from the limit by more than rounding.
         assert np.min(np.abs(upper - lower.max())) > 1e-9
         self.surviving = self.surviving[upper >= lower.max()]
         self.round, self.steps = self.round + 1, 0

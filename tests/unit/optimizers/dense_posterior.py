@@ -1,4 +1,5 @@
-"""The posterior of a Gaussian process from its definition, for tests: one dense solve in numpy, and nothing of belated.
+"""The posterior of a Gaussian process from its definition, for tests: one dense solve in numpy, without code of
+belated.
 
 Notation: X (n, d) rows, y (n,) targets, k the Matern-5/2 kernel, λ the noise variance, A = k(X, X) + λI;
 mean k(z, X) A⁻¹y and covariance k(z, z) − k(z, X) A⁻¹ k(X, z) (Rasmussen and Williams 2006, eqs. 2.23 and 2.24).

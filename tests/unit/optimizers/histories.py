@@ -1,4 +1,4 @@
-"""Random histories for tests: the arguments of an optimizer, the steps it takes, and the run of both."""
+"""Random histories for tests: the arguments of an optimizer, and steps that are run on it."""
 
 import math
 import os
@@ -28,7 +28,7 @@ def make(**arguments):
 
 @st.composite
 def histories(draw, **fixed):
-    """Arguments of an optimizer, and what happens to it."""
+    """Arguments of an optimizer, and the steps of its history."""
     arguments = {
         "seed": draw(st.integers(0, 9)),
         "acquisition": draw(st.sampled_from(["ucb", "log_ei", "max_variance"])),
@@ -52,7 +52,7 @@ def histories(draw, **fixed):
     if arguments["pending"] == "nearest":
         arguments["pending__k"] = draw(st.integers(1, 5))
     if arguments["pending"] == "censor":
-        arguments["pending__floor"] = draw(st.sampled_from([None, -3.0, 3.0]))  # also one that is no lower bound at all
+        arguments["pending__floor"] = draw(st.sampled_from([None, -3.0, 3.0]))  # also a value that is not a lower bound
         if arguments["window"] is not None:
             arguments["pending__late"] = draw(st.sampled_from(["discard", "accept", "discard"]))
     if not fixed:
@@ -65,7 +65,7 @@ def histories(draw, **fixed):
 
 
 class Run:
-    """An optimizer, and which of its trials it suggested itself."""
+    """An optimizer, and the trials that it suggested itself."""
 
     def __init__(self, arguments):
         if arguments["clock"] == "seconds":
@@ -86,7 +86,7 @@ class Run:
         return None if self.opt.context is None else {"age": 10.0 * rng.integers(6), "site": "ab"[rng.integers(2)]}
 
     def rows(self, rng, n):
-        """Random rows of the model: uniform in the columns of numbers, one-hot in those of a category."""
+        """Random rows of the model: uniform in the columns of numbers, one-hot in the columns of a category."""
         parts = [rng.random((n, 2))]
         if self.opt.candidates is None:
             parts = [rng.random((n, 4)), np.eye(3)[rng.integers(3, size=n)]]
@@ -96,7 +96,7 @@ class Run:
 
     def step(self, what, number):
         opt, rng = self.opt, np.random.default_rng(number)
-        value = float(np.round(3 * rng.normal(), 1))  # now and then the same one again, or 0
+        value = float(np.round(3 * rng.normal(), 1))  # sometimes the same value again, or 0
         if what in ("suggest", "batch"):
             context = self.context(rng)
             trials = opt.suggest(1 if what == "suggest" else 3, context=context)

@@ -1,4 +1,4 @@
-"""What tests of optimizers share: a box, candidates, an objective, and a run that observes with a delay."""
+"""Shared parts of tests of optimizers: a box, candidates, an objective, and a run that observes with a delay."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ def objective(params):
 
 
 def run(opt, n, sign=1.0, lag=3):
-    """Suggest n trials and observe each of them `lag` suggestions later; the suggested params."""
+    """Suggest n trials, and observe each `lag` suggestions later. Return the suggested params."""
     suggested = []
     for _ in range(n):
         suggested.append(opt.suggest())

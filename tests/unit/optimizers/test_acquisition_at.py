@@ -1,4 +1,4 @@
-"""`acquisition_at`: the formulas by the public predictions, its maximum the next suggestion, no side effects."""
+"""`acquisition_at` has the values of the formulas, its maximum is the next suggestion, and it has no side effects."""
 
 import numpy as np
 import pandas as pd
@@ -15,7 +15,7 @@ DATA = {30: 0.3, 6: -0.6, 20: 1.0, 23: -0.3, 8: -0.3, 13: -0.8, 11: 0.5, 2: -0.1
 def with_data(**settings):
     opt = bl.BayesOpt({"k": bl.Integer(0, 30)}, initial=0, seed=0, pending="hallucinate", **settings)
     opt.add([{"k": k} for k in DATA], [10 * value + 3 for value in DATA.values()])
-    # The first suggestion fits, and later ones up to the next fit take the same hyperparameters.
+    # The first suggestion fits. Later ones use the same hyperparameters up to the next fit.
     opt.suggest(2)
     return opt
 
@@ -29,7 +29,7 @@ def test_values_are_the_formulas_in_units_of_f(sign):
         mean = sign * mean
         best = max(mean[k] for k in DATA)
         u = (mean - best) / std
-        # Below, the two terms of the improvement cancel.
+        # Below this value the two terms of the improvement cancel.
         clear = u > -4 if isinstance(acquisition, bl.LogEI) else np.full(31, True)
         improvement = std * (u * norm.cdf(u) + norm.pdf(u))
         expected = {
@@ -43,7 +43,7 @@ def test_values_are_the_formulas_in_units_of_f(sign):
 
 @pytest.mark.parametrize("settings", [{}, {"acquisition": "ucb"}, {"acquisition": "log_ei", "pending": "liar"}])
 def test_the_next_suggestion_maximises_it(settings):
-    """With results that come late, before fits and between them; candidates in flight are out."""
+    """With late results, before fits and between them; candidates in flight are excluded."""
     x = np.random.default_rng(1).random((40, 2))
     opt = bl.BayesOpt(candidates=x, initial=3, seed=0, **settings)
     for trial in opt.suggest(4):
@@ -86,7 +86,7 @@ def test_acquisition_at_changes_no_suggestion(settings):
 def test_one_point_or_several_in_any_form():
     opt = bl.BayesOpt(BOX, seed=0)
     run(opt, 12)
-    # Not beside an incumbent: there the variance has few digits.
+    # Not near an incumbent, where the variance has few correct digits.
     points = [{"x": -0.25, "n": 3}, {"x": -0.5, "n": 8}]
     forms = [pd.DataFrame(points), pd.DataFrame(points)[["n", "x"]], np.array([[-0.25, 3], [-0.5, 8]])]
     expected = opt.acquisition_at(points), *opt.predict(points)
@@ -163,7 +163,7 @@ def test_refusals():
 
 @pytest.mark.parametrize("settings", [{}, {"pending": "hallucinate"}, {"acquisition": "ucb", "pending": "hallucinate"}])
 def test_under_constraints_improvement_is_measured_from_feasible_points(settings):
-    """The best value belongs to a point that violates them; the next suggestion is the best of the others."""
+    """The best value is at an infeasible point; the next suggestion is the best of the feasible points."""
     opt = bl.BayesOpt({"k": bl.Integer(0, 30)}, initial=0, seed=0, constraints=[lambda p: p["k"] <= 18], **settings)
     opt.add([{"k": k} for k in DATA], list(DATA.values()))
     opt.add({"k": 27}, 6.0)

@@ -1,4 +1,4 @@
-"""`add`: earlier data and points of one's own, one or many, accepted or refused as a whole."""
+"""`add`: earlier data and users' points, one or many, are accepted or refused as a whole."""
 
 import math
 

@@ -21,7 +21,7 @@ NEEDED = {
 
 
 def needed(name):
-    """The arguments that an algorithm cannot do without."""
+    """The required arguments of an algorithm."""
     if name.startswith("BPE"):
         return {"horizon": 100, "lengthscale": 0.3, "noise_std": 0.1}
     return NEEDED.get(name, {})
@@ -79,10 +79,10 @@ def test_settings_that_make_an_algorithm_cannot_be_replaced(name, acquisition, p
     same = bl.algorithm(name, SPACE, window=7, acquisition=settings["acquisition"], pending=settings["pending"])
     assert same._settings() == settings
     for other in ("ucb" if acquisition is not bl.UCB else "thompson", bl.MaxVariance()):
-        with pytest.raises(bl.InvalidSetting, match=f"would not be {name}"):
+        with pytest.raises(bl.InvalidSetting, match=f"differs from {name}"):
             bl.algorithm(name, SPACE, window=7, acquisition=other)
     for other in ("ignore" if pending is not bl.Ignore else "censor", bl.Liar()):
-        with pytest.raises(bl.InvalidSetting, match=f"would not be {name}"):
+        with pytest.raises(bl.InvalidSetting, match=f"differs from {name}"):
             bl.algorithm(name, SPACE, window=7, pending=other)
 
 
@@ -124,7 +124,7 @@ def test_missing_arguments_of_an_algorithm_are_named(name):
         for option in ({}, {argument: None}):
             with pytest.raises(bl.InvalidSetting, match=f"{argument} is missing: .*{name}"):
                 bl.algorithm(name, SPACE, **others, **option)
-    # What is asked for may be part of a value that is given whole.
+    # A required argument may be a field of a given value.
     bl.algorithm("PCTS-DUCB1-sigma", SPACE, bound=bl.DUCB1Sigma(noise_std=0.1))
 
 
@@ -132,7 +132,7 @@ def test_missing_arguments_of_an_algorithm_are_named(name):
 def test_trees_have_the_bound_of_their_name(name, bound):
     optimizer = bl.algorithm(name, SPACE, **needed(name))
     assert type(optimizer) is bl.TreeSearch and type(optimizer._settings()["bound"]) is bound
-    with pytest.raises(bl.InvalidSetting, match=f"would not be {name}"):
+    with pytest.raises(bl.InvalidSetting, match=f"differs from {name}"):
         bl.algorithm(name, SPACE, bound=bl.DUCB1Sigma(noise_std=0.1), **needed(name))
 
 

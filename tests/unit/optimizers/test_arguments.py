@@ -1,4 +1,4 @@
-"""Arguments of optimizers: readable and settable as in scikit-learn, and refused by name where they are wrong."""
+"""Arguments of optimizers can be read and set as in scikit-learn, and invalid ones are refused by name."""
 
 import math
 

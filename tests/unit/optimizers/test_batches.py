@@ -1,7 +1,8 @@
-"""What the algorithms for several workers choose, against dense solves: schedules, batches, designs and searches.
+"""Suggestions of the algorithms for several workers compared with dense solves: schedules, batches, designs and
+searches.
 
 Notation: mu and s the posterior mean and standard deviation given the observed values, sigma the standard deviation
-given the points in flight as well; beta_j multiplies sigma. Points lie in the unit square, and so do their encodings.
+given the points in flight as well; beta_j multiplies sigma. Points are in the unit square and equal their encodings.
 """
 
 import math
@@ -77,7 +78,7 @@ def test_beta_grows_with_the_trials_by_its_schedule(beta, expected):
             assert bound[in_flight[-1]] >= bound.max() - 1e-9
             other = mean + expected(3 * j) * sigma
             differ += bound.max() - bound[other.argmax()] > 1e-9
-    # Three times as many trials would often enough choose otherwise.
+    # With the beta of three times as many trials, enough suggestions would differ.
     assert differ >= 3
 
 
@@ -123,7 +124,7 @@ def test_a_batch_explores_where_the_maximum_may_be(beta):
             _, _, sigma = posterior(rows, tried, y, [first, *others[:i]])
             assert where[chosen] and sigma[chosen] >= sigma[where].max() - 1e-9
             elsewhere += not where[sigma.argmax()]
-    # The region is a part of the whole, and what is least known lies often outside.
+    # The region is a part of the domain, and the point of largest variance is often outside.
     assert 0.02 < np.mean(inside) < 0.98 and elsewhere >= 3
 
 
@@ -139,7 +140,7 @@ def test_a_box_is_explored_like_candidates(search):
             rows = np.vstack([x, batch, grid])
             mean, s, sigma = posterior(rows, np.arange(10), y, 10 + np.arange(i))
             where = region(mean, s, 0.3)
-            # Up to what the searches of the lower bound and of the grid may miss.
+            # The searches of the lower bound and of the grid may miss this much.
             assert mean[10 + i] + 0.6 * s[10 + i] > (mean - 0.3 * s).max() - 1e-6
             assert sigma[10 + i] >= sigma[14:][where[14:]].max() - 0.02
 
@@ -181,7 +182,7 @@ def test_uncertainty_sampling_takes_the_largest_variance_given_earlier_points(ar
             before.append(trial.index)
             if arrive:
                 trial.observe(float(len(before)) ** 2)
-        # The ninth is by the model, where there are values.
+        # The model chooses the ninth point if there are values.
         assert opt.suggest().number == 8
 
 
@@ -200,7 +201,7 @@ def test_uncertainty_sampling_fills_a_box_and_counts_contexts():
     assert opt.suggest(context={"z": 1.0}).params == {"x": 0.5}
 
 
-def test_uncertainty_sampling_goes_on_while_nothing_is_observed_and_keeps_constraints():
+def test_uncertainty_sampling_continues_without_values_and_satisfies_constraints():
     def below(params):
         return params["x"] + params["y"] <= 1
 
@@ -258,7 +259,7 @@ def test_direct_is_refused_where_it_cannot_search():
 
 @pytest.mark.parametrize("name", [name for name in bl.algorithms() if name.startswith(("syn", "asy", "seq"))])
 def test_a_batch_is_the_same_all_at_once_and_one_by_one(name):
-    """With all results just before the next batch."""
+    """All results arrive just before the next batch."""
     initial = {} if name.endswith("RAND") else {"initial__n": 4}
     at_once, singly = (bl.algorithm(name, SQUARE, seed=1, **initial) for _ in range(2))
     for _ in range(3):
@@ -268,7 +269,7 @@ def test_a_batch_is_the_same_all_at_once_and_one_by_one(name):
             trial.observe(-((trial.params["x"] - 0.3) ** 2) - (trial.params["y"] - 0.6) ** 2)
 
 
-def test_names_have_the_model_of_their_paper():
+def test_algorithms_have_the_model_of_their_paper():
     for name in ("seqTS", "synTS", "asyTS", "asyHTS", "asyUCB", "asyHUCB", "asyEI", "synBUCB", "synUCBPE"):
         opt = bl.algorithm(name, SQUARE)
         gp = opt.surrogate

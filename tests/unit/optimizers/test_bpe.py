@@ -1,4 +1,4 @@
-"""BPE-Delay against the paper: every step of the algorithm, spaces, and the theorems' promise."""
+"""BPE-Delay compared with the paper: every step of the algorithm, spaces, and the theorems."""
 
 import math
 import os
@@ -102,7 +102,7 @@ def test_values_count_where_they_were_run_and_points_where_they_were_suggested()
         for trial in opt.suggest(n=8):
             elsewhere = 59 - trial.index
             trial.observe(f[elsewhere] if opt is moved else f[trial.index], params=elsewhere if opt is moved else None)
-    # The same exploration; then the bounds of values that were measured elsewhere.
+    # The exploration is the same; the bounds use the values at the points where they were measured.
     assert [t.index for t in plain.trials] == [t.index for t in moved.trials]
     moved.suggest()
     dense = dense_bpe.DenseBPE(X, [8, 42], (SE, 0.15, 1.0, 0.05**2), 2.5)
@@ -185,7 +185,7 @@ def test_the_bounds_on_a_box_follow_theorem_6_2(name, squared, regularization):
 
 
 def test_bounds_cover_f_and_nothing_eliminated_is_suggested():
-    """Theorem 6.1 promises 80 % at δ = 0.2; the bounds are computed here, from the definition."""
+    """By Theorem 6.1 the probability is at least 80 % at δ = 0.2. The bounds are computed here from the definition."""
     n_runs, covered = 500 if FULL else 40, 0
     for run in range(n_runs):
         rng = np.random.default_rng(run)

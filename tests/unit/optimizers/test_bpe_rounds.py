@@ -1,4 +1,4 @@
-"""The rounds of BPE-Delay: what decides them, in one process and in many, estimated delays, and what is refused."""
+"""The rounds of BPE-Delay, in one process and in many: their decisions, estimated delays, and refusals."""
 
 import json
 import math
@@ -27,7 +27,7 @@ def refusal(call):
     return str(caught.value)
 
 
-# What a round is decided by.
+# The decision of a round.
 
 
 def test_a_round_is_decided_once():
@@ -80,8 +80,8 @@ def test_added_and_enqueued_trials_do_not_count_in_rounds():
             if rng.random() < 0.5:
                 queued.observe(5.0)
         one = plain.suggest()
-        # Ties are broken by the stream of the trial's number, which differs: so the same points are not to be had, but
-        # the same counts are, and nothing of the others in the bounds.
+        # Trial numbers differ, and so do the random streams that break ties. So the points differ, but the counts are
+        # the same, and the bounds do not use the other trials.
         two = other.suggest()
         assert (plain.round_, [r.n_suggested for r in plain.rounds_]) == (
             other.round_,
@@ -123,7 +123,7 @@ def test_notes_have_the_estimates_that_decide_the_round():
         log = math.log(3 * 400 / 0.05)
         bound = delay["mean"] + max(delay["xi"] * math.sqrt(2 * log), 2 * delay["b"] * log)
         assert later - earlier == math.ceil(q + bound)
-        # The exact Chernoff bound is about 49; few delays do not show how far the tail goes.
+        # The exact Chernoff bound is about 49. Few delays do not show the length of the tail.
         assert 33 < bound < 65
     assert [each.delay is None for each in opt.rounds_] == [False, False, False]
 
@@ -164,13 +164,13 @@ ARGUMENTS = st.fixed_dictionaries(
 
 
 def small(arguments):
-    """Ends of rounds after 5, 15, 28, … steps; points are those of the contract's candidates."""
+    """Rounds end after 5, 15, 28, … steps; the points are the contract's candidates."""
     kernel = {"lengthscale": 0.4, "noise_std": 0.3}
     return bl.BPEDelay(**strategies.DOMAINS["candidates"], horizon=24, **kernel, **arguments)
 
 
 def step(opt, what, number):
-    """A step of the contract; or None where the horizon forbids it."""
+    """A step of the contract, or None if the horizon is reached."""
     try:
         strategies.play(opt, what, number)
     except bl.HorizonReached:
@@ -219,7 +219,7 @@ def test_a_batch_equals_its_drafts_and_a_cancelled_batch_leaves_no_trace(argumen
     assert opt._log.status() == other._log.status() == strategies.replayed(opt)._log.status()
 
 
-# What is refused, and what does not stop.
+# Refusals, and problems that do not stop a search.
 
 
 @pytest.mark.parametrize(
@@ -253,7 +253,7 @@ def test_a_batch_equals_its_drafts_and_a_cancelled_batch_leaves_no_trace(argumen
 def test_refusals_name_the_argument(name, arguments):
     message = refusal(lambda: make(**arguments))
     assert name in message
-    # Both ways: to the constructor, and to an optimizer that exists.
+    # Both the constructor and `set_params` refuse it.
     opt = make()
     before = opt.get_params()
     assert name in refusal(lambda: opt.set_params(**arguments))
@@ -285,7 +285,7 @@ def test_all_candidates_survive_without_results():
     assert len(opt.surviving_) == len(X) and opt.round_ == 3
 
 
-def test_rounds_are_shown_by_optimizers_that_have_them():
+def test_only_optimizers_with_rounds_show_them():
     for what in ("round_", "rounds_", "surviving_"):
         assert not hasattr(bl.RandomSearch({"x": (0.0, 1.0)}), what)
     opt = make(60, delay=bl.SubExponential(3))
@@ -305,7 +305,7 @@ def test_bpe_refuses_a_delay_model():
     opt = bl.algorithm("BPE", candidates=X, **arguments)
     assert opt.delay == "none" and opt.kernel == SE and opt.beta == math.sqrt(6)
     for other in ("estimated", bl.SubExponential(5)):
-        assert "would not be BPE" in refusal(
+        assert "differs from BPE" in refusal(
             lambda other=other: bl.algorithm("BPE", candidates=X, delay=other, **arguments)
         )
     assert bl.algorithm("BPE-Delay", candidates=X, delay=bl.SubExponential(5), **arguments).delay.mean == 5

@@ -27,7 +27,7 @@ def optimizer(late, clock, window, time):
 
 
 class Clock:
-    """Time that passes by one with each suggestion."""
+    """A clock that advances by one with each suggestion."""
 
     def __init__(self, late, clock, window):
         self.now = 0.0
@@ -67,13 +67,13 @@ def test_a_value_counts_up_to_a_delay_of_exactly_the_window(clock, window, late,
 
 @clocks
 def test_a_pending_trial_is_discarded_only_beyond_the_window(clock):
-    """Rows for good stay; a trial aged exactly the window may still bring its value."""
+    """Discarded trials stay rows. A trial aged exactly the window may still get its value."""
     window = 3
     for age in range(1, window + 3):
         run = Clock("discard", clock, window)
         trial = run.start(0.2)
         run.wait(age - 1)
-        # The suggestion that is made now decides; afterwards time has gone on by one.
+        # This suggestion decides; after it, time has advanced by one.
         run.start(0.9).abandon()
         model, *_ = run.opt._log.surrogate(run.opt._problem.now(), False)
         assert model.n_observed == (1 if age > window else 0)

@@ -1,4 +1,4 @@
-"""Optimizers of conditional spaces: what they suggest, what they take, what they keep, and what they do not repeat."""
+"""Optimizers on conditional spaces: their suggestions, accepted params, storage, and repeats."""
 
 import itertools
 import pickle
@@ -54,7 +54,7 @@ CONFIGURATIONS = [params | {"library": "own"} for params in finite_configuration
 
 @few
 @given(conditional_spaces(), st.integers(0, 5), st.lists(st.integers(0, 10**6), min_size=8, max_size=16), st.data())
-def test_params_are_the_same_through_every_way_they_are_kept(space, seed, steps, data):
+def test_params_are_the_same_in_every_kind_of_storage(space, seed, steps, data):
     make = data.draw(st.sampled_from([bl.BayesOpt, bl.RandomSearch]))
     opt = make(space, seed=seed, **({"initial": 3} if make is bl.BayesOpt else {}))
     for number in steps:
@@ -74,7 +74,7 @@ def test_params_are_the_same_through_every_way_they_are_kept(space, seed, steps,
         if number % 5 == 0:
             again = pickle.loads(pickle.dumps(opt))
             assert [trial.params for trial in again.trials] == [trial.params for trial in opt.trials]
-            # The copy goes on as the original does, bit for bit.
+            # The copy continues as the original does, bit for bit.
             points = [each._log.trial(each.suggest().number).point.tobytes() for each in (again, opt)]
             assert points[0] == points[1]
 
@@ -91,7 +91,7 @@ def test_studies_keep_spaces_and_params_exactly(tmp_path_factory, space, seed):
     again = bl.Study.load("s", store)
     assert repr(again.domain_) == repr(study.domain_) == repr(bl.Space(space))
     assert [repr(trial.params) for trial in again.trials] == [repr(trial.params) for trial in study.trials]
-    # And the same space may be given again.
+    # The same space may be given again.
     bl.Study("s", store, bl.BayesOpt(space, seed=seed, initial=3))
 
 
@@ -162,7 +162,7 @@ def test_inactive_differences_do_not_make_two_configurations():
 
 @pytest.mark.parametrize("acquisition", ["log_ei", "ucb", "thompson", "max_variance", "ucb_pe"])
 def test_all_active_configurations_are_in_flight_once(acquisition):
-    # Counted here by hand: the batch has each of them once, and then they come again.
+    # The batch has each configuration once, and then they are repeated.
     opt = bl.BayesOpt(FINITE, seed=2, acquisition=acquisition, initial=3)
     opt.suggest().observe(1.0)
     batch = opt.suggest(n=len(CONFIGURATIONS) - 1)
@@ -183,7 +183,7 @@ def test_a_first_batch_has_every_active_configuration(seed):
 @pytest.mark.parametrize("seed", range(3))
 def test_discrete_points_beside_a_continuous_branch_are_not_in_flight_twice(acquisition, seed):
     opt = bl.BayesOpt(MIXED, seed=seed, acquisition=acquisition, initial=3)
-    # The discrete branches are the good ones, so that the model wants them again.
+    # The discrete branches have the largest values, so the model prefers them.
     in_flight = []
     for _ in range(24):
         trial = opt.suggest()
@@ -255,7 +255,8 @@ def test_random_search_draws_parents_uniformly():
 
 
 def test_every_configuration_of_a_finite_space_is_counted_once():
-    # More flat combinations than are enumerated, and few active ones: every one is tried before any comes again.
+    # There are more flat combinations than are enumerated, but few active ones. Each active one is tried before any is
+    # repeated.
     space = {"k": bl.Integer(0, 9)}
     space |= {f"p{i}": bl.Integer(0, 8, when={"k": i}) for i in range(10)}
     batch = bl.BayesOpt(space, seed=0, initial=5).suggest(n=90)

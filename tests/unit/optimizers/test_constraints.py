@@ -1,4 +1,4 @@
-"""Known constraints: suggestions satisfy them and are good nevertheless, violators and bad functions are refused."""
+"""Known constraints: suggestions satisfy them and are still good; infeasible points and bad functions are refused."""
 
 import copy
 import json
@@ -68,7 +68,7 @@ def test_random_search_is_uniform_over_the_feasible_points(name):
     space, constraints = SPACES[name]
     suggested = [trial.params for trial in make(bl.RandomSearch, space, constraints).suggest(400)]
     assert all(satisfied(params, constraints) for params in suggested)
-    # The same by rejection here: each number's mean agrees.
+    # The mean of each number agrees with rejection sampling.
     free = [trial.params for trial in bl.RandomSearch(space, seed=2).suggest(20_000)]
     free = [params for params in free if satisfied(params, constraints)]
     for name in space:
@@ -96,7 +96,7 @@ def test_suggestions_satisfy_any_bound_in_any_space(dimensions, bound, seed, kin
                 trial.observe(value(trial.params))
         assert within(optimizer.recommend())
     except bl.InvalidSpace:
-        # Only where hardly anything satisfies it: 10,000 tries miss a fraction of 0.003 once in 10^13.
+        # The search fails only if hardly any point is feasible: 10,000 tries miss a fraction of 0.003 once in 10^13.
         free = bl.RandomSearch(optimizer.space, seed=seed + 1).suggest(20_000)
         assert sum(within(trial.params) for trial in free) / len(free) < 0.005
 
@@ -112,7 +112,7 @@ def skewed(params):
 
 
 def on_the_ring(params):
-    """Rises away from the ring's hole, to the upper right."""
+    """Increases away from the ring's hole, to the upper right."""
     return 2 * params["x"] + params["y"] - 0.5 * params["x"] ** 2
 
 
@@ -228,7 +228,7 @@ def test_enqueued_infeasible_points_are_refused_with_number_name_and_params(kind
     assert first.params == good and second.params != good and optimizer.n_trials == 2
 
 
-# Functions that are not as they should be.
+# Invalid functions.
 
 
 def raising(params):
@@ -314,7 +314,7 @@ def test_a_constraint_that_uses_its_optimizer_is_an_error_and_no_deadlock(kind):
         made.append(optimizer)
         with pytest.raises(bl.InvalidSetting, match="use only the params"):
             optimizer.suggest()
-    # Another one is nobody's business.
+    # A constraint may use another optimizer.
     other = make(kind, CUBE, [below_one])
     optimizer = make(kind, CUBE, [lambda p: other.n_trials == 0])
     assert optimizer.suggest().number == 0
@@ -359,7 +359,7 @@ def test_invalid_constraints_are_refused(kind):
     if kind is bl.BayesOpt:
         with pytest.raises(bl.InvalidSetting, match="acquisition=.*multistart"):
             make(kind, CUBE, [below_one], acquisition=bl.UCB(multistart=(10, 2)))
-        with pytest.raises(bl.InvalidSetting, match="acquisition=.*has direct, a search that knows no constraints"):
+        with pytest.raises(bl.InvalidSetting, match="acquisition=.*has direct, .* does not support constraints"):
             make(kind, CUBE, [below_one], acquisition=bl.LogEI(direct=10))
 
 

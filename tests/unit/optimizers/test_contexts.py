@@ -70,7 +70,7 @@ def pair(domain, **settings):
 
 
 def in_lockstep(plain, contextual, n_trials=14):
-    """Run both with results that are three suggestions late; yield their trials."""
+    """Run both with results three suggestions late, and yield their trials."""
     context = {"z": 1.3, "ward": "b"}
     trials = []
     for _ in range(n_trials):

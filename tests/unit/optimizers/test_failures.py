@@ -16,7 +16,7 @@ GRID[:2] = [0.0, 0.0], [1.0, 1.0]
 
 
 def value(x, y):
-    """Its maximum, at (0.6, 0.4), lies close to the half of the square where trials fail."""
+    """Its maximum at (0.6, 0.4) is close to the half of the square where trials fail."""
     return -((x - 0.6) ** 2) - (y - 0.4) ** 2
 
 
@@ -36,7 +36,7 @@ def test_the_logarithm_of_the_chance_of_success_is_added(lie_together):
     rng = np.random.default_rng(1)
     points = rng.random((12, 2))
     if not lie_together:
-        # Beside each failure a success.
+        # Each failure has a success beside it.
         points[:, 0] = np.where(np.arange(12) % 2, 0.505, 0.495)
         points[1::2, 1] = points[::2, 1]
     for x, y in points:
@@ -72,7 +72,7 @@ def test_suggestions_avoid_where_trials_fail(arguments):
 
 
 def test_a_single_failure_leaves_its_surroundings_open():
-    """The best point has failed once, at random; the search comes back close to it."""
+    """The best point has failed once, at random; later suggestions are close to it again."""
     opt = bl.BayesOpt(SQUARE, seed=0)
     opt.add({"x": 0.6, "y": 0.4})
     opt.fail(0)
@@ -134,7 +134,7 @@ def test_failures_alone_change_nothing_of_the_initial_design():
         failing.suggest().fail()
         plain.suggest()
     assert [trial.params for trial in failing.trials] == [trial.params for trial in plain.trials]
-    # And it goes on while nothing is known.
+    # The design continues while nothing is observed.
     failing.suggest().fail()
     assert states(failing) == ["failed"] * 7 and failing.best_value_ is None
 
@@ -175,7 +175,7 @@ def test_copies_continue_bit_for_bit(arguments):
 
 @pytest.mark.parametrize("acquisition", ["log_ei", "ucb"])
 def test_a_border_is_resolved(acquisition):
-    """Half of the square fails; the best point outside lies on the border."""
+    """Trials fail in half of the square; the best other point is on the border."""
     shares, regrets = [], []
     for seed in range(3):
         opt = bl.BayesOpt(SQUARE, acquisition=acquisition, seed=seed)
@@ -183,7 +183,7 @@ def test_a_border_is_resolved(acquisition):
             report(opt.suggest(), lambda x, y: -((x - 0.3) ** 2) - (y - 0.7) ** 2, lambda x, y: x < 0.5)
         shares.append(states(opt)[60:].count("failed") / 60)
         regrets.append(-0.04 - opt.best_value_)
-    # About a quarter over many seeds (benchmarks/failures.py); all of them where the border is not resolved.
+    # About a quarter fails over many seeds (benchmarks/failures.py); all fail if the border is not resolved.
     assert np.median(shares) < 1 / 3 and np.median(regrets) < 1e-4
 
 

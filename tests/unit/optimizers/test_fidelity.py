@@ -26,7 +26,7 @@ def refused(call, message, error=bl.InvalidFidelity):
         call()
 
 
-# What is asked for.
+# Requested fidelities.
 
 
 def test_default_fidelity_is_full():
@@ -34,7 +34,7 @@ def test_default_fidelity_is_full():
     trials = [opt.suggest(), *opt.suggest(n=2), opt.add({"x": 0.5}, 1.0), opt.add({"x": 0.5})]
     assert [trial.fidelity for trial in trials] == [7000] * 5
     assert [type(trial.fidelity) for trial in trials] == [int] * 5
-    # The points are those without a fidelity, which trials there do not have.
+    # The points equal the points of an optimizer without a fidelity, whose trials have none.
     assert [trial.params for trial in trials[:3]] == [trial.params for trial in plain.suggest(n=3)]
     assert plain.trial(0).fidelity is None
     assert "fidelity" not in repr(plain.trial(0)) and "fidelity" not in plain.trials_dataframe()
@@ -78,7 +78,7 @@ def test_fidelity_is_rounded_to_a_member_of_its_range():
     assert logarithmic._log.trial(0).fidelity == 0.5 and logarithmic.trial(0).fidelity == 2
 
 
-# What is refused, and changes nothing.
+# Refusals, which change nothing.
 
 
 @pytest.mark.parametrize("wrong", [99, 7001, 500.5, math.nan, "500", True, {"z": 1}])
@@ -113,7 +113,7 @@ def test_a_fidelity_that_was_not_declared_is_refused():
     assert pickle.dumps(opt) == before
 
 
-def test_a_value_at_another_fidelity_than_the_trial_s_is_refused():
+def test_a_value_at_a_different_fidelity_is_refused():
     opt = search()
     trial = opt.suggest(fidelity=500)
     message = r"^fidelity=400 for trial 0, which was started at 500.*add\(params, value, fidelity=400\)"
@@ -164,10 +164,10 @@ def test_the_number_of_fidelities_must_equal_the_number_of_points():
     assert pickle.dumps(opt) == before
 
 
-# The core, which is given z in [0, 1].
+# The core gets z in [0, 1].
 
 
-def test_events_of_others_are_checked():
+def test_events_of_other_processes_are_checked():
     opt, plain = search(), search(fidelity=None)
     [event] = opt._log.propose(1, None, None, fidelity=0.5)
     assert json.loads(event)["Suggested"]["fidelity"] == pytest.approx(0.5, abs=1e-4)
@@ -185,7 +185,7 @@ def test_events_of_others_are_checked():
             refused(lambda action=action: opt._log.record(action, None), r"is not in \[0, 1\]")
     refused(lambda: opt._log.suggest(1, None, None, None, math.nan), r"is not in \[0, 1\]")
     assert opt._log.n_events() == plain._log.n_events() == 0
-    # One without a fidelity is a full evaluation.
+    # A trial without a fidelity is a full evaluation.
     [event] = plain._log.propose(1, None, None)
     opt._log.extend([event])
     assert opt.trial(0).fidelity == 7000
@@ -217,7 +217,7 @@ def test_definitions_of_the_core_are_checked(changed, message):
     direction=st.sampled_from(["maximize", "minimize"]),
 )
 @settings(deadline=None)
-def test_the_best_is_of_the_highest_fidelity_observed(steps, direction):
+def test_the_best_trial_has_the_highest_fidelity_observed(steps, direction):
     opt = search(direction=direction)
     for fidelity, value in steps:
         opt.add({"x": 0.5}, value, fidelity=fidelity)
@@ -231,7 +231,7 @@ def test_the_best_is_of_the_highest_fidelity_observed(steps, direction):
     assert opt.best_trial_ == pickle.loads(pickle.dumps(opt)).best_trial_
 
 
-def test_recommendations_are_of_the_highest_fidelity():
+def test_recommendations_use_the_highest_fidelity():
     below = bl.RandomSearch(SPACE, fidelity=SAMPLES, constraints=[lambda p: p["x"] < 0.5])
     anywhere = search()
     for opt in (below, anywhere):

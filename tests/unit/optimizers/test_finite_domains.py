@@ -43,7 +43,7 @@ def test_a_first_batch_repeats_nothing(seed):
         opt = bl.BayesOpt(seed=seed, **domain)
         batch = opt.suggest(25)
         assert len(set(map(key, batch))) == 25
-        # Nothing is left: now the points come again.
+        # No untried point is left, so points are repeated.
         assert key(opt.suggest()) in set(map(key, batch))
 
 
@@ -92,7 +92,7 @@ def test_named_algorithms_may_repeat_points():
         for trial in opt.suggest(4):
             trial.observe(float(trial.params["k"] == 2))
         batch = [trial.params["k"] for trial in opt.suggest(4)]
-        assert len(batch) == 4  # and no refusal: what repeats is the algorithm's choice
+        assert len(batch) == 4  # no error, because the algorithm decides about repeats
 
 
 @pytest.mark.parametrize("space", [{"k": bl.Integer(0, 3)}, {"c": ["p", "q", "r", "s"]}])
@@ -113,7 +113,7 @@ def test_a_point_that_keeps_failing_is_avoided(space):
             trial.fail()
         else:
             trial.observe(0.1 * trial.number % 0.4)
-    # A few times: the first failures may have been accidents.
+    # It is tried a few times, because the first failures may have been accidents.
     assert again <= 3
 
 

@@ -30,7 +30,7 @@ def facts(opt):
 
 @pytest.mark.parametrize("way", [lambda table: table, through_csv])
 @pytest.mark.parametrize("kind", ["optimizer", "study"])
-def test_a_table_gives_the_trials_back_in_their_states(kind, way, tmp_path):
+def test_a_table_restores_the_trials_in_their_states(kind, way, tmp_path):
     context = {"z": (0.0, 1.0), "lot": ["1", "B"]}
     space = {name: SPACE[name] for name in SPACE if kind == "optimizer" or name != "shape"}
     opt = bl.RandomSearch(space, context=context, direction="minimize", seed=0)
@@ -98,7 +98,7 @@ def test_choices_that_print_alike_are_refused(choices):
     assert opt.n_trials == 0
 
 
-def test_a_table_of_parameters_alone_is_read_as_before():
+def test_a_table_with_only_parameters_is_read():
     opt = bl.RandomSearch({"number": (0.0, 1.0), "value": (0.0, 1.0)}, seed=0)
     opt.add(pd.DataFrame({"number": [0.5], "value": [0.25]}), [1.0])
     assert opt.trials[0].params == {"number": 0.5, "value": 0.25}
@@ -140,7 +140,7 @@ def test_a_table_of_trials_allows_no_other_arguments():
     with_context = bl.RandomSearch(X, context={"z": (0, 3)}, seed=0)
     with pytest.raises(bl.InvalidContext, match=r"the table misses \['context_z'\]"):
         with_context.add(table)
-    with pytest.raises(bl.InvalidPoint, match="no column 'index': candidates are found by it"):
+    with pytest.raises(bl.InvalidPoint, match="no column 'index': it identifies the candidates"):
         bl.RandomSearch(candidates=ROWS, seed=0).add(table)
     assert opt.n_trials == with_context.n_trials == 0
 
@@ -175,7 +175,8 @@ def test_candidates_that_were_run_elsewhere_come_back_where_they_were_run(way):
         other.add(table)
 
 
-# `run_x` is a parameter beside `x`: what was run needs a name of its own; and `run__x` takes that one in turn.
+# `run_x` is a parameter beside `x`, so the column of points that were run needs another name. `run__x` also takes that
+# name.
 NAMED_LIKE_RUNS = ({"x": (0.0, 1.0), "run_x": (1, 9)}, {"x": (0.0, 1.0), "run_x": (1, 9), "run__x": ["a", "b"]})
 
 
@@ -195,7 +196,7 @@ def test_parameters_named_like_the_columns_of_runs_elsewhere(way, space, prefix)
     added = other.add(way(table))
     for one, params in zip(added, (run.params_run, plain.params, pending.params), strict=True):
         assert one.params == params | {"x": pytest.approx(params["x"], rel=1e-13)}
-    # Without trials that were run elsewhere there is nothing but the parameters.
+    # Without trials that were run elsewhere, the only columns are the parameters.
     assert [each for each in other.trials_dataframe() if each.startswith("params_")] == columns[: len(space)]
 
 

@@ -172,7 +172,7 @@ def test_attributes(name, advice, tmp_path):
     for optimizer in (bl.BayesOpt(BOX), bl.RandomSearch(BOX), study):
         with pytest.raises(AttributeError, match=f"^'{type(optimizer).__name__}' .*'{name}': {re.escape(advice)}$"):
             getattr(optimizer, name)
-        # What is advised exists.
+        # The names in the advice exist.
         there = re.search(r"(bl\.)?(\w+)(\(.*\))?\??$", advice)
         assert hasattr(bl if there[1] else optimizer, there[2])
 
@@ -308,7 +308,7 @@ KINDS = {
     ],
     ids=lambda asked: next(iter(asked)),
 )
-def test_optimizers_named_in_a_refusal_support_what_was_refused(asked):
+def test_optimizers_named_in_a_refusal_support_the_feature(asked):
     supported, named = set(), set()
     for name, kind in KINDS.items():
         try:

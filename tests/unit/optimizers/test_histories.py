@@ -28,11 +28,11 @@ def test_the_model_equals_a_dense_solve(history):
                 assert "surrogate__signal_std" not in arguments
                 continue
             model, center, scale, _ = surrogate
-            # Units that a fit chose, and those of values with noise of several sizes, are tested elsewhere.
+            # Other tests cover units chosen by a fit, and units of values with different noise.
             chosen = "surrogate__signal_std" not in arguments or any(t.std is not None for t in run.opt.trials)
             dense = run.dense(theta_of(model), pending, units=(center, scale) if chosen else None)
             assert model.n_observed == dense.n_rows and len(model.x) == len(dense.x) and model.jitter == 0
-            # A center that is estimated comes out of a solve, like a prediction.
+            # An estimated center is the result of a solve, like a prediction.
             tolerance = dense.tolerance()
             reach = tolerance * dense.scale * max(1, np.abs(dense.y).max(initial=0)) if dense.estimated else 1e-12
             assert center == pytest.approx(dense.center, rel=1e-12, abs=reach)
@@ -41,8 +41,8 @@ def test_the_model_equals_a_dense_solve(history):
             mean, std = model.predict(z)
             expected, variance = dense.predict(z)
             assert np.abs(mean - expected).max() <= tolerance * max(1, np.abs(dense.y).max(initial=0))
-            # Variances, because a square root has no bounded error near 0.
-            largest = max(dense.covariance(row[None])[0, 0] for row in z)  # of the linear kernel more than its variance
+            # Compare variances, because the error of a square root is not bounded near 0.
+            largest = max(dense.covariance(row[None])[0, 0] for row in z)  # not the variance if the kernel is linear
             assert np.abs(std**2 - variance).max() <= tolerance * largest
 
 
@@ -64,7 +64,7 @@ def scores(opt, dense, recent, z, context):
     if opt.acquisition == "max_variance":
         return variance + (1e3 * success[1] if success else 0.0)
     if opt.acquisition == "ucb":
-        nu = 1.0  # beta, and under "censor" the standard deviations at what may still arrive
+        nu = 1.0  # beta, and under "censor" also the standard deviations at trials that may still arrive
         if opt.pending == "censor":
             nu += np.sqrt(np.maximum(dense.predict(recent)[1], 0) + noise).sum()
         bound = mean + nu * np.sqrt(np.maximum(variance, 0) + noise)
@@ -116,7 +116,7 @@ def shortfalls(arguments, steps):
                 and (window is None or now - t.suggested_at <= window)
             ]
             recent = np.array(recent).reshape(-1, width)
-            # Candidates in flight, and abandoned ones before the next result, are passed over while others are left.
+            # Candidates in flight, and abandoned ones before the next result, are skipped while others are left.
             avoided = [
                 (t.index, t.context)
                 for t in opt.trials
@@ -153,7 +153,7 @@ def test_suggested_candidates_are_the_best_by_the_definition(history):
 @policies
 @pytest.mark.parametrize("acquisition", ["ucb", "log_ei"])
 def test_suggestions_in_a_box_are_hardly_ever_beaten(pending, acquisition):
-    # There is a search in a box, which may miss the very best: now and then, and not by much.
+    # The search of a box may sometimes miss the maximum by a little.
     found = []
     for seed in range(60 if FULL else 3):
         rng = np.random.default_rng(seed)

@@ -46,7 +46,7 @@ def test_given_theta_the_order_of_arrival_does_not_matter(n, seed, pending, targ
             for what in fates[i].split(", then "):
                 if what != "none":
                     getattr(opt, what)(i, *([values[i]] if what == "observe" else []))
-            if suggest_between:  # the factor grows along; what was suggested is given up at once
+            if suggest_between:  # the factor grows with each suggestion, which is abandoned at once
                 extra.append(opt.suggest())
                 extra[-1].abandon()
         return opt
@@ -77,7 +77,7 @@ def test_hallucinations_leave_the_mean_and_shrink_the_deviation(space, theta):
 @pytest.mark.parametrize("acquisition", ["ucb", "log_ei", "thompson"])
 @pytest.mark.parametrize("theta", [{"surrogate__n_restarts": 1}, GIVEN], ids=["fitted", "given"])
 def test_without_delay_all_policies_are_equal(space, acquisition, theta):
-    # Raw targets: policies differ in the units they standardise to. Without a window nu_t sums over pending trials.
+    # Targets are raw, because policies standardise to different units. Without a window nu_t sums over pending trials.
     for seed in range(20 if FULL else 2):
         records = []
         failures = seed % 2 == 0
@@ -93,7 +93,7 @@ def test_without_delay_all_policies_are_equal(space, acquisition, theta):
             rng = np.random.default_rng(seed)
             for k in range(25):
                 trial = opt.suggest()
-                # Not the first: a policy with a floor has a target for it already.
+                # Not the first trial, because a policy with a floor already has a target for it.
                 trial.fail() if failures and k and rng.random() < 0.1 else trial.observe(rng.normal())
             records.append([opt._log.trial(i).point.tobytes() for i in range(25)])
         assert all(record == records[0] for record in records)
@@ -154,7 +154,7 @@ def test_late_discard_keeps_late_values_without_using_them():
     for one in (opt, twin):
         one.observe(1, 7.0)
         assert one.best_value_ == 7.0
-    # The trial stays at the floor in the one, and is what it is in the other.
+    # The trial stays at the floor in `one` and has its value in `twin`.
     model = opt._log.surrogate(None, False)[0]
     assert sorted(np.round(model.y, 9)) == [-1.0, 0.0, 0.2, 0.3, 0.4]
     assert 7.0 in np.round(twin._log.surrogate(None, False)[0].y, 9)

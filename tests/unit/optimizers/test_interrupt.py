@@ -12,7 +12,7 @@ import pytest
 import belated as bl
 
 N, D = 500, 6
-GENEROUS = 2.0  # seconds; benchmarks/interrupt.py measures what it really takes
+GENEROUS = 2.0  # seconds; benchmarks/interrupt.py measures the actual time
 
 BOX = {f"x{i}": (0.0, 1.0) for i in range(D)}
 POINTS = np.random.default_rng(0).random((N, D))
@@ -48,7 +48,7 @@ LONG = {
 
 
 def endless(opt):
-    """Ask for so many suggestions that the interrupt comes first: all of them are logged in the end, or none."""
+    """Request so many suggestions that the interrupt comes first. Either all are logged or none."""
     return opt.suggest(n=1_000_000)
 
 
@@ -104,7 +104,7 @@ def test_ctrl_c_stops_a_call_while_another_thread_suggests():
     other.start()
     time.sleep(0.05)
     interrupted(lambda: opt.observe(0, VALUES[0]), 0.05)
-    assert other.is_alive()  # the lock was not had in between
+    assert other.is_alive()  # the call did not get the lock
     other.join()
     assert opt.n_trials == N + 1
 

@@ -11,7 +11,7 @@ SPACE = {"x": (0.0, 1.0), "kind": ["a", "b"]}
 def refused(call):
     with pytest.raises(bl.BelatedError) as refusal:
         call()
-    # A message that can be shown, and not one of thousands of digits.
+    # The message can be shown and does not contain thousands of digits.
     assert len(str(refusal.value)) < 1000
 
 

@@ -117,7 +117,7 @@ def test_a_std_is_replaced_with_its_value():
 
 
 @pytest.mark.parametrize("direction", ["maximize", "minimize"])
-def test_the_model_trusts_values_as_far_as_their_std_allows(direction):
+def test_the_model_weights_values_by_their_std(direction):
     opt = bl.BayesOpt({"x": (0.0, 1.0)}, initial=0, surrogate=bl.GP(refit_every=1), seed=0, direction=direction)
     x = np.linspace(0, 1, 12)
     opt.add([{"x": v} for v in x], np.sin(6 * x), std=0.01)
@@ -127,5 +127,5 @@ def test_the_model_trusts_values_as_far_as_their_std_allows(direction):
     assert abs(mean[0] - np.sin(3.0)) < 0.1 and std[0] < 0.1
     opt.observe(12, 8.0, amend=True, std=0.01)
     opt.add({"x": 0.97}, np.sin(6 * 0.97), std=0.01)
-    opt.suggest()  # fits again: so smooth a model as before could not follow
+    opt.suggest()  # fits again, because the earlier model is too smooth for the data
     assert abs(opt.predict([{"x": 0.5}])[0][0] - 8.0) < 0.5

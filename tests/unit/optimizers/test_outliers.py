@@ -13,7 +13,7 @@ RANGE = 308.0
 
 
 def branin(x, y):
-    """On the unit square, to be maximised; the maximum is 0."""
+    """A function on the unit square with maximum 0."""
     x, y = 15 * x - 5, 15 * y
     bowl = (y - 5.1 / (4 * np.pi**2) * x * x + 5 / np.pi * x - 6) ** 2
     return -(bowl + 10 * (1 - 1 / (8 * np.pi)) * np.cos(x) + 10) + 0.39788735772973816
@@ -59,13 +59,13 @@ def test_an_outlier_between_fits_does_not_spoil_recommendations(n, value):
     opt.add(outlier, value)
     points, values = [*points, trial.params, outlier], [*values, branin(**trial.params), value]
     assert regret(opt) <= allowed(points, values, 0)
-    # A restored optimizer goes on as one that ran through.
+    # A restored optimizer continues as the original does.
     copy = pickle.loads(pickle.dumps(opt))
     assert copy.suggest().params == opt.suggest().params
 
 
 @pytest.mark.parametrize(("n", "factor"), [(30, 10.0), (60, 100.0), (120, -1e4)])
-def test_a_corrected_value_is_as_good_as_one_that_was_right(n, factor):
+def test_a_corrected_value_counts_like_a_correct_one(n, factor):
     points, values = spread(n, 2)
     opt = added(points[:-1], values[:-1], 2)
     wrong = opt.add(points[-1], factor * values[-1])

@@ -1,4 +1,4 @@
-"""Points that are given in part: `enqueue` draws the rest, `add` refuses them; and arrays of points."""
+"""Partial points, which `enqueue` completes and `add` refuses; and arrays of points."""
 
 import pickle
 
@@ -91,7 +91,7 @@ def test_a_partial_point_is_not_added_with_a_value(kind):
             with pytest.raises(bl.InvalidPoint, match="misses .*enqueue"):
                 opt.add(part, value)
     assert opt.n_trials == 0
-    # A constant is known, and so are the names that are inactive.
+    # A constant and inactive names may be missing.
     whole = opt.add({"x": 0.5, "n": 1, "kernel": "rbf"}, 1.0)
     assert whole.params == {"x": 0.5, "n": 1, "kernel": "rbf", "cache": 200}
 
@@ -138,6 +138,6 @@ def test_indices_that_predict_takes_are_added_and_enqueued(kind):
         opt.enqueue(indices)
         assert [trial.index for trial in opt.suggest(n=len(indices))] == list(indices)
         assert [trial.index for trial in opt.add(indices)] == list(indices)
-    # As many numbers as there are columns are a row.
+    # A list with one number per column is a row.
     opt.enqueue([4, 1])
     assert opt.suggest().index == 4

@@ -1,8 +1,9 @@
 """The values that pending trials count as: expected improvement against joint draws, and the constant liar.
 
-Notation: D the points that are drawn, the observed ones moved to the query's context c and the pending ones in their
-own; f* the incumbent. The value of x is log E max(0, f(x, c) − f*), f* being the largest of E[f(x_D, c) | f(D)] over D
-(Letham et al. 2019 and Balandat et al. 2020; with everything in one context f* is the largest f(D) itself).
+Notation: D are the points of the draws: the observed ones moved to the query's context c, and the pending ones in their
+own contexts. f* is the incumbent. The value of x is log E max(0, f(x, c) − f*), f* being the largest of E[f(x_D, c) |
+f(D)] over D (Letham et al. 2019 and Balandat et al. 2020; with everything in one context f* is the largest f(D)
+itself).
 """
 
 import numpy as np
@@ -18,7 +19,7 @@ N_OBSERVED, N_PENDING = 6, 3
 
 
 def optimizer(candidates, noise, n):
-    """Noisy expected improvement with n fantasies, the kernel given and targets as they are; `noise` is a variance."""
+    """Noisy expected improvement with n fantasies, a given kernel and raw targets; `noise` is a variance."""
     return bl.BayesOpt(
         candidates=candidates,
         context={"c": (0.0, 1.0)},
@@ -95,7 +96,7 @@ def shortfall(seed, noise, context_of_pending):
 
     observed = candidates[tried]
     dense = DensePosterior(np.column_stack([observed, contexts]), values, LENGTHSCALE, VARIANCE, noise)
-    # The optimizer draws at those observed points that may be best; here all of them may.
+    # The optimizer draws at the observed points that may be best. Here all of them may be.
     here = in_context(observed, 0.0)
     mean, sigma = dense.mean(here), np.sqrt(dense.variances(here))
     if (mean + 2 * sigma).min() < mean.max() - 2 * sigma[mean.argmax()]:
@@ -116,7 +117,7 @@ def test_noisy_expected_improvement_averages_joint_draws_in_the_querys_context(n
 @pytest.mark.parametrize("direction", ["maximize", "minimize"])
 @pytest.mark.parametrize(("lie", "truth"), [("min", np.min), ("mean", np.mean), ("max", np.max), (4.5, lambda y: 4.5)])
 def test_a_lie_keeps_its_value_where_the_prior_mean_is_estimated(direction, lie, truth):
-    """Ten equal points count little more than one: the estimated mean lies far from that of the values."""
+    """Ten equal points count little more than one, so the estimated mean is far from the mean of the values."""
     opt = liar(lie, direction)
     x = np.append(np.linspace(0.1, 0.12, 10), 0.9)
     y = np.append(np.full(10, 7.0) + np.linspace(0, 0.1, 10), 1.0)

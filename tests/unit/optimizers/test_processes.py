@@ -12,7 +12,7 @@ import belated as bl
 
 ROWS = np.random.default_rng(0).random((200, 3))
 KINDS = [bl.RandomSearch, bl.BayesOpt]
-SECONDS = 120  # a child that waits for threads it does not have never ends
+SECONDS = 120  # a child that waits for threads of its parent never ends
 
 METHODS = pytest.mark.parametrize("method", multiprocessing.get_all_start_methods())
 
@@ -22,7 +22,7 @@ def objective(row):
 
 
 def observed(n):
-    """Return an optimizer with n observations, whose next suggestion fits the model on several threads."""
+    """Return an optimizer with n observations; its next suggestion fits the model on several threads."""
     opt = bl.BayesOpt({"a": (0.0, 1.0), "b": (0.0, 1.0), "c": (0.0, 1.0)}, seed=1, initial=0)
     add(opt, ROWS[:n])
     return opt
@@ -36,15 +36,15 @@ def add(opt, rows):
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
 def test_children_suggest_after_the_parent_did(method):
     opt = observed(160)
-    opt.suggest()  # the threads exist from here on
-    add(opt, ROWS[160:])  # enough that the next suggestion fits again
+    opt.suggest()  # the threads exist from now on
+    add(opt, ROWS[160:])  # enough for another fit at the next suggestion
     with multiprocessing.get_context(method).Pool(2) as pool:
         results = [pool.apply_async(opt.suggest) for _ in range(2)]
         suggested = [result.get(timeout=SECONDS) for result in results]
     expected = opt.suggest()
     for trial in suggested:
         assert trial == expected and trial.params == expected.params
-        opt.observe(trial, 1.0)  # a trial that travelled is still known at home
+        opt.observe(trial, 1.0)  # a trial that was pickled is accepted by its optimizer
 
 
 @pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="needs fork")
@@ -116,7 +116,7 @@ def test_threads_share_an_optimizer(kind):
     assert [trial.number for trial in opt.trials] == sorted(numbers)
     by_state = {state: sum(trial.state == state for trial in opt.trials) for state in ("pending", "observed", "failed")}
     assert sum(by_state.values()) == opt.n_trials and all(by_state.values())
-    # However the threads took turns: what happened is in the log, and the log decides what follows.
+    # The order of the threads is in the log, which determines the next suggestions.
     assert pickle.loads(pickle.dumps(opt)).suggest().params == opt.suggest().params
 
 

@@ -30,7 +30,7 @@ def read(owner):
 
 
 @pytest.mark.parametrize("kind", ["optimizer", "study"])
-def test_a_result_equals_its_optimizer_if_the_run_has_all_trials(kind, tmp_path):
+def test_a_result_with_all_trials_equals_its_optimizer(kind, tmp_path):
     owner = bl.BayesOpt({"x": (0.0, 1.0)}, direction="minimize", seed=0)
     if kind == "study":
         owner = bl.Study("s", f"sqlite:///{tmp_path}/s.db", owner)

@@ -88,7 +88,7 @@ def test_an_abandoned_point_of_a_finite_domain_waits_for_another_result():
         assert len(set(points)) == 5
 
 
-def test_random_search_goes_on_under_constraints_that_draws_rarely_satisfy():
+def test_random_search_continues_under_constraints_that_draws_rarely_satisfy():
     for seed in range(2):
         opt = bl.RandomSearch(SQUARE, constraints=[lambda p: abs(p["x"] - p["y"]) < 2e-4], seed=seed)
         assert all(abs(trial.params["x"] - trial.params["y"]) < 2e-4 for trial in opt.suggest(30))

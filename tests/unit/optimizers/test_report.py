@@ -14,7 +14,7 @@ import belated as bl
 from belated.optimizers.report import TrialError
 from tests.unit.optimizers.problem import BOX, ROWS, both
 
-# What UTF-8 cannot encode is refused.
+# Text that UTF-8 cannot encode is refused.
 TEXT = st.text(st.characters(codec="utf-8"))
 PLAIN = st.none() | st.booleans() | st.integers(-(10**30), 10**30) | st.floats(allow_nan=False, allow_infinity=False)
 DATA = st.recursive(
@@ -146,7 +146,7 @@ def test_added_trials_have_cost_and_attrs_one_for_each_or_one_for_all():
 
 
 def raised(error):
-    """The error as one that was raised."""
+    """The error as a raised exception."""
     try:
         raise error
     except type(error) as caught:

@@ -17,7 +17,7 @@ def optimizer(**arguments):
 
 
 def history(final, between, **arguments):
-    """Return an optimizer with four values and a trial that ends like this; a suggestion may be made in between."""
+    """Return an optimizer with four values and a trial with these reports; a suggestion may be made in between."""
     opt = optimizer(**arguments)
     opt.add([{"x": x} for x in (0.1, 0.4, 0.7, 0.9)], [1.0, -2.0, 3.0, 0.5])
     opt.enqueue({"x": 0.2})
@@ -49,19 +49,19 @@ def test_a_trial_that_failed_and_was_then_abandoned_is_forgotten(arguments, betw
     assert other.state == "abandoned"
     for ours, theirs in zip(opt.predict(POINTS, pending=pending), never.predict(POINTS, pending=pending), strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-9)
-    # Its point is as unknown as if nothing had been tried there.
+    # The model knows nothing about its point.
     assert opt.surrogate_.n_observed == 4
 
 
 @policies
 def test_a_failed_trial_counts_until_it_is_abandoned(arguments):
     opt, trial = history(["fail"], False, **arguments)
-    # Failures have a model of their own: they count where points are chosen, not as values.
+    # Failures have a separate model. They affect the choice of points, not the model of f.
     assert opt.surrogate_.n_observed == 4 and trial.state == "failed"
     if not arguments:
         never, _ = history(["abandon"], False)
         lost = never.acquisition_at(POINTS) - opt.acquisition_at(POINTS)
-        # Labels less 1, with as much noise as signal; the chance of success is Φ.
+        # Labels minus 1, with as much noise as signal; the probability of success is Φ.
         dense = DensePosterior([[0.1], [0.4], [0.7], [0.9], [0.2]], [0, 0, 0, 0, -2], 0.5, 1.0, 1.0)
         points = np.array([[each["x"]] for each in POINTS])
         expected = -norm.logcdf((1 + dense.mean(points)) / np.sqrt(dense.variances(points) + 0.01))
@@ -69,7 +69,7 @@ def test_a_failed_trial_counts_until_it_is_abandoned(arguments):
         assert (lost > 0).all()
 
 
-def test_a_trial_that_was_abandoned_may_still_be_found_to_have_failed():
+def test_an_abandoned_trial_may_still_be_reported_as_failed():
     opt, trial = history(["abandon", "fail"], True, pending="hallucinate")
     never, _ = history(["abandon"], True, pending="hallucinate")
     assert trial.state == "failed"

@@ -29,7 +29,7 @@ def searched(bad=-1e6, n=24, direction="maximize", **arguments):
 
 
 def last_note(opt):
-    """Return the choice of the last fit."""
+    """Return the note of the last fit."""
     notes = [json.loads(event).get("Suggested", {}).get("note") for event in opt._log.events(0)]
     return json.loads([note for note in notes if note][-1])
 
@@ -40,7 +40,7 @@ def last_warp(opt):
 
 
 @pytest.mark.parametrize("seed", [21, 22, 23])
-def test_compressed_values_stay_compressed_from_fit_to_fit(seed):
+def test_values_stay_compressed_at_later_fits(seed):
     """A search that starts only from the hyperparameters of the plain values ends in a poor optimum."""
     opt = bl.BayesOpt(HARTMANN6.space, seed=seed)
     bad = 0
@@ -67,7 +67,7 @@ def test_targets_follow_the_formula(direction):
     below = np.maximum(k - np.where(y < warp["diverging"], warp["limit"], y), 0.0)
     t = np.where(y < k, k - w * np.log1p(below / w), y)
     np.testing.assert_allclose(model.y, (t - note["center"]) / note["scale"], atol=1e-9)
-    # The unit was that of the values at the fit.
+    # The unit follows from the values at the fit.
     fitted = t[: note["rows"]]
     np.testing.assert_allclose([note["center"], note["scale"]], [fitted.mean(), fitted.std()], rtol=1e-9)
 
@@ -116,7 +116,7 @@ def test_robust_targets_can_be_turned_off(arguments):
     assert last_warp(opt) is None
 
 
-def test_named_algorithms_rescale_as_the_papers_do():
+def test_named_algorithms_scale_targets_as_the_papers_do():
     assert bl.algorithm("GP-EI", SPACE).get_params()["surrogate__targets"] == "standardized"
 
 

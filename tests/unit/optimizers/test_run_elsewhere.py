@@ -9,7 +9,7 @@ import belated as bl
 from tests.unit.optimizers.problem import BOX, ROWS, both
 
 GRID = [{"x": x, "n": n} for x in np.linspace(-1, 1, 7) for n in (1, 4, 8)]
-# θ is given, so that nothing depends on when it was fitted.
+# θ is given, so that results do not depend on the time of a fit.
 GIVEN = {"surrogate": bl.GP(lengthscale=0.4, signal_std=1.0, noise_std=0.1), "initial": 0}
 ELSEWHERE = {"x": -0.25, "n": 3}
 
@@ -19,7 +19,7 @@ def bits(opt, pending=False):
 
 
 def pair(**arguments):
-    """Two optimizers with the same values so far."""
+    """Two optimizers with the same values."""
     twins = [bl.BayesOpt(BOX, seed=3, **GIVEN, **arguments) for _ in range(2)]
     for opt in twins:
         opt.add(GRID[:3], [0.1, 0.4, -0.2])
@@ -39,7 +39,7 @@ def test_the_model_learns_the_value_where_it_was_measured(direction, before):
     twin.add(ELSEWHERE, 2.0)
     if before == "pending":
         assert bits(opt) == bits(twin)
-    # Else the rows are factorised in another order.
+    # In the other states the rows are factorised in another order.
     assert np.allclose(opt.predict(GRID), twin.predict(GRID), rtol=0, atol=1e-9)
     assert trial.params == given_up.params != ELSEWHERE and trial.params_run == ELSEWHERE
     assert f"params_run={ELSEWHERE}" in repr(trial)
@@ -53,7 +53,7 @@ def test_amending_moves_the_value_and_back():
     trial, same = opt.suggest(), twin.suggest()
     trial.observe(2.0)
     same.observe(2.0)
-    opt.predict(GRID)  # so that there is something to be out of date
+    opt.predict(GRID)  # so that the model has a state that may be out of date
     there = opt.predict(GRID)
     trial.observe(2.0, params=ELSEWHERE, amend=True)
     assert not np.allclose(opt.predict(GRID), there) and trial.params_run == ELSEWHERE
@@ -63,7 +63,7 @@ def test_amending_moves_the_value_and_back():
     assert trial.params_run == ELSEWHERE
     trial.observe(2.0, params=trial.params, amend=True)
     assert np.allclose(opt.predict(GRID), there, rtol=0, atol=1e-9) and trial.params_run == trial.params
-    # However it came back: the rows are factorised anew each time.
+    # The result does not depend on intermediate reports, because the rows are factorised again each time.
     for k in (4, 5):
         same.observe(2.0, params=GRID[k], amend=True)
     same.observe(2.0, params=same.params, amend=True)
@@ -71,7 +71,7 @@ def test_amending_moves_the_value_and_back():
     assert [opt.suggest().params for _ in range(3)] == [twin.suggest().params for _ in range(3)]
 
 
-def test_between_suggestions_the_live_model_equals_that_of_a_copy():
+def test_between_suggestions_the_model_equals_the_model_of_a_copy():
     opt = bl.BayesOpt(BOX, seed=5, initial=3)
     rng = np.random.default_rng(0)
     for k in range(14):
@@ -88,7 +88,7 @@ def test_between_suggestions_the_live_model_equals_that_of_a_copy():
 
 
 @both
-def test_the_best_params_are_those_that_were_run(kind):
+def test_the_best_params_are_the_params_that_were_run(kind):
     opt = kind(BOX, seed=0)
     first, second = opt.suggest(n=2)
     second.observe(1.0)

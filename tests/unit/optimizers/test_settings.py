@@ -81,7 +81,7 @@ def test_defaults_equal_those_of_the_core():
     assert json.dumps(ours, sort_keys=True) == json.dumps(defaults, sort_keys=True)
 
 
-def test_the_core_knows_every_word_that_a_value_takes():
+def test_the_core_knows_every_string_of_a_setting():
     for argument in ("acquisition", "pending", "surrogate", "initial"):
         family = family_of(bl.BayesOpt, argument)
         for kind in family.shorthand.values() or [family]:
@@ -96,7 +96,7 @@ def test_the_core_knows_every_word_that_a_value_takes():
     assert {"auto", *known} == set(typing.get_args(typing.get_type_hints(bl.GP)["kernel"]))
 
 
-def test_signatures_have_words_and_numbers_as_defaults():
+def test_signatures_have_strings_and_numbers_as_defaults():
     for cls in (bl.BayesOpt, bl.RandomSearch, bl.UCB):
         assert not re.search("<|object", str(inspect.signature(cls))), cls
 
@@ -238,10 +238,10 @@ def test_values_in_units_of_f_change_sign_with_the_direction(value, field, rever
     assert up[field] == getattr(value, field) and down == up | {field: reverse}
 
 
-# What the core keeps.
+# The data in the core.
 
 
-def test_params_come_back_as_they_were_given():
+def test_given_params_are_returned_unchanged():
     space = {"C": bl.Real(1e-4, 100, log=True), "n": bl.Integer(1, 10**6, log=True), "c": [None, (1, 2), "u"]}
     for opt in (bl.RandomSearch(space, seed=0), bl.BayesOpt(space, direction="minimize", seed=0)):
         given = [{"C": m / 10, "n": 7 * m, "c": [None, (1, 2), "u"][m % 3]} for m in range(1, 100)]
@@ -257,7 +257,7 @@ def test_params_come_back_as_they_were_given():
         assert opt.suggest().params["C"] not in [each["C"] for each in given]
 
 
-def test_a_study_keeps_params_as_they_were_given(tmp_path):
+def test_a_study_keeps_the_given_params(tmp_path):
     space, store = {"C": bl.Real(1e-4, 100, log=True)}, f"sqlite:///{tmp_path}/a.db"
     study = bl.Study("s", store, bl.RandomSearch(space, seed=0))
     study.add([{"C": 1.0}, {"C": 0.3}], [1.0, 2.0])
@@ -267,7 +267,7 @@ def test_a_study_keeps_params_as_they_were_given(tmp_path):
     assert [trial.params["C"] for trial in bl.Study.load("s", store).trials] == [1.0, 0.3, 0.7, 1.0]
 
 
-def test_predict_fits_where_nothing_is_fitted():
+def test_predict_fits_if_nothing_is_fitted():
     opt = bl.BayesOpt({"x": (0.0, 1.0)}, seed=0)
     with pytest.raises(bl.NotFitted):
         opt.predict([{"x": 0.5}])

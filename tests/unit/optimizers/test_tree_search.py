@@ -48,24 +48,24 @@ def test_minimizing_is_maximizing_the_negative():
 
 
 def test_values_in_other_units_change_nothing():
-    # What is not given in units of f follows from the values: a power of two scales them without rounding.
+    # The settings are computed from the values, and a power of two scales the values without rounding.
     plain = run(bl.TreeSearch(SPACE, seed=3), 400, lambda p: -sphere(p))
     scaled = run(bl.TreeSearch(SPACE, seed=3), 400, lambda p: -sphere(p) * 1024.0)
     assert [t.params for t in scaled.trials] == [t.params for t in plain.trials]
     assert scaled.trees_[0].nu == 1024.0 * plain.trees_[0].nu and scaled.best_value_ == 1024.0 * plain.best_value_
 
 
-def test_the_best_cells_of_every_size_get_turns_only_where_nothing_is_given():
+def test_the_front_is_used_only_if_no_setting_is_given():
     def points(**arguments):
         return [t.params for t in run(bl.TreeSearch(SPACE, seed=5, **arguments), 60, lambda p: -sphere(p)).trials]
 
-    # In two dimensions rho is 0.5 by default: to give it is to say how f varies.
+    # In two dimensions rho is 0.5 by default. A given rho declares how f varies.
     assert points() == points(front=True) == points(rho=0.5, front=True)
     assert points(rho=0.5) == points(front=False) != points()
 
 
-def test_halves_of_an_interval_are_searched_in_their_order_of_value():
-    # The centres of cells of [0, 1]: 1/2, then 1/4 and 3/4, then of the better half 1/8 and 3/8 or 5/8 and 7/8.
+def test_the_better_half_of_an_interval_is_searched_first():
+    # The centres of cells of [0, 1]: 1/2, then 1/4 and 3/4, then 1/8 and 3/8 or 5/8 and 7/8 in the better half.
     optimizer = bl.TreeSearch({"x": (0.0, 1.0)}, sample="centre", bound=bl.DUCBV(b=0.0), nu=1e-6, seed=0)
     run(optimizer, 5, lambda p: p["x"])
     visited = [t.params["x"] for t in optimizer.trials]
@@ -77,14 +77,14 @@ def test_trees_are_shown_and_several_share_the_trials():
     run(optimizer, 200, lambda p: -sphere(p))
     trees = optimizer.trees_
     assert [tree.rho for tree in trees] == [0.9, 0.7, 0.5] and {tree.nu for tree in trees} == {1.0}
-    # Each visits as many cells as it took turns; together they took more turns than there were trials.
+    # Each instance visits as many cells as it took turns. Together they took more turns than there are trials.
     assert all(tree.n_cells > 200 / 3 for tree in trees) and sum(tree.n_cells for tree in trees) > 200
     assert trees[0].depth <= trees[2].depth <= 200
     one = run(bl.TreeSearch(SPACE, seed=0), 50, lambda p: -sphere(p)).trees_
     assert len(one) == 1 and one[0].n_cells == 50 and math.log2(51) - 1 <= one[0].depth < 50
 
 
-def test_the_values_of_rho_for_a_horizon_follow_poo():
+def test_rho_for_a_horizon_follows_poo():
     # N = ceil(D/2 log(T/log T)) with D = log 2/log(1/rho): 34 for 1,000 trials and 0.95, from 0.95 to 0.95^34.
     optimizer = bl.TreeSearch(SPACE, horizon=1000, seed=0)
     rhos = [tree.rho for tree in optimizer.trees_]
@@ -95,7 +95,7 @@ def test_the_values_of_rho_for_a_horizon_follow_poo():
     assert optimizer.best_value_ > -0.05
 
 
-def test_every_kind_of_parameter_is_halved_down_to_its_values():
+def test_every_kind_of_parameter_is_halved_to_single_values():
     space = {
         "n": (1, 4),
         "lr": bl.Real(1e-4, 1.0, log=True),
@@ -114,7 +114,7 @@ def test_every_kind_of_parameter_is_halved_down_to_its_values():
     assert abs(math.log10(best["lr"]) + 2) < 0.05
 
 
-def test_cells_of_one_value_in_flight_are_left_alone_while_others_are_left():
+def test_cells_of_one_value_in_flight_are_not_suggested_while_others_are_left():
     optimizer = bl.TreeSearch({"n": (1, 4)}, seed=0)
     run(optimizer, 30, lambda p: float(p["n"]))
     trials = optimizer.suggest(n=4)
@@ -168,12 +168,12 @@ def test_optimum_is_found_after_one_failure_near_it(name):
     ],
     ids=["strip", "disc", "half"],
 )
-def test_a_failing_region_neither_hides_the_optimum_nor_uses_up_the_trials(fails, volume):
+def test_optimum_beside_a_failing_region_is_found_with_few_failures(fails, volume):
     runs = [regret(bl.TreeSearch(box(2), seed=seed), 800, distance, fails) for seed in range(10)]
     regrets, shares = np.array(runs).T
     # Of 800 random points the best one is at 4e-4.
     assert (regrets > 1e-4).sum() <= 1 and np.median(regrets) < 1e-6
-    # Some trials are still spent there, fewer than random points would.
+    # Some trials are still in the failing region, but fewer than with random points.
     assert 0.005 < np.mean(shares) < 0.8 * volume
 
 
@@ -302,7 +302,7 @@ def test_the_bias_is_estimated_from_two_trials_at_the_centre():
     first, second = optimizer.suggest(n=2)
     assert first.params == second.params == {"x": 0.5, "y": -0.5}
     assert (first.fidelity, second.fidelity) == (0.8, 0.2)
-    # Until both are known trials are full evaluations.
+    # Until both are known, trials are full evaluations.
     assert optimizer.suggest().fidelity == 1.0
     first.observe(1.0)
     second.observe(0.4)

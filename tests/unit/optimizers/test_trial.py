@@ -48,7 +48,7 @@ def test_delay_in_suggestions_started():
     at_once = late.delay
     opt.suggest(n=3)
     prompt.observe(1.0)
-    # One suggestion (the late one), then three more, stand between.
+    # The late suggestion and three more were started in between.
     assert prompt.delay == at_once + 4
 
 

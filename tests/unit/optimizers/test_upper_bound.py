@@ -1,4 +1,4 @@
-"""What upper confidence bounds choose, against a dense solve: the noise in sigma, and nu_t's sum over recent trials.
+"""Suggestions by upper confidence bounds compared with a dense solve: the noise in sigma, and the sum in nu_t.
 
 Notation follows Verma, Dai and Low 2022, Algorithm 1: m the window,
 nu_t = Σ_{s=max(1,t−m)}^{t−1} sigma_{t−1}(x_s) + beta.
@@ -63,7 +63,7 @@ class Bound:
 
 
 def history(seed, n):
-    """Return candidates, the tried ones among them, and their values."""
+    """Return candidates, the indices of the tried ones, and their values."""
     rows, rng = candidates(seed), np.random.default_rng(200 + seed)
     return rows, rng.choice(np.arange(2, len(rows)), size=n, replace=False), rng.normal(size=n)
 
@@ -84,7 +84,7 @@ def test_predictive_std_counts_the_noise_in_every_sigma(pending, beta, predictiv
         assert bound.shortfall(values, opt.suggest().index) <= 1e-9
         wrong = [(not predictive, not predictive), (not predictive, predictive), (predictive, not predictive)]
         differ += [bound.best(bound.values(beta, m, *each)) != bound.best(values) for each in wrong]
-    # What is wrong in one sigma or the other would often enough choose otherwise, so that it cannot be missed.
+    # With an error in one of the sigmas, enough suggestions would differ.
     assert (differ[: 3 if m else 2] >= 3).all()
 
 
@@ -92,7 +92,7 @@ def test_predictive_std_counts_the_noise_in_every_sigma(pending, beta, predictiv
 @pytest.mark.parametrize("m", [1, 3])
 @pytest.mark.parametrize("arrived", [True, False])
 def test_nu_sums_over_exactly_the_last_m_trials(clock, m, arrived):
-    """The oldest trial has age m, and counts; the one before it does not. Pending trials are rows at the floor."""
+    """The oldest trial that counts has age m; earlier ones do not count. Pending trials are rows at the floor."""
     noise, floor, differ = 1.0, -1.0, np.zeros(2, dtype=int)
     for seed in range(20):
         rows, tried, y = history(seed, 7)
@@ -112,5 +112,5 @@ def test_nu_sums_over_exactly_the_last_m_trials(clock, m, arrived):
         values = bound.values(0.0, m)
         assert bound.shortfall(values, opt.suggest().index) <= 1e-9
         differ += [bound.best(bound.values(0.0, k)) != bound.best(values) for k in (m - 1, m + 1)]
-    # One trial more or less would often enough choose otherwise.
+    # With one trial more or less in the sum, enough suggestions would differ.
     assert (differ >= 3).all()

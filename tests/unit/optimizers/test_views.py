@@ -1,4 +1,4 @@
-"""What an optimizer shows: the best trial, the table of its trials, its repr and its HTML."""
+"""The views of an optimizer: the best trial, the table of its trials, its repr and its HTML."""
 
 import math
 

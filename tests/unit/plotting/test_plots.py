@@ -89,7 +89,7 @@ def test_axes_can_be_given(plot, opt):
         plot(opt, axes=made[:1])
 
 
-def test_convergence_is_of_the_highest_fidelity():
+def test_convergence_shows_the_highest_fidelity():
     rng = np.random.default_rng(0)
     for direction in ("maximize", "minimize"):
         search = bl.RandomSearch({"x": (0.0, 1.0)}, fidelity=bl.Fidelity(0, 2000), direction=direction, seed=0)
@@ -125,7 +125,7 @@ def test_lanes_hold_one_trial_at_a_time_and_are_as_many_as_run_at_once(spans):
     for lane in set(lanes):
         own = [span for span, each in zip(spans, lanes, strict=True) if each == lane]
         assert all(one[1] <= other[0] for one, other in zip(own, own[1:], strict=False))
-    # One that ends as it starts takes a lane besides those that run at that moment.
+    # A trial that ends as it starts needs a lane besides the trials that run at that moment.
     at_once = max((sum(s <= t < e for s, e in spans) for t in range(30)), default=0)
     assert set(lanes) == set(range(1, len(set(lanes)) + 1))
     assert at_once <= max(lanes, default=0) <= at_once + any(s == e for s, e in spans)
@@ -176,7 +176,7 @@ def test_delays_are_kaplan_meier_estimates(known, ages):
         expected = reference.cdf.probabilities[place - 1] if place else 0.0
         assert share == pytest.approx(expected)
     if 0 < arrived[1] < 1:
-        z = 0.6744897501960817  # half of a normal distribution lies within
+        z = 0.6744897501960817  # half of a normal distribution is within
         low = reference.cdf.confidence_interval(confidence_level=0.5).low.probabilities
         expected = (arrived[1] - low[steps.index(at[1])]) / z
         if low[steps.index(at[1])] > 0:
@@ -187,7 +187,7 @@ def test_delays_with_trials_in_flight(opt):
     ax = plotting.plot_delays(opt)
     assert labels(ax) == ("Delay (suggestions started)", "Share of trials ended")
     lines = drawn(ax)
-    # Ten ended after 4 suggestions, the abandoned one is censored there, and three are 1, 2 and 3 old.
+    # Ten trials ended after 4 suggestions, the abandoned one is censored there, and three have ages 1, 2 and 3.
     assert lines["ended (10)"].get_xydata().tolist()[:2] == [[0, 0], [4, pytest.approx(10 / 11)]]
     assert sorted(lines["in flight (4)"].get_xdata()) == [1, 2, 3, 4]
     assert "window" not in lines
@@ -249,7 +249,7 @@ def test_contours_need_two_numeric_parameters(names, opt):
         plotting.plot_contour(opt, names)
 
 
-def test_importance_is_that_of_a_linear_function():
+def test_importance_of_a_linear_function_is_exact():
     """In f = 3 a + b, with a and b uniform, a has nine tenths of the variance and b one tenth; c and d have none."""
     opt = bl.BayesOpt({"a": (0.0, 1.0), "b": (0.0, 1.0), "c": bl.Integer(1, 5), "d": ["u", "v"]}, initial=30, seed=0)
     for trial in opt.suggest(30):
@@ -265,7 +265,7 @@ def test_importance_is_that_of_a_linear_function():
         assert 0 <= low <= high
 
 
-def test_importance_is_less_sure_with_fewer_values():
+def test_intervals_of_importance_are_wider_with_fewer_values():
     def width(n):
         opt = bl.BayesOpt({"a": (0.0, 1.0), "b": (0.0, 1.0)}, initial=n, seed=0)
         for trial in opt.suggest(n):
@@ -276,7 +276,7 @@ def test_importance_is_less_sure_with_fewer_values():
 
 
 @given(st.integers(5, 99), st.integers(1, 5), st.integers(0, 99))
-def test_points_are_even_in_each_dimension_and_so_are_their_pairs(n, d, seed):
+def test_points_are_even_in_each_dimension_and_in_pairs(n, d, seed):
     a, b = paired_points(n, d, np.random.default_rng(seed))
     assert a.shape == b.shape == (n, d)
     assert (np.sort((a * n).astype(int), axis=0) == np.arange(n)[:, None]).all()
@@ -321,7 +321,7 @@ def test_a_parameter_without_a_value_at_the_recommended_point_has_no_line():
         trial.observe(float(trial.params["kernel"] == "rbf"))
     kernel, degree = plotting.plot_slice(opt)
     assert opt.recommend() == {"kernel": "rbf"}
-    # What "poly" would be without a degree nobody knows.
+    # "poly" without a degree has no value.
     assert np.isnan(kernel.containers[0].lines[0].get_ydata()).tolist() == [False, True]
     assert list(drawn(degree)) == ["observed"]
     with pytest.raises(bl.InvalidSetting, match=r"at the recommended point there are \[\]: pass their names"):
@@ -350,7 +350,7 @@ GIVEN = bl.GP(kernel="matern52", lengthscale=0.4, signal_std=2.0, noise_std=0.5,
 
 
 @pytest.mark.parametrize("direction", ["maximize", "minimize"])
-def test_predictions_are_those_of_models_without_the_value(direction):
+def test_predictions_equal_those_of_models_without_the_value(direction):
     """Compare the closed form with one model for each value, fitted without that value."""
     points = np.random.default_rng(0).random(9)
     values = np.sin(6 * points)
@@ -388,7 +388,7 @@ def test_predictions_leave_failed_trials_out(opt):
 
 @pytest.mark.parametrize("plot", PLOTS)
 def test_objects_without_trials_are_refused(plot):
-    with pytest.raises(bl.InvalidSetting, match=r"search=\[\] is nothing that plot_\w+ draws: pass the result of"):
+    with pytest.raises(bl.InvalidSetting, match=r"search=\[\] cannot be drawn by plot_\w+: pass the result of"):
         plot([])
 
 

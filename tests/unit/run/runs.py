@@ -14,7 +14,7 @@ import belated as bl
 
 SPACE = {"x": (-1.0, 1.0), "n": bl.Integer(1, 8)}
 ROWS = np.array([[i, i % 3] for i in range(12)], dtype=float)
-SECONDS = 120  # nothing here takes so long, unless it hangs
+SECONDS = 120  # a test takes this long only if it hangs
 
 # "forkserver" starts workers as "spawn" does: they import what they run.
 METHODS = pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def killed_if_it_hangs(child):
 
 
 class ManualExecutor(Executor):
-    """Evaluates calls only on request: script[k] lists those to evaluate once call k has been submitted."""
+    """Evaluates calls only on request: script[k] lists the calls to evaluate once call k has been submitted."""
 
     def __init__(self, script=()):
         self.script = dict(script)

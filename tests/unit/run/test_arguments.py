@@ -1,4 +1,4 @@
-"""The arguments of runs: their names, their values, and the errors for others."""
+"""The arguments of runs: valid names and values, and the errors for invalid ones."""
 
 import inspect
 from concurrent.futures import Executor, ThreadPoolExecutor
@@ -114,7 +114,7 @@ def test_unusable_values_are_refused(arguments, parts):
     assert all(part in str(raised.value) for part in parts) and opt.n_trials == 0
 
 
-def test_settings_that_are_none_are_allowed_beside_an_optimizer():
+def test_arguments_that_are_none_are_allowed_with_an_optimizer():
     assert bl.maximize(f, optimizer=bl.RandomSearch(SPACE), n_trials=1, seed=None, window=None).n_trials == 1
 
 
@@ -129,11 +129,11 @@ def test_callbacks_may_be_any_iterable():
     assert [trial.number for trial in seen] == [0, 1]
 
 
-# How many evaluations run at a time.
+# The number of evaluations at a time.
 
 
 class Sized(Executor):
-    """An executor with some of the attributes that executors have."""
+    """An executor with the given attributes."""
 
     def __init__(self, **attributes):
         vars(self).update(attributes)
@@ -156,7 +156,7 @@ def test_the_size_of_an_executor(attributes, n_workers, size):
 
 
 class ClientExecutor(Sized):
-    """Stands for Dask's executor, whose client knows the number of threads by worker."""
+    """Replaces Dask's executor, whose client knows the number of threads of each worker."""
 
     __module__ = "distributed.cfexecutor"
 
@@ -172,8 +172,8 @@ def test_the_size_of_a_cluster_of_dask():
 
 
 @pytest.mark.parametrize("attributes", [{}, {"num_workers": None}, {"_max_workers": 0}, {"_max_workers": True}])
-def test_an_executor_that_does_not_say_its_size(attributes):
-    message = "^n_workers is missing: Sized has no attribute with its number of workers; pass how many evaluations are"
+def test_an_executor_of_unknown_size(attributes):
+    message = "^n_workers is missing: Sized has no attribute with its number of workers; pass the number of evaluations"
     with pytest.raises(bl.InvalidSetting, match=message):
         bl.maximize(f, SPACE, n_trials=1, executor=Sized(**attributes))
 
@@ -211,7 +211,7 @@ def test_a_callback_that_cannot_be_called_is_refused_before_the_first_evaluation
     assert opt.n_trials == 0
 
 
-def test_callbacks_of_two_parameters_are_called_as_before():
+def test_callbacks_of_two_parameters_are_called():
     seen = []
 
     def plain(optimizer, trial, more=None):

@@ -23,7 +23,7 @@ def at_fidelity(params, trial):
 
 
 def costing(*costs):
-    """A function whose evaluations report these costs, one after the other; None reports none."""
+    """A function whose evaluations report these costs, one after the other; None means no report."""
     left = list(costs)
 
     def evaluated(params, trial):
@@ -82,10 +82,10 @@ def test_an_evaluation_costs_one_by_default(budget, n):
 
 def test_reported_costs_are_charged():
     result = bl.maximize(costing(0.5, 0.25, None, 0.0, 1.0, 9.0), SPACE, budget=3.0, seed=0)
-    # 0.5 + 0.25 + 1 + 0 leave room for one of 1, and then for no other.
+    # 0.5 + 0.25 + 1 + 0 leave room for one trial of cost 1.
     assert [trial.cost for trial in result.trials] == [0.5, 0.25, None, 0.0, 1.0] and result.stop_reason == "budget"
     assert result.cost_ == 2.75
-    # What costs more than declared is known afterwards.
+    # A cost above the declared one is known only after the evaluation.
     assert len(bl.maximize(costing(7.0), SPACE, budget=3.0, seed=0).trials) == 1
 
 
@@ -96,7 +96,7 @@ def test_declared_costs_are_charged():
     assert cost == pytest.approx(0.1, abs=1e-4)
     assert len(bl.maximize(at_fidelity, optimizer=opt, budget=20 * cost).trials) == 20
     assert len(bl.maximize(at_fidelity, optimizer=opt, budget=10 * cost, n_trials=7).trials) == 7
-    # A full evaluation does not fit, and what is enqueued does: it is not lost.
+    # A full evaluation does not fit, but the enqueued trial does, and it is not lost.
     more = bl.maximize(at_fidelity, optimizer=opt, budget=0.9)
     assert len(more.trials) == 9 and opt.suggest().fidelity == tenth
 
@@ -113,7 +113,7 @@ def test_functions_of_the_fidelity_are_charged():
 
 def test_ten_costs_of_a_tenth_fill_a_budget_of_one():
     result = bl.maximize(costing(*[0.1] * 20), SPACE, budget=1.9, seed=0)
-    # Declared is 1: after nine of 0.1 there is room for another one.
+    # The declared cost is 1, so after nine trials of 0.1 another one fits.
     assert len(result.trials) == 10
     opt = queued([1] * 20, bl.Fidelity(1, 2, cost=bl.PowerCost(0.1)))
     for budget, n in ((0.3, 3), (0.7, 7), (0.29, 2)):
@@ -139,7 +139,7 @@ def test_failures_are_charged_their_declared_cost():
 def test_running_trials_count_with_their_declared_cost():
     pool = ManualExecutor({2: [0, 1, 2], 3: [3]})
     result = bl.maximize(costing(0.5, 0.5, 0.5, 1.0), SPACE, budget=3, n_workers=8, executor=pool, seed=0)
-    # Three of 1 are started; they cost 1.5 in the end, and one more fits.
+    # Three trials of declared cost 1 are started. They cost 1.5, so one more fits.
     assert len(pool.calls) == len(result.trials) == 4 and result.stop_reason == "budget"
 
 
@@ -169,11 +169,11 @@ def test_declared_costs_never_exceed_the_budget(fidelities, budget, n_workers):
     result = bl.maximize(at_fidelity, optimizer=opt, budget=budget, n_workers=n_workers)
     spent = math.fsum(SAMPLES.cost_of(trial.fidelity) for trial in result.trials)
     assert result.cost_ == spent <= budget * (1 + 1e-9) and all(state == "observed" for state in states(result))
-    # And the next one would not have fitted.
+    # The next trial would not fit.
     assert spent + SAMPLES.cost_of(opt.suggest().fidelity) > budget * (1 - 1e-9)
 
 
-# With other ends, and studies.
+# Other ends of runs, and studies.
 
 
 def test_a_budget_applies_to_one_run():
@@ -191,7 +191,7 @@ def test_runs_of_a_study_have_budgets(tmp_path):
     study = bl.Study("s", store, queued([100, 3000, 7000, 7000]))
     result = bl.maximize(at_fidelity, optimizer=study, budget=1.0, n_trials_total=10)
     assert [trial.fidelity for trial in result.trials] == [100, 3000] and result.stop_reason == "budget"
-    # What is there is as it was without the look ahead.
+    # The check of the next cost changes no suggestion.
     opt = queued([100, 3000, 7000, 7000])
     opt.suggest(n=2)
     assert study.suggest(n=4) == study.trials[2:] and [t.params for t in opt.suggest(n=4)] == [

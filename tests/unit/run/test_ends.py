@@ -1,4 +1,4 @@
-"""How runs end: after no trials, at a total over all processes, by a stopper; and what they log."""
+"""Ends of runs: after no trials, at a total over all processes, by a stopper; and the log."""
 
 import copy
 import html
@@ -45,7 +45,7 @@ def test_a_total_counts_suggested_trials_that_are_not_abandoned():
     third.abandon()
     opt.enqueue({"x": 0.25, "n": 2})
     best = bl.maximize(f, optimizer=opt, n_trials_total=8)
-    # Three of the four suggested before count; the enqueued point becomes a suggested one.
+    # Three of the four earlier suggestions count. The enqueued point becomes a suggestion.
     assert len(best.trials) == 5 and best.trials[0].params == {"x": 0.25, "n": 2} and best.stop_reason == "n_trials"
     assert bl.maximize(f, optimizer=opt, n_trials_total=8).trials == []
     assert bl.maximize(f, optimizer=opt, n_trials_total=3).trials == []
@@ -95,7 +95,7 @@ def test_runs_in_threads_never_exceed_a_total(kind, tmp_path):
 
 
 def slow_proposals(study):
-    """The study, each of whose proposals is made while others write, and so without the lock at first."""
+    """The study with slow proposals, which are first made without the lock while others write."""
     propose, core = study._log.core.propose, study._log.core
 
     class Core:
@@ -114,7 +114,7 @@ def slow_proposals(study):
     return study
 
 
-# Each way to start a process, with quick and with slow proposals.
+# Each method to start a process, with quick and slow proposals.
 METHODS_AND_SPEEDS = [
     pair for pair in (("fork", False), ("spawn", True)) if pair[0] in multiprocessing.get_all_start_methods()
 ]
@@ -141,7 +141,7 @@ def test_processes_never_exceed_a_total(method, slow, tmp_path):
     assert study.n_trials == suggested(study) == 25
 
 
-def test_no_suggestion_once_another_process_has_reached_the_total(tmp_path):
+def test_no_trial_is_suggested_after_another_process_reached_the_total(tmp_path):
     study = open_optimizer("study", tmp_path)
     other = bl.Study.load("s", study.store)
     before = study._log.core.n_events()
@@ -194,7 +194,7 @@ def test_a_fork_while_another_thread_suggests_leaves_a_usable_child():
 
 
 @pytest.mark.filterwarnings("ignore::belated.BelatedWarning")
-def test_a_run_that_the_user_ends_may_have_failures_alone():
+def test_a_run_that_the_user_ends_may_have_only_failures():
     def stop(optimizer, trial):
         if trial.number == 1:
             raise bl.StopRun
@@ -255,7 +255,7 @@ def run_values(values, stop, direction="maximize", n_trials=None, **arguments):
 def test_no_improvement(values, n, length):
     stop = bl.NoImprovement(n)
     for direction, sign in (("maximize", 1), ("minimize", -1)):
-        # The second run counts anew.
+        # The second run starts its own count.
         best = run_values([sign * value for value in values], stop, direction)
         assert len(best.trials) == length
         assert best.stop_reason == ("stopped" if length < len(values) or values[-1] != max(values) else "n_trials")
@@ -327,7 +327,7 @@ def test_invalid_value_is_refused(value):
 
 
 def test_a_stopper_class_instead_of_an_instance_is_refused():
-    with pytest.raises(bl.InvalidSetting, match=r"the class ValueReached: pass one made of it, ValueReached\("):
+    with pytest.raises(bl.InvalidSetting, match=r"the class ValueReached: pass an instance, ValueReached\("):
         bl.maximize(f, SPACE, n_trials=3, callbacks=[bl.ValueReached])
 
 

@@ -1,4 +1,4 @@
-"""Runs on real executors that are passed in: the standard library's processes, loky, and a cluster of Dask."""
+"""Runs on executors of the user: the standard library's processes, loky, and a cluster of Dask."""
 
 import logging
 import multiprocessing
@@ -60,7 +60,7 @@ def by_level(params):
 
 
 class Waits:
-    """Notes that it has begun, and returns once there is a file named `go_on`, so that no worker stays busy."""
+    """Records its start, and returns once a file named `go_on` exists, so that no worker stays busy."""
 
     def __init__(self, folder):
         self.folder = str(folder)
@@ -80,7 +80,7 @@ class Waits:
 
 
 class Counts:
-    """Adds the number of stored trials to the value; has its study, as it was pickled."""
+    """Adds the number of stored trials to the value; it holds a pickled study."""
 
     def __init__(self, study):
         self.study = study
@@ -96,7 +96,7 @@ def to_the_total(study):
 
 
 class KillsOnce:
-    """Ends its worker when it is first called with a trial of some number; notes each call in a file."""
+    """Ends its worker at the first call with a given trial number; records each call in a file."""
 
     def __init__(self, path, number):
         self.path, self.number = str(path), number
@@ -177,13 +177,13 @@ def test_workers_open_a_study_by_its_url(executor, tmp_path):
     study = bl.Study("s", f"sqlite:///{tmp_path / 's.db'}", bl.RandomSearch(SPACE, seed=0))
     result = bl.maximize(Counts(study), optimizer=study, n_trials=6, executor=executor)
     assert states(result) == ["observed"] * 6 and all(2 <= trial.value <= 12 for trial in result.trials)
-    # A run in each worker, on the same study.
+    # Each worker runs on the same study.
     counts = [executor.submit(to_the_total, study) for _ in range(2)]
     assert sum(count.result(SECONDS) for count in counts) == 6
     assert study.n_trials == 12 and states(study) == ["observed"] * 12
 
 
-# Workers that are killed.
+# Killed workers.
 
 
 @posix
@@ -202,7 +202,7 @@ def test_a_broken_pool_ends_the_run_and_leaves_the_study(engine, tmp_path):
     study = bl.Study.load("s", study.store)
     *first, last = states(study)
     assert first.count("pending") <= 2 and first[3] == "pending"
-    # What had not begun is abandoned.
+    # Trials that have not begun are abandoned.
     assert set(first) <= {"observed", "pending", "abandoned"} and last == "abandoned"
     left = [trial.number for trial in study.pending_]
     result = bl.maximize(kills, optimizer=study, n_trials=5)
@@ -211,7 +211,7 @@ def test_a_broken_pool_ends_the_run_and_leaves_the_study(engine, tmp_path):
 
 
 @posix
-def test_dask_evaluates_again_what_a_killed_worker_had(dask, tmp_path):
+def test_dask_repeats_the_evaluations_of_a_killed_worker(dask, tmp_path):
     kills = KillsOnce(tmp_path / "begun", 3)
     result = bl.maximize(kills, SPACE, n_trials=8, executor=dask, seed=0)
     assert [trial.number for trial in result.trials] == list(range(8)) and states(result) == ["observed"] * 8

@@ -1,4 +1,4 @@
-"""Errors of functions: they stay with their trials, end a run that is a typo, and leave the result at exceptions."""
+"""Errors of functions: trials keep them, equal first errors end a run, and exceptions keep the result."""
 
 import multiprocessing
 import time
@@ -76,7 +76,7 @@ def test_callbacks_see_failed_trials_without_a_value():
     assert seen == [(None, "failed", "KeyError: 'lr'")] * 2
 
 
-# The first evaluations all raise the same.
+# The first evaluations all raise the same error.
 
 
 @failures_expected
@@ -112,7 +112,7 @@ def test_equal_first_unusable_values_end_the_run(bad, n_workers, n_first):
 
 @failures_expected
 def test_equal_first_unusable_values_in_processes_end_the_run():
-    message = "^the first 3 evaluations all failed in the same way: f left attrs"
+    message = "^the first 3 evaluations all failed in the same way: f set attrs"
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(1, context) as pool, pytest.raises(bl.RunError, match=message):
         bl.maximize(attrs_that_cannot_travel, SPACE, n_trials=9, executor=pool)
@@ -169,7 +169,7 @@ def test_errors_of_several_types_do_not_end_a_run():
 
 
 @failures_expected
-def test_equal_errors_do_not_end_a_run_where_a_trial_has_a_value():
+def test_equal_errors_do_not_end_a_run_with_a_value():
     opt = bl.RandomSearch(SPACE, seed=0)
     opt.add({"x": 0.5, "n": 1}, 1.0)
     with pytest.raises(bl.RunError, match="^none of 9 trials succeeded"):
@@ -218,7 +218,7 @@ def test_errors_of_f_have_the_result(kind, workers):
     assert states(result)[1] == "failed" and result.best_value_ is not None
 
 
-def test_exceptions_that_take_no_attributes_are_raised_as_they_are():
+def test_exceptions_without_attributes_are_raised_unchanged():
     def callback(optimizer, trial):
         raise Frozen("…")
 
@@ -297,7 +297,7 @@ def test_an_interrupt_has_the_result_and_a_prompt_gets_it_returned(monkeypatch):
 
 @failures_expected
 @pytest.mark.parametrize("n_workers", [1, 2])
-def test_a_long_text_is_shortened_where_it_enters(n_workers):
+def test_a_long_text_is_shortened_before_it_is_formatted(n_workers):
     start = time.process_time()
     with pytest.raises(bl.RunError) as end:
         bl.maximize(long_text, SPACE, n_trials=4, n_workers=n_workers, seed=0)

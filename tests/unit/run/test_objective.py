@@ -1,4 +1,4 @@
-"""Functions as people write them: how they are called, what they may return, and which are refused."""
+"""Users' functions: their calls, their return values, and the functions that are refused."""
 
 import functools
 import multiprocessing
@@ -138,7 +138,7 @@ def test_the_trial_can_be_pickled():
     assert pickle.loads(pickle.dumps(trial)) == trial
 
 
-# Functions that are refused, before a trial is started.
+# Functions that are refused before a trial is started.
 
 
 @pytest.mark.parametrize(
@@ -173,7 +173,7 @@ def test_one_parameter_of_another_name_is_the_params():
 
 
 class Tensor:
-    """As a tensor, of a package that numpy knows nothing of."""
+    """A tensor of a package that numpy does not know."""
 
     def __init__(self, value, shape):
         self.value, self.shape = value, shape
@@ -219,7 +219,7 @@ def test_two_numbers_without_names_are_refused_with_both_readings(returned):
 
 
 class Shaped:
-    """Not a number, with a shape that no array has, or with one and without an item."""
+    """Objects with an invalid shape, or with a shape but without an item."""
 
     def __init__(self, shape):
         self.shape = shape

@@ -1,4 +1,4 @@
-"""Outcomes of evaluations: what is kept of values and errors, and how they travel between processes."""
+"""Outcomes of evaluations: the stored parts of values and errors, and their transfer between processes."""
 
 import copyreg
 import errno
@@ -30,7 +30,7 @@ def test_missing_fields_are_none():
     assert read_returned(None, {}, 0.5).attrs is None and read_returned(None, {"b": 2}, 0.5).attrs == {"b": 2}
 
 
-# Errors and their way between processes.
+# Errors and their transfer between processes.
 
 
 def raised(call):
@@ -48,7 +48,7 @@ def test_an_outcome_with_an_error_comes_back_with_its_traceback_as_text():
     assert (again.caught, again.duration, again.attrs) == (True, outcome.duration, None)
     text = str(again.error.__cause__)
     assert text.startswith("in a worker:\n\nTraceback (most recent call last):\n") and "KeyError: 'y'" in text
-    # The line of this package that called f is not part of it.
+    # The traceback does not contain the line of this package that calls f.
     assert "objective.py" not in text and 'params["y"]' in text
 
 
@@ -56,7 +56,7 @@ def test_attrs_that_cannot_be_pickled_are_dropped_with_a_reason():
     attrs = {"f": lambda: 0}
     value = pickle.loads(pickle.dumps(Outcome(1.0, 0.5, 2.0, attrs, 0.25)))
     assert (value.value, value.attrs, value.std, value.cost, value.duration) == (None, None, 0.5, 2.0, 0.25)
-    assert value.problem.startswith("f left attrs that cannot be sent to another process: ")
+    assert value.problem.startswith("f set attrs that cannot be sent to another process: ")
     assert "pickle" in value.problem.lower()
     assert pickle.loads(pickle.dumps(Outcome(attrs=attrs, problem="f returned nan"))).problem == "f returned nan"
     error = pickle.loads(pickle.dumps(Outcome(attrs=attrs, error=OSError("no"))))
@@ -66,7 +66,7 @@ def test_attrs_that_cannot_be_pickled_are_dropped_with_a_reason():
 
 
 class Unreadable(Exception):
-    """Can be pickled, and not read again."""
+    """Can be pickled but not read again."""
 
     def __init__(self, a, b):
         super().__init__(f"{a}{b}")
@@ -87,7 +87,7 @@ def test_the_place_of_an_error_is_the_last_line_that_is_not_of_a_library():
     place = last_line_of_user(error)
     line = error.__traceback__.tb_next.tb_lineno
     assert place == Place("numpy.linalg.LinAlgError", __file__, line) and str(place) == f" at {__file__}, line {line}"
-    # Where no line is the user's, the last one of a library; where there is none at all, nothing.
+    # Without a line of the user, the place is the last line of a library. Without any line there is no place.
     error.__traceback__ = error.__traceback__.tb_next.tb_next
     in_numpy = last_line_of_user(error)
     assert "numpy" in in_numpy.file and in_numpy.line > 0
@@ -149,7 +149,7 @@ def test_a_function_without_a_signature_is_called_with_the_params():
     assert [trial.value for trial in best.trials] == [trial.params["x"] for trial in best.trials]
 
 
-def test_a_function_of_the_trial_and_the_rest_gets_both():
+def test_a_function_of_trial_and_kwargs_gets_both():
     best = bl.maximize(lambda trial, *rest: rest[0]["x"] + 0 * trial.number, SPACE, n_trials=2, seed=0)
     assert [trial.value for trial in best.trials] == [trial.params["x"] for trial in best.trials]
 
@@ -163,7 +163,7 @@ def test_a_function_of_the_trial_and_the_rest_gets_both():
         ("report should_prune", "does not prune"),
     ],
 )
-def test_names_of_trials_elsewhere_are_answered_with_advice(names, advice):
+def test_trial_attributes_of_other_packages_are_answered_with_advice(names, advice):
     for name in names.split():
         with pytest.raises(AttributeError, match=f"{name!r}: .*{re.escape(advice)}"):
             getattr(bl.RunningTrial(0, {}), name)
@@ -175,7 +175,7 @@ def test_names_of_trials_elsewhere_are_answered_with_advice(names, advice):
 
 
 class FailsWith(ManualExecutor):
-    """Its second future ends with an error of its own."""
+    """Its second future ends with the given error."""
 
     def __init__(self, error):
         super().__init__()
@@ -216,7 +216,7 @@ def test_error_of_the_executor_ends_the_run_with_advice(error, parts, state):
     assert caught.value.__cause__ is error and states(caught.value.result) == ["observed", state]
 
 
-# What is said about trials that are left.
+# Warnings about remaining trials.
 
 
 @pytest.mark.parametrize(("n", "named"), [(1, "trial 0 still ran"), (2, "trials 0, 1 still ran")])
@@ -227,7 +227,7 @@ def test_trials_that_still_run_at_the_timeout_are_named(n, named):
 
 
 class Running(ManualExecutor):
-    """Its evaluations have begun, and never end."""
+    """Its evaluations begin and never end."""
 
     def submit(self, fn, /, *args):
         future = super().submit(fn, *args)

@@ -1,6 +1,6 @@
-"""The work that a run does for each evaluation: it does not grow with their number.
+"""The work of a run for one evaluation does not grow with the number of evaluations.
 
-Counted, not timed: the lines and functions that the interpreter runs, and the entries of lists that the log hands out.
+Work is counted, not timed: executed lines and function calls, and the entries of lists that the log returns.
 """
 
 import gc
@@ -51,7 +51,7 @@ class Bar:
 
 
 def work(opt, n, **arguments):
-    """(lines and calls, entries handed out) of a run of n evaluations, in the thread that calls it."""
+    """(lines and calls, returned entries) of a run of n evaluations, in the calling thread."""
     counting = vars(opt)["_log"] = CountingLog(opt._log)
     counted = 0
 
@@ -61,7 +61,7 @@ def work(opt, n, **arguments):
         return count
 
     before = sys.gettrace(), sys.getprofile()
-    # Its callbacks are calls, too, and come when they like.
+    # Its callbacks are also counted as calls, and come at arbitrary times.
     gc.disable()
     sys.setprofile(count)
     sys.settrace(count)
@@ -97,7 +97,7 @@ def test_the_work_for_an_evaluation_does_not_grow(arguments, monkeypatch):
         pytest.importorskip("tqdm")
         monkeypatch.setattr("tqdm.auto.tqdm", lambda **_: Bar())
     few, many = (work(random_search(), n, **arguments) for n in (200, 2000))
-    # A tenth for what is done or left out once in a run; how often other threads are waited for varies.
+    # A tenth is allowed for work done once in a run, and because the number of waits for other threads varies.
     at_most = 20 if "n_workers" in arguments or "timeout" in arguments else 11
     assert all(after <= at_most * before for before, after in zip(few, many, strict=True))
 
@@ -140,6 +140,6 @@ def test_a_total_equals_a_count_of_all_trials(steps):
         elif i < opt.n_trials and opt.trial(i).value is None:
             trial = opt.trial(i)
             trial.observe(1.0) if what == "observe" else getattr(trial, what)()
-        if i % 2:  # what was read before is counted with what comes later
+        if i % 2:  # earlier trials are included in the count
             assert total.left() == 5 - sum(trial.state != "abandoned" for trial in suggested)
     assert total.left() == 5 - sum(trial.state != "abandoned" for trial in suggested)

@@ -1,4 +1,4 @@
-"""Runs in processes of their own: workers that die are replaced, and none is left when the run ends."""
+"""Runs in worker processes: workers that die are replaced, and no worker is left when the run ends."""
 
 import json
 import multiprocessing
@@ -23,7 +23,7 @@ posix = pytest.mark.skipif(os.name != "posix", reason="sends signals to processe
 
 
 def running():
-    """The worker processes that there are; those of loky, which other tests leave, are of a class of its own."""
+    """The worker processes of runs. Processes of loky, which other tests leave, belong to another class."""
     children = [process for process in multiprocessing.active_children() if process.is_alive()]
     return [process for process in children if type(process).__module__.startswith("multiprocessing")]
 
@@ -51,7 +51,7 @@ def by_level(params):
 
 
 class Dies:
-    """Is killed in the evaluations of some trials, as often as said; notes each evaluation that begins in a file."""
+    """Is killed in evaluations of some trials, a given number of times; records each start in a file."""
 
     def __init__(self, path, times, how="SIGKILL"):
         self.path, self.times, self.how = str(path), times, how
@@ -64,13 +64,13 @@ class Dies:
         return f(params)
 
     def begun(self):
-        """How often the evaluation of each trial began."""
+        """The number of starts of each trial's evaluation."""
         with open(self.path, encoding="utf-8") as file:
             return Counter(map(int, file.read().split()))
 
 
 class UnreadableElsewhere:
-    """Can be pickled, and read in the process that made it alone."""
+    """Its pickle can be read only in the process that made it."""
 
     def __init__(self):
         self.home = os.getpid()
@@ -84,7 +84,7 @@ class UnreadableElsewhere:
 
 
 class IgnoresTheEnd:
-    """Goes on at SIGTERM."""
+    """Ignores SIGTERM."""
 
     def __init__(self, path):
         self.path = str(path)
@@ -151,7 +151,7 @@ def test_a_worker_that_dies_while_idle_is_replaced():
         assert process.pid == first
         process.kill()
         process.join(SECONDS)
-        # Before its executor has noticed, the call may still be sent to it.
+        # The call may still be sent to the dead worker if its executor has not noticed its end.
         end = time.monotonic() + SECONDS
         while time.monotonic() < end:
             try:
@@ -172,7 +172,7 @@ def test_calls_after_the_end_are_refused():
 
 @posix
 def test_a_process_that_dies_before_it_is_ready_loses_no_evaluation(monkeypatch):
-    # Sent by name, and so the real one is called in the worker.
+    # The function is sent by name, so the worker calls the original one.
     starts, start = [], processes._Worker
 
     class Killed(start):
@@ -196,7 +196,7 @@ def test_a_process_that_dies_before_it_is_ready_loses_no_evaluation(monkeypatch)
         assert len(starts) == 3
 
 
-# What cannot be sent.
+# Functions and results that cannot be sent.
 
 
 def test_a_function_that_cannot_be_pickled():
@@ -288,7 +288,7 @@ def test_a_script_that_every_worker_would_run(tmp_path):
     script.write_text(UNGUARDED.format(condition="True"))
     run = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=SECONDS)
     assert run.returncode == 1 and 'under if __name__ == "__main__"' in run.stderr.splitlines()[-1]
-    # Three workers are tried for any value of retries; each shows where its program begins.
+    # Three workers are tried for any value of retries; each shows the first line of its program.
     assert run.stderr.count('File "<string>", line 1, in <module>') == 3
     script.write_text(UNGUARDED.format(condition='__name__ == "__main__"'))
     run = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=SECONDS)
@@ -358,7 +358,7 @@ def test_ctrl_c_while_processes_end_kills_them(tmp_path):
 
 
 class StartsAnother:
-    """Starts a process that outlives it, and then sleeps, or is killed."""
+    """Starts a process that outlives it, and then sleeps or is killed."""
 
     def __init__(self, how, is_killed):
         self.how, self.is_killed = how, is_killed
@@ -378,7 +378,7 @@ class StartsAnother:
 @pytest.mark.parametrize("how", ["os.system", "os.fork"])
 @pytest.mark.filterwarnings("ignore:trial 0:belated.BelatedWarning")
 def test_a_run_does_not_wait_for_programs_that_f_started(how):
-    # The run would take as long as what was started: 60 s.
+    # The started program takes 60 s, and the run must not wait for it.
     begin = time.monotonic()
     result = bl.maximize(StartsAnother(how, False), SPACE, timeout=2.0, n_trials=1, processes=True)
     assert states(result) == ["pending"] and running() == []

@@ -20,11 +20,11 @@ def test_progress(capsys):
     assert "12/12" in shown and f"best={best.best_value_:.3g}" in shown and f"failed={best.n_failed_}" in shown
     bl.maximize(f, SPACE, n_trials=3, progress=False)
     bl.maximize(f, SPACE, n_trials=3)
-    assert capsys.readouterr().err == ""  # which is no terminal
+    assert capsys.readouterr().err == ""  # which is not a terminal
 
 
 class Bar:
-    """What a bar of tqdm is told."""
+    """A record of the calls to a bar of tqdm."""
 
     def __init__(self, total, unit):
         self.total, self.unit, self.shown, self.drawn, self.n, self.closed = total, unit, [], [], 0, False
@@ -71,7 +71,7 @@ def test_progress_ticks_while_f_runs(bars, monkeypatch):
     assert [facts["in_flight"] for facts in bars[0].shown[:3]] == [1, 1, 1] and "left" not in bars[0].shown[-1]
 
 
-def test_progress_counts_what_is_left_of_a_total(bars):
+def test_progress_counts_the_rest_of_a_total(bars):
     opt = bl.RandomSearch(SPACE)
     bl.maximize(f, optimizer=opt, n_trials=4, progress=False)
     for arguments, total in (
@@ -97,7 +97,7 @@ def test_progress_without_tqdm(monkeypatch):
     assert bl.maximize(f, optimizer=opt, n_trials=3).stop_reason == "n_trials"
 
 
-def test_a_tick_keeps_what_was_shown_and_counts_the_seconds_down(bars, monkeypatch):
+def test_a_tick_keeps_the_facts_and_updates_the_seconds(bars, monkeypatch):
     monkeypatch.setattr("belated.run.evaluations._MAX_WAIT", 0.01)
     ticks = threading.Event()
 
@@ -112,7 +112,7 @@ def test_a_tick_keeps_what_was_shown_and_counts_the_seconds_down(bars, monkeypat
     assert first["best"] == 1.0 and first["in_flight"] == 1 and len(between) >= 3 and last["in_flight"] == 0
     assert all(facts["best"] == 1.0 and facts["in_flight"] == 1 and "failed" not in facts for facts in between)
     assert all(0 < int(facts["left"].removesuffix("s")) <= SECONDS for facts in bar.shown)
-    # What counts trials draws the bar itself, a tick has it drawn.
+    # An update with trials draws the bar itself; a tick requests a redraw.
     assert bar.drawn == [False, *[True] * len(between), False] and bar.unit == "trial"
 
 

@@ -1,4 +1,4 @@
-"""Evaluations that an executor loses: they are started again under their number, or their trials have failed."""
+"""Evaluations that an executor loses are started again under their number, or their trials fail."""
 
 from concurrent.futures import BrokenExecutor, CancelledError, Future
 from time import monotonic
@@ -14,13 +14,13 @@ DIED = "its worker process was killed by SIGKILL"
 
 
 class KilledWorker(Exception):
-    """Stands for that of Dask, which is told by its name."""
+    """Replaces the error of Dask, which is recognised by its name."""
 
     __module__ = "distributed.scheduler"
 
 
 class Loses(ManualExecutor):
-    """Loses calls: script[number] are the errors of the first futures of a trial."""
+    """Loses calls; script[number] has the errors of the first futures of a trial."""
 
     def __init__(self, script):
         super().__init__()
@@ -39,7 +39,7 @@ class Loses(ManualExecutor):
 
 
 class RayTaskError(Exception):
-    """Stands for that of Ray, which is told by its name."""
+    """Replaces the error of Ray, which is recognised by its name."""
 
     __module__ = "ray.exceptions"
 
@@ -60,7 +60,7 @@ def test_a_lost_evaluation_is_started_again_under_its_number(error):
         )
     assert len(warned) == 1 and warned[0].filename == __file__
     assert pool.numbers == [0, 1, 1, 1, 2, 3] and [trial.number for trial in seen] == [0, 1, 2, 3]
-    # Nothing else is different from a run that loses nothing.
+    # All other results equal a run without losses.
     assert [(t.params, t.value) for t in result.trials] == [(t.params, t.value) for t in expected.trials]
 
 
@@ -88,7 +88,7 @@ def test_a_trial_whose_worker_died_too_often_has_failed(catch):
     ]
 
 
-def test_without_retries_a_lost_evaluation_has_failed():
+def test_without_retries_a_lost_trial_fails():
     pool = Loses({0: [KilledWorker("Attempted to run it.")]})
     with pytest.warns(
         bl.BelatedWarning, match="^trial 0 failed: its worker died: Attempted to run it; further ones do not warn$"
@@ -149,7 +149,7 @@ def test_a_total_counts_a_restarted_trial_once():
 
 @pytest.mark.filterwarnings("ignore::belated.BelatedWarning")
 @pytest.mark.parametrize(("retries", "state"), [(0, "failed"), (1, "abandoned")])
-def test_an_ended_run_restarts_nothing(retries, state):
+def test_a_run_that_has_ended_restarts_no_evaluation(retries, state):
     hand = ManualExecutor({1: [0]})
 
     def stop(optimizer, trial):

@@ -79,7 +79,7 @@ def test_a_run_with_one_worker_equals_a_loop(workers):
         assert facts(bl.maximize(f, SPACE, n_trials=15, seed=5, **workers)) == [t._facts() for t in loop.trials]
 
 
-def test_a_result_can_be_looked_at_and_kept():
+def test_a_result_can_be_shown_and_pickled():
     best = bl.maximize(f, SPACE, n_trials=4, seed=0)
     assert repr(best).startswith("Result(n_trials=4, best_value_=") and "stop_reason='n_trials'" in repr(best)
     assert "<table>" in best._repr_html_() and "best_params_" in best._repr_html_()
@@ -253,7 +253,7 @@ def test_timeout_abandons_trials_that_have_not_begun(endless):
 
 @failures_expected
 @pytest.mark.filterwarnings("ignore:trial 1 still ran:belated.BelatedWarning")
-def test_timeout_after_failures_alone_is_an_error(endless):
+def test_timeout_after_only_failures_is_an_error(endless):
     objective, opt, ends_when = endless
     opt.enqueue([{"x": 0.5, "n": n} for n in (8, 1)])
     ends_when(n_trials=2, n_running=1)
@@ -261,7 +261,7 @@ def test_timeout_after_failures_alone_is_an_error(endless):
         bl.maximize(lambda p: {}[0] if p["n"] == 8 else objective(p), optimizer=opt, n_trials=9, timeout=60)
 
 
-def test_callbacks_see_each_trial_that_is_over():
+def test_callbacks_see_each_trial_that_has_ended():
     seen, here = [], threading.get_ident()
     opt = bl.BayesOpt(SPACE, seed=0)
 
@@ -295,7 +295,7 @@ def test_results_that_arrived_by_the_end_are_observed():
     assert best.stop_reason == "stopped" and states(best) == ["observed", "abandoned", "observed", "abandoned"]
 
 
-# Optimizers and studies that go on.
+# Optimizers and studies that continue.
 
 
 def test_earlier_trials_are_left_alone():
@@ -349,7 +349,7 @@ def test_retry_pending_evaluates_trials_pending_before_the_run(kind, tmp_path):
         opt = bl.Study.load("s", store)
     with pytest.warns(bl.BelatedWarning, match="^trials 0, 2 were pending before this run.*retry_pending=True"):
         best = bl.maximize(f, optimizer=opt, n_trials_total=8)
-    # They count, and so only five of the eight were left to start.
+    # They count, so only five of the eight trials are started.
     assert len(best.trials) == 5 and best.pending_ == [] and best.n_pending_ == 2
     params = {trial.number: trial.params for trial in opt.pending_}
     best = bl.maximize(f, optimizer=opt, n_trials_total=8, retry_pending=True)

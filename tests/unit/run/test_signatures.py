@@ -1,4 +1,4 @@
-"""Signatures as people and type checkers see them."""
+"""Signatures for users and for type checkers."""
 
 import inspect
 import pydoc
@@ -77,7 +77,7 @@ def test_type_checkers_see_all_settings_of_bayes_opt():
 
 
 @pytest.mark.parametrize("run", [bl.maximize, bl.minimize])
-def test_people_see_the_arguments_of_runs(run):
+def test_signatures_show_the_arguments_of_runs(run):
     text = str(inspect.signature(run))
     assert text.startswith("(f, space=None, *, candidates=None, optimizer=None, n_trials=None, n_trials_total=None, ")
     assert "acquisition='log_ei'" in text and "seed=None" in text and "**" not in text
@@ -87,7 +87,7 @@ def test_people_see_the_arguments_of_runs(run):
 def callables():
     for name in bl.__all__:
         thing = getattr(bl, name)
-        # The annotations of the space are those of its own room.
+        # Annotations of classes of the space are tested elsewhere.
         if callable(thing) and not thing.__module__.startswith(("belated.space", "belated._core")):
             yield name, thing
             if inspect.isclass(thing):

@@ -1,4 +1,4 @@
-"""What delay distributions and `simulate` take and refuse at the limits of their arguments, and what is recorded."""
+"""Delay distributions and `simulate`: valid and invalid arguments at their limits, and recorded data."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_unusable_distributions_are_refused_by_their_arguments(make, message):
 
 
 class Plain:
-    """An optimizer without a clock, a direction or a queue of its own."""
+    """An optimizer without a clock, a direction or a queue."""
 
     def __init__(self):
         self.n, self.observed = 0, {}
@@ -120,7 +120,7 @@ def test_the_first_unusable_delay_is_named(delay, message):
         run(delay)
 
 
-def test_a_delay_by_point_is_drawn_with_a_point_alone():
+def test_a_delay_by_point_needs_a_point():
     by_point = sim.ByPoint(abs)
     assert math.isnan(by_point.mean) and by_point.draw(np.random.default_rng(0), -3) == 3.0
     with pytest.raises(bl.InvalidSetting, match=re.escape("use draw(rng, point)")):
@@ -147,7 +147,7 @@ def test_the_noise_is_a_standard_deviation():
 
 
 def test_the_seconds_are_those_of_each_suggestion(monkeypatch):
-    # The k-th reading of the clock is k²: a suggestion lies between the readings 2t and 2t + 1.
+    # The k-th reading of the clock is k², and suggestion t is made between the readings 2t and 2t + 1.
     readings = itertools.count()
     monkeypatch.setattr("belated.simulate.iteration_clock.perf_counter", lambda: next(readings) ** 2)
     np.testing.assert_array_equal(run(1).seconds, [1.0, 5.0, 9.0, 13.0])

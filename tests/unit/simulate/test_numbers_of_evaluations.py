@@ -1,4 +1,4 @@
-"""How many evaluations workers finish in simulated time (Table 1 of Kandasamy et al. 2017), against renewal theory.
+"""The number of evaluations in simulated time (Table 1 of Kandasamy et al. 2017), compared with renewal theory.
 
 Notation: M workers, T the duration, F the distribution function (cdf) of the evaluation times, N(T) the number of
 results that are in by T, cv² the squared coefficient of variation.
@@ -27,7 +27,7 @@ T = 30.0
 
 @functools.cache
 def renewal(cdf, workers, duration=T, n=3000):
-    """Evaluations that M workers in step finish in a duration, those of unfinished batches included.
+    """Evaluations that M synchronous workers finish in a duration, including evaluations of unfinished batches.
 
     A batch starts at the renewals of G(t) = F(t)^M. Their expected number solves U(t) = 1 + ∫ U(t − s) dG(s); a batch
     that starts at s finishes M·F(T − s) evaluations by T, so that E[N(T)] = M ∫ F(T − s) dU(s).
@@ -36,16 +36,16 @@ def renewal(cdf, workers, duration=T, n=3000):
     steps = np.diff(cdf(np.arange(n + 1) * h) ** workers)
     u = np.ones(n + 1)
     for i in range(1, n + 1):
-        # U in the middle of each step of G is the mean of its values at the ends, of which U(t) itself is one.
+        # U in the middle of each step of G is the mean of its values at the ends; one of them is U(t).
         middles = 0.5 * (u[1:i] + u[: i - 1])[::-1]
         u[i] = (1 + 0.5 * steps[0] * u[i - 1] + middles @ steps[1:i]) / (1 - 0.5 * steps[0])
-    # A batch starts at 0; the others in the middle of steps of U.
+    # One batch starts at 0, the others start in the middle of steps of U.
     finished = cdf(duration - (np.arange(n) + 0.5) * h)
     return workers * float(cdf(np.array([duration]))[0] + finished @ np.diff(u))
 
 
 class Idle:
-    """An optimizer that costs next to nothing."""
+    """An optimizer that takes almost no time."""
 
     def suggest(self, n=None):
         trial = SimpleNamespace(params=None, x=None)
@@ -80,7 +80,7 @@ def test_asynchronous_workers_finish_m_t_and_a_correction(name, workers):
 
 @pytest.mark.parametrize("workers", [1, 4, 12, 30])
 @pytest.mark.parametrize("name", LAWS)
-def test_workers_in_step_finish_what_the_renewal_equation_says(name, workers):
+def test_synchronous_workers_follow_the_renewal_equation(name, workers):
     law, cdf, _, _ = LAWS[name]
     mean, error = evaluations(law, workers, "synchronous")
     assert abs(mean - renewal(cdf, workers)) <= 3 * error
@@ -94,7 +94,7 @@ def test_the_renewal_equation_gives_the_known_numbers():
 
 @pytest.mark.parametrize("workers", [4, 12, 30])
 @pytest.mark.parametrize("name", LAWS)
-def test_a_batch_in_step_takes_the_longest_of_m_times(name, workers):
+def test_a_synchronous_batch_takes_the_longest_of_m_times(name, workers):
     """E[max] = ∫ 1 − F(t)^M dt, for which Table 1 has closed forms for the uniform and the exponential."""
     law, cdf, closed_form, _ = LAWS[name]
     t = np.linspace(0, 60, 60_001)

@@ -29,7 +29,7 @@ names = [type(distribution).__name__ for distribution, *_ in DISTRIBUTIONS]
 
 
 class Recorder:
-    """An optimizer that notes which trials it knew at each suggestion."""
+    """An optimizer that records the trials that it knew at each suggestion."""
 
     def __init__(self, direction: str = "maximize") -> None:
         self.direction, self.clock = direction, "iterations"

@@ -1,5 +1,4 @@
-"""Workers in simulated time: their event queue against a direct definition, the modes against one another, regret, and
-what is refused."""
+"""Workers in simulated time: their queue of events against a direct definition, the modes, regret, and refusals."""
 
 from __future__ import annotations
 
@@ -23,7 +22,7 @@ MODES = ["asynchronous", "synchronous", "sequential"]
 
 
 class Recorder:
-    """An optimizer that notes what it knew at each suggestion, and in how many each was made."""
+    """An optimizer that records the trials that it knew at each suggestion, and the size of each batch."""
 
     clock = "iterations"
 
@@ -60,12 +59,12 @@ def run(times=1.0, workers=2, **kwargs):
 
 
 def batches(times, size):
-    """The times in groups of a size, the last of which may be smaller."""
+    """The times in groups of a size; the last group may be smaller."""
     return [times[i : i + size] for i in range(0, len(times), size)]
 
 
 def starts(times, workers, mode):
-    """When each trial starts: as soon as the first, or the last, of the workers is free."""
+    """The start of each trial: as soon as the first, or the last, of the workers is free."""
     free, started = [0.0] * workers, []
     for batch in batches(times, workers if mode == "synchronous" else 1):
         now = max(free) if mode == "synchronous" else heapq.heappop(free)
@@ -93,7 +92,7 @@ def test_workers_start_when_they_are_free_and_know_what_has_arrived(times, worke
     np.testing.assert_array_equal(history.arrivals, expected[:n] + times[:n])
     assert history.clock == "seconds" and len(history) == n == len(history.points)
     for k in range(n):
-        first = k - k % workers if mode == "synchronous" else k  # of those suggested together
+        first = k - k % workers if mode == "synchronous" else k  # of one batch
         assert recorder.known[k] == {s for s in range(first) if history.arrivals[s] <= history.started[k]}
     arrived = [s for s in range(n) if history.arrivals[s] <= end]
     assert list(recorder.observed) == sorted(arrived, key=lambda s: (history.arrivals[s], s))
@@ -163,7 +162,7 @@ def test_times_and_noise_do_not_depend_on_the_mode():
     assert 0.45 < np.std(reference.observed - reference.values) < 0.55
 
 
-def test_times_and_noise_are_those_of_the_iteration_clock():
+def test_times_and_noise_equal_those_on_the_iteration_clock():
     _, history = run(sim.Pareto(), workers=3, noise=0.3, n_trials=300, seed=2)
     iterations = sim.simulate(Recorder(), lambda p: math.sin(37.0 * p["x"]), 300, sim.Pareto(), noise=0.3, seed=2)
     np.testing.assert_array_equal(history.delays, iterations.delays)
@@ -181,7 +180,7 @@ def test_a_seed_decides_a_run():
         np.testing.assert_array_equal(getattr(one, name), getattr(again, name))
 
 
-# Modes against one another.
+# Comparisons of the modes.
 
 
 def bowl(point):
@@ -191,7 +190,7 @@ def bowl(point):
 
 
 def optimizers(clock, time=None):
-    """Optimizers that differ in what a trial in flight means, or how a clock is read."""
+    """Optimizers with different pending policies and clocks."""
     common = {"clock": clock, "time": time, "seed": 3}
     quick = {"surrogate": bl.GP(n_restarts=1, refit_every=4), "initial": 4} | common
     named = {"surrogate__lengthscale": 0.5, "surrogate__noise_std": 0.1, "initial": 4} | common
@@ -211,7 +210,7 @@ each_clock = pytest.mark.parametrize("clock", ["iterations", "seconds"])
 
 
 def by_hand(name, clock, times, workers):
-    """Points of a run in which each batch is suggested together once the last result of the one before is in."""
+    """Points of a run in which each batch is suggested after the last result of the batch before it."""
     now = 0.0
     opt = optimizers(clock, (lambda: now) if clock == "seconds" else None)[name]
     points = []
@@ -244,7 +243,7 @@ def test_one_worker_is_the_same_in_all_modes(name, clock):
 
 @each_clock
 @each_optimizer
-def test_a_batch_whose_results_arrive_together_before_the_next_is_one_of_suggest_n(name, clock):
+def test_results_that_arrive_together_give_batches_of_suggest_n(name, clock):
     times = [1.0] * 11
     np.testing.assert_equal(
         in_workers(name, clock, times, workers=3, mode="asynchronous"), by_hand(name, clock, times, 3)
@@ -253,7 +252,7 @@ def test_a_batch_whose_results_arrive_together_before_the_next_is_one_of_suggest
 
 @each_clock
 @each_optimizer
-def test_a_batch_whose_results_arrive_one_by_one_before_the_next_is_one_of_suggest_n(name, clock):
+def test_results_that_arrive_one_by_one_give_batches_of_suggest_n(name, clock):
     times = [0.5, 2.0, 1.0, 0.7, 1.2, 0.4, 2.2, 1.1, 0.3, 1.0]
     np.testing.assert_equal(
         in_workers(name, clock, times, workers=3, mode="synchronous"), by_hand(name, clock, times, 3)
@@ -261,7 +260,7 @@ def test_a_batch_whose_results_arrive_one_by_one_before_the_next_is_one_of_sugge
 
 
 @each_optimizer
-def test_on_the_iteration_clock_too_a_batch_is_one_of_suggest_n(name):
+def test_batches_on_the_iteration_clock_equal_suggest_n(name):
     delays = [3.0, 2.0, 1.0] * 4  # all known when the next batch begins
     history = sim.simulate(optimizers("iterations")[name], bowl, 12, delays)
     np.testing.assert_equal(history.points, by_hand(name, "iterations", [1.0] * 12, 3))
@@ -285,7 +284,7 @@ def test_an_optimizer_in_seconds_reads_simulated_time(mode):
     assert copy.suggest().suggested_at == opt.suggest().suggested_at == 7.25
 
 
-def test_at_the_end_of_a_run_its_last_result_is_in_or_its_duration_over():
+def test_a_run_ends_with_its_last_result_or_its_duration():
     for limits, end in (({"n_trials": 4}, 5.0), ({"n_trials": 4, "duration": 9.0}, 5.0), ({"duration": 3.5}, 3.5)):
         opt = bl.RandomSearch(BOX, clock="seconds", seed=0)
         sim.simulate_workers(opt, bowl, workers=2, times=2.5, **limits)
@@ -293,7 +292,7 @@ def test_at_the_end_of_a_run_its_last_result_is_in_or_its_duration_over():
 
 
 def test_windows_are_in_simulated_seconds():
-    """GP-UCB-SDF discards what took longer than its window, so that it suggests as if that were not known."""
+    """GP-UCB-SDF discards results later than its window, so its suggestions do not depend on them."""
 
     def points(values, window):
         named = {"surrogate__lengthscale": 0.5, "surrogate__noise_std": 0.1, "initial": 2, "seed": 0}
@@ -308,7 +307,7 @@ def test_windows_are_in_simulated_seconds():
     assert points(values, 2.0) != points(changed, 2.0)
 
 
-# Regret against simulated time.
+# Regret as a function of simulated time.
 
 
 @pytest.mark.parametrize("direction", ["maximize", "minimize"])
@@ -387,7 +386,7 @@ def test_unusable_arguments_are_refused_and_change_nothing(arguments, message):
 
 
 class Broken(sim.DelayDistribution):
-    """Its third time is what it is made with."""
+    """Its third time is the given one."""
 
     mean = 1.0
 
@@ -419,7 +418,7 @@ def test_a_list_of_times_that_ends_before_the_run_is_refused():
     assert len(run(sim.Listed((1.0, 1.0, 1.0)), n_trials=3)[1]) == 3
 
 
-def test_an_optimizer_in_seconds_must_be_new_and_be_one(tmp_path):
+def test_an_optimizer_in_seconds_must_be_a_new_optimizer(tmp_path):
     used = bl.RandomSearch(BOX, clock="seconds", seed=0)
     used.suggest()
     waiting = bl.RandomSearch(BOX, clock="seconds", seed=0)

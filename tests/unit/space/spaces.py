@@ -32,7 +32,7 @@ def dimensions(draw, when=None, continuous=True):
 
 @st.composite
 def conditional_spaces(draw, continuous=True, max_size=6):
-    """Name → dimension, of which later ones may depend on earlier ones that are discrete."""
+    """Name → dimension; later dimensions may depend on earlier discrete ones."""
     space = {"p0": draw(dimensions(continuous=False).filter(lambda each: each.n_levels > 1))}
     for i in range(1, draw(st.integers(2, max_size))):
         parents = [name for name, each in space.items() if each.n_levels is not None]
@@ -50,7 +50,7 @@ def conditional_spaces(draw, continuous=True, max_size=6):
 
 
 def active_names(space, params):
-    """The names that should be there, told from the declarations alone; parents stand before their children."""
+    """The expected active names, computed from the declarations; parents come before their children."""
     active = []
 
     def holds(parent, values):

@@ -171,7 +171,7 @@ def test_encoding_is_idempotent_and_inactive_differences_vanish(dimensions, data
     np.testing.assert_allclose(space.encode(space.decode(point)), point, atol=1e-12)
     exact = space.locate(params)
     assert space.decode(exact.point, None, exact.given) == params
-    # Another row that differs in inactive columns alone gives the same params, and so the same point.
+    # A row that differs only in inactive columns gives the same params, and so the same point.
     other, start = np.array(data.draw(columns)), 0
     for name, dimension in space.items():
         if name in params:
@@ -211,7 +211,7 @@ def test_rows_of_tables_leave_out_what_is_inactive():
     table["degree"] = table["degree"].astype(float)
     assert SVM.split(table) == rows
     np.testing.assert_array_equal(SVM.points(table), [SVM.encode(row) for row in rows])
-    # What is missing though it is active is refused.
+    # A missing active parameter is refused.
     table.loc[1, "gamma"] = np.nan
     with pytest.raises(InvalidPoint, match=r"params\['gamma'\]=nan is not usable"):
         SVM.points(table)

@@ -1,4 +1,4 @@
-"""Fidelities: units, cost and bias, and what is refused of them."""
+"""Fidelities: units, cost, bias and refusals."""
 
 import copy
 import math
@@ -54,7 +54,7 @@ def test_integers_stay_integers(one, other, share, log):
     value = low + round(share * (high - low))
     again = fidelity.decode(fidelity.encode(value))
     assert type(again) is int and again == value == fidelity.decode(fidelity.encode(float(value)))
-    # What lies between is the nearest one.
+    # Values in between become the nearest member.
     assert type(fidelity.decode(share)) is int and low <= fidelity.decode(share) <= high
 
 

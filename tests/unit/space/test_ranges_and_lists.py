@@ -170,7 +170,7 @@ def same_by_definition(a, b):
 
 
 @given(st.lists(st.sampled_from(range(len(ODD))), min_size=1, max_size=6), st.sampled_from(range(len(ODD))))
-def test_choices_are_compared_as_each_with_each(members, asked):
+def test_repeated_choices_are_found_as_by_comparing_all_pairs(members, asked):
     values, value = [ODD[i] for i in members], ODD[asked]
     if any(same_by_definition(a, b) for i, a in enumerate(values) for b in values[:i]):
         with pytest.raises(InvalidSpace, match="twice"):
@@ -186,7 +186,7 @@ def test_choices_are_compared_as_each_with_each(members, asked):
 
 
 def test_reading_choices_takes_linear_time():
-    # Compared each with each, they take more than ten times as long.
+    # Comparing all pairs takes more than ten times as long.
     names, start = [f"choice {i}" for i in range(4000)], time.process_time()
     choices = Categorical(names)
     assert [choices.level(name) for name in names] == list(range(4000))

@@ -69,7 +69,7 @@ def test_unknown_spaces_are_refused_with_advice(given, message):
 
 
 def peer(module, kind, **attributes):
-    """An object of a class as another package has it."""
+    """An object of a class of another package."""
     made = type(kind, (), {"__module__": module})()
     vars(made).update(attributes)
     return made

@@ -1,4 +1,4 @@
-"""What share of uniform draws each member of a discrete dimension has."""
+"""The share of uniform draws of each member of a discrete dimension."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Encoding and decoding of spaces and candidates, and their refusal of everything else."""
+"""Encoding and decoding of spaces and candidates, and refusals of other points."""
 
 import math
 import sys
@@ -291,7 +291,7 @@ def test_candidates_round_trip(n, d, random):
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int64, np.uint8, bool])
-def test_candidates_come_back_as_they_were_given(dtype):
+def test_given_candidates_are_returned_unchanged(dtype):
     x = np.array([[0, 1], [1, 1], [1, 0]], dtype=dtype)
     candidates = Candidates(x)
     row = candidates.decode(None, 1)

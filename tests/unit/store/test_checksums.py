@@ -1,4 +1,4 @@
-"""Records and headers: every change to them is noticed, whoever made it, and named."""
+"""Every change of a record or header is noticed and named in the error."""
 
 import json
 
@@ -14,7 +14,7 @@ HEADER = form.header(STUDY, "s", DEFINITION, 1.5)
 
 
 def forged(stored, **changes):
-    """A record or header with a right checksum for what it now holds."""
+    """A record or header with the right checksum for its present content."""
     stored = stored._replace(**changes)
     parts = stored[:-1]
     checksum = form._checksum(STUDY, *parts) if isinstance(stored, form.Record) else form._digest(*parts)
@@ -99,7 +99,7 @@ def test_another_format_is_refused_by_its_number(step, age):
         form.read_header(forged(HEADER, version=version))
 
 
-def test_a_newer_format_may_have_other_checksums_and_an_older_one_may_not():
+def test_only_a_newer_format_may_have_other_checksums():
     newer, older = {"version": form.VERSION + 1}, {"version": form.VERSION - 1}
     with pytest.raises(bl.StoreError, match="newer"):
         form.verified("s", STUDY, 3, [RECORD._replace(**newer)])

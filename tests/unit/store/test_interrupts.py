@@ -1,4 +1,4 @@
-"""Ctrl-C at any moment of a call: no lock is left, of the database or of threads, and nothing is written by halves."""
+"""Ctrl-C at any moment of a call leaves no lock of the database or of threads, and no partial write."""
 
 import contextlib
 import dis
@@ -16,16 +16,17 @@ from belated.warn import in_package
 
 @functools.cache
 def instructions(code):
-    """For each place in the code of a function: the name of its instruction, and which handlers errors there have."""
+    """For each place in the code of a function: the name of its instruction, and its exception handlers."""
     entries = dis.Bytecode(code).exception_entries
     names = [dis.opname[number] for number in code.co_code[::2]]
     return [(name, [e.target for e in entries if e.start <= 2 * i < e.end]) for i, name in enumerate(names)]
 
 
 class Interrupts:
-    """Within, KeyboardInterrupt is raised at the `n`-th of the places of the package where Python looks for signals.
+    """A context in which KeyboardInterrupt is raised at the `n`-th place of the package where Python checks for
+    signals.
 
-    That is at the start of a function, when one goes on after a yield, when a loop begins again, and after each call.
+    Python checks at the start of a function, after a yield, at the next pass of a loop, and after each call.
     """
 
     def __init__(self, n):
@@ -61,7 +62,7 @@ class Interrupts:
 
 
 def nothing_is_locked(url, postgres):
-    """Raise where a writer of the store would have to wait."""
+    """Raise an error if a writer of the store would have to wait."""
     if postgres is None:
         connection = sqlite3.connect(url.removeprefix("sqlite:///"), timeout=0, isolation_level=None)
         with contextlib.closing(connection):
@@ -88,14 +89,14 @@ def test_after_an_interrupt_at_any_place_others_write_at_once(place, call):
     store = open_store(url)
     study = bl.Study("s", store, search)
     study.suggest(n=5)
-    # As an interactive session does, whose last traceback keeps all frames alive.
+    # An interactive session also keeps the last traceback, and so all its frames.
     kept = []
     calls = {
         "create": lambda: bl.Study(f"s{len(kept)}", store, search),
         "suggest": study.suggest,
         "observe": lambda: study.observe(len(kept) % 5, len(kept), amend=True),
     }
-    # Each place takes a few milliseconds, with a server more.
+    # Each place takes a few milliseconds, and more with a server.
     step = 2 if postgres is None and call != "create" else 7
     while True:
         interrupts = Interrupts(step * len(kept))
@@ -108,7 +109,7 @@ def test_after_an_interrupt_at_any_place_others_write_at_once(place, call):
         if interrupts.left >= 0:
             break
     assert step * len(kept) > 100
-    # Nor has another thread to wait.
+    # Other threads do not have to wait either.
     found = []
     thread = threading.Thread(target=lambda: found.append(study.suggest().number), daemon=True)
     thread.start()

@@ -50,7 +50,7 @@ def edit(path, *statements):
 
 
 class Failing:
-    """A connection on which everything fails."""
+    """A connection on which every call fails."""
 
     in_transaction = False
     closed = False
@@ -92,7 +92,7 @@ ERRORS = [
 def test_errors_of_sqlite_have_advice(opened, code, words, message, known):
     error = sqlite3.DatabaseError(words if not known else f"in other words ({words})" if code == 21 else "?")
     if known:
-        # An extended code has the primary one in its lowest byte. Python 3.10 has only the words.
+        # An extended code has the primary one in its lowest byte. Python 3.10 has only the message.
         error.sqlite_errorcode = code | 3 << 8
     if known and code == 21:
         message = "SQLite refused: in other words"
@@ -100,7 +100,7 @@ def test_errors_of_sqlite_have_advice(opened, code, words, message, known):
     with pytest.raises(bl.StoreError, match=f"^store {re.escape(opened.path)}: {re.escape(message)}") as caught:
         opened.names()
     assert caught.value.__cause__ is error and (code == 21 or str(caught.value).endswith(f"({short(str(error))})"))
-    # What the connection has cached is not trusted any more.
+    # The cached pages of the connection are no longer used.
     assert connection.closed and opened.names() == ["s"]
 
 
@@ -124,7 +124,7 @@ def test_other_errors_leave_the_connection(opened):
 
 @pytest.fixture
 def waits(monkeypatch):
-    """The longest that each pause may be; time goes on by what a pause takes, and `step` besides."""
+    """The longest allowed length of each pause; each pause advances the time by its length and `step`."""
     made = {"now": 100.0, "step": 0.0, "pauses": [], "waited": []}
 
     def sleep(seconds):
@@ -146,7 +146,7 @@ BUSY = [(5, "database is locked"), (6, "database table is locked"), (5 | 1 << 8,
 
 
 def busy(code, words, times):
-    """Return an action that finds the file locked `times` times."""
+    """Return an action that fails `times` times because the file is locked."""
     left = [times]
 
     def action():
@@ -162,7 +162,7 @@ def busy(code, words, times):
 
 
 @pytest.mark.parametrize(("code", "words"), BUSY)
-def test_a_locked_file_is_tried_again_in_shorter_and_shorter_pauses(opened, waits, code, words):
+def test_pauses_between_attempts_on_a_locked_file_become_shorter(opened, waits, code, words):
     waits["step"] = 0.01
     assert opened._when_free(busy(code, words, 1000)) == "done"
     pauses, waited = waits["pauses"], waits["waited"]
@@ -234,7 +234,7 @@ def test_reading_does_not_create_a_missing_file(path):
     assert store.header("s") is None and not os.path.exists(path)
 
 
-def test_a_file_that_was_replaced_while_in_use_is_refused_until_it_is_back(opened, path):
+def test_a_file_replaced_while_in_use_is_refused_until_it_is_restored(opened, path):
     other = SqliteStore(path + ".other")
     other.create(header("t", 8), [])
     other._disconnect()
@@ -243,7 +243,7 @@ def test_a_file_that_was_replaced_while_in_use_is_refused_until_it_is_back(opene
         with pytest.raises(bl.StoreError, match="the file was moved, removed or replaced while in use"):
             opened.names()
         if not os.path.exists(path):
-            # Another file of that name is not the one that was opened.
+            # Another file of that name differs from the opened one.
             os.rename(path + ".other", path)
     os.replace(path + ".old", path)
     assert opened.names() == ["s"]
@@ -262,7 +262,7 @@ fuse.davfs2 fuse.drive fuse.mfs fuse.juicefs fuse.cephfs fuse.blobfuse fuse.goof
 osxfs fuse.osxfs prl_fs"""
 
 
-def test_every_file_system_that_machines_share_is_refused(path, monkeypatch):
+def test_every_shared_file_system_is_refused(path, monkeypatch):
     for kind in NETWORK.split():
         monkeypatch.setattr(sqlite, "file_system", lambda given, kind=kind: kind if given == path else "ext4")
         with pytest.raises(bl.StoreError, match=f"^store {re.escape(path)}: .* {kind}, a file system shared"):
@@ -296,10 +296,10 @@ def test_an_existing_study_is_not_created_again(opened):
     assert SqliteStore(opened.path).salvage() == ([header()], [(ID, record(0)), (ID, record(1))])
 
 
-# What the file has.
+# The content of the file.
 
 
-def test_names_are_in_the_order_of_their_time_and_then_of_the_alphabet(path):
+def test_names_are_sorted_by_time_and_then_alphabetically(path):
     store = SqliteStore(path)
     for id, (name, at) in enumerate([("c", 3.0), ("b", 2.0), ("a", 2.0), ("d", 1.0)]):
         store.create(header(name, id, at), [])
@@ -339,11 +339,11 @@ def test_wrong_counts_of_events_are_refused(opened, path, statement, start, mess
         log.events(start)
 
 
-# Damage that SQLite itself finds.
+# Damage that SQLite finds.
 
 
 def lose_the_name(path, name):
-    """Change a name where SQLite looks it up, and not in the row itself."""
+    """Change a name in the index of SQLite, and not in the row itself."""
     connection = sqlite3.connect(path)
     connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     [(page,)] = connection.execute("SELECT rootpage FROM sqlite_master WHERE name = 'sqlite_autoindex_studies_1'")

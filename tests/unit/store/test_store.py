@@ -1,4 +1,4 @@
-"""The SQLite store: damage, hostile files, busy files, and what the command line makes of them."""
+"""The SQLite store: damaged, hostile and busy files, also through the command line."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def test_salvage_reads_the_write_ahead_log_and_overflow_pages(path):
         assert [header.name for header in headers] == ["wide"]
         assert [record.body for _, record in records] == study._log.events(0)
         study.suggest(5)
-        study._store._disconnect()  # from now on all is in the main file
+        study._store._disconnect()  # from now on all data are in the main file
 
 
 @pytest.mark.parametrize(
@@ -344,7 +344,7 @@ def test_export_is_the_log_with_or_without_salvage(filled, capsys):
     assert capsys.readouterr().out == plain
 
 
-def test_list_and_check_fail_on_a_damaged_study_and_go_on_with_the_others(filled, capsys):
+def test_list_and_check_report_a_damaged_study_and_continue(filled, capsys):
     other = bl.Study("t", f"sqlite:///{filled}", random_search())
     other.suggest()
     edit(filled, "UPDATE events SET at = at + 1 WHERE seq = 7")

@@ -1,4 +1,4 @@
-"""URLs with passwords: read as PostgreSQL reads them, and never shown with what is secret."""
+"""URLs with passwords are read as by PostgreSQL, and shown without the password."""
 
 import re
 from urllib.parse import quote, unquote
@@ -42,7 +42,7 @@ def test_urls_are_read_as_libpq_reads_them(user, password, database, named):
     without, secrets = split_passwords(whole)
     expected = conninfo.conninfo_to_dict(f"postgresql://{whole}")
     found = conninfo.conninfo_to_dict(f"postgresql://{without}")
-    # libpq calls an empty one none, but where it is named.
+    # libpq ignores an empty password unless it is given by name.
     assert found | {name: text for name, text in secrets.items() if text or named} == expected
     assert unquote(without) == f"{user}@host/{database}"
 

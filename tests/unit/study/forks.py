@@ -28,7 +28,7 @@ def suggests_in_a_fork(study, *locks):
             code = 0
         finally:
             os._exit(code)
-    # Waiting for a lock that nobody will release, it would be killed.
+    # A child that waits for a lock which is never released is killed.
     killer = threading.Timer(20, os.kill, (child, signal.SIGKILL))
     killer.start()
     status = os.waitpid(child, 0)[1]

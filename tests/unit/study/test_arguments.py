@@ -1,4 +1,4 @@
-"""What a study's arguments may be: names, keys, leases, clocks; and what happens when two create one at once."""
+"""The arguments of a study: names, keys, leases and clocks; and two processes that create a study at once."""
 
 import pickle
 
@@ -75,7 +75,7 @@ def test_a_key_holds_for_the_context_and_the_number_of_trials(store):
             message = "^key='job' started 2 trials before, in a request other than this one$"
             with pytest.raises(bl.InvalidSetting, match=message):
                 known.suggest(n, {"age": age}, key="job")
-        # One key for reports, another for suggestions.
+        # Keys of reports and of suggestions are separate.
         known.observe(0, 1.0, key="job")
     assert study.n_trials == 2 and study.trial(0).value == 1.0
 
@@ -84,7 +84,7 @@ def test_a_key_holds_for_the_context_and_the_number_of_trials(store):
 
 
 @pytest.mark.parametrize("seconds", [0, 0.0, 2.5, 10**6])
-def test_a_lease_ends_so_many_seconds_after_it_began(store, seconds):
+def test_a_lease_ends_the_given_seconds_after_it_began(store, seconds):
     study = bl.Study("s", store, optimizer(), time=lambda: 1000.0)
     assert study.suggest(expires_after=seconds).expires_at == 1000.0 + seconds
     assert study.suggest().expires_at is None
@@ -110,7 +110,7 @@ def test_a_study_uses_the_clock_of_its_optimizer(store):
     assert study.suggest(expires_after=10.0).expires_at == 310.0 and study.trial(0).suggested_at == 300.0
     again = pickle.loads(pickle.dumps(study))
     assert again.suggest(expires_after=20.0).expires_at == 320.0
-    # One that is given for the study is the study's.
+    # A clock that is given to the study is used by the study.
     other = bl.Study("s", store, optimizer(clock="seconds", time=five_past), time=lambda: 400.0)
     assert other.suggest(expires_after=10.0).expires_at == 410.0 and other.trial(2).suggested_at == 400.0
 
@@ -151,7 +151,7 @@ def test_html_shows_the_name_as_text(store):
     assert shown.startswith("<p>Study &#x27;&lt;b&gt;&amp;&#x27;</p>") and "RandomSearch: 0 trials" in shown
 
 
-# Two that create a study at once.
+# Two processes that create a study at once.
 
 
 class Late(SqliteStore):

@@ -1,4 +1,4 @@
-"""`belated study` on a file of several studies: what each command prints, and its exit code."""
+"""`belated study` on a file of several studies: the output and exit code of each command."""
 
 import contextlib
 import json
@@ -40,7 +40,7 @@ def execute(path, statement):
 
 @pytest.mark.parametrize(("name", "n_events"), [("first", 3), ("second", 6)])
 @pytest.mark.parametrize("salvage", [[], ["--salvage"]], ids=["plain", "salvage"])
-def test_an_export_of_one_study_has_nothing_of_the_others(path, capsys, name, n_events, salvage):
+def test_an_export_of_one_study_has_only_its_lines(path, capsys, name, n_events, salvage):
     code, lines = run(capsys, "export", *salvage, path, name)
     header, *events = map(json.loads, lines)
     assert code == cli.DONE and "definition" in header
@@ -90,7 +90,7 @@ def test_an_export_has_every_column_of_the_tables(path, capsys):
     found = [json.loads(line) for line in lines]
     assert code == cli.DONE and found == expected
     assert [list(each) for each in found] == [list(each) for each in expected]
-    # The same lines from the bytes of the file; there all definitions come first.
+    # Salvage gives the same lines, with all definitions first.
     assert cli.main(["study", "export", "--salvage", path]) == cli.DONE
     out, err = capsys.readouterr()
     assert sorted(out.splitlines()) == sorted(lines) and err == "belated: 2 studies and 11 events are intact\n"

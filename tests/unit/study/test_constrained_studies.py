@@ -1,4 +1,4 @@
-"""Studies with constraints: they keep how many there are and what they are called, not the functions."""
+"""Studies with constraints store the number and the names of the constraints, not the functions."""
 
 import pickle
 import re
@@ -55,7 +55,7 @@ def test_a_constrained_study_continues_like_its_optimizer(study, store):
     assert study.get_params()["constraints"] == BOTH
 
 
-def test_without_them_a_study_does_all_but_suggest_enqueue_and_recommend(study, store):
+def test_without_constraints_a_study_refuses_only_suggest_enqueue_and_recommend(study, store):
     loaded = bl.Study.load("s", store)
     before = loaded._log.n_events()
     for name, call in (
@@ -75,7 +75,7 @@ def test_without_them_a_study_does_all_but_suggest_enqueue_and_recommend(study, 
     assert len(loaded.predict([BAD])[0]) == 1
 
 
-def test_loaded_with_them_it_suggests_and_refuses_violators(study, store):
+def test_with_constraints_a_study_suggests_and_refuses_infeasible_points(study, store):
     for loaded in (
         bl.Study.load("s", store, constraints=BOTH),
         bl.Study("s", store, constraints=BOTH),
@@ -104,7 +104,7 @@ def test_the_wrong_number_is_refused(study, store):
 
 
 def test_other_constraints_are_checked_against_the_suggestions(study, store):
-    # Trial 0 was added: it violates the first one, and may.
+    # Trial 0 was added, so it may violate the first constraint.
     with pytest.raises(bl.InvalidSetting, match=r"trial 1 .*violates constraints\[1\] \(never_half\) with params="):
         bl.Study.load("s", store, constraints=[below_one, never_half])
 

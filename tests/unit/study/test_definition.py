@@ -44,7 +44,7 @@ def test_candidates_come_back_exactly(rows):
 
 
 @pytest.mark.skipif(np.dtype(np.longdouble).itemsize == 8, reason="long doubles are doubles here")
-def test_candidates_that_are_more_exact_than_json_are_refused(store):
+def test_candidates_that_json_cannot_store_exactly_are_refused(store):
     rows = np.array([[0.5, 1.0]], dtype=np.longdouble)
     with pytest.raises(bl.InvalidSpace, match=r"^candidates has dtype \w+, which a study cannot store.*pass float64"):
         bl.Study("s", store, bl.RandomSearch(candidates=rows))
@@ -120,7 +120,7 @@ def test_all_differences_are_named(store):
     assert len(parts) == 4 and advice == "leave optimizer out to go on with the study, or choose another name"
 
 
-# What cannot be read.
+# Definitions that cannot be read.
 
 
 @pytest.mark.parametrize(
@@ -128,8 +128,8 @@ def test_all_differences_are_named(store):
     [
         ({"more": 1, "extra": 2}, r"^the study has arguments \['extra', 'more'\], unknown to this belated: upgrade"),
         ({"time": None}, r"^the study has arguments \['time'\], unknown to this belated: upgrade"),
-        ({"direction": "up"}, "^the study's definition makes no optimizer: direction='up'"),
-        ({"space": [{"name": "x", "kind": "Path"}]}, "^the study's definition makes no optimizer: "),
+        ({"direction": "up"}, "^the study's definition does not define an optimizer: direction='up'"),
+        ({"space": [{"name": "x", "kind": "Path"}]}, "^the study's definition does not define an optimizer: "),
     ],
 )
 def test_unknown_arguments_are_named(changed, message):

@@ -1,4 +1,4 @@
-"""Studies of trials at several fidelities: what is kept, and what a study refuses."""
+"""Studies of trials at several fidelities: the stored data, and refusals."""
 
 import multiprocessing
 
@@ -114,7 +114,7 @@ def test_a_definition_that_cannot_be_read_is_refused(store):
     definition = definition_of(study._optimizer)
     for wrong in ({"low": 7000, "high": 100}, {"zeta": 1}, {"cost": {"kind": "Free"}}):
         fidelity = definition["arguments"]["fidelity"] | wrong
-        with pytest.raises(bl.StoreError, match="^the study's definition makes no optimizer: "):
+        with pytest.raises(bl.StoreError, match="^the study's definition does not define an optimizer: "):
             optimizer_from(definition | {"arguments": definition["arguments"] | {"fidelity": fidelity}}, None)
 
 

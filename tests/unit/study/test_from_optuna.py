@@ -102,7 +102,7 @@ def test_user_attributes_that_are_not_json_data_are_changed_with_a_warning(stora
     theirs.add_trial(trial_of({"rate": 0.4}, 5.0, user_attrs={"whole": {"n": [1, None, "é"]}}))
     with pytest.warns(bl.BelatedWarning, match="None") as caught:
         ours = bl.Study.from_optuna(storage, "theirs", tmp_path / "ours.db")
-    # One warning, which names what was changed and nothing else.
+    # There is one warning, which names only the changed attributes.
     assert len(caught) == 1
     named = set(re.findall(r"'(\w+)'", str(caught[0].message).split(":")[0])) - {"theirs"}
     assert named == {"a", "b", "e", "g", "s", "x", "t", "deep"}
@@ -142,7 +142,7 @@ def test_converted_study_is_kept_in_the_given_store(storage, tmp_path):
     assert len(optuna.load_study(study_name="theirs", storage=url).trials) == 4
 
 
-def test_times_are_those_of_optuna(storage):
+def test_times_equal_those_of_optuna(storage):
     theirs = create(storage)
     trial = trial_of({"rate": 0.5}, 1.0)
     trial.datetime_start, trial.datetime_complete = datetime(2026, 1, 2, 3, 4, 5), datetime(2026, 1, 2, 3, 5, 6)
@@ -155,7 +155,7 @@ def test_times_are_those_of_optuna(storage):
     assert datetime.fromtimestamp(seconds.ended_at) == trial.datetime_complete and seconds.delay == 61.0
 
 
-def test_conditions_are_found_where_one_parameter_tells(storage):
+def test_a_condition_on_one_parameter_is_found(storage):
     theirs = create(storage, sampler=optuna.samplers.RandomSampler(seed=0))
     theirs.optimize(conditional, 40)
     study = bl.Study.from_optuna(storage, "theirs")
@@ -189,7 +189,7 @@ def test_parameters_of_unknown_condition_are_refused_without_a_space(storage):
     create(storage, trials)
     with pytest.raises(bl.InvalidSpace, match="parameter 'x' is in some trials only, and no other parameter tells"):
         bl.Study.from_optuna(storage, "theirs")
-    # A space may leave it out.
+    # The space of the given optimizer may leave it out.
     optimizer = bl.RandomSearch({"rate": bl.Real(1e-3, 1.0, log=True)}, direction="minimize")
     assert bl.Study.from_optuna(storage, "theirs", optimizer=optimizer).n_trials == 2
 
@@ -235,7 +235,7 @@ def test_a_study_that_does_not_exist_is_refused(storage, tmp_path):
         bl.Study.from_optuna(storage, "theirs")
 
 
-def test_error_names_optuna_where_it_is_missing(storage, monkeypatch):
+def test_error_names_optuna_if_it_is_missing(storage, monkeypatch):
     monkeypatch.setitem(sys.modules, "optuna", None)
     with pytest.raises(ImportError, match=r"from_optuna needs optuna: pip install 'belated\[optuna\]'"):
         bl.Study.from_optuna(storage, "theirs")
@@ -296,7 +296,7 @@ def test_the_given_optimizer_keeps_no_trials(storage, tmp_path):
         with pytest.raises(bl.InvalidPoint, match="trial 2 of Optuna's study 'theirs': "):
             bl.Study.from_optuna(storage, "theirs", store, given, study_name="second")
     assert given.n_trials == 0
-    assert bl.Study("second", store, given).n_trials == 0  # nothing is left of what was refused
+    assert bl.Study("second", store, given).n_trials == 0  # a refused conversion leaves no study
 
 
 def test_an_optimizer_is_taken_over_with_its_clock_and_its_constraints(storage):

@@ -22,7 +22,7 @@ def test_times_and_changes_are_those_of_the_stored_events(tmp_path):
     study.add([{"x": 0.25}, {"x": 0.75}], [5.0, None])
     third.abandon()
     study.suggest()
-    # By the events themselves: which start a trial, and which name one.
+    # The events show which of them start a trial and which name one.
     times, changes, n = {}, [], 0
     for record in study._store.events("s", 0):
         [(kind, facts)] = json.loads(record.body).items()

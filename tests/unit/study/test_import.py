@@ -1,4 +1,4 @@
-"""`belated study import`: an exported study is in the other store unchanged, or not at all."""
+"""`belated study import` adds an exported study to another store unchanged, or adds nothing."""
 
 import io
 import json
@@ -33,7 +33,7 @@ def url(tmp_path):
 
 @pytest.fixture
 def run(capsys):
-    """A function that runs `belated study …`: exit code, lines printed, and what was printed as errors."""
+    """A function that runs `belated study …` and returns the exit code, the printed lines and the error output."""
 
     def run(*arguments):
         code = cli.main(["study", *map(str, arguments)])
@@ -45,7 +45,7 @@ def run(capsys):
 
 @pytest.fixture
 def exported(run, url, tmp_path):
-    """A function that writes lines to a file; without any, those of the store's export."""
+    """A function that writes lines to a file; by default the lines of the store's export."""
 
     def write(lines=None, name="export.json"):
         path = tmp_path / name
@@ -77,7 +77,7 @@ def test_an_imported_study_is_exported_byte_by_byte_and_continues_unchanged(run,
         assert [repr(trial) for trial in new.trials] == [repr(trial) for trial in old.trials]
         context = None if old.context_space_ is None else {"day": 3.0}
         assert new.suggest(context=context).params == old.suggest(context=context).params
-    # Its keys are known there.
+    # The keys are known in the new store.
     first = bl.Study.load(open_store(url).names()[0], target)
     n = first.n_trials
     assert [t.number for t in first.suggest(6, {"day": 1.5}, key='k:1, "event": ')] == list(range(6))
@@ -90,7 +90,7 @@ def test_an_existing_name_prevents_the_whole_import(run, url, exported, target):
     code, lines, errors = run("import", exported(), target)
     assert (code, lines) == (cli.FAILED, []) and "['two'] already" in errors and EMPTY_AGAIN in errors
     assert run("export", target)[1] == before
-    # The other one alone goes in, and twice does not.
+    # The other study can be imported by its name, but not twice.
     name = open_store(url).names()[0]
     assert run("import", exported(), target, name)[0] == cli.DONE
     assert run("import", exported(), target, name)[0] == cli.FAILED
@@ -113,7 +113,7 @@ def test_salvaged_lines_are_imported_in_any_order_and_if_repeated(run, url, expo
 
 
 def changed(line, **facts):
-    """A line of an export with other facts, its checksum as it was."""
+    """A line of an export with other facts and the old checksum."""
     found = json.loads(line) | facts
     return json.dumps(found) + "\n"
 
@@ -162,16 +162,16 @@ def test_a_file_that_was_cut_off_anywhere_is_refused(run, exported, tmp_path):
     for cut in sorted(cuts | {len(text) - 2}):
         code, printed, errors = run("import", exported([text[:cut]]), other)
         assert (code, printed) == (cli.FAILED, []) and errors.startswith("belated: ") and not other.exists()
-    # A study that is there whole can be imported by its name.
+    # A study that is complete can be imported by its name.
     file = exported(lines[:5])
     for name, code in zip(names, (cli.DONE, cli.DONE, cli.FAILED), strict=True):
         assert run("import", file, other, name)[0] == code
-    # The last line feed alone is not missed.
+    # A missing last line feed is accepted.
     assert run("import", exported([text[:-1]]), tmp_path / "another.db")[0] == cli.DONE
 
 
 def study_as_lines(name="s", study=7, at=1.0, keys=(None,), definition=None, made=None, n_studies=1):
-    """Lines of a study as `export` would write them, with checksums that are right."""
+    """Lines of a study as `export` writes them, with the right checksums."""
     from belated.store.checksums import header, with_checksum
     from belated.study.commands import event_line, header_line
     from belated.study.definition import definition_of
@@ -183,14 +183,14 @@ def study_as_lines(name="s", study=7, at=1.0, keys=(None,), definition=None, mad
         optimizer.suggest()
     bodies = optimizer._log.events(0)
     records = [with_checksum(study, i, key, at, body) for i, (key, body) in enumerate(zip(keys, bodies, strict=True))]
-    # The header is not made with infinity where only the events are to have it.
+    # `made` is the time of the header if only the events are to have an infinite time.
     made = header(study, name, definition, at if made is None else made)
     lines = [header_line(made, len(records), n_studies)]
     return [f"{line}\n" for line in lines + [event_line(name, study, record) for record in records]]
 
 
 @pytest.mark.parametrize("usable", ["s", "é: 'x'", "é" * 1250])
-def test_lines_that_are_made_here_are_those_of_an_export(run, exported, tmp_path, usable):
+def test_lines_made_for_these_tests_equal_an_export(run, exported, tmp_path, usable):
     lines = study_as_lines(name=usable, study=2**48 - 1, keys=(f"suggest:0:{usable}", "suggest:1:b", None))
     other = f"sqlite:///{tmp_path / 'other.db'}"
     code, _, errors = run("import", exported(lines), other)
@@ -225,12 +225,12 @@ def test_a_key_of_two_events_is_refused(run, exported, tmp_path):
     file = exported(study_as_lines(keys=("suggest:0:k", "suggest:1:k", "suggest:0:k")))
     code, _, errors = run("import", file, tmp_path / "other.db")
     assert code == cli.FAILED and f"{file}: line 4 has event 2 with the key 'suggest:0:k' of event 0" in errors
-    # Each study has keys of its own.
+    # Keys are separate for each study.
     lines = study_as_lines(keys=("suggest:0:k",)) + study_as_lines("t", 8, keys=("suggest:0:k",))
     assert run("import", exported(lines), tmp_path / "other.db")[0] == cli.DONE
 
 
-def test_an_id_that_another_study_of_the_store_has_is_refused(run, exported, target):
+def test_an_id_of_another_study_of_the_store_is_refused(run, exported, target):
     assert run("import", exported(study_as_lines("one")), target)[0] == cli.DONE
     before = run("export", target)[1]
     file = exported(study_as_lines("another"))

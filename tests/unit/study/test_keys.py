@@ -18,7 +18,7 @@ def url(tmp_path):
     return f"sqlite:///{tmp_path / 'studies.db'}"
 
 
-def test_a_key_finds_its_trials_among_those_added_and_reported(url):
+def test_a_key_finds_its_trials_among_other_events(url):
     study = bl.Study("s", url, optimizer())
     study.add([{"x": 0.25}, {"x": 0.75}], [1.0, None])
     started = {"a": study.suggest(key="a"), "b": study.suggest(n=2, key="b")}
@@ -38,7 +38,7 @@ def test_a_key_finds_its_trials_among_those_added_and_reported(url):
 
 
 class Overtaken(SqliteStore):
-    """A store where others may write just before its write lock is taken."""
+    """A store in which others may write just before the write lock is taken."""
 
     before = staticmethod(lambda: None)
 
@@ -52,7 +52,7 @@ class Overtaken(SqliteStore):
 @pytest.mark.parametrize("seconds", [0.0, 10.0], ids=["quick", "slow"])
 @pytest.mark.parametrize("turn", [1, 2, 3, 4])
 def test_simultaneous_calls_with_one_key_get_the_same_trials(url, monkeypatch, seconds, turn):
-    """Others write between a proposal and the write lock; the one whose turn it is makes the same request."""
+    """Others write between a proposal and the write lock; one of them makes the same request."""
     other = bl.Study("s", url, optimizer())
     store = Overtaken.from_location(url.removeprefix("sqlite://"))
     study = bl.Study.load("s", store)
@@ -65,7 +65,7 @@ def test_simultaneous_calls_with_one_key_get_the_same_trials(url, monkeypatch, s
             other.suggest()
 
     store.before = write
-    # How long a proposal takes decides whether it is made anew under the lock.
+    # The duration of a proposal decides whether it is repeated under the lock.
     ticks = itertools.count(0.0, seconds)
     monkeypatch.setattr("time.perf_counter", lambda: next(ticks))
     mine = study.suggest(n=2, key="job")

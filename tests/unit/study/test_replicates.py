@@ -1,4 +1,4 @@
-"""Replicates: several measurements of one point, each with its noise."""
+"""Replicates are several measurements of one point, each with its own noise."""
 
 import pytest
 
@@ -20,7 +20,7 @@ def test_each_replicate_keeps_its_std(study, keys):
         assert facts == [(trial.params, value, std) for value, std in ((1.0, 0.25), (2.0, None), (3.0, 0.5))]
 
 
-def test_a_replicate_with_a_key_is_another_report_where_its_std_is_another(study):
+def test_a_replicate_with_another_std_needs_another_key(study):
     trial = study.suggest()
     study.observe(trial, 1.0)
     for _ in range(2):

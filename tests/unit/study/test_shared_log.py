@@ -1,4 +1,4 @@
-"""The log that processes share: replaced as a whole, and read anew where a call was interrupted."""
+"""The log that processes share is replaced as a whole, and read again after an interrupted call."""
 
 import gc
 
@@ -21,7 +21,7 @@ def test_a_log_is_replaced_completely_or_not_at_all():
     assert core.replace(others) == [0, 1, 2] and core.events(0) == others and len(core) == 3
 
 
-def test_the_log_is_read_anew_after_an_interrupt_between_core_and_notes(tmp_path, monkeypatch):
+def test_the_log_is_read_again_after_an_interrupt_between_core_and_notes(tmp_path, monkeypatch):
     store = f"sqlite:///{tmp_path / 's.db'}"
     study = bl.Study("s", store, bl.RandomSearch({"x": (0.0, 1.0)}, seed=0))
     other = bl.Study.load("s", store)
@@ -43,7 +43,7 @@ def test_the_log_is_read_anew_after_an_interrupt_between_core_and_notes(tmp_path
     assert study._log.n_events() == 2 and study._log.history.changed(1) == [0]
 
 
-def test_a_log_that_was_not_read_for_long_is_read_before_the_write_lock_is_taken(tmp_path, monkeypatch):
+def test_a_log_last_read_long_ago_is_read_before_the_write_lock(tmp_path, monkeypatch):
     store = f"sqlite:///{tmp_path / 's.db'}"
     study = bl.Study("s", store, bl.RandomSearch({"x": (0.0, 1.0)}, seed=0))
     other = bl.Study.load("s", store)

@@ -175,7 +175,7 @@ def test_several_studies_share_a_store(store):
         studies[1].observe(trial, 1.0)
 
 
-# Nothing is lost, and nothing counts twice.
+# No call is lost or counted twice.
 
 
 def test_refusals_change_nothing(store):
@@ -307,7 +307,7 @@ STEPS = st.lists(st.tuples(st.integers(0, 8), st.integers(0, 12), st.integers(-2
 @settings(max_examples=30)
 @given(STEPS)
 def test_histories_agree_after_repeated_and_reopened_calls(tmp_path_factory, steps):
-    """Two studies take turns and are reopened; an optimizer alone, given each report once, agrees with both."""
+    """Two studies take turns and are reopened; an optimizer that gets each report once agrees with both."""
     store = f"sqlite:///{tmp_path_factory.mktemp('history') / 'a.db'}"
     plain = random_search()
     both = [bl.Study("s", store, random_search()), bl.Study.load("s", store)]
@@ -384,7 +384,7 @@ def test_threads_share_a_study_object(store):
 
 @pytest.mark.parametrize("quick", [0.0, 1e9])
 def test_simultaneous_suggestions_equal_sequential_ones(store, monkeypatch, quick):
-    """While a proposal is made, another study suggests: it is made again with the other's point pending."""
+    """If another study suggests during a proposal, the proposal is made again with the other's point pending."""
     monkeypatch.setattr("belated.study.shared_log._QUICK", quick)
 
     def make():

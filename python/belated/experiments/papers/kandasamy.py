@@ -2,12 +2,12 @@
 
 Notation: M workers, T the duration of a run in simulated time, d dimensions, j counts trials, initial ones included.
 
-The paper states the methods, the functions, the noise and the distributions of evaluation times, of mean 1; random
-initial points that all methods share, and curves that begin after them; and for Hartmann6 about 12·30 evaluations, so
-M = 12 and T = 30. The titles of its figures give M and the distributions of the other panels; its text does not. The
-values below are ours, with more workers in more dimensions. The number of initial points is that of the authors' code,
-max(M, min(6d, 25)). Their values are known at time 0 here; the code starts them like all others, and asynchronously
-even for synchronous methods.
+The paper states the methods, the functions, the noise and the distributions of evaluation times, which have mean 1. All
+methods share random initial points, and curves begin after them. For Hartmann6 it states about 12·30 evaluations, so M
+= 12 and T = 30. The titles of its figures give M and the distributions of the other panels; its text does not. The
+values below are ours, with more workers in more dimensions. The number of initial points is max(M, min(6d, 25)), as in
+the authors' code. Their values are known at time 0 here. The code starts them like all others, and asynchronously even
+for synchronous methods.
 """
 
 from __future__ import annotations
@@ -132,5 +132,5 @@ def optimizer(
 
 
 def n_scored(d: int, j: int) -> int:
-    """Return how many random points the authors' code scores at trial j; here j is the last trial for all trials."""
+    """Return the number of random points that the authors' code scores at the last trial; here for all trials."""
     return int(np.clip(10 * min(5, d) ** 2 * np.sqrt(min(j, 1000)), 2000, 30_000))

@@ -1,4 +1,4 @@
-"""The six algorithms of Verma et al. 2022 on tasks in sequence, told apart by a context (section 6.3, Figure 4).
+"""The six algorithms of Verma et al. 2022 on tasks in sequence, identified by a context (section 6.3, Figure 4).
 
 Notation: task k = 0 … K−1 has the context z_k. Each task is tuned for 30 iterations, and one optimizer goes through all
 of them in turn. g_k(x) is an accuracy. The cumulative regret after t iterations is the sum of max g_k − g_k(x_s) over

@@ -4,15 +4,15 @@ Notation: z fidelity, C bias constant, b the range in DUCBV's bound, T the durat
 paper: seconds). A delay is in units of time, too.
 
 The paper states five functions, ten runs of 600 s, a delay of 4 s or geometric delays of mean 10 s, and the noise.
-Its program adds no noise, however, because noise is drawn by a method that the search does not call; and the released
-version evaluates at z = 1. The settings of its scripts are given below, beside those of the paper if they differ: the
-variances given to DUCB1σ for CurrinExp and Borehole, the b of DUCBV with a factor for its last term, and the number of
-instances of POO. At lower fidelities the program's functions are not the printed ones either: CurrinExp is the full
-function at z = 0, and Branin has only the first of its three shifts. nu = C = sqrt(2)·|f(0.8) − f(0.2)|/0.6 at the
-centre depends on these functions, and with them it has the digits of the paper's tables 5 and 9. Those tables also show
-other settings than the scripts. The best of DUCBV's instances has rho of the second or third of three. In some, nu is
-1.4·C, which an instance gets only if cells have been evaluated at two fidelities. And each tree alone has about as many
-nodes as 600 s allow.
+However, the authors' program adds no noise, because the search does not call the method that draws it, and the released
+version evaluates at z = 1. The settings of the scripts are given below, beside the settings of the paper if they
+differ. The differences are the variances given to DUCB1σ for CurrinExp and Borehole, the b of DUCBV with a factor for
+its last term, and the number of instances of POO. At lower fidelities the program's functions also differ from the
+printed ones: CurrinExp is the full function at z = 0, and Branin has only the first of its three shifts. nu = C =
+sqrt(2)·|f(0.8) − f(0.2)|/0.6 at the centre depends on these functions; with them it equals the value in the paper's
+tables 5 and 9 to all digits. The settings in these tables differ from the scripts. The best instance of DUCBV has the
+rho of the second or third of three. For some functions nu is 1.4·C, which an instance gets only if cells have been
+evaluated at two fidelities. Each tree alone has about as many nodes as 600 s allow.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ DURATION = 600
 RUNS = 10
 B = 5.0  # a loose bound on f, for (D)UCBV unless the scripts are followed (appendix D.2.1)
 RHO_MAX = 0.95  # nu is C itself: their nu_max = 1 multiplies it
-#: How much later than their delay results of the program came at most, by the time stamps of the recorded runs.
+#: The largest lateness of the program's results beyond their delay, by the time stamps of the recorded runs.
 LATENESS = 0.01
 #: Number of instances of POO, in the scripts.
 INSTANCES: Mapping[str, int] = {"UCB1-sigma": 3, "UCBV": 1}
@@ -56,8 +56,8 @@ OTHERS = ("GP-UCB", "MF-GP-UCB", "BOCA", "GP-EI", "MF-SKO", "OGD", "DBGD")
 class Problem:
     """A function with the optimum from which the paper measures regret, and the settings of the scripts.
 
-    ``variance`` is the variance of the noise in the paper, and ``given`` the one that the scripts give to (D)UCB1σ.
-    ``b`` and ``factor`` are parameters of (D)UCBV.
+    ``variance`` is the variance of the noise in the paper, and ``given`` the variance that the scripts give to
+    (D)UCB1σ. ``b`` and ``factor`` are parameters of (D)UCBV.
     """
 
     function: MultiFidelityFunction
@@ -164,7 +164,7 @@ def paper_width(algorithm: str, variance: float) -> Width:
 
 
 def smoothness() -> list[float]:
-    """Return rho of the three instances of POO, rho_i = rho_max^(3/(3 − i)), which tables 5 and 9 name."""
+    """Return rho of the three instances of POO in tables 5 and 9, rho_i = rho_max^(3/(3 − i))."""
     return [RHO_MAX ** (3 / (3 - i)) for i in range(3)]
 
 
@@ -185,7 +185,7 @@ def run_program(
 
     The defaults are the released program, with its function and the bound of its scripts, in exact time.
     ``as_tables`` runs three instances of the whole duration each. Results are then late by up to `LATENESS`, so that
-    results which were started together do not arrive at the same moment.
+    results started together do not arrive at the same moment.
     """
     times = endless(DELAYS[delays], rng)
     if as_tables:

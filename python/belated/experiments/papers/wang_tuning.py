@@ -16,8 +16,9 @@ to the accuracies, as in the authors' program; DUCB1σ is given σ² = 0.02. C i
 C = √2·|f(0.8) − f(0.2)|/0.6 at the centre, before the clock starts; ν = C and ρ = 0.95, the largest of the paper's POO.
 
 A search is read at equal times: the reading is the accuracy at full fidelity of its recommendation at that time. If all
-evaluations are full ones, that is the best point so far; otherwise it is the recommendation of a tree. The figure shows
-the best of these readings so far, as in the paper; a search with fidelities does not itself know which that is.
+evaluations are full evaluations, the recommendation is the best point so far; otherwise it is the recommendation of a
+tree. The figure shows the best of these readings so far, as in the paper; a search with fidelities does not know this
+maximum.
 """
 
 from __future__ import annotations
@@ -124,7 +125,7 @@ class Task:
     options: Options
 
     def name(self) -> str:
-        """Name all that the result depends on."""
+        """Return a name that contains everything that the result depends on."""
         options, algorithm = self.options, self.algorithm.replace(", ", "-")
         data, samples = f"{self.source.kind}{self.source.n_rows}", "n{}-{}".format(*self.samples)
         parts = (

@@ -45,7 +45,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Task:
-    """One run of a method; ``times`` is "evaluations" in the panel that counts them."""
+    """One run of a method; ``times`` is "evaluations" in the panel by evaluations."""
 
     function: str
     times: str
@@ -56,7 +56,7 @@ class Task:
     faithful: bool
 
     def name(self) -> str:
-        """Name all that the result depends on."""
+        """Return a name that contains everything that the result depends on."""
         parts = (self.function, self.times, self.method, f"T{self.duration}", f"seed{self.seed}", f"run{self.run}")
         return "_".join([*parts, *(["faithful"] if self.faithful else [])])
 
@@ -131,7 +131,7 @@ def readings(duration: int) -> Array:
 
 
 def finished(history: History, all_of_them: bool, duration: int) -> int:
-    """Return how many results had arrived at the end."""
+    """Return the number of results that had arrived at the end."""
     return len(history) if all_of_them else int(n_converted(history, at=[duration])[0])
 
 
@@ -156,8 +156,10 @@ def describe(function: str, times: str, method: str, results: Sequence[dict[str,
 
 
 def counts(described: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Count the functions with half-normal times on which asyTS has less regret at the end than asyRAND, and those on
-    which it is worse than synTS by at most two standard errors of the paired difference."""
+    """Count the functions with half-normal times on which asyTS ends with less regret than asyRAND.
+
+    Also count the functions on which it is worse than synTS by at most two standard errors of the paired difference.
+    """
     found: dict[str, Any] = {"functions": {}}
     for name in FUNCTIONS:
         final = {s["method"]: s["final"] for s in described if (s["function"], s["times"]) == (name, COUNTED)}

@@ -1,19 +1,19 @@
 """Vakili et al. 2023, Figures 2-5: BPE-Delay, BPE and GP-UCB-SDF under Poisson delays, cumulative regret.
 
-f1 and f2 are drawn as in section 7: 25 values on a 5 × 5 grid of [-5, 5]² from a Gaussian process with
-squared-exponential kernel of lengthscale 0.8 or 1.0, interpolated by the kernel model; candidates are a 50 × 50 grid,
-noise has standard deviation 0.02, delays are Poisson of mean λ = 0, 25 or 50, and BPE-Delay is told λ, ξ = 9 and b = 1.
-The functions of the paper's figures are not published: here they follow from the seed, and are the same in all runs.
+f1 and f2 are drawn as in section 7. The kernel model interpolates 25 values on a 5 × 5 grid of [-5, 5]², drawn from a
+Gaussian process with squared-exponential kernel of lengthscale 0.8 or 1.0. Candidates are a 50 × 50 grid, and the noise
+has standard deviation 0.02. Delays are Poisson of mean λ = 0, 25 or 50, and BPE-Delay gets λ, ξ = 9 and b = 1. The
+functions of the paper's figures are not published. Here they follow from the seed and are the same in all runs.
 
 All algorithms know the kernel of f and have bounds of sqrt(6) standard deviations, as in the authors' code.
 GP-UCB-SDF is the algorithm of Verma et al. 2022, with window 2λ and the given floor of f. BPE-Delay bounds delays by
-the larger term of Eq. 6, and its last round is cut to the horizon. In addition to the paper's algorithms there is
-BPE-Delay with estimated delays. Figure 5 shows one function; here BPE and BPE-Delay also run on many drawn like f1.
+the larger term of Eq. 6, and its last round is cut to the horizon. BPE-Delay with estimated delays is added to the
+paper's algorithms. Figure 5 shows one function; here BPE and BPE-Delay also run on many functions drawn like f1.
 
 ``--faithful`` follows the authors' code: model lengthscale 1 for both functions; its lengths of rounds, with a last one
 that is whole and ends beyond the horizon; and GP-UCB-SDF without the sum of standard deviations in its multiplier, for
-f shifted so that its floor is the prior mean, 0. With ``--data`` it also runs the f for which regrets of that code are
-recorded (T = 200), and compares them.
+f shifted so that its floor is the prior mean, 0. With ``--data`` it also runs the f for which the authors recorded
+regrets (T = 200), and compares the regrets.
 """
 
 from __future__ import annotations
@@ -179,8 +179,8 @@ def optimizer(setting: Setting, horizon: int, faithful: bool, seed: int, floor: 
 class FloorFirst:
     """GP-UCB-SDF, ten times as fast: a trial is observed at the floor at once, and amended when its result comes.
 
-    If the kernel is given, that is the same posterior as with pending trials held at the floor. Its rows never move, so
-    a step costs one row instead of one for every trial in flight. The multiplier sums over the same trials, those
+    If the kernel is given, the posterior is the same as with pending trials at the floor. Its rows never move, so
+    a step costs one row instead of one for every trial in flight. The multiplier sums over the same trials, the trials
     within the window. A result later than the window is lost.
     """
 
@@ -238,7 +238,7 @@ def sample(function: str, seed: int) -> Array:
 
 
 def describe(setting: Setting, horizon: int, runs: Sequence[RunResult]) -> dict[str, Any]:
-    """Return the part of the report on one setting."""
+    """Return the part of the report about one setting."""
     regrets = np.array([run.regret[: horizon + 1] for run in runs])
     steps = [step for step in REPORTED if step < horizon] + [horizon]
     mean, stderr = mean_stderr(regrets)

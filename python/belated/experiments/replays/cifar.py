@@ -3,13 +3,14 @@
 Appendix C.3: five layers of convolutions and a dense one. Skip connections lead from the first to the third and from
 the third to the fifth layer, by a linear map because their numbers of filters may differ. The number of filters of each
 layer (of nodes of the dense one) is tuned within [16, 256]: a larger network takes longer to train, so that results
-come back out of order. Each method has the same time, in the paper 2 hours of four graphics cards at 4 to 16 minutes an
+arrive out of order. Each method has the same time, in the paper 2 hours of four graphics cards at 4 to 16 minutes an
 evaluation: 20 epochs on 10,000 images, scored on 10,000 others. The best network of each method is then trained four
 times as long, and scored on test images.
 
-The paper does not state the rest; here: kernels of size 3; max-pooling of size 4 after the first layer and of size 2
-after the third, the maxima of a 2 × 2 grid after the fifth; ReLU; after the dense layer a linear one with a score for
-each class; Adam with rate 1e-3 on batches of 16; 12 initial points, uniform and the same for all methods of a run.
+The paper does not state the other settings. Here kernels have size 3. Max-pooling has size 4 after the first layer and
+size 2 after the third; after the fifth, it takes the maxima of a 2 × 2 grid. The activation is ReLU. After the dense
+layer there is a linear one with a score for each class. Training uses Adam with rate 1e-3 on batches of 16. There are
+12 initial points, uniform and the same for all methods of a run.
 
 By default an evaluation takes about as many seconds on a processor as it took minutes there: 2 epochs on 1,000 images,
 and 2 minutes for each method. `--faithful` uses the paper's numbers. CIFAR-10's binary files are read from `--data`. If
@@ -98,7 +99,7 @@ class Search:
 
     @classmethod
     def from_result(cls, result: dict[str, Any]) -> Search:
-        """Make a search of a stored result, in which null stands for NaN; its clock starts at 0."""
+        """Make a search from a stored result, which has null in place of NaN; its clock starts at 0."""
         return cls(0.0, **{name: np.array(value, dtype=float).tolist() for name, value in result.items()})
 
 
@@ -113,7 +114,7 @@ class Task:
     options: Options
 
     def name(self, images: str) -> str:
-        """Name all that the result depends on, except the machine."""
+        """Return a name that contains everything that the result depends on, except the machine."""
         iterations, seed = self.options.iterations, f"seed{self.options.seed}"
         end = f"{self.scale.seconds:g}s" if iterations is None else f"T{iterations}"
         parts = (self.algorithm, images, f"workers{self.workers}", end, seed, f"run{self.run}")
@@ -294,7 +295,7 @@ def evaluate(
 
 
 def network(sizes: list[int], channels: int) -> Any:
-    """The network with these numbers of filters and nodes, for images of so many channels and at least 8 × 8 pixels."""
+    """The network with these numbers of filters, nodes and channels, for images of at least 8 × 8 pixels."""
     import torch
     from torch import nn
 

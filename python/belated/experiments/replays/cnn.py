@@ -2,10 +2,10 @@
 
 The paper (appendix C.2) trains one convolutional layer (8 channels, kernels of size 3), max-pooling of size 3 and one
 dense layer of 8 nodes with ReLU and Adam, and tunes the batch size in [128, 512], the learning rate and its decay in
-[1e-6, 1]. It does not state the rest, so that the figures need not agree; here: 2 epochs; the rate of epoch e is
-lr / (1 + decay·e); log scales for the two rates, a linear one for the batch size; after the 8 nodes a linear layer with
-a score for each digit, since 8 numbers are no scores of ten; pixels between 0 and 1; start and shuffling are the same
-for all trials of a run.
+[1e-6, 1]. It does not state the other settings, so the figures need not agree. Here there are 2 epochs, and the rate of
+epoch e is lr / (1 + decay·e). The two rates have log scales, the batch size has a linear one. After the 8 nodes there
+is a linear layer with a score for each of the ten digits. Pixels are between 0 and 1. Initial weights and shuffling are
+the same for all trials of a run.
 
 The digits are MNIST's usual 60,000 and 10,000 from torchvision. If nothing can be downloaded, `--data` names a folder
 with MNIST's files; if it has only the 10,000 test digits, 70 % of them are used for training.
@@ -48,13 +48,13 @@ def run(options: Options) -> dict[str, Any]:
     by_run = dict(sorted(zip(names, tasks, strict=True), key=lambda named: named[1].run))
     function = partial(run_task, training_seed=options.seed)
     kept = kept_map(function, by_run, options.keep, options.workers, "cnn")
-    # As floats, because null stands for the NaN before a first result in stored runs.
+    # Converted to floats, because stored runs have null in place of the NaN before a first result.
     results = [verma.RunResult(np.array(kept[each]["error"], dtype=float), kept[each]["seconds"]) for each in names]
     return about(options, n_runs) | {"images": which, "settings": verma.summarise(results, n_runs)}
 
 
 def name(task: verma.Task, seed: int, n_digits: int) -> str:
-    """Name all that the result of a run depends on; MNIST and its test digits differ in the number for training."""
+    """Return a name with everything that a result depends on; the number of training digits identifies the data."""
     parts = (task.algorithm, task.delays, f"n{n_digits}", f"T{len(task.delay) - verma.N_INITIAL}", f"seed{seed}")
     return "_".join([*parts, f"run{task.run}", *(["faithful"] if task.faithful else [])])
 

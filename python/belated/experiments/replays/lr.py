@@ -1,11 +1,12 @@
 """Verma et al. 2022, Figure 3: logistic regression on breast cancer, six algorithms, late results.
 
 The paper (appendix C.2) tunes batch size in [32, 128], learning rate and learning-rate decay in [1e-6, 1] on a 70/30
-split of the Wisconsin diagnostic data. It does not state the rest, so that the figures need not agree; here:
-20 epochs of plain mini-batch gradient descent on the logistic loss; the rate of epoch e is lr / (1 + decay·e); log
-scales for the two rates, a linear one for the batch size; features standardised by the training part; weights
-start uniform in ±1/sqrt(30) as linear layers usually do (from zero weights, any tiny rate already classifies);
-the split is stratified and the same in all runs; start and shuffling are the same for all trials of a run.
+split of the Wisconsin diagnostic data. It does not state the other settings, so the figures need not agree. Here
+training is 20 epochs of mini-batch gradient descent on the logistic loss, and the rate of epoch e is lr / (1 +
+decay·e). The two rates have log scales, the batch size has a linear one. Features are standardised by the training
+part. Initial weights are uniform in ±1/sqrt(30), as usual for linear layers (from zero weights, any tiny rate already
+classifies). The split is stratified and the same in all runs. Initial weights and shuffling are the same for all trials
+of a run.
 """
 
 from __future__ import annotations

@@ -2,11 +2,12 @@
 
 The table of Wistuba, Schilling and Schmidt-Thieme (2015) has the validation accuracy of 288 configurations of a
 support vector machine on each of 50 data sets, and meta-features of these; the first six are the context (appendix
-C.3). The tasks come in the order of the file, 30 iterations each, with results Poisson(3) late and m = 6. Later tasks
-profit from earlier ones as far as their contexts are alike. Two pairs of tasks have the same six meta-features.
+C.3). The tasks come in the order of the file, 30 iterations each, with results Poisson(3) late and m = 6. Results of
+earlier tasks help later ones if the contexts are similar. Two pairs of tasks have the same six meta-features.
 
 A pending trial counts as the floor 0, so min f = 0 has to hold (footnote 6): the smallest accuracy of each task is
-subtracted, which leaves regret unchanged. ``--faithful`` does not subtract it, as the authors' code for other tasks.
+subtracted, which leaves regret unchanged. ``--faithful`` does not subtract it, because the authors' code for other
+tasks does not.
 """
 
 from __future__ import annotations

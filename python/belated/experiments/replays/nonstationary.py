@@ -1,4 +1,4 @@
-"""Verma et al. 2022, Figure 4 (c), (d): an SVM tuned again and again while its data grow, six algorithms.
+"""Verma et al. 2022, Figure 4 (c), (d): an SVM tuned repeatedly while its data grow, six algorithms.
 
 The task of the replay ``svm`` on 20 growing prefixes of its training part and of its validation part. These were
 shuffled when the data were split. Each prefix contains the earlier ones, and the last one is all data. The index is the

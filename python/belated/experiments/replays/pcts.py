@@ -1,18 +1,19 @@
 """Wang et al. 2022, tables 4, 5, 8 and 9: tree search under delays on five functions, with its rivals.
 
 Runs have equal time, not equal evaluations: 600 units, with a constant delay of 4 or geometric delays of mean 10. PCTS
-starts one evaluation a unit, whatever is in flight. Algorithms without delayed feedback start the next evaluation when
-the last one has arrived. The value of a run is the noiseless value of the recommended point at full fidelity. Tables
-show the median, and regret is measured from the paper's optimum. `belated.experiments.papers.wang` has the settings.
+starts one evaluation a unit, also while results are in flight. Algorithms without delayed feedback start the next
+evaluation when the last one has arrived. The value of a run is the noiseless value of the recommended point at full
+fidelity. Tables show the median, and regret is measured from the paper's optimum. `belated.experiments.papers.wang` has
+the settings.
 
 By default algorithms follow the papers, and values are noisy. ``--faithful`` is the authors' program
 (`belated.experiments.reference_tree`): no noise, full fidelity, cell centres, and the settings of the scripts. It has
-the four tree searches, and each once more as it was run for tables 5 and 9: three instances of POO, 600 units for each,
-the fidelity of the cells, and results that are late by milliseconds, like real ones. Its tables have both measures of a
-run: ``full`` is the value of the recommended point at full fidelity; ``node`` is the largest value of a node at the
-fidelity of that node, which the program prints. ``--data`` adds the published medians. ``--iterations T`` is the time
-of a run. ``--quick`` is three runs of 200 units on the functions in two and three dimensions. ``--keep DIR`` keeps each
-finished run.
+the four tree searches, and a second version of each with the settings of tables 5 and 9: three instances of POO, 600
+units for each, the fidelity of the cells, and results that are late by milliseconds, as in real time. Its tables have
+both measures of a run: ``full`` is the value of the recommended point at full fidelity; ``node`` is the largest value
+of a node at the fidelity of that node, which the program prints. ``--data`` adds the published medians. ``--iterations
+T`` is the time of a run. ``--quick`` is three runs of 200 units on the functions in two and three dimensions. ``--keep
+DIR`` keeps each finished run.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ OPTIONS = ("quick", "keep")
 QUICK_RUNS, QUICK_DURATION = 3, 200
 QUICK_FUNCTIONS = ("Hartmann3", "CurrinExp", "Branin")
 N_READINGS = 60
-#: The value of a run at full fidelity, and the one that the authors' program prints → its median over runs.
+#: The two values of a run (at full fidelity, and as the authors' program prints it) → their medians over runs.
 MEASURES = {"full": "median", "node": "node_median"}
 #: Marks the program with the settings of the paper's tables of trees, see `belated.experiments.papers.wang`.
 AS_TABLES = ", as the tables"
@@ -64,7 +65,7 @@ class Task:
     faithful: bool
 
     def name(self) -> str:
-        """Name all that the result depends on."""
+        """Return a name that contains everything that the result depends on."""
         algorithm = self.algorithm.replace(AS_TABLES, "-tables")
         parts = (self.delays, self.function, algorithm, f"T{self.duration}", f"seed{self.seed}", f"run{self.run}")
         return "_".join([*parts, *(["faithful"] if self.faithful else [])])
@@ -192,8 +193,8 @@ def paper_search(
 ) -> tuple[float, int]:
     """Return the noiseless value of the recommendation of the paper's PCTS, and the number of its values.
 
-    One evaluation starts every unit, uniform in its cell, and its leaf is expanded at once. It is at full fidelity: the
-    delay is the same at any fidelity, so a lower one would save nothing.
+    One evaluation starts every unit, uniform in its cell, and its leaf is expanded at once. It is at full fidelity,
+    because the delay is the same at any fidelity and a lower one would save nothing.
     """
     optimizer = tree_search(problem, algorithm, noise_std, int(rng.integers(2**31)))
 

@@ -1,11 +1,11 @@
 """Wang et al. 2022, Figure 3 (c): a neural network on MNIST, tuned by tree search while results are late.
 
-The sizes of three layers, the solver, the activation, the learning rate in [1e-5, 1e-1] on a logarithmic scale and
-early stopping, of which lbfgs has neither; 1,000 to 60,000 samples; accuracy by 3-fold cross-validation; a delay of
-20 s and runs of 1,800 s, 5 of them. `belated.experiments.papers.wang_tuning` has the common parts of the
-paper's experiments, and docs/pcts_tuning.md the sources of the data. ``--iterations T`` is the time of a run,
-``--quick`` 360 of scikit-learn's bundled digits and few iterations of training. ``--keep DIR`` keeps each evaluation,
-so that a stopped replay can continue.
+The parameters are the sizes of three layers, the solver, the activation, the learning rate in [1e-5, 1e-1] on a
+logarithmic scale, and early stopping; lbfgs does not have the last two. There are 1,000 to 60,000 samples and 5 runs of
+1,800 s with a delay of 20 s. The accuracy is from 3-fold cross-validation. `belated.experiments.papers.wang_tuning` has
+the common parts of the paper's experiments, and docs/pcts_tuning.md the sources of the data. ``--iterations T`` is the
+time of a run, ``--quick`` 360 of scikit-learn's bundled digits and few iterations of training. ``--keep DIR`` keeps
+each evaluation, so that a stopped replay can continue.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def accuracy(params: wang_tuning.Params, x: Any, y: Any, quick: bool) -> float:
     sizes = tuple(settings.pop(f"layer_{i}") for i in (1, 2, 3))
     settings |= {"hidden_layer_sizes": sizes, "max_iter": QUICK_MAX_ITER if quick else MAX_ITER, "random_state": 0}
     with warnings.catch_warnings():
-        # The number of iterations is part of the task, and so are rates at which weights overflow.
+        # Training may not converge, and weights may overflow at large rates: both belong to the task.
         warnings.simplefilter("ignore", ConvergenceWarning)
         warnings.simplefilter("ignore", RuntimeWarning)
         try:

@@ -1,11 +1,11 @@
 """Wang et al. 2022 on noise: tree search whose noise variance is known or not, Gaussian and Laplace, under delays.
 
-DUCB1σ and UCB1σ are told the variance, DUCBV and UCBV estimate it (their sections 3.3 and D.2, and the remark in D.2.3
-that Laplace noise of variance 0.05 leaves PCTS at 3.2942 on Hartmann6 and the next one at 3.2562). The variances are
-those of the paper, and four times these. MFPOO and GP-UCB wait and act; constant delay of 4, 600 units, ten
-runs, medians of the noiseless value of what is recommended.
+DUCB1σ and UCB1σ are given the variance, DUCBV and UCBV estimate it (their sections 3.3 and D.2; by a remark in D.2.3,
+with Laplace noise of variance 0.05 PCTS reaches 3.2942 on Hartmann6 and the next method 3.2562). The variances are the
+paper's, and four times as large. MFPOO and GP-UCB wait and act. The delay is 4, runs have 600 units, and there are ten.
+The result is the median of the noiseless value of the recommended point.
 
-PCTS is the authors' program with the noise that its wrapper was meant to add: with ``--faithful`` at full fidelity and
+PCTS is the authors' program with the noise that its wrapper should have added: with ``--faithful`` at full fidelity and
 with the settings of the scripts, else at the fidelity of its cells and with the settings of the paper. The paper's
 algorithm is shown beside it. ``--iterations T`` is the time of a run, ``--quick`` three runs on two functions.
 """

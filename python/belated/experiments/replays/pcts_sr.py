@@ -1,7 +1,7 @@
 """Wang et al. 2022, Figure 5: PCTS with DUCBV and the rejection of cells, with a constant delay of 4.
 
 Their "SR" is Algorithm 2 of Locatelli and Carpentier 2018: at each level of a partition the centre of every remaining
-cell is evaluated many times, and the cell is then halved or given up. Both evaluate at full fidelity; five runs of 600
+cell is evaluated many times, and the cell is then halved or rejected. Both evaluate at full fidelity; five runs of 600
 units. An algorithm that waits and acts has one evaluation in flight; the authors' script has 30, and both are here.
 
 By default values are noisy, and PCTS follows the paper. ``--faithful`` is the authors' program, without noise.
@@ -113,7 +113,7 @@ def table(report: dict[str, Any]) -> str:
         levels = "" if each["levels"] is None else f"{each['levels']:.0f}"
         name = f"{each['function']}, {each['algorithm']}"
         rows.append([name, f"{each['median_regret']:.3g}", times, f"{each['n_evaluations']:.0f}", levels])
-    header = ["", "median regret", "of that of PCTS", "evaluations", "levels"]
+    header = ["", "median regret", "ratio to PCTS", "evaluations", "levels"]
     return f"Figure 5: {report['duration']} units, {report['runs']} runs\n" + format_table(header, rows)
 
 

@@ -1,10 +1,10 @@
 """Wang et al. 2022, Figure 3 (a): an SVM on 20 newsgroups, tuned by tree search while results are late.
 
-C and gamma, both in [1e-5, 1e5] on a logarithmic scale (the text prints [e^-5, e^5], outside of which its own results
-lie); 100 to 7,000 samples; accuracy by 5-fold cross-validation; a delay of 4 s and runs of 700 s, 5 of them.
-`belated.experiments.papers.wang_tuning` has the common parts of the paper's experiments, and docs/pcts_tuning.md the
-sources of the data. ``--iterations T`` is the time of a run, ``--quick`` 400 of scikit-learn's bundled digits.
-``--keep DIR`` keeps each evaluation, so that a stopped replay can continue.
+The parameters are C and gamma, both in [1e-5, 1e5] on a logarithmic scale (the text prints [e^-5, e^5], but its results
+are outside of this range). There are 100 to 7,000 samples and 5 runs of 700 s with a delay of 4 s. The accuracy is from
+5-fold cross-validation. `belated.experiments.papers.wang_tuning` has the common parts of the paper's experiments, and
+docs/pcts_tuning.md the sources of the data. ``--iterations T`` is the time of a run, ``--quick`` 400 of scikit-learn's
+bundled digits. ``--keep DIR`` keeps each evaluation, so that a stopped replay can continue.
 """
 
 from __future__ import annotations

@@ -1,19 +1,19 @@
 """Verma et al. 2022, Figures 1 and 5: samples of a Gaussian process on a grid, delays and windows of several lengths.
 
 f is drawn on 1000 equally spaced points of [0, 1] from a Gaussian process with squared-exponential kernel of
-lengthscale 0.02, and rescaled to [0, 1]; another f per run (appendix C.1). The paper does not state the rest; here:
-observation noise of standard deviation 0.01, five initial points drawn uniformly, 150 iterations after them, regret 1
-before the first result, and results later than the window lost for the algorithms that have one (as its section 3.1
-defines them). All settings of a run share f, the initial points and the noise; their Poisson delays are quantiles of
-the same uniform numbers, so that a larger mean delays every trial at least as much.
+lengthscale 0.02, and rescaled to [0, 1]; another f per run (appendix C.1). The paper does not state the other settings.
+Here the observation noise has standard deviation 0.01. There are five initial points drawn uniformly, and 150
+iterations after them. The regret is 1 before the first result. For algorithms with a window, results later than the
+window are lost (as section 3.1 defines it). All settings of a run share f, the initial points and the noise; their
+Poisson delays are quantiles of the same uniform numbers, so that a larger mean delays every trial at least as much.
 
-``--given``: nothing is fitted, and the hyperparameters are those in `GIVEN`. Hyperparameters decide how the algorithms
-compare, so there are three outcomes: with a given kernel, with a kernel fitted to the observed values (the default),
-and with one that is fitted to the censored zeros too, as in the authors' code (``--faithful``).
+With ``--given`` nothing is fitted, and the hyperparameters are the values in `GIVEN`. Hyperparameters decide how the
+algorithms compare, so there are three outcomes: with a given kernel, with a kernel fitted to the observed values (the
+default), and with one that is fitted to the censored zeros too, as in the authors' code (``--faithful``).
 
 The curves count only converted results, and for an algorithm with a window only results within it, as the authors' code
 does. A short window then has two costs: the model learns less, and good points that it found do not count. To separate
-them, the report also has the regret in which every result counts once it has arrived, however late.
+the two costs, the report also has the regret in which every result counts from its arrival.
 """
 
 from __future__ import annotations
@@ -186,7 +186,7 @@ def covariance_root() -> Array:
 
 
 def describe(setting: Setting, runs: Sequence[RunResult]) -> dict[str, Any]:
-    """Return the part of the report on one setting."""
+    """Return the part of the report about one setting."""
     regrets = np.array([run.regret for run in runs])
     late_too = np.array([run.regret_late_too for run in runs])
     last = regrets.shape[1] - 1
@@ -309,7 +309,8 @@ def _sentences(report: dict[str, Any]) -> list[str]:
 class Setting:
     """An algorithm under a delay distribution ("poisson" or "constant") of mean mu, with the window m.
 
-    With --given the standard deviation of f around its mean is that of the rescaled draws, or another given number.
+    With --given, the standard deviation of f around its mean has the value for the rescaled draws, or another given
+    value.
     """
 
     algorithm: str

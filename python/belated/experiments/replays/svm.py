@@ -50,7 +50,7 @@ def run(options: Options) -> dict[str, Any]:
 
 
 def table(report: dict[str, Any]) -> str:
-    """Return a table of our figures, the published ones below if they are known, and the differences."""
+    """Return a table of our figures, the published figures if they are known, and the differences."""
     share = {f"≤ {GOOD_ERROR} %": lambda setting: f"{100 * setting['fraction_at_or_below_24.3']:.0f} %"}
     parts = [verma.tables(report["settings"], share, _published_row)]
     if "verdict" in report:
@@ -132,7 +132,7 @@ def _published_start(
 
 
 def _compare(setting: dict[str, Any], published: dict[tuple[str, str, int], dict[str, Any]]) -> None:
-    """Add the published figures, and the difference in terms of the margin, to a setting."""
+    """Add the published figures to a setting, and the difference from them in units of the margin."""
     errors = published_errors(published, setting["algorithm"], setting["delays"])
     mean, stderr = mean_stderr(errors)
     known = setting["iteration"]
@@ -155,7 +155,7 @@ def _compare(setting: dict[str, Any], published: dict[tuple[str, str, int], dict
 
 
 def _verdict(settings: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return how many of the comparisons are within the margin, and which are not."""
+    """Return the number of comparisons within the margin, and a list of the others."""
     compared = [(setting, comparison) for setting in settings for comparison in setting["comparison"]]
     return {
         "comparisons": len(compared),
@@ -193,7 +193,7 @@ def _openml() -> tuple[Array, Array]:
 
     try:
         found = fetch_openml(name="diabetes", version=1, as_frame=False, parser="liac-arff")
-    except Exception as error:  # without network, behind a proxy, …: each layer raises other exceptions
+    except Exception as error:  # without network, behind a proxy, …: each layer raises different exceptions
         raise MissingData(_how_to_get_data(f"OpenML did not answer ({error})")) from error
     return found.data.astype(float), (found.target == "tested_positive").astype(float)
 

@@ -1,8 +1,8 @@
-"""What Wang et al. 2022 compare with: rivals as functions that ask for values until the time is up.
+"""The algorithms that Wang et al. 2022 compare with, as functions that request values until the time is up.
 
-Notation: x in the unit cube of d dimensions, z a fidelity in [0, 1] with cost λ(z), everything maximises. μ and σ are a
-posterior's mean and standard deviation, β multiplies the variance. A rival takes ``evaluate(x, z)``, d and a generator,
-and never returns: `wait_and_act` ends it.
+Notation: x in the unit cube of d dimensions, z a fidelity in [0, 1] with cost λ(z); all algorithms maximise. μ and σ
+are a posterior's mean and standard deviation, β multiplies the variance. A rival takes ``evaluate(x, z)``, d and a
+generator. It does not return; `wait_and_act` ends it.
 """
 
 from belated.experiments.rivals.bayesian import (

@@ -20,7 +20,7 @@ from belated.functions import box
 Array = NDArray[np.float64]
 Cost = Callable[[float], float]
 
-#: Points scored for the maximum of an acquisition: uniform ones, and Gaussian steps from the best of them.
+#: Points scored for the maximum of an acquisition: uniform points, and Gaussian steps from the best of them.
 N_UNIFORM, N_NEAR = 2000, 500
 #: Hyperparameters are fitted again after this many values.
 REFIT_EVERY = 10
@@ -69,7 +69,7 @@ class Posterior:
             self.gp.fit(rows, targets)
 
     def at(self, points: Array) -> tuple[Array, Array]:
-        """Return μ and σ; without a value, those of the prior."""
+        """Return μ and σ of the posterior, or of the prior if there is no value."""
         if not self.y:
             return np.zeros(len(points)), np.ones(len(points))
         mean, std = self.gp.predict(np.ascontiguousarray(points))
@@ -92,10 +92,11 @@ def mf_gp_ucb(
     cost: Cost,
     fidelities: Sequence[float] = (0.333, 0.667, 1.0),
 ) -> None:
-    """MF-GP-UCB (Kandasamy et al. 2016, Algorithm 1 and section 5) on a few fidelities, a process for each.
+    """MF-GP-UCB (Kandasamy et al. 2016, Algorithm 1 and section 5) with a Gaussian process for each of a few
+    fidelities.
 
     ζ starts at 1 % of the range of the initial values, and so does γ; both are doubled by the rule of their section 5.
-    There are 2d initial points at the lowest fidelity and d at each other one.
+    There are 2d initial points at the lowest fidelity and d at each of the other fidelities.
     """
     last = len(fidelities) - 1
     models = [Posterior(rng) for _ in fidelities]

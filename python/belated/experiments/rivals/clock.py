@@ -1,4 +1,4 @@
-"""Simulated time for algorithms without delayed feedback: evaluations one by one, or in batches that are waited for."""
+"""Simulated time for algorithms without delayed feedback: they wait for each evaluation, or for each batch."""
 
 from __future__ import annotations
 

@@ -45,11 +45,11 @@ def dbgd(clock: WaitAndAct, d: int, rng: np.random.Generator, eta: float = 0.05,
     """Run DBGD (Li et al. 2019, Algorithm 2): as `ogd`, but one evaluation starts every unit of time.
 
     A gradient is used when its d + 1 values have arrived: for each gradient that has arrived since the last slot, x
-    makes a step. Of the clock only f, delays and noise are used.
+    makes a step. Only f, the delays and the noise of the clock are used.
     """
     x = rng.random(d) * (1 - step)
     square, n = 0.0, 0
-    slots: list[tuple[float, list[float]]] = []  # for each slot: when all its values are there, and the values
+    slots: list[tuple[float, list[float]]] = []  # for each slot: its last arrival, and its values
     arrivals: list[tuple[float, Array, float]] = []
     started = 0.0
     while started < clock.duration:

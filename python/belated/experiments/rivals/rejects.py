@@ -40,8 +40,8 @@ def rejecting_cells(
     """Run "SR" of Wang et al. 2022, appendix D.5 (Locatelli and Carpentier 2018, Algorithm 2), with the settings of
     their script; return the centre of the best cell after each level.
 
-    At level l the centre of every active cell is evaluated t_l times, all at once. Cells whose mean is more than B_l
-    below the best mean are given up, and the others are halved.
+    At level l the centre of every active cell is evaluated t_l times, all at once. Cells with a mean more than B_l
+    below the best mean are rejected, and the other cells are halved.
     """
     active: list[Cell] = [((0.0, 1.0),) * d]
     level = 0

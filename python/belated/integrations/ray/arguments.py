@@ -15,7 +15,7 @@ def check_metric(metric: Any, mode: Any) -> None:
     """Refuse several metrics or modes, and values other than a metric's name, "max" and "min"."""
     for name, given in (("metric", metric), ("mode", mode)):
         if isinstance(given, (list, tuple)):
-            raise InvalidSetting(f"{name}={short_repr(given)}: belated optimises one metric, pass that one")
+            raise InvalidSetting(f"{name}={short_repr(given)}: belated optimises one metric: pass its name")
     if metric is not None and not isinstance(metric, str):
         raise InvalidSetting(f"metric={short_repr(metric)} is not usable: pass the name of a metric")
     if mode not in (None, "max", "min"):
@@ -26,9 +26,9 @@ def check_optimizer(optimizer: Any, direction: str, space: Space) -> None:
     """Refuse an optimizer with another space or direction, or one that trials of Tune cannot serve."""
     settings = optimizer.get_params(deep=False)
     if settings["direction"] != direction:
-        raise InvalidSetting(f"optimizer has direction={settings['direction']!r}: pass on the one that it is given")
+        raise InvalidSetting(f"optimizer has direction={settings['direction']!r}: use the given direction")
     if optimizer.domain_ != space:
-        raise InvalidSetting("optimizer does not search the space that it is given: pass space on to it")
+        raise InvalidSetting("optimizer does not search the given space: pass the argument space to it")
     for name in ("context", "fidelity"):
         if settings[name] is not None:
             raise InvalidSetting(f"optimizer has a {name}, which trials of Tune do not have: leave it out")

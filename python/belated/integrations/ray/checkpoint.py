@@ -61,7 +61,7 @@ class SavedSearch:
         return saved
 
     def differences(self, other: "SavedSearch") -> list[str]:
-        """Describe the differences of another search; settings that only one of them has are left out."""
+        """Describe the differences from another search; settings that only one of the two has are left out."""
         pairs: list[tuple[str, Any, Any]] = [
             ("metric", self.metric, other.metric),
             ("mode", self.mode, other.mode),
@@ -112,7 +112,7 @@ def _trial_data(path: Path) -> list[tuple[str, str]]:
 
 
 def _names_in_storage(table: list[tuple[str, str]]) -> set[str]:
-    """Return the names of the files in the storage of an experiment, as far as it can be reached."""
+    """Return the names of the files in the storage of an experiment; an unreachable storage has none."""
     try:
         storage = dict(_decoded({"storage": json.loads(table[0][0])["storage"]}))["storage"]
         # Tune depends on the package of FileSelector.

@@ -110,7 +110,7 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
         # Whether the space comes from Tune's configuration.
         self._is_from_config = False
         self._optimizer: Optimizer | None = None
-        # For Tune's trials by id: the optimizer's numbers, the running ones, and the last finite values reported.
+        # For Tune's trials by id: the optimizer's numbers, the running trials, and the last finite values.
         self._trials: dict[str, int] = {}
         self._running: set[str] = set()
         self._latest: dict[str, float] = {}
@@ -134,7 +134,7 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
                 )
             return
         if space is not None or self._seed is not None:
-            raise InvalidSetting("optimizer has a space and a seed of its own: leave space and seed out")
+            raise InvalidSetting("optimizer already has a space and a seed: leave space and seed out")
         own = given.get_params(deep=False)
         if not isinstance(given.domain_, Space):
             raise InvalidSetting("optimizer has candidates, and Tune's configs have names: give it a space")
@@ -154,7 +154,7 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
     # Methods that Tune calls.
 
     def set_search_properties(self, metric: str | None, mode: str | None, config: dict[str, Any], **spec: Any) -> bool:
-        """Take the metric, the mode and, unless there is one, the space from Tune's configuration.
+        """Take the metric, the mode and, if it is missing, the space from Tune's configuration.
 
         Returns False, which makes Tune raise an error, if there is a space and the configuration also has one.
         """
@@ -167,7 +167,7 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
         found = searched_part(config)
         if self._space is None:
             if not found:
-                raise InvalidSpace("param_space has constants alone: write tune.uniform(low, high), or another domain")
+                raise InvalidSpace("param_space has only constants: write tune.uniform(low, high), or another domain")
             self._space, self._is_from_config = TuneSpace(found), True
         elif found and not (
             self._is_from_config and space_as_data(TuneSpace(found).space) == space_as_data(self._space.space)
@@ -223,7 +223,7 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
         """Report the outcome of a trial to the optimizer, at any time."""
         number = self._number(trial_id, result or {})
         if number is None:
-            LOGGER.warning("trial %s of Tune is unknown, and its result not used", trial_id)
+            LOGGER.warning("trial %s of Tune is unknown; its result is not used", trial_id)
             return
         self._running.discard(trial_id)
         self._report(trial_id, number, result or {}, error)
@@ -247,7 +247,7 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
         error : bool, default False
             The trial failed.
         pruned : bool, default False
-            Whether the trial was stopped early. Its value counts, as it does for a trial of this search.
+            Whether the trial was stopped early. Its value counts like the value of a trial of this search.
         intermediate_values : list of float, optional
             Not used.
         """
@@ -275,8 +275,8 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
         Raises
         ------
         InvalidSetting
-            A BelatedSearch did not write the file, or its arguments were others; or this searcher has trials that the
-            file does not have.
+            The file is not the file of a BelatedSearch with these arguments; or this searcher has trials that are not
+            in the file.
         """
         self._restore(checkpoint_path, None)
 
@@ -296,12 +296,12 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
                     warn(f"{error}; an earlier file, or Tune's table of trials, is used")
             if table is None or self._optimizer is None:
                 raise InvalidSetting(
-                    f"{checkpoint_dir} has no file of a search that is whole: give Tuner.restore the param_space, so "
+                    f"{checkpoint_dir} has no undamaged file of a search: give Tuner.restore the param_space, so "
                     "that the search can be made from Tune's table of trials"
                 )
             self._reconcile(table)
         except Exception as error:
-            # Tune would only log the error, and start the experiment anew.
+            # Tune would only log the error and restart the experiment.
             self._failure = error
             raise
 
@@ -416,7 +416,7 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
         )
 
     def _restore(self, path: str, table: list[TuneTrial] | None) -> None:
-        """Continue a saved search, and reconcile it with Tune's table of trials; all of it, or nothing."""
+        """Continue a saved search, and reconcile it with Tune's table of trials; on an error nothing changes."""
         saved = SavedSearch.read(path)
         before = self.__dict__.copy()
         try:
@@ -436,7 +436,7 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
                     "arguments"
                 )
             if own_events != saved.events[: len(own_events)]:
-                raise InvalidSetting("this searcher has trials or points of its own: restore into a new BelatedSearch")
+                raise InvalidSetting("this searcher already has trials or points: restore into a new BelatedSearch")
             try:
                 self._optimizer._log.extend(saved.events[self._optimizer._log.n_events() :])
             except BelatedError as error:
@@ -451,7 +451,7 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
             raise
 
     def _reconcile(self, table: list[TuneTrial]) -> None:
-        """Take over from Tune's table the trials that this search does not have, and the changes to those it has."""
+        """Take from Tune's table the trials that this search does not have, and changes of the trials that it has."""
         optimizer, space = self._ready()
         ids = {row.id for row in table}
         lost = self._running - ids

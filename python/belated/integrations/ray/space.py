@@ -160,7 +160,7 @@ def _choice(dimension: Categorical | Ordinal, value: Any) -> Any:
 
 
 def _leaves(given: Mapping[Any, Any], path: str = "", refuse_slash: bool = False) -> Iterator[tuple[str, Any]]:
-    """Yield (name, value) for everything that is not a dict, at any depth."""
+    """Yield (name, value) for every value that is not a dict, at any depth."""
     for key, value in given.items():
         if not isinstance(key, str) or (refuse_slash and "/" in key):
             raise InvalidSpace(f"the name {path + str(key)!r} is not usable: keys are strings without '/'")

@@ -24,8 +24,8 @@ def executor(n_workers: int | None = None, **options: Any) -> "RayExecutor":
     Parameters
     ----------
     n_workers : int, optional
-        How many calls may be with Ray at a time; further calls wait here. Default None: as many as the cluster has room
-        for now. Pass it if the cluster grows by itself.
+        The number of calls that Ray has at a time; further calls wait here. Default None: the number that fits into the
+        cluster now. Pass it if the cluster grows by itself.
     **options
         Options of ``ray.remote`` for each call: ``num_cpus`` (default 1), ``num_gpus``, ``resources``, ``runtime_env``
         and so on. ``max_retries`` is 0 unless it is given: Ray would silently repeat the call of a worker that died,
@@ -153,7 +153,7 @@ class RayExecutor(Executor):
             future.set_exception(error)
 
     def _end_one(self) -> None:
-        """Note that one call has left Ray, so that the next waiting call may start."""
+        """Record that Ray has finished a call, so that the next waiting call may start."""
         while True:
             with self._lock:
                 if not self._waiting:

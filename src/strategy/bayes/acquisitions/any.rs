@@ -1,4 +1,4 @@
-//! One value for all acquisitions.
+//! One type for all acquisitions.
 
 use serde::{Deserialize, Serialize};
 

@@ -6,7 +6,7 @@ use crate::error::Result;
 use crate::maximize::Maximizer;
 use crate::strategy::bayes::checks::{COUNT_OR_NONE, MAX_COUNT, check, check_count};
 
-/// With less effort a search finds nothing; with more it finds nothing better.
+/// A search with less effort does not find a maximum, and more effort does not improve the result.
 const MIN_EFFORT: f64 = 0.01;
 const MAX_EFFORT: f64 = 100.0;
 

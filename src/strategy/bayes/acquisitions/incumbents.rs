@@ -32,8 +32,8 @@ fn feasible_rows(
     })
 }
 
-/// The largest of `values` (one per observed row of the model) among the points that satisfy the constraints. If
-/// there are no values, the prior mean, because improvement on nothing would be infinite everywhere.
+/// The largest of `values` (one per observed row of the model) among the points that satisfy the constraints. If there
+/// are no values, it is the prior mean, because without an incumbent the improvement would be infinite everywhere.
 pub fn largest_feasible(gp: &GaussianProcess, values: &[f64], query: Query) -> Result<f64> {
     if !query.feasible.is_constrained() || values.is_empty() {
         return Ok(values.iter().copied().reduce(f64::max).unwrap_or(0.0));

@@ -25,7 +25,7 @@ pub struct Addition<'a> {
 
 impl<'a> Addition<'a> {
     /// Adds log P to the logarithm of a positive acquisition; the sum is the logarithm of the product. If failures
-    /// lie together, it also adds a penalty, because log P alone may be too small: once f is known well, the
+    /// lie together, it also adds a penalty, because without it log P may be too small: once f is known well, the
     /// logarithm may be arbitrarily low everywhere else.
     pub fn log_probability(model: &'a mut Success) -> Self {
         let weight = match model.failures {

@@ -164,7 +164,7 @@ mod tests {
                 let all =
                     (0..7).map(|i| gain(&kernel, 0.1, &points, &[&chosen[..], &[i]].concat()));
                 let all: Vec<f64> = all.collect();
-                // Among equal ones the last is chosen.
+                // Among equal gains the last point is chosen.
                 let best = (0..7).fold(0, |a, b| if all[b] >= all[a] { b } else { a });
                 chosen.push(best);
                 let bound = gains.bound(t, &mut go_on).unwrap();

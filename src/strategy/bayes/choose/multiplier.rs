@@ -215,7 +215,7 @@ mod tests {
         };
         let (one, three) = (Beta::Constant(1.0), Some(3.0));
         assert!((nu(one, three) - 1.0 - 3.0 * (nu(one, None) - 1.0)).abs() < 1e-12);
-        // Theorem 1 needs |y| ≤ B_y, so the default of B_y is no less than any target.
+        // Theorem 1 needs |y| ≤ B_y, so the default of B_y is at least as large as any target.
         let theory = Beta::Schedule(Schedule::Theory);
         assert_eq!(nu(theory, None), nu(theory, Some(1.7)));
         assert!(nu(theory, None) > nu(theory, Some(1.0)));

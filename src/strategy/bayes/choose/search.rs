@@ -45,8 +45,8 @@ pub struct Search<'a, 's> {
 }
 
 impl Search<'_, '_> {
-    /// The factor of the deviation of draws from the mean. GP-TS-SDF draws from GP(mu, nu_t²·Sigma), the others from
-    /// the posterior.
+    /// The factor of the deviation of draws from the mean. GP-TS-SDF draws from GP(mu, nu_t²·Sigma); all other
+    /// strategies draw from the posterior.
     fn draw_scale(&self, draws: Draws) -> f64 {
         match draws.widen && self.settings.pending().is_censor() {
             true => self.nu,

@@ -15,8 +15,8 @@ use crate::random::Rng;
 /// The least distance between pending trials, as a fraction of the diagonal of the box.
 const MIN_SEPARATION: f64 = 1.5e-3;
 
-/// Distances of the alternatives from a proposal, as multiples of the least distance; [`PER_STEP`] points lie at
-/// each.
+/// Distances of the alternatives from a proposal, as multiples of the least distance. There are [`PER_STEP`]
+/// alternatives at each distance.
 const STEPS: [f64; 4] = [1.5, 4.0, 15.0, 60.0];
 const PER_STEP: usize = 32;
 /// The number of further alternatives, which are spread over the box.

@@ -14,7 +14,7 @@ pub fn discarded(trial: &Trial, settings: &Settings) -> bool {
         }
 }
 
-/// Whether a pending trial still counts as arriving: neither its window has passed nor its lease, if it has one.
+/// Whether a pending trial still counts as arriving: its window has not passed, and its lease, if any, has not ended.
 pub fn is_arriving(trial: &Trial, query: Query, settings: &Settings) -> bool {
     let lease_expired = trial
         .expires_at()

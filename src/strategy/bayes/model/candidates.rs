@@ -1,11 +1,11 @@
-//! The candidates of a finite domain, solved against the factor once and kept. A new row costs O(nN), and a
-//! suggestion little more.
+//! The candidates of a finite domain, solved against the factor once and kept. A new row costs O(nN), and the cost of a
+//! suggestion is only slightly larger.
 //!
 //! Notation: N candidates, V (N, n) with rows v_i = L⁻¹k(X, x_i). Then mu_i = v_iᵀz, var_i = v − |v_i|², and a draw is
 //! mu_i + ν·(g_i − v_iᵀL⁻¹(g(X) + ε)) with g an exact draw from the prior (Matheron's rule).
 //!
-//! V and the prior's factor grow as the factor of the rows does: the base at once, later rows one by one, and a tail
-//! that is dropped again. So their bits depend on the rows alone, not on the times of the requests.
+//! V and the prior's factor grow in the same steps as the factor of the rows: first the base, then later rows one by
+//! one, then a tail that is dropped again. So their bits depend only on the rows, and not on the times of the requests.
 
 use ndarray::{Array2, Axis, s};
 

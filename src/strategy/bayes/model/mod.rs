@@ -1,6 +1,6 @@
 //! The model: the rows that follow from the log, their targets, the fit and the posterior.
 //!
-//! * [`warp`]: a map that brings a long tail of bad values nearer; [`targets`]: from observed values to targets
+//! * [`warp`]: a map that shortens a long tail of bad values; [`targets`]: from observed values to targets
 //! * [`note`]: fits, as the log keeps them; [`arriving`]: trials that still count as arriving
 //! * [`training_set`]: the rows and their cached posterior
 //! * [`candidates`]: the candidates of a finite domain, solved against the factor once and kept

@@ -27,18 +27,19 @@ const MIN_LENGTHSCALE: f64 = 0.5;
 /// The arrangement of failed trials.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Failures {
-    /// Among successes: accidents, or too few to tell.
+    /// Failures are among successes, so they may be accidents; also if there are too few failures.
     Scattered,
-    /// Beside one another: a region, which has a border.
+    /// Failures are beside one another: they form a region with a border.
     Together,
 }
 
-/// Failures lie together if at most this share of them, less one, is nearer to a success than to any other failure.
-/// If a fifth of all trials fails by accident, four in five failures are nearer to a success.
+/// Failures lie together if the number of failures that are nearer to a success than to any other failure, plus one, is
+/// at most this share of all failures. If a fifth of all trials fails by accident, four in five failures are nearer to
+/// a success.
 const MAX_ISOLATED: f64 = 0.4;
 
-/// With this label P falls to ½ at less than a quarter of the way from a success to a failure. The acquisition
-/// chooses points up to there, and about this share of them fails. With the label −1 about half of them would fail.
+/// With this label P falls to ½ at less than a quarter of the way from a success to a failure. The acquisition chooses
+/// points up to this distance, and about a quarter of them fails. With the label −1 about half of them would fail.
 const LABEL_IN_REGION: f64 = -4.25;
 
 /// The noise if failures lie together. It is small because the same point always fails.

@@ -221,8 +221,7 @@ fn standardized(observed: &[f64], stds: &[f64], floor: Option<f64>) -> (f64, f64
             };
             (mean * largest, usable_scale(spread, largest))
         }
-        // If an accuracy were standardised by the observed values alone, its floor would be tens of standard
-        // deviations away.
+        // If only the observed values standardised an accuracy, its floor would be tens of standard deviations away.
         Some(floor) => {
             let reach = observed
                 .iter()

@@ -2,8 +2,8 @@
 //!
 //! There are two kinds of state. The *fold* follows from the log event by event, and suggestions at the end of the
 //! log can be taken back. The *posterior* is a cache of the fold. The rows of the last fit are factorised at once,
-//! and later rows are appended one by one. The order is always the same, so the bits of the posterior depend on the
-//! fold alone.
+//! and later rows are appended one by one. The order is always the same, so the bits of the posterior depend only on
+//! the fold.
 
 mod fold;
 
@@ -393,7 +393,7 @@ impl TrainingSet {
 }
 
 impl Kept {
-    /// Whether this is the posterior of these rows, or of the first of them.
+    /// Whether this is the posterior of these rows, or of a prefix of them.
     fn is_for(&self, fit: &Arc<Fit>, fold: &Fold, noise: &[Option<f64>], base: usize) -> bool {
         let n = self.rows.len();
         let same_theta = Arc::ptr_eq(&self.fit, fit)

@@ -101,7 +101,7 @@ impl Warp {
     }
 
     /// log dt/dy. Diverging values are treated as if they did not diverge, because a transformation that makes values
-    /// equal would have an infinite advantage over the others.
+    /// equal would have an infinite advantage over other transformations.
     pub fn log_slope(&self, y: f64) -> f64 {
         -self.excess(y).ln_1p()
     }

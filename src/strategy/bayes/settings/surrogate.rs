@@ -162,7 +162,7 @@ pub enum RefitClock {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FitRows {
-    /// Observed rows, and censored ones under `Censor`.
+    /// Observed rows, and under `Censor` also censored rows.
     Policy,
     Observed,
     /// Observed rows and the whole tail; hallucinated rows are at their mean.

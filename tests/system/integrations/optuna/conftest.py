@@ -1,4 +1,4 @@
-"""Studies of Optuna: what every test of them needs."""
+"""Fixtures for tests with studies of Optuna."""
 
 import warnings
 
@@ -16,5 +16,5 @@ def quiet():
 
 @pytest.fixture
 def url(tmp_path):
-    """That of an SQLite file."""
+    """The storage of an SQLite file."""
     return f"sqlite:///{tmp_path / 'optuna.db'}"

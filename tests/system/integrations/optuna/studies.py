@@ -39,7 +39,7 @@ def sampler_of(**arguments):
 
 
 def study_of(storage=None, name="s", direction="minimize", **arguments):
-    """The study of this name, opened anew, with a new sampler."""
+    """The study of this name, opened again with a new sampler."""
     if isinstance(storage, str):
         storage = optuna.storages.RDBStorage(storage)
     return optuna.create_study(
@@ -52,7 +52,7 @@ def study_of(storage=None, name="s", direction="minimize", **arguments):
 
 
 def log_of(study):
-    """The events that a new sampler would derive from a study, but for the note of the last suggestion."""
+    """The events that a new sampler derives from a study, without the note of the last suggestion."""
     sampler = sampler_of()
     copy = optuna.create_study(direction=study.direction, sampler=sampler)
     copy.add_trials(study.trials)

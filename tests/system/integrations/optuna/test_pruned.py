@@ -1,4 +1,4 @@
-"""`BelatedSampler` beside Optuna's pruners: what pruned trials count as."""
+"""`BelatedSampler` with Optuna's pruners: the values that pruned trials count as."""
 
 import json
 import math
@@ -106,8 +106,8 @@ def test_trials_of_all_brackets_are_known():
     assert len({tuple(trial.params.values()) for trial in study.trials}) == 12
 
 
-def test_another_process_goes_on_bit_for_bit_beside_a_pruner():
-    """Although estimates of earlier trials change with each result."""
+def test_another_process_continues_bit_for_bit_with_a_pruner():
+    """The estimates of earlier trials change with each result."""
 
     def run(study, n):
         study.pruner = optuna.pruners.SuccessiveHalvingPruner(1, reduction_factor=2)

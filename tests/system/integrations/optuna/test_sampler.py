@@ -1,4 +1,4 @@
-"""BelatedSampler in Optuna: Optuna's own tests of samplers, studies beside belated's own loop, arguments."""
+"""BelatedSampler in Optuna: Optuna's tests of samplers, comparisons with belated's loop, and arguments."""
 
 import functools
 import importlib.util
@@ -40,7 +40,7 @@ else:
             return lambda: BelatedSampler(warn_independent_sampling=False)
 
 
-# Beside belated's own loop.
+# Comparisons with belated's loop.
 
 
 @pytest.fixture(params=["memory", "journal", "database"])
@@ -56,7 +56,7 @@ def opened(request, url, tmp_path):
 
 
 @pytest.mark.parametrize(("direction", "in_flight"), [("minimize", 1), ("maximize", 4)])
-def test_points_are_those_of_the_own_loop_when_values_come_late_or_never(opened, direction, in_flight):
+def test_points_equal_those_of_belateds_loop_when_values_come_late_or_never(opened, direction, in_flight):
     rng = np.random.default_rng(in_flight)
     own = bl.BayesOpt(SPACE, direction=direction, seed=3)
     trials, running = [], []
@@ -80,7 +80,7 @@ def test_points_are_those_of_the_own_loop_when_values_come_late_or_never(opened,
             own.observe(k, value)
             study.tell(k, value)
     derived = log_of(study)
-    # Bit for bit, the hyperparameters included, which were fitted by several samplers.
+    # All are equal bit for bit, including hyperparameters fitted by several samplers.
     assert events(derived) == events(own._log)
     assert sum("note" in event.get("Suggested", {}) for event in events(own._log)) > 5
 
@@ -116,7 +116,7 @@ def test_another_process_continues_bit_for_bit(url):
         bl.TreeSearch,
     ],
 )
-def test_any_optimizer_goes_on_in_a_new_sampler(optimizer):
+def test_any_optimizer_continues_in_a_new_sampler(optimizer):
     whole, parts, storage = study_of(name="whole", optimizer=optimizer), None, optuna.storages.InMemoryStorage()
     for k in range(14):
         if k % 5 == 0:
@@ -222,7 +222,7 @@ def test_arguments_that_are_not_usable_are_refused(arguments, message):
         (lambda space, direction, seed: bl.RandomSearch(space, direction=direction), "another direction or seed"),
         (
             lambda space, direction, seed: bl.RandomSearch({"x": (0.0, 1.0)}, direction=direction, seed=seed),
-            "does not search the space",
+            "does not search the given space",
         ),
         (functools.partial(bl.BayesOpt, context={"day": (0.0, 1.0)}), "optimizer has a context"),
         (functools.partial(bl.TreeSearch, fidelity=bl.Fidelity(1, 9)), "optimizer has a fidelity"),

@@ -18,7 +18,7 @@ from belated.integrations.optuna import BelatedSampler  # noqa: E402
 from tests.system.integrations.optuna.studies import DISTRIBUTIONS, SPACE, sampler_of, study_of  # noqa: E402
 
 
-def test_the_space_is_what_all_completed_trials_have():
+def test_the_space_has_the_parameters_of_all_completed_trials():
     def objective(trial):
         value = trial.suggest_float("x", 0.0, 1.0)
         if trial.suggest_categorical("kind", ["a", "b"]) == "a":
@@ -102,11 +102,11 @@ def distributions(draw):
 @settings(max_examples=60)
 def test_values_pass_between_distributions_and_dimensions(distribution, seed, u):
     dimension = dimension_of("x", distribution)
-    # Theirs are accepted here, and keep what they are.
+    # belated accepts the values of Optuna and does not change them.
     study = optuna.create_study(study_name="s", sampler=optuna.samplers.RandomSampler(seed=seed))
     theirs = study.ask({"x": distribution}).params["x"]
     assert dimension.check(theirs) == (pytest.approx(theirs, rel=1e-9) if isinstance(theirs, float) else theirs)
-    # Ours are accepted there.
+    # Optuna accepts the values of belated.
     columns = [u] if dimension.width == 1 else np.eye(dimension.width)[int(u * (dimension.width - 1))]
     ours = dimension.decode(columns)
     assert distribution._contains(distribution.to_internal_repr(ours))

@@ -1,4 +1,4 @@
-"""What a `BelatedSampler` makes of an Optuna study's trials: those of other processes, and in each state."""
+"""How `BelatedSampler` reads the trials of an Optuna study, from other processes and in each state."""
 
 import functools
 import itertools
@@ -36,7 +36,7 @@ def test_trials_that_start_at_the_same_time_are_chosen_as_one_batch():
         own.observe(mine, f(mine.params))
     batch = [trial.params for trial in own.suggest(n=3)]
     trials = [study.ask() for _ in range(3)]
-    # The samplers of three processes, of which the last one is the first to choose.
+    # The samplers of three processes; the last one chooses first.
     points = {}
     for i in (2, 0, 1):
         points[i] = sampler_of().sample_relative(study, trials[i]._cached_frozen_trial, DISTRIBUTIONS)
@@ -52,7 +52,7 @@ def test_trials_that_start_at_the_same_time_are_chosen_as_one_batch():
 @pytest.mark.parametrize("optimizer", [bl.BayesOpt, bl.RandomSearch])
 @pytest.mark.parametrize("order", list(itertools.permutations(range(4))))
 def test_trials_that_sample_in_another_order_have_the_points_of_their_numbers(optimizer, order):
-    """As with an objective that works before its first ``suggest_*``, at which the point is chosen."""
+    """The objective computes before its first ``suggest_*``, which chooses the point."""
     own = optimizer(SPACE, direction="minimize", seed=3)
     study = study_of(optimizer=optimizer)
     trials = [study.ask() for _ in order]
@@ -60,7 +60,7 @@ def test_trials_that_sample_in_another_order_have_the_points_of_their_numbers(op
         for name, distribution in DISTRIBUTIONS.items():
             trials[number]._suggest(name, distribution)
     assert [trial.params for trial in study.trials] == [trial.params for trial in own.suggest(n=4)]
-    # Nothing is left out: the next one is that of the own loop, too.
+    # The next point also equals the point of belated's loop.
     assert study.ask(DISTRIBUTIONS).params == own.suggest().params
 
 
@@ -71,7 +71,7 @@ def test_trials_that_sample_in_another_order_have_the_points_of_their_numbers(op
 )
 @settings(max_examples=20)
 def test_no_point_is_suggested_twice_in_any_order_of_sampling(optimizer, n_results, steps):
-    """In a space of infinitely many points, also where a draft was for nothing, or was not made any more."""
+    """The space is continuous, and some drafts are never used."""
     study = study_of(optimizer=optimizer)
     for _ in range(n_results):
         trial = study.ask(DISTRIBUTIONS)
@@ -94,7 +94,7 @@ def test_no_point_is_suggested_twice_in_any_order_of_sampling(optimizer, n_resul
     assert len(set(points)) == len(points) >= n_results + 3
 
 
-def test_objectives_that_work_before_they_ask_have_points_of_their_own():
+def test_objectives_that_compute_before_they_sample_have_different_points():
     study = study_of()
     barrier = threading.Barrier(4)
 
@@ -109,7 +109,7 @@ def test_objectives_that_work_before_they_ask_have_points_of_their_own():
 
 @pytest.mark.parametrize("hours", [-5, 0, 5])
 def test_a_trial_without_a_point_is_drafted_for_a_minute_only(monkeypatch, hours):
-    """By the clock of this process, not of the machine of the trial."""
+    """The time is read from the clock of this process."""
     seconds = 1000.0
     monkeypatch.setattr(optuna_log, "monotonic", lambda: seconds)
     study, own = study_of(), bl.BayesOpt(SPACE, direction="minimize", seed=3)
@@ -121,15 +121,15 @@ def test_a_trial_without_a_point_is_drafted_for_a_minute_only(monkeypatch, hours
     seconds += 61
     drafted = study_of(name="t")
     drafted.add_trial(dead)
-    # Its place stays empty: the one after it has the place of the third.
+    # The second place stays empty, so the next trial has the third place.
     assert study.ask(DISTRIBUTIONS).params == own.suggest().params
-    # A process that has not seen it before drafts it.
+    # A process that has not seen the trial makes its draft.
     assert drafted.ask(DISTRIBUTIONS).params == batch[1].params
     seconds += 61
     alone = study_of(name="u")
     alone.sampler = drafted.sampler
     alone.add_trial(dead)
-    # So then it leaves no trace: the first point is the first one.
+    # Here the dead trial has no effect: the next point is the first point of the batch.
     assert alone.ask(DISTRIBUTIONS).params == batch[0].params
 
 
@@ -166,7 +166,7 @@ def test_processes_share_a_database(url):
     assert len(log_of(study).numbers("observed")) == 12
 
 
-def test_results_are_ordered_by_what_suggestions_knew():
+def test_results_are_ordered_by_the_suggestions_that_knew_them():
     study = study_of()
     for _ in range(3):
         study.ask(DISTRIBUTIONS)
@@ -186,8 +186,8 @@ STEPS = st.sampled_from(["ask", "ask", "start", "sample", "complete", "complete"
 
 @given(st.lists(st.tuples(STEPS, st.integers(0, 9), st.booleans()), max_size=30))
 @settings(max_examples=40)
-def test_a_log_that_is_followed_is_the_one_derived_at_once(steps):
-    """In any order of events, with either of two processes sampling."""
+def test_a_log_updated_step_by_step_equals_one_derived_at_once(steps):
+    """Events come in any order, and either of two processes samples."""
     ends = {"complete": TrialState.COMPLETE, "fail": TrialState.FAIL, "prune": TrialState.PRUNED}
     study = study_of(optimizer=functools.partial(bl.BayesOpt, initial=3))
     samplers = [study.sampler, sampler_of(optimizer=functools.partial(bl.BayesOpt, initial=3))]
@@ -216,7 +216,7 @@ def test_a_log_that_is_followed_is_the_one_derived_at_once(steps):
         assert followed._core.n_events() - n == last.number - sampled[-2].number
 
 
-def test_a_note_that_another_order_contradicts_is_dropped():
+def test_a_note_that_contradicts_the_order_is_dropped():
     study = study_of()
     for _ in range(14):
         trial = study.ask(DISTRIBUTIONS)
@@ -226,7 +226,7 @@ def test_a_note_that_another_order_contradicts_is_dropped():
         k for k, trial in enumerate(trials) if "note" in json.loads(trial.system_attrs[NOTE]["event"])["Suggested"]
     ]
     late = optuna.create_study(direction="minimize", sampler=sampler_of())
-    trials = [trials[notes[-1]], *trials[:10]]  # now it is the first trial
+    trials = [trials[notes[-1]], *trials[:10]]  # the trial with the note becomes the first one
     for number, trial in enumerate(trials):
         trial.system_attrs = {NOTE: trial.system_attrs[NOTE] | {"number": number}}
     late.add_trials(trials)
@@ -249,11 +249,11 @@ def test_notes_of_another_optimizer_are_left_alone():
     assert reference.suggest().params == study.trials[12].params
 
 
-# What becomes of which trial.
+# The state of each trial in belated.
 
 
 def states_of(study, **arguments):
-    """The state of each trial in the log from which the next one is chosen."""
+    """The state of each trial in the log that the next point is chosen from."""
     study.sampler = sampler_of(**arguments)
     study.ask(DISTRIBUTIONS)
     core = study.sampler._log._core
@@ -309,7 +309,7 @@ def test_a_constraint_that_is_nan_is_refused():
         study.tell(study.ask(DISTRIBUTIONS), 1.0)
 
 
-def test_points_that_were_given_count_where_they_were_run():
+def test_given_points_count_where_they_were_run():
     study = study_of()
     point = {"decay": 0.5, "kind": "b", "layers": 3, "rate": 0.25, "share": 0.2}
     study.enqueue_trial(point)
@@ -324,12 +324,12 @@ def test_points_that_were_given_count_where_they_were_run():
     assert not any(log._core.trial(i).suggested for i in range(2))
 
 
-def test_a_trial_that_optuna_runs_again_is_one_that_is_given():
+def test_a_trial_that_optuna_runs_again_counts_as_given():
     study = study_of()
     trial = study.ask(DISTRIBUTIONS)
     study.tell(trial, state=TrialState.FAIL)
     study.tell(study.ask(DISTRIBUTIONS), 2.0)
-    # Its name from Optuna 4.9 on, and the one before.
+    # The names from Optuna 4.9 on and before.
     names = ("RetryHeartbeatStaleTrialCallback", "RetryFailedTrialCallback")
     callback = next(getattr(optuna.storages, name) for name in names if hasattr(optuna.storages, name))
     callback()(study, study.trials[0])
@@ -338,7 +338,7 @@ def test_a_trial_that_optuna_runs_again_is_one_that_is_given():
     other = optuna.create_study(direction="minimize", sampler=sampler_of())
     other.add_trials([*study.trials, optuna.trial.create_trial(state=TrialState.RUNNING)])
     other.sampler.sample_relative(other, other.trials[3], DISTRIBUTIONS)
-    # While it waits, it is not there.
+    # A waiting trial is not in the log.
     core = other.sampler._log._core
     assert [core.trial(number).state for number in range(len(core))] == ["failed", "observed"]
     for value in (1.0, 2.0):

@@ -188,7 +188,7 @@ fn what_is_assumed_of_pending_trials_is_warped_as_values_are() {
     let of =
         |settings: &Settings| Targets::of(trials.iter().map(|t| (t, false)), settings, Some(warp));
     let lied = of(&with(liar(Lie::Number(-1e15)), GP::default()));
-    // The unit follows from the values alone, and the lie counts as the limit.
+    // The unit follows only from the values, and the lie counts as the limit.
     assert_eq!(lied.units, of(&Settings::default()).units);
     let lie = lied.units.center + lied.units.scale * lied.levels.lie;
     assert!((lie - (2.0 - 33f64.ln())).abs() < 1e-12, "{lie}");

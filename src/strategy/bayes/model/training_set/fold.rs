@@ -39,7 +39,7 @@ pub(super) struct Fold {
     pub(super) checkpoints: Vec<Checkpoint>,
 }
 
-/// The state of the fold before a suggestion, for every part that a suggestion changes.
+/// The values, before a suggestion, of all parts of the state that a suggestion changes.
 #[derive(Debug)]
 pub(super) struct Checkpoint {
     cursor: usize,

@@ -94,7 +94,7 @@ fn rows_are_the_observed_trials_in_the_order_of_their_ends() {
     set.catch_up(&log).unwrap();
     assert_eq!(set.rows(), [2, 1, 6]);
     assert_eq!(set.ended(), [2, 0, 1, 6]);
-    // An abandoned trial that had failed is removed; a value makes it a row.
+    // A failed trial that is abandoned is removed; a trial with a value becomes a row.
     act(&mut log, Action::Abandon { number: 0 }, 7.0);
     set.catch_up(&log).unwrap();
     assert_eq!((set.rows(), set.ended()), (&[2, 1, 6][..], &[2, 1, 6][..]));
@@ -213,7 +213,7 @@ fn compare(settings: &Settings, note: Option<&str>, rebuilt: &[usize]) {
             assert_eq!(now, moments(&mut fresh(), &log), "{step} {suggested}");
             let is_new = !suggested && rebuilt.contains(&step);
             assert_eq!(kept.generation > generation, is_new, "{step} {suggested}");
-            // Neither a failure nor abandoning it changes what is known about f.
+            // A failure, and abandoning the failed trial, do not change the model of f.
             let is_same = suggested || [3, 7].contains(&step);
             assert_eq!(before == Some(now.clone()), is_same, "{step} {suggested}");
             before = Some(now);
