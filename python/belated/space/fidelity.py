@@ -4,6 +4,7 @@ Notation: v is a fidelity in the user's units, from low to high; z in [0, 1] is 
 a full evaluation; f_z is f as evaluated at z.
 """
 
+import json
 import pickle
 from collections.abc import Callable
 from dataclasses import KW_ONLY, asdict, dataclass, fields
@@ -15,7 +16,7 @@ import numpy as np
 from belated._core import InvalidFidelity, InvalidSetting, InvalidSpace
 from belated.short_repr import short_repr
 from belated.space.arguments import finite, whole_number
-from belated.space.ranges import LARGEST_INTEGER, Integer, Real
+from belated.space.ranges import Integer, Real
 
 
 @dataclass(frozen=True, repr=False)
@@ -147,14 +148,14 @@ class Fidelity:
             raise InvalidSpace(f"{call} is not usable: pass two finite real numbers")
         if not low < high:
             raise InvalidSpace(f"{call} is empty: low must be less than high; swap them")
-        if None not in whole and max(abs(low), abs(high)) > LARGEST_INTEGER:
-            raise InvalidSpace(f"{call} is not usable: integers must lie within ±2**40; write floats")
         if not isinstance(self.log, (bool, np.bool_)):
             raise InvalidSpace(f"{call} has log={short_repr(self.log)}: pass True or False")
-        if self.log and low <= 0:
-            raise InvalidSpace(f"{call} has log=True: a logarithmic scale needs low > 0; raise low or drop log")
         for name, value in (("low", low), ("high", high), ("log", bool(self.log))):
             object.__setattr__(self, name, value)
+        try:
+            _ = self._axis
+        except InvalidSpace as error:
+            raise InvalidSpace(f"{call}: {error}") from None
 
     @cached_property
     def _axis(self) -> Real | Integer:
@@ -166,7 +167,7 @@ class Fidelity:
     def data(self) -> dict[str, Any]:
         """Return this fidelity as data for the core, without functions, which the core cannot take."""
         cost = asdict(self.cost) if isinstance(self.cost, PowerCost) else None
-        return {"axis": self._axis.coordinate, "bias": self.bias, "cost": cost}
+        return {"axis": json.loads(self._axis.core.coordinate), "bias": self.bias, "cost": cost}
 
     def check(self, value: Any) -> float:
         """Return a fidelity in your units as an int or float; raise InvalidFidelity if it is out of range."""

@@ -1,0 +1,10 @@
+//! The problem in the user's units: parameters with names, ranges and conditions. They are checked, encoded and decoded
+//! here.
+//!
+//! * [`parameter`]: one file per kind of parameter; [`space`]: named parameters and their conditions
+
+pub mod parameter;
+pub mod space;
+
+pub use parameter::{Categorical, Integer, Kind, Ordinal, Parameter, Real};
+pub use space::{Declaration, Role, Space};
