@@ -172,11 +172,12 @@ class Fidelity:
     def check(self, value: Any) -> float:
         """Return a fidelity in your units as an int or float; raise InvalidFidelity if it is out of range."""
         try:
-            return self._axis.check(value)
+            checked: float = self._axis.check(value)
         except ValueError as expected:
             raise InvalidFidelity(
                 f"fidelity={short_repr(value)} is not usable: pass {expected} (nothing was changed)"
             ) from None
+        return checked
 
     def encode(self, value: Any) -> float:
         """Return z in [0, 1] for a fidelity in your units."""
@@ -184,7 +185,7 @@ class Fidelity:
 
     def decode(self, z: float) -> float:
         """Return the fidelity in your units for z in [0, 1]; an int if both ends are."""
-        value = self._axis.decode(np.array([z]))
+        value: float = self._axis.decode([z])
         if isinstance(value, int) or not 0 < z < 1:
             return value
         # Several floats have the same z: choose the one with the fewest digits, which the user probably wrote.

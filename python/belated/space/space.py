@@ -218,7 +218,7 @@ class Space(Mapping[str, Dimension]):
     def locate(self, params: Any) -> Location:
         """Return the location of one set of params; its index is None."""
         numbers = self._numbers(params)
-        given = [0.0 if numbers[i] is None else numbers[i] for i in self._core.searched]
+        given = [0.0 if number is None else number for number in map(numbers.__getitem__, self._core.searched)]
         return Location(self._core.encode(numbers), None, given)
 
     def without_missing(self, record: Mapping[str, Any]) -> dict[str, Any]:

@@ -152,10 +152,10 @@ def _choice(dimension: Categorical | Ordinal, value: Any) -> Any:
     # Compared as text, in which a tuple equals the list that a file made of it; objects do not have such a text.
     with suppress(TypeError):
         wanted = json.dumps(value)
-        for level in range(dimension.n_levels):
+        for choice in dimension.choices if isinstance(dimension, Categorical) else dimension.values:
             with suppress(TypeError):
-                if json.dumps(dimension.member(level)) == wanted:
-                    return dimension.member(level)
+                if json.dumps(choice) == wanted:
+                    return choice
     return _ABSENT
 
 
