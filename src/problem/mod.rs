@@ -6,5 +6,5 @@
 pub mod parameter;
 pub mod space;
 
-pub use parameter::{Categorical, Integer, Kind, Ordinal, Parameter, Real};
+pub use parameter::{Choices, Integer, Kind, Parameter, Real};
 pub use space::{Declaration, Role, Space};

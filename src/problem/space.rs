@@ -192,8 +192,13 @@ impl Space {
 
     /// The numbers of the point nearest to these columns; None for inactive parameters.
     pub fn decode(&self, x: &[f64]) -> Vec<Option<f64>> {
-        let kinds = self.searched.iter().map(|(i, at)| (self.parameters[*i].kind(), at));
-        let numbers: Vec<f64> = kinds.map(|(kind, at)| kind.decode(&x[at.clone()])).collect();
+        let kinds = self
+            .searched
+            .iter()
+            .map(|(i, at)| (self.parameters[*i].kind(), at));
+        let numbers: Vec<f64> = kinds
+            .map(|(kind, at)| kind.decode(&x[at.clone()]))
+            .collect();
         self.spread(&numbers)
     }
 
@@ -369,7 +374,9 @@ fn without_constants(
         };
         for Condition(parent, levels) in &conditions.when[i] {
             match parameters[*parent].is_constant() {
-                true => resolved[*parent].iter().for_each(|(at, levels)| add(*at, levels.clone())),
+                true => resolved[*parent]
+                    .iter()
+                    .for_each(|(at, levels)| add(*at, levels.clone())),
                 false => add(*parent, levels.iter().copied().collect()),
             }
         }

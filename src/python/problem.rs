@@ -5,7 +5,7 @@ use pyo3::prelude::*;
 
 use crate::domain::Domain as CoreDomain;
 use crate::error::Error;
-use crate::problem::{self, Categorical, Declaration, Integer, Ordinal, Real, Role};
+use crate::problem::{self, Choices, Declaration, Integer, Real, Role};
 use crate::python::domain::Domain;
 use crate::python::errors::raise;
 
@@ -21,7 +21,8 @@ impl Parameter {
     }
 
     fn shape_error(py: Python<'_>, found: usize, expected: usize) -> PyErr {
-        let text = format!("{found} columns for a parameter with {expected}; give one number for each");
+        let text =
+            format!("{found} columns for a parameter with {expected}; give one number for each");
         raise(py, Error::Shape(text))
     }
 }
@@ -35,19 +36,25 @@ impl Parameter {
     }
 
     #[staticmethod]
-    fn integer(py: Python<'_>, low: f64, high: f64, log: bool, step: Option<f64>) -> PyResult<Self> {
+    fn integer(
+        py: Python<'_>,
+        low: f64,
+        high: f64,
+        log: bool,
+        step: Option<f64>,
+    ) -> PyResult<Self> {
         let made = Integer::new(low, high, log, step).map_err(|error| raise(py, error))?;
         Ok(Self::new(problem::Parameter::Integer(made)))
     }
 
     #[staticmethod]
     fn ordinal(labels: Vec<String>) -> Self {
-        Self::new(problem::Parameter::Ordinal(Ordinal::new(labels)))
+        Self::new(problem::Parameter::Ordinal(Choices::ordered(labels)))
     }
 
     #[staticmethod]
     fn categorical(labels: Vec<String>) -> Self {
-        Self::new(problem::Parameter::Categorical(Categorical::new(labels)))
+        Self::new(problem::Parameter::Categorical(Choices::unordered(labels)))
     }
 
     #[getter]
@@ -114,13 +121,20 @@ type Declared<'py> = (String, Bound<'py, Parameter>, Vec<(String, Vec<u64>)>);
 impl Space {
     #[new]
     fn new(py: Python<'_>, declared: Vec<Declared<'_>>, is_context: bool) -> PyResult<Self> {
-        let declared = declared.into_iter().map(|(name, parameter, when)| Declaration {
-            name,
-            parameter: parameter.get().core.clone(),
-            when,
-        });
-        let role = if is_context { Role::Context } else { Role::Params };
-        let core = problem::Space::new(role, declared.collect()).map_err(|error| raise(py, error))?;
+        let declared = declared
+            .into_iter()
+            .map(|(name, parameter, when)| Declaration {
+                name,
+                parameter: parameter.get().core.clone(),
+                when,
+            });
+        let role = if is_context {
+            Role::Context
+        } else {
+            Role::Params
+        };
+        let core =
+            problem::Space::new(role, declared.collect()).map_err(|error| raise(py, error))?;
         Ok(Self { core })
     }
 

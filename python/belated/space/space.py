@@ -209,11 +209,20 @@ class Space(Mapping[str, Dimension]):
         return {name: dimension.from_number(number) for (name, dimension), number in pairs if number is not None}
 
     def active_names(self, values: Mapping[str, Any]) -> list[str]:
-        """Return the active names, given values in range; names whose parents are missing are inactive."""
+        """Return the active names among these values; a name whose parent is missing is inactive."""
         if not self._is_conditional:
             return list(self)
-        numbers = [dimension.to_number(values[name]) if name in values else None for name, dimension in self.items()]
+        numbers: list[float | None] = []
+        for name, dimension in self.items():
+            numbers.append(None)
+            # A value out of range counts as missing; whoever reads the point refuses it.
+            with contextlib.suppress(KeyError, ValueError):
+                numbers[-1] = dimension.to_number(values[name])
         return [name for name, active in zip(self, self._core.active(numbers), strict=True) if active]
+
+    def active_part(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the values of the parameters that are active among these values."""
+        return {name: values[name] for name in self.active_names(values) if name in values}
 
     def locate(self, params: Any) -> Location:
         """Return the location of one set of params; its index is None."""
@@ -225,15 +234,8 @@ class Space(Mapping[str, Dimension]):
         """Return a row of a table without the entries None and NaN of parameters that are inactive in it."""
         if not self._is_conditional:
             return dict(record)
-        numbers: list[float | None] = []
-        for name, dimension in self.items():
-            numbers.append(None)
-            # Reading the row raises an error for an invalid value.
-            with contextlib.suppress(ValueError, KeyError):
-                numbers[-1] = dimension.to_number(record[name])
-        active = dict(zip(self, self._core.active(numbers), strict=True))
-        missing = [name for name, value in record.items() if value is None or value != value]
-        return {name: value for name, value in record.items() if active.get(name, True) or name not in missing}
+        kept = {*self.active_names(record), *(name for name in record if name not in self._dimensions)}
+        return {name: value for name, value in record.items() if name in kept or not (value is None or value != value)}
 
     def holds_several(self, params: Any, listed: bool = False) -> bool:
         """Whether `params` is a list, a table or an array of points; only `Candidates` use `listed`."""

@@ -123,12 +123,21 @@ mod tests {
     fn members_are_rounded_once() {
         let steps = Steps::new(0.0, 1.0, 0.1);
         let members: Vec<f64> = (0..=steps.last()).map(|k| steps.member(k)).collect();
-        assert_eq!(members, [0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0]);
+        assert_eq!(
+            members,
+            [0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0]
+        );
         // Decimals of very different magnitude.
         let steps = Steps::new(1e-300, 1.0, 0.1);
-        assert_eq!((steps.last(), steps.member(0), steps.member(3)), (9, 1e-300, 0.3));
+        assert_eq!(
+            (steps.last(), steps.member(0), steps.member(3)),
+            (9, 1e-300, 0.3)
+        );
         let steps = Steps::new(-1e300, 1e300, 1e299);
-        assert_eq!((steps.last(), steps.member(20), steps.member(10)), (20, 1e300, 0.0));
+        assert_eq!(
+            (steps.last(), steps.member(20), steps.member(10)),
+            (20, 1e300, 0.0)
+        );
         let steps = Steps::new(1e-308, 5e-308, 1e-308);
         assert_eq!((steps.last(), steps.member(4)), (4, 5e-308));
     }

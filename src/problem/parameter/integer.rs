@@ -35,7 +35,9 @@ impl Integer {
             return refuse("is empty: low must not be greater than high; swap them");
         }
         if log && low < 1.0 {
-            return refuse("has log=True: a logarithmic scale needs low > 0; raise low or drop log");
+            return refuse(
+                "has log=True: a logarithmic scale needs low > 0; raise low or drop log",
+            );
         }
         let (low, high) = (low as i64, high as i64);
         let Some(step) = step else {
@@ -56,9 +58,7 @@ impl Integer {
             );
         }
         if log {
-            return refuse(
-                "is not usable: steps are even on a linear scale; drop log or step",
-            );
+            return refuse("is not usable: steps are even on a linear scale; drop log or step");
         }
         if step > (high - low) as f64 {
             return refuse(

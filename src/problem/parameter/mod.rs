@@ -4,17 +4,15 @@
 //! values of a discrete parameter are also numbered from 0; that number is the *level*. A parameter with one value is a
 //! *constant* and has no columns.
 
-mod categorical;
+mod choices;
 mod decimal;
 mod integer;
-mod ordinal;
 mod real;
 
 use crate::domain::Coordinate;
 
-pub use categorical::Categorical;
+pub use choices::Choices;
 pub use integer::Integer;
-pub use ordinal::Ordinal;
 pub use real::Real;
 
 /// A parameter of any kind.
@@ -22,8 +20,8 @@ pub use real::Real;
 pub enum Parameter {
     Real(Real),
     Integer(Integer),
-    Ordinal(Ordinal),
-    Categorical(Categorical),
+    Ordinal(Choices),
+    Categorical(Choices),
 }
 
 /// The interface of a kind of parameter.
@@ -63,8 +61,7 @@ impl Parameter {
         match self {
             Parameter::Real(kind) => kind,
             Parameter::Integer(kind) => kind,
-            Parameter::Ordinal(kind) => kind,
-            Parameter::Categorical(kind) => kind,
+            Parameter::Ordinal(kind) | Parameter::Categorical(kind) => kind,
         }
     }
 
@@ -94,17 +91,4 @@ fn numbered(n: u64) -> Coordinate {
         high: n as i64 - 1,
         log: false,
     }
-}
-
-/// The place that a number stands for, out of n places.
-fn place(number: f64, n: usize) -> Option<f64> {
-    (number.fract() == 0.0 && (0.0..n as f64).contains(&number)).then_some(number)
-}
-
-/// "one of [a, b, …]"; long lists are shortened.
-fn one_of(labels: &[String]) -> String {
-    const MOST: usize = 6;
-    let shown = labels[..labels.len().min(MOST)].join(", ");
-    let more = if labels.len() > MOST { ", ..." } else { "" };
-    format!("one of [{shown}{more}]")
 }

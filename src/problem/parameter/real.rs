@@ -36,7 +36,9 @@ impl Real {
             return refuse("is empty: low must not be greater than high; swap them");
         }
         if log && low <= 0.0 {
-            return refuse("has log=True: a logarithmic scale needs low > 0; raise low or drop log");
+            return refuse(
+                "has log=True: a logarithmic scale needs low > 0; raise low or drop log",
+            );
         }
         let Some(step) = step else {
             let coordinate = match low == high {
@@ -55,9 +57,7 @@ impl Real {
             return refuse("is not usable: step must be a positive number, or None for no step");
         }
         if log {
-            return refuse(
-                "is not usable: steps are even on a linear scale; drop log or step",
-            );
+            return refuse("is not usable: steps are even on a linear scale; drop log or step");
         }
         let too_many = "has too many values to be told apart: leave step out";
         if step < ulp(low.abs().max(high.abs())) {
@@ -209,9 +209,8 @@ mod tests {
     /// Bounds of any magnitude, low < high.
     fn bounds() -> impl Strategy<Value = (f64, f64)> {
         let number = (-9.99..9.99f64, -300..300i32).prop_map(|(m, e)| m * 10f64.powi(e));
-        (number.clone(), number).prop_filter_map("equal", |(a, b)| {
-            (a != b).then_some((a.min(b), a.max(b)))
-        })
+        (number.clone(), number)
+            .prop_filter_map("equal", |(a, b)| (a != b).then_some((a.min(b), a.max(b))))
     }
 
     proptest! {
