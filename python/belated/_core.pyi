@@ -28,6 +28,7 @@ __all__ = [
     "defaults",
     "Parameter",
     "Space",
+    "Candidates",
     "Domain",
     "Optimizer",
     "Action",
@@ -170,6 +171,22 @@ class Space:
 
     def spread(self, searched: Sequence[float]) -> list[float | None]:
         """The numbers of all parameters from the numbers of the searched ones."""
+
+@final
+class Candidates:
+    """A list of candidates in the user's units, whose columns are scaled to [0, 1]."""
+
+    def __init__(self, points: NDArray[np.float64]) -> None:
+        """The rows of a (N, d) array. Raises InvalidSpace."""
+
+    def domain(self) -> Domain:
+        """The set of encoded candidates."""
+
+    def encode(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The columns of rows, shape (n, d)."""
+
+    def find(self, row: NDArray[np.float64]) -> int | None:
+        """The index of the first candidate that equals this row."""
 
 @final
 class Domain:

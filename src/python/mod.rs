@@ -26,6 +26,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     errors::register(module)?;
     module.add_class::<problem::Parameter>()?;
     module.add_class::<problem::Space>()?;
+    module.add_class::<problem::Candidates>()?;
     module.add_class::<domain::Domain>()?;
     module.add_class::<optimizer::Optimizer>()?;
     module.add_class::<trial::Action>()?;

@@ -1,6 +1,6 @@
 //! The Python classes `Parameter` and `Space`: parameters in the user's units.
 
-use numpy::{IntoPyArray, PyArray1};
+use numpy::{IntoPyArray, PyArray1, PyArray2, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
 
 use crate::domain::Domain as CoreDomain;
@@ -8,6 +8,7 @@ use crate::error::Error;
 use crate::problem::{self, Choices, Declaration, Integer, Real, Role};
 use crate::python::domain::Domain;
 use crate::python::errors::raise;
+use crate::python::owned2;
 
 /// A parameter of any kind. Its values are numbers: a choice is its place.
 #[pyclass(frozen, module = "belated._core")]
@@ -105,6 +106,43 @@ impl Parameter {
             _ if found == expected => Ok(self.core.kind().decode(&columns)),
             _ => Err(Self::shape_error(py, found, expected)),
         }
+    }
+}
+
+/// A list of candidates in the user's units.
+#[pyclass(frozen, module = "belated._core")]
+pub struct Candidates {
+    core: problem::Candidates,
+}
+
+#[pymethods]
+impl Candidates {
+    #[new]
+    fn new(py: Python<'_>, points: PyReadonlyArray2<'_, f64>) -> PyResult<Self> {
+        let core = problem::Candidates::new(owned2(points)).map_err(|error| raise(py, error))?;
+        Ok(Self { core })
+    }
+
+    fn domain(&self) -> Domain {
+        Domain {
+            core: self.core.domain().clone(),
+        }
+    }
+
+    fn encode<'py>(
+        &self,
+        py: Python<'py>,
+        rows: PyReadonlyArray2<'py, f64>,
+    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        let (found, expected) = (rows.as_array().ncols(), self.core.domain().width());
+        if found != expected {
+            return Err(Parameter::shape_error(py, found, expected));
+        }
+        Ok(self.core.encode(rows.as_array()).into_pyarray(py))
+    }
+
+    fn find(&self, row: PyReadonlyArray1<'_, f64>) -> Option<usize> {
+        self.core.find(row.as_array())
     }
 }
 
