@@ -4,7 +4,7 @@
 //!
 //! * [`error`]: the error type, one variant per kind; [`random`]: one random stream per suggestion; [`numerics`]:
 //!   wrappers of numerical libraries
-//! * [`domain`]: the set of points that can be suggested
+//! * [`domain`]: the set of points that can be suggested, encoded; [`problem`]: its parameters in the user's units
 //! * [`ledger`]: the append-only log of the events of trials
 //! * [`gp`]: Gaussian processes: covariance, posterior with its tail of pending trials, fits, draws
 //! * [`acquisition`]: the value of a point; [`maximize`]: the best point
@@ -23,6 +23,7 @@ pub mod ledger;
 pub mod maximize;
 pub mod numerics;
 pub mod optimizer;
+pub mod problem;
 #[cfg(feature = "python")]
 mod python;
 pub mod random;

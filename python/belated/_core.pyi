@@ -26,7 +26,9 @@ __all__ = [
     "HorizonReached",
     "BelatedWarning",
     "defaults",
-    "nearest_integer",
+    "Parameter",
+    "Space",
+    "Candidates",
     "Domain",
     "Optimizer",
     "Action",
@@ -75,8 +77,116 @@ class BelatedWarning(UserWarning):
 def defaults() -> str:
     """All values of settings by the names of their classes, with their defaults, as JSON."""
 
-def nearest_integer(u: float, low: int, high: int, log: bool) -> int:
-    """The integer in [low, high] nearest to the column value u on the searched scale."""
+@final
+class Parameter:
+    """A parameter of any kind, whose values are numbers: the value itself, or the place of a choice, from 0.
+
+    A parameter with one value is a constant and has no columns."""
+
+    @staticmethod
+    def real(low: float, high: float, log: bool, step: float | None) -> Parameter:
+        """Real numbers from low to high, in steps if `step` is given. Raises InvalidSpace."""
+
+    @staticmethod
+    def integer(low: float, high: float, log: bool, step: float | None) -> Parameter:
+        """Integers from low to high, in steps if `step` is given. Raises InvalidSpace."""
+
+    @staticmethod
+    def ordinal(labels: list[str]) -> Parameter:
+        """Ordered values, known by their labels."""
+
+    @staticmethod
+    def categorical(labels: list[str]) -> Parameter:
+        """Choices without an order, known by their labels."""
+
+    @property
+    def width(self) -> int:
+        """Number of encoded columns."""
+
+    @property
+    def n_levels(self) -> int | None:
+        """Number of values; None if continuous."""
+
+    @property
+    def expected(self) -> str:
+        """The values that the parameter may have, for messages."""
+
+    @property
+    def coordinate(self) -> str:
+        """The encoded parameter, as JSON; see `Domain.box`."""
+
+    def checked(self, number: float) -> float | None:
+        """The value that a number stands for except for rounding; None if there is none."""
+
+    def level(self, number: float) -> int:
+        """The place of a value among all values, from 0."""
+
+    def member(self, level: int) -> float:
+        """The value at this place."""
+
+    def encode(self, number: float) -> NDArray[np.float64]:
+        """The columns of a value, shape (width,)."""
+
+    def decode(self, columns: Sequence[float] | NDArray[np.float64]) -> float:
+        """The value nearest to columns of shape (width,)."""
+
+@final
+class Space:
+    """Named parameters and their conditions. A point is a list of numbers, one for each parameter; None stands for a
+    parameter that is not given or inactive."""
+
+    def __init__(self, declared: list[tuple[str, Parameter, list[tuple[str, list[int]]]]], is_context: bool) -> None:
+        """The name of each parameter, the parameter, and the levels of other parameters at which it is active."""
+
+    @property
+    def width(self) -> int:
+        """Number of encoded columns of a point."""
+
+    @property
+    def searched(self) -> list[int]:
+        """The numbers of the parameters that are not constants."""
+
+    @property
+    def coordinates(self) -> str:
+        """The encoded parameters, as a JSON list for `Domain.box`."""
+
+    def domain(self) -> Domain:
+        """The set of encoded points."""
+
+    def active(self, numbers: list[float | None]) -> list[bool]:
+        """Whether each parameter is active; a parameter is inactive if one of its parents is not given."""
+
+    def check_given(self, given: list[bool], unknown: list[str]) -> None:
+        """Refuse missing and unknown names, unless there are conditions."""
+
+    def complete(self, numbers: list[float | None], unknown: list[str]) -> list[float | None]:
+        """The numbers with constants filled in. Raises InvalidPoint (InvalidContext) for missing, unknown or inactive
+        parameters."""
+
+    def encode(self, numbers: list[float | None]) -> NDArray[np.float64]:
+        """The columns of a complete point."""
+
+    def decode(self, columns: list[float]) -> list[float | None]:
+        """The numbers of the point nearest to these columns."""
+
+    def spread(self, searched: Sequence[float]) -> list[float | None]:
+        """The numbers of all parameters from the numbers of the searched ones."""
+
+@final
+class Candidates:
+    """A list of candidates in the user's units, whose columns are scaled to [0, 1]."""
+
+    def __init__(self, points: NDArray[np.float64]) -> None:
+        """The rows of a (N, d) array. Raises InvalidSpace."""
+
+    def domain(self) -> Domain:
+        """The set of encoded candidates."""
+
+    def encode(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The columns of rows, shape (n, d)."""
+
+    def find(self, row: NDArray[np.float64]) -> int | None:
+        """The index of the first candidate that equals this row."""
 
 @final
 class Domain:

@@ -21,7 +21,7 @@ pub struct Condition(pub usize, pub Vec<u64>);
 
 /// The conditions of a box in which at least one coordinate has a condition.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Conditions {
+pub(crate) struct Conditions {
     /// The conditions of each coordinate, with their levels in ascending order.
     pub when: Vec<Vec<Condition>>,
     pub is_parent: Vec<bool>,

@@ -43,7 +43,7 @@ impl Coordinate {
     }
 
     /// The value of its columns while it is inactive.
-    pub(super) fn inactive(&self) -> f64 {
+    pub(crate) fn inactive(&self) -> f64 {
         match self {
             Coordinate::Categorical { .. } => 0.0,
             _ => 0.5,

@@ -31,6 +31,7 @@ use crate::error::{Error, Result};
 
 pub use cell::Cell;
 pub use conditions::Condition;
+pub(crate) use conditions::Conditions;
 pub use coordinate::Coordinate;
 pub use fidelity::{Fidelity, PowerCost};
 pub use objective::Objective;

@@ -70,7 +70,7 @@ impl Product {
         Self::new(coordinates, when)
     }
 
-    pub(super) fn to_json(&self) -> String {
+    pub(crate) fn to_json(&self) -> String {
         let when = |i: usize| match &self.conditions {
             Some(conditions) => conditions.when[i].clone(),
             None => Vec::new(),

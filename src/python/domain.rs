@@ -5,15 +5,9 @@ use std::sync::Arc;
 use numpy::PyReadonlyArray2;
 use pyo3::prelude::*;
 
-use crate::domain::{Coordinate, Domain as Core};
+use crate::domain::Domain as Core;
 use crate::python::errors::raise;
 use crate::python::owned2;
-
-/// The integer in [low, high] nearest to the column value u, on the linear or logarithmic axis.
-#[pyfunction]
-pub fn nearest_integer(u: f64, low: i64, high: i64, log: bool) -> i64 {
-    Coordinate::Integer { low, high, log }.level(&[u])
-}
 
 /// A search space: the set of points that can be suggested.
 #[pyclass(frozen, module = "belated._core")]

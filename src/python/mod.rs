@@ -8,6 +8,7 @@ mod errors;
 mod gaussian_process;
 mod interrupt;
 mod optimizer;
+mod problem;
 mod settings;
 mod trial;
 
@@ -23,13 +24,15 @@ type Vector<'py> = Bound<'py, PyArray1<f64>>;
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     errors::register(module)?;
+    module.add_class::<problem::Parameter>()?;
+    module.add_class::<problem::Space>()?;
+    module.add_class::<problem::Candidates>()?;
     module.add_class::<domain::Domain>()?;
     module.add_class::<optimizer::Optimizer>()?;
     module.add_class::<trial::Action>()?;
     module.add_class::<trial::TrialRecord>()?;
     module.add_class::<gaussian_process::GaussianProcess>()?;
     module.add_class::<acquisition::Acquisition>()?;
-    module.add_function(wrap_pyfunction!(domain::nearest_integer, module)?)?;
     module.add_function(wrap_pyfunction!(settings::defaults, module)?)?;
     Ok(())
 }

@@ -43,7 +43,7 @@ INTEGRATED = {
 }
 
 RUST_ROOMS = (
-    *("error", "random", "numerics", "domain", "ledger", "gp", "acquisition", "maximize", "strategy"),
+    *("error", "random", "numerics", "domain", "problem", "ledger", "gp", "acquisition", "maximize", "strategy"),
     *("optimizer", "snapshot", "python"),
 )
 # Rooms that may not import a model.

@@ -7,6 +7,7 @@ distribution.
 
 import math
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,6 @@ from belated._core import InvalidSpace
 from belated.short_repr import short_repr
 from belated.space.arguments import finite
 from belated.space.dimensions import Categorical, Dimension, Integer, Ordinal, Real
-from belated.space.ranges import LARGEST_INTEGER
 from belated.space.space import Space
 
 # Probability that is cut off at an infinite end of the support.
@@ -133,9 +133,12 @@ def _with_the_same_law(distribution: Any) -> Dimension | None:
         return None
     if _is_discrete(distribution):
         is_uniform = getattr(getattr(distribution, "dist", None), "name", "") == "randint"
-        if not is_uniform or max(abs(low), abs(high)) > LARGEST_INTEGER:
+        if not is_uniform:
             return None
-        return Integer(int(low), int(high)) if low < high else Categorical([int(low)])
+        # An Integer refuses bounds that are too large.
+        with suppress(InvalidSpace):
+            return Integer(int(low), int(high)) if low < high else Categorical([int(low)])
+        return None
     for dimension in [Real(low, high)] + ([Real(low, high, log=True)] if low > 0 else []):
         own = [dimension.decode([u]) for u in _CHECKED]
         if np.allclose(distribution.ppf(_CHECKED), own, rtol=1e-9, atol=0.0):

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any
 from belated._core import BelatedError, InvalidPoint, InvalidSpace, InvalidValue
 from belated.optimizers.table import run_prefix
 from belated.short_repr import short_repr
-from belated.space.activity import choices_of, is_active
 from belated.space.arguments import finite, is_table, real_number
-from belated.space.dimensions import Dimension
+from belated.space.dimensions import Dimension, choices_of
 from belated.space.fidelity import Fidelity
 from belated.space.space import Space
 
@@ -133,7 +132,7 @@ def _read_space(space: Space, row: Mapping[str, Any], prefix: str, i: int) -> di
     empty = [name for name in space if name not in cells and None in map(_as_read, choices_of(space[name]) or ())]
     for _ in empty:
         for name in empty:
-            if name not in values and is_active(space, name, values):
+            if name not in values and name in space.active_names(values):
                 values[name] = _read_cell(space[name], None, f"{prefix}{name}", i)
     return values
 

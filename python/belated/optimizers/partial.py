@@ -44,7 +44,7 @@ def filled_in(space: Space, params: Any, constraints: Constraints | None, what: 
     def completed(row: Array) -> dict[str, Any] | None:
         """Return the params of a draw, or None if a given parameter is inactive in it."""
         values = free.decode(row) | given
-        active = {name: values[name] for name in space.active_names(values)}
+        active = space.active_part(values)
         return active if given.keys() <= active.keys() else None
 
     def feasible(rows: Array) -> Any:

@@ -11,7 +11,7 @@ from belated._core import InvalidSetting
 from belated.optimizers.read_access import ReadAccess
 from belated.plotting.figures import ORANGE, RED, checked_names, is_log, panels, space_of, value_label
 from belated.plotting.slices import predict_at, values_of
-from belated.space.activity import choices_of
+from belated.space.dimensions import choices_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from belated.optimizers.read_access import ReadAccess
 from belated.plotting.figures import BLUE, axes_for, space_of
-from belated.space.activity import active_values
 from belated.space.dimensions import Categorical, Dimension
 from belated.space.space import Space
 
@@ -107,7 +106,7 @@ def paired_points(n: int, d: int, rng: np.random.Generator) -> tuple[Array, Arra
 def _params(space: Space, u: Array) -> dict[str, Any]:
     """Return the params at a point of the unit cube, which has one coordinate for each name."""
     values = {name: _value(dimension, share) for (name, dimension), share in zip(space.items(), u, strict=True)}
-    return active_values(space, values)
+    return space.active_part(values)
 
 
 def _value(dimension: Dimension, share: float) -> Any:

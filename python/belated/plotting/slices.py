@@ -19,8 +19,7 @@ from belated.plotting.figures import (
     space_of,
     value_label,
 )
-from belated.space.activity import active_values, choices_of, is_complete
-from belated.space.dimensions import Categorical, Dimension
+from belated.space.dimensions import Categorical, Dimension, choices_of
 from belated.space.space import Space
 
 if TYPE_CHECKING:
@@ -138,8 +137,8 @@ def predict_at(
     search: ReadAccess, space: Space, points: Sequence[dict[str, Any]], context: Mapping[str, Any] | None
 ) -> tuple[Any, Any]:
     """Return mean and std at points after removing inactive parameters; NaN if an active one is missing."""
-    active = [active_values(space, point) for point in points]
-    there = np.array([is_complete(space, point) for point in active], dtype=bool)
+    active = [space.active_part(point) for point in points]
+    there = np.array([all(name in point for name in space.active_names(point)) for point in active], dtype=bool)
     mean, std = np.full(len(points), np.nan), np.full(len(points), np.nan)
     if there.any():
         chosen = [point for point, complete in zip(active, there, strict=True) if complete]

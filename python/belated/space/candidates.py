@@ -68,8 +68,11 @@ class Candidates:
                 f"candidates has NaN or infinite entries in {bad.size} rows, first in row {bad[0]}: drop or fill them"
             )
         self.x.flags.writeable = False
-        self._low = self.x.min(axis=0).astype(np.float64)
-        self._high = self.x.max(axis=0).astype(np.float64)
+        self._core = _core.Candidates(self.x.astype(np.float64))
+
+    def __reduce__(self) -> Any:
+        # The core's part is made anew from the array.
+        return type(self), (self.x,)
 
     @property
     def width(self) -> int:
@@ -82,15 +85,9 @@ class Candidates:
     def __repr__(self) -> str:
         return f"<{self.x.shape[0]} candidates of {self.x.shape[1]} columns>"
 
-    def _scaled(self, rows: NDArray[Any]) -> NDArray[np.float64]:
-        # In halves, because the difference of two large floats can overflow.
-        span = self._high / 2 - self._low / 2
-        span[span == 0] = 1.0
-        return np.asarray(np.clip((rows / 2 - self._low / 2) / span, 0.0, 1.0), dtype=np.float64)
-
     def domain(self) -> _core.Domain:
         """Return these candidates as the domain that the core searches."""
-        return _core.Domain.candidates(np.ascontiguousarray(self._scaled(self.x)))
+        return self._core.domain()
 
     def decode(self, point: ArrayLike, index: int | None = None, given: object = None) -> NDArray[Any]:
         """Return row `index` of the array, shape (d,); only a `Space` uses `given`."""
@@ -112,7 +109,7 @@ class Candidates:
             index = self._find(params)
         elif not 0 <= index < len(self):
             raise InvalidPoint(f"params={index} is not the index of a candidate: pass one from 0 to {len(self) - 1}")
-        return Location(self._scaled(self.x[index]), index, None)
+        return Location(self._encoded([index])[0], index, None)
 
     def _find(self, params: Any) -> int:
         row = _numbers(params)
@@ -120,10 +117,14 @@ class Candidates:
             raise InvalidPoint(
                 f"params={short_repr(params)} is not a candidate: pass its index, or its row of {self.width} numbers"
             )
-        matches = np.flatnonzero((self.x.astype(np.float64) == row).all(axis=1))
-        if not matches.size:
+        index = self._core.find(row)
+        if index is None:
             raise InvalidPoint(f"params={short_repr(params)} is not a row of candidates: pass the index of one")
-        return int(matches[0])
+        return index
+
+    def _encoded(self, indices: Any) -> NDArray[np.float64]:
+        """Return the points of some candidates, shape (n, d)."""
+        return self._core.encode(self.x[indices].astype(np.float64))
 
     def holds_several(self, params: Any, listed: bool = False) -> bool:
         """Whether `params` is several rows or indices, and not a single one.
@@ -143,5 +144,5 @@ class Candidates:
     def points(self, params: Any) -> NDArray[np.float64]:
         """Return the points, shape (n, d), of rows or indices; of all candidates if `params` is None."""
         if params is None:
-            return self._scaled(self.x)
+            return self._encoded(slice(None))
         return np.array([self.locate(one).point for one in self.split(params)]).reshape(-1, self.width)

@@ -1,4 +1,4 @@
-"""Dimensions that are lists of values, and the encoding of each as columns in [0, 1]."""
+"""Parameters that are lists of values."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -6,12 +6,11 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from belated._core import InvalidSpace, nearest_integer
+from belated import _core
+from belated._core import InvalidSpace
 from belated.short_repr import short_repr
-from belated.space.declarations import Columns, numbered, read_when, shown
-from belated.space.ranges import Integer, Real
+from belated.space.declarations import Parameter, shown
 
 
 def _same_choice(a: Any, b: Any) -> bool:
@@ -60,7 +59,7 @@ def _different(given: Any, argument: str, least: int, advice: str) -> tuple[Any,
     keys: set[Any] = set()
     without_key: list[Any] = []
     for i, value in enumerate(values):
-        if isinstance(value, (Real, Integer, Ordinal, Categorical)):
+        if isinstance(value, Parameter):
             raise InvalidSpace(
                 f"{argument} has {value!r}, which is a dimension and not a value: write the dimension itself, as in "
                 f'{{"x": {value!r}}}, or list the values to choose from'
@@ -87,8 +86,8 @@ def _places(values: Sequence[Any]) -> dict[Any, int]:
     return {key: i for i, key in enumerate(keys) if key is not None}
 
 
-def _place(values: Sequence[Any], places: Mapping[Any, int], value: Any) -> int:
-    """Return the number of a value among others; raise ValueError with the expected values if it is not among them."""
+def _place(values: Sequence[Any], places: Mapping[Any, int], value: Any) -> int | None:
+    """Return the place of a value among others, or None."""
     key = _key(value)
     if key in places:
         return places[key]
@@ -96,11 +95,11 @@ def _place(values: Sequence[Any], places: Mapping[Any, int], value: Any) -> int:
         for i, other in enumerate(values):
             if _same_choice(other, value):
                 return i
-    raise ValueError(f"one of {short_repr(list(values))}")
+    return None
 
 
 @dataclass(frozen=True, repr=False)
-class Ordinal:
+class Ordinal(Parameter):
     """A parameter with ordered values, in which neighbours are equally far apart.
 
     Parameters
@@ -129,61 +128,26 @@ class Ordinal:
     def __post_init__(self) -> None:
         advice = "give at least two, or write a constant as its value"
         object.__setattr__(self, "values", _different(self.values, "values", 2, advice))
-        object.__setattr__(self, "when", read_when(self.when, f"Ordinal({short_repr(list(self.values))})"))
+        call = f"Ordinal({short_repr(list(self.values))})"
+        self._declare(_core.Parameter.ordinal([short_repr(value) for value in self.values]), call)
 
     def __repr__(self) -> str:
         return shown(self, repr(list(self.values)))
-
-    @property
-    def width(self) -> int:
-        """Number of columns: 1."""
-        return 1
-
-    @property
-    def coordinate(self) -> dict[str, Any]:
-        """This dimension in the form that the core takes."""
-        return numbered(len(self.values))
-
-    @property
-    def n_levels(self) -> int:
-        """Number of values."""
-        return len(self.values)
-
-    def level(self, value: Any) -> int:
-        """Return the number of a value."""
-        return _place(self.values, self._places, value)
 
     @cached_property
     def _places(self) -> dict[Any, int]:
         return _places(self.values)
 
-    def member(self, level: int) -> Any:
-        """Return the value that has this number."""
-        return self.values[level]
-
-    def check(self, value: Any) -> Any:
-        """Return the value of this dimension equal to `value`, or raise ValueError with the expected values."""
-        return self.values[self.level(value)]
-
-    def to_number(self, value: Any) -> float:
-        """Return the number that the log keeps for a value: its place, from 0."""
-        return float(self.level(value))
+    def _number(self, value: Any) -> float | None:
+        return _place(self.values, self._places, value)
 
     def from_number(self, number: float) -> Any:
-        """Return the value that has this number."""
+        """Return the value at this place."""
         return self.values[int(number)]
-
-    def encode(self, value: Any) -> NDArray[np.float64]:
-        """Return the column of a value, shape (1,); 0.0 for the first value and 1.0 for the last."""
-        return np.array([self.level(value) / (len(self.values) - 1)])
-
-    def decode(self, columns: Columns) -> Any:
-        """Return the value nearest to a column of shape (1,)."""
-        return self.values[nearest_integer(float(columns[0]), 0, len(self.values) - 1, False)]
 
 
 @dataclass(frozen=True, repr=False)
-class Categorical:
+class Categorical(Parameter):
     """A parameter with unordered choices.
 
     Parameters
@@ -211,56 +175,19 @@ class Categorical:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "choices", _different(self.choices, "choices", 1, "give at least one"))
-        object.__setattr__(self, "when", read_when(self.when, f"Categorical({short_repr(list(self.choices))})"))
+        call = f"Categorical({short_repr(list(self.choices))})"
+        self._declare(_core.Parameter.categorical([short_repr(value) for value in self.choices]), call)
 
     def __repr__(self) -> str:
         return shown(self, repr(list(self.choices)))
-
-    @property
-    def width(self) -> int:
-        """Number of columns: one per choice, none for a constant."""
-        return len(self.choices) if len(self.choices) > 1 else 0
-
-    @property
-    def coordinate(self) -> dict[str, Any]:
-        """This dimension in the form that the core takes; the core does not know constants."""
-        return {"kind": "Categorical", "n": len(self.choices)}
-
-    @property
-    def n_levels(self) -> int:
-        """Number of choices."""
-        return len(self.choices)
-
-    def level(self, value: Any) -> int:
-        """Return the number of a choice."""
-        return _place(self.choices, self._places, value)
 
     @cached_property
     def _places(self) -> dict[Any, int]:
         return _places(self.choices)
 
-    def member(self, level: int) -> Any:
-        """Return the choice that has this number."""
-        return self.choices[level]
-
-    def check(self, value: Any) -> Any:
-        """Return the choice equal to `value`; raise ValueError with the expected values if there is none."""
-        return self.choices[self.level(value)]
-
-    def to_number(self, value: Any) -> float:
-        """Return the number that the log keeps for a choice: its place among the choices, from 0."""
-        return float(self.level(value))
+    def _number(self, value: Any) -> float | None:
+        return _place(self.choices, self._places, value)
 
     def from_number(self, number: float) -> Any:
-        """Return the choice that has this number."""
+        """Return the choice at this place."""
         return self.choices[int(number)]
-
-    def encode(self, value: Any) -> NDArray[np.float64]:
-        """Return the one-hot columns, shape (k,), of one of the k choices; shape (0,) for a constant."""
-        if not self.width:
-            return np.zeros(0)
-        return np.array([float(_same_choice(choice, value)) for choice in self.choices])
-
-    def decode(self, columns: Columns) -> Any:
-        """Return the choice whose column is largest, out of columns of shape (k,)."""
-        return self.choices[max(range(self.width), key=columns.__getitem__, default=0)]

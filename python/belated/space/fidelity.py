@@ -4,6 +4,7 @@ Notation: v is a fidelity in the user's units, from low to high; z in [0, 1] is 
 a full evaluation; f_z is f as evaluated at z.
 """
 
+import json
 import pickle
 from collections.abc import Callable
 from dataclasses import KW_ONLY, asdict, dataclass, fields
@@ -15,7 +16,7 @@ import numpy as np
 from belated._core import InvalidFidelity, InvalidSetting, InvalidSpace
 from belated.short_repr import short_repr
 from belated.space.arguments import finite, whole_number
-from belated.space.ranges import LARGEST_INTEGER, Integer, Real
+from belated.space.ranges import Integer, Real
 
 
 @dataclass(frozen=True, repr=False)
@@ -147,14 +148,14 @@ class Fidelity:
             raise InvalidSpace(f"{call} is not usable: pass two finite real numbers")
         if not low < high:
             raise InvalidSpace(f"{call} is empty: low must be less than high; swap them")
-        if None not in whole and max(abs(low), abs(high)) > LARGEST_INTEGER:
-            raise InvalidSpace(f"{call} is not usable: integers must lie within ±2**40; write floats")
         if not isinstance(self.log, (bool, np.bool_)):
             raise InvalidSpace(f"{call} has log={short_repr(self.log)}: pass True or False")
-        if self.log and low <= 0:
-            raise InvalidSpace(f"{call} has log=True: a logarithmic scale needs low > 0; raise low or drop log")
         for name, value in (("low", low), ("high", high), ("log", bool(self.log))):
             object.__setattr__(self, name, value)
+        try:
+            _ = self._axis
+        except InvalidSpace as error:
+            raise InvalidSpace(f"{call}: {error}") from None
 
     @cached_property
     def _axis(self) -> Real | Integer:
@@ -166,16 +167,17 @@ class Fidelity:
     def data(self) -> dict[str, Any]:
         """Return this fidelity as data for the core, without functions, which the core cannot take."""
         cost = asdict(self.cost) if isinstance(self.cost, PowerCost) else None
-        return {"axis": self._axis.coordinate, "bias": self.bias, "cost": cost}
+        return {"axis": json.loads(self._axis.core.coordinate), "bias": self.bias, "cost": cost}
 
     def check(self, value: Any) -> float:
         """Return a fidelity in your units as an int or float; raise InvalidFidelity if it is out of range."""
         try:
-            return self._axis.check(value)
+            checked: float = self._axis.check(value)
         except ValueError as expected:
             raise InvalidFidelity(
                 f"fidelity={short_repr(value)} is not usable: pass {expected} (nothing was changed)"
             ) from None
+        return checked
 
     def encode(self, value: Any) -> float:
         """Return z in [0, 1] for a fidelity in your units."""
@@ -183,7 +185,7 @@ class Fidelity:
 
     def decode(self, z: float) -> float:
         """Return the fidelity in your units for z in [0, 1]; an int if both ends are."""
-        value = self._axis.decode(np.array([z]))
+        value: float = self._axis.decode([z])
         if isinstance(value, int) or not 0 < z < 1:
             return value
         # Several floats have the same z: choose the one with the fewest digits, which the user probably wrote.

@@ -5,6 +5,7 @@ A *point* is a row of ``width`` float64 columns in [0, 1]; the compiled core wor
 
 import contextlib
 import json
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -16,7 +17,7 @@ from belated import _core
 from belated._core import InvalidContext, InvalidPoint, InvalidSpace
 from belated.short_repr import short_repr
 from belated.space.arguments import axes, is_table
-from belated.space.conditions import Conditions, in_words
+from belated.space.conditions import levels_of_parents
 from belated.space.dimensions import Categorical, Dimension
 from belated.space.reading import read
 
@@ -91,14 +92,15 @@ class Space(Mapping[str, Dimension]):
         conditional = [name for name, dimension in self._dimensions.items() if dimension.when is not None]
         if conditional:
             self._check_may_be_conditional(conditional)
-        self._conditions = Conditions(self._dimensions, self.argument) if conditional else None
-        # Constants may be left out of params.
-        self._constants = {name: dimension.member(0) for name, dimension in self.items() if dimension.n_levels == 1}
-        self.width: int = sum(dimension.width for dimension in self.values())
-        if not self.width:
-            raise InvalidSpace(
-                f"{self.argument} has constants alone: give at least one parameter to search, as {{'x': (0.0, 1.0)}}"
-            )
+        self._is_conditional = bool(conditional)
+        when = levels_of_parents(self._dimensions, self.argument)
+        declared = [(name, dimension.core, when[name]) for name, dimension in self.items()]
+        self._core = _core.Space(declared, self.point_argument == "context")
+        self.width: int = self._core.width
+
+    def __reduce__(self) -> Any:
+        # The core's part is made anew from the parameters.
+        return type(self), (self._dimensions,)
 
     def _check_may_be_conditional(self, names: list[str]) -> None:
         """Raise an error for conditions in a space that does not support them."""
@@ -117,34 +119,19 @@ class Space(Mapping[str, Dimension]):
 
     @property
     def searched(self) -> list[str]:
-        """The names of the parameters that the core knows: all except constants."""
-        return [name for name, dimension in self.items() if dimension.width]
+        """The names of the parameters that are searched: all except constants."""
+        names = list(self)
+        return [names[i] for i in self._core.searched]
 
     @property
     def coordinates(self) -> list[dict[str, Any]]:
-        """The dimensions in the form that the core takes."""
-        names = self.searched
-        coordinates = [self[name].coordinate for name in names]
-        if self._conditions is not None:
-            for coordinate, name in zip(coordinates, names, strict=True):
-                own = self._conditions.levels[name]
-                if own:
-                    coordinate["when"] = [[names.index(parent), sorted(levels)] for parent, levels in own.items()]
-        return coordinates
+        """The encoded parameters, as the core describes them."""
+        found: list[dict[str, Any]] = json.loads(self._core.coordinates)
+        return found
 
     def domain(self) -> _core.Domain:
-        """This space as the domain that the core searches."""
-        try:
-            return _core.Domain.box(json.dumps(self.coordinates))
-        except InvalidSpace as error:
-            # Each parameter is already checked, so that only the number of columns can be wrong.
-            widest = max(self, key=lambda name: self[name].width)
-            if self[widest].width == 1:
-                raise
-            raise InvalidSpace(
-                f"{error}, of which {self.argument}[{widest!r}] has {self[widest].width}, one for each choice; "
-                "bl.Ordinal and bl.Integer have one column"
-            ) from None
+        """Return this space as the domain that the core searches."""
+        return self._core.domain()
 
     def encode(self, params: Mapping[str, Any]) -> NDArray[np.float64]:
         """Encode one value for each name.
@@ -165,75 +152,43 @@ class Space(Mapping[str, Dimension]):
             Names are missing, unknown or inactive, or values have the wrong type or are out of range (InvalidContext
             for a context).
         """
-        return self._encoded(self._checked(params))
+        return self._core.encode(self._numbers(params))
 
-    def _encoded(self, values: Mapping[str, Any]) -> NDArray[np.float64]:
-        if self._conditions is None:
-            return np.concatenate([self._dimensions[name].encode(value) for name, value in values.items()])
-        columns = (
-            dimension.encode(values[name]) if name in values else _inactive(dimension)
-            for name, dimension in self.items()
-        )
-        return np.concatenate(list(columns))
-
-    def _checked(self, params: Any) -> dict[str, Any]:
-        """Return one value in range for each active name, in the order of the space."""
-        what = self.point_argument
+    def _numbers(self, params: Any) -> list[float | None]:
+        """Return the numbers of one complete point; None for inactive parameters."""
         if hasattr(params, "to_dict") and not is_table(params):
             params = params.to_dict()
         if not isinstance(params, Mapping):
             raise self.point_error(
-                f"{what}={short_repr(params)} is not usable: pass a dict with the names {list(self)}"
+                f"{self.point_argument}={short_repr(params)} is not usable: pass a dict with the names {list(self)}"
             )
-        values: dict[str, Any] = {}
-        if self._conditions is None:
-            if self._constants:
-                params = {**self._constants, **params}
-            self._check_names(params, list(self))
-            for name in self:
-                values[name] = self._checked_value(name, params[name])
-            return values
-        levels: dict[str, int] = {}
-        # Missing active parameters, which are refused below, and the children that depend on them.
-        unsettled: set[str] = set()
-        for name in self._conditions.order:
-            if self._conditions.holds(name, levels):
-                if name in params:
-                    values[name] = self._checked_value(name, params[name])
-                elif name in self._constants:
-                    values[name] = self._constants[name]
-                else:
-                    unsettled.add(name)
-                    continue
-                if name in self._conditions.parents:
-                    levels[name] = self._dimensions[name].level(values[name])
-            elif self._conditions.may_hold(name, levels, unsettled):
-                unsettled.add(name)
-            elif name in params:
-                raise self.point_error(
-                    f"{what}[{name!r}]={short_repr(params[name])} is inactive here: leave it out, as it needs "
-                    f"{in_words(self._dimensions[name])}"
-                )
-        active = [name for name in self if name in values or self._conditions.holds(name, levels)]
-        self._check_names(dict.fromkeys([*values, *(name for name in params if name not in self)]), active)
-        return {name: values[name] for name in active}
-
-    def _check_names(self, params: Mapping[str, Any], names: list[str]) -> None:
-        """Raise an error if params have other names than these."""
-        if params.keys() != set(names):
-            missing = [name for name in names if name not in params]
-            unknown = [name for name in params if name not in names]
-            found = [f"{kind} {those}" for kind, those in (("misses", missing), ("has unknown", unknown)) if those]
-            raise self.point_error(f"{self.point_argument} {' and '.join(found)}: pass exactly the names {names}")
+        unknown = [str(name) for name in params if name not in self._dimensions]
+        self._core.check_given([name in params for name in self], unknown)
+        numbers: list[float | None] = []
+        refused = None
+        for name in self:
+            numbers.append(None)
+            if name in params:
+                try:
+                    numbers[-1] = self._number(name, params[name])
+                except self.point_error as error:
+                    numbers[-1], refused = math.nan, refused or error
+        numbers = self._core.complete(numbers, unknown)
+        # The core has refused inactive parameters, with any value.
+        if refused is not None:
+            raise refused
+        return numbers
 
     def checked_part(self, params: Mapping[str, Any]) -> dict[str, Any]:
         """Return values of some of the names, each checked to be in range, but not to be active."""
-        self._check_names(dict.fromkeys([*self, *params]), list(self))
-        return {name: self._checked_value(name, value) for name, value in params.items()}
+        unknown = [name for name in params if name not in self._dimensions]
+        if unknown:
+            raise self.point_error(f"{self.point_argument} has unknown {unknown}: pass exactly the names {list(self)}")
+        return {name: self[name].from_number(self._number(name, value)) for name, value in params.items()}
 
-    def _checked_value(self, name: str, value: Any) -> Any:
+    def _number(self, name: str, value: Any) -> float:
         try:
-            return self._dimensions[name].check(value)
+            return self._dimensions[name].to_number(value)
         except ValueError as expected:
             raise self.point_error(
                 f"{self.point_argument}[{name!r}]={short_repr(value)} is not usable: pass {expected}"
@@ -246,56 +201,41 @@ class Space(Mapping[str, Dimension]):
 
         Inactive parameters are left out. `index` is None; only `Candidates` use it.
         """
-        values: dict[str, Any] = {}
-        if given is not None:
-            numbers = iter(given)
-            for name, dimension in self._dimensions.items():
-                values[name] = dimension.from_number(next(numbers) if dimension.width else 0.0)
+        if given is None:
+            numbers = self._core.decode(np.asarray(point, dtype=np.float64).tolist())
         else:
-            # A list, because reading the numbers of an array one by one takes several times as long.
-            columns, start = np.asarray(point, dtype=np.float64).tolist(), 0
-            for name, dimension in self._dimensions.items():
-                end = start + dimension.width
-                values[name] = dimension.decode(columns[start:end])
-                start = end
-        return values if self._conditions is None else {name: values[name] for name in self.active_names(values)}
+            numbers = self._core.spread(given)
+        pairs = zip(self._dimensions.items(), numbers, strict=True)
+        return {name: dimension.from_number(number) for (name, dimension), number in pairs if number is not None}
 
     def active_names(self, values: Mapping[str, Any]) -> list[str]:
-        """Return the active names, given values in range; names whose parents are missing are inactive."""
-        if self._conditions is None:
+        """Return the active names among these values; a name whose parent is missing is inactive."""
+        if not self._is_conditional:
             return list(self)
-        active: set[str] = set()
-        levels: dict[str, int] = {}
-        for name in self._conditions.order:
-            if self._conditions.holds(name, levels):
-                active.add(name)
-                if name in self._conditions.parents and name in values:
-                    levels[name] = self._dimensions[name].level(values[name])
-        return [name for name in self if name in active]
+        numbers: list[float | None] = []
+        for name, dimension in self.items():
+            numbers.append(None)
+            # A value out of range counts as missing; whoever reads the point refuses it.
+            with contextlib.suppress(KeyError, ValueError):
+                numbers[-1] = dimension.to_number(values[name])
+        return [name for name, active in zip(self, self._core.active(numbers), strict=True) if active]
+
+    def active_part(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the values of the parameters that are active among these values."""
+        return {name: values[name] for name in self.active_names(values) if name in values}
 
     def locate(self, params: Any) -> Location:
         """Return the location of one set of params; its index is None."""
-        values = self._checked(params)
-        given = [self[name].to_number(values[name]) if name in values else 0.0 for name in self.searched]
-        return Location(self._encoded(values), None, given)
+        numbers = self._numbers(params)
+        given = [0.0 if number is None else number for number in map(numbers.__getitem__, self._core.searched)]
+        return Location(self._core.encode(numbers), None, given)
 
     def without_missing(self, record: Mapping[str, Any]) -> dict[str, Any]:
         """Return a row of a table without the entries None and NaN of parameters that are inactive in it."""
-        if self._conditions is None:
+        if not self._is_conditional:
             return dict(record)
-        levels: dict[str, int] = {}
-        kept = dict(record)
-        for name in self._conditions.order:
-            if name not in record:
-                continue
-            if self._conditions.holds(name, levels):
-                if name in self._conditions.parents:
-                    # Reading the row raises an error for an invalid value of a parent.
-                    with contextlib.suppress(ValueError):
-                        levels[name] = self[name].level(self[name].check(record[name]))
-            elif record[name] is None or record[name] != record[name]:
-                del kept[name]
-        return kept
+        kept = {*self.active_names(record), *(name for name in record if name not in self._dimensions)}
+        return {name: value for name, value in record.items() if name in kept or not (value is None or value != value)}
 
     def holds_several(self, params: Any, listed: bool = False) -> bool:
         """Whether `params` is a list, a table or an array of points; only `Candidates` use `listed`."""
@@ -333,11 +273,6 @@ class Space(Mapping[str, Dimension]):
 def _is_array(params: Any) -> bool:
     """Whether `params` is an array, and not a table or a Series."""
     return hasattr(params, "shape") and not hasattr(params, "to_dict")
-
-
-def _inactive(dimension: Dimension) -> NDArray[np.float64]:
-    """Return the columns of an inactive parameter: the middle for a single column, zeros for a one-hot group."""
-    return np.full(dimension.width, 0.5 if dimension.width == 1 else 0.0)
 
 
 class ContextSpace(Space):

@@ -8,6 +8,7 @@ import math
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import fields
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,6 @@ from ray.tune.search import sample
 
 from belated._core import InvalidSpace
 from belated.short_repr import short_repr
-from belated.space import grid
 from belated.space.dimensions import Categorical, Dimension, Integer, Ordinal, Real
 from belated.space.space import Space
 
@@ -152,10 +152,10 @@ def _choice(dimension: Categorical | Ordinal, value: Any) -> Any:
     # Compared as text, in which a tuple equals the list that a file made of it; objects do not have such a text.
     with suppress(TypeError):
         wanted = json.dumps(value)
-        for level in range(dimension.n_levels):
+        for choice in dimension.choices if isinstance(dimension, Categorical) else dimension.values:
             with suppress(TypeError):
-                if json.dumps(dimension.member(level)) == wanted:
-                    return dimension.member(level)
+                if json.dumps(choice) == wanted:
+                    return choice
     return _ABSENT
 
 
@@ -230,7 +230,8 @@ def _dimension(domain: Any) -> Dimension:
     if q is None or is_log:
         return Real(domain.lower, domain.upper, log=is_log)
     # Tune has checked that the bounds are multiples of q; as decimals they are exact multiples.
-    low, high = (grid.member(0.0, float(q), round(bound / q)) for bound in (domain.lower, domain.upper))
+    exact = Fraction(repr(float(q)))
+    low, high = (float(exact * round(bound / q)) for bound in (domain.lower, domain.upper))
     return Real(low, high, step=q) if low < high else Categorical([low])
 
 

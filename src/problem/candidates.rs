@@ -1,0 +1,101 @@
+//! Candidates in the user's units, and their encoding: each column is scaled to [0, 1].
+
+use std::sync::Arc;
+
+use ndarray::{Array1, Array2, ArrayView1, ArrayView2, Axis};
+
+use crate::domain::Domain;
+use crate::error::Result;
+
+/// A list of candidates, one per row.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Candidates {
+    points: Array2<f64>,
+    low: Array1<f64>,
+    high: Array1<f64>,
+    domain: Arc<Domain>,
+}
+
+impl Candidates {
+    /// Refuses an empty list and entries that are not finite.
+    pub fn new(points: Array2<f64>) -> Result<Self> {
+        // The domain checks the entries before they are scaled.
+        Domain::candidates(points.clone())?;
+        let bound = |start: f64, better: fn(f64, f64) -> f64| {
+            points.map_axis(Axis(0), |column| column.iter().copied().fold(start, better))
+        };
+        let (low, high) = (
+            bound(f64::INFINITY, f64::min),
+            bound(f64::NEG_INFINITY, f64::max),
+        );
+        let domain = Domain::candidates(scaled(points.view(), &low, &high))?;
+        Ok(Self {
+            points,
+            low,
+            high,
+            domain: Arc::new(domain),
+        })
+    }
+
+    /// The encoded domain.
+    pub fn domain(&self) -> &Arc<Domain> {
+        &self.domain
+    }
+
+    /// The number of candidates.
+    pub fn len(&self) -> usize {
+        self.points.nrows()
+    }
+
+    /// Whether there are no candidates, which the constructor refuses.
+    pub fn is_empty(&self) -> bool {
+        self.points.is_empty()
+    }
+
+    /// The columns of rows in the user's units.
+    pub fn encode(&self, rows: ArrayView2<f64>) -> Array2<f64> {
+        scaled(rows, &self.low, &self.high)
+    }
+
+    /// The index of the first candidate that equals this row.
+    pub fn find(&self, row: ArrayView1<f64>) -> Option<usize> {
+        self.points
+            .outer_iter()
+            .position(|candidate| candidate == row)
+    }
+}
+
+/// (rows − low) / (high − low), clipped to [0, 1]; 0 in a column with one value.
+fn scaled(rows: ArrayView2<f64>, low: &Array1<f64>, high: &Array1<f64>) -> Array2<f64> {
+    let mut scaled = rows.to_owned();
+    for mut row in scaled.outer_iter_mut() {
+        for ((x, low), high) in row.iter_mut().zip(low).zip(high) {
+            // In halves, because the difference of two large floats can overflow.
+            let span = high / 2.0 - low / 2.0;
+            let span = if span == 0.0 { 1.0 } else { span };
+            *x = ((*x / 2.0 - low / 2.0) / span).clamp(0.0, 1.0);
+        }
+    }
+    scaled
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ndarray::array;
+
+    #[test]
+    fn columns_are_scaled_and_rows_are_found() {
+        let x = array![[10.0, 7.0, -1e308], [20.0, 7.0, 1e308], [30.0, 7.0, 0.0]];
+        let candidates = Candidates::new(x.clone()).unwrap();
+        let expected = array![[0.0, 0.0, 0.0], [0.5, 0.0, 1.0], [1.0, 0.0, 0.5]];
+        assert_eq!(candidates.encode(x.view()), expected);
+        assert_eq!(
+            *candidates.domain().as_ref(),
+            Domain::candidates(expected).unwrap()
+        );
+        assert_eq!(candidates.find(x.row(2)), Some(2));
+        assert_eq!(candidates.find(array![20.0, 7.0, 1.0].view()), None);
+        assert!(Candidates::new(array![[f64::NAN]]).is_err());
+    }
+}

@@ -1,0 +1,64 @@
+//! Lists of values, with or without an order. Their numbers are places in the list, from 0.
+
+use super::{Kind, numbered};
+use crate::domain::Coordinate;
+
+/// The largest number of values in a message.
+const MAX_SHOWN: usize = 6;
+
+/// Values that are known by their labels only, which messages use.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Choices {
+    labels: Vec<String>,
+    coordinate: Coordinate,
+}
+
+impl Choices {
+    /// Values in order, whose neighbours are equally far apart.
+    pub fn ordered(labels: Vec<String>) -> Self {
+        let coordinate = numbered(labels.len() as u64);
+        Self { labels, coordinate }
+    }
+
+    /// Values without an order.
+    pub fn unordered(labels: Vec<String>) -> Self {
+        let coordinate = Coordinate::Categorical { n: labels.len() };
+        Self { labels, coordinate }
+    }
+}
+
+impl Kind for Choices {
+    fn coordinate(&self) -> &Coordinate {
+        &self.coordinate
+    }
+
+    fn expected(&self) -> String {
+        let shown = self.labels[..self.labels.len().min(MAX_SHOWN)].join(", ");
+        let more = if self.labels.len() > MAX_SHOWN {
+            ", ..."
+        } else {
+            ""
+        };
+        format!("one of [{shown}{more}]")
+    }
+
+    fn checked(&self, number: f64) -> Option<f64> {
+        let is_place = number.fract() == 0.0 && (0.0..self.labels.len() as f64).contains(&number);
+        is_place.then_some(number)
+    }
+
+    fn level(&self, number: f64) -> u64 {
+        number as u64
+    }
+
+    fn member(&self, level: u64) -> f64 {
+        level as f64
+    }
+
+    fn label(&self, number: f64) -> String {
+        self.labels
+            .get(number as usize)
+            .cloned()
+            .unwrap_or_default()
+    }
+}

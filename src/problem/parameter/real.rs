@@ -1,0 +1,264 @@
+//! Real numbers in a range, all of them or in steps, on a linear or logarithmic axis.
+//!
+//! Notation: u is the column, t a difference of logarithms.
+
+use super::decimal::Steps;
+use super::{Kind, numbered};
+use crate::domain::Coordinate;
+use crate::error::{Error, Result};
+
+/// The largest number of steps; up to it, members have different columns.
+const MAX_STEPS: u64 = 1 << 40;
+
+/// A real parameter in [low, high].
+#[derive(Clone, Debug, PartialEq)]
+pub struct Real {
+    low: f64,
+    high: f64,
+    log: bool,
+    steps: Option<Steps>,
+    coordinate: Coordinate,
+}
+
+impl Real {
+    /// Refuses bounds that are not finite or in the wrong order, a logarithmic axis from 0 or below, and a step that is
+    /// not positive, leaves one value or too many, or comes with a logarithmic axis.
+    pub fn new(low: f64, high: f64, log: bool, step: Option<f64>) -> Result<Self> {
+        let call = match step {
+            None => format!("Real({low:?}, {high:?})"),
+            Some(step) => format!("Real({low:?}, {high:?}, step={step:?})"),
+        };
+        let refuse = |why: &str| Err(Error::InvalidSpace(format!("{call} {why}")));
+        if !(low.is_finite() && high.is_finite()) {
+            return refuse("is not usable: both bounds must be finite real numbers");
+        }
+        if low > high {
+            return refuse("is empty: low must not be greater than high; swap them");
+        }
+        if log && low <= 0.0 {
+            return refuse(
+                "has log=True: a logarithmic scale needs low > 0; raise low or drop log",
+            );
+        }
+        let Some(step) = step else {
+            let coordinate = match low == high {
+                true => numbered(1),
+                false => Coordinate::Continuous,
+            };
+            return Ok(Self {
+                low,
+                high,
+                log,
+                steps: None,
+                coordinate,
+            });
+        };
+        if !(step > 0.0 && step.is_finite()) {
+            return refuse("is not usable: step must be a positive number, or None for no step");
+        }
+        if log {
+            return refuse("is not usable: steps are even on a linear scale; drop log or step");
+        }
+        let too_many = "has too many values to be told apart: leave step out";
+        if step < ulp(low.abs().max(high.abs())) {
+            return refuse(too_many);
+        }
+        let steps = Steps::new(low, high, step);
+        match steps.last() {
+            0 => refuse(
+                "has one value: make step at most high - low, or write a constant as its value",
+            ),
+            last if last > MAX_STEPS => refuse(too_many),
+            last => Ok(Self {
+                low,
+                high,
+                log,
+                steps: Some(steps),
+                coordinate: numbered(last + 1),
+            }),
+        }
+    }
+}
+
+impl Kind for Real {
+    fn coordinate(&self) -> &Coordinate {
+        &self.coordinate
+    }
+
+    fn expected(&self) -> String {
+        match &self.steps {
+            None => format!("a real number in [{:?}, {:?}]", self.low, self.high),
+            Some(steps) => format!(
+                "one of {:?}, {:?}, …, {:?} (in steps of {:?})",
+                self.low,
+                steps.member(1),
+                steps.member(steps.last()),
+                steps.step()
+            ),
+        }
+    }
+
+    fn checked(&self, number: f64) -> Option<f64> {
+        let Some(steps) = &self.steps else {
+            return (self.low..=self.high).contains(&number).then_some(number);
+        };
+        let member = steps.member(steps.nearest(number)?);
+        let rounding = (1e-9 * steps.step()).max(4.0 * ulp(self.low.abs().max(self.high.abs())));
+        ((number - member).abs() <= rounding.min(steps.step() / 4.0)).then_some(member)
+    }
+
+    fn level(&self, number: f64) -> u64 {
+        let steps = self.steps.as_ref();
+        steps.and_then(|steps| steps.nearest(number)).unwrap_or(0)
+    }
+
+    fn member(&self, level: u64) -> f64 {
+        self.steps
+            .as_ref()
+            .map_or(self.low, |steps| steps.member(level))
+    }
+
+    fn label(&self, number: f64) -> String {
+        format!("{number:?}")
+    }
+
+    /// u is exactly 0.0 at low and 1.0 at high.
+    fn encode(&self, number: f64, columns: &mut [f64]) {
+        if self.coordinate != Coordinate::Continuous {
+            return self.coordinate.write(self.level(number), columns);
+        }
+        let (low, high) = (self.low, self.high);
+        let u = if self.log {
+            log_ratio(number, low) / log_ratio(high, low)
+        } else if (high - low).is_finite() {
+            (number - low) / (high - low)
+        } else {
+            (number / 2.0 - low / 2.0) / (high / 2.0 - low / 2.0)
+        };
+        columns[0] = u.clamp(0.0, 1.0);
+    }
+
+    /// Always in [low, high], and exact at both ends.
+    fn decode(&self, columns: &[f64]) -> f64 {
+        if self.coordinate != Coordinate::Continuous {
+            return self.member(self.coordinate.index(columns));
+        }
+        let (u, low, high) = (columns[0], self.low, self.high);
+        if u <= 0.0 {
+            return low;
+        }
+        if u >= 1.0 {
+            return high;
+        }
+        let span = high - low;
+        let value = if self.log {
+            let span = log_ratio(high, low);
+            // Start from the nearer end, because the rounding error grows with the distance from it.
+            match u < 0.5 {
+                true => times_exp(low, u * span),
+                false => times_exp(high, (u - 1.0) * span),
+            }
+        } else if !span.is_finite() {
+            low * (1.0 - u) + high * u
+        } else if u < 0.5 {
+            low + u * span
+        } else {
+            high - (1.0 - u) * span
+        };
+        value.clamp(low, high)
+    }
+}
+
+/// The distance to the next larger float.
+fn ulp(x: f64) -> f64 {
+    x.next_up() - x
+}
+
+/// ln(a / b) for a ≥ b > 0, also if the quotient is close to 1 or overflows.
+fn log_ratio(a: f64, b: f64) -> f64 {
+    if a <= 2.0 * b {
+        return libm::log1p((a - b) / b);
+    }
+    let quotient = a / b;
+    match quotient.is_finite() {
+        true => libm::log(quotient),
+        false => libm::log(a) - libm::log(b),
+    }
+}
+
+/// value · exp(t), in two steps if exp(t) alone is outside the normal floats.
+fn times_exp(value: f64, t: f64) -> f64 {
+    if t.abs() < 700.0 {
+        return value * libm::exp(t);
+    }
+    let root = libm::exp(t / 2.0);
+    value * root * root
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn column(real: &Real, number: f64) -> f64 {
+        let mut columns = [f64::NAN];
+        real.encode(number, &mut columns);
+        columns[0]
+    }
+
+    /// Bounds of any magnitude, low < high.
+    fn bounds() -> impl Strategy<Value = (f64, f64)> {
+        let number = (-9.99..9.99f64, -300..300i32).prop_map(|(m, e)| m * 10f64.powi(e));
+        (number.clone(), number)
+            .prop_filter_map("equal", |(a, b)| (a != b).then_some((a.min(b), a.max(b))))
+    }
+
+    proptest! {
+        #[test]
+        fn a_column_is_decoded_and_encoded_to_itself((low, high) in bounds(), u in 0.0..=1.0f64, log: bool) {
+            let (low, high) = if log { (low.abs().min(high.abs()), low.abs().max(high.abs())) } else { (low, high) };
+            // A range that is narrow for its magnitude has fewer floats than the column.
+            let is_wide = if log { high >= 3.0 * low } else { high - low >= low.abs().max(high.abs()) / 2.0 };
+            prop_assume!(low < high && is_wide);
+            let real = Real::new(low, high, log, None).unwrap();
+            let number = real.decode(&[u]);
+            prop_assert!((low..=high).contains(&number));
+            prop_assert!((column(&real, number) - u).abs() <= 4.0 * f64::EPSILON);
+            prop_assert_eq!((real.decode(&[0.0]), real.decode(&[1.0])), (low, high));
+            prop_assert_eq!((column(&real, low), column(&real, high)), (0.0, 1.0));
+        }
+
+        #[test]
+        fn every_step_is_its_own_value(low in -1000..1000i32, step in 1..999i32, n in 1..5000u64, part in 0.0..1.0f64) {
+            let thousandths = |k: i64| format!("{k}e-3").parse::<f64>().unwrap();
+            let high = i64::from(low) + i64::from(step) * n as i64;
+            let real = Real::new(thousandths(low.into()), thousandths(high), false, Some(thousandths(step.into()))).unwrap();
+            let k = (part * (n + 1) as f64) as u64;
+            let value = thousandths(i64::from(low) + i64::from(step) * k as i64);
+            prop_assert_eq!(real.coordinate().levels(), Some(n + 1));
+            prop_assert_eq!(real.member(k), value);
+            prop_assert_eq!(real.level(value), k);
+            prop_assert_eq!(real.checked(value), Some(value));
+            prop_assert_eq!(real.decode(&[column(&real, value)]), value);
+            let sum = real.low + k as f64 * thousandths(step.into());
+            prop_assert_eq!(real.checked(sum), Some(value));
+        }
+    }
+
+    #[test]
+    fn ranges_without_members_are_refused() {
+        for (low, high, log, step, part) in [
+            (1.0, 0.0, false, None, "swap them"),
+            (0.0, f64::NAN, false, None, "finite"),
+            (0.0, 1.0, true, None, "low > 0"),
+            (0.0, 1.0, false, Some(0.0), "positive"),
+            (0.0, 1.0, false, Some(1.5), "one value"),
+            (1.0, 2.0, true, Some(0.5), "drop log"),
+            (0.0, 1.0, false, Some(1e-18), "too many"),
+            (0.0, 1.0, false, Some(1e-14), "too many"),
+        ] {
+            let text = Real::new(low, high, log, step).unwrap_err().to_string();
+            assert!(text.contains(part), "{text}");
+        }
+    }
+}

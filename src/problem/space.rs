@@ -1,0 +1,421 @@
+//! Named parameters with conditions: which of them are active, and the encoding of a point.
+//!
+//! Notation: a point in the user's units is a list of numbers, one per parameter; None stands for a parameter that is
+//! not given or inactive.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::Parameter;
+use crate::domain::{Condition, Conditions, Coordinate, Domain};
+use crate::error::{Error, Result};
+
+/// A parameter as it is declared.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Declaration {
+    pub name: String,
+    pub parameter: Parameter,
+    /// The names of other parameters, with the levels that each may have while this parameter is active.
+    pub when: Vec<(String, Vec<u64>)>,
+}
+
+/// What the points of a space are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    Params,
+    /// A context has no conditions.
+    Context,
+}
+
+/// The parameters of a search space or of contexts.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Space {
+    role: Role,
+    names: Vec<String>,
+    parameters: Vec<Parameter>,
+    /// The conditions among all parameters, constants included; None if there are none.
+    conditions: Option<Conditions>,
+    /// The numbers of the parameters that are not constants, with their columns.
+    searched: Vec<(usize, std::ops::Range<usize>)>,
+    domain: Arc<Domain>,
+}
+
+impl Space {
+    /// Refuses conditions on unknown or continuous parameters, conditions that can never hold or that form a circle,
+    /// and spaces with constants alone or too many columns.
+    pub fn new(role: Role, declared: Vec<Declaration>) -> Result<Self> {
+        let argument = role.argument();
+        let names: Vec<String> = declared.iter().map(|each| each.name.clone()).collect();
+        let (mut parameters, mut named) = (Vec::new(), Vec::new());
+        for each in declared {
+            parameters.push(each.parameter);
+            named.push(each.when);
+        }
+        let mut when = vec![Vec::new(); names.len()];
+        for (i, own) in named.into_iter().enumerate() {
+            for (parent, levels) in own {
+                let what = format!("{argument}['{}'] has when={{'{parent}': …}}", names[i]);
+                let refuse = |why: String| Err(Error::InvalidSpace(format!("{what}, {why}")));
+                let Some(at) = names.iter().position(|name| *name == parent) else {
+                    return refuse(format!(
+                        "which is not a parameter of {argument}: name one of {}",
+                        list(&names)
+                    ));
+                };
+                if parameters[at].n_levels().is_none() {
+                    return refuse(format!(
+                        "and '{parent}' is a continuous Real: give that one a step, or make it an Integer, Ordinal or \
+                         Categorical"
+                    ));
+                }
+                when[i].push(Condition(at, levels));
+            }
+        }
+        refuse_circles(argument, &names, &when)?;
+        let coordinates: Vec<Coordinate> = parameters.iter().map(coordinate).collect();
+        let conditions = Conditions::new(&coordinates, when)?;
+        let mut searched = Vec::new();
+        let mut width = 0;
+        for (i, parameter) in parameters.iter().enumerate() {
+            if !parameter.is_constant() {
+                searched.push((i, width..width + parameter.width()));
+                width += parameter.width();
+            }
+        }
+        if searched.is_empty() {
+            return Err(Error::InvalidSpace(format!(
+                "{argument} has constants alone: give at least one parameter to search, as {{'x': (0.0, 1.0)}}"
+            )));
+        }
+        let of_searched = match &conditions {
+            None => vec![Vec::new(); searched.len()],
+            Some(conditions) => {
+                without_constants(argument, &names, &parameters, &searched, conditions)?
+            }
+        };
+        let kept = searched.iter().map(|(i, _)| coordinates[*i].clone());
+        let domain = Domain::conditional_box(kept.collect(), of_searched)
+            .map_err(|error| name_the_widest(argument, &names, &parameters, error))?;
+        Ok(Self {
+            role,
+            names,
+            parameters,
+            conditions,
+            searched,
+            domain: Arc::new(domain),
+        })
+    }
+
+    /// The encoded domain of the parameters that are searched.
+    pub fn domain(&self) -> &Arc<Domain> {
+        &self.domain
+    }
+
+    /// The numbers of the parameters that are searched: all except constants.
+    pub fn searched(&self) -> impl Iterator<Item = usize> {
+        self.searched.iter().map(|(i, _)| *i)
+    }
+
+    /// Whether each parameter is active. A parameter is inactive if one of its parents is not given.
+    pub fn active(&self, numbers: &[Option<f64>]) -> Vec<bool> {
+        match &self.conditions {
+            None => vec![true; self.names.len()],
+            Some(conditions) => conditions.active(&self.levels(numbers)),
+        }
+    }
+
+    /// The numbers of a point, with constants filled in.
+    ///
+    /// Refuses a point with missing or inactive parameters. `unknown` are other names that were given; NaN stands for a
+    /// value that the caller refuses.
+    pub fn complete(
+        &self,
+        numbers: &[Option<f64>],
+        unknown: &[String],
+    ) -> Result<Vec<Option<f64>>> {
+        let levels = self.levels(numbers);
+        let mut active = vec![true; self.names.len()];
+        // Missing active parameters, and the children that depend on them.
+        let mut unsettled = vec![false; self.names.len()];
+        if let Some(conditions) = &self.conditions {
+            for &i in &conditions.order {
+                let met = |Condition(parent, allowed): &Condition| {
+                    active[*parent] && allowed.binary_search(&levels[*parent]).is_ok()
+                };
+                let own = &conditions.when[i];
+                let is_active = own.iter().all(met);
+                unsettled[i] = match is_active {
+                    true => levels[i] == NO_LEVEL,
+                    false => own.iter().all(|each| unsettled[each.0] || met(each)),
+                };
+                active[i] = is_active;
+                if !active[i] && !unsettled[i] && numbers[i].is_some() {
+                    return Err(self.inactive(i, numbers[i]));
+                }
+            }
+        }
+        let given = |i: usize| numbers[i].is_some() || self.parameters[i].is_constant();
+        let named: Vec<bool> = (0..self.names.len())
+            .map(|i| active[i] || numbers[i].is_some())
+            .collect();
+        self.check_names(|i| given(i) || !active[i], &named, unknown)?;
+        let number = |i: usize| match self.parameters[i].is_constant() {
+            true => Some(self.parameters[i].kind().member(0)),
+            false => numbers[i],
+        };
+        Ok((0..self.names.len())
+            .map(|i| active[i].then(|| number(i)).flatten())
+            .collect())
+    }
+
+    /// Refuses missing and unknown names in a space without conditions, before any value is read.
+    pub fn check_given(&self, given: &[bool], unknown: &[String]) -> Result<()> {
+        if self.conditions.is_some() {
+            return Ok(());
+        }
+        let is_there = |i: usize| given[i] || self.parameters[i].is_constant();
+        self.check_names(is_there, &vec![true; self.names.len()], unknown)
+    }
+
+    /// The columns of a point that `complete` returned.
+    pub fn encode(&self, numbers: &[Option<f64>]) -> Vec<f64> {
+        let mut x = vec![0.0; self.domain.width()];
+        for (i, at) in &self.searched {
+            let kind = self.parameters[*i].kind();
+            match numbers[*i] {
+                Some(number) => kind.encode(number, &mut x[at.clone()]),
+                None => x[at.clone()].fill(kind.coordinate().inactive()),
+            }
+        }
+        x
+    }
+
+    /// The numbers of the point nearest to these columns; None for inactive parameters.
+    pub fn decode(&self, x: &[f64]) -> Vec<Option<f64>> {
+        let kinds = self
+            .searched
+            .iter()
+            .map(|(i, at)| (self.parameters[*i].kind(), at));
+        let numbers: Vec<f64> = kinds
+            .map(|(kind, at)| kind.decode(&x[at.clone()]))
+            .collect();
+        self.spread(&numbers)
+    }
+
+    /// The numbers of all parameters from the numbers of the searched ones; None for inactive parameters.
+    pub fn spread(&self, searched: &[f64]) -> Vec<Option<f64>> {
+        let parameters = self.parameters.iter();
+        let mut numbers: Vec<Option<f64>> = parameters
+            .map(|each| each.is_constant().then(|| each.kind().member(0)))
+            .collect();
+        for ((i, _), number) in self.searched.iter().zip(searched) {
+            numbers[*i] = Some(*number);
+        }
+        if self.conditions.is_some() {
+            let active = self.active(&numbers);
+            for (number, active) in numbers.iter_mut().zip(active) {
+                *number = number.filter(|_| active);
+            }
+        }
+        numbers
+    }
+
+    /// The level of each given parameter; 0 for constants.
+    fn levels(&self, numbers: &[Option<f64>]) -> Vec<u64> {
+        let each = self.parameters.iter().zip(numbers);
+        each.map(|(parameter, number)| match number {
+            _ if parameter.is_constant() => 0,
+            Some(number) if !number.is_nan() => parameter.kind().level(*number),
+            _ => NO_LEVEL,
+        })
+        .collect()
+    }
+
+    fn inactive(&self, i: usize, number: Option<f64>) -> Error {
+        let (name, kind) = (&self.names[i], self.parameters[i].kind());
+        let number = number.filter(|number| !number.is_nan());
+        let label = number.map_or(String::new(), |number| format!("={}", kind.label(number)));
+        self.role.error(format!(
+            "{}['{name}']{label} is inactive here: leave it out, as it needs {}",
+            self.role.point(),
+            self.in_words(i)
+        ))
+    }
+
+    /// The conditions of a parameter as part of a sentence: kernel='poly' and n in [1, 2].
+    fn in_words(&self, i: usize) -> String {
+        let own = self.conditions.iter().flat_map(|all| &all.when[i]);
+        let words = own.map(|Condition(parent, levels)| {
+            let (name, kind) = (&self.names[*parent], self.parameters[*parent].kind());
+            let label = |level: &u64| kind.label(kind.member(*level));
+            let labels: Vec<String> = levels.iter().map(label).collect();
+            match &labels[..] {
+                [one] => format!("{name}={one}"),
+                several => format!("{name} in [{}]", several.join(", ")),
+            }
+        });
+        words.collect::<Vec<_>>().join(" and ")
+    }
+
+    fn check_names(
+        &self,
+        is_there: impl Fn(usize) -> bool,
+        named: &[bool],
+        unknown: &[String],
+    ) -> Result<()> {
+        let all = || 0..self.names.len();
+        let of = |those: Vec<usize>| those.iter().map(|&i| self.names[i].clone()).collect();
+        let missing: Vec<String> = of(all().filter(|&i| !is_there(i)).collect());
+        if missing.is_empty() && unknown.is_empty() {
+            return Ok(());
+        }
+        let expected: Vec<String> = of(all().filter(|&i| named[i]).collect());
+        let found = [("misses", &missing[..]), ("has unknown", unknown)];
+        let found = found.iter().filter(|(_, those)| !those.is_empty());
+        let found: Vec<String> = found
+            .map(|(kind, those)| format!("{kind} {}", list(those)))
+            .collect();
+        Err(self.role.error(format!(
+            "{} {}: pass exactly the names {}",
+            self.role.point(),
+            found.join(" and "),
+            list(&expected)
+        )))
+    }
+}
+
+/// The level of a parameter that is not given; it meets no condition.
+const NO_LEVEL: u64 = u64::MAX;
+
+impl Role {
+    /// The argument of an optimizer, for messages.
+    fn argument(self) -> &'static str {
+        match self {
+            Role::Params => "space",
+            Role::Context => "context",
+        }
+    }
+
+    /// The argument that a point is passed as, for messages.
+    fn point(self) -> &'static str {
+        match self {
+            Role::Params => "params",
+            Role::Context => "context",
+        }
+    }
+
+    fn error(self, message: String) -> Error {
+        match self {
+            Role::Params => Error::InvalidPoint(message),
+            Role::Context => Error::InvalidContext(message),
+        }
+    }
+}
+
+fn coordinate(parameter: &Parameter) -> Coordinate {
+    parameter.kind().coordinate().clone()
+}
+
+/// Names in quotes, as Python shows a list of them.
+fn list(names: &[String]) -> String {
+    let quoted: Vec<String> = names.iter().map(|name| format!("'{name}'")).collect();
+    format!("[{}]", quoted.join(", "))
+}
+
+fn refuse_circles(argument: &str, names: &[String], when: &[Vec<Condition>]) -> Result<()> {
+    let parents = |i: usize| when[i].iter().map(|condition| condition.0);
+    // Parameters that wait for parents, as long as parameters without such parents are left.
+    let mut waiting: BTreeSet<usize> = (0..names.len()).collect();
+    while let Some(ready) = waiting
+        .iter()
+        .copied()
+        .find(|&i| parents(i).all(|parent| !waiting.contains(&parent)))
+    {
+        waiting.remove(&ready);
+    }
+    let Some(&first) = waiting.first() else {
+        return Ok(());
+    };
+    let mut path = vec![first];
+    loop {
+        let last = path[path.len() - 1];
+        let Some(next) = parents(last).find(|parent| waiting.contains(parent)) else {
+            return Ok(());
+        };
+        if let Some(start) = path.iter().position(|&i| i == next) {
+            let circle: Vec<String> = path[start..].iter().map(|&i| names[i].clone()).collect();
+            return Err(Error::InvalidSpace(format!(
+                "{argument}: {} depend on each other in a circle by when=: drop the condition of one of them",
+                list(&circle)
+            )));
+        }
+        path.push(next);
+    }
+}
+
+/// The conditions of the searched parameters among each other. A constant parent is active exactly when its own
+/// conditions hold, so these replace it.
+fn without_constants(
+    argument: &str,
+    names: &[String],
+    parameters: &[Parameter],
+    searched: &[(usize, std::ops::Range<usize>)],
+    conditions: &Conditions,
+) -> Result<Vec<Vec<Condition>>> {
+    let mut resolved: Vec<BTreeMap<usize, BTreeSet<u64>>> = vec![BTreeMap::new(); names.len()];
+    for &i in &conditions.order {
+        let mut own: BTreeMap<usize, BTreeSet<u64>> = BTreeMap::new();
+        let mut add = |parent: usize, levels: BTreeSet<u64>| {
+            let both = match own.get(&parent) {
+                Some(found) => found & &levels,
+                None => levels,
+            };
+            own.insert(parent, both);
+        };
+        for Condition(parent, levels) in &conditions.when[i] {
+            match parameters[*parent].is_constant() {
+                true => resolved[*parent]
+                    .iter()
+                    .for_each(|(at, levels)| add(*at, levels.clone())),
+                false => add(*parent, levels.iter().copied().collect()),
+            }
+        }
+        if let Some((parent, _)) = own.iter().find(|(_, levels)| levels.is_empty()) {
+            return Err(Error::InvalidSpace(format!(
+                "{argument}['{}'] can never be active: its conditions on '{}' exclude each other",
+                names[i], names[*parent]
+            )));
+        }
+        resolved[i] = own;
+    }
+    let place = |parent: usize| searched.iter().position(|(i, _)| *i == parent);
+    let kept = searched.iter().map(|(i, _)| {
+        let own = resolved[*i].iter();
+        own.filter_map(|(parent, levels)| {
+            place(*parent).map(|at| Condition(at, levels.iter().copied().collect()))
+        })
+        .collect()
+    });
+    Ok(kept.collect())
+}
+
+/// The error of a box with too many columns, with the parameter that has most of them.
+fn name_the_widest(
+    argument: &str,
+    names: &[String],
+    parameters: &[Parameter],
+    error: Error,
+) -> Error {
+    let widest = (0..names.len()).max_by_key(|&i| (parameters[i].width(), std::cmp::Reverse(i)));
+    match (error, widest) {
+        (Error::InvalidSpace(what), Some(i)) if parameters[i].width() > 1 => {
+            Error::InvalidSpace(format!(
+                "{what}, of which {argument}['{}'] has {}, one for each choice; bl.Ordinal and bl.Integer have one \
+                 column",
+                names[i],
+                parameters[i].width()
+            ))
+        }
+        (error, _) => error,
+    }
+}

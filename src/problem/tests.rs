@@ -1,0 +1,286 @@
+//! Spaces of all kinds of parameter: round trips, conditions and refusals.
+
+use proptest::prelude::*;
+
+use super::{Choices, Declaration, Integer, Parameter, Real, Role, Space};
+use crate::domain::Domain;
+use crate::error::Error;
+
+fn labels(n: usize) -> Vec<String> {
+    (0..n).map(|i| format!("'c{i}'")).collect()
+}
+
+fn real(low: f64, high: f64, log: bool, step: Option<f64>) -> Parameter {
+    Parameter::Real(Real::new(low, high, log, step).unwrap())
+}
+
+fn integer(low: f64, high: f64, log: bool, step: Option<f64>) -> Parameter {
+    Parameter::Integer(Integer::new(low, high, log, step).unwrap())
+}
+
+fn categorical(n: usize) -> Parameter {
+    Parameter::Categorical(Choices::unordered(labels(n)))
+}
+
+fn declare(name: &str, parameter: Parameter, when: &[(&str, &[u64])]) -> Declaration {
+    Declaration {
+        name: name.into(),
+        parameter,
+        when: when
+            .iter()
+            .map(|(parent, levels)| (parent.to_string(), levels.to_vec()))
+            .collect(),
+    }
+}
+
+/// kernel; degree where kernel = 'c1'; coef where degree ∈ {2, 3}; a constant; C always.
+fn svm() -> Space {
+    let declared = vec![
+        declare(
+            "coef",
+            real(0.0, 1.0, false, Some(0.1)),
+            &[("degree", &[0, 1])],
+        ),
+        declare("kernel", categorical(3), &[]),
+        declare(
+            "degree",
+            integer(2.0, 5.0, false, None),
+            &[("kernel", &[1])],
+        ),
+        declare("cache", categorical(1), &[("kernel", &[0, 1])]),
+        declare("C", real(1e-4, 100.0, true, None), &[]),
+    ];
+    Space::new(Role::Params, declared).unwrap()
+}
+
+fn refused(found: crate::error::Result<Vec<Option<f64>>>) -> String {
+    match found {
+        Err(Error::InvalidPoint(text)) => text,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_point_is_completed_encoded_and_decoded() {
+    let space = svm();
+    let point = [Some(0.3), Some(1.0), Some(2.0), None, Some(0.5)];
+    let whole = space.complete(&point, &[]).unwrap();
+    assert_eq!(
+        whole,
+        [Some(0.3), Some(1.0), Some(2.0), Some(0.0), Some(0.5)]
+    );
+    let x = space.encode(&whole);
+    // Three parameters of one column and a one-hot group.
+    assert_eq!((x.len(), space.domain().width()), (6, 6));
+    let back = space.decode(&x);
+    assert_eq!(back[..4], whole[..4]);
+    assert!((back[4].unwrap() / 0.5 - 1.0).abs() < 1e-14);
+    // Inactive parameters are at the middle, also for a parent that is inactive itself.
+    let whole = space
+        .complete(&[None, Some(2.0), None, None, Some(1e-4)], &[])
+        .unwrap();
+    assert_eq!(whole, [None, Some(2.0), None, None, Some(1e-4)]);
+    assert_eq!(space.encode(&whole), [0.5, 0.0, 0.0, 1.0, 0.5, 0.0]);
+    assert_eq!(space.decode(&space.encode(&whole)), whole);
+}
+
+#[test]
+fn points_that_do_not_fit_are_refused() {
+    let space = svm();
+    let unknown = ["depth".to_string()];
+    for (point, unknown, part) in [
+        (
+            [None, Some(0.0), Some(2.0), None, Some(1.0)],
+            &[][..],
+            "params['degree']=2 is inactive here",
+        ),
+        (
+            [Some(0.1), Some(1.0), Some(5.0), None, Some(1.0)],
+            &[],
+            "as it needs degree in [2, 3]",
+        ),
+        (
+            [None, Some(1.0), None, None, Some(1.0)],
+            &[],
+            "misses ['degree']: pass exactly",
+        ),
+        (
+            [None, None, None, None, Some(1.0)],
+            &[],
+            "misses ['kernel']",
+        ),
+        (
+            [Some(0.1), None, Some(2.0), None, None],
+            &[],
+            "misses ['kernel', 'C']",
+        ),
+        (
+            [None, Some(0.0), None, None, Some(1.0)],
+            &unknown,
+            "has unknown ['depth']",
+        ),
+        // A value that its caller refuses is still refused as inactive.
+        (
+            [None, Some(0.0), Some(f64::NAN), None, Some(1.0)],
+            &[],
+            "params['degree'] is inactive here",
+        ),
+    ] {
+        let text = refused(space.complete(&point, unknown));
+        assert!(text.contains(part), "{text}");
+    }
+    let flat = vec![declare("x", real(0.0, 1.0, false, None), &[])];
+    let context = Space::new(Role::Context, flat).unwrap();
+    let error = context.complete(&[None], &[]).unwrap_err();
+    assert_eq!(error, context.check_given(&[false], &[]).unwrap_err());
+    assert!(matches!(error, Error::InvalidContext(text) if text.contains("context misses ['x']")));
+}
+
+#[test]
+fn values_out_of_range_are_refused_by_their_parameter() {
+    let inside = |parameter: &Parameter, number| parameter.kind().checked(number);
+    let x = real(0.0, 1.0, false, None);
+    assert_eq!(
+        (inside(&x, 1.0), inside(&x, 1.1), inside(&x, f64::NAN)),
+        (Some(1.0), None, None)
+    );
+    let stepped = real(0.0, 1.0, false, Some(0.1));
+    assert_eq!(
+        (inside(&stepped, 0.1 + 0.2), inside(&stepped, 0.25)),
+        (Some(0.3), None)
+    );
+    assert_eq!(
+        (inside(&stepped, 1.1), inside(&stepped, -0.1)),
+        (None, None)
+    );
+    let n = integer(1.0, 9.0, false, Some(4.0));
+    assert_eq!(
+        (inside(&n, 5.0), inside(&n, 4.0), inside(&n, 13.0)),
+        (Some(5.0), None, None)
+    );
+    assert_eq!((inside(&n, 5.5), inside(&n, f64::INFINITY)), (None, None));
+    let choice = categorical(3);
+    assert_eq!(
+        (
+            inside(&choice, 2.0),
+            inside(&choice, 3.0),
+            inside(&choice, 0.5)
+        ),
+        (Some(2.0), None, None)
+    );
+    assert_eq!(choice.kind().expected(), "one of ['c0', 'c1', 'c2']");
+    assert_eq!(
+        n.kind().expected(),
+        "an integer in [1, 9] in steps of 4 from 1"
+    );
+}
+
+#[test]
+fn spaces_that_cannot_be_searched_are_refused() {
+    let x = || real(0.0, 1.0, false, None);
+    let k = || categorical(2);
+    for (declared, part) in [
+        (vec![declare("a", categorical(1), &[])], "constants alone"),
+        (
+            vec![declare("x", x(), &[]), declare("c", k(), &[("x", &[0])])],
+            "continuous Real",
+        ),
+        (
+            vec![declare("c", k(), &[("zzz", &[0])])],
+            "is not a parameter of space",
+        ),
+        (
+            vec![declare("c", k(), &[("c", &[0])])],
+            "['c'] depend on each other in a circle",
+        ),
+        (
+            vec![
+                declare("a", k(), &[("b", &[0])]),
+                declare("b", k(), &[("a", &[0])]),
+                declare("d", k(), &[("a", &[1])]),
+            ],
+            "['a', 'b'] depend on each other",
+        ),
+        (
+            vec![
+                declare("k", k(), &[]),
+                declare("one", categorical(1), &[("k", &[0])]),
+                declare("b", k(), &[("one", &[0]), ("k", &[1])]),
+            ],
+            "can never be active: its conditions on 'k' exclude each other",
+        ),
+        (
+            vec![declare("c", categorical(5000), &[])],
+            "space['c'] has 5000",
+        ),
+    ] {
+        match Space::new(Role::Params, declared) {
+            Err(Error::InvalidSpace(text)) => assert!(text.contains(part), "{text}"),
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+/// Any kind of parameter, over all magnitudes.
+fn parameter() -> impl Strategy<Value = Parameter> {
+    let magnitude = (-9.99..9.99f64, -290..290i32).prop_map(|(m, e)| m * 10f64.powi(e));
+    let two = (magnitude.clone(), magnitude).prop_filter("equal", |(a, b)| a.abs() != b.abs());
+    prop_oneof![
+        two.clone()
+            .prop_map(|(a, b)| real(a.min(b), a.max(b), false, None)),
+        two.prop_map(|(a, b)| real(a.abs().min(b.abs()), a.abs().max(b.abs()), true, None)),
+        (-50..50i32, 1..60u32).prop_map(|(low, n)| {
+            let tenths = |k: i32| format!("{k}e-1").parse().unwrap();
+            real(tenths(low), tenths(low + n as i32), false, Some(0.1))
+        }),
+        (1..1i64 << 39, 0..1i64 << 39, any::<bool>()).prop_map(|(low, n, log)| integer(
+            low as f64,
+            (low + n) as f64,
+            log,
+            None
+        )),
+        (-1000..1000i32, 1..50u32, 1..50u32).prop_map(|(low, step, n)| integer(
+            low.into(),
+            f64::from(low) + f64::from(step * n),
+            false,
+            Some(step.into())
+        )),
+        (1..6usize).prop_map(categorical),
+        (2..9usize).prop_map(|n| Parameter::Ordinal(Choices::ordered(labels(n)))),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn numbers_come_back_from_their_columns(parameters in prop::collection::vec(parameter(), 1..6), shares in prop::collection::vec(0.0..=1.0f64, 6), when in prop::collection::vec(0..4usize, 6)) {
+        let name = |i: usize| format!("p{i}");
+        let mut declared: Vec<Declaration> = Vec::new();
+        for (i, parameter) in parameters.iter().enumerate() {
+            // A condition on the parameter before, where that has several values.
+            let parent = i.checked_sub(1).filter(|_| when[i] == 0);
+            let parent = parent.filter(|&at| parameters[at].n_levels().is_some_and(|n| n > 1));
+            let when = parent.map(|at| (name(at), vec![0]));
+            declared.push(Declaration { name: name(i), parameter: parameter.clone(), when: when.into_iter().collect() });
+        }
+        let Ok(space) = Space::new(Role::Params, declared) else { return Ok(()) };
+        let width = space.domain().width();
+        let mut x: Vec<f64> = (0..width).map(|j| shares[j % shares.len()]).collect();
+        let drawn = space.decode(&x);
+        // A decoded point is complete, and its discrete numbers are encoded and decoded exactly.
+        prop_assert_eq!(space.complete(&drawn, &[]).unwrap(), drawn.clone());
+        let encoded = space.encode(&drawn);
+        prop_assert!(space.domain().contains(&encoded));
+        for (i, (before, after)) in drawn.iter().zip(space.decode(&encoded)).enumerate() {
+            if let (Some(before), Some(_)) = (before, parameters[i].n_levels()) {
+                prop_assert_eq!(Some(*before), after);
+                prop_assert_eq!(parameters[i].kind().checked(*before), Some(*before));
+            }
+        }
+        // The encoded domain makes the same columns of the drawn ones, up to rounding.
+        space.domain().snap(&mut x);
+        let Domain::Box(_) = &**space.domain() else { unreachable!() };
+        for (a, b) in x.iter().zip(&encoded) {
+            prop_assert!((a - b).abs() <= 1e-12, "{} {}", a, b);
+        }
+    }
+}

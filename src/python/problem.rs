@@ -1,0 +1,237 @@
+//! The Python classes `Parameter` and `Space`: parameters in the user's units.
+
+use numpy::{IntoPyArray, PyArray1, PyArray2, PyReadonlyArray1, PyReadonlyArray2};
+use pyo3::prelude::*;
+
+use crate::domain::Domain as CoreDomain;
+use crate::error::Error;
+use crate::problem::{self, Choices, Declaration, Integer, Real, Role};
+use crate::python::domain::Domain;
+use crate::python::errors::raise;
+use crate::python::owned2;
+
+/// A parameter of any kind. Its values are numbers: a choice is its place.
+#[pyclass(frozen, module = "belated._core")]
+pub struct Parameter {
+    core: problem::Parameter,
+}
+
+impl Parameter {
+    fn new(core: problem::Parameter) -> Self {
+        Self { core }
+    }
+
+    fn shape_error(py: Python<'_>, found: usize, expected: usize) -> PyErr {
+        let text =
+            format!("{found} columns for a parameter with {expected}; give one number for each");
+        raise(py, Error::Shape(text))
+    }
+}
+
+#[pymethods]
+impl Parameter {
+    #[staticmethod]
+    fn real(py: Python<'_>, low: f64, high: f64, log: bool, step: Option<f64>) -> PyResult<Self> {
+        let made = Real::new(low, high, log, step).map_err(|error| raise(py, error))?;
+        Ok(Self::new(problem::Parameter::Real(made)))
+    }
+
+    #[staticmethod]
+    fn integer(
+        py: Python<'_>,
+        low: f64,
+        high: f64,
+        log: bool,
+        step: Option<f64>,
+    ) -> PyResult<Self> {
+        let made = Integer::new(low, high, log, step).map_err(|error| raise(py, error))?;
+        Ok(Self::new(problem::Parameter::Integer(made)))
+    }
+
+    #[staticmethod]
+    fn ordinal(labels: Vec<String>) -> Self {
+        Self::new(problem::Parameter::Ordinal(Choices::ordered(labels)))
+    }
+
+    #[staticmethod]
+    fn categorical(labels: Vec<String>) -> Self {
+        Self::new(problem::Parameter::Categorical(Choices::unordered(labels)))
+    }
+
+    #[getter]
+    fn width(&self) -> usize {
+        self.core.width()
+    }
+
+    #[getter]
+    fn n_levels(&self) -> Option<u64> {
+        self.core.n_levels()
+    }
+
+    #[getter]
+    fn expected(&self) -> String {
+        self.core.kind().expected()
+    }
+
+    #[getter]
+    fn coordinate(&self, py: Python<'_>) -> PyResult<String> {
+        let text = serde_json::to_string(self.core.kind().coordinate());
+        text.map_err(|error| raise(py, Error::Corrupt(error.to_string())))
+    }
+
+    fn checked(&self, number: f64) -> Option<f64> {
+        self.core.kind().checked(number)
+    }
+
+    fn level(&self, number: f64) -> u64 {
+        self.core.kind().level(number)
+    }
+
+    fn member(&self, level: u64) -> f64 {
+        self.core.kind().member(level)
+    }
+
+    fn encode<'py>(&self, py: Python<'py>, number: f64) -> Bound<'py, PyArray1<f64>> {
+        let mut columns = vec![0.0; self.core.width()];
+        if !columns.is_empty() {
+            self.core.kind().encode(number, &mut columns);
+        }
+        columns.into_pyarray(py)
+    }
+
+    fn decode(&self, py: Python<'_>, columns: Vec<f64>) -> PyResult<f64> {
+        let (found, expected) = (columns.len(), self.core.width());
+        match expected {
+            0 => Ok(self.core.kind().member(0)),
+            _ if found == expected => Ok(self.core.kind().decode(&columns)),
+            _ => Err(Self::shape_error(py, found, expected)),
+        }
+    }
+}
+
+/// A list of candidates in the user's units.
+#[pyclass(frozen, module = "belated._core")]
+pub struct Candidates {
+    core: problem::Candidates,
+}
+
+#[pymethods]
+impl Candidates {
+    #[new]
+    fn new(py: Python<'_>, points: PyReadonlyArray2<'_, f64>) -> PyResult<Self> {
+        let core = problem::Candidates::new(owned2(points)).map_err(|error| raise(py, error))?;
+        Ok(Self { core })
+    }
+
+    fn domain(&self) -> Domain {
+        Domain {
+            core: self.core.domain().clone(),
+        }
+    }
+
+    fn encode<'py>(
+        &self,
+        py: Python<'py>,
+        rows: PyReadonlyArray2<'py, f64>,
+    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        let (found, expected) = (rows.as_array().ncols(), self.core.domain().width());
+        if found != expected {
+            return Err(Parameter::shape_error(py, found, expected));
+        }
+        Ok(self.core.encode(rows.as_array()).into_pyarray(py))
+    }
+
+    fn find(&self, row: PyReadonlyArray1<'_, f64>) -> Option<usize> {
+        self.core.find(row.as_array())
+    }
+}
+
+/// Named parameters and their conditions. Points are lists of numbers, with None for what is not given or inactive.
+#[pyclass(frozen, module = "belated._core")]
+pub struct Space {
+    core: problem::Space,
+}
+
+/// The name of a parameter, the parameter, and the levels of other parameters at which it is active.
+type Declared<'py> = (String, Bound<'py, Parameter>, Vec<(String, Vec<u64>)>);
+
+#[pymethods]
+impl Space {
+    #[new]
+    fn new(py: Python<'_>, declared: Vec<Declared<'_>>, is_context: bool) -> PyResult<Self> {
+        let declared = declared
+            .into_iter()
+            .map(|(name, parameter, when)| Declaration {
+                name,
+                parameter: parameter.get().core.clone(),
+                when,
+            });
+        let role = if is_context {
+            Role::Context
+        } else {
+            Role::Params
+        };
+        let core =
+            problem::Space::new(role, declared.collect()).map_err(|error| raise(py, error))?;
+        Ok(Self { core })
+    }
+
+    #[getter]
+    fn width(&self) -> usize {
+        self.core.domain().width()
+    }
+
+    #[getter]
+    fn searched(&self) -> Vec<usize> {
+        self.core.searched().collect()
+    }
+
+    #[getter]
+    fn coordinates(&self) -> String {
+        match &**self.core.domain() {
+            CoreDomain::Box(product) => product.to_json(),
+            CoreDomain::Candidates(_) => String::new(),
+        }
+    }
+
+    fn domain(&self) -> Domain {
+        Domain {
+            core: self.core.domain().clone(),
+        }
+    }
+
+    fn active(&self, numbers: Vec<Option<f64>>) -> Vec<bool> {
+        self.core.active(&numbers)
+    }
+
+    fn check_given(&self, py: Python<'_>, given: Vec<bool>, unknown: Vec<String>) -> PyResult<()> {
+        let checked = self.core.check_given(&given, &unknown);
+        checked.map_err(|error| raise(py, error))
+    }
+
+    fn complete(
+        &self,
+        py: Python<'_>,
+        numbers: Vec<Option<f64>>,
+        unknown: Vec<String>,
+    ) -> PyResult<Vec<Option<f64>>> {
+        let completed = self.core.complete(&numbers, &unknown);
+        completed.map_err(|error| raise(py, error))
+    }
+
+    fn encode<'py>(&self, py: Python<'py>, numbers: Vec<Option<f64>>) -> Bound<'py, PyArray1<f64>> {
+        self.core.encode(&numbers).into_pyarray(py)
+    }
+
+    fn decode(&self, py: Python<'_>, columns: Vec<f64>) -> PyResult<Vec<Option<f64>>> {
+        let (found, expected) = (columns.len(), self.core.domain().width());
+        if found != expected {
+            return Err(Parameter::shape_error(py, found, expected));
+        }
+        Ok(self.core.decode(&columns))
+    }
+
+    fn spread(&self, searched: Vec<f64>) -> Vec<Option<f64>> {
+        self.core.spread(&searched)
+    }
+}
