@@ -3,19 +3,19 @@
 use std::fmt;
 use std::marker::PhantomData;
 
+use serde::Serialize;
 use serde::de::value::MapAccessDeserializer;
-use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use serde::de::{Deserialize, DeserializeOwned, Deserializer, MapAccess, Visitor};
 use serde_json::{Map, Value};
 
 use crate::error::{Error, Result};
-use crate::ledger::Event;
 
 fn corrupt(error: serde_json::Error) -> Error {
     Error::Corrupt(error.to_string())
 }
 
 /// One line, without absent fields.
-pub(super) fn write(event: &Event) -> Result<String> {
+pub(super) fn write<T: Serialize>(event: &T) -> Result<String> {
     let mut value = serde_json::to_value(event).map_err(corrupt)?;
     drop_nulls(&mut value);
     serde_json::to_string(&value).map_err(corrupt)
@@ -30,7 +30,7 @@ fn drop_nulls(value: &mut Value) {
     fields.values_mut().for_each(drop_nulls);
 }
 
-pub(super) fn read(text: &str) -> Result<Event> {
+pub(super) fn read<T: DeserializeOwned>(text: &str) -> Result<T> {
     // An event is {"Kind": {…}}. serde would also accept a list of the fields. No kind has a colon in its name.
     let fields = text.split_once(':').map(|(_, fields)| fields.trim_start());
     if fields.is_none_or(|fields| !fields.starts_with('{')) {
@@ -95,7 +95,7 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for Fields<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ledger::{Failure, Point};
+    use crate::ledger::{Event, Failure, Point};
     use proptest::prelude::*;
 
     fn number() -> impl Strategy<Value = f64> {

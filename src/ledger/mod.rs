@@ -13,6 +13,7 @@
 
 mod entry;
 pub mod event;
+mod events;
 mod json;
 mod rules;
 mod views;

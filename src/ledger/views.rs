@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
 use crate::domain::fidelity::TOLERANCE;
-use crate::ledger::Fault;
+use crate::ledger::entry::Fault;
 use crate::ledger::event::{Failure, Point, Report, TrialNumber};
 
 /// The state of a trial; `Observed` can be reached from every other state.

@@ -190,7 +190,7 @@ impl Settings {
         let holds = noise_std == 0.0 || is_std(noise_std);
         check(holds, "noise_std", noise_std, NOT_NEGATIVE)?;
         if let Some(lambda) = self.regularization {
-            let expected = "give a standard deviation above 0, or None for that of the noise";
+            let expected = "give a standard deviation above 0, or None to use noise_std";
             check(is_std(lambda), "regularization", lambda, expected)?;
         }
         let theta = Hyperparameters {

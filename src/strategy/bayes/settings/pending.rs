@@ -152,8 +152,8 @@ impl Pending {
                     rule.averages_outcomes(),
                     "pending",
                     "integrate",
-                    "it needs acquisition=\"log_ei\": on average over outcomes a bound or variance is that of \
-                     \"hallucinate\", a draw that of \"ignore\"",
+                    "it needs acquisition=\"log_ei\": for other acquisitions the average over outcomes equals \
+                     \"hallucinate\" (bounds, variances) or \"ignore\" (draws)",
                 )
             }
             Pending::Nearest(nearest) => check_count("pending.k", nearest.k),
