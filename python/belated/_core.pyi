@@ -26,6 +26,8 @@ __all__ = [
     "HorizonReached",
     "BelatedWarning",
     "defaults",
+    "point_of",
+    "without_note",
     "Parameter",
     "Space",
     "Candidates",
@@ -76,6 +78,12 @@ class BelatedWarning(UserWarning):
 
 def defaults() -> str:
     """All values of settings by the names of their classes, with their defaults, as JSON."""
+
+def point_of(event: str) -> list[float] | None:
+    """The encoded point in an event as JSON; None if it has none."""
+
+def without_note(event: str) -> str:
+    """A suggested event as JSON without the note of its strategy."""
 
 @final
 class Parameter:
@@ -159,6 +167,9 @@ class Space:
     def check_given(self, given: list[bool], unknown: list[str]) -> None:
         """Refuse missing and unknown names, unless there are conditions."""
 
+    def check_known(self, unknown: list[str]) -> None:
+        """Refuse names that are not in the space."""
+
     def complete(self, numbers: list[float | None], unknown: list[str]) -> list[float | None]:
         """The numbers with constants filled in. Raises InvalidPoint (InvalidContext) for missing, unknown or inactive
         parameters."""
@@ -168,6 +179,9 @@ class Space:
 
     def decode(self, columns: list[float]) -> list[float | None]:
         """The numbers of the point nearest to these columns."""
+
+    def numbers(self, record: TrialRecord) -> list[float | None]:
+        """The numbers of the point where a trial was started."""
 
     def spread(self, searched: Sequence[float]) -> list[float | None]:
         """The numbers of all parameters from the numbers of the searched ones."""
@@ -364,6 +378,18 @@ class Optimizer:
         """The events, as JSON, that would start n trials; nothing is logged until they are passed to ``extend``.
 
         ``wall_time`` is the current time for leases in seconds, ``expires_after`` the length of new leases."""
+
+    def next_fidelity(
+        self, now: float | None, feasible: Callable[[NDArray[np.float64]], NDArray[np.bool_]] | None
+    ) -> float | None:
+        """The fidelity z of the next suggestion; None at full fidelity. Nothing is logged."""
+
+    def was_enqueued(self, number: int) -> bool:
+        """Whether the point of a trial came from the queue."""
+
+    def is_report_of(self, event: str, concerned: int | None, action: Action) -> bool:
+        """Whether an event logged the value, std, cost and place of this observation; the event concerns trial
+        `concerned`."""
 
     def validate(self, action: Action, now: float | None) -> tuple[str, int | None] | None:
         """The event that ``record`` would log, as JSON, and the number of the trial that it starts or concerns; None if

@@ -1,8 +1,9 @@
-//! The append-only log of the events of trials, and the views that are computed from it. It does not depend on models.
+//! The append-only log of the events of trials, and the state of trials that is computed from it. It does not depend on
+//! models.
 //!
 //! * [`event`]: the events; [`json`]: events as text; [`entry`]: events as the log stores them
 //! * [`rules`]: the validity of events
-//! * [`views`]: the current state of a trial
+//! * [`trial`]: the current state of a trial; [`queries`]: answers for callers
 //!
 //! The events are the whole state of the optimizer. An accepted event is never removed. A value is accepted in every
 //! state of its trial. Only drafts of suggestions can be removed, by [`Ledger::truncate`].
@@ -15,16 +16,17 @@ mod entry;
 pub mod event;
 mod events;
 mod json;
+mod queries;
 mod rules;
-mod views;
+mod trial;
 
 use std::collections::BTreeSet;
 
 pub use entry::{Entry, Fault};
 pub use event::{Action, Again, Clock, Event, Failure, Point, Report, TrialNumber};
-pub use views::{State, Trial};
+pub use trial::{State, Trial};
 
-use views::{Details, Ranking};
+use trial::{Details, Ranking};
 
 use crate::error::{Error, Result};
 
@@ -36,7 +38,7 @@ pub struct Queued {
     pub attrs: Option<String>,
 }
 
-/// The log of events and the views of it.
+/// The log of events and the state of its trials.
 #[derive(Debug, Clone)]
 pub struct Ledger {
     clock: Clock,
@@ -246,7 +248,7 @@ impl Ledger {
         }
     }
 
-    /// Updates the views with an event. No other function changes them.
+    /// Updates the state with an event. No other function changes it.
     fn apply(&mut self, event: Event) -> Entry {
         match event {
             Event::Suggested {

@@ -177,6 +177,11 @@ impl Space {
         self.check_names(is_there, &vec![true; self.names.len()], unknown)
     }
 
+    /// Refuses names that are not in the space.
+    pub fn check_known(&self, unknown: &[String]) -> Result<()> {
+        self.check_names(|_| true, &vec![true; self.names.len()], unknown)
+    }
+
     /// The columns of a point that `complete` returned.
     pub fn encode(&self, numbers: &[Option<f64>]) -> Vec<f64> {
         let mut x = vec![0.0; self.domain.width()];

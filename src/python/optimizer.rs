@@ -164,6 +164,44 @@ impl Optimizer {
         Ok(events)
     }
 
+    /// The fidelity of the next suggestion; None at full fidelity.
+    fn next_fidelity(
+        &self,
+        py: Python<'_>,
+        now: Option<f64>,
+        feasible: Option<Py<PyAny>>,
+    ) -> PyResult<Option<f64>> {
+        detached_with(py, self.address(), feasible, |feasible, stop| {
+            let request = Request {
+                now,
+                feasible,
+                ..Request::default()
+            };
+            let (events, _) = self.lock(stop)?.propose(1, request, stop)?;
+            Ok(events.first().and_then(Event::fidelity))
+        })
+    }
+
+    fn was_enqueued(&self, py: Python<'_>, number: usize) -> PyResult<bool> {
+        detached(py, |stop| {
+            Ok(self.lock(stop)?.ledger().was_enqueued(number))
+        })
+    }
+
+    fn is_report_of(
+        &self,
+        py: Python<'_>,
+        event: &str,
+        concerned: Option<usize>,
+        action: &PyAction,
+    ) -> PyResult<bool> {
+        detached(py, |stop| {
+            let event = Event::from_json(event)?;
+            let core = self.lock(stop)?;
+            Ok(core.ledger().is_report_of(&event, concerned, &action.core))
+        })
+    }
+
     fn validate(
         &self,
         py: Python<'_>,

@@ -9,6 +9,7 @@ use crate::problem::{self, Choices, Declaration, Integer, Real, Role};
 use crate::python::domain::Domain;
 use crate::python::errors::raise;
 use crate::python::owned2;
+use crate::python::trial::TrialRecord;
 
 /// A parameter of any kind. Its values are numbers: a choice is its place.
 #[pyclass(frozen, module = "belated._core")]
@@ -209,6 +210,11 @@ impl Space {
         checked.map_err(|error| raise(py, error))
     }
 
+    fn check_known(&self, py: Python<'_>, unknown: Vec<String>) -> PyResult<()> {
+        let checked = self.core.check_known(&unknown);
+        checked.map_err(|error| raise(py, error))
+    }
+
     fn complete(
         &self,
         py: Python<'_>,
@@ -229,6 +235,19 @@ impl Space {
             return Err(Parameter::shape_error(py, found, expected));
         }
         Ok(self.core.decode(&columns))
+    }
+
+    fn numbers(&self, py: Python<'_>, record: &TrialRecord) -> PyResult<Vec<Option<f64>>> {
+        let (x, given) = record.started();
+        match given {
+            Some(given) => Ok(self.core.spread(given)),
+            None if x.len() == self.core.domain().width() => Ok(self.core.decode(x)),
+            None => Err(Parameter::shape_error(
+                py,
+                x.len(),
+                self.core.domain().width(),
+            )),
+        }
     }
 
     fn spread(&self, searched: Vec<f64>) -> Vec<Option<f64>> {

@@ -4,7 +4,8 @@ use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 
 use crate::error::Result;
-use crate::ledger::{self, Again, Failure, Ledger, Point, Report, Trial, TrialNumber};
+use crate::ledger::{self, Again, Event, Failure, Ledger, Point, Report, Trial, TrialNumber};
+use crate::python::errors::raise;
 use crate::python::owned1;
 
 /// An action on a trial. Recording it checks it.
@@ -39,6 +40,25 @@ struct Reported<'py> {
     duration: Option<f64>,
     place: Option<Location<'py>>,
     attrs: Option<String>,
+}
+
+/// The encoded point in an event; None if it has none.
+#[pyfunction]
+pub fn point_of(py: Python<'_>, event: &str) -> PyResult<Option<Vec<f64>>> {
+    let event = Event::from_json(event).map_err(|error| raise(py, error))?;
+    Ok(event.point().map(|point| point.x.clone()))
+}
+
+/// A suggested event without the note of its strategy.
+#[pyfunction]
+pub fn without_note(py: Python<'_>, event: &str) -> PyResult<String> {
+    let stripped = Event::from_json(event).and_then(|mut event| {
+        if let Event::Suggested { note, .. } = &mut event {
+            *note = None;
+        }
+        event.to_json()
+    });
+    stripped.map_err(|error| raise(py, error))
 }
 
 /// (encoded point, candidate index, numbers given)
@@ -150,6 +170,11 @@ impl Action {
 }
 
 impl TrialRecord {
+    /// The point where the trial was started: its columns, and the numbers that the user gave.
+    pub(super) fn started(&self) -> (&[f64], Option<&[f64]>) {
+        (&self.started.x, self.started.given.as_deref())
+    }
+
     pub(super) fn new(ledger: &Ledger, number: TrialNumber) -> Result<Self> {
         Ok(Self {
             number,

@@ -17,7 +17,6 @@ all completed trials of the study at that moment. They therefore change with eac
 import hashlib
 import json
 from collections.abc import Sequence
-from contextlib import suppress
 from datetime import datetime
 from time import monotonic
 from typing import Any, NamedTuple, TypeAlias
@@ -142,8 +141,7 @@ class OptunaLog:
 
     def _params(self, event: str) -> dict[str, Any]:
         """Return the point that an event suggests."""
-        [facts] = json.loads(event).values()
-        return self.space.decode(facts["point"]["x"])
+        return self.space.decode(_point(event))
 
     def _count_drafts(self, trial: Any, others: Sequence[Any], stale_before: datetime | None) -> int:
         """Return the number of trials with smaller numbers that have just started and have no point yet.
@@ -256,7 +254,7 @@ class OptunaLog:
                 self._core.extend([step[1]])
             except BelatedError:
                 # The note was written for an order of events that another process did not see.
-                self._core.extend([_without_note(step[1])])
+                self._core.extend([_core.without_note(step[1])])
             return
         now = step[-1]
         if now is None:
@@ -302,12 +300,4 @@ def _is_stale(trial: Any, stale_before: datetime | None) -> bool:
 
 def _point(event: str) -> tuple[float, ...]:
     """Return the coordinates of the point that an event suggests."""
-    [facts] = json.loads(event).values()
-    return tuple(facts["point"]["x"])
-
-
-def _without_note(event: str) -> str:
-    facts = json.loads(event)
-    with suppress(KeyError):
-        del facts["Suggested"]["note"]
-    return json.dumps(facts)
+    return tuple(_core.point_of(event) or ())

@@ -131,9 +131,7 @@ class Optimizer(LifeCycle[_core.Optimizer]):
         return self._log.suggest(n, context, self._problem.now(), self._constraints, fidelity)
 
     def _next_fidelity(self) -> float | None:
-        [event] = self._log.propose(1, None, self._problem.now(), feasible=self._constraints)
-        fidelity: float | None = json.loads(event)["Suggested"].get("fidelity")
-        return fidelity
+        return self._log.next_fidelity(self._problem.now(), self._constraints)
 
     def _status(self) -> Any:
         """Return the state of a strategy that has rounds or trees, as JSON data."""

@@ -55,8 +55,7 @@ class Trial:
     @property
     def params(self) -> dict[str, Any] | Any:
         """Values by name; for candidates, which have no names, the row of shape (d,), as `x`."""
-        record = self._owner._record_of(self)
-        return self._owner._problem.domain.decode(record.point, record.index, record.given)
+        return self._owner._problem.domain.params_of(self._owner._record_of(self))
 
     @property
     def params_run(self) -> dict[str, Any] | Any:

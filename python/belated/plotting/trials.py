@@ -100,7 +100,7 @@ def lanes_of(spans: Iterable[tuple[float, float]]) -> list[int]:
 def fate_of(search: ReadAccess, trial: Trial, now: float) -> str:
     """Return the fate of a trial, one of the keys of `_LOOKS`.
 
-    It applies the rule of `is_arriving` in src/strategy/bayes/model/arriving.rs, also to trials that have ended.
+    It applies the rule of `is_arriving` in src/strategy/bayes/model/expiry.rs, also to trials that have ended.
     """
     state = trial.state
     if state not in ("observed", "pending"):

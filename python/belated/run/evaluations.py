@@ -20,11 +20,11 @@ from belated.optimizers.optimizer import Optimizer
 from belated.optimizers.report import format_error
 from belated.optimizers.trial import Trial
 from belated.run.budget import Budget
-from belated.run.lost import WorkerDied, WorkersDoNotStart, is_of_ray_task, worker_died
 from belated.run.objective import UNUSABLE_ATTRS, Objective, Outcome, evaluate
 from belated.run.progress import Progress
 from belated.run.raised import Place
 from belated.run.total import Total
+from belated.run.worker_errors import WorkerDied, WorkersDoNotStart, is_of_ray_task, worker_died
 from belated.study.study import Study
 from belated.warn import logger, warn
 

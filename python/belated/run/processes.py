@@ -23,7 +23,7 @@ from time import monotonic
 from typing import Any
 
 from belated.optimizers.report import format_error
-from belated.run.lost import WorkerDied, WorkersDoNotStart
+from belated.run.worker_errors import WorkerDied, WorkersDoNotStart
 
 # Number of workers that may die in a row while they start, before the run gives up.
 _MAX_FAILED_STARTS = 3

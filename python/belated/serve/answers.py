@@ -117,7 +117,7 @@ def _places(study: Study, record: TrialRecord) -> dict[str, Any]:
     """Return the places where a trial was started and where it was run."""
     domain, run = study._problem.domain, record.run
     if isinstance(domain, Space):
-        params = domain.decode(record.point, record.index, record.given)
+        params = domain.params_of(record)
         params_run = None if run is None else domain.decode(*run)
         return {"params": params, "params_run": params_run, "index": None, "index_run": None, "x": None}
     return {

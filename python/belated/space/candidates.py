@@ -96,6 +96,10 @@ class Candidates:
         row: NDArray[Any] = self.x[index].copy()
         return row
 
+    def params_of(self, record: _core.TrialRecord) -> NDArray[Any]:
+        """Return the row where a trial was started, shape (d,)."""
+        return self.decode(record.point, record.index)
+
     def locate(self, params: Any) -> Location:
         """Return the location of a candidate, passed as its index or as its row.
 

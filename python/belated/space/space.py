@@ -19,7 +19,7 @@ from belated.short_repr import short_repr
 from belated.space.arguments import axes, is_table
 from belated.space.conditions import levels_of_parents
 from belated.space.dimensions import Categorical, Dimension
-from belated.space.reading import read
+from belated.space.shorthand import read
 
 # The values of one point by name, as `suggest` returns and f takes them: numbers, choices, constants.
 Params: TypeAlias = dict[str, Any]
@@ -97,6 +97,7 @@ class Space(Mapping[str, Dimension]):
         declared = [(name, dimension.core, when[name]) for name, dimension in self.items()]
         self._core = _core.Space(declared, self.point_argument == "context")
         self.width: int = self._core.width
+        self._readers = [(name, dimension.from_number) for name, dimension in self.items()]
 
     def __reduce__(self) -> Any:
         # The core's part is made anew from the parameters.
@@ -181,9 +182,7 @@ class Space(Mapping[str, Dimension]):
 
     def checked_part(self, params: Mapping[str, Any]) -> dict[str, Any]:
         """Return values of some of the names, each checked to be in range, but not to be active."""
-        unknown = [name for name in params if name not in self._dimensions]
-        if unknown:
-            raise self.point_error(f"{self.point_argument} has unknown {unknown}: pass exactly the names {list(self)}")
+        self._core.check_known([str(name) for name in params if name not in self._dimensions])
         return {name: self[name].from_number(self._number(name, value)) for name, value in params.items()}
 
     def _number(self, name: str, value: Any) -> float:
@@ -202,11 +201,17 @@ class Space(Mapping[str, Dimension]):
         Inactive parameters are left out. `index` is None; only `Candidates` use it.
         """
         if given is None:
-            numbers = self._core.decode(np.asarray(point, dtype=np.float64).tolist())
-        else:
-            numbers = self._core.spread(given)
-        pairs = zip(self._dimensions.items(), numbers, strict=True)
-        return {name: dimension.from_number(number) for (name, dimension), number in pairs if number is not None}
+            return self._named(self._core.decode(np.asarray(point, dtype=np.float64).tolist()))
+        return self._named(self._core.spread(given))
+
+    def params_of(self, record: _core.TrialRecord) -> dict[str, Any]:
+        """Return the values by name where a trial was started."""
+        return self._named(self._core.numbers(record))
+
+    def _named(self, numbers: list[float | None]) -> dict[str, Any]:
+        """Return values by name from the numbers of all parameters, of which inactive ones are None."""
+        pairs = zip(self._readers, numbers, strict=True)
+        return {name: read(number) for (name, read), number in pairs if number is not None}
 
     def active_names(self, values: Mapping[str, Any]) -> list[str]:
         """Return the active names among these values; a name whose parent is missing is inactive."""

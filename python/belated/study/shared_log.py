@@ -1,21 +1,19 @@
 """The log that processes share: it has the methods of a core, and keeps its events in a store."""
 
 import itertools
-import json
 import math
 import threading
 import time as clocks
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
-from typing import Any, TypeAlias, TypeVar
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 
 from belated import _core
 from belated._core import Action, BelatedError, GaussianProcess, InvalidSetting
 from belated.optimizers.log import Array, Feasible, Report
-from belated.space.space import Location
 from belated.store import Store, StoreError
 from belated.store.checksums import verified, with_checksum
 from belated.store.interface import EventsGone, NotWritten, Record
@@ -309,8 +307,9 @@ class SharedLog:
         same = len(numbers) == n and all(np.array_equal(self.core.trial(i).context, wanted) for i in numbers)
         if fidelity is not None:
             # Enqueued points may have a different fidelity.
-            chosen = [facts for _, event in self.keyed("suggest", key) for facts in json.loads(event).values()]
-            same = same and all(facts["queued"] or _near(facts.get("fidelity"), fidelity) for facts in chosen)
+            same = same and all(
+                self.core.was_enqueued(i) or _near(self.core.trial(i).fidelity, fidelity) for i in numbers
+            )
         if not same:
             raise InvalidSetting(f"key={key!r} started {len(numbers)} trials before, in a request other than this one")
         return numbers
@@ -352,45 +351,24 @@ class SharedLog:
     ) -> None:
         """Log a value, unless a call with this key did."""
 
+        action = Action.observe(number, value, report, amend, replicate)
+
         def observe(_: Events) -> None:
-            if not self._observed_with(key, number, value, report or Report()):
-                self._record(Action.observe(number, value, report, amend, replicate), now, key)
+            if not self._observed_with(key, action):
+                self._record(action, now, key)
 
         self._until_written(lambda: self._write(observe))
 
-    def _observed_with(self, key: str | None, number: int, value: float, report: Report) -> bool:
+    def _observed_with(self, key: str | None, action: Action) -> bool:
         """Whether an earlier call with this key was carried out."""
         for other, event in self.keyed("observe", key):
-            # Compare with the event, not with the trial: its value may have been amended since.
-            [(kind, facts)] = json.loads(event).items()
-            agrees = (facts["value"], facts.get("std"), facts.get("cost")) == (value, report.std, report.cost)
-            if not agrees or not self._same_place(kind, facts.get("point"), other, number, report.place):
+            if not self.core.is_report_of(event, other, action):
                 raise InvalidSetting(
                     f"key={key!r} reported another value, std, cost or params, or for another trial, before "
                     f"(trial {other}): use another key for another report"
                 )
             return True
         return False
-
-    def _same_place(
-        self, kind: str, point: dict[str, Any] | None, other: int | None, number: int, place: Location | None
-    ) -> bool:
-        """Whether an earlier report on trial `other` concerned trial `number` at this place."""
-        trial = self.core.trial(number)
-        started = (trial.point.tolist(), trial.index)
-        wanted = started if place is None else (place.point.tolist(), place.index)
-        found = started if point is None else _place_in(point)
-        if kind == "Added" and place is None:
-            # A replicate is a separate trial: it is at the place where trial `number` was at that time.
-            return found == started or found in self._places_run(number)
-        return found == wanted and (kind == "Added" or other == number)
-
-    def _places_run(self, number: int) -> Iterator[tuple[list[float], int | None]]:
-        """Yield the places where a trial was really run, one for each report."""
-        for event in self.core.events(0):
-            [(kind, facts)] = json.loads(event).items()
-            if kind in ("Observed", "Amended") and facts["number"] == number and "point" in facts:
-                yield _place_in(facts["point"])
 
     # The methods of a core that only read.
 
@@ -455,8 +433,3 @@ def _stored_key(call: str, i: int, key: str) -> str:
 def _near(z: float | None, wanted: float) -> bool:
     """Whether a fidelity equals the requested one, except for rounding."""
     return z is not None and abs(z - wanted) <= 1e-9
-
-
-def _place_in(point: dict[str, Any]) -> tuple[list[float], int | None]:
-    """Return the encoded point and the candidate's index in an event's point."""
-    return point["x"], point.get("index")

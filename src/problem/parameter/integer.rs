@@ -1,4 +1,5 @@
-//! Integers in a range, all of them or in steps, on a linear or logarithmic axis.
+//! Integers in a range, all of them or in steps, on a linear or logarithmic axis. [`Coordinate`] computes the columns of
+//! both axes.
 
 use super::{Kind, numbered};
 use crate::domain::Coordinate;

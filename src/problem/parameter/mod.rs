@@ -3,6 +3,10 @@
 //! A *number* is a value of a parameter as the log keeps it: the value itself, or the place of a choice, from 0. The
 //! values of a discrete parameter are also numbered from 0; that number is the *level*. A parameter with one value is a
 //! *constant* and has no columns.
+//!
+//! To add a kind, write its file with an implementation of [`Kind`], add its variant to [`Parameter`] and a constructor to
+//! `src/python/problem.rs`; in Python, write its class in `belated/space/` and add it to `dimensions.py` and
+//! `shorthand.py` there. A kind whose columns are not yet in [`Coordinate`] needs a variant there too.
 
 mod choices;
 mod decimal;

@@ -15,9 +15,9 @@ import pytest
 
 import belated as bl
 from belated.run.evaluations import PICKLING_ADVICE
-from belated.run.lost import WorkersDoNotStart
 from belated.run.objective import Outcome, objective, read_returned
 from belated.run.raised import Place, format_error, last_line_of_user, picklable
+from belated.run.worker_errors import WorkersDoNotStart
 from tests.unit.run.runs import SPACE, ManualExecutor, f, failures_expected, states
 
 # Values.

@@ -16,7 +16,7 @@ import pytest
 
 import belated as bl
 from belated.run import processes
-from belated.run.lost import WorkerDied, WorkersDoNotStart
+from belated.run.worker_errors import WorkerDied, WorkersDoNotStart
 from tests.unit.run.runs import ROWS, SECONDS, SPACE, f, failures_expected, killed_if_it_hangs, states
 
 posix = pytest.mark.skipif(os.name != "posix", reason="sends signals to processes")

@@ -7,7 +7,7 @@ import pytest
 
 import belated as bl
 from belated.run.evaluations import Evaluations
-from belated.run.lost import WorkerDied, WorkersDoNotStart
+from belated.run.worker_errors import WorkerDied, WorkersDoNotStart
 from tests.unit.run.runs import SECONDS, SPACE, ManualExecutor, f, states
 
 DIED = "its worker process was killed by SIGKILL"

@@ -9,7 +9,7 @@ use crate::gp::GaussianProcess;
 use crate::ledger::{Ledger, State, Trial, TrialNumber};
 use crate::strategy::Query;
 use crate::strategy::bayes::acquisitions::bound::Bound;
-use crate::strategy::bayes::model::arriving::is_arriving;
+use crate::strategy::bayes::model::expiry::is_arriving;
 use crate::strategy::bayes::settings::Settings;
 
 /// The trials that nu_t sums over: the last m trials, observed or not (Algorithm 1 of Verma et al. 2022).

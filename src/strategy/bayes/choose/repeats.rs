@@ -14,7 +14,7 @@ use crate::ledger::{Ledger, State, Trial, TrialNumber};
 use crate::maximize::excluded::Excluded;
 use crate::maximize::feasible::Pool;
 use crate::strategy::Query;
-use crate::strategy::bayes::model::arriving::is_arriving;
+use crate::strategy::bayes::model::expiry::is_arriving;
 use crate::strategy::bayes::model::training_set::TrainingSet;
 use crate::strategy::bayes::settings::surrogate::MIN_NOISE;
 use crate::strategy::bayes::settings::{MAX_INITIAL, Settings};

@@ -18,7 +18,7 @@ use crate::gp::{GaussianProcess, as_row};
 use crate::ledger::{Ledger, State, Trial, TrialNumber};
 use crate::strategy::Query;
 use crate::strategy::bayes::columns::Columns;
-use crate::strategy::bayes::model::arriving::{discarded, is_arriving};
+use crate::strategy::bayes::model::expiry::{discarded, is_arriving};
 use crate::strategy::bayes::model::note::Fit;
 use crate::strategy::bayes::model::targets::{Targets, Units};
 use crate::strategy::bayes::model::warp::Warp;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::error::Result;
 use crate::ledger::{Entry, Ledger, TrialNumber};
-use crate::strategy::bayes::model::arriving::discarded;
+use crate::strategy::bayes::model::expiry::discarded;
 use crate::strategy::bayes::model::note::Fit;
 use crate::strategy::bayes::model::targets::Units;
 use crate::strategy::bayes::settings::Settings;

@@ -1,4 +1,4 @@
-//! Rules for trials that still count as arriving, and for values that come too late.
+//! Whether the lease or window of a trial has passed, so that it no longer counts as arriving; values that come too late.
 
 use crate::ledger::{State, Trial};
 use crate::strategy::Query;

@@ -1,0 +1,93 @@
+//! Answers about the log for callers that know its trials and not its events.
+
+use crate::ledger::Ledger;
+use crate::ledger::entry::Entry;
+use crate::ledger::event::{Action, Event, Point, TrialNumber};
+
+impl Ledger {
+    /// Whether the point of a trial came from the queue.
+    pub fn was_enqueued(&self, number: TrialNumber) -> bool {
+        let mut entries = self.entries.iter().rev();
+        entries.any(|entry| {
+            matches!(entry, Entry::Suggested { number: own, queued: true } if *own as usize == number)
+        })
+    }
+
+    /// Whether an event, which concerns trial `concerned`, logged the value that `action` reports: with the same
+    /// deviation, cost and place. The trial's present value may have been amended since.
+    pub fn is_report_of(
+        &self,
+        event: &Event,
+        concerned: Option<TrialNumber>,
+        action: &Action,
+    ) -> bool {
+        let Action::Observe {
+            number,
+            value,
+            report,
+            ..
+        } = action
+        else {
+            return false;
+        };
+        let (logged, point, is_added) = match event {
+            Event::Observed {
+                value,
+                std,
+                cost,
+                point,
+                ..
+            }
+            | Event::Amended {
+                value,
+                std,
+                cost,
+                point,
+                ..
+            } => ((Some(*value), *std, *cost), point.as_ref(), false),
+            Event::Added {
+                value,
+                std,
+                cost,
+                point,
+                ..
+            } => ((*value, *std, *cost), Some(point), true),
+            _ => return false,
+        };
+        if logged != (Some(*value), report.std, report.cost) || *number >= self.trials.len() {
+            return false;
+        }
+        let started = self.started_point(*number);
+        let found = point.unwrap_or(&started);
+        match &report.point {
+            // A replicate is a trial of its own. It is at the place where the trial was at that time.
+            None if is_added => {
+                is_same_place(found, &started)
+                    || self
+                        .points_run(*number)
+                        .any(|run| is_same_place(found, run))
+            }
+            wanted => {
+                let wanted = wanted.as_ref().unwrap_or(&started);
+                is_same_place(found, wanted) && (is_added || concerned == Some(*number))
+            }
+        }
+    }
+
+    /// The points where a trial was run, one for each report that has one.
+    fn points_run(&self, number: TrialNumber) -> impl Iterator<Item = &Point> {
+        let of = move |own: &u32| *own as usize == number;
+        self.entries.iter().filter_map(move |entry| match entry {
+            Entry::Observed { number, report, .. } | Entry::Amended { number, report, .. }
+                if of(number) =>
+            {
+                report.as_ref()?.point.as_ref()
+            }
+            _ => None,
+        })
+    }
+}
+
+fn is_same_place(a: &Point, b: &Point) -> bool {
+    a.x == b.x && a.index == b.index
+}
