@@ -59,7 +59,8 @@ pub struct ShortfallOfSuccess {
     pub weight: f64,
 }
 
-/// The tolerance of 1 + mu. If half of the labels are failures, rounding must not decide.
+/// The tolerance of 1 + mu. If half of the labels are failures, 1 + mu is zero except for rounding, whose sign has no
+/// meaning.
 const ROUNDING: f64 = 1e-9;
 
 impl OfMoments for ShortfallOfSuccess {

@@ -3,7 +3,7 @@
 //!
 //! Notation: n observed rows, then the tail of pending ones; sigma the standard deviation given all rows, s the
 //! standard deviation given the observed rows; β a multiplier; y• = max_x mu(x) − β·s(x) a lower bound of the
-//! maximum. The tail has z = 0, so mu is the mean given the observed rows. The region is {x : mu(x) + 2β·s(x) > y•}.
+//! maximum. Pending rows do not change the mean, so mu is the mean given the observed rows. The region is {x : mu(x) + 2β·s(x) > y•}.
 
 use ndarray::ArrayView1;
 

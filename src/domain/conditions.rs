@@ -85,8 +85,8 @@ impl Conditions {
             let Cell::Range { first, last } = cells[*parent] else {
                 return false;
             };
-            // The levels are sorted and unique, so they contain all of first..=last if `last` is last − first places
-            // after `first`.
+            // The levels are sorted and unique. So they contain the whole range first..=last exactly if the level
+            // (last − first) places after `first` is `last`.
             let at = levels.binary_search(&first).unwrap_or(levels.len());
             levels.get(at + (last - first) as usize) == Some(&last)
                 && self.hold_throughout(*parent, cells)

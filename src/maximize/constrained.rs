@@ -126,8 +126,8 @@ struct Constrained<'a, 's> {
 }
 
 impl Constrained<'_, '_> {
-    /// The best allowed member among the points and the ends of searches from them, if any. Points from row `n_unknown`
-    /// on are known to be feasible.
+    /// Searches from the points; returns the best allowed member found, or None if no allowed member was found. Points
+    /// from row `n_unknown` on are known to be feasible.
     fn run(
         &mut self,
         points: &Array2<f64>,

@@ -15,7 +15,7 @@ use crate::error::{Error, Result};
 pub struct Declaration {
     pub name: String,
     pub parameter: Parameter,
-    /// The names of other parameters, with the levels that each may have while this parameter is active.
+    /// The parameter is active if each of these other parameters is active and has one of the given levels.
     pub when: Vec<(String, Vec<u64>)>,
 }
 

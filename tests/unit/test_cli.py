@@ -65,7 +65,7 @@ def test_a_missing_library_is_named_with_the_extra_that_brings_it(capsys, monkey
 
 
 @pytest.mark.parametrize("replay", ["cnn", "cifar"])
-def test_replays_that_train_networks_name_the_extra_with_torch(replay, capsys, monkeypatch):
+def test_replays_that_train_networks_name_the_extra_that_installs_torch(replay, capsys, monkeypatch):
     pytest.importorskip("tqdm")
     from belated.experiments import runner
 

@@ -112,7 +112,7 @@ def kept_map(
     tasks : mapping
         Name → task. A result is stored under the name, which must contain everything that the result depends on.
     folder : Path, optional
-        It is created if it does not exist. None keeps nothing.
+        Results are kept in this folder, which is created if it does not exist. By default they are not kept.
     n_workers, label
         As for `parallel_map`.
 

@@ -94,9 +94,9 @@ class BelatedSampler(BaseSampler):  # type: ignore[misc]
     Raises
     ------
     InvalidSetting
-        An argument is invalid; or, in use, the study has several objectives.
+        An argument is invalid. Raised when a trial is sampled: the study has several objectives.
     InvalidSpace
-        In use: belated cannot search a distribution, for example integers beyond 2**40.
+        Raised when a trial is sampled: belated cannot search a distribution, for example integers beyond 2**40.
 
     Notes
     -----

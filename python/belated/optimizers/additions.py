@@ -75,7 +75,7 @@ def enqueued_actions(
 ) -> list[Action]:
     """Return the actions that `enqueue` has to log, one for each point; all is checked before anything is logged.
 
-    Names that are missing are drawn; the draws depend on `seed` and on the point's place in the list.
+    Values of missing names are drawn at random; the draws depend on `seed` and on the point's place in the list.
     """
     domain = problem.domain
     several = domain.holds_several(params)

@@ -41,7 +41,7 @@ def tables(compare):
 
 
 def tiny(tables, failing=0.0, counts=None, space=_SPACE, **settings):
-    """A table whose replicates are 100 · row + number of the replicate + 0.25, and its setting."""
+    """Return a table and its setting. Replicate r of a row has the value 100 · rank + r + 0.25, with random ranks."""
     n = len(tables.Grid(space).rows)
     rng = np.random.default_rng(5)
     values = 100.0 * rng.permutation(n)[:, None] + np.arange(3) + 0.25

@@ -58,7 +58,7 @@ def test_a_killed_service_loses_and_repeats_no_call(program):
     assert figures["stops"] == 3 and figures["events"] >= 800
 
 
-def test_a_crowd_makes_every_call_exactly_once_in_postgresql(program, postgresql):
+def test_many_processes_make_every_call_exactly_once_in_postgresql(program, postgresql):
     figures = clean(program("crowd").run(workers=6, calls=25, suggesters=0, store="postgresql"))
     assert figures["mixed"]["calls"] == 150
 

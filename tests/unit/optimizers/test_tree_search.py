@@ -267,7 +267,7 @@ def test_value_counts_where_the_trial_was_run():
     ],
     ids=str,
 )
-def test_unusable_settings_are_refused_by_name(option, message):
+def test_the_error_for_an_unusable_setting_names_it(option, message):
     with pytest.raises(bl.InvalidSetting, match=message):
         bl.TreeSearch(SPACE, **option)
 

@@ -36,7 +36,7 @@ def test_distributions_are_frozen_and_hashable(distribution):
 
 
 @pytest.mark.parametrize("distribution", EVERY[:-1], ids=lambda each: type(each).__name__)
-def test_delays_are_floats_one_or_many(distribution):
+def test_delays_are_floats_for_one_draw_and_for_many(distribution):
     rng = np.random.default_rng(0)
     assert distribution.sample(rng, 3).dtype == np.float64
     if not isinstance(distribution, sim.Listed):

@@ -51,7 +51,7 @@ pub fn incumbent(gp: &GaussianProcess, query: Query) -> Result<f64> {
     largest_feasible(gp, &gp.mean(points.view()), query)
 }
 
-/// These rows, moved to this context.
+/// The rows with their context replaced by `context`.
 fn rows_in_context(rows: ArrayView2<f64>, context: &[f64]) -> Array2<f64> {
     let mut points = rows.to_owned();
     let first = points.ncols() - context.len();
