@@ -9,11 +9,11 @@ the settings.
 By default algorithms follow the papers, and values are noisy. ``--faithful`` is the authors' program
 (`belated.experiments.reference_tree`): no noise, full fidelity, cell centres, and the settings of the scripts. This
 option runs the four tree searches, and a second version of each with the settings of tables 5 and 9: POO with three
-instances, 600 units of cost for each instance, the fidelity of the cells, and results that are late by milliseconds,
-as in real time. Its tables have both measures of a run: ``full`` is the value of the recommended point at full fidelity; ``node`` is the largest value
-of a node at the fidelity of that node, which the program prints. ``--data`` adds the published medians. ``--iterations
-T`` is the time of a run. ``--quick`` is three runs of 200 units on the functions in two and three dimensions. ``--keep
-DIR`` keeps each finished run.
+instances, 600 units of cost for each instance, the fidelity of the cells, and results that are late by milliseconds, as
+in real time. Its tables have both measures of a run: ``full`` is the value of the recommended point at full fidelity;
+``node`` is the largest value of a node at the fidelity of that node, which the program prints. ``--data`` adds the
+published medians. ``--iterations T`` is the time of a run. ``--quick`` is three runs of 200 units on the functions in
+two and three dimensions. ``--keep DIR`` keeps each finished run.
 """
 
 from __future__ import annotations
