@@ -143,7 +143,7 @@ class Space:
     """Named parameters and their conditions. A point is a list of numbers, one for each parameter; None stands for a
     parameter that is not given or inactive."""
 
-    def __init__(self, declared: list[tuple[str, Parameter, list[tuple[str, list[int]]]]], is_context: bool) -> None:
+    def __new__(cls, declared: list[tuple[str, Parameter, list[tuple[str, list[int]]]]], is_context: bool) -> Space:
         """The name of each parameter, the parameter, and the levels of other parameters at which it is active."""
 
     @property
@@ -190,7 +190,7 @@ class Space:
 class Candidates:
     """A list of candidates in the user's units, whose columns are scaled to [0, 1]."""
 
-    def __init__(self, points: NDArray[np.float64]) -> None:
+    def __new__(cls, points: NDArray[np.float64]) -> Candidates:
         """The rows of a (N, d) array. Raises InvalidSpace."""
 
     def domain(self) -> Domain:
