@@ -106,7 +106,10 @@ def shortfalls(arguments, steps):
         before = None
         if what == "suggest" and informed and opt.n_trials >= its.n_initial:
             width = columns + 3 * (opt.context is not None)
-            before = run.dense((np.full(width, 0.3), 1.0, 0.01), True, suggests=True)
+            # Other tests cover units of values with different noise.
+            surrogate = run.surrogate(True) if any(t.std is not None for t in opt.trials) else None
+            units = None if surrogate is None else surrogate[1:3]
+            before = run.dense((np.full(width, 0.3), 1.0, 0.01), True, units=units, suggests=True)
             window, now = opt.window, run.now()
             recent = [
                 encoded(t)
