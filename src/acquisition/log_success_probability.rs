@@ -53,7 +53,7 @@ fn log_cdf(u: f64) -> (f64, f64) {
 }
 
 /// weight · min(0, 1 + mu), a penalty where failure is more likely than success. If it is added to an acquisition,
-/// the maximum has P ≥ ½; if there is no such point, the maximum has the largest P.
+/// the maximum has P ≥ ½; if P < ½ everywhere, the maximum is where P is largest.
 #[derive(Debug, Clone, Copy)]
 pub struct ShortfallOfSuccess {
     pub weight: f64,

@@ -126,8 +126,8 @@ impl Space {
 
     /// The numbers of a point, with constants filled in.
     ///
-    /// Refuses a point with missing or inactive parameters. `unknown` are other names that were given; NaN stands for a
-    /// value that the caller refuses.
+    /// Refuses a point with missing or inactive parameters. `unknown` are other names that were given, as the message
+    /// shows them; NaN stands for a value that the caller refuses.
     pub fn complete(
         &self,
         numbers: &[Option<f64>],
@@ -275,11 +275,13 @@ impl Space {
             return Ok(());
         }
         let expected: Vec<String> = of(all().filter(|&i| named[i]).collect());
-        let found = [("misses", &missing[..]), ("has unknown", unknown)];
-        let found = found.iter().filter(|(_, those)| !those.is_empty());
-        let found: Vec<String> = found
-            .map(|(kind, those)| format!("{kind} {}", list(those)))
-            .collect();
+        let mut found = Vec::new();
+        if !missing.is_empty() {
+            found.push(format!("misses {}", list(&missing)));
+        }
+        if !unknown.is_empty() {
+            found.push(format!("has unknown [{}]", unknown.join(", ")));
+        }
         Err(self.role.error(format!(
             "{} {}: pass exactly the names {}",
             self.role.point(),

@@ -87,7 +87,7 @@ fn a_point_is_completed_encoded_and_decoded() {
 #[test]
 fn points_that_do_not_fit_are_refused() {
     let space = svm();
-    let unknown = ["depth".to_string()];
+    let unknown = ["'depth'".to_string()];
     for (point, unknown, part) in [
         (
             [None, Some(0.0), Some(2.0), None, Some(1.0)],

@@ -144,9 +144,9 @@ class OptunaLog:
         return self.space.decode(_point(event))
 
     def _count_drafts(self, trial: Any, others: Sequence[Any], stale_before: datetime | None) -> int:
-        """Return the number of trials with smaller numbers that have just started and have no point yet.
+        """Return how many recently started trials with smaller numbers still wait for their points.
 
-        A trial also counts if it has only some of its parameters, because the database may be read during a write.
+        A trial with only some of its parameters also counts, because the database may be read during a write.
         """
         now = monotonic()
         n = 0

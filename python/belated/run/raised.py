@@ -19,7 +19,7 @@ def _libraries() -> tuple[str, ...]:
 
 
 class Place(NamedTuple):
-    """The type of an error and its file and line in the user's code, ("", 0) if there is no such line."""
+    """The type of an error and its file and line in the user's code, ("", 0) if the error was raised elsewhere."""
 
     kind: str
     file: str
@@ -35,7 +35,7 @@ def last_line_of_user(error: BaseException) -> Place:
     frames = [(frame.f_code.co_filename, line) for frame, line in traceback.walk_tb(error.__traceback__)]
     frames = [each for each in frames if not in_package(each[0]) and not each[0].startswith("<frozen ")]
     of_user = [each for each in frames if not each[0].startswith(_libraries())]
-    # If there is no such line, the function was itself installed as a library.
+    # If no line qualifies, the function was itself installed as a library.
     file, line = (of_user or frames or [("", 0)])[-1]
     return Place(kind, file, line)
 

@@ -94,7 +94,10 @@ class Space(Mapping[str, Dimension]):
             self._check_may_be_conditional(conditional)
         self._is_conditional = bool(conditional)
         when = levels_of_parents(self._dimensions, self.argument)
-        declared = [(name, dimension.core, when[name]) for name, dimension in self.items()]
+        declared = [
+            (_escaped(name), dimension.core, [(_escaped(parent), levels) for parent, levels in when[name]])
+            for name, dimension in self.items()
+        ]
         self._core = _core.Space(declared, self.point_argument == "context")
         self.width: int = self._core.width
         self._readers = [(name, dimension.from_number) for name, dimension in self.items()]
@@ -163,7 +166,7 @@ class Space(Mapping[str, Dimension]):
             raise self.point_error(
                 f"{self.point_argument}={short_repr(params)} is not usable: pass a dict with the names {list(self)}"
             )
-        unknown = [str(name) for name in params if name not in self._dimensions]
+        unknown = [repr(name) for name in params if name not in self._dimensions]
         self._core.check_given([name in params for name in self], unknown)
         numbers: list[float | None] = []
         refused = None
@@ -182,7 +185,7 @@ class Space(Mapping[str, Dimension]):
 
     def checked_part(self, params: Mapping[str, Any]) -> dict[str, Any]:
         """Return values of some of the names, each checked to be in range, but not to be active."""
-        self._core.check_known([str(name) for name in params if name not in self._dimensions])
+        self._core.check_known([repr(name) for name in params if name not in self._dimensions])
         return {name: self[name].from_number(self._number(name, value)) for name, value in params.items()}
 
     def _number(self, name: str, value: Any) -> float:
@@ -273,6 +276,11 @@ class Space(Mapping[str, Dimension]):
     def points(self, params: Any) -> NDArray[np.float64]:
         """Return the points, shape (n, width), of a list, a table or an array of params (or of one)."""
         return np.array([self.encode(one) for one in self.split(params)]).reshape(-1, self.width)
+
+
+def _escaped(name: str) -> str:
+    """Return a name as valid Unicode, which the core needs: a lone surrogate becomes its escape sequence."""
+    return name.encode("utf-8", "backslashreplace").decode()
 
 
 def _is_array(params: Any) -> bool:

@@ -103,7 +103,7 @@ class _Pages:
             self.latest[number] = start + 24
 
     def page(self, number: int) -> memoryview:
-        """Return the last version of a page, numbered from 1; empty if there is no such page."""
+        """Return the last version of a page, numbered from 1; empty if the file has no such page number."""
         start = self.latest.get(number)
         if start is not None:
             return self.log[start : start + self.size]

@@ -161,7 +161,7 @@ def _read_line(number: int, line: str) -> tuple[int, _Definition | Record]:
 
 def _check_facts(number: int, facts: dict[str, Any]) -> None:
     """Raise an error for facts of the right type that a study cannot have, or that stores cannot keep."""
-    # If the definition is lost, an event's study has no name.
+    # The name of a study is lost together with its definition.
     name, key = facts["study"], facts.get("key")
     parts = None if key is None else _KEY.fullmatch(key)
     for right, fact, needed in (

@@ -116,7 +116,7 @@ def load(storage: Any, name: str) -> Any:
     Raises
     ------
     InvalidSetting
-        There is no such study.
+        The study does not exist.
     """
     try:
         import optuna

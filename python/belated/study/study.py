@@ -57,7 +57,7 @@ class Study(LifeCycle[SharedLog]):
     Raises
     ------
     StoreError
-        The store cannot be read or written, or is damaged; or there is no such study and `optimizer` is None.
+        The store cannot be read or written, or is damaged; or the study does not exist and `optimizer` is None.
     InvalidSetting
         The study exists with other settings than `optimizer`; the message names them. Or the number of constraints is
         wrong, or a point that was suggested before violates one.
@@ -153,7 +153,7 @@ class Study(LifeCycle[SharedLog]):
         Raises
         ------
         InvalidSetting
-            There is no such study, it has several objectives, its direction differs from the direction of `optimizer`,
+            The study does not exist, it has several objectives, its direction differs from the direction of `optimizer`,
             or the new study already exists.
         InvalidSpace
             belated cannot search a distribution, a parameter has several, or no condition determines the trials that

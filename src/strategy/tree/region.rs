@@ -43,7 +43,7 @@ impl Space {
     }
 
     /// The coordinate to halve next: the longest coordinate that can be halved and is active in the whole region.
-    /// Ties go to the first; None if there is no such coordinate.
+    /// Ties go to the first; None if no coordinate qualifies.
     pub fn longest_side(&self, region: &Region) -> Option<usize> {
         let mut longest = (0.0, None);
         for (i, coordinate) in self.product.iter().enumerate() {

@@ -25,7 +25,7 @@ const SPREAD: usize = 64;
 /// The proposal itself if no pending point is too near; otherwise the best alternative that is far enough from all
 /// pending points and satisfies the constraints.
 ///
-/// The proposal is also returned if there is no such alternative, or if it has no active continuous coordinate.
+/// The proposal is also returned if no alternative is found, or if it has no active continuous coordinate.
 pub fn enforce_separation(
     objective: &mut dyn Objective,
     domain: &Domain,

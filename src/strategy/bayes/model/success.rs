@@ -142,7 +142,7 @@ fn labels(log: &Ledger, numbers: &[TrialNumber], failed: f64) -> Vec<f64> {
     numbers.iter().map(label).collect()
 }
 
-/// Fits the lengthscales of the model of failures; None if there is no such model.
+/// Fits the lengthscales of the model of failures; None if this strategy has no model of failures.
 pub fn fit_success(
     settings: &Settings,
     columns: &Columns,
@@ -177,7 +177,7 @@ pub fn fit_success(
 }
 
 impl Success {
-    /// Returns the model of failures for this log, updated from `kept`; None if there is no such model.
+    /// Returns the model of failures for this log, updated from `kept`; None if this strategy has none.
     pub fn update<'a>(
         kept: &'a mut Option<Self>,
         training: &TrainingSet,
