@@ -5,83 +5,49 @@ mod checks;
 use std::sync::Arc;
 
 use ndarray::ArrayView2;
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::domain::{Coordinate, Domain, Fidelity, MAX_COLUMNS};
 use crate::error::{Error, Result, Stop, check};
-use crate::ledger::{Action, Clock, Event, Ledger, TrialNumber};
+use crate::ledger::{Action, Event, Ledger, TrialNumber};
 use crate::maximize::feasible::Feasible;
+use crate::problem::{Point, Problem};
 use crate::random::{RECOMMENDATION, SETUP, stream};
 use crate::strategy::bayes::Surrogate;
 use crate::strategy::registry;
-use crate::strategy::{Proposal, Query, Recommendation, Setup, Strategy};
+use crate::strategy::{Proposal, Query, Setup, Strategy};
 
 /// The definition of an optimizer, which does not change.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Definition {
-    pub domain: Arc<Domain>,
-    pub settings: Settings,
-}
-
-/// The definition without the domain, as in JSON.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Settings {
-    /// The coordinates of the context; empty if none is declared.
-    #[serde(default)]
-    pub context: Vec<Coordinate>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub fidelity: Option<Fidelity>,
-    pub clock: Clock,
+    pub problem: Arc<Problem>,
     pub seed: u64,
     /// The strategy in JSON: `{"kind": name, …settings}`.
     pub strategy: Value,
 }
 
-impl Settings {
-    /// The settings as JSON.
-    pub fn to_json(&self) -> Result<String> {
-        serde_json::to_string(self).map_err(|error| Error::Corrupt(error.to_string()))
-    }
-
-    /// The settings of a JSON text. Unknown fields are refused with [`Error::InvalidDefinition`].
-    pub fn from_json(text: &str) -> Result<Self> {
-        serde_json::from_str(text).map_err(|error| Error::InvalidDefinition {
-            got: text.to_string(),
-            expected: error.to_string(),
+impl Definition {
+    /// The definition with a strategy as a JSON text.
+    pub fn from_json(problem: Arc<Problem>, seed: u64, strategy: &str) -> Result<Self> {
+        let strategy =
+            serde_json::from_str(strategy).map_err(|error| Error::InvalidDefinition {
+                got: strategy.to_string(),
+                expected: error.to_string(),
+            })?;
+        Ok(Self {
+            problem,
+            seed,
+            strategy,
         })
     }
-}
 
-impl Definition {
     /// The problem that a strategy is made for.
     pub fn setup(&self) -> Setup {
-        Setup {
-            domain: self.domain.clone(),
-            context: self.settings.context.clone(),
-            fidelity: self.settings.fidelity.clone(),
-            clock: self.settings.clock,
-        }
+        Setup::of(&self.problem)
     }
 
     fn strategy(&self) -> Result<Box<dyn Strategy>> {
-        let context = &self.settings.context;
-        let columns = context.iter().map(Coordinate::width);
-        let width = columns.fold(0, usize::saturating_add);
-        if width > MAX_COLUMNS {
-            return Err(Error::InvalidContext(format!(
-                "the context has {width} columns, more than {MAX_COLUMNS}; merge some choices",
-            )));
-        }
-        if !context.is_empty() {
-            Domain::new_box(context.clone())?;
-        }
-        if let Some(fidelity) = &self.settings.fidelity {
-            fidelity.check()?;
-        }
-        let mut rng = stream(self.settings.seed, SETUP);
-        registry::make(&self.settings.strategy, &self.setup(), &mut rng)
+        let mut rng = stream(self.seed, SETUP);
+        registry::make(&self.strategy, &self.setup(), &mut rng)
     }
 }
 
@@ -103,15 +69,23 @@ impl Lease {
 /// The request for a suggestion.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Request<'a> {
-    /// The encoded context; empty if none is declared.
+    /// The context: one number for each searched parameter; empty if none is declared.
     pub context: &'a [f64],
-    /// The fidelity in [0, 1]. None lets the strategy choose; it must be None if no fidelity is declared.
+    /// The fidelity in the user's units. None lets the strategy choose; it must be None if no fidelity is declared.
     pub fidelity: Option<f64>,
     /// The time in seconds, if the clock counts seconds.
     pub now: Option<f64>,
     pub lease: Lease,
     /// The constraints. Enqueued points are not checked.
     pub feasible: Feasible<'a>,
+}
+
+/// The point to use after the search, with the posterior of f there.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Recommended {
+    pub point: Point,
+    pub mean: f64,
+    pub std: f64,
 }
 
 /// A log and the strategy that reads it.
@@ -125,10 +99,8 @@ impl Optimizer {
     /// An optimizer with an empty log. Invalid settings are refused; each kind has an [`Error`] variant.
     pub fn new(definition: Definition) -> Result<Self> {
         let strategy = definition.strategy()?;
-        let width = definition.domain.width();
-        let context_width = definition.setup().context_width();
         Ok(Self {
-            ledger: Ledger::new(definition.settings.clock, width, context_width),
+            ledger: Ledger::new(definition.problem.clone()),
             definition,
             strategy,
         })
@@ -176,13 +148,15 @@ impl Optimizer {
 
     /// Appends n suggestions to the log, or none on an error.
     fn draft(&mut self, n: usize, request: Request, stop: &mut Stop) -> Result<Vec<String>> {
-        self.check_context(request.context)?;
-        self.check_fidelity(request.fidelity)?;
+        let problem = &self.definition.problem;
+        problem.check_context(request.context)?;
+        problem.check_fidelity(request.fidelity)?;
         self.check_constraints(request.feasible)?;
+        let context = problem.encode_context(request.context);
         let end = self.ledger.len();
         let mut warnings = Vec::new();
         for _ in 0..n {
-            match self.draft_one(request, stop) {
+            match self.draft_one(request, &context, stop) {
                 Ok(warning) => warnings.extend(warning),
                 Err(error) => {
                     self.truncate(end);
@@ -193,7 +167,12 @@ impl Optimizer {
         Ok(warnings)
     }
 
-    fn draft_one(&mut self, request: Request, stop: &mut Stop) -> Result<Option<String>> {
+    fn draft_one(
+        &mut self,
+        request: Request,
+        encoded_context: &[f64],
+        stop: &mut Stop,
+    ) -> Result<Option<String>> {
         let Request {
             context,
             fidelity,
@@ -202,48 +181,50 @@ impl Optimizer {
             ..
         } = request;
         let ledger = &self.ledger;
-        let declared = &self.definition.settings.fidelity;
+        let problem = &self.definition.problem;
         let now = ledger.now(request.now)?;
-        let queued = ledger.next_queued().cloned();
-        let is_queued = queued.is_some();
-        let (proposal, attrs) = match queued {
+        let suggested = |point, fidelity, queued, note, attrs| Event::Suggested {
+            point,
+            context: context.to_vec(),
+            fidelity,
+            now,
+            expires_at: lease.expires_at(),
+            queued,
+            note,
+            attrs,
+        };
+        let (event, warning) = match ledger.next_queued().cloned() {
             Some(queued) => {
-                let full = declared.as_ref().map(|_| 1.0);
-                let proposal = Proposal {
-                    fidelity: queued.fidelity.or(fidelity).or(full),
-                    ..Proposal::at(queued.point)
-                };
-                (proposal, queued.attrs)
+                let full = || problem.fidelity_at(1.0);
+                let fidelity = queued.fidelity.or(fidelity).or_else(full);
+                let event = suggested(queued.point, fidelity, true, None, queued.attrs);
+                (event, None)
             }
             None => {
-                let mut rng = stream(self.definition.settings.seed, ledger.trials().len() as u64);
+                let mut rng = stream(self.definition.seed, ledger.trials().len() as u64);
                 let query = Query {
                     now,
                     wall_time: lease.wall_time,
-                    context,
-                    fidelity,
+                    context: encoded_context,
+                    fidelity: problem.z(fidelity),
                     feasible,
                 };
                 self.strategy.catch_up(ledger)?;
-                let mut proposal = self.strategy.propose(ledger, query, &mut rng, stop)?;
-                if let (Some(declared), Some(z)) = (declared, &mut proposal.fidelity) {
-                    *z = declared.nearest(*z);
-                }
-                (proposal, None)
+                let Proposal {
+                    point,
+                    fidelity: z,
+                    note,
+                    warning,
+                } = self.strategy.propose(ledger, query, &mut rng, stop)?;
+                // A requested fidelity is logged as it was given.
+                let fidelity = fidelity.or_else(|| problem.fidelity_at(z?));
+                let point = problem.decode(&point.x, point.index);
+                (suggested(point, fidelity, false, note, None), warning)
             }
         };
         check(stop)?;
-        self.ledger.append(Event::Suggested {
-            point: proposal.point,
-            context: context.to_vec(),
-            fidelity: proposal.fidelity,
-            now,
-            expires_at: lease.expires_at(),
-            queued: is_queued,
-            note: proposal.note,
-            attrs,
-        })?;
-        Ok(proposal.warning)
+        self.ledger.append(event)?;
+        Ok(warning)
     }
 
     /// Removes the drafted suggestions after the first `len` events.
@@ -258,9 +239,6 @@ impl Optimizer {
     pub fn extend(&mut self, events: Vec<Event>) -> Result<Vec<Option<TrialNumber>>> {
         let mut numbers = Vec::with_capacity(events.len());
         for event in events {
-            if let Some(point) = event.point() {
-                self.check_origin(point)?;
-            }
             numbers.push(event.trial_number(self.ledger.trials().len()));
             self.append(event)?;
         }
@@ -273,13 +251,14 @@ impl Optimizer {
 
     /// Logs an event after the checks that need the definition or the strategy.
     pub(crate) fn append(&mut self, event: Event) -> Result<()> {
+        let problem = &self.definition.problem;
         if let Some(point) = event.point() {
-            self.check_point(point)?;
+            problem.check_point(point)?;
         }
         if let Some(context) = event.context() {
-            self.check_context(context)?;
+            problem.check_context(context)?;
         }
-        self.check_fidelity(event.fidelity())?;
+        problem.check_fidelity(event.fidelity())?;
         if let Event::Suggested {
             note: Some(note), ..
         } = &event
@@ -291,6 +270,7 @@ impl Optimizer {
 
     /// The event of an action; None if the action changes nothing. The log is not changed.
     pub fn validate(&self, action: Action, now: Option<f64>) -> Result<Option<Event>> {
+        let problem = &self.definition.problem;
         match &action {
             Action::Add {
                 point,
@@ -298,20 +278,20 @@ impl Optimizer {
                 fidelity,
                 ..
             } => {
-                self.check_point(point)?;
-                self.check_context(context)?;
-                self.check_fidelity(*fidelity)?;
+                problem.check_point(point)?;
+                problem.check_context(context)?;
+                problem.check_fidelity(*fidelity)?;
             }
             Action::Enqueue {
                 point, fidelity, ..
             } => {
-                self.check_point(point)?;
-                self.check_fidelity(*fidelity)?;
+                problem.check_point(point)?;
+                problem.check_fidelity(*fidelity)?;
             }
             Action::Observe { report, .. } => report
                 .point
                 .as_ref()
-                .map_or(Ok(()), |point| self.check_point(point))?,
+                .map_or(Ok(()), |point| problem.check_point(point))?,
             Action::Fail { .. } | Action::Abandon { .. } => {}
         }
         // The time of an enqueued point is not used.
@@ -339,20 +319,28 @@ impl Optimizer {
         now: Option<f64>,
         feasible: Feasible,
         stop: &mut Stop,
-    ) -> Result<Option<Recommendation>> {
-        self.check_context(context)?;
+    ) -> Result<Option<Recommended>> {
+        let problem = self.definition.problem.clone();
+        problem.check_context(context)?;
         self.check_constraints(feasible)?;
         let now = self.ledger.now(now)?;
-        let mut rng = stream(self.definition.settings.seed, RECOMMENDATION);
+        let mut rng = stream(self.definition.seed, RECOMMENDATION);
         let query = Query {
             now,
             wall_time: None,
-            context,
+            context: &problem.encode_context(context),
             fidelity: None,
             feasible,
         };
         self.strategy.catch_up(&self.ledger)?;
-        self.strategy.recommend(&self.ledger, query, &mut rng, stop)
+        let found = self
+            .strategy
+            .recommend(&self.ledger, query, &mut rng, stop)?;
+        Ok(found.map(|best| Recommended {
+            point: problem.decode(&best.point.x, best.point.index),
+            mean: problem.direction.oriented(best.mean),
+            std: best.std,
+        }))
     }
 
     /// The posterior, for strategies with a model. With `pending`, it is the posterior of the next suggestion;
@@ -375,7 +363,7 @@ impl Optimizer {
         self.strategy.catch_up(&self.ledger)?;
         match self.strategy.model_based() {
             Some(strategy) => {
-                let mut rng = stream(self.definition.settings.seed, RECOMMENDATION);
+                let mut rng = stream(self.definition.seed, RECOMMENDATION);
                 strategy.surrogate(&self.ledger, query, pending, &mut rng, stop)
             }
             None => Ok(None),
@@ -393,8 +381,9 @@ impl Optimizer {
         feasible: Feasible,
         stop: &mut Stop,
     ) -> Result<Option<Vec<f64>>> {
-        self.check_context(context)?;
+        self.definition.problem.check_context(context)?;
         self.check_constraints(feasible)?;
+        let context = &self.definition.problem.encode_context(context);
         let (width, _) = self.ledger.widths();
         if points.ncols() != width || points.iter().any(|x| !x.is_finite()) {
             return Err(Error::Shape(format!(
@@ -414,7 +403,7 @@ impl Optimizer {
             return Ok(None);
         };
         let next = self.ledger.trials().len() as u64;
-        let mut rng = stream(self.definition.settings.seed, next);
+        let mut rng = stream(self.definition.seed, next);
         let values = strategy.acquisition(&self.ledger, query, points, &mut rng, stop);
         self.strategy.rewind(&self.ledger);
         values

@@ -4,23 +4,24 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::domain::Domain;
 use crate::error::{Error, Result};
 use crate::ledger::Event;
-use crate::optimizer::{Definition, Optimizer, Settings};
+use crate::optimizer::{Definition, Optimizer};
+use crate::problem::Problem;
 
 /// The first bytes of a saved optimizer. The number of the format and eight bytes of checksum follow.
 const NAME: &[u8] = b"belated";
 
 /// The number of the format; other formats are refused.
-pub const FORMAT: u8 = 4;
+pub const FORMAT: u8 = 5;
 
 /// The data before the events.
 #[derive(Serialize, Deserialize)]
 struct Preamble {
-    /// [`Settings`] as JSON.
-    settings: String,
-    domain: Arc<Domain>,
+    problem: Arc<Problem>,
+    seed: u64,
+    /// The strategy as JSON.
+    strategy: String,
     n_events: usize,
 }
 
@@ -47,8 +48,9 @@ impl Optimizer {
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
         let definition = self.definition();
         let preamble = Preamble {
-            settings: definition.settings.to_json()?,
-            domain: definition.domain.clone(),
+            problem: definition.problem.clone(),
+            seed: definition.seed,
+            strategy: definition.strategy.to_string(),
             n_events: self.ledger().len(),
         };
         let head = [NAME, &[FORMAT], &[0; 8]].concat();
@@ -83,13 +85,16 @@ impl Optimizer {
         }
         let (preamble, mut rest): (Preamble, _) =
             postcard::take_from_bytes(body).map_err(corrupt)?;
-        let mut optimizer = Self::new(Definition {
-            domain: preamble.domain,
-            settings: Settings::from_json(&preamble.settings)?,
-        })?;
+        let Preamble {
+            problem,
+            seed,
+            strategy,
+            n_events,
+        } = preamble;
+        let mut optimizer = Self::new(Definition::from_json(problem, seed, &strategy)?)?;
         // An event takes more than four bytes. The bound keeps a damaged count from reserving too much memory.
-        optimizer.reserve(preamble.n_events.min(rest.len() / 4));
-        for _ in 0..preamble.n_events {
+        optimizer.reserve(n_events.min(rest.len() / 4));
+        for _ in 0..n_events {
             let event: Event;
             (event, rest) = postcard::take_from_bytes(rest).map_err(corrupt)?;
             optimizer.append(event)?;

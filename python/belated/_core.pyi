@@ -1,12 +1,13 @@
 """The compiled core: optimizers and Gaussian processes on arrays.
 
-Points are rows of float64 in *encoded* coordinates (see ``belated.space``); everything here maximises.
+Events and trials are in the user's units. Models take points as rows of float64 in *encoded* coordinates, shape
+(n, width), see ``belated.space``.
 ``now`` is the time on the optimizer's clock: seconds for ``clock="seconds"``, and None for
 ``clock="iterations"``, where the core itself counts the suggestions started.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Protocol, final
+from typing import Protocol, TypeAlias, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +29,7 @@ __all__ = [
     "defaults",
     "point_of",
     "without_note",
+    "Problem",
     "Parameter",
     "Space",
     "Candidates",
@@ -79,8 +81,8 @@ class BelatedWarning(UserWarning):
 def defaults() -> str:
     """All values of settings by the names of their classes, with their defaults, as JSON."""
 
-def point_of(event: str) -> list[float] | None:
-    """The encoded point in an event as JSON; None if it has none."""
+def point_of(event: str) -> _Place | None:
+    """The point in an event as JSON; None if it has none."""
 
 def without_note(event: str) -> str:
     """A suggested event as JSON without the note of its strategy."""
@@ -138,6 +140,26 @@ class Parameter:
     def decode(self, columns: Sequence[float] | NDArray[np.float64]) -> float:
         """The value nearest to columns of shape (width,)."""
 
+# Takes points, each with the numbers of all parameters; returns whether each satisfies the constraints, shape (m,).
+_Feasible: TypeAlias = Callable[[list[list[float | None]]], NDArray[np.bool_]]
+
+# A point: one number for each searched parameter, None where inactive; for candidates the row number.
+_Place: TypeAlias = list[float | None] | int
+
+@final
+class Problem:
+    """The points, contexts and fidelities of an optimizer, and which values are better."""
+
+    def __new__(
+        cls,
+        members: Space | Candidates,
+        context: Space | None = None,
+        fidelity: tuple[Parameter, float | None, tuple[float, float, float] | None] | None = None,
+        minimize: bool = False,
+        seconds: bool = False,
+    ) -> Problem:
+        """`fidelity` has the range, a bound on the bias, and (base, exponent, full) of the cost."""
+
 @final
 class Space:
     """Named parameters and their conditions. A point is a list of numbers, one for each parameter; None stands for a
@@ -177,13 +199,16 @@ class Space:
     def encode(self, numbers: list[float | None]) -> NDArray[np.float64]:
         """The columns of a complete point."""
 
+    def only_searched(self, numbers: list[float | None]) -> list[float | None]:
+        """The numbers of the searched parameters among the numbers of all."""
+
     def decode(self, columns: list[float]) -> list[float | None]:
         """The numbers of the point nearest to these columns."""
 
     def numbers(self, record: TrialRecord) -> list[float | None]:
         """The numbers of the point where a trial was started."""
 
-    def spread(self, searched: Sequence[float]) -> list[float | None]:
+    def spread(self, searched: Sequence[float | None]) -> list[float | None]:
         """The numbers of all parameters from the numbers of the searched ones."""
 
 @final
@@ -222,16 +247,6 @@ class Domain:
     def width(self) -> int:
         """Number of encoded columns of a point."""
 
-class _Location(Protocol):
-    """A point: `belated.space.space.Location`."""
-
-    @property
-    def point(self) -> NDArray[np.float64]: ...
-    @property
-    def index(self) -> int | None: ...
-    @property
-    def given(self) -> Sequence[float] | None: ...
-
 class _Report(Protocol):
     """The facts reported with a value: `belated.optimizers.log.Report`."""
 
@@ -242,7 +257,7 @@ class _Report(Protocol):
     @property
     def duration(self) -> float | None: ...
     @property
-    def place(self) -> _Location | None:
+    def place(self) -> _Place | None:
         """The point where the trial was run; None if it is the point where it was started."""
 
     @property
@@ -266,8 +281,8 @@ class Action:
     def abandon(number: int) -> Action: ...
     @staticmethod
     def add(
-        place: _Location,
-        context: NDArray[np.float64] | None,
+        place: _Place,
+        context: list[float] | None,
         value: float | None,
         report: _Report | None,
         fidelity: float | None = None,
@@ -275,30 +290,26 @@ class Action:
         """A trial that was not suggested. Without a value, only the report's attrs are kept."""
 
     @staticmethod
-    def enqueue(place: _Location, fidelity: float | None = None) -> Action: ...
+    def enqueue(place: _Place, fidelity: float | None = None) -> Action: ...
 
 @final
 class TrialRecord:
-    """One trial as the log knows it."""
+    """One trial as the log knows it, in the user's units."""
 
     @property
     def number(self) -> int: ...
     @property
-    def point(self) -> NDArray[np.float64]:
-        """The point where it was suggested or added."""
+    def place(self) -> _Place:
+        """Where it was suggested or added."""
 
     @property
-    def index(self) -> int | None: ...
-    @property
-    def given(self) -> list[float] | None:
-        """The coordinates as the user gave them, one number for each named parameter."""
+    def run(self) -> _Place | None:
+        """Where it was run; None if no other point was reported."""
 
     @property
-    def run(self) -> tuple[NDArray[np.float64], int | None, list[float] | None] | None:
-        """(point, index, given) where it was run; None if no other point was reported."""
+    def context(self) -> list[float]:
+        """One number for each searched parameter."""
 
-    @property
-    def context(self) -> NDArray[np.float64]: ...
     @property
     def state(self) -> str: ...
     @property
@@ -310,8 +321,7 @@ class TrialRecord:
     @property
     def duration(self) -> float | None: ...
     @property
-    def fidelity(self) -> float | None:
-        """In [0, 1], with 1 for a full evaluation; None if none is declared."""
+    def fidelity(self) -> float | None: ...
 
     @property
     def attrs(self) -> list[str]:
@@ -345,34 +355,31 @@ class TrialRecord:
 class Optimizer:
     """A log of trials and the strategy that proposes the next one.
 
-    ``definition`` is a JSON object: ``context`` (coordinates as for ``Domain.box``), ``clock``, ``seed``, ``strategy``
-    (``{"kind": "BayesOpt", …}`` with the settings that ``defaults`` lists) and, where there is one, ``fidelity``
-    (``{"bias": C, "cost": {"base": …, "exponent": …, "full": …}}``, either null where it is not known). Fidelities are
-    from 0 to 1."""
+    ``strategy`` is a JSON object ``{"kind": "BayesOpt", …}`` with the settings that ``defaults`` lists. A context has
+    one number for each searched parameter; a fidelity is a number in the user's units."""
 
-    def __new__(cls, domain: Domain, definition: str) -> Optimizer: ...
+    def __new__(cls, problem: Problem, seed: int, strategy: str) -> Optimizer: ...
     def suggest(
         self,
         n: int,
-        context: NDArray[np.float64] | None,
+        context: list[float] | None,
         now: float | None,
-        feasible: Callable[[NDArray[np.float64]], NDArray[np.bool_]] | None = None,
+        feasible: _Feasible | None = None,
         fidelity: float | None = None,
     ) -> list[int]:
         """Start n trials; their numbers. Either all n are logged or none. If ``fidelity`` is None, the strategy chooses
         it.
 
-        ``feasible`` takes rows of shape (m, width) and returns whether each satisfies the constraints, as a bool array
-        of shape (m,). It is called in this thread, and must not use this optimizer. Enqueued points are not checked."""
+        ``feasible`` is called in this thread, and must not use this optimizer. Enqueued points are not checked."""
 
     def propose(
         self,
         n: int,
-        context: NDArray[np.float64] | None,
+        context: list[float] | None,
         now: float | None,
         wall_time: float | None = None,
         expires_after: float | None = None,
-        feasible: Callable[[NDArray[np.float64]], NDArray[np.bool_]] | None = None,
+        feasible: _Feasible | None = None,
         fidelity: float | None = None,
     ) -> list[str]:
         """The events, as JSON, that would start n trials; nothing is logged until they are passed to ``extend``.
@@ -380,9 +387,12 @@ class Optimizer:
         ``wall_time`` is the current time for leases in seconds, ``expires_after`` the length of new leases."""
 
     def next_fidelity(
-        self, now: float | None, feasible: Callable[[NDArray[np.float64]], NDArray[np.bool_]] | None
+        self, now: float | None, feasible: _Feasible | None
     ) -> float | None:
-        """The fidelity z of the next suggestion; None at full fidelity. Nothing is logged."""
+        """The fidelity of the next suggestion; None at full fidelity. Nothing is logged."""
+
+    def queued(self) -> list[_Place]:
+        """The enqueued points that are not suggested yet."""
 
     def was_enqueued(self, number: int) -> bool:
         """Whether the point of a trial came from the queue."""
@@ -415,11 +425,11 @@ class Optimizer:
     def n_events(self) -> int: ...
     def recommend(
         self,
-        context: NDArray[np.float64] | None,
+        context: list[float] | None,
         now: float | None,
-        feasible: Callable[[NDArray[np.float64]], NDArray[np.bool_]] | None = None,
-    ) -> tuple[NDArray[np.float64], int | None, float, float] | None:
-        """(point, candidate index or None, posterior mean, posterior std) of the best posterior mean.
+        feasible: _Feasible | None = None,
+    ) -> tuple[_Place, float, float] | None:
+        """(place, posterior mean, posterior std) of the best posterior mean.
 
         None while nothing is observed."""
 
@@ -442,10 +452,10 @@ class Optimizer:
     def acquisition(
         self,
         points: NDArray[np.float64],
-        context: NDArray[np.float64] | None,
+        context: list[float] | None,
         now: float | None,
         wall_time: float | None = None,
-        feasible: Callable[[NDArray[np.float64]], NDArray[np.bool_]] | None = None,
+        feasible: _Feasible | None = None,
     ) -> NDArray[np.float64] | None:
         """The acquisition that the next suggestion would maximise, at points (n, width) and in units of f.
 

@@ -64,15 +64,13 @@ mod tests {
     }
 
     #[test]
-    fn candidates_snap_to_the_nearest_row_and_are_saved_bit_for_bit() {
+    fn candidates_snap_to_the_nearest_row() {
         let domain = Domain::candidates(array![[0.1, 5.0], [-0.0, 1e-300], [2.0, 2.0]]).unwrap();
         assert_eq!((domain.width(), domain.dimensions()), (2, 2));
         let mut x = [1.7, 2.4];
         assert_eq!(domain.snap(&mut x), Some(2));
         assert_eq!(x, [2.0, 2.0]);
         assert!(domain.contains(&[0.1, 5.0 + 1e-10]) && !domain.contains(&[0.1]));
-        let bytes = postcard::to_stdvec(&domain).unwrap();
-        assert_eq!(postcard::from_bytes::<Domain>(&bytes).unwrap(), domain);
         let spread = domain.quasi_random(3, &mut Rng::seed_from_u64(1));
         let mut sums: Vec<f64> = spread.rows().into_iter().map(|r| r.sum()).collect();
         sums.sort_by(f64::total_cmp);

@@ -24,10 +24,8 @@ mod objective;
 mod product;
 mod sampling;
 
+use crate::error::Result;
 use ndarray::Array2;
-use serde::{Deserialize, Serialize};
-
-use crate::error::{Error, Result};
 
 pub use cell::Cell;
 pub use conditions::Condition;
@@ -35,16 +33,28 @@ pub(crate) use conditions::Conditions;
 pub use coordinate::Coordinate;
 pub use fidelity::{Fidelity, PowerCost};
 pub use objective::Objective;
-pub(crate) use product::{MAX_COLUMNS, indices};
+pub(crate) use product::indices;
 pub use product::{Product, columns};
 pub(crate) use sampling::{hold_inactive, unit_sequence, write_quantiles};
 
 /// The largest difference of an entry of a member from the exact entry.
 const TOLERANCE: f64 = 1e-9;
 
+/// An encoded point of a domain, and its row number if the domain is a list of candidates.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Member {
+    pub x: Vec<f64>,
+    pub index: Option<usize>,
+}
+
+impl Member {
+    pub fn new(x: Vec<f64>, index: Option<usize>) -> Self {
+        Self { x, index }
+    }
+}
+
 /// The set of points that may be suggested.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(try_from = "Stored", into = "Stored")]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Domain {
     /// One point per row.
     Candidates(Array2<f64>),
@@ -143,45 +153,6 @@ impl Domain {
                 product.snap(x);
                 None
             }
-        }
-    }
-}
-
-/// The saved form of a domain. Decoding calls the constructors, which check it.
-#[derive(Serialize, Deserialize)]
-enum Stored {
-    Candidates {
-        width: usize,
-        entries: Vec<f64>,
-    },
-    /// The coordinates as JSON, because binary formats cannot read their tagged form.
-    Box(String),
-}
-
-impl From<Domain> for Stored {
-    fn from(domain: Domain) -> Stored {
-        match domain {
-            Domain::Candidates(points) => Stored::Candidates {
-                width: points.ncols(),
-                entries: points.iter().copied().collect(),
-            },
-            Domain::Box(product) => Stored::Box(product.to_json()),
-        }
-    }
-}
-
-impl TryFrom<Stored> for Domain {
-    type Error = Error;
-
-    fn try_from(stored: Stored) -> Result<Domain> {
-        match stored {
-            Stored::Candidates { width, entries } => {
-                let rows = entries.len().checked_div(width).unwrap_or(0);
-                let points = Array2::from_shape_vec((rows, width), entries)
-                    .map_err(|e| Error::Corrupt(format!("candidates: {e}")))?;
-                Domain::candidates(points)
-            }
-            Stored::Box(json) => Domain::box_from_json(&json),
         }
     }
 }

@@ -1,4 +1,5 @@
-//! Events as the log stores them. The data from the start of a trial are stored in the trial and its row.
+//! Events as the log stores them: values are oriented so that larger ones are better. The data from the start of a trial
+//! are stored in the trial and its row.
 
 use crate::ledger::event::{Failure, Report};
 

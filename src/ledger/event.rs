@@ -4,42 +4,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
 use crate::ledger::json;
+use crate::problem::Point;
 
 /// Trials are numbered from 0 in the order in which they were suggested or added.
 pub type TrialNumber = usize;
-
-/// The unit of time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Clock {
-    /// The number of suggestions so far. A result that arrives before the next suggestion has delay 1.
-    Iterations,
-    /// Seconds, given by the caller.
-    Seconds,
-}
-
-/// The encoded coordinates of a point, and its row number if the domain is a list of candidates.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Point {
-    pub x: Vec<f64>,
-    #[serde(default)]
-    pub index: Option<usize>,
-    /// The coordinates as the user gave them, one number per named parameter. The core does not interpret them.
-    #[serde(default)]
-    pub given: Option<Vec<f64>>,
-}
-
-impl Point {
-    /// A point without the coordinates as the user gave them.
-    pub fn new(x: Vec<f64>, index: Option<usize>) -> Self {
-        Self {
-            x,
-            index,
-            given: None,
-        }
-    }
-}
 
 /// The error of a failed trial, as its caller reported it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -53,13 +21,13 @@ pub struct Failure {
     pub traceback: Option<String>,
 }
 
-/// One event. Every `now` is a time on the optimizer's clock.
+/// One event, in the user's units: a context has one number for each searched parameter, and values have the user's sign.
+/// Every `now` is a time on the optimizer's clock.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub enum Event {
     /// A trial was started, at a point that the strategy proposed or, if `queued`, at the first point of the queue.
     Suggested {
-        #[serde(deserialize_with = "json::named")]
         point: Point,
         context: Vec<f64>,
         #[serde(default)]
@@ -78,7 +46,6 @@ pub enum Event {
     },
     /// A trial that was started elsewhere, with its value if it is known.
     Added {
-        #[serde(deserialize_with = "json::named")]
         point: Point,
         context: Vec<f64>,
         #[serde(default)]
@@ -98,7 +65,6 @@ pub enum Event {
     },
     /// A point to be suggested next.
     Enqueued {
-        #[serde(deserialize_with = "json::named")]
         point: Point,
         #[serde(default)]
         fidelity: Option<f64>,
@@ -115,7 +81,7 @@ pub enum Event {
         #[serde(default)]
         duration: Option<f64>,
         /// The point where the trial was run; None if it is the point where the trial was started.
-        #[serde(default, deserialize_with = "json::named_if_any")]
+        #[serde(default)]
         point: Option<Point>,
         #[serde(default)]
         attrs: Option<String>,
@@ -131,7 +97,7 @@ pub enum Event {
         cost: Option<f64>,
         #[serde(default)]
         duration: Option<f64>,
-        #[serde(default, deserialize_with = "json::named_if_any")]
+        #[serde(default)]
         point: Option<Point>,
         #[serde(default)]
         attrs: Option<String>,
@@ -184,7 +150,7 @@ impl Event {
         }
     }
 
-    /// The fidelity of a started trial or of an enqueued point.
+    /// The fidelity of a started trial or of an enqueued point, in the user's units.
     pub fn fidelity(&self) -> Option<f64> {
         match self {
             Event::Suggested { fidelity, .. }

@@ -8,13 +8,14 @@ impl Ledger {
     /// Event number i, equal to the event that was appended.
     pub fn event(&self, i: usize) -> Event {
         let full = |report: &Option<Box<Report>>| report.as_deref().cloned().unwrap_or_default();
+        let oriented = |value: f64| self.problem.direction.oriented(value);
         match &self.entries[i] {
             Entry::Suggested { number, queued } => {
                 let number = *number as usize;
                 let trial = &self.trials[number];
                 Event::Suggested {
                     point: self.started_point(number),
-                    context: self.context(number).to_vec(),
+                    context: self.context_numbers(number).to_vec(),
                     fidelity: trial.fidelity(),
                     now: trial.suggested_at,
                     expires_at: trial.expires_at(),
@@ -33,9 +34,9 @@ impl Ledger {
                 let report = full(report);
                 Event::Added {
                     point: self.started_point(number),
-                    context: self.context(number).to_vec(),
+                    context: self.context_numbers(number).to_vec(),
                     fidelity: trial.fidelity(),
-                    value: *value,
+                    value: value.map(oriented),
                     std: report.std,
                     cost: report.cost,
                     duration: report.duration,
@@ -64,7 +65,7 @@ impl Ledger {
                 let report = full(report);
                 Event::Observed {
                     number: *number as usize,
-                    value: *value,
+                    value: oriented(*value),
                     std: report.std,
                     cost: report.cost,
                     duration: report.duration,
@@ -81,7 +82,7 @@ impl Ledger {
                 let report = full(report);
                 Event::Amended {
                     number: *number as usize,
-                    value: *value,
+                    value: oriented(*value),
                     std: report.std,
                     cost: report.cost,
                     duration: report.duration,

@@ -46,16 +46,7 @@ pub(super) fn is_object(text: &str) -> bool {
     serde_json::from_str::<Map<String, Value>>(text).is_ok()
 }
 
-/// Reads a structure that must be an object in JSON; serde would also accept a list of its fields.
-pub(super) fn named<'de, D, T>(deserializer: D) -> std::result::Result<T, D::Error>
-where
-    D: Deserializer<'de>,
-    T: Deserialize<'de>,
-{
-    Named::deserialize(deserializer).map(|Named(structure)| structure)
-}
-
-/// As [`named`], for an optional structure.
+/// Reads an optional structure that must be an object in JSON; serde would also accept a list of its fields.
 pub(super) fn named_if_any<'de, D, T>(deserializer: D) -> std::result::Result<Option<T>, D::Error>
 where
     D: Deserializer<'de>,
@@ -95,7 +86,8 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for Fields<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ledger::{Event, Failure, Point};
+    use crate::ledger::{Event, Failure};
+    use crate::problem::Point;
     use proptest::prelude::*;
 
     fn number() -> impl Strategy<Value = f64> {
@@ -121,7 +113,10 @@ mod tests {
             x in number(), n: usize, full: bool, text in prop::option::of(".*"),
         ) {
             let or = full.then_some(x);
-            let point = Point { x: vec![x, 1.0], index: full.then_some(n), given: full.then(|| vec![x]) };
+            let point = match full {
+                true => Point::Candidate(n),
+                false => Point::Numbers(vec![Some(x), None]),
+            };
             let run = full.then(|| point.clone());
             let error = text.clone().map(|message| Failure {
                 kind: message.clone(), traceback: full.then(|| message.clone()), message,
@@ -181,7 +176,7 @@ mod tests {
     #[test]
     fn absent_fields_are_left_out_and_an_unknown_value_is_null() {
         let event = Event::Added {
-            point: Point::new(vec![0.5], None),
+            point: Point::Numbers(vec![Some(0.5), None]),
             context: vec![],
             fidelity: None,
             value: None,
@@ -194,7 +189,7 @@ mod tests {
         let text = event.to_json().unwrap();
         assert_eq!(
             text,
-            r#"{"Added":{"context":[],"now":1.0,"point":{"x":[0.5]},"value":null}}"#
+            r#"{"Added":{"context":[],"now":1.0,"point":{"numbers":[0.5,null]},"value":null}}"#
         );
     }
 
@@ -205,11 +200,13 @@ mod tests {
             r#"{"Failed":{"number":-1,"now":1.0}}"#,
             r#"{"Failed":{"number":0,"now":null}}"#,
             r#"{"Observed":{"number":0,"value":1e999,"now":1.0}}"#,
-            r#"{"Enqueued":{"point":{"x":[0.5],"extra":1}}}"#,
+            r#"{"Enqueued":{"point":{"numbers":[0.5],"extra":1}}}"#,
+            r#"{"Enqueued":{"point":{"numbers":[0.5],"candidate":1}}}"#,
+            r#"{"Enqueued":{"point":{"candidate":-1}}}"#,
             r#"{"Observed":[0,0.5,null,null,1.0]}"#,
-            r#"{"Enqueued":{"point":[[0.5],null,null]}}"#,
-            r#"{"Observed":{"number":0,"value":0.5,"now":1.0,"point":[[0.5],null,null]}}"#,
-            r#"{"Observed":{"number":0,"value":0.5,"now":1.0,"point":{"x":[0.5],"extra":1}}}"#,
+            r#"{"Enqueued":{"point":[0.5]}}"#,
+            r#"{"Observed":{"number":0,"value":0.5,"now":1.0,"point":[0.5]}}"#,
+            r#"{"Observed":{"number":0,"value":0.5,"now":1.0,"point":{"numbers":0.5}}}"#,
             r#"{"Observed":{"number":0,"value":0.5,"now":1.0,"number":1}}"#,
             r#"{"Failed":{"number":0,"now":1.0,"error":"ValueError"}}"#,
             r#"{"Failed":{"number":0,"now":1.0,"error":["ValueError","bad",null]}}"#,

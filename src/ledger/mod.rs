@@ -8,9 +8,12 @@
 //! The events are the whole state of the optimizer. An accepted event is never removed. A value is accepted in every
 //! state of its trial. Only drafts of suggestions can be removed, by [`Ledger::truncate`].
 //!
-//! The point and context of a trial are stored once, as a row of one array; the log stores the other data of an
-//! event. The row has the point where the trial was run. If the trial was started at another point, the trial stores
-//! its start point, too.
+//! Events are in the user's units and sign. The log encodes points and contexts as columns, and orients values so that
+//! larger ones are better; strategies read these.
+//!
+//! The point and context of a trial are rows of two arrays, one in the user's units and one of encoded columns; the log
+//! stores the other data of an event. The rows have the point where the trial was run. If the trial was started at
+//! another point, the trial stores its start point, too.
 
 mod entry;
 pub mod event;
@@ -20,15 +23,19 @@ mod queries;
 mod rules;
 mod trial;
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 pub use entry::{Entry, Fault};
-pub use event::{Action, Again, Clock, Event, Failure, Point, Report, TrialNumber};
+pub use event::{Action, Again, Event, Failure, Report, TrialNumber};
 pub use trial::{State, Trial};
 
-use trial::{Details, Ranking};
+use trial::{AtFidelity, Details, Ranking};
 
+use crate::domain::Member;
 use crate::error::{Error, Result};
+use crate::problem::{Clock, Point, Problem};
 
 /// An enqueued point.
 #[derive(Debug, Clone, PartialEq)]
@@ -41,13 +48,17 @@ pub struct Queued {
 /// The log of events and the state of its trials.
 #[derive(Debug, Clone)]
 pub struct Ledger {
-    clock: Clock,
+    problem: Arc<Problem>,
     /// The numbers of columns of an encoded point and of a context.
     widths: (usize, usize),
+    /// The numbers of searched parameters of a point and of a context.
+    n_numbers: (usize, usize),
     entries: Vec<Entry>,
     trials: Vec<Trial>,
-    /// The rows of all trials, each the point and then the context.
+    /// The encoded rows of all trials, each the point and then the context.
     rows: Vec<f64>,
+    /// The same rows in the user's units; NaN stands for an inactive parameter.
+    numbers: Vec<f64>,
     pending: BTreeSet<TrialNumber>,
     enqueued: Vec<Queued>,
     /// The number of enqueued points that have been suggested.
@@ -58,14 +69,16 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// An empty log. Points have `width` columns and contexts `context_width` columns.
-    pub fn new(clock: Clock, width: usize, context_width: usize) -> Self {
+    /// An empty log of trials of this problem.
+    pub fn new(problem: Arc<Problem>) -> Self {
         Self {
-            clock,
-            widths: (width, context_width),
+            widths: problem.widths(),
+            n_numbers: problem.n_numbers(),
+            problem,
             entries: Vec::new(),
             trials: Vec::new(),
             rows: Vec::new(),
+            numbers: Vec::new(),
             pending: BTreeSet::new(),
             enqueued: Vec::new(),
             n_dequeued: 0,
@@ -82,11 +95,18 @@ impl Ledger {
         self.trials.reserve(n_trials);
         self.rows
             .reserve(n_trials * (self.widths.0 + self.widths.1));
+        self.numbers
+            .reserve(n_trials * (self.n_numbers.0 + self.n_numbers.1));
+    }
+
+    /// The problem of these trials.
+    pub fn problem(&self) -> &Arc<Problem> {
+        &self.problem
     }
 
     /// The unit of time.
     pub fn clock(&self) -> Clock {
-        self.clock
+        self.problem.clock
     }
 
     /// The numbers of columns of an encoded point and of a context.
@@ -139,18 +159,48 @@ impl Ledger {
 
     /// The point where a trial was run, or was started if no other point was reported.
     pub fn point(&self, number: TrialNumber) -> Point {
-        let trial = &self.trials[number];
-        Point {
-            x: self.x(number).to_vec(),
-            index: trial.index.map(|index| index as usize),
-            given: trial.given().map(<[f64]>::to_vec),
+        if let Some(index) = self.trials[number].index {
+            return Point::Candidate(index as usize);
         }
+        let (point, _) = self.numbers_of(number).split_at(self.n_numbers.0);
+        let active = |number: &f64| Some(*number).filter(|number| !number.is_nan());
+        Point::Numbers(point.iter().map(active).collect())
+    }
+
+    /// The encoded point where a trial was run, and its row number among candidates.
+    pub fn member(&self, number: TrialNumber) -> Member {
+        let index = self.trials[number].index;
+        Member::new(self.x(number).to_vec(), index.map(|index| index as usize))
+    }
+
+    /// The context of a trial: one number for each searched parameter.
+    pub fn context_numbers(&self, number: TrialNumber) -> &[f64] {
+        &self.numbers_of(number)[self.n_numbers.0..]
+    }
+
+    fn numbers_of(&self, number: TrialNumber) -> &[f64] {
+        let n = self.n_numbers.0 + self.n_numbers.1;
+        &self.numbers[number * n..(number + 1) * n]
+    }
+
+    /// The value of a trial in the user's sign.
+    pub fn value(&self, number: TrialNumber) -> Option<f64> {
+        let value = self.trials[number].value;
+        value.map(|value| self.problem.direction.oriented(value))
     }
 
     /// The point where a trial was suggested or added.
     pub fn started_point(&self, number: TrialNumber) -> Point {
         let started = self.trials[number].started().cloned();
         started.unwrap_or_else(|| self.point(number))
+    }
+
+    /// The encoded point where a trial was suggested or added.
+    pub fn started_x(&self, number: TrialNumber) -> Cow<'_, [f64]> {
+        match self.trials[number].started() {
+            None => Cow::Borrowed(self.x(number)),
+            Some(point) => Cow::Owned(self.problem.encode(point)),
+        }
     }
 
     /// The point where a trial was run, if one was reported.
@@ -193,6 +243,11 @@ impl Ledger {
         self.ranking.best()
     }
 
+    /// The points of the queue that are not suggested yet.
+    pub fn queued(&self) -> &[Queued] {
+        &self.enqueued[self.n_dequeued..]
+    }
+
     /// The first point of the queue.
     pub fn next_queued(&self) -> Option<&Queued> {
         self.enqueued.get(self.n_dequeued)
@@ -200,7 +255,7 @@ impl Ledger {
 
     /// The current time: the number of suggestions so far, or the seconds given by the caller.
     pub fn now(&self, seconds: Option<f64>) -> Result<f64> {
-        match (self.clock, seconds) {
+        match (self.problem.clock, seconds) {
             (Clock::Iterations, _) => Ok(self.n_suggested as f64),
             (Clock::Seconds, Some(now)) if now.is_finite() => Ok(now),
             (Clock::Seconds, now) => Err(Error::InvalidTime {
@@ -244,6 +299,8 @@ impl Ledger {
             self.trials.pop();
             self.rows
                 .truncate(self.trials.len() * (self.widths.0 + self.widths.1));
+            self.numbers
+                .truncate(self.trials.len() * (self.n_numbers.0 + self.n_numbers.1));
             self.pending.remove(&self.trials.len());
         }
     }
@@ -264,13 +321,13 @@ impl Ledger {
                 self.n_dequeued += usize::from(queued);
                 self.n_suggested += 1;
                 let details = Details {
-                    fidelity,
+                    fidelity: self.at_fidelity(fidelity),
                     expires_at,
                     note,
                     attrs,
                     ..Details::default()
                 };
-                let number = self.start(point, &context, now, true, details);
+                let number = self.start(&point, &context, now, true, details);
                 Entry::Suggested { number, queued }
             }
             Event::Added {
@@ -285,11 +342,12 @@ impl Ledger {
                 attrs,
             } => {
                 let details = Details {
-                    fidelity,
+                    fidelity: self.at_fidelity(fidelity),
                     attrs,
                     ..Details::default()
                 };
-                let number = self.start(point, &context, now, false, details);
+                let number = self.start(&point, &context, now, false, details);
+                let value = value.map(|value| self.problem.direction.oriented(value));
                 let report = Report {
                     std,
                     cost,
@@ -336,6 +394,7 @@ impl Ledger {
                     point,
                     attrs,
                 };
+                let value = self.problem.direction.oriented(value);
                 self.set_value(number, value, &report, Some(now));
                 Entry::Observed {
                     number: number as u32,
@@ -360,6 +419,7 @@ impl Ledger {
                     point,
                     attrs,
                 };
+                let value = self.problem.direction.oriented(value);
                 self.set_value(number, value, &report, None);
                 Entry::Amended {
                     number: number as u32,
@@ -394,23 +454,21 @@ impl Ledger {
 
     fn start(
         &mut self,
-        point: Point,
+        point: &Point,
         context: &[f64],
         now: f64,
         suggested: bool,
         details: Details,
     ) -> u32 {
         let number = self.trials.len();
-        self.rows.extend_from_slice(&point.x);
-        self.rows.extend_from_slice(context);
-        let details = Details {
-            given: point.given,
-            ..details
-        };
+        self.rows.extend(self.problem.encode(point));
+        self.rows.extend(self.problem.encode_context(context));
+        self.numbers.extend(numbers_of(point));
+        self.numbers.extend_from_slice(context);
         self.trials.push(Trial {
             state: State::Pending,
             suggested,
-            index: point.index.map(|index| index as u32),
+            index: point.index().map(|index| index as u32),
             value: None,
             suggested_at: now,
             ended_at: None,
@@ -427,7 +485,7 @@ impl Ledger {
             self.n_observed += 1;
         }
         if let Some(point) = &report.point {
-            self.set_run_point(number, point.clone());
+            self.set_run_point(number, point);
         }
         self.trials[number].value = Some(value);
         self.trials[number].set_report(report);
@@ -435,14 +493,22 @@ impl Ledger {
     }
 
     /// Sets the point where a trial was run.
-    fn set_run_point(&mut self, number: TrialNumber, point: Point) {
+    fn set_run_point(&mut self, number: TrialNumber, point: &Point) {
         let started = self.started_point(number);
         let first = number * (self.widths.0 + self.widths.1);
-        self.rows[first..first + self.widths.0].copy_from_slice(&point.x);
+        self.rows[first..first + self.widths.0].copy_from_slice(&self.problem.encode(point));
+        let first = number * (self.n_numbers.0 + self.n_numbers.1);
+        for (old, new) in self.numbers[first..].iter_mut().zip(numbers_of(point)) {
+            *old = new;
+        }
         let trial = &mut self.trials[number];
-        trial.index = point.index.map(|index| index as u32);
+        trial.index = point.index().map(|index| index as u32);
         trial.reported_mut().started = Some(started);
-        trial.details.get_or_insert_default().given = point.given;
+    }
+
+    fn at_fidelity(&self, fidelity: Option<f64>) -> Option<AtFidelity> {
+        let (value, z) = (fidelity?, self.problem.z(fidelity)?);
+        Some(AtFidelity { value, z })
     }
 
     /// Sets the state of a trial and its end time. A repeated report of the same state keeps the earlier time.
@@ -454,6 +520,15 @@ impl Ledger {
             trial.ended_at = Some(now);
         }
     }
+}
+
+/// The numbers of a point of a space, NaN where inactive; none for a candidate.
+fn numbers_of(point: &Point) -> impl Iterator<Item = f64> {
+    let numbers = match point {
+        Point::Numbers(numbers) => numbers.as_slice(),
+        Point::Candidate(_) => &[],
+    };
+    numbers.iter().map(|number| number.unwrap_or(f64::NAN))
 }
 
 #[cfg(test)]

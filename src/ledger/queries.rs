@@ -2,7 +2,8 @@
 
 use crate::ledger::Ledger;
 use crate::ledger::entry::Entry;
-use crate::ledger::event::{Action, Event, Point, TrialNumber};
+use crate::ledger::event::{Action, Event, TrialNumber};
+use crate::problem::Point;
 
 impl Ledger {
     /// Whether the point of a trial came from the queue.
@@ -62,14 +63,11 @@ impl Ledger {
         match &report.point {
             // A replicate is a trial of its own. It is at the place where the trial was at that time.
             None if is_added => {
-                is_same_place(found, &started)
-                    || self
-                        .points_run(*number)
-                        .any(|run| is_same_place(found, run))
+                *found == started || self.points_run(*number).any(|run| found == run)
             }
             wanted => {
                 let wanted = wanted.as_ref().unwrap_or(&started);
-                is_same_place(found, wanted) && (is_added || concerned == Some(*number))
+                found == wanted && (is_added || concerned == Some(*number))
             }
         }
     }
@@ -86,8 +84,4 @@ impl Ledger {
             _ => None,
         })
     }
-}
-
-fn is_same_place(a: &Point, b: &Point) -> bool {
-    a.x == b.x && a.index == b.index
 }

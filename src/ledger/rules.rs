@@ -1,8 +1,9 @@
 //! The rules of the log: the event of an action, and the validity of events.
 
 use crate::error::{Error, Result};
-use crate::ledger::event::{Action, Again, Event, Point, Report, TrialNumber};
+use crate::ledger::event::{Action, Again, Event, Report, TrialNumber};
 use crate::ledger::{Ledger, Queued, State, json};
+use crate::problem::Point;
 
 impl Ledger {
     /// The event of an action; None if the action changes nothing. The log is not changed.
@@ -16,11 +17,11 @@ impl Ledger {
             } => {
                 let trial = self.trial(number)?;
                 check_report(number, Some(value), &report)?;
-                match (trial.value, again) {
+                match (self.value(number), again) {
                     (None, _) => Some(report.observed(number, value, now)),
                     (Some(_), Again::Replicate) => Some(report.added(
                         self.point(number),
-                        self.context(number).to_vec(),
+                        self.context_numbers(number).to_vec(),
                         trial.fidelity(),
                         Some(value),
                         now,
@@ -102,16 +103,15 @@ impl Ledger {
         same(std, trial.std())
             && same(cost, trial.cost())
             && same(duration, trial.duration())
-            && point.as_ref().is_none_or(|point| {
-                let index = trial.index.map(|index| index as usize);
-                (&point.x[..], point.index) == (self.x(number), index)
-            })
+            && point
+                .as_ref()
+                .is_none_or(|point| *point == self.point(number))
     }
 
     /// The state of a trial that has no value.
     fn state_without_value(&self, number: TrialNumber) -> Result<State> {
         let trial = self.trial(number)?;
-        match trial.value {
+        match self.value(number) {
             Some(value) => Err(Error::AlreadyObserved { number, value }),
             None => Ok(trial.state),
         }
@@ -121,7 +121,7 @@ impl Ledger {
     pub(super) fn allows(&self, event: &Event) -> Result<bool> {
         let has_value = |number: &TrialNumber| Ok(self.trial(*number)?.value.is_some());
         let finite = |x: &Option<f64>| x.is_none_or(f64::is_finite);
-        let share = |z: &Option<f64>| z.is_none_or(|z| (0.0..=1.0).contains(&z));
+        let share = |v: &Option<f64>| self.problem.check_fidelity(*v).is_ok();
         let report = |std: &Option<f64>, cost: &Option<f64>, duration: &Option<f64>| {
             [std, cost, duration].into_iter().flatten().all(is_amount)
         };
@@ -213,12 +213,12 @@ impl Ledger {
         })
     }
 
-    /// Whether a point and its context have the widths of this log.
+    /// Whether a point and its context belong to the problem of this log.
     fn fits(&self, point: &Point, context: Option<&Vec<f64>>) -> bool {
         let small = |index: usize| u32::try_from(index).is_ok();
-        point.x.len() == self.widths().0
-            && point.index.is_none_or(small)
-            && context.is_none_or(|context| context.len() == self.widths().1)
+        self.problem.check_point(point).is_ok()
+            && point.index().is_none_or(small)
+            && context.is_none_or(|context| self.problem.check_context(context).is_ok())
     }
 }
 

@@ -6,11 +6,24 @@ mod possible;
 mod reported;
 
 use super::*;
+use crate::problem::{Fidelity, Parameter, Real};
 use proptest::prelude::*;
+
+impl Ledger {
+    /// An empty log of trials in a unit cube, with contexts in another one and fidelities in [0, 1].
+    pub(crate) fn in_unit_cube(clock: Clock, width: usize, context_width: usize) -> Self {
+        let axis = Parameter::Real(Real::new(0.0, 1.0, false, None).unwrap());
+        let problem = Problem {
+            fidelity: Some(Fidelity::new(axis, None, None).unwrap()),
+            ..Problem::unit_cube(width, context_width, clock).unwrap()
+        };
+        Self::new(Arc::new(problem))
+    }
+}
 
 /// The ledger after these events.
 fn replay(events: impl Iterator<Item = Event>) -> Result<Ledger> {
-    let mut ledger = Ledger::new(Clock::Iterations, 1, 0);
+    let mut ledger = Ledger::in_unit_cube(Clock::Iterations, 1, 0);
     for event in events {
         ledger.append(event)?;
     }
@@ -59,16 +72,16 @@ fn suggest(ledger: &mut Ledger, point: Point, now: f64, queued: bool) {
 }
 
 fn started(clock: Clock, n: usize) -> Ledger {
-    let mut ledger = Ledger::new(clock, 1, 0);
+    let mut ledger = Ledger::in_unit_cube(clock, 1, 0);
     for k in 0..n {
         let now = ledger.now(Some(10.0 * k as f64)).unwrap();
-        suggest(&mut ledger, point(k as f64), now, false);
+        suggest(&mut ledger, point(k as f64 / 8.0), now, false);
     }
     ledger
 }
 
 fn point(x: f64) -> Point {
-    Point::new(vec![x], None)
+    Point::at(&[x])
 }
 
 #[test]
@@ -112,16 +125,16 @@ fn a_time_is_finite() {
 
 #[test]
 fn all_data_of_a_start_is_read_back() {
-    let point = r#""point":{"x":[0.5],"index":3,"given":[7.0]}"#;
+    let point = r#""point":{"numbers":[0.5]}"#;
     let rest = r#""fidelity":0.25,"attrs":"{\"a\":1}""#;
-    let start = r#""context":[2.0],"now":0.0,"expires_at":9.0"#;
+    let start = r#""context":[0.25],"now":0.0,"expires_at":9.0"#;
     let texts = [
         format!(r#"{{"Enqueued":{{{point},{rest}}}}}"#),
         format!(r#"{{"Suggested":{{{point},{rest},{start},"queued":true}}}}"#),
         format!(r#"{{"Suggested":{{{point},{rest},{start},"queued":false,"note":"written"}}}}"#),
     ];
     let events = texts.map(|text| Event::from_json(&text).unwrap());
-    let mut ledger = Ledger::new(Clock::Iterations, 1, 1);
+    let mut ledger = Ledger::in_unit_cube(Clock::Iterations, 1, 1);
     for event in &events {
         ledger.append(event.clone()).unwrap();
     }
@@ -133,10 +146,8 @@ fn all_data_of_a_start_is_read_back() {
             (Some(0.25), Some(9.0), note)
         );
         assert_eq!(trial.attrs().collect::<Vec<_>>(), [r#"{"a":1}"#]);
-        assert_eq!(trial.given(), Some(&[7.0][..]));
         let row = (ledger.x(number), ledger.context(number));
-        assert_eq!(row, (&[0.5][..], &[2.0][..]));
-        assert_eq!(ledger.point(number).index, Some(3));
+        assert_eq!(row, (&[0.5][..], &[0.25][..]));
     }
     assert_eq!((ledger.n_observed(), ledger.next_queued()), (0, None));
     for number in [1, 0] {
@@ -216,17 +227,14 @@ fn of_equal_values_the_first_is_the_best_and_signed_zeros_are_equal() {
 /// Random reports.
 fn reports() -> impl Strategy<Value = Report> {
     let amount = || prop::option::weighted(0.2, 0u8..4);
-    let place = prop::option::weighted(0.3, (0u8..4, any::<bool>()));
+    let place = prop::option::weighted(0.3, 0u8..4);
     let attrs = prop::option::weighted(0.3, "[a-c]");
     (amount(), amount(), amount(), place, attrs).prop_map(|(std, cost, duration, place, key)| {
         Report {
             std: std.map(f64::from),
             cost: cost.map(f64::from),
             duration: duration.map(f64::from),
-            point: place.map(|(x, given)| Point {
-                given: given.then(|| vec![f64::from(x)]),
-                ..point(f64::from(x) / 4.0)
-            }),
+            point: place.map(|x| point(f64::from(x) / 4.0)),
             attrs: key.map(|key| format!("{{\"{key}\":1}}")),
         }
     })
@@ -246,13 +254,13 @@ proptest! {
     fn replaying_the_log_gives_the_same_ledger(
         steps in prop::collection::vec((0u8..7, 0usize..12, -3i8..3, reports()), 0..80),
     ) {
-        let mut ledger = Ledger::new(Clock::Iterations, 1, 0);
+        let mut ledger = Ledger::in_unit_cube(Clock::Iterations, 1, 0);
         let mut started: Vec<Point> = Vec::new();
         for (kind, number, value, report) in steps {
             let now = ledger.now(None).unwrap();
             let text = report.attrs.clone();
             match kind {
-                0 => act(&mut ledger, Action::enqueue(point(value.into())), now).unwrap(),
+                0 => act(&mut ledger, Action::enqueue(point(f64::from(value.unsigned_abs()) / 4.0)), now).unwrap(),
                 1 | 6 => {
                     let again = [Again::Refuse, Again::Amend, Again::Replicate][number % 3];
                     act(&mut ledger, Action::Observe { number, value: value.into(), report, again }, now).ok();
@@ -285,7 +293,7 @@ proptest! {
         let texts: Result<Vec<_>> = ledger.events(0).map(|event| event.to_json()).collect();
         let events: Result<Vec<_>> = texts.unwrap().iter().map(|text| Event::from_json(text)).collect();
         let again = replay(events.unwrap().into_iter()).unwrap();
-        prop_assert!(again.entries() == ledger.entries() && again.rows == ledger.rows);
+        prop_assert!(again.entries() == ledger.entries() && again.rows == ledger.rows && again.numbers == ledger.numbers);
         prop_assert_eq!(again.trials(), ledger.trials());
         prop_assert_eq!(again.best(), ledger.best());
         prop_assert_eq!(again.best(), best_of_all(&again));
@@ -344,7 +352,7 @@ fn invalid_events_are_refused() {
         value(1, f64::NAN),
         amended(1, None, None),
         amended(0, Some(-1.0), None),
-        amended(0, None, Some(Point::new(vec![0.5, 0.5], None))),
+        amended(0, None, Some(Point::at(&[0.5, 0.5]))),
         with(Report {
             std: Some(f64::INFINITY),
             ..plain()
@@ -358,7 +366,7 @@ fn invalid_events_are_refused() {
             ..plain()
         }),
         with(Report {
-            point: Some(Point::new(vec![], None)),
+            point: Some(Point::at(&[])),
             ..plain()
         }),
         with(Report {
@@ -428,11 +436,13 @@ fn points_of_another_width_or_out_of_turn_are_refused() {
     act(&mut ledger, Action::enqueue(point(0.25)), 1.0).unwrap();
     let note = Some("{}".to_string());
     for (at, context, queued, note) in [
-        (Point::new(vec![0.1, 0.2], None), vec![], false, None),
+        (Point::at(&[0.1, 0.2]), vec![], false, None),
         (point(0.5), vec![1.0], false, None),
         (point(0.5), vec![], true, None),
         (point(0.25), vec![], true, note),
-        (Point::new(vec![0.1], Some(1 << 40)), vec![], false, None),
+        (Point::Candidate(0), vec![], false, None),
+        (point(1.5), vec![], false, None),
+        (Point::Numbers(vec![None]), vec![], false, None),
     ] {
         let event = Event::Suggested {
             point: at,

@@ -5,7 +5,8 @@ use std::collections::BinaryHeap;
 
 use crate::domain::fidelity::TOLERANCE;
 use crate::ledger::entry::Fault;
-use crate::ledger::event::{Failure, Point, Report, TrialNumber};
+use crate::ledger::event::{Failure, Report, TrialNumber};
+use crate::problem::Point;
 
 /// The state of a trial; `Observed` can be reached from every other state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,7 +36,7 @@ impl State {
     }
 }
 
-/// A trial. Its point and context are stored as a row of the [`crate::ledger::Ledger`].
+/// A trial. Its point and context are stored in rows of the [`crate::ledger::Ledger`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct Trial {
     pub state: State,
@@ -43,6 +44,7 @@ pub struct Trial {
     pub suggested: bool,
     /// The row number of the candidate where the trial was run, if the domain is a list of candidates.
     pub index: Option<u32>,
+    /// The value, oriented so that larger ones are better.
     pub value: Option<f64>,
     /// The time of the suggestion, or of the addition of an added trial.
     pub suggested_at: f64,
@@ -55,8 +57,7 @@ pub struct Trial {
 /// Data that most trials do not have.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Details {
-    pub given: Option<Vec<f64>>,
-    pub fidelity: Option<f64>,
+    pub fidelity: Option<AtFidelity>,
     pub expires_at: Option<f64>,
     pub note: Option<String>,
     /// The attributes given at the start of the trial.
@@ -64,6 +65,13 @@ pub(super) struct Details {
     pub std: Option<f64>,
     pub cost: Option<f64>,
     pub reported: Option<Box<Reported>>,
+}
+
+/// A fidelity in the user's units, and as a share in [0, 1].
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct AtFidelity {
+    pub value: f64,
+    pub z: f64,
 }
 
 /// Data that very few reports have.
@@ -110,14 +118,17 @@ impl Trial {
         self.reported()?.duration
     }
 
-    /// The fidelity z in [0, 1], if given.
+    /// The fidelity in the user's units, if given.
     pub fn fidelity(&self) -> Option<f64> {
-        self.details.as_ref()?.fidelity
+        Some(self.details.as_ref()?.fidelity?.value)
     }
 
-    /// The fidelity z; 1 if none was given.
+    /// The fidelity z in [0, 1]; 1 if none was given.
     pub fn z(&self) -> f64 {
-        self.fidelity().unwrap_or(1.0)
+        let details = self.details.as_ref();
+        details
+            .and_then(|details| details.fidelity)
+            .map_or(1.0, |fidelity| fidelity.z)
     }
 
     /// The wall-clock time in seconds after which the trial no longer counts as arriving.
@@ -145,11 +156,6 @@ impl Trial {
     /// The error of a failed trial, if reported.
     pub fn error(&self) -> Option<&Failure> {
         self.reported()?.error.as_ref()
-    }
-
-    /// The coordinates where the trial was run, as the user gave them.
-    pub fn given(&self) -> Option<&[f64]> {
-        self.details.as_ref()?.given.as_deref()
     }
 
     /// The point where it was started, if it was run elsewhere.

@@ -2,13 +2,17 @@
 
 use std::sync::Arc;
 
-use ndarray::{Array1, Array2, ArrayView1, ArrayView2, Axis};
+use ndarray::{Array1, Array2, ArrayView1, ArrayView2, Axis, s};
 
+use serde::{Deserialize, Serialize};
+
+use super::saved::SavedCandidates;
 use crate::domain::Domain;
 use crate::error::Result;
 
 /// A list of candidates, one per row.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "SavedCandidates", into = "SavedCandidates")]
 pub struct Candidates {
     points: Array2<f64>,
     low: Array1<f64>,
@@ -50,6 +54,17 @@ impl Candidates {
     /// Whether there are no candidates, which the constructor refuses.
     pub fn is_empty(&self) -> bool {
         self.points.is_empty()
+    }
+
+    /// The candidates in the user's units.
+    pub fn points(&self) -> ArrayView2<'_, f64> {
+        self.points.view()
+    }
+
+    /// The columns of a candidate.
+    pub fn row(&self, index: usize) -> Vec<f64> {
+        let row = self.points.slice(s![index..=index, ..]);
+        self.encode(row).into_iter().collect()
     }
 
     /// The columns of rows in the user's units.

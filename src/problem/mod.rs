@@ -1,15 +1,231 @@
-//! The problem in the user's units: parameters with names, ranges and conditions, or a list of candidates. They are
-//! checked, encoded and decoded here.
+//! The problem in the user's units: what the points, contexts and fidelities are, and which values are better.
 //!
-//! * [`parameter`]: one file per kind of parameter; [`space`]: named parameters and their conditions; [`candidates`]:
-//!   finite lists
+//! * [`point`]: one point; [`parameter`]: one file per kind of parameter; [`space`]: named parameters and their
+//!   conditions; [`candidates`]: finite lists
+//! * [`fidelity`]: the share of a full evaluation, in the user's units
+//! * [`saved`]: the saved form
+//!
+//! All numbers of the user are checked here, and encoded as columns for strategies, which maximise over encoded points.
 
 pub mod candidates;
+pub mod fidelity;
 pub mod parameter;
+mod point;
+mod saved;
 pub mod space;
 #[cfg(test)]
 mod tests;
 
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::domain::{Coordinate, Domain};
+use crate::error::{Error, Result};
+
 pub use candidates::Candidates;
+pub use fidelity::Fidelity;
 pub use parameter::{Choices, Integer, Kind, Parameter, Real};
+pub use point::Point;
 pub use space::{Declaration, Role, Space};
+
+/// The unit of time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Clock {
+    /// The number of suggestions so far. A result that arrives before the next suggestion has delay 1.
+    Iterations,
+    /// Seconds, given by the caller.
+    Seconds,
+}
+
+/// Which values are better.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Direction {
+    Maximize,
+    Minimize,
+}
+
+impl Direction {
+    /// Converts a value of f to a value that is maximised, or back.
+    pub fn oriented(self, value: f64) -> f64 {
+        match self {
+            Direction::Maximize => value,
+            Direction::Minimize => -value,
+        }
+    }
+}
+
+/// The points that may be suggested.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Members {
+    Space(Space),
+    Candidates(Candidates),
+}
+
+/// What is optimised, for any strategy.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Problem {
+    pub members: Members,
+    pub context: Option<Space>,
+    pub fidelity: Option<Fidelity>,
+    pub direction: Direction,
+    pub clock: Clock,
+}
+
+impl Problem {
+    /// The maximisation over a space, without contexts or fidelities; the clock counts suggestions.
+    pub fn new(space: Space) -> Self {
+        Self {
+            members: Members::Space(space),
+            context: None,
+            fidelity: None,
+            direction: Direction::Maximize,
+            clock: Clock::Iterations,
+        }
+    }
+
+    /// The maximisation over the unit cube, whose points are their own columns, with contexts of another unit cube.
+    pub fn unit_cube(width: usize, context_width: usize, clock: Clock) -> Result<Self> {
+        let cube = |role, name: &str, n: usize| {
+            let declared = (0..n).map(|i| {
+                Ok(Declaration {
+                    name: format!("{name}{i}"),
+                    parameter: Parameter::Real(Real::new(0.0, 1.0, false, None)?),
+                    when: Vec::new(),
+                })
+            });
+            Space::new(role, declared.collect::<Result<_>>()?)
+        };
+        let context = match context_width {
+            0 => None,
+            n => Some(cube(Role::Context, "z", n)?),
+        };
+        Ok(Self {
+            context,
+            clock,
+            ..Self::new(cube(Role::Params, "x", width)?)
+        })
+    }
+
+    /// The encoded domain of the points.
+    pub fn domain(&self) -> &Arc<Domain> {
+        match &self.members {
+            Members::Space(space) => space.domain(),
+            Members::Candidates(candidates) => candidates.domain(),
+        }
+    }
+
+    /// The encoded coordinates of a context; empty if none is declared.
+    pub fn context_coordinates(&self) -> &[Coordinate] {
+        match self.context.as_ref().map(|space| space.domain().as_ref()) {
+            Some(Domain::Box(product)) => product,
+            _ => &[],
+        }
+    }
+
+    /// The numbers of columns of an encoded point and of an encoded context.
+    pub fn widths(&self) -> (usize, usize) {
+        let context = self.context.as_ref();
+        let context_width = context.map_or(0, |space| space.domain().width());
+        (self.domain().width(), context_width)
+    }
+
+    /// The numbers of searched parameters of a point (0 for candidates) and of a context.
+    pub fn n_numbers(&self) -> (usize, usize) {
+        let n = match &self.members {
+            Members::Space(space) => space.n_searched(),
+            Members::Candidates(_) => 0,
+        };
+        (n, self.context.as_ref().map_or(0, Space::n_searched))
+    }
+
+    /// Refuses a point that is not a member.
+    pub fn check_point(&self, point: &Point) -> Result<()> {
+        match (&self.members, point) {
+            (Members::Space(space), Point::Numbers(numbers)) => space.check(numbers),
+            (Members::Candidates(list), Point::Candidate(index)) if *index < list.len() => Ok(()),
+            (Members::Candidates(list), Point::Candidate(index)) => Err(Error::InvalidPoint(
+                format!("candidate {index} does not exist: there are {}", list.len()),
+            )),
+            (Members::Space(_), Point::Candidate(index)) => Err(Error::InvalidPoint(format!(
+                "candidate {index} is not a point of a space; give one number for each parameter"
+            ))),
+            (Members::Candidates(_), Point::Numbers(_)) => Err(Error::InvalidPoint(
+                "a point of candidates is named by its row number".to_string(),
+            )),
+        }
+    }
+
+    /// Refuses a context that is not declared, missing, or out of range. It has one number per searched parameter.
+    pub fn check_context(&self, context: &[f64]) -> Result<()> {
+        match (&self.context, context) {
+            (None, []) => Ok(()),
+            (None, _) => Err(Error::InvalidContext(
+                "a context was given, but none is declared; declare it with context=".to_string(),
+            )),
+            (Some(_), []) => Err(Error::InvalidContext(
+                "a context is declared but none was given; pass context=".to_string(),
+            )),
+            (Some(space), _) => {
+                let numbers: Vec<Option<f64>> = context.iter().copied().map(Some).collect();
+                space.check(&numbers)
+            }
+        }
+    }
+
+    /// Refuses a fidelity that is not declared or out of range.
+    pub fn check_fidelity(&self, fidelity: Option<f64>) -> Result<()> {
+        match (&self.fidelity, fidelity) {
+            (_, None) => Ok(()),
+            (Some(declared), Some(value)) => declared.check_value(value),
+            (None, Some(value)) => Err(Error::InvalidFidelity(format!(
+                "a fidelity ({value}) was given, but none is declared; declare it with fidelity="
+            ))),
+        }
+    }
+
+    /// The columns of a point.
+    pub fn encode(&self, point: &Point) -> Vec<f64> {
+        match (&self.members, point) {
+            (Members::Space(space), Point::Numbers(numbers)) => space.encode_searched(numbers),
+            (Members::Candidates(list), Point::Candidate(index)) => list.row(*index),
+            _ => vec![f64::NAN; self.domain().width()], // check_point has refused it
+        }
+    }
+
+    /// The point of the member at these columns; `index` is its row number among candidates.
+    pub fn decode(&self, x: &[f64], index: Option<usize>) -> Point {
+        match (&self.members, index) {
+            (Members::Space(space), _) => Point::Numbers(space.decode_searched(x)),
+            (Members::Candidates(_), Some(index)) => Point::Candidate(index),
+            (Members::Candidates(list), None) => {
+                let nearest = list.domain().snap(&mut x.to_vec());
+                Point::Candidate(nearest.unwrap_or_default())
+            }
+        }
+    }
+
+    /// The columns of a context, which has one number per searched parameter.
+    pub fn encode_context(&self, context: &[f64]) -> Vec<f64> {
+        match &self.context {
+            None => Vec::new(),
+            Some(space) => {
+                let numbers: Vec<Option<f64>> = context.iter().copied().map(Some).collect();
+                space.encode_searched(&numbers)
+            }
+        }
+    }
+
+    /// The fidelity z in [0, 1] of a fidelity in the user's units.
+    pub fn z(&self, fidelity: Option<f64>) -> Option<f64> {
+        let declared = self.fidelity.as_ref()?;
+        fidelity.map(|value| declared.encode(value))
+    }
+
+    /// The fidelity in the user's units; None if none is declared.
+    pub fn fidelity_at(&self, z: f64) -> Option<f64> {
+        self.fidelity.as_ref().map(|declared| declared.decode(z))
+    }
+}

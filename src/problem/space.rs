@@ -6,12 +6,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use super::Parameter;
+use super::saved::SavedSpace;
 use crate::domain::{Condition, Conditions, Coordinate, Domain};
 use crate::error::{Error, Result};
 
 /// A parameter as it is declared.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Declaration {
     pub name: String,
     pub parameter: Parameter,
@@ -20,7 +23,7 @@ pub struct Declaration {
 }
 
 /// What the points of a space are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Role {
     Params,
     /// A context has no conditions.
@@ -28,7 +31,8 @@ pub enum Role {
 }
 
 /// The parameters of a search space or of contexts.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "SavedSpace", into = "SavedSpace")]
 pub struct Space {
     role: Role,
     names: Vec<String>,
@@ -106,6 +110,28 @@ impl Space {
         })
     }
 
+    /// What the points of this space are.
+    pub fn role(&self) -> Role {
+        self.role
+    }
+
+    /// The parameters as they were declared.
+    pub fn declared(&self) -> Vec<Declaration> {
+        let when = |i: usize| {
+            let own = self.conditions.iter().flat_map(move |all| &all.when[i]);
+            own.map(|Condition(parent, levels)| (self.names[*parent].clone(), levels.clone()))
+                .collect()
+        };
+        let named = self.names.iter().zip(&self.parameters).enumerate();
+        named
+            .map(|(i, (name, parameter))| Declaration {
+                name: name.clone(),
+                parameter: parameter.clone(),
+                when: when(i),
+            })
+            .collect()
+    }
+
     /// The encoded domain of the parameters that are searched.
     pub fn domain(&self) -> &Arc<Domain> {
         &self.domain
@@ -114,6 +140,16 @@ impl Space {
     /// The numbers of the parameters that are searched: all except constants.
     pub fn searched(&self) -> impl Iterator<Item = usize> {
         self.searched.iter().map(|(i, _)| *i)
+    }
+
+    /// The number of parameters, constants included.
+    pub fn n_parameters(&self) -> usize {
+        self.parameters.len()
+    }
+
+    /// The number of parameters that are searched.
+    pub fn n_searched(&self) -> usize {
+        self.searched.len()
     }
 
     /// Whether each parameter is active. A parameter is inactive if one of its parents is not given.
@@ -184,37 +220,52 @@ impl Space {
 
     /// The columns of a point that `complete` returned.
     pub fn encode(&self, numbers: &[Option<f64>]) -> Vec<f64> {
+        self.encode_searched(&self.only_searched(numbers))
+    }
+
+    /// The columns of the numbers of the searched parameters; None for inactive ones.
+    pub fn encode_searched(&self, numbers: &[Option<f64>]) -> Vec<f64> {
         let mut x = vec![0.0; self.domain.width()];
-        for (i, at) in &self.searched {
+        for ((i, at), number) in self.searched.iter().zip(numbers) {
             let kind = self.parameters[*i].kind();
-            match numbers[*i] {
-                Some(number) => kind.encode(number, &mut x[at.clone()]),
+            match number {
+                Some(number) => kind.encode(*number, &mut x[at.clone()]),
                 None => x[at.clone()].fill(kind.coordinate().inactive()),
             }
         }
         x
     }
 
+    /// The numbers of the searched parameters at the point nearest to these columns; None for inactive ones.
+    pub fn decode_searched(&self, x: &[f64]) -> Vec<Option<f64>> {
+        let number = |(i, at): &(usize, std::ops::Range<usize>)| {
+            Some(self.parameters[*i].kind().decode(&x[at.clone()]))
+        };
+        let numbers: Vec<Option<f64>> = self.searched.iter().map(number).collect();
+        match self.conditions {
+            None => numbers,
+            Some(_) => self.only_searched(&self.spread(&numbers)),
+        }
+    }
+
     /// The numbers of the point nearest to these columns; None for inactive parameters.
     pub fn decode(&self, x: &[f64]) -> Vec<Option<f64>> {
-        let kinds = self
-            .searched
-            .iter()
-            .map(|(i, at)| (self.parameters[*i].kind(), at));
-        let numbers: Vec<f64> = kinds
-            .map(|(kind, at)| kind.decode(&x[at.clone()]))
-            .collect();
-        self.spread(&numbers)
+        self.spread(&self.decode_searched(x))
+    }
+
+    /// The numbers of the searched parameters among the numbers of all.
+    pub fn only_searched(&self, numbers: &[Option<f64>]) -> Vec<Option<f64>> {
+        self.searched().map(|i| numbers[i]).collect()
     }
 
     /// The numbers of all parameters from the numbers of the searched ones; None for inactive parameters.
-    pub fn spread(&self, searched: &[f64]) -> Vec<Option<f64>> {
+    pub fn spread(&self, searched: &[Option<f64>]) -> Vec<Option<f64>> {
         let parameters = self.parameters.iter();
         let mut numbers: Vec<Option<f64>> = parameters
             .map(|each| each.is_constant().then(|| each.kind().member(0)))
             .collect();
         for ((i, _), number) in self.searched.iter().zip(searched) {
-            numbers[*i] = Some(*number);
+            numbers[*i] = *number;
         }
         if self.conditions.is_some() {
             let active = self.active(&numbers);
@@ -223,6 +274,57 @@ impl Space {
             }
         }
         numbers
+    }
+
+    /// Refuses numbers of the searched parameters that are not those of one point of this space.
+    pub fn check(&self, searched: &[Option<f64>]) -> Result<()> {
+        if searched.len() != self.searched.len() {
+            return Err(self.role.error(format!(
+                "{} has {} numbers; give one for each of {}",
+                self.role.point(),
+                searched.len(),
+                list(
+                    &self
+                        .searched()
+                        .map(|i| self.names[i].clone())
+                        .collect::<Vec<_>>()
+                )
+            )));
+        }
+        for ((i, _), number) in self.searched.iter().zip(searched) {
+            let kind = self.parameters[*i].kind();
+            if let Some(number) = number
+                && kind.checked(*number) != Some(*number)
+            {
+                return Err(self.role.error(format!(
+                    "{}['{}']={number:?} is not usable: pass {}",
+                    self.role.point(),
+                    self.names[*i],
+                    kind.expected()
+                )));
+            }
+        }
+        let is_complete = match self.conditions {
+            None => searched.iter().all(Option::is_some),
+            Some(_) => {
+                let mut numbers = self.spread(&vec![None; searched.len()]);
+                for ((i, _), number) in self.searched.iter().zip(searched) {
+                    numbers[*i] = *number;
+                }
+                let active = self.active(&numbers);
+                self.searched
+                    .iter()
+                    .zip(searched)
+                    .all(|((i, _), number)| number.is_some() == active[*i])
+            }
+        };
+        match is_complete {
+            true => Ok(()),
+            false => Err(self.role.error(format!(
+                "{} needs a number for each active parameter, and none for inactive ones",
+                self.role.point()
+            ))),
+        }
     }
 
     /// The level of each given parameter; 0 for constants.

@@ -3,11 +3,12 @@
 use std::cell::RefCell;
 
 use ndarray::ArrayView2;
-use numpy::{PyArray2, PyReadonlyArray1};
+use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
 
 use crate::error::{Error, Result, Stop};
 use crate::maximize::feasible::Feasible;
+use crate::problem::{Members, Problem};
 use crate::python::interrupt::detached;
 
 thread_local! {
@@ -49,6 +50,7 @@ pub fn check_not_calling(optimizer: usize) -> Result<()> {
 pub fn detached_with<T: Send>(
     py: Python<'_>,
     optimizer: usize,
+    problem: &Problem,
     constraints: Option<Py<PyAny>>,
     compute: impl FnOnce(Feasible, &mut Stop) -> Result<T> + Send,
 ) -> PyResult<T> {
@@ -59,7 +61,7 @@ pub fn detached_with<T: Send>(
             let error = RefCell::new(None);
             let check = |rows: ArrayView2<f64>| {
                 let _calling = Calling::of(optimizer);
-                Python::attach(|py| call(py, function, rows)).map_err(|raised| {
+                Python::attach(|py| call(py, problem, function, rows)).map_err(|raised| {
                     *error.borrow_mut() = Some(raised);
                     Error::Interrupted
                 })
@@ -75,8 +77,21 @@ pub fn detached_with<T: Send>(
     }
 }
 
-fn call(py: Python<'_>, function: &Py<PyAny>, rows: ArrayView2<f64>) -> PyResult<Vec<bool>> {
-    let answers = function.call1(py, (PyArray2::from_array(py, &rows),))?;
+/// Whether the points of these encoded rows satisfy the constraints, which take the numbers of all parameters.
+fn call(
+    py: Python<'_>,
+    problem: &Problem,
+    function: &Py<PyAny>,
+    rows: ArrayView2<f64>,
+) -> PyResult<Vec<bool>> {
+    let Members::Space(space) = &problem.members else {
+        return Ok(vec![true; rows.nrows()]); // candidates have no constraints
+    };
+    let points: Vec<Vec<Option<f64>>> = rows
+        .outer_iter()
+        .map(|row| space.decode(&row.to_vec()))
+        .collect();
+    let answers = function.call1(py, (points,))?;
     let answers: PyReadonlyArray1<'_, bool> = answers.extract(py)?;
     Ok(answers.as_array().to_vec())
 }

@@ -24,6 +24,7 @@ type Vector<'py> = Bound<'py, PyArray1<f64>>;
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     errors::register(module)?;
+    module.add_class::<problem::Problem>()?;
     module.add_class::<problem::Parameter>()?;
     module.add_class::<problem::Space>()?;
     module.add_class::<problem::Candidates>()?;

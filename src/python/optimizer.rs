@@ -1,24 +1,25 @@
 //! The Python class `Optimizer`: a log and its strategy.
 
-use std::sync::{Mutex, MutexGuard, TryLockError};
+use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 use std::time::Duration;
 
 use ndarray::Axis;
-use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1, PyReadonlyArray2};
+use numpy::{IntoPyArray, PyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::error::{Error, Result, Stop, check};
 use crate::gp::BLOCK;
 use crate::ledger::{Action, Event, State};
-use crate::optimizer::{Definition, Lease, Optimizer as Core, Request, Settings};
+use crate::optimizer::{Definition, Lease, Optimizer as Core, Request};
+use crate::problem::Problem as CoreProblem;
 use crate::python::constraints::{check_not_calling, detached_with};
-use crate::python::domain::Domain;
 use crate::python::errors::{raise, warn};
 use crate::python::gaussian_process::GaussianProcess;
 use crate::python::interrupt::detached;
+use crate::python::owned2;
+use crate::python::problem::{Place, Problem};
 use crate::python::trial::{Action as PyAction, TrialRecord};
-use crate::python::{owned1, owned2};
 
 const BETWEEN_TRIES: Duration = Duration::from_micros(200);
 
@@ -27,6 +28,7 @@ const BETWEEN_TRIES: Duration = Duration::from_micros(200);
 /// The mutex is locked only while the GIL is released, so a waiting thread does not hold the GIL.
 #[pyclass(frozen, module = "belated._core")]
 pub struct Optimizer {
+    problem: Arc<CoreProblem>,
     core: Mutex<Core>,
 }
 
@@ -40,14 +42,17 @@ type LeftOut<'py> = (
     Bound<'py, PyArray1<f64>>,
 );
 
-/// (point, candidate index, posterior mean, posterior std)
-type Recommended<'py> = (Bound<'py, PyArray1<f64>>, Option<usize>, f64, f64);
-
 impl Optimizer {
     fn from_core(core: Core) -> Self {
         Self {
+            problem: core.definition().problem.clone(),
             core: Mutex::new(core),
         }
+    }
+
+    /// Converts a value that is maximised to a value of f, or back.
+    fn oriented(&self, value: f64) -> f64 {
+        self.problem.direction.oriented(value)
     }
 
     /// The address of this optimizer, which identifies it while it is borrowed.
@@ -71,19 +76,13 @@ impl Optimizer {
     }
 }
 
-fn context(array: Option<PyReadonlyArray1<'_, f64>>) -> Vec<f64> {
-    array.map_or(Vec::new(), |z| owned1(z).to_vec())
-}
-
 #[pymethods]
 impl Optimizer {
     #[new]
-    fn new(py: Python<'_>, domain: &Domain, definition: &str) -> PyResult<Self> {
+    fn new(py: Python<'_>, problem: &Problem, seed: u64, strategy: &str) -> PyResult<Self> {
         detached(py, |_| {
-            Core::new(Definition {
-                domain: domain.core.clone(),
-                settings: Settings::from_json(definition)?,
-            })
+            let definition = Definition::from_json(problem.core.clone(), seed, strategy)?;
+            Core::new(definition)
         })
         .map(Self::from_core)
     }
@@ -93,22 +92,28 @@ impl Optimizer {
         &self,
         py: Python<'_>,
         n: usize,
-        context: Option<PyReadonlyArray1<'_, f64>>,
+        context: Option<Vec<f64>>,
         now: Option<f64>,
         feasible: Option<Py<PyAny>>,
         fidelity: Option<f64>,
     ) -> PyResult<Vec<usize>> {
-        let context = self::context(context);
-        let (numbers, warnings) = detached_with(py, self.address(), feasible, |feasible, stop| {
-            let request = Request {
-                context: &context,
-                fidelity,
-                now,
-                feasible,
-                ..Request::default()
-            };
-            self.lock(stop)?.suggest(n, request, stop)
-        })?;
+        let context = context.unwrap_or_default();
+        let (numbers, warnings) = detached_with(
+            py,
+            self.address(),
+            &self.problem,
+            feasible,
+            |feasible, stop| {
+                let request = Request {
+                    context: &context,
+                    fidelity,
+                    now,
+                    feasible,
+                    ..Request::default()
+                };
+                self.lock(stop)?.suggest(n, request, stop)
+            },
+        )?;
         for warning in warnings {
             if let Err(raised) = warn(py, &warning) {
                 // If warnings are errors, the caller does not get these trials, so abandon them.
@@ -133,31 +138,32 @@ impl Optimizer {
         &self,
         py: Python<'_>,
         n: usize,
-        context: Option<PyReadonlyArray1<'_, f64>>,
+        context: Option<Vec<f64>>,
         now: Option<f64>,
         wall_time: Option<f64>,
         expires_after: Option<f64>,
         feasible: Option<Py<PyAny>>,
         fidelity: Option<f64>,
     ) -> PyResult<Vec<String>> {
-        let context = self::context(context);
+        let context = context.unwrap_or_default();
         let lease = Lease {
             wall_time,
             seconds: expires_after,
         };
-        let address = self.address();
-        let (events, warnings) = detached_with(py, address, feasible, |feasible, stop| {
-            let request = Request {
-                context: &context,
-                fidelity,
-                now,
-                lease,
-                feasible,
-            };
-            let (events, warnings) = self.lock(stop)?.propose(n, request, stop)?;
-            let events: Result<Vec<_>> = events.iter().map(Event::to_json).collect();
-            Ok((events?, warnings))
-        })?;
+        let (address, problem) = (self.address(), &self.problem);
+        let (events, warnings) =
+            detached_with(py, address, problem, feasible, |feasible, stop| {
+                let request = Request {
+                    context: &context,
+                    fidelity,
+                    now,
+                    lease,
+                    feasible,
+                };
+                let (events, warnings) = self.lock(stop)?.propose(n, request, stop)?;
+                let events: Result<Vec<_>> = events.iter().map(Event::to_json).collect();
+                Ok((events?, warnings))
+            })?;
         for warning in warnings {
             warn(py, &warning)?;
         }
@@ -171,14 +177,29 @@ impl Optimizer {
         now: Option<f64>,
         feasible: Option<Py<PyAny>>,
     ) -> PyResult<Option<f64>> {
-        detached_with(py, self.address(), feasible, |feasible, stop| {
-            let request = Request {
-                now,
-                feasible,
-                ..Request::default()
-            };
-            let (events, _) = self.lock(stop)?.propose(1, request, stop)?;
-            Ok(events.first().and_then(Event::fidelity))
+        detached_with(
+            py,
+            self.address(),
+            &self.problem,
+            feasible,
+            |feasible, stop| {
+                let request = Request {
+                    now,
+                    feasible,
+                    ..Request::default()
+                };
+                let (events, _) = self.lock(stop)?.propose(1, request, stop)?;
+                Ok(events.first().and_then(Event::fidelity))
+            },
+        )
+    }
+
+    /// The enqueued points that are not suggested yet.
+    fn queued(&self, py: Python<'_>) -> PyResult<Vec<Place>> {
+        detached(py, |stop| {
+            let core = self.lock(stop)?;
+            let points = core.ledger().queued().iter();
+            Ok(points.map(|queued| queued.point.clone().into()).collect())
         })
     }
 
@@ -262,21 +283,22 @@ impl Optimizer {
     }
 
     #[pyo3(signature = (context, now, feasible=None))]
-    fn recommend<'py>(
+    fn recommend(
         &self,
-        py: Python<'py>,
-        context: Option<PyReadonlyArray1<'py, f64>>,
+        py: Python<'_>,
+        context: Option<Vec<f64>>,
         now: Option<f64>,
         feasible: Option<Py<PyAny>>,
-    ) -> PyResult<Option<Recommended<'py>>> {
-        let context = self::context(context);
-        let best = detached_with(py, self.address(), feasible, |feasible, stop| {
-            self.lock(stop)?.recommend(&context, now, feasible, stop)
-        })?;
-        Ok(best.map(|best| {
-            let x = best.point.x.into_pyarray(py);
-            (x, best.point.index, best.mean, best.std)
-        }))
+    ) -> PyResult<Option<(Place, f64, f64)>> {
+        let context = context.unwrap_or_default();
+        let best = detached_with(
+            py,
+            self.address(),
+            &self.problem,
+            feasible,
+            |feasible, stop| self.lock(stop)?.recommend(&context, now, feasible, stop),
+        )?;
+        Ok(best.map(|best| (best.point.into(), best.mean, best.std)))
     }
 
     #[pyo3(signature = (now, pending, wall_time=None))]
@@ -294,7 +316,7 @@ impl Optimizer {
         })?;
         Ok(surrogate.map(|(gp, units, log_slope)| {
             // The prior mean is in units of f. Under a warp, the scale applies to values above the knee.
-            let (mean, scale) = (units.value(0.0), units.scale);
+            let (mean, scale) = (self.oriented(units.value(0.0)), units.scale);
             (GaussianProcess::from_core(gp), mean, scale, log_slope)
         }))
     }
@@ -321,7 +343,7 @@ impl Optimizer {
                 let (block_mean, variance) = surrogate.gp.predict(block);
                 for (m, v) in block_mean.iter().zip(variance) {
                     let (m, s) = surrogate.units.moments(*m, v.sqrt());
-                    mean.push(m);
+                    mean.push(self.oriented(m));
                     std.push(s);
                 }
             }
@@ -335,16 +357,22 @@ impl Optimizer {
         &self,
         py: Python<'py>,
         points: PyReadonlyArray2<'py, f64>,
-        context: Option<PyReadonlyArray1<'py, f64>>,
+        context: Option<Vec<f64>>,
         now: Option<f64>,
         wall_time: Option<f64>,
         feasible: Option<Py<PyAny>>,
     ) -> PyResult<Option<Bound<'py, PyArray1<f64>>>> {
-        let (points, context) = (owned2(points), self::context(context));
-        let values = detached_with(py, self.address(), feasible, |feasible, stop| {
-            let mut core = self.lock(stop)?;
-            core.acquisition(points.view(), &context, now, wall_time, feasible, stop)
-        })?;
+        let (points, context) = (owned2(points), context.unwrap_or_default());
+        let values = detached_with(
+            py,
+            self.address(),
+            &self.problem,
+            feasible,
+            |feasible, stop| {
+                let mut core = self.lock(stop)?;
+                core.acquisition(points.view(), &context, now, wall_time, feasible, stop)
+            },
+        )?;
         Ok(values.map(|values| values.into_pyarray(py)))
     }
 
@@ -362,9 +390,9 @@ impl Optimizer {
             };
             let (mean, variance) = surrogate.gp.leave_one_out(stop)?;
             let moments = mean.into_iter().zip(variance);
-            let (mean, std): (Vec<f64>, Vec<f64>) = moments
-                .map(|(m, v)| surrogate.units.moments(m, v.sqrt()))
-                .unzip();
+            let in_units = moments.map(|(m, v)| surrogate.units.moments(m, v.sqrt()));
+            let (mean, std): (Vec<f64>, Vec<f64>) =
+                in_units.map(|(m, s)| (self.oriented(m), s)).unzip();
             Ok(Some((surrogate.rows.to_vec(), mean, std)))
         })?;
         Ok(left_out

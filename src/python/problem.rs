@@ -1,11 +1,15 @@
-//! The Python classes `Parameter` and `Space`: parameters in the user's units.
+//! The Python classes `Problem`, `Space`, `Candidates` and `Parameter`: the problem in the user's units.
+
+use std::sync::Arc;
 
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
 
-use crate::domain::Domain as CoreDomain;
-use crate::error::Error;
-use crate::problem::{self, Choices, Declaration, Integer, Real, Role};
+use crate::domain::{Domain as CoreDomain, PowerCost};
+use crate::error::{Error, Result};
+use crate::problem::{
+    self, Choices, Clock, Declaration, Direction, Integer, Members, Point, Real, Role,
+};
 use crate::python::domain::Domain;
 use crate::python::errors::raise;
 use crate::python::owned2;
@@ -107,6 +111,90 @@ impl Parameter {
             _ if found == expected => Ok(self.core.kind().decode(&columns)),
             _ => Err(Self::shape_error(py, found, expected)),
         }
+    }
+}
+
+/// A point as Python passes it: one number per searched parameter, or the row number of a candidate.
+#[derive(FromPyObject, IntoPyObject)]
+pub enum Place {
+    Candidate(usize),
+    Numbers(Vec<Option<f64>>),
+}
+
+impl From<Place> for Point {
+    fn from(place: Place) -> Self {
+        match place {
+            Place::Candidate(index) => Point::Candidate(index),
+            Place::Numbers(numbers) => Point::Numbers(numbers),
+        }
+    }
+}
+
+impl From<Point> for Place {
+    fn from(point: Point) -> Self {
+        match point {
+            Point::Candidate(index) => Place::Candidate(index),
+            Point::Numbers(numbers) => Place::Numbers(numbers),
+        }
+    }
+}
+
+/// The points, contexts and fidelities of an optimizer, and which values are better.
+#[pyclass(frozen, module = "belated._core")]
+pub struct Problem {
+    pub core: Arc<problem::Problem>,
+}
+
+/// The points of a problem.
+#[derive(FromPyObject)]
+enum MembersOf<'py> {
+    Space(Bound<'py, Space>),
+    Candidates(Bound<'py, Candidates>),
+}
+
+/// The range of fidelities, the bound on their bias, and (base, exponent, full) of their cost.
+type DeclaredFidelity<'py> = (Bound<'py, Parameter>, Option<f64>, Option<(f64, f64, f64)>);
+
+#[pymethods]
+impl Problem {
+    #[new]
+    #[pyo3(signature = (members, context=None, fidelity=None, minimize=false, seconds=false))]
+    fn new(
+        py: Python<'_>,
+        members: MembersOf<'_>,
+        context: Option<Bound<'_, Space>>,
+        fidelity: Option<DeclaredFidelity<'_>>,
+        minimize: bool,
+        seconds: bool,
+    ) -> PyResult<Self> {
+        let fidelity = fidelity.map(|(axis, bias, cost)| {
+            let cost = cost.map(|(base, exponent, full)| PowerCost {
+                base,
+                exponent,
+                full,
+            });
+            problem::Fidelity::new(axis.get().core.clone(), bias, cost)
+        });
+        let fidelity: Result<_> = fidelity.transpose();
+        let core = problem::Problem {
+            members: match members {
+                MembersOf::Space(space) => Members::Space(space.get().core.clone()),
+                MembersOf::Candidates(list) => Members::Candidates(list.get().core.clone()),
+            },
+            context: context.map(|space| space.get().core.clone()),
+            fidelity: fidelity.map_err(|error| raise(py, error))?,
+            direction: match minimize {
+                true => Direction::Minimize,
+                false => Direction::Maximize,
+            },
+            clock: match seconds {
+                true => Clock::Seconds,
+                false => Clock::Iterations,
+            },
+        };
+        Ok(Self {
+            core: Arc::new(core),
+        })
     }
 }
 
@@ -237,20 +325,27 @@ impl Space {
         Ok(self.core.decode(&columns))
     }
 
-    fn numbers(&self, py: Python<'_>, record: &TrialRecord) -> PyResult<Vec<Option<f64>>> {
-        let (x, given) = record.started();
-        match given {
-            Some(given) => Ok(self.core.spread(given)),
-            None if x.len() == self.core.domain().width() => Ok(self.core.decode(x)),
-            None => Err(Parameter::shape_error(
-                py,
-                x.len(),
-                self.core.domain().width(),
-            )),
+    /// The numbers of all parameters where a trial was started.
+    fn numbers(&self, record: &TrialRecord) -> Vec<Option<f64>> {
+        match record.started() {
+            Point::Numbers(searched) => self.core.spread(searched),
+            Point::Candidate(_) => Vec::new(),
         }
     }
 
-    fn spread(&self, searched: Vec<f64>) -> Vec<Option<f64>> {
+    fn spread(&self, searched: Vec<Option<f64>>) -> Vec<Option<f64>> {
         self.core.spread(&searched)
+    }
+
+    fn only_searched(
+        &self,
+        py: Python<'_>,
+        numbers: Vec<Option<f64>>,
+    ) -> PyResult<Vec<Option<f64>>> {
+        let (found, expected) = (numbers.len(), self.core.n_parameters());
+        match found == expected {
+            true => Ok(self.core.only_searched(&numbers)),
+            false => Err(Parameter::shape_error(py, found, expected)),
+        }
     }
 }

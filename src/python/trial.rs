@@ -1,12 +1,12 @@
 //! The Python classes `Action` and `TrialRecord`: reports on trials, and their records.
 
-use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 
 use crate::error::Result;
-use crate::ledger::{self, Again, Event, Failure, Ledger, Point, Report, Trial, TrialNumber};
+use crate::ledger::{self, Again, Event, Failure, Ledger, Report, Trial, TrialNumber};
+use crate::problem::Point;
 use crate::python::errors::raise;
-use crate::python::owned1;
+use crate::python::problem::Place;
 
 /// An action on a trial. Recording it checks it.
 #[pyclass(frozen, module = "belated._core")]
@@ -21,32 +21,26 @@ pub struct TrialRecord {
     started: Point,
     run: Option<Point>,
     context: Vec<f64>,
+    /// In the user's sign.
+    value: Option<f64>,
     trial: Trial,
-}
-
-/// A point as passed by the Python spaces.
-#[derive(FromPyObject)]
-struct Location<'py> {
-    point: PyReadonlyArray1<'py, f64>,
-    index: Option<usize>,
-    given: Option<Vec<f64>>,
 }
 
 /// The report of a value; `place` is the point where the trial was run.
 #[derive(FromPyObject)]
-struct Reported<'py> {
+struct Reported {
     std: Option<f64>,
     cost: Option<f64>,
     duration: Option<f64>,
-    place: Option<Location<'py>>,
+    place: Option<Place>,
     attrs: Option<String>,
 }
 
-/// The encoded point in an event; None if it has none.
+/// The point in an event; None if it has none.
 #[pyfunction]
-pub fn point_of(py: Python<'_>, event: &str) -> PyResult<Option<Vec<f64>>> {
+pub fn point_of(py: Python<'_>, event: &str) -> PyResult<Option<Place>> {
     let event = Event::from_json(event).map_err(|error| raise(py, error))?;
-    Ok(event.point().map(|point| point.x.clone()))
+    Ok(event.point().cloned().map(Place::from))
 }
 
 /// A suggested event without the note of its strategy.
@@ -61,24 +55,11 @@ pub fn without_note(py: Python<'_>, event: &str) -> PyResult<String> {
     stripped.map_err(|error| raise(py, error))
 }
 
-/// (encoded point, candidate index, numbers given)
-type Place<'py> = (Bound<'py, PyArray1<f64>>, Option<usize>, Option<Vec<f64>>);
-
 /// (type, message, traceback)
 type ErrorFacts = (String, String, Option<String>);
 
-impl From<Location<'_>> for Point {
-    fn from(location: Location<'_>) -> Self {
-        Self {
-            x: owned1(location.point).to_vec(),
-            index: location.index,
-            given: location.given,
-        }
-    }
-}
-
-impl From<Reported<'_>> for Report {
-    fn from(reported: Reported<'_>) -> Self {
+impl From<Reported> for Report {
+    fn from(reported: Reported) -> Self {
         Self {
             std: reported.std,
             cost: reported.cost,
@@ -89,7 +70,7 @@ impl From<Reported<'_>> for Report {
     }
 }
 
-fn report(reported: Option<Reported<'_>>) -> Report {
+fn report(reported: Option<Reported>) -> Report {
     reported.map_or(Report::default(), Report::from)
 }
 
@@ -99,7 +80,7 @@ impl Action {
     fn observe(
         number: usize,
         value: f64,
-        report: Option<Reported<'_>>,
+        report: Option<Reported>,
         amend: bool,
         replicate: bool,
     ) -> Self {
@@ -141,15 +122,15 @@ impl Action {
     #[staticmethod]
     #[pyo3(signature = (place, context, value, report, fidelity=None))]
     fn add(
-        place: Location<'_>,
-        context: Option<PyReadonlyArray1<'_, f64>>,
+        place: Place,
+        context: Option<Vec<f64>>,
         value: Option<f64>,
-        report: Option<Reported<'_>>,
+        report: Option<Reported>,
         fidelity: Option<f64>,
     ) -> Self {
         let core = ledger::Action::Add {
             point: place.into(),
-            context: context.map_or(Vec::new(), |z| owned1(z).to_vec()),
+            context: context.unwrap_or_default(),
             fidelity,
             value,
             report: self::report(report),
@@ -159,7 +140,7 @@ impl Action {
 
     #[staticmethod]
     #[pyo3(signature = (place, fidelity=None))]
-    fn enqueue(place: Location<'_>, fidelity: Option<f64>) -> Self {
+    fn enqueue(place: Place, fidelity: Option<f64>) -> Self {
         let core = ledger::Action::Enqueue {
             point: place.into(),
             fidelity,
@@ -170,9 +151,9 @@ impl Action {
 }
 
 impl TrialRecord {
-    /// The point where the trial was started: its columns, and the numbers that the user gave.
-    pub(super) fn started(&self) -> (&[f64], Option<&[f64]>) {
-        (&self.started.x, self.started.given.as_deref())
+    /// The point where the trial was started.
+    pub(super) fn started(&self) -> &Point {
+        &self.started
     }
 
     pub(super) fn new(ledger: &Ledger, number: TrialNumber) -> Result<Self> {
@@ -181,7 +162,8 @@ impl TrialRecord {
             trial: ledger.trial(number)?.clone(),
             started: ledger.started_point(number),
             run: ledger.run_point(number),
-            context: ledger.context(number).to_vec(),
+            context: ledger.context_numbers(number).to_vec(),
+            value: ledger.value(number),
         })
     }
 }
@@ -194,30 +176,18 @@ impl TrialRecord {
     }
 
     #[getter]
-    fn point<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
-        PyArray1::from_slice(py, &self.started.x)
+    fn place(&self) -> Place {
+        self.started.clone().into()
     }
 
     #[getter]
-    fn index(&self) -> Option<usize> {
-        self.started.index
+    fn run(&self) -> Option<Place> {
+        self.run.clone().map(Place::from)
     }
 
     #[getter]
-    fn given(&self) -> Option<Vec<f64>> {
-        self.started.given.clone()
-    }
-
-    #[getter]
-    fn run<'py>(&self, py: Python<'py>) -> Option<Place<'py>> {
-        let run = self.run.as_ref()?;
-        let x = PyArray1::from_slice(py, &run.x);
-        Some((x, run.index, run.given.clone()))
-    }
-
-    #[getter]
-    fn context<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
-        PyArray1::from_slice(py, &self.context)
+    fn context(&self) -> Vec<f64> {
+        self.context.clone()
     }
 
     #[getter]
@@ -232,7 +202,7 @@ impl TrialRecord {
 
     #[getter]
     fn value(&self) -> Option<f64> {
-        self.trial.value
+        self.value
     }
 
     #[getter]

@@ -19,11 +19,13 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use crate::domain::Member;
 use crate::domain::fidelity::TOLERANCE;
 use crate::domain::{Coordinate, Domain, Fidelity};
 use crate::error::{Error, Result, Stop, check};
-use crate::ledger::{Clock, Ledger, Point, TrialNumber};
+use crate::ledger::{Ledger, TrialNumber};
 use crate::maximize::feasible::Feasible;
+use crate::problem::{Clock, Problem};
 use crate::random::Rng;
 
 /// The problem that a strategy is made for.
@@ -38,6 +40,17 @@ pub struct Setup {
 }
 
 impl Setup {
+    /// The setup of a problem.
+    pub fn of(problem: &Problem) -> Self {
+        let fidelity = problem.fidelity.as_ref();
+        Self {
+            domain: problem.domain().clone(),
+            context: problem.context_coordinates().to_vec(),
+            fidelity: fidelity.map(|fidelity| fidelity.shares().clone()),
+            clock: problem.clock,
+        }
+    }
+
     /// The number of encoded columns of a context.
     pub fn context_width(&self) -> usize {
         self.context.iter().map(Coordinate::width).sum()
@@ -47,7 +60,7 @@ impl Setup {
 /// The proposed next trial.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Proposal {
-    pub point: Point,
+    pub point: Member,
     /// The fidelity in [0, 1], where 1 is a full evaluation; None if no fidelity is declared.
     pub fidelity: Option<f64>,
     /// The note that the strategy reads when it folds the event. The log keeps only this note of the computation.
@@ -58,7 +71,7 @@ pub struct Proposal {
 
 impl Proposal {
     /// A proposal with a point only.
-    pub fn at(point: Point) -> Self {
+    pub fn at(point: Member) -> Self {
         Self {
             point,
             fidelity: None,
@@ -71,7 +84,7 @@ impl Proposal {
 /// The point to use after the search.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Recommendation {
-    pub point: Point,
+    pub point: Member,
     pub mean: f64,
     pub std: f64,
 }
@@ -206,7 +219,7 @@ pub(crate) fn best_by_value(
         true => best_feasible(log, feasible, stop)?,
     };
     Ok(best.map(|number| Recommendation {
-        point: log.point(number),
+        point: log.member(number),
         mean: log.trials()[number].value.unwrap_or(f64::NAN),
         std: f64::NAN,
     }))
@@ -234,9 +247,9 @@ fn best_feasible(log: &Ledger, feasible: Feasible, stop: &mut Stop) -> Result<Op
 }
 
 /// A uniformly random point of a domain.
-pub(crate) fn uniform_point(domain: &Domain, rng: &mut Rng) -> Point {
+pub(crate) fn uniform_point(domain: &Domain, rng: &mut Rng) -> Member {
     let (x, index) = domain.sample_uniform(rng);
-    Point::new(x, index)
+    Member::new(x, index)
 }
 
 #[cfg(test)]

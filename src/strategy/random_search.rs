@@ -5,8 +5,9 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::domain::Domain;
+use crate::domain::Member;
 use crate::error::{Error, Result, Stop, check};
-use crate::ledger::{Ledger, Point, State};
+use crate::ledger::{Ledger, State};
 use crate::maximize::excluded::Excluded;
 use crate::maximize::feasible::Pool;
 use crate::random::Rng;
@@ -118,10 +119,10 @@ impl Strategy for RandomSearch {
         let tried = self.tried(log, query);
         let point = if query.feasible.is_constrained() {
             let x = self.feasible_point(log, query, &tried, rng, stop)?;
-            Point::new(x, None)
+            Member::new(x, None)
         } else {
             let (x, index) = tried.sample_left(&self.domain, rng);
-            Point::new(x, index)
+            Member::new(x, index)
         };
         Ok(Proposal {
             fidelity: query.fidelity.or(self.fidelity),

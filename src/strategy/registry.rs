@@ -100,7 +100,7 @@ fn read<T: DeserializeOwned>(settings: Value) -> Result<T> {
 mod tests {
     use super::*;
     use crate::domain::{Coordinate, Domain};
-    use crate::ledger::Clock;
+    use crate::problem::Clock;
     use rand::SeedableRng;
     use serde_json::json;
 

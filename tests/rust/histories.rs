@@ -3,11 +3,14 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use belated::domain::{Coordinate, Domain, Fidelity};
 use belated::error::{Error, Stop};
-use belated::ledger::{Action, Again, Clock, Failure, Point, Report, State};
+use belated::ledger::{Action, Again, Failure, Report, State};
 use belated::maximize::feasible::Feasible;
-use belated::optimizer::{self, Definition, Optimizer, Request};
+use belated::optimizer::{Definition, Optimizer, Request};
+use belated::problem::{
+    Candidates, Choices, Clock, Declaration, Direction, Fidelity, Integer, Members, Parameter,
+    Point, Problem, Real, Role, Space,
+};
 use belated::random::Rng;
 use belated::strategy::bayes::settings::Settings;
 use belated::strategy::registry;
@@ -73,10 +76,8 @@ enum PlaceKind {
     Inside,
     /// The point of an earlier trial.
     Repeated,
-    /// The point of an earlier trial with every coordinate changed by one ulp.
+    /// The point of an earlier trial with every real number changed by one ulp.
     Adjacent,
-    /// Far outside the domain, which only `add` accepts.
-    Distant,
 }
 
 pub fn go_on() -> impl FnMut() -> ControlFlow<()> {
@@ -111,17 +112,47 @@ fn values() -> impl Strategy<Value = Union<proptest::strategy::BoxedStrategy<f64
     ]
 }
 
-fn coordinate() -> impl Strategy<Value = Coordinate> {
+fn parameter() -> impl Strategy<Value = Parameter> {
+    let real = |low, high, log| Parameter::Real(Real::new(low, high, log, None).unwrap());
+    let steps = |n: u8| {
+        let made = Real::new(-1.0, -1.0 + 0.1 * f64::from(n), false, Some(0.1));
+        Parameter::Real(made.unwrap())
+    };
+    let integer = |low: i64, n: i64, log| {
+        let made = Integer::new(low as f64, (low + n) as f64, log, None);
+        Parameter::Integer(made.unwrap())
+    };
+    let labels = |n: usize| (0..n).map(|i| format!("'c{i}'")).collect();
     prop_oneof![
-        3 => Just(Coordinate::Continuous),
-        1 => (1..5usize).prop_map(|n| Coordinate::Categorical { n }),
-        1 => (-50..50i64, 0..60i64).prop_map(|(low, n)| Coordinate::Integer { low, high: low + n, log: false }),
-        1 => (1..50i64, 0..100_000i64).prop_map(|(low, n)| Coordinate::Integer { low, high: low + n, log: true }),
+        2 => Just(real(0.0, 1.0, false)),
+        1 => Just(real(1e-5, 1e3, true)),
+        1 => (2..20u8).prop_map(steps),
+        1 => (1..5usize).prop_map(move |n| Parameter::Categorical(Choices::unordered(labels(n)))),
+        1 => (1..5usize).prop_map(move |n| Parameter::Ordinal(Choices::ordered(labels(n)))),
+        1 => (-50..50i64, 0..60i64).prop_map(move |(low, n)| integer(low, n, false)),
+        1 => (1..50i64, 0..100_000i64).prop_map(move |(low, n)| integer(low, n, true)),
     ]
 }
 
+/// The space of these parameters, named x0, x1, ….
+pub fn space(parameters: Vec<Parameter>) -> Result<Space, Error> {
+    let named = parameters.into_iter().enumerate();
+    let declared = named.map(|(i, parameter)| Declaration {
+        name: format!("x{i}"),
+        parameter,
+        when: Vec::new(),
+    });
+    Space::new(Role::Params, declared.collect())
+}
+
+/// The unit cube.
+pub fn cube(width: usize) -> Members {
+    let problem = Problem::unit_cube(width, 0, Clock::Iterations).unwrap();
+    problem.members
+}
+
 /// Lists of candidates: spread out, repeated, adjacent, on a line or in one place, tiny and huge.
-fn candidates() -> impl Strategy<Value = Domain> {
+fn candidates() -> impl Strategy<Value = Members> {
     let count = prop_oneof![8 => 1..30usize, 1 => Just(300)];
     (count, 1..4usize, 0..7, any::<u64>()).prop_map(|(n, d, kind, seed)| {
         let mut rng = Rng::seed_from_u64(seed);
@@ -138,14 +169,16 @@ fn candidates() -> impl Strategy<Value = Domain> {
                 _ => [u, 1e300 * u, f64::MAX, f64::MIN, 1e-300 * u][(u * 1e6) as usize % 5],
             }
         });
-        Domain::candidates(rows).unwrap()
+        Members::Candidates(Candidates::new(rows).unwrap())
     })
 }
 
-pub fn domain() -> impl Strategy<Value = Domain> {
+pub fn members() -> impl Strategy<Value = Members> {
+    // Constants alone are not a space.
+    let space = |parameters| space(parameters).ok().map(Members::Space);
     prop_oneof![
         1 => candidates(),
-        1 => vec(coordinate(), 1..5).prop_map(|all| Domain::new_box(all).unwrap()),
+        1 => vec(parameter(), 1..5).prop_filter_map("constants alone", space),
     ]
 }
 
@@ -154,7 +187,6 @@ fn place() -> impl Strategy<Value = Place> {
         3 => Just(PlaceKind::Inside),
         2 => Just(PlaceKind::Repeated),
         2 => Just(PlaceKind::Adjacent),
-        1 => Just(PlaceKind::Distant),
     ];
     (kind, any::<u64>()).prop_map(|(kind, seed)| Place { kind, seed })
 }
@@ -181,34 +213,44 @@ fn step(value: impl Strategy<Value = f64> + Clone) -> impl Strategy<Value = Step
     ]
 }
 
-/// The definition of an optimizer; None is random search.
+/// The definition of an optimizer; None is random search. Contexts are points of a unit cube.
 pub fn definition(
-    domain: Arc<Domain>,
+    members: Members,
     context_width: usize,
     clock: Clock,
     seed: u64,
     settings: Option<&Settings>,
-) -> Definition {
-    Definition {
-        domain,
-        settings: optimizer::Settings {
-            context: vec![Coordinate::Continuous; context_width],
-            // BayesOpt does not support a fidelity.
-            fidelity: (settings.is_none() && seed % 2 == 1).then(Fidelity::default),
-            clock,
-            seed,
-            strategy: match settings {
-                Some(settings) => registry::definition("BayesOpt", settings),
-                None => registry::definition("RandomSearch", ()),
-            },
+) -> Result<Definition, Error> {
+    let share = Parameter::Real(Real::new(0.0, 1.0, false, None)?);
+    // BayesOpt does not support a fidelity.
+    let has_fidelity = settings.is_none() && seed % 2 == 1;
+    let problem = Problem {
+        members,
+        context: Problem::unit_cube(1, context_width, clock)?.context,
+        fidelity: has_fidelity
+            .then(|| Fidelity::new(share, None, None))
+            .transpose()?,
+        direction: match seed % 4 < 2 {
+            true => Direction::Maximize,
+            false => Direction::Minimize,
         },
-    }
+        clock,
+    };
+    let strategy = match settings {
+        Some(settings) => registry::definition("BayesOpt", settings),
+        None => registry::definition("RandomSearch", ()),
+    };
+    Ok(Definition {
+        problem: Arc::new(problem),
+        seed,
+        strategy,
+    })
 }
 
 /// Optimizers over small domains, with histories of up to `most` steps that end in a suggestion.
 pub fn case(most: usize) -> impl Strategy<Value = Case> {
     (
-        domain(),
+        members(),
         0..3usize,
         any::<bool>(),
         any::<u64>(),
@@ -217,9 +259,8 @@ pub fn case(most: usize) -> impl Strategy<Value = Case> {
         0..14u8,
     )
         .prop_flat_map(
-            move |(domain, context_width, seconds, seed, values, floor, kind)| {
-                let candidates = matches!(domain, Domain::Candidates(_));
-                let domain = Arc::new(domain);
+            move |(members, context_width, seconds, seed, values, floor, kind)| {
+                let candidates = matches!(members, Members::Candidates(_));
                 let clock = if seconds {
                     Clock::Seconds
                 } else {
@@ -236,23 +277,23 @@ pub fn case(most: usize) -> impl Strategy<Value = Case> {
                             steps.push(Step::Suggest { n: 1, place });
                             let settings = (kind > 4).then_some(settings);
                             let mut definition = definition(
-                                domain.clone(),
+                                members.clone(),
                                 context_width,
                                 clock,
                                 seed,
                                 settings.as_ref(),
-                            );
+                            )
+                            .unwrap();
+                            let problem = Arc::make_mut(&mut definition.problem);
                             if matches!(kind, 1 | 2) {
                                 // It does not support contexts, seconds or fidelities.
-                                definition.settings.context.clear();
-                                definition.settings.fidelity = None;
-                                definition.settings.clock = Clock::Iterations;
-                                definition.settings.strategy =
-                                    registry::definition("BPEDelay", of_rounds);
-                            }
-                            if matches!(kind, 3 | 4) && !candidates {
-                                definition.settings.context.clear();
-                                definition.settings.strategy = of_tree;
+                                problem.context = None;
+                                problem.fidelity = None;
+                                problem.clock = Clock::Iterations;
+                                definition.strategy = registry::definition("BPEDelay", of_rounds);
+                            } else if matches!(kind, 3 | 4) && !candidates {
+                                problem.context = None;
+                                definition.strategy = of_tree;
                             }
                             Case {
                                 definition,
@@ -268,32 +309,30 @@ pub fn case(most: usize) -> impl Strategy<Value = Case> {
 impl Place {
     pub fn point(self, optimizer: &Optimizer) -> Point {
         let mut rng = Rng::seed_from_u64(self.seed);
-        let (x, index) = optimizer.definition().domain.sample_uniform(&mut rng);
+        let problem = &optimizer.definition().problem;
+        let (x, index) = problem.domain().sample_uniform(&mut rng);
         let ledger = optimizer.ledger();
         let earlier = (!ledger.trials().is_empty())
             .then(|| ledger.point(self.seed as usize % ledger.trials().len()));
+        let adjacent = |point: &Point| match point {
+            Point::Numbers(numbers) => {
+                let up = |number: &Option<f64>| number.map(f64::next_up);
+                Point::Numbers(numbers.iter().map(up).collect())
+            }
+            Point::Candidate(index) => Point::Candidate(*index),
+        };
         match (self.kind, earlier) {
             (PlaceKind::Repeated, Some(point)) => point,
-            (PlaceKind::Adjacent, Some(point)) => {
-                let up = point.x.iter().map(|x| x.next_up());
-                let x = up.map(|x| if x.is_finite() { x } else { 1.0 }).collect();
-                Point::new(x, None)
-            }
-            (PlaceKind::Distant, _) => {
-                let far = x.iter().map(|x| 1e300 * x.clamp(-1.0, 1.0)).collect();
-                Point::new(far, None)
-            }
-            (PlaceKind::Inside, _) if self.seed.is_multiple_of(2) => Point {
-                given: Some(vec![self.seed as f64]),
-                ..Point::new(x, index)
-            },
-            _ => Point::new(x, index),
+            (PlaceKind::Adjacent, Some(point)) => Some(adjacent(&point))
+                .filter(|adjacent| problem.check_point(adjacent).is_ok())
+                .unwrap_or(point),
+            _ => problem.decode(&x, index),
         }
     }
 
     /// A fidelity: None, low or full, if one is declared.
     fn fidelity(self, optimizer: &Optimizer) -> Option<f64> {
-        let declared = optimizer.definition().settings.fidelity.is_some();
+        let declared = optimizer.definition().problem.fidelity.is_some();
         [None, Some(0.25), Some(1.0)][self.seed as usize % 3].filter(|_| declared)
     }
 
@@ -305,10 +344,12 @@ impl Place {
             .map(|_| f64::from(rng.random_range(0..3u8)) / 2.0)
             .collect();
         let last = ledger.trials().len().checked_sub(1);
-        match (self.kind, last.map(|last| ledger.context(last))) {
+        match (self.kind, last.map(|last| ledger.context_numbers(last))) {
             (PlaceKind::Repeated, Some(context)) => context.to_vec(),
-            (PlaceKind::Adjacent, Some(context)) => context.iter().map(|z| z.next_down()).collect(),
-            (PlaceKind::Distant, _) => fresh.iter().map(|z| 1e300 * z).collect(),
+            (PlaceKind::Adjacent, Some(context)) => {
+                let down = |z: &f64| z.next_down().max(0.0);
+                context.iter().map(down).collect()
+            }
             _ => fresh,
         }
     }

@@ -1,13 +1,12 @@
 //! Arbitrary values in arbitrary order cause no panic and no NaN, and every suggestion is in the domain.
 
 use std::ops::ControlFlow;
-use std::sync::Arc;
 
-use belated::domain::{Coordinate, Domain};
 use belated::error::Error;
-use belated::ledger::{Clock, Event};
+use belated::ledger::Event;
 use belated::maximize::feasible::Feasible;
 use belated::optimizer::{Optimizer, Request};
+use belated::problem::Clock;
 use belated::strategy::bayes::acquisitions::Acquisition;
 use belated::strategy::bayes::acquisitions::thompson_sampling::ThompsonSampling;
 use belated::strategy::bayes::model::note::Fit;
@@ -19,14 +18,14 @@ use proptest::prelude::{TestCaseError, prop_assert, prop_assert_eq, proptest};
 use rand::SeedableRng;
 
 use crate::cases;
-use crate::histories::{Step, case, definition, go_on, is_consistent, is_numerical};
+use crate::histories::{Step, case, cube, definition, go_on, is_consistent, is_numerical};
 use crate::settings::fitted;
 
-/// Every proposed point is a member (for candidates, equal to its row). Every note can be read and belongs to a fit
+/// Every proposed point is a member, and so is its row. Every note can be read and belongs to a fit
 /// with a valid θ or to a round. The notes of a tree are read by the tree.
 fn check_log(optimizer: &Optimizer) -> Result<(), TestCaseError> {
-    let domain = &optimizer.definition().domain;
-    let strategy = &optimizer.definition().settings.strategy["kind"];
+    let problem = &optimizer.definition().problem;
+    let strategy = &optimizer.definition().strategy["kind"];
     for event in optimizer.ledger().events(0) {
         let Event::Suggested {
             point,
@@ -37,16 +36,11 @@ fn check_log(optimizer: &Optimizer) -> Result<(), TestCaseError> {
         else {
             continue;
         };
-        match domain.as_ref() {
-            Domain::Box(_) => prop_assert!(
-                domain.contains(&point.x) && point.index.is_none(),
-                "{point:?}"
-            ),
-            Domain::Candidates(list) => {
-                let index = point.index.ok_or_else(|| TestCaseError::fail("no index"))?;
-                prop_assert_eq!(&point.x, &list.row(index).to_vec());
-            }
-        }
+        prop_assert!(problem.check_point(&point).is_ok(), "{point:?}");
+        prop_assert!(
+            problem.domain().contains(&problem.encode(&point)),
+            "{point:?}"
+        );
         if let Some(note) = note {
             // Reading it refuses values that are not finite and above 0.
             let rows = match strategy.as_str() {
@@ -79,7 +73,7 @@ proptest! {
         prop_assert!(is_consistent(&optimizer));
 
         let mut rng = belated::random::Rng::seed_from_u64(probe);
-        let domain = case.definition.domain.clone();
+        let domain = case.definition.problem.domain().clone();
         let context = vec![0.5; optimizer.ledger().widths().1];
         let rows = (0..5).flat_map(|_| [domain.sample_uniform(&mut rng).0, context.clone()].concat());
         let rows = Array2::from_shape_vec((5, domain.width() + context.len()), rows.collect()).unwrap();
@@ -93,9 +87,7 @@ proptest! {
         match optimizer.recommend(&context, Some(0.0), Feasible::EVERYWHERE, &mut go_on()) {
             Ok(None) => prop_assert_eq!(optimizer.ledger().n_observed(), 0),
             Ok(Some(best)) => {
-                // Without a model it is the best observed point, which may be an added point.
-                let modelled = case.settings.is_some();
-                prop_assert!(!modelled || domain.contains(&best.point.x));
+                prop_assert!(case.definition.problem.check_point(&best.point).is_ok());
                 prop_assert!(!best.mean.is_nan(), "{best:?}");
             }
             Err(error) => prop_assert!(is_numerical(&error), "{error}"),
@@ -105,9 +97,10 @@ proptest! {
     #[test]
     fn fitted_models_suggest_without_random_points(case in case(40)) {
         let old = &case.definition;
-        let (width, clock, seed) = (old.settings.context.len(), old.settings.clock, old.settings.seed);
+        let (problem, seed) = (&old.problem, old.seed);
         let settings = case.settings.clone().map(fitted);
-        let all = definition(old.domain.clone(), width, clock, seed, settings.as_ref());
+        let (_, width) = problem.widths();
+        let all = definition(problem.members.clone(), width, problem.clock, seed, settings.as_ref()).unwrap();
         let mut optimizer = Optimizer::new(all).unwrap();
         for step in &case.steps {
             let warnings = step.take(&mut optimizer, &mut go_on()).map_err(|error| {
@@ -123,9 +116,9 @@ proptest! {
 #[test]
 fn huge_sizes_are_refused_before_memory_is_allocated() {
     let made = |context_width, settings: Settings| {
-        let domain = Arc::new(Domain::new_box(vec![Coordinate::Continuous]).unwrap());
         let clock = Clock::Iterations;
-        Optimizer::new(definition(domain, context_width, clock, 0, Some(&settings)))
+        let all = definition(cube(1), context_width, clock, 0, Some(&settings))?;
+        Optimizer::new(all)
     };
     let huge = usize::MAX;
     let initial = Initial::Initial(InitialDesign {

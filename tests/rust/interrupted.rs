@@ -1,12 +1,11 @@
 //! An interruption at any moment logs nothing, and does not change later suggestions.
 
 use std::ops::ControlFlow;
-use std::sync::Arc;
 
-use belated::domain::{Coordinate, Domain};
 use belated::error::Error;
-use belated::ledger::{Action, Clock};
+use belated::ledger::Action;
 use belated::optimizer::{Optimizer, Request};
+use belated::problem::{Clock, Point};
 use belated::strategy::bayes::acquisitions::Acquisition;
 use belated::strategy::bayes::acquisitions::log_ei::LogEI;
 use belated::strategy::bayes::acquisitions::thompson_sampling::ThompsonSampling;
@@ -16,7 +15,7 @@ use belated::strategy::bayes::settings::{Initial, InitialDesign, Settings};
 use proptest::prelude::{prop_assert, prop_assert_eq, proptest};
 
 use crate::cases;
-use crate::histories::{Step, case, definition, go_on};
+use crate::histories::{Step, case, cube, definition, go_on};
 
 /// Continues `n` times, then always asks to stop.
 fn after(n: usize) -> impl FnMut() -> ControlFlow<()> {
@@ -75,15 +74,15 @@ fn a_fit_on_several_threads_stops_without_a_trace() {
             }),
             ..Settings::default()
         };
-        let domain = Arc::new(Domain::new_box(vec![Coordinate::Continuous; 3]).unwrap());
-        let clock = Clock::Iterations;
-        let mut stopped = Optimizer::new(definition(domain, 0, clock, 7, Some(&settings))).unwrap();
+        let definition = definition(cube(3), 0, Clock::Iterations, 7, Some(&settings));
+        let mut stopped = Optimizer::new(definition.unwrap()).unwrap();
         let rows = stopped
             .definition()
-            .domain
+            .problem
+            .domain()
             .quasi_random(220, &mut rand::SeedableRng::seed_from_u64(1));
         for row in rows.rows() {
-            let point = belated::ledger::Point::new(row.to_vec(), None);
+            let point = Point::at(&row.to_vec());
             let value = row.iter().map(|x| (7.0 * x).sin()).sum();
             let add = Action::add(point, vec![], Some(value), None);
             stopped.record(add, None).unwrap();

@@ -7,7 +7,7 @@ use proptest::collection::vec;
 use proptest::prelude::{Strategy, any, prop_assert, prop_assert_eq, prop_oneof, proptest};
 
 use crate::cases;
-use crate::histories::{Step, case, go_on, is_consistent};
+use crate::histories::{Step, case, cube, definition, go_on, is_consistent};
 
 /// Name and version, then the checksum.
 const HEAD: usize = 8 + 8;
@@ -135,9 +135,8 @@ proptest! {
 
 #[test]
 fn the_forged_header_is_the_real_one() {
-    let domain = belated::domain::Domain::new_box(vec![belated::domain::Coordinate::Continuous]);
-    let clock = belated::ledger::Clock::Iterations;
-    let definition = crate::histories::definition(domain.unwrap().into(), 0, clock, 3, None);
+    let clock = belated::problem::Clock::Iterations;
+    let definition = definition(cube(1), 0, clock, 3, None).unwrap();
     let bytes = Optimizer::new(definition).unwrap().to_bytes().unwrap();
     assert_eq!(with_header(&bytes[HEAD..]), bytes);
 }

@@ -21,21 +21,19 @@ from datetime import datetime
 from time import monotonic
 from typing import Any, NamedTuple, TypeAlias
 
-import numpy as np
-
 from belated import _core
 from belated._core import Action, BelatedError, InvalidPoint
 from belated.integrations.optuna_pruned import Curve, Stop, impute
 from belated.optimizers.log import Report
 from belated.optimizers.optimizer import Optimizer
-from belated.space.space import Location, Space
+from belated.space.space import Space
 from belated.study.from_optuna import Outcome, outcome_of, outcome_of_value
 
 # The system attribute of a trial that records how it was suggested.
 NOTE = "belated:suggested"
 
 # The format of that attribute, and of belated's events.
-_FORMAT = 1
+_FORMAT = 2
 
 # If a trial was first seen without a point this many seconds ago and still has none, it is not expected to get one.
 _SAMPLED_WITHIN = 60.0
@@ -84,7 +82,7 @@ class OptunaLog:
         self._first_seen: dict[tuple[int, datetime | None], float] = {}
 
     def _new_core(self) -> _core.Optimizer:
-        return _core.Optimizer(self.space.domain(), json.dumps(self.optimizer._definition()))
+        return self.optimizer._new_core()
 
     def suggest(self, trial: Any, trials: Sequence[Any], stale_before: datetime | None) -> tuple[dict[str, Any], Any]:
         """Return a point for a trial, and the note to keep with it.
@@ -141,7 +139,7 @@ class OptunaLog:
 
     def _params(self, event: str) -> dict[str, Any]:
         """Return the point that an event suggests."""
-        return self.space.decode(_point(event))
+        return self.space.params_at(list(_point(event)))
 
     def _count_drafts(self, trial: Any, others: Sequence[Any], stale_before: datetime | None) -> int:
         """Return how many recently started trials with smaller numbers still wait for their points.
@@ -227,8 +225,7 @@ class OptunaLog:
             place = self.space.locate(params)
         except InvalidPoint:
             return None
-        assert place.given is not None
-        added: Step = ("added", tuple(place.point.tolist()), tuple(place.given), self._on_clock(trial.datetime_start))
+        added: Step = ("added", tuple(place), self._on_clock(trial.datetime_start))
         return Start(trial.number, added, outcome, ended, None, None, stop)
 
     def _on_clock(self, at: datetime | None) -> float | None:
@@ -260,14 +257,12 @@ class OptunaLog:
         if now is None:
             now = self.optimizer._problem.now()
         if kind == "added":
-            _, point, given, _ = step
-            place = Location(np.array(point), None, list(given))
-            self._core.record(Action.add(place, None, None, None), now)
+            self._core.record(Action.add(list(step[1]), None, None, None), now)
             return
         _, number, value, detail, _ = step
         if kind == "observed":
-            oriented = self.optimizer._problem.check_value(value, f"trial {number}")
-            self._core.record(Action.observe(number, oriented, Report(attrs=detail), False, False), now)
+            checked = self.optimizer._problem.check_value(value, f"trial {number}")
+            self._core.record(Action.observe(number, checked, Report(attrs=detail), False, False), now)
         elif kind == "failed":
             self._core.record(Action.fail(number, None if detail is None else ("", detail, None), None), now)
         else:
@@ -298,6 +293,7 @@ def _is_stale(trial: Any, stale_before: datetime | None) -> bool:
     )
 
 
-def _point(event: str) -> tuple[float, ...]:
-    """Return the coordinates of the point that an event suggests."""
-    return tuple(_core.point_of(event) or ())
+def _point(event: str) -> tuple[float | None, ...]:
+    """Return the numbers of the point that an event suggests."""
+    place = _core.point_of(event)
+    return () if place is None or isinstance(place, int) else tuple(place)

@@ -11,7 +11,7 @@ from belated.optimizers.problem import Problem
 from belated.optimizers.report import attrs_as_json, check_amount
 from belated.short_repr import short_repr
 from belated.space.arguments import is_list
-from belated.space.space import Location, Space
+from belated.space.space import Place, Space
 
 
 def added_actions(
@@ -33,10 +33,10 @@ def added_actions(
         raise InvalidValue(f"value has {len(values)} entries for {len(points)} points: pass one for each")
     n = len(points)
     contexts = problem.contexts(context, n)
-    located = [_whole_location(problem, point) for point in points]
-    encoded = [problem.encode_context(one, owner) for one in contexts]
+    located = [_place_of(problem, point) for point in points]
+    numbers = [problem.context_numbers(one, owner) for one in contexts]
     names = [f"params[{i}]" if several else "params" for i in range(n)]
-    oriented = [None if y is None else problem.check_value(y, name) for y, name in zip(values, names, strict=True)]
+    checked = [None if y is None else problem.check_value(y, name) for y, name in zip(values, names, strict=True)]
     given = {name: _for_each(name, facts[name], n) for name in ("std", "cost", "attrs")}
     deviations = [problem.check_std(sd, name) for sd, name in zip(given["std"], names, strict=True)]
     costs = [check_amount("cost", cost, name) for cost, name in zip(given["cost"], names, strict=True)]
@@ -47,16 +47,17 @@ def added_actions(
         for sd, cost, text in zip(deviations, costs, texts, strict=True)
     ]
     # By default a value comes from a full evaluation.
-    shares = _fidelities(problem, owner, facts["fidelity"], n, None if problem.fidelity is None else 1.0)
+    full = None if problem.fidelity is None else problem.fidelity.high
+    fidelities = _fidelities(problem, owner, facts["fidelity"], n, full)
     actions = [
-        Action.add(place, z, y, report, share)
-        for place, z, y, report, share in zip(located, encoded, oriented, reports, shares, strict=True)
+        Action.add(place, z, y, report, fidelity)
+        for place, z, y, report, fidelity in zip(located, numbers, checked, reports, fidelities, strict=True)
     ]
     return actions, several
 
 
-def _whole_location(problem: Problem, point: Any) -> Location:
-    """Return the location of a point of `add`."""
+def _place_of(problem: Problem, point: Any) -> Place:
+    """Return the place of a point of `add`."""
     domain = problem.domain
     try:
         return domain.locate(point)
@@ -79,7 +80,7 @@ def enqueued_actions(
     """
     domain = problem.domain
     several = domain.holds_several(params)
-    located = []
+    located: list[Place] = []
     for i, point in enumerate(domain.split(params) if several else [params]):
         what = f"params[{i}]" if several else "params"
         if isinstance(domain, Space):
@@ -93,9 +94,9 @@ def enqueued_actions(
 
 
 def check_same_fidelity(problem: Problem, owner: str, number: int, given: Any, known: float | None) -> None:
-    """Refuse a fidelity that differs from the trial's, which is `known` in [0, 1]."""
-    wanted = problem.decode_fidelity(problem.encode_fidelity(given, owner))
-    started = problem.decode_fidelity(known)
+    """Refuse a fidelity that differs from the trial's, which the core knows as `known`."""
+    wanted = problem.check_fidelity(given, owner)
+    started = problem.fidelity_of(known)
     if wanted != started:
         raise InvalidFidelity(
             f"fidelity={short_repr(given)} for trial {number}, which was started at {started!r}: report a value at "
@@ -104,9 +105,9 @@ def check_same_fidelity(problem: Problem, owner: str, number: int, given: Any, k
 
 
 def _fidelities(problem: Problem, owner: str, fidelity: Any, n: int, default: float | None) -> list[float | None]:
-    """Return the fidelity of each of n points, in [0, 1], from one for all or a list; `default` replaces None."""
+    """Return the fidelity of each of n points, from one for all or a list; `default` replaces None."""
     given = _for_each("fidelity", fidelity, n)
-    return [default if each is None else problem.encode_fidelity(each, owner) for each in given]
+    return [default if each is None else problem.check_fidelity(each, owner) for each in given]
 
 
 def _for_each(name: str, given: Any, n: int) -> list[Any]:

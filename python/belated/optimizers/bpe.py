@@ -204,4 +204,4 @@ class BPEDelay(Optimizer, strategy="BPEDelay"):
         status, domain = self._status(), self._problem.domain
         if isinstance(domain, Candidates):
             return np.array(status["surviving"], dtype=np.int64)
-        return [domain.decode(np.array(point), None) for point in status["points"]]
+        return [domain.decode(np.array(point)) for point in status["points"]]

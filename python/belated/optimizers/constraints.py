@@ -9,16 +9,16 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from belated._core import InvalidPoint, InvalidSetting, TrialRecord
+from belated._core import InvalidPoint, InvalidSetting
 from belated.short_repr import short_repr
 from belated.space.candidates import Candidates
-from belated.space.space import Location, Space
+from belated.space.space import Place, Space
 
 Constraint: TypeAlias = Callable[[dict[str, Any]], bool]
 
 
 class Constraints:
-    """The constraints of an optimizer in the form that the core calls: with rows of encoded points."""
+    """The constraints of an optimizer in the form that the core calls: with the numbers of points."""
 
     def __init__(self, functions: Sequence[Constraint], space: Space) -> None:
         self.functions = tuple(functions)
@@ -59,13 +59,13 @@ class Constraints:
                 return i
         return None
 
-    def params_of(self, place: Location | TrialRecord) -> dict[str, Any]:
-        """Return the params at a location, or of a trial."""
-        return self._space.decode(place.point, None, place.given)
+    def params_at(self, place: Place) -> dict[str, Any]:
+        """Return the params at a place."""
+        return self._space.params_at(place)
 
-    def check(self, place: Location, what: str) -> None:
-        """Raise an error if the params at a location violate a constraint."""
-        params = self.params_of(place)
+    def check(self, place: Place, what: str) -> None:
+        """Raise an error if the params at a place violate a constraint."""
+        params = self.params_at(place)
         violated = self.first_violated(params)
         if violated is not None:
             raise InvalidPoint(
@@ -73,10 +73,10 @@ class Constraints:
                 "has been evaluated already can be passed to add with its value"
             )
 
-    def __call__(self, rows: NDArray[np.float64]) -> NDArray[np.bool_]:
-        """Return, for each row (an encoded point), whether it satisfies all constraints."""
-        decode, violated = self._space.decode, self.first_violated
-        return np.array([violated(decode(row)) is None for row in rows], dtype=np.bool_)
+    def __call__(self, points: list[list[float | None]]) -> NDArray[np.bool_]:
+        """Return, for each point (the numbers of all parameters), whether it satisfies all constraints."""
+        named, violated = self._space.named, self.first_violated
+        return np.array([violated(named(numbers)) is None for numbers in points], dtype=np.bool_)
 
     def describe(self, i: int) -> str:
         """A constraint by its number and name."""

@@ -6,13 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Generic, TypeVar, overload
 
 import numpy as np
-from numpy.typing import NDArray
 
 from belated._core import Action, AlreadyObserved, InvalidSetting, InvalidValue, TrialRecord, UnknownTrial
 from belated.optimizers.additions import added_actions, check_same_fidelity, enqueued_actions
 from belated.optimizers.constraints import Constraints
 from belated.optimizers.from_table import add_trials_table, is_trials_table
-from belated.optimizers.log import Array, Log, Report
+from belated.optimizers.log import Log, Report
 from belated.optimizers.names import checks_arguments
 from belated.optimizers.observations import in_words, report_of
 from belated.optimizers.problem import Problem
@@ -61,12 +60,12 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
         """The settings by name."""
         raise NotImplementedError
 
-    def _start_trials(self, n: int, context: Array | None, fidelity: float | None) -> list[int]:
-        """Start n > 0 trials and return their numbers. If no fidelity (in [0, 1]) is given, the strategy chooses it."""
+    def _start_trials(self, n: int, context: list[float] | None, fidelity: float | None) -> list[int]:
+        """Start n > 0 trials and return their numbers. If no fidelity is given, the strategy chooses it."""
         raise NotImplementedError
 
     def _next_fidelity(self) -> float | None:
-        """The fidelity in [0, 1] of the next trial that `suggest` would start without a context; nothing is logged."""
+        """The fidelity of the next trial that `suggest` would start without a context; nothing is logged."""
         raise NotImplementedError
 
     def _constraints_for(self, call: str) -> Constraints | None:
@@ -223,7 +222,7 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
         n: int | None,
         context: Any,
         fidelity: Any,
-        start: Callable[[int, Array | None, float | None], list[int]],
+        start: Callable[[int, list[float] | None, float | None], list[int]],
     ) -> Trial | list[Trial]:
         """Start one trial or several, depending on the arguments of `suggest`."""
         wanted = 1 if n is None else whole_number(n)
@@ -231,9 +230,9 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
             raise InvalidSetting(
                 f"n={short_repr(n)} is not usable: pass an integer from 0 to 2**32 - 1, or None for one trial"
             )
-        encoded = self._encode_context(context)
-        z = None if fidelity is None else self._problem.encode_fidelity(fidelity, self._strategy_name)
-        trials = [Trial(self, number) for number in (start(wanted, encoded, z) if wanted else [])]
+        numbers = self._context_numbers(context)
+        checked = self._problem.check_fidelity(fidelity, self._strategy_name)
+        trials = [Trial(self, number) for number in (start(wanted, numbers, checked) if wanted else [])]
         return trials[0] if n is None else trials
 
     def _observe(
@@ -253,14 +252,14 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
         if fidelity is not None:
             known = self._current_log().trial(number).fidelity
             check_same_fidelity(self._problem, self._strategy_name, number, fidelity, known)
-        oriented = self._problem.check_value(value, f"trial {number}")
+        checked = self._problem.check_value(value, f"trial {number}")
         std, cost, duration, params, _ = facts
         started = None if params is None else self._current_log().trial(number)
         report = report_of(self._problem, number, started, *facts)
         try:
-            self._log_value(number, oriented, report, bool(amend), bool(replicate), key)
+            self._log_value(number, checked, report, bool(amend), bool(replicate), key)
         except AlreadyObserved:
-            # The core's error has the value in the core's orientation, so it is raised again with the reported value.
+            # The core's error does not name the reported value.
             raise AlreadyObserved(
                 f"trial {number} has the value {Trial(self, number).value!r} already, and now "
                 f"value={value!r}{in_words(std=std, cost=cost, duration=duration, params=params)}; "
@@ -270,7 +269,7 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
     def _log_value(
         self, number: int, value: float, report: Report | None, amend: bool, replicate: bool, key: str | None
     ) -> None:
-        """Log an oriented value; only studies have keys."""
+        """Log a checked value; only studies have keys."""
         self._log.record(Action.observe(number, value, report, amend, replicate), self._problem.now())
 
     @checks_arguments
@@ -447,10 +446,10 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
         actions = enqueued_actions(self._problem, self._strategy_name, constraints, params, fidelity, seed)
         self._record_all(actions, None)
 
-    def _encode_context(self, context: Any) -> NDArray[np.float64] | None:
+    def _context_numbers(self, context: Any) -> list[float] | None:
         if context is None and self._problem.context_space is None:  # the most frequent case
             return None
-        return self._problem.encode_context(context, self._strategy_name)
+        return self._problem.context_numbers(context, self._strategy_name)
 
     def _number_of(self, trial: Trial | int) -> int:
         if isinstance(trial, Trial):

@@ -7,12 +7,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from belated._core import Action, GaussianProcess, TrialRecord
-from belated.space.space import Location
+from belated.space.space import Place
 
 Array = NDArray[np.float64]
 
-# Takes rows of encoded points; returns, for each row, whether it satisfies the constraints.
-Feasible = Callable[[Array], NDArray[np.bool_]]
+# Takes points, each with the numbers of all parameters; returns, for each, whether it satisfies the constraints.
+Feasible = Callable[[list[list[float | None]]], NDArray[np.bool_]]
 
 
 class Report(NamedTuple):
@@ -22,7 +22,7 @@ class Report(NamedTuple):
     cost: float | None = None
     duration: float | None = None
     # The point that was really run; None if it is the point where the trial was started.
-    place: Location | None = None
+    place: Place | None = None
     # The user's attributes, as JSON.
     attrs: str | None = None
 
@@ -34,15 +34,15 @@ class Log(Protocol):
         """Log an action; return the number of the trial that it starts or concerns, None if nothing is logged."""
 
     def recommend(
-        self, context: Array | None, now: float | None, feasible: Feasible | None = None
-    ) -> tuple[Array, int | None, float, float] | None:
-        """Return (point, candidate index, mean, std) of the best posterior mean; None while nothing is observed."""
+        self, context: list[float] | None, now: float | None, feasible: Feasible | None = None
+    ) -> tuple[Place, float, float] | None:
+        """Return (place, mean, std) of the best posterior mean; None while nothing is observed."""
 
     def predict(self, points: Array, now: float | None, pending: bool) -> tuple[Array, Array] | None:
         """Return posterior mean and standard deviation of f; None while nothing is observed."""
 
     def acquisition(
-        self, points: Array, context: Array | None, now: float | None, *, feasible: Feasible | None = None
+        self, points: Array, context: list[float] | None, now: float | None, *, feasible: Feasible | None = None
     ) -> Array | None:
         """Return the acquisition of the next suggestion; None while nothing is observed."""
 

@@ -7,7 +7,7 @@ from belated.optimizers.log import Report
 from belated.optimizers.problem import Problem
 from belated.optimizers.report import attrs_as_json, check_amount
 from belated.short_repr import short_repr
-from belated.space.space import Location, Space
+from belated.space.space import Place
 
 
 def report_of(
@@ -28,23 +28,15 @@ def report_of(
         problem.check_std(std, what),
         check_amount("cost", cost, what),
         check_amount("duration", duration, what),
-        None if started is None else _run_location(problem, started, params),
+        None if started is None else _place_run(problem, started, params),
         attrs_as_json(attrs),
     )
 
 
-def _run_location(problem: Problem, started: TrialRecord, params: Any) -> Location | None:
-    """Return the location that was run, or None if it is the suggested one and no other was reported before."""
-    domain = problem.domain
-    place = domain.locate(params)
-    # Compare decoded params: encoding a decoded value may change the last bit.
-    if isinstance(domain, Space):
-        same = domain.decode(place.point, None, place.given) == domain.decode(started.point, None, started.given)
-    else:
-        same = place.index == started.index
-    if not same:
-        return place
-    return None if started.run is None else Location(started.point, started.index, started.given)
+def _place_run(problem: Problem, started: TrialRecord, params: Any) -> Place | None:
+    """Return the place that was run, or None if it is the suggested one and no other was reported before."""
+    place = problem.domain.locate(params)
+    return None if place == started.place and started.run is None else place
 
 
 def in_words(**facts: Any) -> str:

@@ -6,14 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, fields, replace
 from typing import Any, ClassVar, Literal
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from belated import _core
 from belated._core import InvalidSetting
 from belated.optimizers.constraints import Constraint, Constraints
 from belated.optimizers.life_cycle import LifeCycle
-from belated.optimizers.log import Array
 from belated.optimizers.names import UnknownArgument, advice_on, family_of, nearest_argument
 from belated.optimizers.problem import Problem, SpaceLike
 from belated.optimizers.trial import Trial
@@ -82,7 +80,11 @@ class Optimizer(LifeCycle[_core.Optimizer]):
                             "leave one out"
                         )
         self._token = os.urandom(16).hex()
-        self._log = _core.Optimizer(self.domain_.domain(), json.dumps(self._definition()))
+        self._log = self._new_core()
+
+    def _new_core(self) -> _core.Optimizer:
+        """Return the core of this optimizer with an empty log."""
+        return _core.Optimizer(self._problem.core, self.seed_, json.dumps(self._strategy_data()))
 
     def _settings(self) -> dict[str, Any]:
         """Return the checked arguments of only this strategy; strings and numbers become the values that they name."""
@@ -100,20 +102,23 @@ class Optimizer(LifeCycle[_core.Optimizer]):
                     settings[field.name] = family.from_argument(given, field.name)
         return settings
 
-    def _definition(self) -> dict[str, Any]:
-        """Return the definition for the core, as JSON data in the core's orientation, without the domain."""
+    def _strategy_data(self) -> dict[str, Any]:
+        """Return the strategy for the core, as JSON data; settings in units of f are reversed if f is minimized."""
         reverse = self.direction == "minimize"
         units = {field.name for field in fields(self) if field.metadata.get("in_units_of_f", False)}
-        strategy = {
+        return {"kind": self._strategy} | {
             name: as_data(reversed_sign(value) if reverse and name in units else value, reverse)
             for name, value in self._settings().items()
         }
-        fidelity = {} if self.fidelity is None else {"fidelity": self.fidelity.data}
-        return fidelity | {
-            "context": [] if self.context_space_ is None else self.context_space_.coordinates,
+
+    def _definition(self) -> dict[str, Any]:
+        """Return the definition except for the spaces, as JSON data."""
+        return {
+            "fidelity": None if self.fidelity is None else repr(self.fidelity),
             "clock": self.clock,
+            "direction": self.direction,
             "seed": self.seed_,
-            "strategy": {"kind": self._strategy} | strategy,
+            "strategy": self._strategy_data(),
         }
 
     def _knows(self, trial: Trial) -> bool:
@@ -124,10 +129,10 @@ class Optimizer(LifeCycle[_core.Optimizer]):
         return (
             other._token == self._token
             and trial.number < len(self._log)
-            and np.array_equal(other._record_of(trial).point, self._log.trial(trial.number).point)
+            and other._record_of(trial).place == self._log.trial(trial.number).place
         )
 
-    def _start_trials(self, n: int, context: Array | None, fidelity: float | None) -> list[int]:
+    def _start_trials(self, n: int, context: list[float] | None, fidelity: float | None) -> list[int]:
         return self._log.suggest(n, context, self._problem.now(), self._constraints, fidelity)
 
     def _next_fidelity(self) -> float | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -12,7 +11,6 @@ import numpy as np
 from belated import _core
 from belated._core import InvalidPoint, InvalidSpace
 from belated.optimizers.constraints import Constraints
-from belated.optimizers.log import Array
 from belated.short_repr import short_repr
 from belated.space.space import Space
 
@@ -41,22 +39,21 @@ def filled_in(space: Space, params: Any, constraints: Constraints | None, what: 
     # All parameters are drawn, also inactive ones, because a given value may make them active.
     free = Space({name: replace(dimension, when=None) for name, dimension in space.items()})
 
-    def completed(row: Array) -> dict[str, Any] | None:
+    def completed(values: dict[str, Any]) -> dict[str, Any] | None:
         """Return the params of a draw, or None if a given parameter is inactive in it."""
-        values = free.decode(row) | given
+        values = values | given
         active = space.active_part(values)
         return active if given.keys() <= active.keys() else None
 
-    def feasible(rows: Array) -> Any:
-        found = [completed(row) for row in rows]
+    def feasible(points: list[list[float | None]]) -> Any:
+        found = [completed(free.named(numbers)) for numbers in points]
         return np.array(
             [each is not None and (constraints is None or constraints.first_violated(each) is None) for each in found],
             dtype=np.bool_,
         )
 
     number = int(np.random.SeedSequence(seed).generate_state(1, np.uint64)[0])
-    settings = {"context": [], "clock": "iterations", "seed": number, "strategy": {"kind": "RandomSearch"}}
-    core = _core.Optimizer(free.domain(), json.dumps(settings))
+    core = _core.Optimizer(_core.Problem(free.core), number, '{"kind": "RandomSearch"}')
     try:
         core.suggest(1, None, None, feasible)
     except InvalidSpace:
@@ -64,4 +61,4 @@ def filled_in(space: Space, params: Any, constraints: Constraints | None, what: 
             f"{what}={short_repr(given)} misses {missing}, and no values were found for these with which the given "
             "names are active and the constraints hold: pass them as well"
         ) from None
-    return completed(core.trial(0).point)
+    return completed(free.params_of(core.trial(0)))

@@ -1,12 +1,13 @@
-"""The problem: domain, contexts, fidelity, direction and clock; conversion between users' terms and the core's."""
+"""The problem: domain, contexts, fidelity, direction and clock."""
 
 import time as clocks
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from belated import _core
 from belated._core import InvalidContext, InvalidFidelity, InvalidSetting, InvalidSpace, InvalidValue
 from belated.space.arguments import finite, one_line
 from belated.space.candidates import Candidates
@@ -14,7 +15,6 @@ from belated.space.fidelity import Fidelity
 from belated.space.space import ContextSpace, Space
 
 SpaceLike: TypeAlias = Mapping[str, Any] | Iterable[tuple[str, Any]] | Iterable[tuple[float, float]]
-Values = TypeVar("Values", float, NDArray[np.float64])
 
 
 #: The largest absolute value of a time in seconds. It keeps differences of times finite.
@@ -22,11 +22,7 @@ LATEST = 1e300
 
 
 class Problem:
-    """The problem that an optimizer solves, for any strategy.
-
-    Arguments are checked, encoded and oriented here, and results are decoded and oriented back, because the core
-    maximises over encoded points.
-    """
+    """The problem that an optimizer solves, for any strategy: arguments become numbers for the core here."""
 
     def __init__(
         self,
@@ -67,17 +63,26 @@ class Problem:
         self.clock = clock
         self.minimizes = direction == "minimize"
         self.time = time
+        self.core = self._new_core()
 
-    def oriented(self, value: Values) -> Values:
-        """Convert values of f to the core's orientation, or back."""
-        return -value if self.minimizes else value
+    def _new_core(self) -> _core.Problem:
+        contexts = None if self.context_space is None else self.context_space.core
+        fidelities = None if self.fidelity is None else self.fidelity.core
+        return _core.Problem(self.domain.core, contexts, fidelities, self.minimizes, self.clock == "seconds")
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "core"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self.core = self._new_core()
 
     def now(self) -> float | None:
         """Return the time by the clock, or None if the core counts suggestions itself."""
         return None if self.clock == "iterations" else seconds(self.time or clocks.time)
 
-    def encode_context(self, context: Any, owner: str) -> NDArray[np.float64] | None:
-        """Encode a context as columns, None if none was declared; `owner` is the optimizer's class, for messages."""
+    def context_numbers(self, context: Any, owner: str) -> list[float] | None:
+        """Return the numbers of a context, None if none was declared; `owner` names the optimizer's class."""
         if self.context_space is None:
             if context is not None:
                 raise InvalidContext(
@@ -87,7 +92,14 @@ class Problem:
             return None
         if context is None:
             raise InvalidContext(f"context is missing: pass a dict with the names {list(self.context_space)}")
-        return self.context_space.encode(context)
+        return self.context_space.numbers(context)
+
+    def with_context(self, points: NDArray[np.float64], context: Any, owner: str) -> NDArray[np.float64]:
+        """Return encoded points with the columns of a context appended, if one was declared."""
+        self.context_numbers(context, owner)
+        if self.context_space is None:
+            return points
+        return np.hstack([points, np.tile(self.context_space.encode(context), (len(points), 1))])
 
     def contexts(self, context: Any, n: int) -> list[Any]:
         """Return one context for each of n points."""
@@ -98,8 +110,8 @@ class Problem:
             raise InvalidContext(f"context has {len(contexts)} entries for {n} points: pass one for each, or one")
         return contexts
 
-    def encode_fidelity(self, fidelity: Any, owner: str) -> float | None:
-        """Encode a fidelity as z in [0, 1], None if none is given; `owner` is the optimizer's class, for messages."""
+    def check_fidelity(self, fidelity: Any, owner: str) -> float | None:
+        """Return a fidelity as an int or float, None if none is given; `owner` names the optimizer's class."""
         if fidelity is None:
             return None
         if self.fidelity is None:
@@ -107,23 +119,21 @@ class Problem:
                 f"fidelity={one_line(fidelity)} was not declared: pass fidelity=bl.Fidelity(low, high) to {owner}, "
                 "or leave it out here"
             )
-        return self.fidelity.encode(fidelity)
+        return self.fidelity.check(fidelity)
 
-    def decode_fidelity(self, z: float | None) -> Any:
-        """Decode the fidelity of a trial to the user's units; return None if none was declared."""
-        if self.fidelity is None:
-            return None
-        return self.fidelity.high if z is None else self.fidelity.decode(z)
+    def fidelity_of(self, number: float | None) -> float | None:
+        """Return the fidelity of a trial from the core's number; None if none was declared."""
+        return None if self.fidelity is None else self.fidelity.from_number(number)
 
     def check_value(self, value: Any, what: str) -> float:
-        """Return an observed value in the core's orientation; `what` names the trial in messages."""
+        """Return an observed value as a float; `what` names the trial in messages."""
         number = finite(value)
         if number is None:
             raise InvalidValue(
                 f"value={one_line(value)} for {what} is not one finite real number; "
                 "pass a finite number, or report a crash with fail (nothing was changed)"
             )
-        return self.oriented(number)
+        return number
 
     def check_std(self, std: Any, what: str) -> float | None:
         """Return the standard deviation of an observed value's noise, or None if it is not known."""

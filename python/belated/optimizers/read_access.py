@@ -166,14 +166,14 @@ class ReadAccess(AttributeHints):
             The context is missing, was not declared, or is out of its space.
         """
         source = self._source
-        encoded = source._encode_context(context)
+        numbers = source._context_numbers(context)
         constraints = source._constraints_for("recommend")
-        best = source._current_log().recommend(encoded, source._problem.now(), feasible=constraints)
+        best = source._current_log().recommend(numbers, source._problem.now(), feasible=constraints)
         if best is None:
             where = "" if constraints is None else " whose params satisfy the constraints"
             raise NotFitted(f"recommend needs values: observe at least one trial{where} first")
-        point, index, _, _ = best
-        return source._problem.domain.decode(point, index)
+        place, _, _ = best
+        return source._problem.domain.params_at(place)
 
     def predict(
         self, params: Any = None, context: Mapping[str, Any] | None = None, *, pending: bool = False
@@ -215,15 +215,12 @@ class ReadAccess(AttributeHints):
         >>> mean.shape
         (1,)
         """
-        log, encoded = self._model_log("predict"), self._source._encode_context(context)
-        points = self.domain_.points(params)
-        if encoded is not None:
-            points = np.hstack([points, np.tile(encoded, (len(points), 1))])
+        log = self._model_log("predict")
+        points = self._source._problem.with_context(self.domain_.points(params), context, self._source._strategy_name)
         posterior = log.predict(points, self._source._problem.now(), bool(pending))
         if posterior is None:
             raise _not_fitted("predict")
-        mean, std = posterior
-        return self._source._problem.oriented(mean), std
+        return posterior
 
     def acquisition_at(self, params: Any = None, context: Mapping[str, Any] | None = None) -> NDArray[np.float64]:
         """Return the acquisition that the next suggestion would maximise, pending trials included.
@@ -266,10 +263,10 @@ class ReadAccess(AttributeHints):
         >>> best == optimizer.suggest().params
         True
         """
-        log, encoded = self._model_log("acquisition_at"), self._source._encode_context(context)
+        log, numbers = self._model_log("acquisition_at"), self._source._context_numbers(context)
         points = self.domain_.points(params)
         constraints = self._source._constraints_for("acquisition_at")
-        values = log.acquisition(points, encoded, self._source._problem.now(), feasible=constraints)
+        values = log.acquisition(points, numbers, self._source._problem.now(), feasible=constraints)
         if values is None:
             raise _not_fitted("acquisition_at")
         return values
@@ -296,12 +293,10 @@ class ReadAccess(AttributeHints):
 
     def _leave_one_out(self) -> tuple[list[int], Array, Array]:
         """Return the numbers of the model's rows, and mean and std of each value predicted from all others."""
-        problem = self._source._problem
-        found = self._model_log("leave-one-out").leave_one_out(problem.now())
+        found = self._model_log("leave-one-out").leave_one_out(self._source._problem.now())
         if found is None:
             raise _not_fitted("leave-one-out")
-        numbers, mean, std = found
-        return numbers, problem.oriented(mean), std
+        return found
 
     def _model_log(self, what: str) -> Log:
         """Return the log if the source has a model, or raise InvalidSetting that names `what`."""

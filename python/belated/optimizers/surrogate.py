@@ -108,7 +108,7 @@ def surrogate_of(problem: Problem, model: GaussianProcess, mean: float, scale: f
         lengthscales=lengthscales,
         signal_std=scale * math.sqrt(model.variance),
         noise_std=scale * math.sqrt(model.noise),
-        mean=problem.oriented(mean),
+        mean=mean,
         # p(y) = p(z) Π dz/dy
         log_evidence=model.log_marginal_likelihood() + log_slope,
         n_observed=model.n_observed,

@@ -30,7 +30,7 @@ def trials_dataframe(problem: Problem, records: Sequence[TrialRecord]) -> Any:
     columns: dict[str, list[Any]] = {
         "number": [record.number for record in records],
         "state": [record.state for record in records],
-        "value": [None if record.value is None else problem.oriented(record.value) for record in records],
+        "value": [record.value for record in records],
         "std": [record.std for record in records],
         "cost": [record.cost for record in records],
         "duration": [record.duration for record in records],
@@ -42,23 +42,23 @@ def trials_dataframe(problem: Problem, records: Sequence[TrialRecord]) -> Any:
         "error": [None if record.error is None else str(TrialError(*record.error)) for record in records],
     }
     if problem.fidelity is not None:
-        columns["fidelity"] = [problem.decode_fidelity(record.fidelity) for record in records]
+        columns["fidelity"] = [problem.fidelity_of(record.fidelity) for record in records]
     runs = [record.run for record in records]
     if isinstance(problem.domain, Space):
-        decode, names = problem.domain.decode, list(problem.domain)
-        points = [decode(record.point, record.index, record.given) for record in records]
+        params_at, names = problem.domain.params_at, list(problem.domain)
+        points = [params_at(record.place) for record in records]
         columns |= {f"params_{name}": [point.get(name) for point in points] for name in names}
-        if any(runs):
-            run_points = [{} if run is None else decode(*run) for run in runs]
+        if any(run is not None for run in runs):
+            run_points = [{} if run is None else params_at(run) for run in runs]
             prefix = run_prefix(problem.domain)
             columns |= {f"{prefix}{name}": [point.get(name) for point in run_points] for name in names}
     else:
-        columns["index"] = [record.index for record in records]
-        if any(runs):
-            columns["index_run"] = [None if run is None else run[1] for run in runs]
+        columns["index"] = [record.place for record in records]
+        if any(run is not None for run in runs):
+            columns["index_run"] = runs
     contexts = problem.context_space
     if contexts is not None:
-        decoded = [contexts.decode(record.context) for record in records]
+        decoded = [contexts.params_at(list(record.context)) for record in records]
         columns |= {f"context_{name}": [context[name] for context in decoded] for name in contexts}
     attrs = [merged_attrs(record.attrs) for record in records]
     keys = dict.fromkeys(key for each in attrs for key in each)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from numpy.typing import NDArray
 
 from belated.optimizers.report import TrialError, headline, merged_attrs
+from belated.space.space import Place
 
 if TYPE_CHECKING:
     from belated.optimizers.life_cycle import LifeCycle
@@ -23,6 +24,10 @@ def html_table(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
 
     body = "".join(line(row, "td") for row in rows)
     return f"<table><thead>{line(head, 'th')}</thead><tbody>{body}</tbody></table>"
+
+
+def _index(place: Place) -> int | None:
+    return place if isinstance(place, int) else None
 
 
 class Trial:
@@ -61,7 +66,7 @@ class Trial:
     def params_run(self) -> dict[str, Any] | Any:
         """The point that was really run, in the form of `params`; `params` if no other point was reported."""
         run = self._owner._record_of(self).run
-        return self.params if run is None else self._owner._problem.domain.decode(*run)
+        return self.params if run is None else self._owner._problem.domain.params_at(run)
 
     @property
     def x(self) -> NDArray[Any] | None:
@@ -72,24 +77,24 @@ class Trial:
     @property
     def index(self) -> int | None:
         """The candidate's row number; None in a space."""
-        return self._owner._record_of(self).index
+        return _index(self._owner._record_of(self).place)
 
     @property
     def index_run(self) -> int | None:
         """The row number of the candidate that was really run; `index` if no other point was reported."""
         record = self._owner._record_of(self)
-        return record.index if record.run is None else record.run[1]
+        return _index(record.place if record.run is None else record.run)
 
     @property
     def context(self) -> dict[str, Any] | None:
         """The context of the suggestion; None if none was declared."""
         contexts = self._owner._problem.context_space
-        return None if contexts is None else contexts.decode(self._owner._record_of(self).context)
+        return None if contexts is None else contexts.params_at(list(self._owner._record_of(self).context))
 
     @property
     def fidelity(self) -> Any:
         """The share of a full evaluation, in the units of the declared `Fidelity`; None if none was declared."""
-        return self._owner._problem.decode_fidelity(self._owner._record_of(self).fidelity)
+        return self._owner._problem.fidelity_of(self._owner._record_of(self).fidelity)
 
     @property
     def state(self) -> str:
@@ -99,8 +104,7 @@ class Trial:
     @property
     def value(self) -> float | None:
         """The observed value; None before it is reported."""
-        value = self._owner._record_of(self).value
-        return None if value is None else self._owner._problem.oriented(value)
+        return self._owner._record_of(self).value
 
     @property
     def std(self) -> float | None:

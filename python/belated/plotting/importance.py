@@ -72,7 +72,6 @@ def plot_importance(search: ReadAccess, context: Mapping[str, Any] | None = None
 def total_effects(search: ReadAccess, space: Space, context: Mapping[str, Any] | None) -> Array:
     """Return the total effect of each parameter in each draw, shape (draws, d)."""
     model, *_ = search._fitted("plot_importance")
-    encoded = search._source._encode_context(context)
     d = len(space)
     n = max(2, min(_MAX_POINTS, _MAX_ROWS // (d + 1)))
     a, b = paired_points(n, d, np.random.default_rng(0))
@@ -82,8 +81,7 @@ def total_effects(search: ReadAccess, space: Space, context: Mapping[str, Any] |
         mixed[:, i] = b[:, i]
         blocks.append(mixed)
     rows = np.array([space.encode(_params(space, u)) for u in np.concatenate(blocks)])
-    if encoded is not None:
-        rows = np.hstack([rows, np.tile(encoded, (len(rows), 1))])
+    rows = search._source._problem.with_context(rows, context, search._source._strategy_name)
     # Merge equal rows, which occur for example if points differ only in inactive parameters.
     different, place = np.unique(rows, axis=0, return_inverse=True)
     draws = model.sample(different, _N_DRAWS, 0)[:, place.ravel()].reshape(_N_DRAWS, d + 1, n)

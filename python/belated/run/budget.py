@@ -50,7 +50,7 @@ class Budget:
     def _next_cost(self) -> float:
         """Return the declared cost of the trial that would be suggested now."""
         assert self._fidelity is not None
-        fidelity = self._optimizer._problem.decode_fidelity(self._optimizer._next_fidelity())
+        fidelity = self._optimizer._problem.fidelity_of(self._optimizer._next_fidelity())
         return self._fidelity.cost_of(fidelity)
 
 

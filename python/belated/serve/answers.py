@@ -94,10 +94,10 @@ def _trial(study: Study, number: int) -> dict[str, Any]:
     return {
         "number": number,
         **_places(study, record),
-        "context": None if contexts is None else contexts.decode(record.context),
-        "fidelity": problem.decode_fidelity(record.fidelity),
+        "context": None if contexts is None else contexts.params_at(list(record.context)),
+        "fidelity": problem.fidelity_of(record.fidelity),
         "state": record.state,
-        "value": None if record.value is None else problem.oriented(record.value),
+        "value": record.value,
         "std": record.std,
         "cost": record.cost,
         "duration": record.duration,
@@ -118,12 +118,12 @@ def _places(study: Study, record: TrialRecord) -> dict[str, Any]:
     domain, run = study._problem.domain, record.run
     if isinstance(domain, Space):
         params = domain.params_of(record)
-        params_run = None if run is None else domain.decode(*run)
+        params_run = None if run is None else domain.params_at(run)
         return {"params": params, "params_run": params_run, "index": None, "index_run": None, "x": None}
     return {
         "params": None,
         "params_run": None,
-        "index": record.index,
-        "index_run": None if run is None else run[1],
-        "x": domain.decode(record.point, record.index).tolist(),
+        "index": record.place,
+        "index_run": run,
+        "x": domain.params_of(record).tolist(),
     }

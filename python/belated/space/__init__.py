@@ -3,7 +3,7 @@
 from belated.space.candidates import Candidates
 from belated.space.dimensions import Categorical, Dimension, Integer, Ordinal, Real
 from belated.space.fidelity import Fidelity, PowerCost
-from belated.space.space import ContextSpace, Location, Params, Space
+from belated.space.space import ContextSpace, Params, Place, Space
 
 __all__ = [
     "Candidates",
@@ -12,9 +12,9 @@ __all__ = [
     "Dimension",
     "Fidelity",
     "Integer",
-    "Location",
     "Ordinal",
     "Params",
+    "Place",
     "PowerCost",
     "Real",
     "Space",

@@ -9,7 +9,7 @@ from belated import _core
 from belated._core import InvalidPoint, InvalidSpace
 from belated.short_repr import short_repr
 from belated.space.arguments import axes, is_table, whole_number
-from belated.space.space import Location
+from belated.space.space import Place
 
 
 def _numbers(given: Any) -> NDArray[np.float64] | None:
@@ -44,7 +44,7 @@ class Candidates:
     >>> from belated.space import Candidates
     >>> candidates = Candidates([[10, 7], [20, 7], [30, 7]])
     >>> candidates.locate([20, 7])
-    Location(point=array([0.5, 0. ]), index=1, given=None)
+    1
     """
 
     def __init__(self, x: ArrayLike) -> None:
@@ -85,23 +85,23 @@ class Candidates:
     def __repr__(self) -> str:
         return f"<{self.x.shape[0]} candidates of {self.x.shape[1]} columns>"
 
-    def domain(self) -> _core.Domain:
-        """Return these candidates as the domain that the core searches."""
-        return self._core.domain()
+    @property
+    def core(self) -> _core.Candidates:
+        """The core's candidates."""
+        return self._core
 
-    def decode(self, point: ArrayLike, index: int | None = None, given: object = None) -> NDArray[Any]:
-        """Return row `index` of the array, shape (d,); only a `Space` uses `given`."""
-        if index is None:
-            raise InvalidPoint("a candidate is found by its index: pass index")
-        row: NDArray[Any] = self.x[index].copy()
+    def params_at(self, place: Place) -> NDArray[Any]:
+        """Return the row at a place, shape (d,)."""
+        assert isinstance(place, int)
+        row: NDArray[Any] = self.x[place].copy()
         return row
 
     def params_of(self, record: _core.TrialRecord) -> NDArray[Any]:
         """Return the row where a trial was started, shape (d,)."""
-        return self.decode(record.point, record.index)
+        return self.params_at(record.place)
 
-    def locate(self, params: Any) -> Location:
-        """Return the location of a candidate, passed as its index or as its row.
+    def locate(self, params: Any) -> int:
+        """Return the index of a candidate, passed as its index or as its row.
 
         Raises
         ------
@@ -113,7 +113,7 @@ class Candidates:
             index = self._find(params)
         elif not 0 <= index < len(self):
             raise InvalidPoint(f"params={index} is not the index of a candidate: pass one from 0 to {len(self) - 1}")
-        return Location(self._encoded([index])[0], index, None)
+        return index
 
     def _find(self, params: Any) -> int:
         row = _numbers(params)
@@ -149,4 +149,4 @@ class Candidates:
         """Return the points, shape (n, d), of rows or indices; of all candidates if `params` is None."""
         if params is None:
             return self._encoded(slice(None))
-        return np.array([self.locate(one).point for one in self.split(params)]).reshape(-1, self.width)
+        return self._encoded([self.locate(one) for one in self.split(params)]).reshape(-1, self.width)

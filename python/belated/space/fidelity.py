@@ -1,18 +1,18 @@
 """Fidelity: how much of a full evaluation a trial is, in the user's units, with its cost and its bias.
 
-Notation: v is a fidelity in the user's units, from low to high; z in [0, 1] is the same in the core, where 1 stands for
-a full evaluation; f_z is f as evaluated at z.
+Notation: v is a fidelity in the user's units, from low to high; z in [0, 1] is its share on the scale of the range,
+where 1 stands for a full evaluation; f_z is f as evaluated at z.
 """
 
-import json
 import pickle
 from collections.abc import Callable
-from dataclasses import KW_ONLY, asdict, dataclass, fields
+from dataclasses import KW_ONLY, dataclass, fields
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from belated import _core
 from belated._core import InvalidFidelity, InvalidSetting, InvalidSpace
 from belated.short_repr import short_repr
 from belated.space.arguments import finite, whole_number
@@ -164,10 +164,10 @@ class Fidelity:
         return Real(self.low, self.high, log=self.log)
 
     @property
-    def data(self) -> dict[str, Any]:
-        """Return this fidelity as data for the core, without functions, which the core cannot take."""
-        cost = asdict(self.cost) if isinstance(self.cost, PowerCost) else None
-        return {"axis": json.loads(self._axis.core.coordinate), "bias": self.bias, "cost": cost}
+    def core(self) -> tuple[_core.Parameter, float | None, tuple[float, float, float] | None]:
+        """The range, the bias and the cost for the core, without functions, which the core cannot take."""
+        cost = (self.cost.base, self.cost.exponent, self.cost.full) if isinstance(self.cost, PowerCost) else None
+        return self._axis.core, self.bias, cost
 
     def check(self, value: Any) -> float:
         """Return a fidelity in your units as an int or float; raise InvalidFidelity if it is out of range."""
@@ -183,17 +183,9 @@ class Fidelity:
         """Return z in [0, 1] for a fidelity in your units."""
         return float(self._axis.encode(self.check(value))[0])
 
-    def decode(self, z: float) -> float:
-        """Return the fidelity in your units for z in [0, 1]; an int if both ends are."""
-        value: float = self._axis.decode([z])
-        if isinstance(value, int) or not 0 < z < 1:
-            return value
-        # Several floats have the same z: choose the one with the fewest digits, which the user probably wrote.
-        for digits in range(12, 18):
-            short = min(max(float(f"{value:.{digits}g}"), self.low), self.high)
-            if float(self._axis.encode(short)[0]) == z:
-                return short
-        return value
+    def from_number(self, number: float | None) -> float:
+        """Return the fidelity of a trial as an int or float; None stands for the highest."""
+        return self.high if number is None else self._axis.from_number(number)
 
     def cost_of(self, value: Any) -> float:
         """Return the declared cost of an evaluation at a fidelity in your units; 1.0 if none is declared."""

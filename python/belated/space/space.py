@@ -6,8 +6,7 @@ A *point* is a row of ``width`` float64 columns in [0, 1]; the compiled core wor
 import contextlib
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -25,15 +24,9 @@ from belated.space.shorthand import read
 Params: TypeAlias = dict[str, Any]
 
 
-@dataclass(frozen=True)
-class Location:
-    """A point in the form that the core takes: encoded, with its row number among candidates and the given numbers."""
-
-    point: NDArray[np.float64]
-    index: int | None
-    # One number for each parameter that the core knows, see `to_number` of the dimensions; 0.0 for inactive parameters.
-    # None for candidates.
-    given: list[float] | None
+# A point in the form that the core takes: one number for each searched parameter, None where inactive; for candidates
+# the row number.
+Place: TypeAlias = list[float | None] | int
 
 
 class Space(Mapping[str, Dimension]):
@@ -133,9 +126,10 @@ class Space(Mapping[str, Dimension]):
         found: list[dict[str, Any]] = json.loads(self._core.coordinates)
         return found
 
-    def domain(self) -> _core.Domain:
-        """Return this space as the domain that the core searches."""
-        return self._core.domain()
+    @property
+    def core(self) -> _core.Space:
+        """The core's space."""
+        return self._core
 
     def encode(self, params: Mapping[str, Any]) -> NDArray[np.float64]:
         """Encode one value for each name.
@@ -196,22 +190,20 @@ class Space(Mapping[str, Dimension]):
                 f"{self.point_argument}[{name!r}]={short_repr(value)} is not usable: pass {expected}"
             ) from None
 
-    def decode(
-        self, point: ArrayLike, index: int | None = None, given: Sequence[float] | None = None
-    ) -> dict[str, Any]:
-        """Return values by name from a point of shape (width,), or from the numbers `given` for the searched names.
+    def decode(self, point: ArrayLike) -> dict[str, Any]:
+        """Return values by name from a point of shape (width,). Inactive parameters are left out."""
+        return self.named(self._core.decode(np.asarray(point, dtype=np.float64).tolist()))
 
-        Inactive parameters are left out. `index` is None; only `Candidates` use it.
-        """
-        if given is None:
-            return self._named(self._core.decode(np.asarray(point, dtype=np.float64).tolist()))
-        return self._named(self._core.spread(given))
+    def params_at(self, place: Place) -> dict[str, Any]:
+        """Return values by name at a place; inactive parameters are left out."""
+        assert not isinstance(place, int)
+        return self.named(self._core.spread(place))
 
     def params_of(self, record: _core.TrialRecord) -> dict[str, Any]:
         """Return the values by name where a trial was started."""
-        return self._named(self._core.numbers(record))
+        return self.named(self._core.numbers(record))
 
-    def _named(self, numbers: list[float | None]) -> dict[str, Any]:
+    def named(self, numbers: list[float | None]) -> dict[str, Any]:
         """Return values by name from the numbers of all parameters, of which inactive ones are None."""
         pairs = zip(self._readers, numbers, strict=True)
         return {name: read(number) for (name, read), number in pairs if number is not None}
@@ -232,11 +224,9 @@ class Space(Mapping[str, Dimension]):
         """Return the values of the parameters that are active among these values."""
         return {name: values[name] for name in self.active_names(values) if name in values}
 
-    def locate(self, params: Any) -> Location:
-        """Return the location of one set of params; its index is None."""
-        numbers = self._numbers(params)
-        given = [0.0 if number is None else number for number in map(numbers.__getitem__, self._core.searched)]
-        return Location(self._core.encode(numbers), None, given)
+    def locate(self, params: Any) -> list[float | None]:
+        """Return the place of one set of params."""
+        return self._core.only_searched(self._numbers(params))
 
     def without_missing(self, record: Mapping[str, Any]) -> dict[str, Any]:
         """Return a row of a table without the entries None and NaN of parameters that are inactive in it."""
@@ -299,3 +289,7 @@ class ContextSpace(Space):
         raise InvalidSpace(
             f"context has conditions, of {names}: a context is given in full; drop when=, and give these a value always"
         )
+
+    def numbers(self, context: Any) -> list[float]:
+        """Return one number for each searched parameter of a context."""
+        return [0.0 if number is None else number for number in self.locate(context)]

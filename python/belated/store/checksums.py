@@ -14,7 +14,7 @@ from belated.short_repr import short_repr
 from belated.store.interface import Header, Record, StoreError
 
 #: The format of headers and records. Other versions are refused with an error that names them.
-VERSION = 3
+VERSION = 4
 
 
 def _digest(*parts: object) -> bytes:

@@ -9,11 +9,10 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from typing import TypeAlias, TypeVar
 
-import numpy as np
-
 from belated import _core
 from belated._core import Action, BelatedError, GaussianProcess, InvalidSetting
 from belated.optimizers.log import Array, Feasible, Report
+from belated.space.space import Place
 from belated.store import Store, StoreError
 from belated.store.checksums import verified, with_checksum
 from belated.store.interface import EventsGone, NotWritten, Record
@@ -256,7 +255,7 @@ class SharedLog:
     def suggest(
         self,
         n: int,
-        context: Array | None,
+        context: list[float] | None,
         now: Callable[[], float | None],
         key: str | None,
         expires_after: float | None,
@@ -300,16 +299,13 @@ class SharedLog:
 
         return self._until_written(attempts)
 
-    def _earlier(self, n: int, context: Array | None, fidelity: float | None, key: str | None) -> list[int]:
+    def _earlier(self, n: int, context: list[float] | None, fidelity: float | None, key: str | None) -> list[int]:
         """Return the trials that a key started, if it was used for the same request."""
         numbers = [number for number, _ in self.keyed("suggest", key) if number is not None]
-        wanted = np.zeros(0) if context is None else context
-        same = len(numbers) == n and all(np.array_equal(self.core.trial(i).context, wanted) for i in numbers)
+        same = len(numbers) == n and all(self.core.trial(i).context == (context or []) for i in numbers)
         if fidelity is not None:
             # Enqueued points may have a different fidelity.
-            same = same and all(
-                self.core.was_enqueued(i) or _near(self.core.trial(i).fidelity, fidelity) for i in numbers
-            )
+            same = same and all(self.core.was_enqueued(i) or self.core.trial(i).fidelity == fidelity for i in numbers)
         if not same:
             raise InvalidSetting(f"key={key!r} started {len(numbers)} trials before, in a request other than this one")
         return numbers
@@ -373,9 +369,9 @@ class SharedLog:
     # The methods of a core that only read.
 
     def recommend(
-        self, context: Array | None, now: float | None, feasible: Feasible | None = None
-    ) -> tuple[Array, int | None, float, float] | None:
-        """Return (point, candidate index, mean, std) of the best posterior mean; None while nothing is observed."""
+        self, context: list[float] | None, now: float | None, feasible: Feasible | None = None
+    ) -> tuple[Place, float, float] | None:
+        """Return (place, mean, std) of the best posterior mean; None while nothing is observed."""
         return self.core.recommend(context, now, feasible)
 
     def predict(self, points: Array, now: float | None, pending: bool) -> tuple[Array, Array] | None:
@@ -387,7 +383,7 @@ class SharedLog:
         return self.core.surrogate(now, pending, self.wall_time())
 
     def acquisition(
-        self, points: Array, context: Array | None, now: float | None, *, feasible: Feasible | None = None
+        self, points: Array, context: list[float] | None, now: float | None, *, feasible: Feasible | None = None
     ) -> Array | None:
         """Return the acquisition of the next suggestion; None while nothing is observed."""
         return self.core.acquisition(points, context, now, self.wall_time(), feasible)
@@ -428,8 +424,3 @@ class SharedLog:
 def _stored_key(call: str, i: int, key: str) -> str:
     """Return the stored key of the i-th event of a call with a key."""
     return f"{call}:{i}:{key}"
-
-
-def _near(z: float | None, wanted: float) -> bool:
-    """Whether a fidelity equals the requested one, except for rounding."""
-    return z is not None and abs(z - wanted) <= 1e-9

@@ -11,7 +11,7 @@ from typing import Any, TypeGuard, overload
 from belated._core import Action, InvalidSetting
 from belated.optimizers.constraints import Constraint, Constraints, check_picklable, checked_functions
 from belated.optimizers.life_cycle import LifeCycle
-from belated.optimizers.log import Array, Report
+from belated.optimizers.log import Report
 from belated.optimizers.names import checks_arguments
 from belated.optimizers.optimizer import Optimizer
 from belated.optimizers.problem import LATEST, seconds
@@ -153,8 +153,8 @@ class Study(LifeCycle[SharedLog]):
         Raises
         ------
         InvalidSetting
-            The study does not exist, it has several objectives, its direction differs from the direction of `optimizer`,
-            or the new study already exists.
+            The study does not exist, it has several objectives, its direction is not the direction of `optimizer`, or
+            the new study already exists.
         InvalidSpace
             belated cannot search a distribution, a parameter has several, or no condition determines the trials that
             have a parameter.
@@ -245,7 +245,7 @@ class Study(LifeCycle[SharedLog]):
         for number in range(len(self._log)):
             record = self._log.trial(number)
             if record.suggested:
-                params = constraints.params_of(record)
+                params = constraints.params_at(record.place)
                 violated = constraints.first_violated(params)
                 if violated is not None:
                     raise InvalidSetting(
@@ -363,7 +363,7 @@ class Study(LifeCycle[SharedLog]):
                 "or None"
             )
 
-        def start(n: int, context: Array | None, fidelity: float | None) -> list[int]:
+        def start(n: int, context: list[float] | None, fidelity: float | None) -> list[int]:
             constraints = self._constraints_for("suggest")
             return self._log.suggest(n, context, self._problem.now, key, lease, constraints, fidelity)
 

@@ -27,11 +27,11 @@ fn truncated_drafts_leave_no_trace() {
 #[test]
 fn truncated_drafts_take_their_rows_with_them() {
     for (width, context_width) in [(1, 2), (3, 1), (2, 0)] {
-        let mut ledger = Ledger::new(Clock::Iterations, width, context_width);
+        let mut ledger = Ledger::in_unit_cube(Clock::Iterations, width, context_width);
         let mut before = Vec::new();
         for number in 0..4 {
-            before.push((ledger.len(), ledger.rows.clone()));
-            let at = Point::new(vec![number as f64; width], None);
+            before.push((ledger.len(), ledger.rows.clone(), ledger.numbers.clone()));
+            let at = Point::at(&vec![number as f64 / 4.0; width]);
             let add = Action::add(at.clone(), vec![0.5; context_width], None, None);
             let Some(Event::Added { point, context, .. }) = ledger.validate(add, 0.0).unwrap()
             else {
@@ -48,11 +48,12 @@ fn truncated_drafts_take_their_rows_with_them() {
                 expires_at: None,
             };
             ledger.append(event).unwrap();
-            assert_eq!(ledger.x(number), at.x);
+            assert_eq!(ledger.x(number), vec![number as f64 / 4.0; width]);
         }
-        for (len, rows) in before.into_iter().rev() {
+        for (len, rows, numbers) in before.into_iter().rev() {
             ledger.truncate(len);
             assert_eq!((ledger.len(), &ledger.rows), (len, &rows));
+            assert_eq!(ledger.numbers, numbers);
         }
     }
 }

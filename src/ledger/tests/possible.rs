@@ -4,16 +4,17 @@ use super::*;
 
 #[test]
 fn each_condition_alone_refuses_an_event() {
-    let start = r#"{"Suggested":{"point":{"x":[0.5],"index":null},"context":[2.0],"now":0.0,"queued":false}}"#;
+    let start =
+        r#"{"Suggested":{"point":{"numbers":[0.5]},"context":[0.25],"now":0.0,"queued":false}}"#;
     let value = r#"{"Observed":{"number":0,"value":1.0,"now":1.0}}"#;
-    let mut ledger = Ledger::new(Clock::Iterations, 1, 1);
+    let mut ledger = Ledger::in_unit_cube(Clock::Iterations, 1, 1);
     for text in [start, value, start] {
         ledger.append(Event::from_json(text).unwrap()).unwrap();
     }
     let before = ledger.events(0).collect::<Vec<_>>();
     let (nan, bad) = (Some(f64::NAN), || Some("1".to_string()));
-    let wide = || Point::new(vec![0.5, 0.5], None);
-    let (at, context) = (|| point(0.5), || vec![2.0]);
+    let wide = || Point::at(&[0.5, 0.5]);
+    let (at, context) = (|| point(0.5), || vec![0.25]);
     let suggested = |point, context, fidelity, now, expires_at, attrs| Event::Suggested {
         point,
         context,
@@ -70,7 +71,7 @@ fn each_condition_alone_refuses_an_event() {
         report(|r| r.cost = Some(f64::INFINITY)),
         report(|r| r.duration = Some(-1.0)),
         report(|r| r.attrs = Some("1".to_string())),
-        report(|r| r.point = Some(Point::new(vec![0.5, 0.5], None))),
+        report(|r| r.point = Some(Point::at(&[0.5, 0.5]))),
     ];
     let plain = Report::default;
     let mut refused = vec![
@@ -160,8 +161,8 @@ fn each_condition_alone_refuses_an_event() {
 
 #[test]
 fn an_event_knows_its_trial_its_point_and_its_context() {
-    let mut ledger = Ledger::new(Clock::Iterations, 1, 1);
-    let context = || vec![2.0];
+    let mut ledger = Ledger::in_unit_cube(Clock::Iterations, 1, 1);
+    let context = || vec![0.25];
     let run = Report {
         point: Some(point(0.25)),
         ..Report::default()
@@ -185,16 +186,16 @@ fn an_event_knows_its_trial_its_point_and_its_context() {
     }
     let mut known = Vec::new();
     for event in ledger.events(0) {
-        let at = event.point().map(|point| point.x[0]);
+        let at = event.point().cloned();
         let context = event.context().map(<[f64]>::to_vec);
         known.push((event.trial_number(9), at, context));
     }
     let expected = [
-        (Some(9), Some(0.5), Some(context())),
-        (None, Some(0.75), None),
+        (Some(9), Some(point(0.5)), Some(context())),
+        (None, Some(point(0.75)), None),
         (Some(0), None, None),
-        (Some(0), Some(0.25), None),
-        (Some(9), Some(0.5), Some(context())),
+        (Some(0), Some(point(0.25)), None),
+        (Some(9), Some(point(0.5)), Some(context())),
         (Some(1), None, None),
         (Some(1), None, None),
     ];

@@ -17,7 +17,7 @@ fn a_value_belongs_to_the_point_where_the_trial_was_run() {
     };
     let (same, amend) = (Again::Refuse, Again::Amend);
     act(&mut ledger, report(0, 1.0, run(0.25), same), 2.0).unwrap();
-    assert_eq!((ledger.x(0), ledger.x(1)), (&[0.25][..], &[1.0][..]));
+    assert_eq!((ledger.x(0), ledger.x(1)), (&[0.25][..], &[0.125][..]));
     assert_eq!(ledger.started_point(0), point(0.0));
     assert_eq!(ledger.run_point(1), None);
     let n = ledger.len();
@@ -208,7 +208,6 @@ fn the_same_value_with_other_data_is_another_report() {
         report(|r| r.cost = Some(0.0)),
         report(|r| r.duration = Some(0.0)),
         report(|r| r.point = Some(point(0.5))),
-        report(|r| r.point = Some(Point::new(vec![0.25], Some(1)))),
     ] {
         let refused = act(&mut ledger, observe(other, Again::Refuse), 1.0);
         assert!(matches!(refused, Err(Error::AlreadyObserved { .. })));
@@ -217,29 +216,27 @@ fn the_same_value_with_other_data_is_another_report() {
 
 #[test]
 fn a_trial_that_was_run_elsewhere_keeps_its_context_and_changes_no_other_trial() {
-    let mut ledger = Ledger::new(Clock::Iterations, 2, 1);
+    let mut ledger = Ledger::in_unit_cube(Clock::Iterations, 2, 1);
     for number in 0..3 {
-        let x = f64::from(number);
-        let add = Action::add(Point::new(vec![x, x + 0.25], None), vec![-x], None, None);
+        let x = f64::from(number) / 4.0;
+        let add = Action::add(Point::at(&[x, x + 0.25]), vec![x], None, None);
         act(&mut ledger, add, 0.0).unwrap();
     }
     let moved = Action::Observe {
         number: 1,
         value: 1.0,
         report: Report {
-            point: Some(Point::new(vec![7.0, 8.0], None)),
+            point: Some(Point::at(&[0.0, 1.0])),
             ..Report::default()
         },
         again: Again::Refuse,
     };
     act(&mut ledger, moved, 1.0).unwrap();
     let rows: Vec<_> = (0..3).map(|number| ledger.row(number).to_vec()).collect();
-    assert_eq!(
-        rows,
-        [[0.0, 0.25, 0.0], [7.0, 8.0, -1.0], [2.0, 2.25, -2.0]]
-    );
-    assert_eq!(ledger.started_point(1).x, [1.0, 1.25]);
-    assert_eq!(ledger.run_point(1).unwrap().x, [7.0, 8.0]);
+    assert_eq!(rows, [[0.0, 0.25, 0.0], [0.0, 1.0, 0.25], [0.5, 0.75, 0.5]]);
+    assert_eq!(ledger.started_point(1), Point::at(&[0.25, 0.5]));
+    assert_eq!(*ledger.started_x(1), [0.25, 0.5]);
+    assert_eq!(ledger.run_point(1), Some(Point::at(&[0.0, 1.0])));
 }
 
 #[test]
@@ -251,7 +248,7 @@ fn an_added_trial_has_its_own_point_and_the_report_of_its_value() {
         point: Some(point(0.75)),
         attrs: Some(r#"{"a":1}"#.to_string()),
     };
-    let mut ledger = Ledger::new(Clock::Iterations, 1, 0);
+    let mut ledger = Ledger::in_unit_cube(Clock::Iterations, 1, 0);
     for value in [Some(1.0), None] {
         let add = Action::Add {
             point: point(0.25),

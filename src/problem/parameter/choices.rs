@@ -20,6 +20,11 @@ impl Choices {
         Self { labels, coordinate }
     }
 
+    /// The labels, one per value.
+    pub fn labels(&self) -> &[String] {
+        &self.labels
+    }
+
     /// Values without an order.
     pub fn unordered(labels: Vec<String>) -> Self {
         let coordinate = Coordinate::Categorical { n: labels.len() };

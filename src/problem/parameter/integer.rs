@@ -74,6 +74,13 @@ impl Integer {
             coordinate: numbered(((high - low) / step) as u64 + 1),
         })
     }
+
+    /// The arguments of the constructor.
+    pub fn declared(&self) -> (f64, f64, bool, Option<f64>) {
+        let log = matches!(self.coordinate, Coordinate::Integer { log: true, .. });
+        let step = self.step.map(|step| step as f64);
+        (self.low as f64, self.high as f64, log, step)
+    }
 }
 
 impl Kind for Integer {

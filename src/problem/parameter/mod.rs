@@ -13,6 +13,9 @@ mod decimal;
 mod integer;
 mod real;
 
+use serde::{Deserialize, Serialize};
+
+use super::saved::SavedParameter;
 use crate::domain::Coordinate;
 
 pub use choices::Choices;
@@ -20,7 +23,8 @@ pub use integer::Integer;
 pub use real::Real;
 
 /// A parameter of any kind.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "SavedParameter", into = "SavedParameter")]
 pub enum Parameter {
     Real(Real),
     Integer(Integer),

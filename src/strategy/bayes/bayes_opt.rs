@@ -7,9 +7,10 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::domain::Domain;
+use crate::domain::Member;
 use crate::error::{Error, Result, Stop, check};
 use crate::gp::{GaussianProcess, as_row};
-use crate::ledger::{Ledger, Point};
+use crate::ledger::Ledger;
 use crate::maximize::constrained::Allowed;
 use crate::maximize::excluded::Excluded;
 use crate::maximize::feasible::Pool;
@@ -45,7 +46,7 @@ pub struct BayesOpt {
     /// The number of parameters; a parameter may have several columns.
     d: usize,
     /// The initial points, then further ones for trials that start before anything is observed.
-    design: Vec<Point>,
+    design: Vec<Member>,
     n_initial: usize,
     /// The random stream of the pool, which is also the stream of the initial points.
     pool_rng: Rng,
@@ -113,7 +114,7 @@ impl BayesOpt {
         query: Query,
         rng: &mut Rng,
         stop: &mut Stop,
-    ) -> Result<Option<Point>> {
+    ) -> Result<Option<Member>> {
         let number = log.trials().len();
         let informed = log.n_observed() > 0 || self.settings.pending().floor().is_some();
         if informed && number >= self.n_initial {
@@ -144,12 +145,12 @@ impl BayesOpt {
                 found => return found.map(Some),
             }
         }
-        let is_left = |p: &Point| !excluded.contains(&self.domain, &p.x);
+        let is_left = |p: &Member| !excluded.contains(&self.domain, &p.x);
         let Some(pool) = &self.pool else {
             let designed = self.design.get(number).cloned().filter(is_left);
             return Ok(Some(designed.unwrap_or_else(|| {
                 let (x, index) = excluded.sample_left(&self.domain, rng);
-                Point::new(x, index)
+                Member::new(x, index)
             })));
         };
         let points = pool.points();
@@ -157,7 +158,7 @@ impl BayesOpt {
             DesignMethod::QuasiRandom => points.rows().into_iter().nth(number),
             DesignMethod::Uniform | DesignMethod::Uncertainty => None,
         };
-        let designed = designed.map(|row| Point::new(row.to_vec(), None));
+        let designed = designed.map(|row| Member::new(row.to_vec(), None));
         match designed.filter(is_left) {
             Some(point) => Ok(Some(point)),
             // The model may know a feasible point, an observed one, that the pool did not find.
@@ -165,7 +166,7 @@ impl BayesOpt {
             None => {
                 let (domain, feasible) = (&self.domain, query.feasible);
                 let x = pool.sample_left(domain, feasible, &excluded, rng, stop)?;
-                Ok(Some(Point::new(x, None)))
+                Ok(Some(Member::new(x, None)))
             }
         }
     }
@@ -220,7 +221,7 @@ impl BayesOpt {
         fitted: &mut Option<Arc<Fit>>,
         rng: &mut Rng,
         stop: &mut Stop,
-    ) -> Result<(Point, Option<String>)> {
+    ) -> Result<(Member, Option<String>)> {
         if self.training.refit_due(log, stop)? {
             let fit = Arc::new(self.refit(log, query, rng, stop)?);
             self.training.adopt(fit.clone());
@@ -426,7 +427,7 @@ impl Strategy for BayesOpt {
                     Some(pool) => {
                         let (domain, any) = (&self.domain, Excluded::default());
                         let x = pool.sample_left(domain, query.feasible, &any, rng, stop)?;
-                        Point::new(x, None)
+                        Member::new(x, None)
                     }
                 },
                 Some(format!("a random point is suggested, because {error}")),

@@ -9,10 +9,11 @@ use ndarray::{Array2, ArrayView2, Axis};
 use serde_json::{Value, json};
 
 use crate::domain::Domain;
+use crate::domain::Member;
 use crate::error::{Error, Result, Stop};
 use crate::gp::Hyperparameters;
 use crate::gp::kernel::KernelFamily;
-use crate::ledger::{Ledger, Point, TrialNumber};
+use crate::ledger::{Ledger, TrialNumber};
 use crate::maximize::combinations;
 use crate::random::Rng;
 use crate::strategy::elimination::bounds::{
@@ -280,16 +281,16 @@ impl BPEDelay {
         exploration.keep(n);
         let added = trials[n..].iter().try_for_each(|&number: &TrialNumber| {
             // The suggested point is used, because the choice of points must not depend on reports.
-            exploration.push(number, &log.started_point(number).x, stop)
+            exploration.push(number, &log.started_x(number), stop)
         });
         let kept = self.exploration.insert(explored);
         added.map(|()| &kept.exploration)
     }
 
-    fn point(&self, row: usize) -> Point {
+    fn point(&self, row: usize) -> Member {
         let x = self.points().row(row).to_vec();
         let listed = matches!(*self.domain, Domain::Candidates(_));
-        Point::new(x, listed.then_some(row))
+        Member::new(x, listed.then_some(row))
     }
 }
 

@@ -80,9 +80,9 @@ impl Rounds {
         if !self.failed.contains_key(&number) {
             return false;
         }
-        let x = log.started_point(number).x;
+        let x = log.started_point(number);
         let here = self.failed.iter();
-        let here = here.filter(|(other, _)| log.started_point(**other).x == x);
+        let here = here.filter(|(other, _)| log.started_point(**other) == x);
         let (n_failures, last) =
             here.fold((0u32, 0), |(n, last), (_, steps)| (n + 1, last.max(*steps)));
         self.steps() >= last.saturating_add(1usize << n_failures.min(62))
@@ -156,11 +156,11 @@ impl Rounds {
         let run = report.and_then(|report| report.point.as_ref());
         // A report without a point keeps the earlier point.
         let before = round.data.remove(&number).map(|datum| datum.x);
-        let run = run.map(|point| point.x.clone()).or(before);
+        let run = run.map(|point| log.problem().encode(point)).or(before);
         let datum = Datum {
             value,
             std: report.and_then(|report| report.std),
-            x: run.unwrap_or_else(|| log.started_point(number).x),
+            x: run.unwrap_or_else(|| log.started_x(number).into_owned()),
         };
         round.data.insert(number, datum);
     }

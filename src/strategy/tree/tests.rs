@@ -1,16 +1,18 @@
 //! Tests of the tree against a plain recomputation of every node, over random histories.
 
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use proptest::prelude::*;
 use rand::{RngExt, SeedableRng};
 use serde_json::{Value, json};
 
-use crate::domain::{Condition, Coordinate, Domain};
+use crate::domain::Domain;
 use crate::error::Error;
-use crate::ledger::{Action, Again, Clock, Event, Point, Report};
+use crate::ledger::{Action, Again, Event, Report};
 use crate::maximize::feasible::Feasible;
-use crate::optimizer::{Definition, Optimizer, Request, Settings};
+use crate::optimizer::{Definition, Optimizer, Request};
+use crate::problem::{Choices, Declaration, Integer, Parameter, Problem, Real, Role, Space};
 use crate::random::Rng;
 use crate::strategy::tree::note::{self, Step};
 
@@ -18,41 +20,59 @@ mod plain;
 
 use plain::{Constants, Path, Plain};
 
-fn domains() -> Vec<Domain> {
-    let integer = |low, high, log| Coordinate::Integer { low, high, log };
-    let conditional = vec![
-        Coordinate::Categorical { n: 3 },
-        integer(1, 4, false),
-        Coordinate::Continuous,
-    ];
-    let when = vec![
-        vec![],
-        vec![Condition(0, vec![1, 2])],
-        vec![Condition(1, vec![0, 3])],
-    ];
+fn space(parameters: Vec<(Parameter, &[(&str, &[u64])])>) -> Space {
+    let when = |own: &[(&str, &[u64])]| {
+        let named = own.iter();
+        named
+            .map(|(parent, levels)| (parent.to_string(), levels.to_vec()))
+            .collect()
+    };
+    let named = parameters.into_iter().enumerate();
+    let declared = named.map(|(i, (parameter, own))| Declaration {
+        name: format!("x{i}"),
+        parameter,
+        when: when(own),
+    });
+    Space::new(Role::Params, declared.collect()).unwrap()
+}
+
+/// The unit cube.
+fn cube(width: usize) -> Space {
+    let real = || Parameter::Real(Real::new(0.0, 1.0, false, None).unwrap());
+    space((0..width).map(|_| (real(), &[][..])).collect())
+}
+
+fn spaces() -> Vec<Space> {
+    let integer = |low, high, log| Parameter::Integer(Integer::new(low, high, log, None).unwrap());
+    let log = || Parameter::Real(Real::new(1e-3, 1e2, true, None).unwrap());
+    let choice = || {
+        let labels = ["'a'", "'b'", "'c'"].map(String::from).to_vec();
+        Parameter::Categorical(Choices::unordered(labels))
+    };
     vec![
-        Domain::new_box(vec![Coordinate::Continuous; 2]).unwrap(),
-        Domain::new_box(vec![integer(0, 2, false), integer(1, 9, true)]).unwrap(),
-        Domain::new_box(vec![
-            Coordinate::Categorical { n: 3 },
-            Coordinate::Continuous,
-        ])
-        .unwrap(),
-        Domain::conditional_box(conditional, when).unwrap(),
-        Domain::new_box(vec![integer(5, 5, false)]).unwrap(),
+        cube(2),
+        space(vec![
+            (integer(0.0, 2.0, false), &[]),
+            (integer(1.0, 9.0, true), &[]),
+        ]),
+        space(vec![(choice(), &[]), (log(), &[])]),
+        space(vec![
+            (choice(), &[]),
+            (integer(1.0, 4.0, false), &[("x0", &[1, 2])]),
+            (log(), &[("x1", &[0, 3])]),
+        ]),
+        space(vec![(integer(5.0, 6.0, false), &[])]),
     ]
 }
 
-fn optimizer(domain: &Domain, strategy: Value, seed: u64) -> Optimizer {
-    let settings = Settings {
-        context: vec![],
-        fidelity: None,
-        clock: Clock::Iterations,
+fn optimizer(space: &Space, strategy: Value, seed: u64) -> Optimizer {
+    let problem = Arc::new(Problem::new(space.clone()));
+    let definition = Definition {
+        problem,
         seed,
         strategy,
     };
-    let domain = domain.clone().into();
-    Optimizer::new(Definition { domain, settings }).unwrap()
+    Optimizer::new(definition).unwrap()
 }
 
 fn suggest(optimizer: &mut Optimizer) -> usize {
@@ -64,8 +84,9 @@ fn suggest(optimizer: &mut Optimizer) -> usize {
 /// Compares every suggestion of a history with the plain tree.
 fn check_history(seed: u64, exact: bool, given: bool, n_steps: usize) -> Result<(), String> {
     let mut rng = Rng::seed_from_u64(seed);
-    let domains = domains();
-    let domain = &domains[rng.random_range(0..domains.len())];
+    let spaces = spaces();
+    let space = &spaces[rng.random_range(0..spaces.len())];
+    let domain = space.domain().as_ref();
     let kind = ["DUCB1", "DUCB1Sigma", "DUCBV"][rng.random_range(0..3)];
     let name = match kind {
         "DUCB1" => "range",
@@ -84,7 +105,7 @@ fn check_history(seed: u64, exact: bool, given: bool, n_steps: usize) -> Result<
     let Domain::Box(product) = domain else {
         unreachable!()
     };
-    let mut opt = optimizer(domain, strategy, seed);
+    let mut opt = optimizer(space, strategy, seed);
     let mut plain = Plain::new(domain);
     let now = None;
     for _ in 0..n_steps {
@@ -160,7 +181,9 @@ fn check_history(seed: u64, exact: bool, given: bool, n_steps: usize) -> Result<
                     number: any,
                     value,
                     report: Report {
-                        point: place.clone().map(|x| Point::new(x, None)),
+                        point: place
+                            .clone()
+                            .map(|x| opt.definition().problem.decode(&x, None)),
                         ..Report::default()
                     },
                     again: Again::Amend,
@@ -175,7 +198,7 @@ fn check_history(seed: u64, exact: bool, given: bool, n_steps: usize) -> Result<
             11 if n > 0 => drop(opt.record(Action::Abandon { number: any }, now)),
             12 => {
                 let value = rng.random::<bool>().then_some(value);
-                let point = Point::new(x.clone(), None);
+                let point = opt.definition().problem.decode(&x, None);
                 opt.record(Action::add(point, vec![], value, None), now)
                     .unwrap();
                 let path = plain.settle(&x);
@@ -239,7 +262,7 @@ fn the_depth_of_the_front_is_restored_with_removed_drafts() {
     // In this draft an instance visits a deep cell of another instance.
     let strategy = json!({"kind": "TreeSearch", "rho": [0.9, 0.7, 0.5], "front": true});
     let seed = 10_736_878_306_845_921_326;
-    let mut opt = optimizer(&domains()[0], strategy, seed);
+    let mut opt = optimizer(&spaces()[0], strategy, seed);
     play(&mut opt, &mut Rng::seed_from_u64(seed), 33, true);
     let expected = next(&mut opt, 5);
     assert_eq!(next(&mut opt, 5), expected);
@@ -255,14 +278,14 @@ proptest! {
         let rho = if several { json!([0.9, 0.7, 0.5]) } else { json!(null) };
         let refresh = if exact { "exact" } else { "frozen" };
         let strategy = json!({"kind": "TreeSearch", "rho": rho, "refresh": refresh, "front": front});
-        let mut opt = optimizer(&domains()[which], strategy.clone(), seed);
+        let mut opt = optimizer(&spaces()[which], strategy.clone(), seed);
         play(&mut opt, &mut Rng::seed_from_u64(seed), n_steps, true);
         let expected = next(&mut opt, 5);
         // Removed drafts change nothing.
         prop_assert_eq!(&next(&mut opt, 5), &expected);
         let mut restored = Optimizer::from_bytes(&opt.to_bytes().unwrap()).unwrap();
         prop_assert_eq!(&next(&mut restored, 5), &expected);
-        let mut extended = optimizer(&domains()[which], strategy, seed);
+        let mut extended = optimizer(&spaces()[which], strategy, seed);
         extended.extend(opt.ledger().events(0).collect()).unwrap();
         prop_assert_eq!(&next(&mut extended, 5), &expected);
     }
@@ -272,10 +295,10 @@ proptest! {
         seed: u64, which in 0..4usize, front: bool, n_steps in 1..150usize,
     ) {
         let strategy = json!({"kind": "TreeSearch", "rho": [0.9, 0.7, 0.5], "front": front});
-        let domain = &domains()[which];
-        let mut opt = optimizer(domain, strategy, seed);
+        let space = &spaces()[which];
+        let mut opt = optimizer(space, strategy, seed);
         play(&mut opt, &mut Rng::seed_from_u64(seed), n_steps, false);
-        let mut plain = Plain::new(domain);
+        let mut plain = Plain::new(space.domain());
         let mut evaluated: Vec<Path> = Vec::new();
         for trial in opt.ledger().trials() {
             let steps = note::from_text(trial.note().unwrap()).unwrap();
@@ -306,8 +329,8 @@ fn points_satisfy_the_constraints_and_empty_cells_are_skipped() {
         });
         Ok(inside.collect())
     };
-    let domain = Domain::new_box(vec![Coordinate::Continuous; 2]).unwrap();
-    let mut opt = optimizer(&domain, json!({"kind": "TreeSearch"}), 3);
+    let square = cube(2);
+    let mut opt = optimizer(&square, json!({"kind": "TreeSearch"}), 3);
     let mut go_on = || ControlFlow::Continue(());
     for _ in 0..300 {
         let (numbers, _) = opt
@@ -350,8 +373,7 @@ fn points_satisfy_the_constraints_and_empty_cells_are_skipped() {
 #[test]
 fn without_any_feasible_point_there_is_an_error_and_nothing_is_logged() {
     let nowhere = |rows: ndarray::ArrayView2<f64>| Ok(vec![false; rows.nrows()]);
-    let domain = Domain::new_box(vec![Coordinate::Continuous]).unwrap();
-    let mut opt = optimizer(&domain, json!({"kind": "TreeSearch"}), 3);
+    let mut opt = optimizer(&cube(1), json!({"kind": "TreeSearch"}), 3);
     let mut go_on = || ControlFlow::Continue(());
     let refused = opt.suggest(
         1,
@@ -368,8 +390,8 @@ fn without_any_feasible_point_there_is_an_error_and_nothing_is_logged() {
 
 #[test]
 fn invalid_notes_are_refused_and_the_log_is_unchanged() {
-    let domain = Domain::new_box(vec![Coordinate::Continuous; 2]).unwrap();
-    let mut opt = optimizer(&domain, json!({"kind": "TreeSearch"}), 3);
+    let square = cube(2);
+    let mut opt = optimizer(&square, json!({"kind": "TreeSearch"}), 3);
     play(&mut opt, &mut Rng::seed_from_u64(1), 30, true);
     let expected = next(&mut opt, 3);
     let Some(Event::Suggested { point, .. }) = expected.first() else {
@@ -398,11 +420,11 @@ fn invalid_notes_are_refused_and_the_log_is_unchanged() {
 
 #[test]
 fn with_the_front_a_valley_that_crosses_cell_borders_is_found() {
-    let domain = Domain::new_box(vec![Coordinate::Continuous; 2]).unwrap();
+    let square = cube(2);
     let worst = |front: bool| {
         let best = (0..8).map(|seed| {
             let strategy = json!({"kind": "TreeSearch", "front": front});
-            let mut opt = optimizer(&domain, strategy, seed);
+            let mut opt = optimizer(&square, strategy, seed);
             for _ in 0..4000 {
                 let number = suggest(&mut opt);
                 let x = opt.ledger().x(number);

@@ -3,10 +3,11 @@
 use ndarray::{Array2, ArrayView1};
 use serde_json::{Value, json};
 
+use crate::domain::Member;
 use crate::domain::fidelity::TOLERANCE;
 use crate::domain::{Domain, Fidelity};
 use crate::error::{Error, Result, Stop, check};
-use crate::ledger::{Ledger, Point, TrialNumber};
+use crate::ledger::{Ledger, TrialNumber};
 use crate::maximize::feasible::{Feasible, MAX_TRIES};
 use crate::random::Rng;
 use crate::strategy::from_settings::FromSettings;
@@ -340,7 +341,7 @@ impl Strategy for TreeSearch {
         Ok(Proposal {
             fidelity: self.fidelity.is_some().then(|| query.fidelity.unwrap_or(z)),
             note: Some(note::to_text(&steps)),
-            ..Proposal::at(Point::new(x, None))
+            ..Proposal::at(Member::new(x, None))
         })
     }
 
@@ -368,7 +369,7 @@ impl Strategy for TreeSearch {
             }
             let moments = self.forest.partition.node(node).own.moments;
             return Ok(Some(Recommendation {
-                point: log.point(number),
+                point: log.member(number),
                 mean: moments.mean,
                 std: match moments.count {
                     0 | 1 => f64::NAN,

@@ -16,7 +16,7 @@ from belated._core import InvalidSetting
 from belated.optimizers.optimizer import Optimizer
 
 FORMAT = "search of belated for Ray Tune"
-VERSION = 1
+VERSION = 2
 
 
 class DamagedFile(InvalidSetting):
@@ -144,11 +144,4 @@ def _decoded(given: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, An
 
 def enqueued(optimizer: Optimizer) -> list[Any]:
     """Return the params of enqueued points that are not suggested yet."""
-    points, n_suggested = [], 0
-    for event in map(json.loads, optimizer._log.events(0)):
-        [(kind, facts)] = event.items()
-        if kind == "Enqueued":
-            points.append(facts["point"])
-        n_suggested += kind == "Suggested" and facts["queued"]
-    decode = optimizer._problem.domain.decode
-    return [decode(point["x"], None, point.get("given")) for point in points[n_suggested:]]
+    return [optimizer._problem.domain.params_at(place) for place in optimizer._log.queued()]

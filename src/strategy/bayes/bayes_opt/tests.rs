@@ -2,8 +2,9 @@
 
 use super::*;
 use crate::domain::Coordinate;
-use crate::ledger::{Action, Clock, Event};
+use crate::ledger::{Action, Event};
 use crate::maximize::feasible::Feasible;
+use crate::problem::{Clock, Point};
 use crate::strategy::bayes::model::targets::Units;
 use rand::SeedableRng;
 use serde_json::json;
@@ -42,13 +43,13 @@ fn act(log: &mut Ledger, action: Action) {
 }
 
 /// Proposes a point and logs it.
-fn suggest(strategy: &mut BayesOpt, log: &mut Ledger) -> Point {
+fn suggest(strategy: &mut BayesOpt, log: &mut Ledger) -> Member {
     strategy.catch_up(log).unwrap();
     let mut rng = Rng::seed_from_u64(log.trials().len() as u64);
     let proposal = strategy.propose(log, QUERY, &mut rng, &mut || ControlFlow::Continue(()));
     let Proposal { point, note, .. } = proposal.unwrap();
     let event = Event::Suggested {
-        point: point.clone(),
+        point: log.problem().decode(&point.x, None),
         context: vec![],
         fidelity: None,
         now: 0.0,
@@ -63,7 +64,7 @@ fn suggest(strategy: &mut BayesOpt, log: &mut Ledger) -> Point {
 
 #[test]
 fn designed_points_come_first_and_as_long_as_nothing_is_known() {
-    let empty = || Ledger::new(Clock::Iterations, 2, 0);
+    let empty = || Ledger::in_unit_cube(Clock::Iterations, 2, 0);
     let (mut bayes, mut log) = (strategy(0), empty());
     let design = bayes.design.clone();
     assert!(design.len() > 5);
@@ -86,7 +87,7 @@ fn designed_points_come_first_and_as_long_as_nothing_is_known() {
 #[test]
 fn a_recommendation_has_the_largest_mean_and_the_posterior_s_moments_in_units_of_f() {
     let mut bayes = strategy(0);
-    let mut log = Ledger::new(Clock::Iterations, 2, 0);
+    let mut log = Ledger::in_unit_cube(Clock::Iterations, 2, 0);
     let mut rng = Rng::seed_from_u64(2);
     let mut go_on = || ControlFlow::Continue(());
     let nothing = bayes.recommend(&log, QUERY, &mut rng, &mut go_on);
@@ -96,7 +97,7 @@ fn a_recommendation_has_the_largest_mean_and_the_posterior_s_moments_in_units_of
         ([0.7, 0.4], 210.0),
         ([0.5, 0.9], 120.0),
     ] {
-        let point = Point::new(x.to_vec(), None);
+        let point = Point::at(&x);
         act(&mut log, Action::add(point, vec![], Some(value), None));
     }
     bayes.catch_up(&log).unwrap();
@@ -121,7 +122,7 @@ fn a_recommendation_has_the_largest_mean_and_the_posterior_s_moments_in_units_of
 
 #[test]
 fn a_note_has_one_lengthscale_for_every_column_of_point_and_context() {
-    let log = Ledger::new(Clock::Iterations, 2, 1);
+    let log = Ledger::in_unit_cube(Clock::Iterations, 2, 1);
     let mut bayes = strategy(1);
     for n in 1..5 {
         let theta = bayes.settings.gp().first_theta(&Columns::plain(3));
@@ -143,7 +144,7 @@ fn uniform_initial_points_under_constraints_are_no_model_s() {
         feasible: Feasible::by(&left),
         ..QUERY
     };
-    let mut log = Ledger::new(Clock::Iterations, 2, 0);
+    let mut log = Ledger::in_unit_cube(Clock::Iterations, 2, 0);
     for number in 0..4 {
         bayes.catch_up(&log).unwrap();
         let mut rng = Rng::seed_from_u64(number);
@@ -153,6 +154,7 @@ fn uniform_initial_points_under_constraints_are_no_model_s() {
         // A note holds a fit, so it shows that a model chose the point.
         assert_eq!(proposal.note.is_some(), number == 3);
         let value = Some(number as f64);
-        act(&mut log, Action::add(proposal.point, vec![], value, None));
+        let point = log.problem().decode(&proposal.point.x, None);
+        act(&mut log, Action::add(point, vec![], value, None));
     }
 }

@@ -4,9 +4,10 @@ use ndarray::{Array2, ArrayView1, ArrayView2};
 
 use crate::acquisition::{Acquisition, MaxVariance, Scorer};
 use crate::domain::Domain;
+use crate::domain::Member;
 use crate::error::{Result, Stop};
 use crate::gp::GaussianProcess;
-use crate::ledger::{Ledger, Point, State, TrialNumber};
+use crate::ledger::{Ledger, State, TrialNumber};
 use crate::maximize::Maximizer;
 use crate::maximize::constrained::Allowed;
 use crate::random::Rng;
@@ -19,14 +20,14 @@ const N_EXTRA: usize = 128;
 
 /// The first n points. Quasi-random points fill the domain evenly, and some more than n are returned. Candidates are
 /// drawn without replacement. Uncertainty sampling returns no points, because each depends on the points before it.
-pub fn initial_design(domain: &Domain, n: usize, how: DesignMethod, rng: &mut Rng) -> Vec<Point> {
-    let of_box = |x: ArrayView1<f64>| Point::new(x.to_vec(), None);
+pub fn initial_design(domain: &Domain, n: usize, how: DesignMethod, rng: &mut Rng) -> Vec<Member> {
+    let of_box = |x: ArrayView1<f64>| Member::new(x.to_vec(), None);
     match (domain, how) {
         (_, DesignMethod::Uncertainty) => Vec::new(),
         (Domain::Candidates(list), _) => {
             rand::seq::index::sample(rng, list.nrows(), n.min(list.nrows()))
                 .into_iter()
-                .map(|i| Point::new(list.row(i).to_vec(), Some(i)))
+                .map(|i| Member::new(list.row(i).to_vec(), Some(i)))
                 .collect()
         }
         (Domain::Box(_), DesignMethod::Uniform) => {
@@ -48,7 +49,7 @@ pub fn most_uncertain(
     allowed: Allowed,
     rng: &mut Rng,
     stop: &mut Stop,
-) -> Result<Point> {
+) -> Result<Member> {
     prior.append_rows(before)?;
     prior.set_targets(&vec![0.0; before.nrows()])?;
     let variance = Acquisition::MaxVariance(MaxVariance);

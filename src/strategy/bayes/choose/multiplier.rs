@@ -63,8 +63,9 @@ mod tests {
     use super::*;
     use crate::gp::kernel::KernelFamily;
     use crate::gp::tests::{model, wave};
-    use crate::ledger::{Action, Clock, Event, Point};
+    use crate::ledger::{Action, Event};
     use crate::maximize::feasible::Feasible;
+    use crate::problem::{Clock, Point};
     use crate::strategy::bayes::acquisitions::bound::{Beta, Schedule};
     use serde_json::{Value, json};
 
@@ -86,10 +87,10 @@ mod tests {
 
     /// A log of trials suggested at these times, and one added trial.
     fn log(times: &[f64]) -> Ledger {
-        let mut log = Ledger::new(Clock::Seconds, 1, 0);
+        let mut log = Ledger::in_unit_cube(Clock::Seconds, 1, 0);
         for (number, &now) in times.iter().enumerate() {
             let event = Event::Suggested {
-                point: Point::new(vec![0.5], None),
+                point: Point::at(&[0.5]),
                 context: vec![],
                 fidelity: None,
                 now,
@@ -100,7 +101,7 @@ mod tests {
             };
             log.append(event).unwrap();
         }
-        let added = Action::add(Point::new(vec![0.5], None), vec![], Some(1.0), None);
+        let added = Action::add(Point::at(&[0.5]), vec![], Some(1.0), None);
         for action in [
             Action::observe(2, 1.0, None, false),
             Action::observe(3, 1.0, None, false),

@@ -3,11 +3,12 @@
 use ndarray::{Array2, ArrayView2, Axis, concatenate};
 
 use crate::acquisition::{Acquisition, MaxVariance, Scorer, Sum, UpperConfidenceBound};
+use crate::domain::Member;
 use crate::domain::{Domain, Objective};
 use crate::error::{Result, Stop};
 use crate::gp::draw::path::Path;
 use crate::gp::{GaussianProcess, as_row};
-use crate::ledger::{Ledger, Point, TrialNumber};
+use crate::ledger::{Ledger, TrialNumber};
 use crate::maximize::constrained::Allowed;
 use crate::maximize::{Maximizer, maximize_allowed};
 use crate::random::Rng;
@@ -62,7 +63,7 @@ impl Search<'_, '_> {
         posterior: &Posterior,
         maximand: Maximand,
         success: Option<Addition>,
-    ) -> Result<Point> {
+    ) -> Result<Member> {
         let gp = &*posterior.gp;
         let solved = solved(kept, list, self.query, posterior.version, gp, self.stop)?;
         let mut scores = match maximand {
@@ -95,7 +96,7 @@ impl Search<'_, '_> {
         posterior: &Posterior,
         maximand: Maximand,
         success: Option<Addition>,
-    ) -> Result<Point> {
+    ) -> Result<Member> {
         let gp = &*posterior.gp;
         let acquisition = match maximand {
             Maximand::Formula(acquisition) => acquisition,
@@ -161,7 +162,7 @@ impl Search<'_, '_> {
         success: Option<Addition>,
         maximizer: &Maximizer,
         out: ArrayView2<f64>,
-    ) -> Result<Point> {
+    ) -> Result<Member> {
         let context = self.query.context;
         let variance = Acquisition::MaxVariance(MaxVariance);
         let penalty = success.map(|success| success.into_penalty(gp));
@@ -197,7 +198,7 @@ impl Search<'_, '_> {
             let row = as_row([x.as_slice(), context].concat());
             let std = least_std(gp, row.view(), std::iter::repeat(true));
             if std > farthest.1 && !self.allowed.excluded.contains(self.domain, &x) {
-                farthest = (Point::new(x, None), std);
+                farthest = (Member::new(x, None), std);
             }
         }
         Ok(farthest.0)
@@ -236,7 +237,7 @@ impl Search<'_, '_> {
         &mut self,
         gp: &GaussianProcess,
         success: Option<Addition>,
-    ) -> Result<Point> {
+    ) -> Result<Member> {
         let context = self.query.context;
         let mut shortfall = success.as_ref().map(|success| success.scorer(context));
         let mut scorer;
@@ -305,7 +306,7 @@ pub fn argmax(
     allowed: Allowed,
     rng: &mut Rng,
     stop: &mut Stop,
-) -> Result<Point> {
+) -> Result<Member> {
     let best = maximize_allowed(
         objective,
         domain,
@@ -315,7 +316,7 @@ pub fn argmax(
         rng,
         stop,
     )?;
-    Ok(Point::new(best.point, best.index))
+    Ok(Member::new(best.point, best.index))
 }
 
 /// Precomputed scores of a list of candidates, returned block by block in the order of the list.

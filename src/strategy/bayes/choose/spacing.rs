@@ -6,9 +6,9 @@
 use ndarray::{Array2, ArrayView1, ArrayView2};
 use rand_distr::{Distribution, StandardNormal};
 
+use crate::domain::Member;
 use crate::domain::{Domain, Objective};
 use crate::error::Result;
-use crate::ledger::Point;
 use crate::maximize::feasible::Feasible;
 use crate::random::Rng;
 
@@ -29,11 +29,11 @@ const SPREAD: usize = 64;
 pub fn enforce_separation(
     objective: &mut dyn Objective,
     domain: &Domain,
-    proposal: Point,
+    proposal: Member,
     pending: ArrayView2<f64>,
     feasible: Feasible,
     rng: &mut Rng,
-) -> Result<Point> {
+) -> Result<Member> {
     let Domain::Box(product) = domain else {
         return Ok(proposal);
     };
@@ -64,7 +64,7 @@ pub fn enforce_separation(
     order.reverse();
     order.sort_by(|&i, &j| values[j].total_cmp(&values[i]));
     Ok(match feasible.first(1, &order, points.view())?.first() {
-        Some(&best) => Point::new(alternatives.swap_remove(best), None),
+        Some(&best) => Member::new(alternatives.swap_remove(best), None),
         None => proposal,
     })
 }
@@ -112,10 +112,10 @@ mod tests {
 
     fn separate(
         domain: &Domain,
-        proposal: Point,
+        proposal: Member,
         pending: ArrayView2<f64>,
         rng: &mut Rng,
-    ) -> Point {
+    ) -> Member {
         enforce_separation(
             &mut Sum,
             domain,
@@ -127,8 +127,8 @@ mod tests {
         .unwrap()
     }
 
-    fn corner(d: usize) -> Point {
-        Point::new(vec![1.0; d], None)
+    fn corner(d: usize) -> Member {
+        Member::new(vec![1.0; d], None)
     }
 
     #[test]
@@ -190,7 +190,7 @@ mod tests {
             corner(1)
         );
         let continuous = Domain::new_box(vec![Coordinate::Continuous]).unwrap();
-        let elsewhere = Point::new(vec![0.9], None);
+        let elsewhere = Member::new(vec![0.9], None);
         let kept = separate(&continuous, elsewhere.clone(), pending.view(), &mut rng);
         assert_eq!(kept, elsewhere);
     }
@@ -209,11 +209,11 @@ mod tests {
         ];
         let domain = Domain::conditional_box(coordinates, when).unwrap();
         let mut rng = Rng::seed_from_u64(4);
-        let discrete = Point::new(vec![1.0, 0.0, 0.5, 0.5], None);
+        let discrete = Member::new(vec![1.0, 0.0, 0.5, 0.5], None);
         let pending = Array2::from_shape_vec((1, 4), discrete.x.clone()).unwrap();
         let kept = separate(&domain, discrete.clone(), pending.view(), &mut rng);
         assert_eq!(kept, discrete);
-        let corner = Point::new(vec![0.0, 1.0, 1.0, 1.0], None);
+        let corner = Member::new(vec![0.0, 1.0, 1.0, 1.0], None);
         let pending = Array2::from_shape_vec((1, 4), corner.x.clone()).unwrap();
         let moved = separate(&domain, corner.clone(), pending.view(), &mut rng);
         assert!(moved != corner && domain.contains(&moved.x) && moved.x[1] == 1.0);

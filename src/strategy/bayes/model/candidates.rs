@@ -235,23 +235,29 @@ mod tests {
     use crate::domain::Objective;
     use crate::gp::kernel::KernelFamily;
     use crate::gp::{Hyperparameters, Target};
-    use crate::ledger::{Action, Clock, Point};
+    use crate::ledger::Action;
+    use crate::problem::{self, Clock, Members, Point, Problem};
     use rand::SeedableRng;
     use std::ops::ControlFlow;
+    use std::sync::Arc;
 
-    /// The points of the rows, and the candidate at each.
-    const ROWS: [(f64, Option<usize>); 4] =
-        [(0.3, Some(3)), (0.77, None), (0.0, Some(0)), (0.12, None)];
+    /// The candidate and the context of each row. Rows in another context than `HERE` are not candidates.
+    const ROWS: [(usize, f64); 4] = [(3, HERE), (2, 0.75), (0, HERE), (1, 0.75)];
+    const HERE: f64 = 0.5;
     const N_OBSERVED: usize = 2;
 
     fn candidates() -> Array2<f64> {
-        Array2::from_shape_fn((6, 1), |(i, _)| 0.1 * i as f64)
+        Array2::from_shape_fn((6, 1), |(i, _)| i as f64 / 5.0)
     }
 
     fn log() -> Ledger {
-        let mut log = Ledger::new(Clock::Iterations, 1, 0);
-        for (x, index) in ROWS {
-            let add = Action::add(Point::new(vec![x], index), vec![], None, None);
+        let problem = Problem {
+            members: Members::Candidates(problem::Candidates::new(candidates()).unwrap()),
+            ..Problem::unit_cube(1, 1, Clock::Iterations).unwrap()
+        };
+        let mut log = Ledger::new(Arc::new(problem));
+        for (index, z) in ROWS {
+            let add = Action::add(Point::Candidate(index), vec![z], None, None);
             let event = log.validate(add, 0.0).unwrap().unwrap();
             log.append(event).unwrap();
         }
@@ -259,12 +265,15 @@ mod tests {
     }
 
     fn rows(numbers: &[usize]) -> Array2<f64> {
-        Array2::from_shape_fn((numbers.len(), 1), |(i, _)| ROWS[numbers[i]].0)
+        Array2::from_shape_fn((numbers.len(), 2), |(i, column)| match ROWS[numbers[i]] {
+            (index, _) if column == 0 => index as f64 / 5.0,
+            (_, z) => z,
+        })
     }
 
     fn observed() -> GaussianProcess {
         let theta = Hyperparameters {
-            lengthscale: vec![0.25],
+            lengthscale: vec![0.5, 1.0],
             signal_variance: 1.5,
             noise_variance: 0.05,
             input_warp: Default::default(),
@@ -278,12 +287,13 @@ mod tests {
     /// Draws have the posterior's moments for any order of tails, with rows that are candidates and with other rows.
     #[test]
     fn draws_have_the_posterior_s_moments_with_every_tail() {
-        let (mut gp, log, list) = (observed(), log(), candidates());
+        let (mut gp, log) = (observed(), log());
+        let list = in_context(&candidates(), &[HERE]);
         let version = Version {
             generation: 1,
             base: N_OBSERVED,
         };
-        let mut solved = SolvedCandidates::new(list.clone(), &[], version, None);
+        let mut solved = SolvedCandidates::new(list.clone(), &[HERE], version, None);
         let mut rng = Rng::seed_from_u64(3);
         let (n, nu) = (4000, 1.5);
         for tail in [vec![], vec![2, 3], vec![3], vec![3, 2], vec![2]] {

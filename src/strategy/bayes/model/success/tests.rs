@@ -2,8 +2,9 @@
 
 use super::*;
 use crate::domain::Objective;
-use crate::ledger::{Action, Clock, Event, Point, Report};
+use crate::ledger::{Action, Event, Report};
 use crate::maximize::feasible::Feasible;
+use crate::problem::{Clock, Point};
 use crate::strategy::bayes::BayesOpt;
 use crate::strategy::bayes::bayes_opt::tests::on_square;
 use crate::strategy::bayes::choose::addition::Addition;
@@ -41,17 +42,14 @@ fn act(log: &mut Ledger, action: Action) {
 fn add(log: &mut Ledger, x: [f64; 2], succeeded: bool) {
     let value = succeeded.then_some(x[0]);
     let number = log.trials().len();
-    act(
-        log,
-        Action::add(Point::new(x.to_vec(), None), vec![], value, None),
-    );
+    act(log, Action::add(Point::at(&x), vec![], value, None));
     if !succeeded {
         act(log, Action::fail(number));
     }
 }
 
 fn log_of(trials: &[([f64; 2], bool)]) -> Ledger {
-    let mut log = Ledger::new(Clock::Iterations, 2, 0);
+    let mut log = Ledger::in_unit_cube(Clock::Iterations, 2, 0);
     for (x, succeeded) in trials {
         add(&mut log, *x, *succeeded);
     }
@@ -146,7 +144,7 @@ fn step(bayes: &mut BayesOpt, log: &mut Ledger, number: usize) {
     let proposal = bayes.propose(log, QUERY, &mut rng, &mut go_on).unwrap();
     let x = proposal.point.x.clone();
     let event = Event::Suggested {
-        point: proposal.point,
+        point: log.problem().decode(&x, None),
         context: vec![],
         fidelity: None,
         now: 0.0,
@@ -161,7 +159,7 @@ fn step(bayes: &mut BayesOpt, log: &mut Ledger, number: usize) {
         3 => act(log, Action::Abandon { number: number - 1 }),
         5 => {
             let again = crate::ledger::Again::Amend;
-            let point = Some(Point::new(vec![0.5, 0.25], None));
+            let point = Some(Point::at(&[0.5, 0.25]));
             let report = Report {
                 point,
                 ..Report::default()
@@ -193,7 +191,7 @@ fn what_is_kept_is_what_would_be_made_anew_bit_for_bit() {
     let settings = json!({"initial": {"kind": "Initial", "n": 2}});
     let (mut kept, mut log) = (
         on_square(0, settings.clone()),
-        Ledger::new(Clock::Iterations, 2, 0),
+        Ledger::in_unit_cube(Clock::Iterations, 2, 0),
     );
     let points = array![[0.42, 0.33], [0.2, 0.3], [0.9, 0.95], [0.7, 0.2]];
     let mut fits = 0;
@@ -227,7 +225,7 @@ fn what_is_kept_is_what_would_be_made_anew_bit_for_bit() {
 #[test]
 fn the_recommended_point_is_where_trials_succeed() {
     // Values increase towards x = 0.6; beyond it every trial fails.
-    let mut log = Ledger::new(Clock::Iterations, 2, 0);
+    let mut log = Ledger::in_unit_cube(Clock::Iterations, 2, 0);
     for i in 0..30 {
         let x = [(0.618 * i as f64).fract(), (0.755 * i as f64).fract()];
         add(&mut log, x, x[0] < 0.6);

@@ -1,15 +1,16 @@
 //! Tests of targets: their units, and the targets of pending trials.
 
 use super::*;
-use crate::ledger::{Action, Clock, Ledger, Point};
+use crate::ledger::{Action, Ledger};
+use crate::problem::{Clock, Point};
 use crate::strategy::bayes::settings::pending::{Censor, Liar, Lie, Pending, Statistic};
 use crate::strategy::bayes::settings::surrogate::{GP, Surrogate};
 
 /// Trials with these values; trials without a value are pending.
 fn trials(values: &[Option<f64>]) -> Vec<Trial> {
-    let mut ledger = Ledger::new(Clock::Iterations, 1, 0);
+    let mut ledger = Ledger::in_unit_cube(Clock::Iterations, 1, 0);
     for &value in values {
-        let add = Action::add(Point::new(vec![0.0], None), vec![], value, None);
+        let add = Action::add(Point::at(&[0.0]), vec![], value, None);
         let event = ledger.validate(add, 0.0).unwrap().unwrap();
         ledger.append(event).unwrap();
     }

@@ -3,8 +3,9 @@
 use super::*;
 use crate::gp::kernel::KernelFamily;
 use crate::gp::tests::wave;
-use crate::ledger::{Action, Again, Clock, Event, Point, Report};
+use crate::ledger::{Action, Again, Event, Report};
 use crate::maximize::feasible::Feasible;
+use crate::problem::{Clock, Point};
 use serde_json::{Value, json};
 use std::ops::ControlFlow;
 
@@ -30,7 +31,7 @@ fn given() -> Settings {
 
 /// A log of n suggestions at times 0, 1, 2, …
 fn started(n: usize, note: Option<&str>) -> Ledger {
-    let mut log = Ledger::new(Clock::Seconds, 1, 0);
+    let mut log = Ledger::in_unit_cube(Clock::Seconds, 1, 0);
     for number in 0..n {
         suggest(&mut log, number as f64, note);
     }
@@ -40,7 +41,7 @@ fn started(n: usize, note: Option<&str>) -> Ledger {
 fn suggest(log: &mut Ledger, now: f64, note: Option<&str>) {
     let x = (now * 0.618).fract();
     let event = Event::Suggested {
-        point: Point::new(vec![x], None),
+        point: Point::at(&[x]),
         context: vec![],
         fidelity: None,
         now,
@@ -87,8 +88,8 @@ fn rows_are_the_observed_trials_in_the_order_of_their_ends() {
     assert_eq!((set.rows(), set.ended()), (&[2][..], &[2, 0][..]));
     observe(&mut log, 1, 1.0, 6.0);
     act(&mut log, Action::Abandon { number: 3 }, 6.0);
-    let pending = Action::add(Point::new(vec![0.5], None), vec![], None, None);
-    let known = Action::add(Point::new(vec![0.5], None), vec![], Some(2.0), Some(0.5));
+    let pending = Action::add(Point::at(&[0.5]), vec![], None, None);
+    let known = Action::add(Point::at(&[0.5]), vec![], Some(2.0), Some(0.5));
     act(&mut log, pending, 6.0);
     act(&mut log, known, 6.0);
     set.catch_up(&log).unwrap();
@@ -113,7 +114,7 @@ fn a_late_value_is_discarded_and_an_added_or_failed_trial_never() {
     observe(&mut log, 0, 1.0, 5.0);
     observe(&mut log, 1, 1.0, 6.5);
     act(&mut log, Action::fail(2), 99.0);
-    let added = Action::add(Point::new(vec![0.5], None), vec![], None, None);
+    let added = Action::add(Point::at(&[0.5]), vec![], None, None);
     act(&mut log, added, 0.0);
     observe(&mut log, 4, 1.0, 99.0);
     let all: Vec<bool> = log
@@ -187,7 +188,7 @@ fn compare(settings: &Settings, note: Option<&str>, rebuilt: &[usize]) {
     let mut log = started(6, note);
     let with_std = |std| Report::with_std(Some(std));
     let moved = || Report {
-        point: Some(Point::new(vec![0.875], None)),
+        point: Some(Point::at(&[0.875])),
         ..Report::default()
     };
     let mut before = None;
@@ -284,7 +285,7 @@ fn a_row_at_the_floor_moves_where_its_trial_was_really_run() {
     assert_eq!(kept.rows(), [0, 1, 3, 2]);
     // The trial ends long after it became a row.
     let report = Report {
-        point: Some(Point::new(vec![0.875], None)),
+        point: Some(Point::at(&[0.875])),
         ..Report::default()
     };
     let (number, value, again) = (1, 2.0, Again::Refuse);

@@ -1,0 +1,28 @@
+//! A point in the user's units, as the log stores it.
+
+use serde::{Deserialize, Serialize};
+
+/// A point of a space or of a list of candidates.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Point {
+    /// One number for each searched parameter: the value, or the place of a choice; None if inactive.
+    Numbers(Vec<Option<f64>>),
+    /// The row number of a candidate.
+    Candidate(usize),
+}
+
+impl Point {
+    /// A point whose parameters are all active.
+    pub fn at(numbers: &[f64]) -> Self {
+        Point::Numbers(numbers.iter().copied().map(Some).collect())
+    }
+
+    /// The row number of a candidate; None for a point of a space.
+    pub fn index(&self) -> Option<usize> {
+        match self {
+            Point::Numbers(_) => None,
+            Point::Candidate(index) => Some(*index),
+        }
+    }
+}
